@@ -1,5 +1,6 @@
 #!/bin/sh
-# Names what is missing to build Sweetspot, with the command that installs it. Silent when all is there.
+# Names what is missing to build Sweetspot, with the command that installs it, and what can be left out. Silent when all is
+# there.
 # Usage: scripts/check-tools.sh [test]      ("test" also asks for rustfmt and clippy)
 set -u
 cd "$(dirname "$0")/.."
@@ -48,6 +49,10 @@ else
 fi
 command -v cc >/dev/null ||
     say "cc, a C compiler" "$(install_command build-essential gcc base-devel build-base)"
+# Not needed: without it the build leaves `tune --via bpf` out.
+clang --print-targets 2>/dev/null | grep -q '^ *bpf ' ||
+    printf 'no clang for BPF: tune --via bpf is left out of what is built\n  %s\n' \
+        "$(install_command clang clang clang clang)" >&2
 command -v make >/dev/null || say make "$(install_command make make make make)"
 command -v python3 >/dev/null || say python3 "$(install_command python3 python3 python python3)"
 

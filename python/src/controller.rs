@@ -306,8 +306,9 @@ const PHASES: [(&str, SizingPhase); 7] = [
     ("congested", SizingPhase::Congested),
 ];
 
-const REASONS: [(&str, Reason); 15] = [
+const REASONS: [(&str, Reason); 16] = [
     ("capacity-known", Reason::CapacityKnown),
+    ("path-remembered", Reason::PathRemembered),
     ("capacity-unclear", Reason::CapacityUnclear),
     ("capacity-unknown", Reason::CapacityUnknown),
     ("short-path", Reason::ShortPath),

@@ -25,6 +25,7 @@ Phase: TypeAlias = Literal[
 
 Reason: TypeAlias = Literal[
     "capacity-known",
+    "path-remembered",
     "capacity-unclear",
     "capacity-unknown",
     "short-path",

@@ -57,7 +57,9 @@ mod upload;
 pub use clamp_check::ClampCheck;
 pub use event::{AppliedChange, ConnectionOwner, TuneEvent, TuneEventKind};
 pub use goal::Goal;
-pub use path_cache::PathCache;
-pub use path_group::{ConnectionSample, IgnoredLimit, LimitChange, PathGroup};
+pub use path_cache::{CACHE_LIFETIME, PathCache};
+pub use path_group::{
+    BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup, PathMemory,
+};
 pub use peer_labels::{MOST_PEER_LABELS, OTHER_PEERS, PeerLabels};
 pub use upload::{BufferAdvice, PaceStep, PacedUpload, SendBufferSample, buffer_for};

@@ -4,7 +4,7 @@ use sweetspot_units::{Duration, Time};
 
 /// How long what was learnt of a path is kept. Routes last longer, cross traffic does not. (Linux keeps its
 /// metrics for an hour.)
-const CACHE_LIFETIME: Duration = Duration::from_secs(300);
+pub const CACHE_LIFETIME: Duration = Duration::from_secs(300);
 
 /// The maximum number of paths. The oldest one goes first.
 const MAX_CACHED_PATHS: usize = 256;

@@ -11,7 +11,7 @@ use sweetspot_sizing::share::max_min;
 
 /// A connection counts as a bulk transfer, and may be limited, once it has received this much: four initial
 /// windows (RFC 6928), with which no buffer overflows yet.
-const BULK_BYTES: Bytes = Bytes::new(60_000);
+pub const BULK_BYTES: Bytes = Bytes::new(60_000);
 
 /// The time over which a connection's rate is averaged to estimate its demand.
 const RATE_AVERAGING_TIME: Duration = Duration::from_millis(200);
@@ -31,7 +31,7 @@ const MIN_LIMIT_CHANGE: f64 = 0.02;
 /// All connections between two hosts, sized by one controller. They share a path, and so what is known of it and
 /// what it carries (RFC 9040, "ensemble sharing"). The controller's window is divided max-min fair.
 ///
-/// **Contract.** `now` never goes backwards. In each round the caller passes a look at every connection to
+/// **Contract.** `now` never goes backwards. In each round the caller passes what is new of every connection to
 /// [`PathGroup::handle_sample`], calls [`PathGroup::handle_round`] once, and then polls limit changes, ignored
 /// limits and events until there are none.
 pub struct PathGroup {
@@ -52,6 +52,8 @@ pub struct PathGroup {
     window: Option<Option<Bytes>>,
     /// The memory budget of all connections together.
     ceiling: Option<Bytes>,
+    /// What the last bulk transfer left, once.
+    memory: Option<Option<PathMemory>>,
     limit_changes: VecDeque<LimitChange>,
     events: VecDeque<(TuneEventKind, String)>,
     ignored_limits: VecDeque<IgnoredLimit>,
@@ -72,6 +74,15 @@ pub struct ConnectionSample {
     pub out_of_order: u64,
     /// The window advertised last; `None` on kernels before 6.2.
     pub advertised: Option<Bytes>,
+}
+
+/// A path on which a window was held to the end of the last transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathMemory {
+    /// The window, of all connections together.
+    pub window: Bytes,
+    /// The round trip without a queue.
+    pub minimum_rtt: Duration,
 }
 
 /// A change of a connection's window limit, to be applied by the caller.
@@ -101,6 +112,8 @@ struct Member {
     last: ConnectionSample,
     rate: Rate,
     arrived: Bytes,
+    /// Whether there was a sample in this round.
+    is_sampled: bool,
     limit: Option<Bytes>,
     clamp_check: ClampCheck,
     /// Whether it is left alone because limits do not reach it.
@@ -132,6 +145,7 @@ impl PathGroup {
             added: None,
             window: None,
             ceiling: None,
+            memory: None,
             limit_changes: VecDeque::new(),
             events: VecDeque::new(),
             ignored_limits: VecDeque::new(),
@@ -147,6 +161,7 @@ impl PathGroup {
             last: look,
             rate: Rate::ZERO,
             arrived: Bytes::ZERO,
+            is_sampled: false,
             limit: None,
             clamp_check: ClampCheck::default(),
             refuses: false,
@@ -159,6 +174,10 @@ impl PathGroup {
     pub fn remove(&mut self, now: Time, cookie: u64) {
         let gone = self.members.remove(&cookie);
         if gone.is_some_and(|m| m.is_bulk()) && !self.members.values().any(Member::is_bulk) {
+            let held = self.phase() == SizingPhase::Holding;
+            let memory = self.window.flatten().zip(self.minimum).filter(|_| held);
+            self.memory =
+                Some(memory.map(|(window, minimum_rtt)| PathMemory { window, minimum_rtt }));
             self.driver.handle_end(now);
             self.drain();
             (self.window, self.minimum, self.bulk_since) = (None, None, None);
@@ -184,6 +203,7 @@ impl PathGroup {
         }
         member.last = look;
         member.arrived = arrived;
+        member.is_sampled = true;
         // A rate never exceeds window over round trip: where the kernel does not tell the window,
         // it was at least this.
         let shown = look.advertised.or_else(|| Some(member.rate * self.minimum?));
@@ -209,9 +229,14 @@ impl PathGroup {
         }
     }
 
-    /// Ends a round, in which every connection was looked at.
+    /// Ends a round. Nothing has arrived for a connection without a sample.
     pub fn handle_round(&mut self, now: Time) {
         let mut round = std::mem::take(&mut self.round);
+        for member in self.members.values_mut() {
+            if !std::mem::take(&mut member.is_sampled) {
+                member.arrived = Bytes::ZERO;
+            }
+        }
         if let Some(span) = self.last_round.map(|last| now.since(last)) {
             let gain = (span.as_secs_f64() / RATE_AVERAGING_TIME.as_secs_f64()).min(1.0);
             for member in self.members.values_mut() {
@@ -284,6 +309,11 @@ impl PathGroup {
             return OPENING_PAUSE.max(cpu_budget / OPENING_COST_FACTOR);
         }
         (self.rtt / 2).clamp(Duration::from_millis(5), IDLE_PAUSE).max(cpu_budget)
+    }
+
+    /// What the path is remembered for, each time that its last bulk transfer has ended; `Some(None)`: for nothing.
+    pub fn poll_memory(&mut self) -> Option<Option<PathMemory>> {
+        self.memory.take()
     }
 
     /// The current limit of a connection; `None`: no limit.

@@ -1,5 +1,6 @@
 //! Policies: which connections of a host are tuned, and what for. They are written in TOML.
 
+mod cgroups;
 mod peers;
 mod written;
 
@@ -9,6 +10,7 @@ use std::ops::RangeInclusive;
 use sweetspot_units::Bytes;
 use thiserror::Error;
 
+pub use cgroups::Cgroups;
 pub use peers::Peers;
 pub use written::loopback;
 
@@ -54,7 +56,7 @@ pub enum PolicyError {
 /// let text = "[[rule]]\nusers = [\"backup\"]\ngoal = \"less-than-best-effort\"";
 /// let policy = Policy::parse(text, &|name| (name == "backup").then_some(34))?;
 /// let (local, remote) = ("192.0.2.1:50000".parse()?, "192.0.2.7:443".parse()?);
-/// let goal = |uid| policy.goal(&Subject { uid, program: "restic", local, remote });
+/// let goal = |uid| policy.goal(&Subject { pid: 0, uid, program: "restic", cgroup: "", local, remote });
 /// assert_eq!(goal(34), Some(Goal::LessThanBestEffort));
 /// assert_eq!(goal(1000), None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -73,10 +75,14 @@ pub struct Policy {
 /// What a policy's rules look at: a connection and its owner.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
+    /// Its process; 0 if that cannot be told.
+    pub pid: u32,
     /// The user that its process runs as.
     pub uid: u32,
     /// Its process's name, at most [`PROGRAM_NAME_BYTES`] long.
     pub program: &'a str,
+    /// The path of its process's cgroup; empty if that cannot be told.
+    pub cgroup: &'a str,
     /// The address of this end.
     pub local: SocketAddr,
     /// The address of the other end.
@@ -89,6 +95,7 @@ struct PolicyRule {
     programs: Vec<String>,
     ports: Vec<RangeInclusive<u16>>,
     peers: Vec<Peers>,
+    cgroups: Vec<Cgroups>,
     goal: Option<Goal>,
 }
 
@@ -101,6 +108,7 @@ impl PolicyRule {
         (self.users.is_empty() || self.users.contains(&subject.uid))
             && (self.programs.is_empty() || self.programs.iter().any(|p| p == subject.program))
             && (self.ports.is_empty() || self.ports.iter().any(port))
+            && (self.cgroups.is_empty() || self.cgroups.iter().any(|c| c.contain(subject.cgroup)))
             && (self.peers.is_empty() || self.peers.iter().any(|p| p.contain(subject.remote.ip())))
     }
 }
@@ -123,7 +131,7 @@ mod tests {
 
     fn subject<'a>(program: &'a str, remote: &str) -> Subject<'a> {
         let local = "192.0.2.1:50000".parse().unwrap();
-        Subject { uid: 1000, program, local, remote: remote.parse().unwrap() }
+        Subject { pid: 0, uid: 1000, program, cgroup: "", local, remote: remote.parse().unwrap() }
     }
 
     #[test]
@@ -166,6 +174,16 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_may_name_a_slice_or_a_container() {
+        let text = "[[rule]]\ncgroups = [\"system.slice/docker-*.scope\"]\ngoal = \"throughput\"";
+        let policy = parse(text).unwrap();
+        let goal = |cgroup| policy.goal(&Subject { cgroup, ..subject("curl", "192.0.2.7:443") });
+        assert_eq!(goal("system.slice/docker-4f2.scope"), Some(Goal::Throughput));
+        assert_eq!(goal("user.slice"), None);
+        assert_eq!(goal(""), None);
+    }
+
+    #[test]
     fn a_program_is_known_by_as_much_of_its_name_as_the_kernel_keeps() {
         // 16 bytes, of which the kernel keeps 15.
         let text = "[[rule]]\nprograms = [\"git-remote-https\"]\ngoal = \"throughput\"";
@@ -190,6 +208,7 @@ mod tests {
             ("users = [true]", "line 3: users = true: ", "id -u"),
             ("programs = [1]", "line 3: programs = 1: ", "curl"),
             ("programs = [\"/usr/bin/curl\"]", "line 3: programs = ", "\"curl\""),
+            ("cgroups = [\"/\"]", "line 3: cgroups = \"/\": ", "nginx.service"),
             ("peers = [\"10.0.0.0/33\"]", "line 3: peers = \"10.0.0.0/33\": ", "10.0.0.0/8"),
         ] {
             let said = complaint(&(rule.to_owned() + lines));

@@ -8,7 +8,8 @@
 //!   connections of a network namespace; [`live`] borrows sockets of other processes.
 //! - Datagrams and packets: [`udp`] with arrival times, [`datagrams`] as a load, [`packet`] for whole frames.
 //! - Time and waiting: [`clock`], [`epoll`], [`event_fd`], [`signals`].
-//! - Processes: [`process`] and [`processes`], [`isolation`] in namespaces, [`guardian`], [`scheduling`].
+//! - Processes: [`process`] and [`processes`], [`isolation`] in namespaces, [`cgroup`], [`guardian`], [`scheduling`].
+//! - Programs in the kernel: [`bpf`] attaches them to cgroups.
 //! - The host: [`host`], [`sysctl`], [`interfaces`], [`ethtool`], [`qdisc`], [`namespace`], [`mod@file`].
 //!
 //! # Example
@@ -34,6 +35,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+pub mod bpf;
+pub mod cgroup;
 pub mod clock;
 pub mod datagrams;
 pub mod diag;

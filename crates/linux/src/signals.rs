@@ -1,12 +1,13 @@
 //! Waits for children that end and for the signals that end a command, in one place.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use sweetspot_units::{Duration, Time};
 
-use crate::{check, clock};
+use crate::{check, clock, event_fd};
 
 /// What a [`Supervisor`] reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,8 @@ impl Signal {
 /// that made the supervisor and in all threads and children started since. Dropping it restores the signal mask.
 #[derive(Debug)]
 pub struct Supervisor {
+    /// Readable while a signal waits.
+    waiting: OwnedFd,
     held: libc::sigset_t,
     before: libc::sigset_t,
 }
@@ -68,7 +71,12 @@ impl Supervisor {
         if code != 0 {
             return Err(io::Error::from_raw_os_error(code));
         }
-        Ok(Supervisor { held, before })
+        // SAFETY: the set is initialised; the descriptor is new and ours alone.
+        let waiting = unsafe {
+            let fd = check(libc::signalfd(-1, &held, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+            OwnedFd::from_raw_fd(fd)
+        };
+        Ok(Supervisor { waiting, held, before })
     }
 
     /// Waits for the next event.
@@ -105,6 +113,19 @@ impl Supervisor {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// As [`Supervisor::next_event_by`], but also returns `None` as soon as `source` is readable.
+    pub fn next_event_or(
+        &mut self,
+        source: BorrowedFd<'_>,
+        due: Time,
+    ) -> io::Result<Option<ProcessEvent>> {
+        if let Some(event) = self.next_event_by(Time::ZERO)? {
+            return Ok(Some(event));
+        }
+        event_fd::wait_readable(&[self.waiting.as_fd(), source], due)?;
+        self.next_event_by(Time::ZERO)
     }
 
     /// Waits until `child` has ended and returns its code. Passes signals on to it and reaps other children

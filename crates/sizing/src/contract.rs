@@ -363,6 +363,8 @@ impl EventKind {
 pub enum Reason {
     /// Packet trains agree on the path's capacity.
     CapacityKnown,
+    /// The last transfer on this path held a window to its end.
+    PathRemembered,
     /// Packet trains disagree: other traffic lies between their packets, or jitter.
     CapacityUnclear,
     /// No packet train arrived in time.
@@ -397,6 +399,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Reason::CapacityKnown => "the path's capacity is known",
+            Reason::PathRemembered => "the path is remembered from the last transfer",
             Reason::CapacityUnclear => "measurements of the capacity differ",
             Reason::CapacityUnknown => "the capacity could not be measured",
             Reason::ShortPath => "the round trip is too short for a limit to matter",

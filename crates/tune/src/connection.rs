@@ -1,21 +1,17 @@
-use std::io;
-
 use sweetspot_groups::{
     AppliedChange, BufferAdvice, ConnectionOwner, PaceStep, PacedUpload, TuneEvent, TuneEventKind,
     buffer_for,
 };
 use sweetspot_linux::clock;
-use sweetspot_linux::live::{BorrowError, LiveSocket};
-use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::guard::{AppliedLimit, Leases};
-use crate::look::{limit, pace};
+use crate::handle::Handle;
+use crate::look::Seen;
 
 /// A watched connection, and what was done to it.
 pub struct TunedConnection {
-    pub socket: LiveSocket,
-    pub started: u64,
+    pub handle: Handle,
     pub who: ConnectionOwner,
     /// Whether it was reported as taken.
     pub claimed: bool,
@@ -32,10 +28,9 @@ pub struct TunedConnection {
 
 impl TunedConnection {
     /// A connection to which nothing was done yet.
-    pub fn new(socket: LiveSocket, started: u64, who: ConnectionOwner) -> TunedConnection {
+    pub fn new(handle: Handle, who: ConnectionOwner) -> TunedConnection {
         TunedConnection {
-            socket,
-            started,
+            handle,
             who,
             claimed: false,
             limited: false,
@@ -56,23 +51,20 @@ impl TunedConnection {
     /// error; the next look finds that out.
     pub fn limit(&mut self, leases: &mut Leases, to: Option<Bytes>) -> Result<(), String> {
         // Without a guardian nothing is done.
-        if leases.take(&self.socket, self.started, AppliedLimit::Window).is_err() {
+        if self.handle.lease(leases, AppliedLimit::Window).is_err() {
             return Ok(());
         }
         self.limited = true;
-        heard(limit(&self.socket, to), "TCP_WINDOW_CLAMP").map(drop)
+        self.handle.limit(to)
     }
 
     /// Limits its pace, never above the program's own limit.
     pub fn pace(&mut self, leases: &mut Leases, to: Option<Rate>) -> Result<(), String> {
         let before = match self.paced_before {
             Some(before) => before,
-            None => {
-                let read = self.socket.with(|fd| options::max_pacing_rate(fd));
-                heard(read, "SO_MAX_PACING_RATE")?.flatten()
-            }
+            None => self.handle.kernel_pace()?,
         };
-        if leases.take(&self.socket, self.started, AppliedLimit::Pace(before)).is_err() {
+        if self.handle.lease(leases, AppliedLimit::Pace(before)).is_err() {
             return Ok(());
         }
         self.paced_before = Some(before);
@@ -80,27 +72,17 @@ impl TunedConnection {
             (Some(to), Some(before)) => Some(to.min(before)),
             (to, before) => to.or(before),
         };
-        heard(pace(&self.socket, to), "SO_MAX_PACING_RATE").map(drop)
+        self.handle.pace(to)
     }
 
     /// Lifts all limits.
     pub fn undo(&mut self) {
         if std::mem::take(&mut self.limited) {
-            AppliedLimit::Window.undo(&self.socket);
+            self.handle.undo(AppliedLimit::Window);
         }
         if let Some(before) = self.paced_before.take() {
-            AppliedLimit::Pace(before).undo(&self.socket);
+            self.handle.undo(AppliedLimit::Pace(before));
         }
-    }
-
-    /// The kernel's current window clamp; `None` if it cannot be read.
-    pub fn clamp(&self) -> Option<Bytes> {
-        self.socket.with(|fd| options::window_clamp(fd)).ok()?.ok()
-    }
-
-    /// The kernel's current pace limit; `None` for none.
-    pub fn kernel_pace(&self) -> Option<Rate> {
-        self.socket.with(|fd| options::max_pacing_rate(fd)).ok()?.ok()?
     }
 
     /// An event about this connection, with the present time.
@@ -120,13 +102,14 @@ impl TunedConnection {
     pub fn handle_upload(
         &mut self,
         now: Time,
-        seen: &crate::look::Seen,
+        seen: &Seen,
         leases: &mut Leases,
         dry_run: bool,
     ) -> Vec<TuneEvent> {
         let mut told = Vec::new();
-        let rtt = (seen.info.rtt, Some(seen.info.min_rtt));
-        let rate = seen.info.delivery_rate;
+        let minimum_rtt = seen.look.minimum_rtt;
+        let rtt = (seen.rtt, Some(minimum_rtt));
+        let rate = seen.delivery_rate;
         if let Some(advice) = self.buffer.handle_sample(now, &seen.buffer) {
             let change = AppliedChange::Pace { from: None, to: None, kernel: None };
             told.push(self.event(TuneEventKind::Advised, &advice, change, rate, rtt));
@@ -134,8 +117,7 @@ impl TunedConnection {
         if self.leave_upload {
             return told;
         }
-        let Some(step) =
-            self.upload.handle_sample(now, seen.delivered, seen.info.rtt, &seen.report)
+        let Some(step) = self.upload.handle_sample(now, seen.delivered, seen.rtt, &seen.report)
         else {
             return told;
         };
@@ -143,14 +125,14 @@ impl TunedConnection {
         if dry_run {
             // What would follow from a pace that is not set, nobody knows.
             self.leave_upload = true;
-            let advice = advice(&step, seen.info.min_rtt);
+            let advice = advice(&step, minimum_rtt);
             let change = change(step.before, None);
             told.push(self.event(TuneEventKind::Advised, &advice, change, rate, rtt));
         } else if let Err(why) = self.pace(leases, step.pace) {
             self.leave_upload = true;
             told.push(self.event(TuneEventKind::Refused, &why, change(step.pace, None), rate, rtt));
         } else if let Some(kind) = step.kind {
-            let change = change(step.pace, self.kernel_pace());
+            let change = change(step.pace, self.handle.kernel_pace().ok().flatten());
             told.push(self.event(kind, &step.why, change, rate, rtt));
         }
         told
@@ -166,14 +148,4 @@ fn advice(step: &PaceStep, rtt: Duration) -> String {
         "{why}; SO_MAX_PACING_RATE of {pace} would empty it, and SO_SNDBUF of {buffer} hold what is \
          then in flight"
     )
-}
-
-/// The kernel's answer; `None` if the connection cannot be borrowed any more. The error is the kernel's refusal in
-/// words.
-fn heard<T>(answer: Result<io::Result<T>, BorrowError>, option: &str) -> Result<Option<T>, String> {
-    match answer {
-        Ok(Ok(value)) => Ok(Some(value)),
-        Ok(Err(error)) => Err(format!("the kernel refuses {option}: {error}")),
-        Err(_) => Ok(None),
-    }
 }

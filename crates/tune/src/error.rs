@@ -1,5 +1,7 @@
 use std::io;
+use std::path::PathBuf;
 
+use sweetspot_kernel::KernelError;
 use sweetspot_linux::live::BorrowError;
 use thiserror::Error;
 
@@ -40,6 +42,15 @@ pub enum TuneError {
     Connections {
         /// The kernel's reason.
         source: io::Error,
+    },
+    /// The programs in the kernel cannot be worked with.
+    #[error("{0}")]
+    Kernel(#[from] KernelError),
+    /// The cgroup whose connections are tuned was removed.
+    #[error("the cgroup {path} is gone, and its connections with it")]
+    CgroupGone {
+        /// Its directory.
+        path: PathBuf,
     },
     /// A step failed for another reason.
     #[error("{step}: {source}")]

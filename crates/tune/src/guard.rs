@@ -82,9 +82,13 @@ impl Leases {
     }
 }
 
-/// Runs `work` in a child process under a guardian, which undoes what the child leaves behind. Returns the child's exit
-/// code.
-pub fn guarded(work: impl FnOnce(Leases) -> u8) -> io::Result<u8> {
+/// Runs `work` in a child process under a guardian, which undoes what the child leaves behind, and calls `undo` in the end.
+/// Returns the child's exit code.
+pub fn guarded(work: impl FnOnce(Leases) -> u8, undo: impl FnOnce() + Send) -> io::Result<u8> {
+    let guard = |reader| {
+        guard(reader);
+        undo();
+    };
     guardian::with_guardian(|guardian_pipe| work(Leases { guardian_pipe }), guard)
 }
 

@@ -1,14 +1,16 @@
 use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
 
-use sweetspot_groups::Goal;
 use sweetspot_groups::policy::{PROGRAM_NAME_BYTES, Policy, Subject};
+use sweetspot_groups::{Goal, PathMemory};
 use sweetspot_linux::diag::{Detail, Diag, TcpState};
 use sweetspot_linux::live::BorrowError;
 use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::error::{TuneError, Untunable};
-use crate::scope::{FoundSocket, Scope, sockets_of};
+use crate::scope::{Found, Scope, sockets_of};
 
 /// The time between two readings of the table of connections, which cost about a millisecond each.
 const TABLE_INTERVAL: Duration = Duration::from_millis(250);
@@ -59,11 +61,7 @@ impl HostScope {
 }
 
 impl Scope for HostScope {
-    fn find(
-        &mut self,
-        now: Time,
-        refused: &mut Vec<Untunable>,
-    ) -> Result<Vec<FoundSocket>, TuneError> {
+    fn find(&mut self, now: Time, refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError> {
         if now < self.next_read {
             return Ok(Vec::new());
         }
@@ -79,8 +77,8 @@ impl Scope for HostScope {
             }
             match sockets_of(pid, &BTreeSet::new(), &mut BTreeSet::new()) {
                 Ok(sockets) => {
-                    found
-                        .extend(sockets.into_iter().filter(|f| wanted.remove(&f.descriptor.inode)));
+                    let wanted = sockets.into_iter().filter(|f| wanted.remove(&f.descriptor.inode));
+                    found.extend(wanted.map(Found::Socket));
                 }
                 Err(BorrowError::NotPermitted { .. }) => forbidden += 1,
                 // Gone, or not to be had on this kernel, which naming a socket tells.
@@ -93,6 +91,28 @@ impl Scope for HostScope {
         }
         Ok(found)
     }
+
+    fn handle_timeout(&mut self, _now: Time) -> Result<(), TuneError> {
+        Ok(())
+    }
+
+    fn poll_timeout(&self) -> Time {
+        Time::MAX
+    }
+
+    fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
+        wait(None);
+    }
+
+    /// It has acted already.
+    fn flush(&mut self) -> Result<(), TuneError> {
+        Ok(())
+    }
+
+    /// Connections are found too late for that.
+    fn remember(&mut self, _now: Time, _peer: IpAddr, _memory: Option<PathMemory>) {}
+
+    fn lift(&mut self) {}
 
     fn forget(&mut self, inode: u64) {
         self.known.remove(&inode);

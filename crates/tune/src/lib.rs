@@ -4,8 +4,8 @@
 //! What to limit, and how much, is decided in [`sweetspot_groups`] and by the controllers of `sweetspot-sizing`;
 //! this crate has no control law of its own.
 //!
-//! - A [`Scope`] finds sockets: [`HostScope`] those of a whole host, by a policy, [`ProcessFamily`] those of a
-//!   process and its descendants.
+//! - A [`Scope`] finds connections: [`HostScope`] those of a whole host, by a policy, [`ProcessFamily`] those of a
+//!   process and its descendants, both by looking at processes; [`KernelScope`] those of a cgroup, from inside the kernel.
 //! - The [`Tuner`] looks at each connection, sets its window limit or pace, and says what it did.
 //! - [`guarded`] runs the tuner under a guardian process, which undoes everything when the tuner dies. What is
 //!   to be undone stands in its [`Leases`].
@@ -38,7 +38,10 @@ mod connection;
 mod error;
 mod exporter;
 mod guard;
+mod handle;
 mod host;
+mod kernel;
+mod kernel_scope;
 mod look;
 mod metrics;
 mod path;
@@ -50,7 +53,9 @@ pub use error::{TuneError, Untunable};
 pub use exporter::Exporter;
 pub use guard::{Leases, guarded};
 pub use host::HostScope;
+pub use kernel::{KernelConnection, watch};
+pub use kernel_scope::{Chosen, KernelScope, undo};
 pub use metrics::{PeerSnapshot, TunerSnapshot};
-pub use scope::{FoundSocket, ProcessFamily, Scope};
+pub use scope::{Found, FoundConnection, FoundSocket, ProcessFamily, Scope};
 pub use tuner::{Tuner, TunerOptions};
 pub use users::uid_of;

@@ -2,18 +2,28 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use sweetspot_groups::{ConnectionSample, SendBufferSample};
+use sweetspot_kernel::Record;
+use sweetspot_linux::clock;
 use sweetspot_linux::live::{BorrowError, LiveSocket};
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_sizing::SenderReport;
-use sweetspot_units::{Bytes, Rate};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// A clamp that limits nothing: the largest value of the option.
 const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
 
-/// What the kernel reports of a connection, and the parts that controllers need.
+/// What the kernel reports of a connection, in the parts that controllers need.
 pub struct Seen {
-    /// `TCP_INFO`.
-    pub info: Info,
+    /// When that was.
+    pub at: Time,
+    /// The state's number (include/net/tcp_states.h).
+    pub state: u8,
+    /// The MSS announced to the peer.
+    pub advertised_mss: Bytes,
+    /// The smoothed round trip of what this end sends; zero for none.
+    pub rtt: Duration,
+    /// The rate at which the peer received lately.
+    pub delivery_rate: Rate,
     /// For the path group.
     pub look: ConnectionSample,
     /// For the upload: payload that reached the peer, and the sender's report.
@@ -21,6 +31,68 @@ pub struct Seen {
     pub report: SenderReport,
     /// For advice about the send buffer.
     pub buffer: SendBufferSample,
+}
+
+impl Seen {
+    /// What `TCP_INFO` and the length of the receive queue say at `at`.
+    fn of_info(at: Time, info: &Info, unread: Bytes) -> Seen {
+        Seen {
+            at,
+            state: info.state,
+            advertised_mss: info.advmss,
+            rtt: info.rtt,
+            delivery_rate: info.delivery_rate,
+            look: ConnectionSample {
+                received: info.bytes_received,
+                unread,
+                rtt: info.rcv_rtt,
+                minimum_rtt: info.min_rtt,
+                out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
+                advertised: info.rcv_wnd,
+            },
+            // Segments acknowledged selectively count, so that it goes on growing after a loss.
+            delivered: info.delivered.map_or(info.bytes_acked, |n| info.snd_mss * u64::from(n)),
+            report: report(info),
+            buffer: buffer(info),
+        }
+    }
+
+    /// What a program in the kernel reports.
+    pub fn of_record(record: &Record) -> Seen {
+        let on_its_way = (record.packets_out + record.retransmitted_out)
+            .saturating_sub(record.sacked_out + record.lost_out);
+        Seen {
+            at: record.time,
+            state: record.state,
+            advertised_mss: record.advertised_mss,
+            rtt: record.smoothed_rtt,
+            delivery_rate: record.delivery_rate,
+            look: ConnectionSample {
+                received: record.received,
+                unread: record.unread,
+                rtt: record.receiver_rtt,
+                minimum_rtt: record.minimum_rtt,
+                out_of_order: record.out_of_order,
+                advertised: Some(record.advertised),
+            },
+            delivered: record.mss * record.delivered,
+            report: SenderReport {
+                in_flight: record.mss * on_its_way,
+                minimum_rtt: record.minimum_rtt,
+                starved: record.app_limited,
+                ..SenderReport::default()
+            },
+            // How long a send buffer was the limit is not reported: nothing is advised of it.
+            buffer: SendBufferSample {
+                acked: record.acked,
+                delivery_rate: record.delivery_rate,
+                app_limited: record.app_limited,
+                sndbuf_limited: Duration::ZERO,
+                busy: Duration::ZERO,
+                minimum_rtt: record.minimum_rtt,
+            },
+        }
+    }
 }
 
 /// Looks at a connection and sets its limit again, if it has one: the kernel overwrites a clamp whenever it grows the
@@ -37,16 +109,7 @@ pub fn look(
         if let Some(limit) = limit {
             options::set_window_clamp(fd, limit)?;
         }
-        let look = ConnectionSample {
-            received: info.bytes_received,
-            unread: options::unread(fd)?,
-            rtt: info.rcv_rtt,
-            minimum_rtt: info.min_rtt,
-            out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
-            advertised: info.rcv_wnd,
-        };
-        let (delivered, report, buffer) = (delivered(&info), report(&info), buffer(&info));
-        Ok(Seen { info, look, delivered, report, buffer })
+        Ok(Seen::of_info(clock::now(), &info, options::unread(fd)?))
     };
     if touched { lend(socket, look) } else { socket.with(look) }
 }
@@ -60,12 +123,6 @@ fn lend<T>(socket: &LiveSocket, act: impl Fn(&OwnedFd) -> T) -> Result<T, Borrow
         }
         other => other,
     }
-}
-
-/// The payload that reached the peer. It includes segments acknowledged selectively, so that it goes on growing after a
-/// loss, unlike the bytes acknowledged.
-fn delivered(info: &Info) -> Bytes {
-    info.delivered.map_or(info.bytes_acked, |n| info.snd_mss * u64::from(n))
 }
 
 /// What the upload's controller needs.

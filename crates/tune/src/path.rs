@@ -7,7 +7,8 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::connection::TunedConnection;
 use crate::guard::Leases;
-use crate::look::{Seen, look};
+use crate::handle::Looked;
+use crate::look::Seen;
 use crate::tuner::TunerOptions;
 
 /// The MSS that every host must be able to receive (RFC 9293, section 3.7.1).
@@ -18,6 +19,13 @@ const TCP_IP_HEADERS: Bytes = Bytes::new(52);
 /// The effect of a change is read after two round trips and this time.
 const SETTLING_TIME: Duration = Duration::from_millis(20);
 
+/// The shortest time between two rounds.
+const LEAST_ROUND: Duration = Duration::from_micros(1);
+
+/// Connections of which nothing was heard for so long stand still: a receiver delays an ACK, and with it a sample, by 40 ms
+/// at most (RFC 9293, section 3.8.6.3, allows 500).
+const STILL_TIME: Duration = Duration::from_millis(60);
+
 /// The longest time between two looks at uploads: a quarter of the shortest epoch.
 const UPLOAD_INTERVAL: Duration = Duration::from_millis(25);
 
@@ -26,6 +34,8 @@ pub struct TunedPath {
     pub group: PathGroup,
     pub connections: BTreeMap<u64, TunedConnection>,
     pub next_round: Time,
+    /// The time of the last look that showed anything.
+    heard: Time,
     /// Events that are reported once the change has taken effect, with that time.
     pending: Vec<(Time, TuneEvent)>,
 }
@@ -33,7 +43,7 @@ pub struct TunedPath {
 impl TunedPath {
     /// A path without connections. `seen` is the first look at its first connection.
     pub fn new(now: Time, goal: Goal, seen: &Seen, max_window: Bytes) -> TunedPath {
-        let mss = seen.info.advmss.max(MIN_MSS);
+        let mss = seen.advertised_mss.max(MIN_MSS);
         let config = ControllerConfig {
             mss,
             packet: mss + TCP_IP_HEADERS,
@@ -46,11 +56,18 @@ impl TunedPath {
 
     /// A path without connections whose group is known from before.
     pub fn again(now: Time, group: PathGroup) -> TunedPath {
-        TunedPath { group, connections: BTreeMap::new(), next_round: now, pending: Vec::new() }
+        TunedPath {
+            group,
+            connections: BTreeMap::new(),
+            next_round: now,
+            heard: now,
+            pending: Vec::new(),
+        }
     }
 
     /// Adds a connection with its first look.
-    pub fn add(&mut self, now: Time, cookie: u64, connection: TunedConnection, seen: &Seen) {
+    pub fn add(&mut self, now: Time, connection: TunedConnection, seen: &Seen) {
+        let cookie = connection.handle.cookie();
         self.group.add(now, cookie, seen.look);
         self.next_round = now;
         self.connections.insert(cookie, connection);
@@ -63,12 +80,20 @@ impl TunedPath {
 
     /// Looks at every connection and applies what was decided. Returns the events to report.
     pub fn round(&mut self, options: &TunerOptions, leases: &mut Leases) -> Vec<TuneEvent> {
-        let mut told = self.look(options, leases);
+        let (mut told, shown) = self.look(options, leases);
         if self.connections.is_empty() {
             told.extend(self.ripe(Time::MAX));
             return told;
         }
-        self.group.handle_round(clock::now());
+        let now = clock::now();
+        // Where samples come by themselves there may be none. That a connection stands still is told by time.
+        let Some(at) = shown.or_else(|| (now.since(self.heard) >= STILL_TIME).then_some(now))
+        else {
+            return told;
+        };
+        // Samples of several connections may come in any order; rounds do not.
+        self.heard = at.max(self.heard + LEAST_ROUND);
+        self.group.handle_round(self.heard);
         while let Some(refusal) = self.group.poll_ignored_limit() {
             told.extend(self.refused(&refusal));
         }
@@ -87,6 +112,7 @@ impl TunedPath {
         let due =
             self.connections.values().map(|c| c.upload.poll_timeout()).fold(Time::MAX, Time::min);
         self.next_round = due.max(done + cpu_budget).min(done + pause);
+        self.connections.values().for_each(|connection| connection.handle.set_interval(pause));
     }
 
     /// Lifts all limits. Returns the events to report.
@@ -111,37 +137,42 @@ impl TunedPath {
         told
     }
 
-    fn look(&mut self, options: &TunerOptions, leases: &mut Leases) -> Vec<TuneEvent> {
-        let (mut gone, mut told) = (Vec::new(), Vec::new());
+    /// Looks at every connection. Returns the events to report, and the time of the latest look that showed anything.
+    fn look(
+        &mut self,
+        options: &TunerOptions,
+        leases: &mut Leases,
+    ) -> (Vec<TuneEvent>, Option<Time>) {
+        let (mut gone, mut told, mut shown) = (Vec::new(), Vec::new(), None);
         for (cookie, connection) in &mut self.connections {
             let limit = self.group.limit(*cookie).filter(|_| connection.limited);
             let touched = connection.touched();
-            let seen = match look(&connection.socket, limit, touched) {
-                Ok(Ok(seen)) => seen,
-                // Out of reach for a moment only: what was done to it is yet to be undone.
-                Err(error) if touched && !error.is_over() => continue,
-                _ => {
+            let seen = match connection.handle.look(limit, touched) {
+                Looked::Seen(seen) => seen,
+                Looked::Nothing => continue,
+                Looked::Over => {
                     gone.push(*cookie);
                     continue;
                 }
             };
-            let now = clock::now();
-            connection.advertised = seen.info.rcv_wnd;
+            connection.advertised = seen.look.advertised;
             if options.uploads {
-                told.extend(connection.handle_upload(now, &seen, leases, options.dry_run));
+                told.extend(connection.handle_upload(seen.at, &seen, leases, options.dry_run));
             }
-            self.group.handle_sample(now, *cookie, seen.look);
+            self.group.handle_sample(seen.at, *cookie, seen.look);
+            shown = shown.max(Some(seen.at));
         }
         for cookie in gone {
             told.extend(self.forget(cookie, leases));
         }
-        told
+        (told, shown)
     }
 
     /// Removes a connection that is over.
     fn forget(&mut self, cookie: u64, leases: &mut Leases) -> Option<TuneEvent> {
         self.group.remove(clock::now(), cookie);
         let connection = self.connections.remove(&cookie)?;
+        connection.handle.forget();
         if connection.touched() {
             let _ = leases.release(cookie);
         }
@@ -162,7 +193,7 @@ impl TunedPath {
         let change = AppliedChange::Window {
             from: Some(refusal.limit),
             to: None,
-            clamp: connection.clamp(),
+            clamp: connection.handle.clamp(),
             advertised,
         };
         Some(event(&self.group, connection, TuneEventKind::Refused, &why, change))
@@ -212,7 +243,7 @@ impl TunedPath {
             if let (AppliedChange::Window { clamp, advertised, .. }, Some(connection)) =
                 (&mut event.change, connection)
             {
-                *clamp = connection.clamp();
+                *clamp = connection.handle.clamp();
                 *advertised = connection.advertised;
             }
         }

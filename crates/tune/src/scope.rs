@@ -1,29 +1,67 @@
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
 
-use sweetspot_groups::Goal;
 use sweetspot_groups::policy::Subject;
+use sweetspot_groups::{Goal, PathMemory};
+use sweetspot_kernel::Record;
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::processes::{self, Descriptor, Process};
 use sweetspot_units::Time;
 
 use crate::error::{TuneError, Untunable};
+use crate::kernel::KernelConnection;
 
-/// Finds the sockets of the connections to be tuned.
+/// Finds the connections to be tuned.
 pub trait Scope {
-    /// The sockets that are new since the last call. Processes that may not be inspected are added to `refused`, once
-    /// each.
-    fn find(
-        &mut self,
-        now: Time,
-        refused: &mut Vec<Untunable>,
-    ) -> Result<Vec<FoundSocket>, TuneError>;
+    /// The sockets and connections that are new since the last call. Processes that may not be inspected are added to
+    /// `refused`, once each.
+    fn find(&mut self, now: Time, refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError>;
+
+    /// Does what must be done in time; to be called at [`Scope::poll_timeout`].
+    fn handle_timeout(&mut self, now: Time) -> Result<(), TuneError>;
+
+    /// When to call [`Scope::handle_timeout`] next; [`Time::MAX`] if nothing is due.
+    fn poll_timeout(&self) -> Time;
+
+    /// Lets all that was decided since the last call act.
+    fn flush(&mut self) -> Result<(), TuneError>;
+
+    /// Notes what the path to a peer is remembered for, so that the next connection can begin with it; `None`: nothing.
+    fn remember(&mut self, now: Time, peer: IpAddr, memory: Option<PathMemory>);
+
+    /// Lifts what the tuner does not know of, for good; the tuner has lifted the rest.
+    fn lift(&mut self);
+
+    /// Passes a descriptor to `wait` that is readable as soon as there is something to find; `None` if that shows only in
+    /// a search.
+    fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>));
 
     /// The goal of a connection; `None`: it is left alone.
     fn goal(&self, subject: &Subject<'_>) -> Option<Goal>;
 
     /// Reports the socket with this inode again later, because it is not connected yet.
     fn forget(&mut self, inode: u64);
+}
+
+/// What a scope found.
+#[derive(Debug, Clone)]
+pub enum Found {
+    /// A socket of a process, which may be no connection at all.
+    Socket(FoundSocket),
+    /// A connection that the programs in the kernel report.
+    InKernel(Box<FoundConnection>),
+}
+
+/// A bulk transfer that is looked at from inside the kernel.
+#[derive(Debug, Clone)]
+pub struct FoundConnection {
+    /// For looks and limits.
+    pub connection: KernelConnection,
+    /// Its first record.
+    pub record: Record,
+    /// Its process; `None` if that cannot be told.
+    pub owner: Option<Process>,
 }
 
 /// A socket of a process, of any kind.
@@ -66,16 +104,12 @@ impl ProcessFamily {
 }
 
 impl Scope for ProcessFamily {
-    fn find(
-        &mut self,
-        _now: Time,
-        refused: &mut Vec<Untunable>,
-    ) -> Result<Vec<FoundSocket>, TuneError> {
+    fn find(&mut self, _now: Time, refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError> {
         let mut found = Vec::new();
         let mut present = BTreeSet::new();
         for pid in processes::family(self.root) {
             match sockets_of(pid, &self.known, &mut present) {
-                Ok(new) => found.extend(new),
+                Ok(new) => found.extend(new.into_iter().map(Found::Socket)),
                 Err(error) if error.is_over() => {}
                 Err(error) => {
                     if self.complained.insert(pid) {
@@ -87,6 +121,28 @@ impl Scope for ProcessFamily {
         self.known = present;
         Ok(found)
     }
+
+    fn handle_timeout(&mut self, _now: Time) -> Result<(), TuneError> {
+        Ok(())
+    }
+
+    fn poll_timeout(&self) -> Time {
+        Time::MAX
+    }
+
+    fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
+        wait(None);
+    }
+
+    /// It has acted already.
+    fn flush(&mut self) -> Result<(), TuneError> {
+        Ok(())
+    }
+
+    /// Connections are found too late for that.
+    fn remember(&mut self, _now: Time, _peer: IpAddr, _memory: Option<PathMemory>) {}
+
+    fn lift(&mut self) {}
 
     fn forget(&mut self, inode: u64) {
         self.known.remove(&inode);

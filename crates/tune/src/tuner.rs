@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
 
 use sweetspot_groups::policy::Subject;
 use sweetspot_groups::{
     ConnectionOwner, Goal, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind,
 };
+use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::TcpState;
 use sweetspot_linux::live::LiveSocket;
@@ -15,10 +17,11 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use crate::connection::TunedConnection;
 use crate::error::{TuneError, Untunable};
 use crate::guard::Leases;
-use crate::look::look;
+use crate::handle::Handle;
+use crate::look::{Seen, look};
 use crate::metrics::{PeerSnapshot, TunerSnapshot};
 use crate::path::TunedPath;
-use crate::scope::{FoundSocket, Scope};
+use crate::scope::{Found, FoundConnection, FoundSocket, Scope};
 
 /// The time between two searches for new connections. A handshake and a request take two round trips, and slow start
 /// takes three more until a buffer can overflow.
@@ -30,6 +33,9 @@ const SEARCH_CPU_BUDGET: u64 = 400;
 /// The budget of a search while no connection is watched: a hundredth of a core, so that a new one is found early.
 const EAGER_CPU_BUDGET: u64 = 100;
 const ROUND_CPU_BUDGET: u64 = 250;
+
+/// The name of a program whose process cannot be told, as in a container that this process cannot look into.
+const UNKNOWN_PROGRAM: &str = "?";
 
 /// The options of a [`Tuner`].
 #[derive(Debug, Clone)]
@@ -84,15 +90,20 @@ impl<S: Scope> Tuner<S> {
 
     /// When to call [`Tuner::handle_timeout`] next.
     pub fn poll_timeout(&self) -> Time {
-        self.groups.values().map(|path| path.next_round).fold(self.next_search, Time::min)
+        let scope = self.scope.poll_timeout().min(self.next_search);
+        self.groups.values().map(|path| path.next_round).fold(scope, Time::min)
     }
 
     /// Does the searches and rounds that are due at `now`.
     pub fn handle_timeout(&mut self, now: Time) -> Result<(), TuneError> {
+        self.scope.handle_timeout(now)?;
         if now >= self.next_search {
             let began = clock::used();
             for found in self.scope.find(now, &mut self.refused)? {
-                self.try_add(now, &found);
+                match found {
+                    Found::Socket(found) => self.try_add(now, &found),
+                    Found::InKernel(found) => self.add_from_kernel(now, *found),
+                }
             }
             self.share_memory();
             let took = clock::used().since(began);
@@ -105,7 +116,18 @@ impl<S: Scope> Tuner<S> {
         for ends in due {
             self.round(ends);
         }
-        Ok(())
+        self.scope.flush()
+    }
+
+    /// Passes a descriptor to `wait` that is readable as soon as there is something to find, if there is one. Then
+    /// [`Tuner::search_at`] brings the search forward.
+    pub fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
+        self.scope.announced(wait);
+    }
+
+    /// Searches for new connections no later than at `now`.
+    pub fn search_at(&mut self, now: Time) {
+        self.next_search = self.next_search.min(now);
     }
 
     /// The events since the last call.
@@ -160,6 +182,7 @@ impl<S: Scope> Tuner<S> {
             self.events.extend(path.lift(why, &mut self.leases));
         }
         self.groups.clear();
+        self.scope.lift();
     }
 
     /// Divides the memory budget max-min fair among the path groups.
@@ -184,7 +207,7 @@ impl<S: Scope> Tuner<S> {
         };
         // Neither TCP nor anything else that can be looked at.
         let Ok(Ok(seen)) = look(&socket, None, false) else { return };
-        match TcpState::from_number(seen.info.state) {
+        match TcpState::from_number(seen.state) {
             Some(TcpState::SynSent | TcpState::SynReceived | TcpState::Close) => {
                 return self.scope.forget(inode);
             }
@@ -195,18 +218,50 @@ impl<S: Scope> Tuner<S> {
         let Ok(Ok(Some((local, remote)))) = ends else { return };
         let (pid, cookie) = (found.process.pid(), socket.cookie());
         let (uid, program) = (found.uid, found.program.as_str());
-        let subject = Subject { uid, program, local, remote };
+        let cgroup = Cgroup::path_of(pid).unwrap_or_default();
+        let subject = Subject { pid, uid, program, cgroup: &cgroup, local, remote };
         let Some(goal) = self.scope.goal(&subject) else { return };
         let who = ConnectionOwner { pid, program: program.to_owned(), local, remote, cookie };
+        self.add(
+            now,
+            goal,
+            TunedConnection::new(Handle::Borrowed(socket, found.started), who),
+            &seen,
+        );
+    }
+
+    /// Adds a bulk transfer that the programs in the kernel report.
+    fn add_from_kernel(&mut self, now: Time, found: FoundConnection) {
+        let FoundConnection { connection, record, owner } = found;
+        let uid = owner.as_ref().map_or(record.uid, |owner| owner.uid);
+        let (local, remote) = (record.local, record.remote);
+        let program =
+            owner.as_ref().map_or(UNKNOWN_PROGRAM, |owner| owner.name.as_str()).to_owned();
+        let pid = owner.map_or(0, |owner| owner.pid);
+        let cgroup = Cgroup::path_of(pid).unwrap_or_default();
+        let subject = Subject { pid, uid, program: &program, cgroup: &cgroup, local, remote };
+        let Some(goal) = self.scope.goal(&subject) else {
+            // Where there is no room for the word, it is looked at and nothing else.
+            let _ = connection.leave();
+            return;
+        };
+        let who = ConnectionOwner { pid, program, local, remote, cookie: record.cookie };
+        let tuned = TunedConnection::new(Handle::InKernel(connection), who);
+        self.add(now, goal, tuned, &Seen::of_record(&record));
+    }
+
+    /// Adds a connection with its first look.
+    fn add(&mut self, now: Time, goal: Goal, connection: TunedConnection, seen: &Seen) {
+        let (local, remote) = (connection.who.local, connection.who.remote);
         let max_window = self.options.max_window;
         self.labels.learn(remote.ip());
         let ends = (local.ip(), remote.ip(), goal);
         let path_cache = &mut self.path_cache;
         let path = self.groups.entry(ends).or_insert_with(|| match path_cache.recall(now, &ends) {
             Some(group) => TunedPath::again(now, group),
-            None => TunedPath::new(now, goal, &seen, max_window),
+            None => TunedPath::new(now, goal, seen, max_window),
         });
-        path.add(now, cookie, TunedConnection::new(socket, found.started, who), &seen);
+        path.add(now, connection, seen);
     }
 
     /// Looks at every connection of a path group and applies what was decided.
@@ -215,8 +270,12 @@ impl<S: Scope> Tuner<S> {
         let Some(path) = self.groups.get_mut(&ends) else { return };
         let (now, began) = (clock::now(), clock::used());
         self.events.extend(path.round(&self.options, &mut self.leases));
+        // How much others leave changes by the second: that is not worth keeping.
+        let is_kept = ends.2 == Goal::Throughput && !self.options.dry_run;
+        if let Some(memory) = path.group.poll_memory().filter(|_| is_kept) {
+            self.scope.remember(now, ends.1, memory);
+        }
         if path.connections.is_empty() {
-            // How much others leave changes by the second: that is not worth keeping.
             let kept = self.groups.remove(&ends).filter(|_| ends.2 == Goal::Throughput);
             if let Some(path) = kept {
                 self.path_cache.keep(now, ends, path.group);

@@ -78,6 +78,15 @@ impl Emulated {
         })
     }
 
+    /// The client: the process that runs [`CLIENT`].
+    pub fn client(&self) -> u32 {
+        let runs = |pid: &u32| {
+            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            words.split(|b| *b == 0).nth(2) == Some(CLIENT.as_bytes())
+        };
+        wait_for("the client", || processes::family(self.child.id()).into_iter().find(runs))
+    }
+
     /// The guardian and the tuner, in this order, of the only `sweetspot tune` on the path.
     pub fn tuner(&self) -> [u32; 2] {
         let tunes = |pid: u32| {

@@ -3,6 +3,7 @@
 mod daemon;
 mod download;
 mod emulated;
+mod inside;
 mod laws;
 mod unprivileged;
 mod upload;

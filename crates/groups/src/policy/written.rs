@@ -31,6 +31,7 @@ struct RuleText {
     programs: SpannedValue,
     ports: SpannedValue,
     peers: SpannedValue,
+    cgroups: SpannedValue,
     goal: SpannedValue,
 }
 
@@ -76,6 +77,10 @@ fn rule(
             const PEERS_USAGE: &str =
                 "write it like \"10.0.0.0/8\", \"2001:db8::/32\" or \"192.0.2.7\"";
             peers.as_str().and_then(|p| p.parse().ok()).ok_or(PEERS_USAGE.to_owned())
+        })?,
+        cgroups: list(text, "cgroups", written.cgroups, |cgroup| {
+            const CGROUPS_USAGE: &str = "write a path like \"system.slice/nginx.service\" or \"system.slice/docker-*.scope\"";
+            cgroup.as_str().and_then(|c| c.parse().ok()).ok_or(CGROUPS_USAGE.to_owned())
         })?,
         goal: one(text, "goal", written.goal, goal)?.ok_or_else(no_goal)?,
     })

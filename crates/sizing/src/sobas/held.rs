@@ -5,8 +5,8 @@ use sweetspot_units::{Duration, Rate, Time};
 use super::limits::target_queue;
 use super::params::{
     COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEP, FASTER_STEPS, HELD_PACE, KEEPS_EPOCHS, KEPT_RATE_SHARE,
-    LOSS_EPOCHS, LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, SETTLING_EPOCHS,
-    WINDOW_BINDS_SHARE,
+    LOSS_EPOCHS, LOSSLESS, LOSSY_BDPS, LOSSY_PACE, MEMORY_LIFETIME, OTHERS_QUEUE, OTHERS_RATE,
+    SETTLING_EPOCHS, WINDOW_BINDS_SHARE,
 };
 use super::state::State;
 use super::{Sensors, Sobas};
@@ -38,6 +38,9 @@ pub(super) struct Held {
     tried: Option<Time>,
     /// Whether the queue was halved once.
     halved: bool,
+    /// Whether it is a memory of another transfer's, which this one has not confirmed yet; and the epochs that do.
+    is_remembered: bool,
+    confirmed: u32,
 }
 
 impl Held {
@@ -49,6 +52,11 @@ impl Held {
     /// Held at the result of a trial that `began` then and cost no rate.
     pub(super) fn after_trial(capacity: Rate, queue: Duration, began: Time) -> Held {
         Held { tried: Some(began), ..Held::keeping(capacity, queue) }
+    }
+
+    /// What this path is remembered by.
+    pub(super) fn memory(&self, base: Duration, at: Time) -> Memory {
+        Memory { capacity: self.capacity, queue: self.queue, base, at }
     }
 
     /// When the trial that led here began, if one did.
@@ -71,13 +79,42 @@ impl Held {
             last_loss: Time::ZERO,
             tried: None,
             halved: false,
+            is_remembered: false,
+            confirmed: 0,
         }
+    }
+
+    /// Whether it is held by memory alone.
+    pub(super) fn is_remembered(&self) -> bool {
+        self.is_remembered
     }
 
     /// Resets the counters after a change.
     fn restart(&mut self) {
         self.settling = SETTLING_EPOCHS;
         (self.below, self.collapsed, self.others, self.idle) = (0, 0, 0, 0);
+    }
+}
+
+/// A path on which a window was held to the end of a transfer, so that it is known to have cost no rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Memory {
+    capacity: Rate,
+    queue: Duration,
+    /// Its round trip without a queue.
+    base: Duration,
+    /// When the transfer ended.
+    at: Time,
+}
+
+impl Memory {
+    /// What to hold from the beginning, if a round trip of `base` at `now` is that of the same path (RFC 9959, section 4.2.1:
+    /// more than half of the saved one and no more than ten times it) and it was saved lately.
+    pub(super) fn resume(&self, now: Time, base: Duration) -> Option<Held> {
+        let is_same = base > self.base / 2 && base <= self.base * 10;
+        let is_recent = now.since(self.at) < MEMORY_LIFETIME;
+        (is_same && is_recent)
+            .then(|| Held { is_remembered: true, ..Held::keeping(self.capacity, self.queue) })
     }
 }
 
@@ -168,9 +205,12 @@ impl Sobas {
             return self.open(now, Reason::RateFell);
         }
         held.idle = in_a_row(held.idle, idle);
+        held.confirmed += u32::from(!idle && !is_below(KEPT_RATE_SHARE));
+        held.is_remembered &= held.confirmed < KEEPS_EPOCHS;
         if held.idle >= KEEPS_EPOCHS {
             held.steps += 1;
-            if held.steps > FASTER_STEPS {
+            // A memory that is too low is given up at once.
+            if held.steps > FASTER_STEPS || held.is_remembered {
                 return self.open(now, Reason::PathFaster);
             }
             held.capacity = held.capacity.scaled(FASTER_STEP);

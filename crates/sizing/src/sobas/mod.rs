@@ -12,6 +12,7 @@ mod trial;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
+use held::Memory;
 use limits::TransferLimits;
 use params::{LOSS_EPOCHS, MIN_EPOCH};
 use startup::Startup;
@@ -46,6 +47,8 @@ pub struct Sobas {
     measured_again: u32,
     /// Time spent on trials that did not pay.
     trials_failed: Duration,
+    /// The path as the transfer before left it.
+    memory: Option<Memory>,
 }
 
 /// The controller's sources of measurements.
@@ -86,6 +89,7 @@ impl Sobas {
             began: Time::ZERO,
             measured_again: 0,
             trials_failed: Duration::ZERO,
+            memory: None,
         }
     }
 
@@ -112,7 +116,9 @@ impl Sobas {
 
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         if matches!(self.state, State::Ended) {
-            *self = Sobas::new(&self.config, self.sensors);
+            // The next transfer. Nothing is kept but the memory of the path.
+            let memory = self.memory;
+            *self = Sobas { memory, ..Sobas::new(&self.config, self.sensors) };
         }
         if self.began == Time::ZERO {
             self.began = now;
@@ -128,6 +134,14 @@ impl Sobas {
     }
 
     fn end(&mut self, now: Time) {
+        self.memory = match (&self.state, self.min_rtt.get()) {
+            (State::Held(held), Some(base)) if !held.is_remembered() => {
+                Some(held.memory(base, now))
+            }
+            // Nothing was learnt since.
+            (State::Held(_) | State::Ended, _) => self.memory,
+            _ => None,
+        };
         if !matches!(self.state, State::Ended) {
             self.transition_to(now, State::Ended, Reason::Ended);
         }

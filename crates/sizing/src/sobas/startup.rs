@@ -38,6 +38,9 @@ impl Sobas {
         if base.is_some_and(|base| base < SHORT_PATH) {
             return self.open(now, Reason::ShortPath);
         }
+        if self.resume(now, base) {
+            return;
+        }
         if self.sensors == Sensors::Kernel {
             // The sender cannot be reached.
             return self.open(now, Reason::CapacityUnknown);
@@ -52,6 +55,23 @@ impl Sobas {
             }
             (agreement, base) => self.wait_for_trains(now, agreement, base),
         }
+    }
+
+    /// Holds what the last transfer on this path held to its end, as soon as the round trip is known; returns whether it
+    /// does, or waits for that. It is checked like any other
+    /// hold: where the path carries less or more by now, or others use it, it is opened and forgotten (RFC 9959).
+    fn resume(&mut self, now: Time, base: Option<Duration>) -> bool {
+        let (State::Startup(startup), Sensors::Kernel) = (&self.state, self.sensors) else {
+            return false;
+        };
+        let Some(memory) = self.memory else { return false };
+        let Some(base) = base else {
+            return startup.began.is_some_and(|began| now < began + BLIND_PATIENCE);
+        };
+        let Some(held) = memory.resume(now, base) else { return false };
+        self.transition_to(now, State::Held(held), Reason::PathRemembered);
+        self.apply_hold(now);
+        true
     }
 
     /// Whether the transfer is too small for trains of the present length.
@@ -109,10 +129,12 @@ impl Sobas {
     /// Leaves the window to congestion control.
     pub(super) fn open(&mut self, now: Time, reason: Reason) {
         let (was_held, tried) = match &self.state {
-            State::Held(held) => (true, held.tried()),
+            // What is only remembered was let in by slow start: it goes on from there.
+            State::Held(held) => (!held.is_remembered(), held.tried()),
             State::Trial(trial) => (true, Some(trial.began())),
             State::Startup(_) | State::Open(_) | State::Ended => (false, None),
         };
+        self.memory = None;
         // A trial that ends here has failed.
         self.trials_failed += tried.map_or(Duration::ZERO, |began| now.since(began));
         self.transition_to(now, State::Open(Open::new(was_held)), reason);

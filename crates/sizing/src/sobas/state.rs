@@ -7,7 +7,7 @@ use crate::{Reason, SizingPhase};
 /// The controller's state.
 ///
 /// ```text
-///             capacity known              rate fell, loss, others' queue, faster path
+///        capacity known or remembered     rate fell, loss, others' queue, faster path
 ///  Startup ───────────────────▶ Held ─────────────────────────────────────▶ Open
 ///     │                          ▲                                          │  ▲
 ///     │ unclear, unknown,        │ trial paid             rate is inelastic │  │ trial
@@ -35,11 +35,12 @@ impl State {
     pub(super) fn may_become(&self, next: &State, reason: Reason) -> bool {
         use Reason::{
             CapacityKnown, CapacityUnclear, CapacityUnknown, OthersQueue, Overflow, PathFaster,
-            RandomLoss, RateFell, RateInelastic, ShortPath, ShortTransfer, TrialFailed, TrialPaid,
+            PathRemembered, RandomLoss, RateFell, RateInelastic, ShortPath, ShortTransfer,
+            TrialFailed, TrialPaid,
         };
         match (self, next) {
             (_, State::Ended) => reason == Reason::Ended,
-            (State::Startup(_), State::Held(_)) => reason == CapacityKnown,
+            (State::Startup(_), State::Held(_)) => matches!(reason, CapacityKnown | PathRemembered),
             (State::Startup(_), State::Open(_)) => {
                 matches!(
                     reason,

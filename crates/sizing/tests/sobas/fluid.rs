@@ -173,6 +173,11 @@ pub fn play(sizing: Sizing, max_window: u64, fluid: &Fluid, seconds: f64) -> Run
 
 /// Drives `controller` over the path for `seconds`.
 pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Run {
+    drive_from(controller, fluid, seconds, 0.0)
+}
+
+/// The same, by a clock that is at `began` seconds in the beginning: for a transfer after another one.
+pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, began: f64) -> Run {
     let mut run = Run::default();
     let mut sender = Sender {
         cwnd: 10.0 * MSS,
@@ -196,7 +201,7 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
     let steps = (seconds / STEP) as u64;
     for n in 0..steps {
         let t = n as f64 * STEP;
-        let now = Time::from_nanos((t * 1e9) as u64 + 1);
+        let now = Time::from_nanos(((began + t) * 1e9) as u64 + 1);
         let (capacity, rtt) = ((fluid.rate)(t) / 8.0, (fluid.rtt)(t));
         if n == 0 {
             // The handshake's.

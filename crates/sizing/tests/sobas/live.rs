@@ -2,8 +2,9 @@
 //! hints. The path carries 100 Mbit/s of payload over 40 ms, so its BDP is 500 kB, and holds two
 //! of them in its buffer, unless a test says otherwise.
 
-use crate::fluid::{Fluid, Run, play};
-use sweetspot_sizing::{EventKind, Sizing, SizingPhase};
+use crate::fluid::{Fluid, Run, controller, drive, drive_from, play};
+use sweetspot_sizing::{EventKind, Input, Reason, Sizing, SizingPhase};
+use sweetspot_units::Time;
 
 const BDP: f64 = 500e3;
 
@@ -83,4 +84,63 @@ fn scale_changes_nothing() {
     for path in [fast, slow] {
         does_no_harm(&path, 15.0);
     }
+}
+
+/// A transfer that was held to its end, and `pause` seconds later one of 20 s over `second`.
+fn again(first: &Fluid, second: &Fluid, pause: f64) -> Run {
+    let mut controller = controller(Sizing::SobasLive, 6_291_456);
+    let before = drive(&mut *controller, first, 40.0);
+    assert_eq!(controller.phase(), SizingPhase::Holding, "{:?}", before.events);
+    controller.handle(Time::from_nanos(40_000_000_002), &Input::End);
+    while controller.poll_output().is_some() {}
+    drive_from(&mut *controller, second, 20.0, 41.0 + pause)
+}
+
+fn resumed(run: &Run) -> bool {
+    run.saw(|e| matches!(e, EventKind::Entered { reason: Reason::PathRemembered, .. }))
+}
+
+/// The second transfer, beside one left alone.
+fn does_no_harm_again(first: &Fluid, second: &Fluid) -> Run {
+    let theirs = play(Sizing::Max, 6_291_456, second, 20.0).goodput(0.0, 20.0);
+    let ours = again(first, second, 0.0);
+    assert!(ours.goodput(0.0, 20.0) >= KEPT * theirs, "{} {theirs}", ours.goodput(0.0, 20.0));
+    ours
+}
+
+#[test]
+fn a_remembered_path_is_never_overflowed() {
+    let run = does_no_harm_again(&path(), &path());
+    assert!(resumed(&run));
+    assert_eq!(run.dropped_bytes, 0.0);
+    // The queue that a hold keeps is 3 % of the round trip; slow start passes through in bursts.
+    assert!(run.queue(2.0, 20.0) <= 0.1 * BDP, "{}", run.queue(2.0, 20.0));
+}
+
+#[test]
+fn a_path_that_became_slower_or_faster_meanwhile_is_opened_and_costs_no_goodput() {
+    for rate in [(|_| 40e6) as fn(f64) -> f64, |_| 250e6] {
+        let run = does_no_harm_again(&path(), &Fluid { rate, ..path() });
+        assert!(resumed(&run));
+    }
+}
+
+#[test]
+fn a_path_that_others_use_meanwhile_is_opened_and_costs_no_goodput() {
+    let cross = |drain: f64| if drain < 0.04 { 120e6 } else { 40e6 };
+    does_no_harm_again(&path(), &Fluid { cross, ..path() });
+}
+
+#[test]
+fn another_round_trip_is_another_path() {
+    // RFC 9959, section 4.2.1: less than half of what it was, or more than ten times as much.
+    for rtt in [(|_| 0.015) as fn(f64) -> f64, |_| 0.45] {
+        assert!(!resumed(&again(&path(), &Fluid { rtt, ..path() }, 0.0)));
+    }
+}
+
+#[test]
+fn a_path_is_forgotten_after_five_minutes() {
+    assert!(resumed(&again(&path(), &path(), 290.0)));
+    assert!(!resumed(&again(&path(), &path(), 300.0)));
 }

@@ -1,8 +1,9 @@
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::signals::Supervisor;
-use sweetspot_tune::{Leases, ProcessFamily, TuneError, Tuner};
+use sweetspot_tune::{Chosen, Leases, ProcessFamily, TuneError, Tuner};
 
-use super::options::Common;
+use super::inside::Inside;
+use super::options::{Common, Via};
 use super::steer::{Until, steer};
 use super::under_guard;
 use crate::ends::Ends;
@@ -36,28 +37,56 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    under_guard(|leases| play(&arguments, leases))
+    match arguments.common.via {
+        Via::Pidfd => under_guard(|leases| play(&arguments, None, leases), || {}),
+        Via::Bpf => {
+            find(arguments.pid)?;
+            let inside = Inside::around(arguments.pid, arguments.common.uploads())?;
+            let undo = inside.undo();
+            under_guard(|leases| play(&arguments, Some(inside), leases), undo)
+        }
+    }
 }
 
-fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error::Error>> {
-    let pid = arguments.pid;
-    let process = ProcessHandle::open(pid).map_err(|error| match error.is_over() {
+fn find(pid: u32) -> Result<ProcessHandle, TuneError> {
+    ProcessHandle::open(pid).map_err(|error| match error.is_over() {
         true => TuneError::NoProcess { pid },
         false => error.into(),
-    })?;
-    may_borrow(&process).map_err(TuneError::Process)?;
+    })
+}
+
+fn play(
+    arguments: &Arguments,
+    inside: Option<Inside>,
+    leases: Leases,
+) -> Result<u8, Box<dyn std::error::Error>> {
+    let process = find(arguments.pid)?;
+    if inside.is_none() {
+        may_borrow(&process).map_err(TuneError::Process)?;
+    }
     let mut journal = arguments.common.journal()?;
     let options = arguments.common.options()?;
     let mut supervisor = Supervisor::new()?;
     let peers = arguments.peer.as_ref().map_or(Vec::new(), |ends| ends.addresses().to_vec());
-    let family = ProcessFamily::new(pid, arguments.common.goal).with_peers(peers);
-    let mut tuner = Tuner::new(family, options, leases);
     let mut any = vec![process];
     if let Some(other) = arguments.until {
         any.push(ProcessHandle::open(other)?);
     }
     let until = Until::AnyEnds(any);
-    Ok(steer(&mut tuner, &mut supervisor, &mut journal, &until)?)
+    let (root, goal) = (arguments.pid, arguments.common.goal);
+    let code = match inside {
+        Some(inside) => {
+            let scope = inside.scope(Chosen::OfProcess { root, goal, peers });
+            let mut tuner = Tuner::new(scope, options, leases);
+            steer(&mut tuner, &mut supervisor, &mut journal, &until)
+        }
+        None => {
+            let family = ProcessFamily::new(root, goal).with_peers(peers);
+            let mut tuner = Tuner::new(family, options, leases);
+            steer(&mut tuner, &mut supervisor, &mut journal, &until)
+        }
+    };
+    Ok(code?)
 }
 
 /// `Ok` if the sockets of `process` can be duplicated; otherwise there is nothing to tune.

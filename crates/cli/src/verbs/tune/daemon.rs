@@ -2,9 +2,10 @@ use std::path::PathBuf;
 
 use sweetspot_groups::policy::Policy;
 use sweetspot_linux::signals::Supervisor;
-use sweetspot_tune::{HostScope, Leases, Tuner, uid_of};
+use sweetspot_tune::{Chosen, HostScope, Leases, Tuner, uid_of};
 
-use super::options::Common;
+use super::inside::Inside;
+use super::options::{Common, Via};
 use super::steer::{Until, steer};
 use super::under_guard;
 use crate::text_file;
@@ -28,12 +29,13 @@ A policy:
   [[rule]]
   ports = [443, \"8000-8999\"]
   peers = [\"10.0.0.0/8\", \"2001:db8::/32\"]
+  cgroups = [\"system.slice/docker-*.scope\"]    # slices, services, containers
   goal = \"throughput\"           # or \"leave\"; what no rule covers is left alone";
 
 /// Tune a host's connections by a policy
 ///
-/// Runs until a signal comes. Other users' connections need CAP_SYS_PTRACE; packaging/ has a
-/// systemd unit with this capability and few others.
+/// Runs until a signal comes. Via pidfd other users' connections need CAP_SYS_PTRACE; packaging/ has
+/// a systemd unit with this capability and few others. Via bpf those of all containers are seen.
 #[derive(Debug, clap::Args)]
 #[command(after_help = POLICY)]
 pub struct Arguments {
@@ -43,6 +45,10 @@ pub struct Arguments {
     /// The policy
     #[arg(long, value_name = "FILE")]
     policy: PathBuf,
+
+    /// Via bpf: only the connections of this cgroup, such as system.slice/nginx.service
+    #[arg(long, value_name = "CGROUP")]
+    cgroup: Option<String>,
 }
 
 pub fn run(arguments: Arguments) -> Ending {
@@ -50,12 +56,21 @@ pub fn run(arguments: Arguments) -> Ending {
     let text = text_file::read(file, "a policy")?;
     let policy =
         Policy::parse(&text, &uid_of).map_err(|error| format!("{}: {error}", file.display()))?;
-    under_guard(|leases| play(&arguments, policy, leases))
+    match arguments.common.via {
+        Via::Pidfd => under_guard(|leases| play(&arguments, policy, None, leases), || {}),
+        Via::Bpf => {
+            let uploads = arguments.common.uploads();
+            let inside = Inside::on(arguments.cgroup.as_deref(), uploads)?;
+            let undo = inside.undo();
+            under_guard(|leases| play(&arguments, policy, Some(inside), leases), undo)
+        }
+    }
 }
 
 fn play(
     arguments: &Arguments,
     policy: Policy,
+    inside: Option<Inside>,
     leases: Leases,
 ) -> Result<u8, Box<dyn std::error::Error>> {
     let mut options = arguments.common.options()?;
@@ -63,6 +78,17 @@ fn play(
     options.dry_run |= policy.dry_run;
     let mut journal = arguments.common.journal_with(policy.metrics)?;
     let mut supervisor = Supervisor::new()?;
-    let mut tuner = Tuner::new(HostScope::new(policy)?, options, leases);
-    Ok(steer(&mut tuner, &mut supervisor, &mut journal, &Until::Signal)?)
+    let until = Until::Signal;
+    let code = match inside {
+        Some(inside) => {
+            let scope = inside.scope(Chosen::ByPolicy(policy));
+            let mut tuner = Tuner::new(scope, options, leases);
+            steer(&mut tuner, &mut supervisor, &mut journal, &until)
+        }
+        None => {
+            let mut tuner = Tuner::new(HostScope::new(policy)?, options, leases);
+            steer(&mut tuner, &mut supervisor, &mut journal, &until)
+        }
+    };
+    Ok(code?)
 }

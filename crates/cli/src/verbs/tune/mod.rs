@@ -2,6 +2,8 @@
 
 mod attach;
 mod daemon;
+mod doctor;
+mod inside;
 mod options;
 mod run;
 mod steer;
@@ -45,6 +47,7 @@ enum Verb {
     Run(run::Arguments),
     Attach(attach::Arguments),
     Daemon(daemon::Arguments),
+    Doctor(doctor::Arguments),
 }
 
 pub fn run(arguments: Arguments) -> Ending {
@@ -52,17 +55,21 @@ pub fn run(arguments: Arguments) -> Ending {
         Verb::Run(arguments) => run::run(arguments),
         Verb::Attach(arguments) => attach::run(arguments),
         Verb::Daemon(arguments) => daemon::run(arguments),
+        Verb::Doctor(arguments) => doctor::run(arguments),
     }
 }
 
-/// Does `work` under a guardian process that undoes it; errors are printed before the guardian
-/// ends.
-fn under_guard(work: impl FnOnce(Leases) -> Result<u8, Box<dyn std::error::Error>>) -> Ending {
-    let code = guarded(|leases| {
+/// Does `work` under a guardian process that undoes it, and calls `undo` in the end; errors are
+/// printed before the guardian ends.
+fn under_guard(
+    work: impl FnOnce(Leases) -> Result<u8, Box<dyn std::error::Error>>,
+    undo: impl FnOnce() + Send,
+) -> Ending {
+    let work = |leases| {
         work(leases).unwrap_or_else(|error| {
             err!("sweetspot: {error}");
             1
         })
-    })?;
-    Ok(ExitCode::from(code))
+    };
+    Ok(ExitCode::from(guarded(work, undo)?))
 }

@@ -2,6 +2,7 @@ use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use sweetspot_groups::policy::loopback;
 use sweetspot_groups::{Goal, TuneEvent};
@@ -34,9 +35,34 @@ pub struct Common {
     #[arg(long, value_name = "GOAL", default_value = "throughput")]
     pub goal: Goal,
 
+    /// Where to look and act from: pidfd borrows each socket from its process; bpf is inside the
+    /// kernel, at every segment, without any right over the processes (needs root, Linux 5.15)
+    #[arg(long, value_name = "WAY", default_value = "pidfd")]
+    pub via: Via,
+
     /// Do not print actions
     #[arg(long)]
     quiet: bool,
+}
+
+/// Where connections are looked at from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    /// Inside the kernel.
+    Bpf,
+    /// From outside, by borrowing sockets.
+    Pidfd,
+}
+
+impl FromStr for Via {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Via, &'static str> {
+        match text {
+            "bpf" => Ok(Via::Bpf),
+            "pidfd" => Ok(Via::Pidfd),
+            _ => Err("the ways are bpf and pidfd"),
+        }
+    }
 }
 
 /// The log of events.
@@ -47,6 +73,11 @@ pub struct EventLog {
 }
 
 impl Common {
+    /// Whether uploads are paced, too.
+    pub fn uploads(&self) -> bool {
+        self.send
+    }
+
     pub fn options(&self) -> Result<TunerOptions, Box<dyn std::error::Error>> {
         let max_window = sysctl::tcp_rmem()?.most;
         let (uploads, dry_run) = (self.send, self.dry_run);

@@ -1,9 +1,10 @@
 use std::process::Command;
 
 use sweetspot_linux::signals::{self, Supervisor};
-use sweetspot_tune::{Leases, ProcessFamily, Tuner};
+use sweetspot_tune::{Chosen, Leases, ProcessFamily, Scope, Tuner};
 
-use super::options::Common;
+use super::inside::Inside;
+use super::options::{Common, EventLog, Via};
 use super::steer::{Until, steer};
 use super::under_guard;
 use crate::verbs::Ending;
@@ -13,8 +14,8 @@ const COMMAND_NOT_FOUND: u8 = 127;
 
 /// Run a command, and tune its connections and those of its children
 ///
-/// Needs no privileges, because a process may access its children's sockets. The exit code is
-/// COMMAND's, or 128 + n after signal n.
+/// Via pidfd this needs no privileges, because a process may access its children's sockets. Via bpf
+/// the command runs in a cgroup of its own. The exit code is COMMAND's, or 128 + n after signal n.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,16 +34,30 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    under_guard(|leases| play(&arguments, leases))
+    match arguments.common.via {
+        Via::Pidfd => under_guard(|leases| play(&arguments, None, leases), || {}),
+        Via::Bpf => {
+            let inside = Inside::own_cgroup(arguments.common.uploads())?;
+            let undo = inside.undo();
+            under_guard(|leases| play(&arguments, Some(inside), leases), undo)
+        }
+    }
 }
 
-fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error::Error>> {
+fn play(
+    arguments: &Arguments,
+    inside: Option<Inside>,
+    leases: Leases,
+) -> Result<u8, Box<dyn std::error::Error>> {
     let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
     let mut journal = arguments.common.journal()?;
     let options = arguments.common.options()?;
     let mut supervisor = Supervisor::new()?;
     let mut command = Command::new(program);
     signals::unblock_on_exec(command.args(rest));
+    if let Some(inside) = &inside {
+        inside.cgroup().enter_on_exec(&mut command)?;
+    }
     let command = match command.spawn() {
         Ok(child) => child.id(),
         Err(error) => {
@@ -50,9 +65,27 @@ fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error:
             return Ok(COMMAND_NOT_FOUND);
         }
     };
-    let mut tuner = Tuner::new(ProcessFamily::new(command, arguments.common.goal), options, leases);
-    let until = Until::CommandEnds(command);
-    match steer(&mut tuner, &mut supervisor, &mut journal, &until) {
+    let goal = arguments.common.goal;
+    match inside {
+        Some(inside) => {
+            let scope = inside.scope(Chosen::All(goal));
+            tune(Tuner::new(scope, options, leases), &mut supervisor, &mut journal, command)
+        }
+        None => {
+            let scope = ProcessFamily::new(command, goal);
+            tune(Tuner::new(scope, options, leases), &mut supervisor, &mut journal, command)
+        }
+    }
+}
+
+/// Tunes until `command` ends; returns its exit code.
+fn tune<S: Scope>(
+    mut tuner: Tuner<S>,
+    supervisor: &mut Supervisor,
+    journal: &mut EventLog,
+    command: u32,
+) -> Result<u8, Box<dyn std::error::Error>> {
+    match steer(&mut tuner, supervisor, journal, &Until::CommandEnds(command)) {
         Ok(code) => Ok(code),
         Err(error) => {
             // Tuning fails; the command must not.

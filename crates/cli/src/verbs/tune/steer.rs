@@ -1,4 +1,5 @@
 use sweetspot_linux::clock;
+use sweetspot_linux::event_fd::is_readable;
 use sweetspot_linux::live::ProcessHandle;
 use sweetspot_linux::signals::{ProcessEvent, Supervisor};
 use sweetspot_tune::{Scope, TuneError, Tuner};
@@ -29,7 +30,7 @@ pub fn steer<S: Scope>(
     let (mut tuning, mut next_publication) = (true, Time::ZERO);
     loop {
         let due = if tuning { tuner.poll_timeout() } else { Time::MAX };
-        let event = supervisor.next_event_by(due).map_err(TuneError::at("waiting for signals"))?;
+        let event = wait(tuner, supervisor, due)?;
         if let Some((code, why)) = ends(until, event) {
             tuner.lift(why);
             report_events(tuner, journal);
@@ -62,6 +63,26 @@ pub fn steer<S: Scope>(
             }
         }
     }
+}
+
+/// Waits for an event until `due`, or until there is something to find, which is then searched for at once.
+fn wait<S: Scope>(
+    tuner: &mut Tuner<S>,
+    supervisor: &mut Supervisor,
+    due: Time,
+) -> Result<Option<ProcessEvent>, TuneError> {
+    let (mut event, mut found) = (Ok(None), false);
+    tuner.announced(&mut |source| match source {
+        Some(source) => {
+            event = supervisor.next_event_or(source, due);
+            found = is_readable(source);
+        }
+        None => event = supervisor.next_event_by(due),
+    });
+    if found {
+        tuner.search_at(clock::now());
+    }
+    event.map_err(TuneError::at("waiting for signals"))
 }
 
 /// Whether that was the end: the exit code, and why.

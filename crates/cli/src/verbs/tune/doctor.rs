@@ -1,0 +1,51 @@
+use std::process::ExitCode;
+
+use sweetspot_kernel::probe::{self, Finding};
+
+use crate::verbs::Ending;
+
+/// Say what this host has of what --via bpf needs
+///
+/// Exit codes: 0 all is there; 1 something is missing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  sweetspot tune doctor")]
+pub struct Arguments {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    let findings = probe::examine();
+    let complete = findings.iter().all(|finding| finding.there);
+    match arguments.json {
+        true => out!("{}", json(&findings, complete)),
+        false => print(&findings, complete),
+    }
+    Ok(ExitCode::from(u8::from(!complete)))
+}
+
+fn print(findings: &[Finding], complete: bool) {
+    for Finding { name, there, says } in findings {
+        out!("{:<8}{name:<14}{says}", if *there { "ok" } else { "missing" });
+    }
+    out!(
+        "{}",
+        match complete {
+            true => "tune runs via bpf here.",
+            false => "tune runs via pidfd alone here.",
+        }
+    );
+}
+
+fn json(findings: &[Finding], complete: bool) -> serde_json::Value {
+    let list: Vec<serde_json::Value> = findings
+        .iter()
+        .map(|Finding { name, there, says }| {
+            serde_json::json!({ "name": name, "there": there, "says": says })
+        })
+        .collect();
+    serde_json::json!({ "bpf": complete, "findings": list })
+}

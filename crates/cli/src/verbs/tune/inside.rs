@@ -1,0 +1,81 @@
+//! Tuning from inside the kernel: the programs and the cgroup that they are attached to.
+
+use std::sync::{Arc, Mutex};
+
+use sweetspot_kernel::{Connections, KernelError, SocketPrograms};
+use sweetspot_linux::cgroup::Cgroup;
+use sweetspot_tune::{Chosen, KernelScope, undo, watch};
+
+/// The beginning of the names of cgroups that `tune run` makes.
+const OWN_CGROUP: &str = "sweetspot-";
+
+/// Programs on a cgroup.
+pub struct Inside {
+    programs: Arc<Mutex<SocketPrograms>>,
+    connections: Connections,
+    cgroup: Cgroup,
+    is_own: bool,
+}
+
+impl Inside {
+    /// In a new cgroup below that of this process.
+    pub fn own_cgroup(uploads: bool) -> Result<Inside, KernelError> {
+        // First the programs: where they cannot be had, nothing is made.
+        let (programs, connections) = SocketPrograms::load(watch(uploads))?;
+        let here = Cgroup::of(std::process::id())?;
+        here.remove_empty(OWN_CGROUP);
+        let cgroup = here.create(&format!("{OWN_CGROUP}{}", std::process::id()))?;
+        Inside::attached(programs, connections, cgroup, true)
+    }
+
+    /// On the cgroup that process `pid` is in.
+    pub fn around(pid: u32, uploads: bool) -> Result<Inside, KernelError> {
+        let (programs, connections) = SocketPrograms::load(watch(uploads))?;
+        Inside::attached(programs, connections, Cgroup::of(pid)?, false)
+    }
+
+    /// On the cgroup called `name`, or on the one above all. Connections that are there already are seen, too.
+    pub fn on(name: Option<&str>, uploads: bool) -> Result<Inside, KernelError> {
+        let (programs, connections) = SocketPrograms::load(watch(uploads))?;
+        let cgroup = name.map_or_else(Cgroup::root, Cgroup::named)?;
+        Inside::attached(programs, connections, cgroup, false)
+    }
+
+    fn attached(
+        mut programs: SocketPrograms,
+        connections: Connections,
+        cgroup: Cgroup,
+        is_own: bool,
+    ) -> Result<Inside, KernelError> {
+        if let Err(error) = programs.attach(&cgroup) {
+            if is_own {
+                // What is left of it is removed the next time.
+                let _ = cgroup.dissolve();
+            }
+            return Err(error);
+        }
+        Ok(Inside { programs: Arc::new(Mutex::new(programs)), connections, cgroup, is_own })
+    }
+
+    /// The cgroup.
+    pub fn cgroup(&self) -> &Cgroup {
+        &self.cgroup
+    }
+
+    /// What undoes everything, in this process or in another one that has it from this one.
+    pub fn undo(&self) -> impl FnOnce() + Send + use<> {
+        let programs = Arc::clone(&self.programs);
+        let own = self.is_own.then(|| self.cgroup.try_clone().ok()).flatten();
+        move || {
+            undo(&programs);
+            // Processes that outlive the command go back to where it came from.
+            let _ = own.map(|cgroup| cgroup.dissolve());
+        }
+    }
+
+    /// The scope of its connections.
+    pub fn scope(self, chosen: Chosen) -> KernelScope {
+        let Inside { programs, connections, cgroup, .. } = self;
+        KernelScope::new(cgroup, programs, connections, chosen)
+    }
+}

@@ -1,0 +1,208 @@
+//! `sweetspot tune --via bpf`.
+
+use std::process::Command;
+
+use sweetspot_kernel::probe;
+use sweetspot_linux::clock;
+use sweetspot_linux::live::LiveSocket;
+use sweetspot_linux::signals::Signal;
+use sweetspot_units::{Bytes, Duration};
+
+use crate::download::{Server, Tuned, clamp, client, wait_for};
+use crate::emulated::{Emulated, SENDS, connection};
+
+const VIA: [&str; 2] = ["--via", "bpf"];
+
+/// Whether this host has all that is needed; if not, that is said.
+fn possible() -> bool {
+    let missing: Vec<_> = probe::examine().into_iter().filter(|finding| !finding.there).collect();
+    if let Some(finding) = missing.first() {
+        let probe::Finding { name, says, .. } = finding;
+        sweetspot_testing::skipped(format!("{name}: {says} (root, clang, Linux 5.15 with BTF)"));
+    }
+    missing.is_empty()
+}
+
+fn sweetspot(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_download_is_seen_from_inside_and_arrives_whole() {
+    if !possible() {
+        return;
+    }
+    let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
+    let tuned = Tuned::start(server.port, scratch.path(), &VIA);
+    tuned.wait_for_event("taken");
+    let owner = format!("\"pid\":{}", tuned.connection().process().pid());
+    assert!(tuned.log().contains(&owner), "{}", tuned.log());
+    server.stop();
+    let (said, code) = tuned.finish();
+    assert_eq!(code, Some(0));
+    assert!(said.parse::<u64>().unwrap() > 60_000, "{said}");
+}
+
+#[test]
+fn the_exit_code_is_the_commands_and_the_cgroup_goes_with_it() {
+    if !possible() {
+        return;
+    }
+    let run = |script: &str| sweetspot(&["tune", "run", "--via", "bpf", "--", "sh", "-c", script]);
+    let (code, cgroup, stderr) = run("grep ^0:: /proc/self/cgroup; exit 7");
+    assert_eq!((code, stderr.as_str()), (Some(7), ""));
+    let path = cgroup.strip_prefix("0::/").unwrap();
+    assert!(path.contains("sweetspot-"), "{path}");
+    let mount = sweetspot_linux::cgroup::Cgroup::mount_point().unwrap();
+    assert!(!mount.join(path).exists());
+    let missing = sweetspot(&["tune", "run", "--via", "bpf", "--", "no-such-program"]);
+    assert_eq!(missing.0, Some(127));
+    assert!(missing.2.starts_with("sweetspot: cannot run no-such-program: "), "{}", missing.2);
+}
+
+/// A download across a path of one BDP of 500 kB, tuned by a daemon that has 200 kB of memory, both in
+/// a cgroup of their own.
+struct Limited {
+    emulated: Emulated,
+    socket: LiveSocket,
+}
+
+const MEMORY: Bytes = Bytes::new(200_000);
+
+fn limited(scratch: &std::path::Path) -> Option<Limited> {
+    if !possible() {
+        return None;
+    }
+    let policy = "memory = \"200kB\"\n[[rule]]\ngoal = \"throughput\"\n";
+    std::fs::write(scratch.join("policy.toml"), policy).unwrap();
+    let here = sweetspot_linux::cgroup::Cgroup::of(std::process::id()).unwrap();
+    let cgroup = here.path().join(format!("sweetspot-daemon-{}", clock::now().as_nanos()));
+    let line = format!(
+        "cd {}; mkdir {cgroup} && echo 0 > {cgroup}/cgroup.procs; \
+         $SWEETSPOT tune daemon --via bpf --cgroup {cgroup} --policy policy.toml --quiet \
+           --events events.jsonl 2> said & \
+         sleep 1; python3 -c \"$CLIENT\" {SENDS} & wait",
+        scratch.display(),
+        cgroup = cgroup.display()
+    );
+    let emulated = Emulated::start("rate=100Mbit/s rtt=40ms buffer=500kB", &line)?;
+    let client = emulated.client();
+    let socket = connection(client, SENDS);
+    wait_for("the limit", || (clamp(&socket) <= MEMORY).then_some(()));
+    Some(Limited { emulated, socket })
+}
+
+impl Limited {
+    /// How long after `end` the limit is gone.
+    fn lifted_after(&self, end: impl FnOnce()) -> Duration {
+        end();
+        let began = clock::now();
+        wait_for("the end of the limit", || (clamp(&self.socket) > MEMORY).then_some(()));
+        clock::now().since(began)
+    }
+}
+
+const LATEST: Duration = Duration::from_secs(2);
+
+#[test]
+fn limits_are_lifted_when_the_daemon_is_asked_to_end() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(host) = limited(scratch.path()) else { return };
+    let guardian = host.emulated.tuner()[0];
+    assert!(host.lifted_after(|| Signal::TERMINATE.send(guardian)) < LATEST);
+}
+
+#[test]
+fn limits_are_lifted_when_the_tuner_is_killed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(host) = limited(scratch.path()) else { return };
+    let tuner = host.emulated.tuner()[1];
+    assert!(host.lifted_after(|| Signal::KILL.send(tuner)) < LATEST);
+}
+
+#[test]
+fn limits_are_lifted_when_the_guardian_is_killed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(host) = limited(scratch.path()) else { return };
+    let guardian = host.emulated.tuner()[0];
+    assert!(host.lifted_after(|| Signal::KILL.send(guardian)) < LATEST);
+}
+
+#[test]
+fn limits_are_lifted_within_two_seconds_when_everything_is_killed_at_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(host) = limited(scratch.path()) else { return };
+    let all = host.emulated.tuner();
+    assert!(host.lifted_after(|| all.into_iter().for_each(|pid| Signal::KILL.send(pid))) < LATEST);
+}
+
+#[test]
+fn the_doctor_names_what_is_there_and_what_is_missing() {
+    let complete = probe::examine().iter().all(|finding| finding.there);
+    let (code, words, _) = sweetspot(&["tune", "doctor"]);
+    assert_eq!(code, Some(i32::from(!complete)));
+    assert!(words.lines().any(|line| line.contains("cgroup v2")), "{words}");
+    assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
+    let (_, json, _) = sweetspot(&["tune", "doctor", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["bpf"], complete);
+    let findings = json["findings"].as_array().unwrap();
+    assert!(findings.len() >= 6);
+    assert!(findings.iter().all(|f| f["name"].is_string() && f["there"].is_boolean()));
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_one_line() {
+    let (code, _, said) = sweetspot(&["tune", "run", "--via", "pigeon", "--", "true"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("the ways are bpf and pidfd"), "{said}");
+    if !possible() {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let policy = scratch.path().join("policy.toml");
+    std::fs::write(&policy, "[[rule]]\ngoal = \"throughput\"\n").unwrap();
+    let daemon = ["tune", "daemon", "--via", "bpf", "--policy", policy.to_str().unwrap()];
+    let (code, _, said) = sweetspot(&[&daemon[..], &["--cgroup", "no/such/cgroup"]].concat());
+    assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains("no/such/cgroup: No such file"), "{said}");
+}
+
+#[test]
+fn a_download_that_was_there_before_is_found_and_restored() {
+    if !possible() {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let events = scratch.path().join("events.jsonl");
+    let here = sweetspot_linux::cgroup::Cgroup::of(std::process::id()).unwrap();
+    let cgroup = here.create(&format!("sweetspot-before-{}", clock::now().as_nanos())).unwrap();
+    let server = Server::start();
+    let [python, words @ ..] = client(server.port);
+    let mut download = Command::new(python);
+    download.args(words).stdout(std::process::Stdio::null());
+    cgroup.enter_on_exec(&mut download).unwrap();
+    let mut download = download.spawn().unwrap();
+    let socket = connection(download.id(), server.port);
+    wait_for("data", || {
+        let info = socket.with(|fd| sweetspot_linux::tcp::Info::read(fd)).ok()?.ok()?;
+        (info.bytes_received > Bytes::new(200_000)).then_some(())
+    });
+    let mut tune = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+        .args(["tune", "attach", "--via", "bpf", "--quiet", "--events"])
+        .arg(&events)
+        .arg(download.id().to_string())
+        .spawn()
+        .unwrap();
+    wait_for("taken", || {
+        let log = std::fs::read_to_string(&events).ok()?;
+        log.contains("\"event\":\"taken\"").then_some(())
+    });
+    Signal::TERMINATE.send(tune.id());
+    assert!(tune.wait().unwrap().success());
+    server.stop();
+    assert!(download.wait().unwrap().success());
+    cgroup.dissolve().unwrap();
+}

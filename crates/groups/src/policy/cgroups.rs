@@ -1,0 +1,69 @@
+use std::str::FromStr;
+
+/// A cgroup as a policy names it, with all below it: `system.slice/nginx.service`. In each name `*` stands for any
+/// characters: `system.slice/docker-*.scope`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cgroups {
+    names: Vec<String>,
+}
+
+impl FromStr for Cgroups {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Cgroups, ()> {
+        let names: Vec<String> = names(text).map(str::to_owned).collect();
+        if names.is_empty() { Err(()) } else { Ok(Cgroups { names }) }
+    }
+}
+
+impl Cgroups {
+    /// Whether the cgroup with this path is one of these, or below one.
+    pub fn contain(&self, path: &str) -> bool {
+        let mut present = names(path);
+        self.names.iter().all(|pattern| present.next().is_some_and(|name| matches(pattern, name)))
+    }
+}
+
+fn names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|name| !name.is_empty())
+}
+
+/// Whether `name` is `pattern`, in which `*` stands for any characters.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(name) = name.strip_prefix(first) else { return false };
+    // The shortest that the star can stand for, then the next: names are short.
+    (0..=name.len()).filter(|at| name.is_char_boundary(*at)).any(|at| matches(rest, &name[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contains(pattern: &str, path: &str) -> bool {
+        pattern.parse::<Cgroups>().unwrap().contain(path)
+    }
+
+    #[test]
+    fn a_cgroup_is_meant_with_all_below_it() {
+        assert!(contains("system.slice/nginx.service", "/system.slice/nginx.service"));
+        assert!(contains("/system.slice/", "system.slice/nginx.service/worker"));
+        assert!(!contains("system.slice/nginx.service", "/system.slice"));
+        assert!(!contains("system.slice/nginx.service", "/system.slice/nginx.service2"));
+        assert!(!contains("system.slice", ""));
+    }
+
+    #[test]
+    fn a_star_stands_for_any_characters_of_one_name() {
+        assert!(contains("system.slice/docker-*.scope", "/system.slice/docker-4f2.scope"));
+        assert!(!contains("system.slice/docker-*.scope", "/system.slice/docker-4f2.service"));
+        assert!(!contains("*.scope", "/system.slice/a.scope"));
+        assert!(contains("*/*", "/a/b/c"));
+        assert!(!contains("*/*", "/a"));
+    }
+
+    #[test]
+    fn nothing_names_no_cgroup() {
+        assert!("".parse::<Cgroups>().is_err());
+        assert!("//".parse::<Cgroups>().is_err());
+    }
+}

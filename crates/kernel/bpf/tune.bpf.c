@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Watches and limits the TCP connections of a cgroup, for `sweetspot tune`. User space decides; what stands here finds
+ * bulk transfers, reports them, and holds what was decided. Every program lets what it sees pass.
+ *
+ * A limit is held only while user space renews its lease. When the lease has ended, whatever ended it, each connection
+ * is restored at its next segment. */
+
+#include "kernel.h"
+
+/* What user space says to all programs. One entry. */
+struct settings {
+	__u64 lease_ends;      /* ns on CLOCK_MONOTONIC */
+	__u64 generation;      /* counts changes of `commands` */
+	__u64 bulk_bytes;      /* a transfer is bulk once it moved so much ... */
+	__u64 bulk_within;     /* ... within this time, ns */
+	__u64 first_interval;  /* between two samples, until a command says otherwise, ns */
+	__u64 uploads;         /* whether they are of interest */
+};
+
+/* What user space decided about a connection, by its cookie. */
+struct command {
+	__u64 limit;     /* of the receive window, bytes; 0: none */
+	__u64 pace;      /* bytes/s; 0: none */
+	__u64 interval;  /* between two samples, ns */
+	__u64 left;      /* whether it is left alone */
+};
+
+/* What is known of a connection; it goes with the socket. */
+struct connection {
+	__u64 cookie;
+	__u64 epoch;        /* when the present count of bytes began */
+	__u64 epoch_bytes;  /* what had been received and acknowledged then */
+	__u64 next_sample;
+	__u64 generation;   /* of the command below */
+	__u64 limit;
+	__u64 interval;
+	__u64 pace_before;  /* the program's own, while ours is set */
+	__u32 own_clamp;    /* the program's own TCP_WINDOW_CLAMP; 0: none */
+	__u8 bulk;
+	__u8 clamped;
+	__u8 paced;
+	__u8 left;
+	__u8 asked;         /* whether its path was looked up */
+};
+
+/* A destination: an IPv6 address, or an IPv4 address mapped into one. */
+struct destination {
+	__u32 prefix_bits;
+	__u32 address[4];
+};
+
+/* What is remembered of the path to it. */
+struct path {
+	__u64 window;          /* that was held to the end of the last transfer */
+	__u64 minimum_rtt_us;
+	__u64 taken;           /* whether another connection has it already */
+};
+
+/* A lease that ended so long ago is not renewed any more: nothing is looked at from then on. */
+#define ABANDONED_NS (10 * 1000000000ULL)
+
+enum { RECORD_BULK = 1, RECORD_SAMPLE = 2, RECORD_OVER = 3 };
+
+/* What user space is told. Decoded in src/record.rs, in this order. */
+struct record {
+	__u64 kind;
+	__u64 cookie;
+	__u64 time;
+	__u64 received;
+	__u64 acked;
+	__u64 unread;
+	__u64 receiver_rtt_us;
+	__u64 minimum_rtt_us;
+	__u64 smoothed_rtt_us;
+	__u64 out_of_order;
+	__u64 advertised;
+	__u64 clamp;
+	__u64 advertised_mss;
+	__u64 mss;
+	__u64 delivered;
+	__u64 packets_out;
+	__u64 retransmitted_out;
+	__u64 sacked_out;
+	__u64 lost_out;
+	__u64 rate_delivered;
+	__u64 rate_interval_us;
+	__u64 app_limited;
+	__u64 max_pacing_rate;
+	__u64 own_clamp;
+	__u64 limit;
+	__u64 uid;
+	__u64 inode;
+	__u64 state;
+	__u64 family;
+	__u64 local_port;
+	__u64 remote_port;
+	__u64 local[2];
+	__u64 remote[2];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct settings);
+} settings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, struct command);
+} commands SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
+	__type(key, int);
+	__type(value, struct connection);
+} connections SEC(".maps");
+
+/* What begins and what ends, for which user space wakes up. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} announcements SEC(".maps");
+
+/* What is fetched by time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} samples SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct destination);
+	__type(value, struct path);
+} paths SEC(".maps");
+
+/* A path is looked up once a connection received the initial window (RFC 6928): no buffer has overflowed by then, and
+ * one that only carries a small answer has not taken the memory from another. */
+#define RESUME_BYTES 14600
+
+#define common(tp) (tp)->inet_conn.icsk_inet.sk.__sk_common
+
+INLINE struct settings *current_settings(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&settings, &zero);
+}
+
+INLINE __u64 address_part(struct in6_addr *address, int part)
+{
+	return (__u64)address->in6_u.u6_addr32[2 * part + 1] << 32 | address->in6_u.u6_addr32[2 * part];
+}
+
+/* Returns whether there was room. */
+INLINE int tell(struct tcp_sock *tp, struct connection *c, __u64 kind, __u64 now)
+{
+	struct sock *sk = &tp->inet_conn.icsk_inet.sk;
+	struct record *r;
+	__u64 family;
+
+	if (kind == RECORD_SAMPLE)
+		r = bpf_ringbuf_reserve(&samples, sizeof(*r), 0);
+	else
+		r = bpf_ringbuf_reserve(&announcements, sizeof(*r), 0);
+	if (!r)
+		return 0;
+	r->kind = kind;
+	r->cookie = c->cookie;
+	r->time = now;
+	r->received = tp->bytes_received;
+	r->acked = tp->bytes_acked;
+	r->unread = (__u32)(tp->rcv_nxt - tp->copied_seq);
+	r->receiver_rtt_us = tp->rcv_rtt_est.rtt_us >> 3;
+	r->minimum_rtt_us = tp->rtt_min.s[0].v;
+	r->smoothed_rtt_us = tp->srtt_us >> 3;
+	r->out_of_order = tp->rcv_ooopack;
+	r->advertised = tp->rcv_wnd;
+	r->clamp = tp->window_clamp;
+	r->advertised_mss = tp->advmss;
+	r->mss = tp->mss_cache;
+	r->delivered = tp->delivered;
+	r->packets_out = tp->packets_out;
+	r->retransmitted_out = tp->retrans_out;
+	r->sacked_out = tp->sacked_out;
+	r->lost_out = tp->lost_out;
+	r->rate_delivered = tp->rate_delivered;
+	r->rate_interval_us = tp->rate_interval_us;
+	r->app_limited = bitfield(tp, rate_app_limited);
+	r->max_pacing_rate = sk->sk_max_pacing_rate;
+	r->own_clamp = c->own_clamp;
+	r->limit = c->limit;
+	r->uid = sk->sk_uid.val;
+	r->inode = 0;
+	if (kind == RECORD_BULK) {
+		struct socket *socket = sk->sk_socket;
+
+		/* One that nobody accepted yet has none. */
+		if (socket) {
+			struct file *file = socket->file;
+
+			if (file)
+				r->inode = file->f_inode->i_ino;
+		}
+	}
+	r->state = sk->__sk_common.skc_state;
+	family = sk->__sk_common.skc_family;
+	r->family = family;
+	r->local_port = sk->__sk_common.skc_num;
+	r->remote_port = __builtin_bswap16(sk->__sk_common.skc_dport);
+	if (family == AF_INET6) {
+		r->local[0] = address_part(&sk->__sk_common.skc_v6_rcv_saddr, 0);
+		r->local[1] = address_part(&sk->__sk_common.skc_v6_rcv_saddr, 1);
+		r->remote[0] = address_part(&sk->__sk_common.skc_v6_daddr, 0);
+		r->remote[1] = address_part(&sk->__sk_common.skc_v6_daddr, 1);
+	} else {
+		r->local[0] = sk->__sk_common.skc_rcv_saddr;
+		r->local[1] = 0;
+		r->remote[0] = sk->__sk_common.skc_daddr;
+		r->remote[1] = 0;
+	}
+	bpf_ringbuf_submit(r, kind == RECORD_SAMPLE ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
+	return 1;
+}
+
+/* The clamp that the kernel itself sets: all of the buffer that its scaling allows for (tcp_win_from_space, since
+ * kernel commit dfa2f0483360, Linux 6.6). Before, one that limits nothing. */
+INLINE __u32 natural_clamp(struct tcp_sock *tp)
+{
+	if (!field_exists(tp->scaling_ratio))
+		return 0x7fffffff;
+	return (__u64)tp->inet_conn.icsk_inet.sk.sk_rcvbuf * tp->scaling_ratio >> 8;
+}
+
+/* What the clamp is without us. */
+INLINE __u32 unlimited_clamp(struct tcp_sock *tp, struct connection *c)
+{
+	return c->own_clamp ? c->own_clamp : natural_clamp(tp);
+}
+
+INLINE void set_clamp(void *socket, __u32 clamp)
+{
+	int value = clamp;
+
+	bpf_setsockopt(socket, IPPROTO_TCP, TCP_WINDOW_CLAMP, &value, sizeof(value));
+}
+
+/* Sets the limit again where it was overwritten: by the kernel, when it grows the buffer or finds another scaling
+ * (kernel commits 05f76b2d634e, a2cbb1603943), or by the program. Its own clamp is never loosened. */
+INLINE void hold(void *socket, struct tcp_sock *tp, struct connection *c)
+{
+	__u32 limit = c->limit, most;
+
+	/* One that the kernel keeps to by itself is not touched. */
+	if (!limit || (!c->clamped && tp->window_clamp <= limit))
+		return;
+	most = unlimited_clamp(tp, c);
+	c->clamped = limit < most;
+	if (limit > most)
+		limit = most;
+	if (tp->window_clamp != limit)
+		set_clamp(socket, limit);
+}
+
+INLINE void lift(void *socket, struct tcp_sock *tp, struct connection *c)
+{
+	if (!c->clamped)
+		return;
+	c->clamped = 0;
+	set_clamp(socket, unlimited_clamp(tp, c));
+}
+
+INLINE void set_pace(void *socket, struct tcp_sock *tp, struct connection *c, __u64 pace)
+{
+	__u32 value;
+
+	if (!pace && !c->paced)
+		return;
+	if (!c->paced)
+		c->pace_before = tp->inet_conn.icsk_inet.sk.sk_max_pacing_rate;
+	c->paced = pace != 0;
+	if (!pace || pace > c->pace_before)
+		pace = c->pace_before;
+	/* Programs set it in 32 bits, of which all ones are no limit. */
+	value = pace > 0xffffffff ? 0xffffffff : pace;
+	bpf_setsockopt(socket, SOL_SOCKET, SO_MAX_PACING_RATE, &value, sizeof(value));
+}
+
+INLINE void restore(void *socket, struct tcp_sock *tp, struct connection *c)
+{
+	lift(socket, tp, c);
+	set_pace(socket, tp, c, 0);
+	c->limit = 0;
+	/* What was decided is read again should the lease be renewed. */
+	c->generation = 0;
+}
+
+INLINE void read_command(void *socket, struct tcp_sock *tp, struct connection *c, __u64 generation)
+{
+	struct command *command = bpf_map_lookup_elem(&commands, &c->cookie);
+
+	c->generation = generation;
+	if (!command)
+		return;
+	c->limit = command->limit;
+	c->interval = command->interval;
+	c->left = command->left != 0;
+	if (!c->limit)
+		lift(socket, tp, c);
+	set_pace(socket, tp, c, command->pace);
+}
+
+/* Whether a transfer has become bulk, by the `bytes` that it moved. */
+INLINE int is_bulk(struct connection *c, struct settings *s, __u64 bytes)
+{
+	__u64 now;
+
+	if (bytes - c->epoch_bytes < s->bulk_bytes)
+		return 0;
+	now = bpf_ktime_get_coarse_ns();
+	if (now - c->epoch <= s->bulk_within)
+		return 1;
+	c->epoch = now;
+	c->epoch_bytes = bytes;
+	return 0;
+}
+
+/* The segments of a connection are seen one by one: a receiver has no other event, and a queue of the sender's own makes
+ * its round trips too long to follow it by them. Of one that only sends, and is not of interest, a round trip is enough
+ * to see whether it receives by now. */
+INLINE void ask_for_callbacks(struct bpf_sock_ops *ctx, struct connection *c, int each_segment)
+{
+	int flags = BPF_SOCK_OPS_STATE_CB_FLAG;
+
+	if (!c->left)
+		flags |= each_segment ? BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG : BPF_SOCK_OPS_RTT_CB_FLAG;
+	bpf_sock_ops_cb_flags_set(ctx, flags);
+}
+
+/* Limits a connection by what the path is remembered for, if its round trip is that of the same path: more than half of
+ * the saved one, and no more than ten times it (RFC 9959, section 4.2.1). Only one connection at a time: saved
+ * parameters are not for several (RFC 9959, section 4). */
+INLINE void resume(struct tcp_sock *tp, struct connection *c, struct settings *s)
+{
+	struct destination key = { .prefix_bits = 128 };
+	__u64 rtt = tp->rtt_min.s[0].v;
+	struct path *path;
+
+	c->asked = 1;
+	if (common(tp).skc_family == AF_INET6) {
+		key.address[0] = common(tp).skc_v6_daddr.in6_u.u6_addr32[0];
+		key.address[1] = common(tp).skc_v6_daddr.in6_u.u6_addr32[1];
+		key.address[2] = common(tp).skc_v6_daddr.in6_u.u6_addr32[2];
+		key.address[3] = common(tp).skc_v6_daddr.in6_u.u6_addr32[3];
+	} else {
+		key.address[2] = __builtin_bswap32(0xffff);
+		key.address[3] = common(tp).skc_daddr;
+	}
+	path = bpf_map_lookup_elem(&paths, &key);
+	if (!path || path->taken)
+		return;
+	if (rtt <= path->minimum_rtt_us / 2 || rtt > path->minimum_rtt_us * 10)
+		return;
+	path->taken = 1;
+	c->limit = path->window;
+	/* There is no command yet. */
+	c->generation = s->generation;
+}
+
+INLINE void attend(struct bpf_sock_ops *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct connection *c;
+	struct settings *s;
+	struct tcp_sock *tp;
+	__u64 received, now;
+
+	if (!sk)
+		return;
+	c = bpf_sk_storage_get(&connections, sk, 0, 0);
+	s = current_settings();
+	if (!c || !s)
+		return;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return;
+	received = tp->bytes_received;
+	if (!c->bulk) {
+		__u64 acked = tp->bytes_acked;
+		int sends = acked > received;
+
+		if (!c->asked && received >= RESUME_BYTES)
+			resume(tp, c, s);
+		if (c->limit) {
+			if (bpf_ktime_get_coarse_ns() < s->lease_ends)
+				hold(ctx, tp, c);
+			else
+				restore(ctx, tp, c);
+		}
+		if (!is_bulk(c, s, received + acked))
+			return;
+		if (sends)
+			ask_for_callbacks(ctx, c, s->uploads);
+		else if (ctx->op == BPF_SOCK_OPS_RTT_CB)
+			ask_for_callbacks(ctx, c, 1);
+		if (sends && !s->uploads)
+			return;
+	}
+	now = bpf_ktime_get_ns();
+	if (now >= s->lease_ends) {
+		restore(ctx, tp, c);
+		if (now - s->lease_ends > ABANDONED_NS) {
+			c->left = 1;
+			ask_for_callbacks(ctx, c, 0);
+		}
+		return;
+	}
+	if (!c->bulk) {
+		c->interval = s->first_interval;
+		c->next_sample = now + c->interval;
+		c->bulk = tell(tp, c, RECORD_BULK, now);
+		return;
+	}
+	if (c->generation != s->generation) {
+		read_command(ctx, tp, c, s->generation);
+		if (c->left) {
+			restore(ctx, tp, c);
+			ask_for_callbacks(ctx, c, 0);
+			return;
+		}
+	}
+	hold(ctx, tp, c);
+	if (now >= c->next_sample && tell(tp, c, RECORD_SAMPLE, now))
+		c->next_sample = now + c->interval;
+}
+
+INLINE void begin(struct bpf_sock_ops *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct connection *c;
+
+	if (!sk)
+		return;
+	c = bpf_sk_storage_get(&connections, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!c)
+		return;
+	c->cookie = bpf_get_socket_cookie(ctx);
+	c->epoch = bpf_ktime_get_coarse_ns();
+	ask_for_callbacks(ctx, c, 1);
+}
+
+INLINE void end(struct bpf_sock_ops *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct connection *c;
+	struct tcp_sock *tp;
+
+	if (ctx->args[1] != TCP_CLOSE || !sk)
+		return;
+	c = bpf_sk_storage_get(&connections, sk, 0, 0);
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!c || !tp || !c->bulk)
+		return;
+	bpf_map_delete_elem(&commands, &c->cookie);
+	tell(tp, c, RECORD_OVER, bpf_ktime_get_ns());
+}
+
+SEC("sockops")
+int sweetspot_ops(struct bpf_sock_ops *ctx)
+{
+	switch (ctx->op) {
+	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
+	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+		begin(ctx);
+		break;
+	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
+	case BPF_SOCK_OPS_RTT_CB:
+		attend(ctx);
+		break;
+	case BPF_SOCK_OPS_STATE_CB:
+		end(ctx);
+		break;
+	}
+	return 1;
+}
+
+/* Notes the clamp that a program sets itself. */
+SEC("cgroup/setsockopt")
+int sweetspot_set(struct bpf_sockopt *ctx)
+{
+	int *value = ctx->optval;
+	struct connection *c;
+
+	/* What is longer than a page is passed on as it is only if nothing is said of it. */
+	if (ctx->optlen > 4096)
+		ctx->optlen = 0;
+	if (ctx->level != IPPROTO_TCP || ctx->optname != TCP_WINDOW_CLAMP)
+		return 1;
+	if ((void *)(value + 1) > ctx->optval_end || !ctx->sk)
+		return 1;
+	c = bpf_sk_storage_get(&connections, ctx->sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (c && *value > 0)
+		c->own_clamp = *value;
+	return 1;
+}
+
+/* Restores every connection that is still limited, idle ones too. */
+SEC("iter/tcp")
+int sweetspot_lift(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *sk = ctx->sk_common;
+	struct connection *c;
+	struct tcp_sock *tp;
+
+	if (!sk)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	c = bpf_sk_storage_get(&connections, tp, 0, 0);
+	if (c)
+		restore(tp, tp, c);
+	return 0;
+}
+
+/* Finds the connections that were there before: looks for bulk transfers among them from now on. */
+SEC("iter/tcp")
+int sweetspot_find(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *sk = ctx->sk_common;
+	struct connection *c;
+	struct tcp_sock *tp;
+	int state, flags = BPF_SOCK_OPS_STATE_CB_FLAG | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
+
+	if (!sk)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	state = common(tp).skc_state;
+	if (state != TCP_ESTABLISHED && state != TCP_FIN_WAIT1 && state != TCP_FIN_WAIT2)
+		return 0;
+	c = bpf_sk_storage_get(&connections, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!c || c->cookie)
+		return 0;
+	c->cookie = bpf_get_socket_cookie(tp);
+	c->epoch_bytes = tp->bytes_received + tp->bytes_acked;
+	/* One far below what the kernel itself would have set is the program's. */
+	if (tp->window_clamp < natural_clamp(tp) / 2)
+		c->own_clamp = tp->window_clamp;
+	bpf_setsockopt(tp, IPPROTO_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,52 @@
+//! Compiles the BPF programs where there is a clang that can. Where there is none, the crate builds without them and
+//! says so when it is asked to load them.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const SOURCE: &str = "bpf/tune.bpf.c";
+
+fn main() {
+    println!("cargo::rustc-check-cfg=cfg(bpf_programs)");
+    println!("cargo::rerun-if-changed=bpf");
+    println!("cargo::rerun-if-env-changed=SWEETSPOT_CLANG");
+    println!("cargo::rerun-if-env-changed=PATH");
+    let Some(out) = env::var_os("OUT_DIR").map(PathBuf::from) else { return };
+    let object = out.join("tune.bpf.o");
+    match compilers().find_map(|clang| compile(&clang, &object)) {
+        Some(Ok(())) => println!("cargo::rustc-cfg=bpf_programs"),
+        Some(Err(said)) => panic!("{SOURCE}: {said}"),
+        None => println!("cargo::warning=no clang for BPF: `sweetspot tune --via bpf` is left out"),
+    }
+}
+
+/// SWEETSPOT_CLANG alone, if it is set; else what the distributions call it.
+fn compilers() -> Box<dyn Iterator<Item = String>> {
+    match env::var("SWEETSPOT_CLANG") {
+        Ok(named) => Box::new(std::iter::once(named)),
+        Err(_) => {
+            let versions = (11..=23).rev().map(|version| format!("clang-{version}"));
+            Box::new(std::iter::once("clang".to_owned()).chain(versions))
+        }
+    }
+}
+
+/// `None` if there is no such compiler, or it has no BPF. The error is what it says of the source.
+fn compile(clang: &str, object: &Path) -> Option<Result<(), String>> {
+    let targets = Command::new(clang).arg("--print-targets").output().ok()?;
+    if !String::from_utf8_lossy(&targets.stdout).lines().any(|line| line.trim().starts_with("bpf "))
+    {
+        return None;
+    }
+    // The byte order of what is built for, not of what builds.
+    let little = env::var("CARGO_CFG_TARGET_ENDIAN").is_ok_and(|endian| endian == "little");
+    let run = Command::new(clang)
+        .args(["-target", if little { "bpfel" } else { "bpfeb" }])
+        .args(["-mcpu=v3", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-c", SOURCE, "-o"])
+        .arg(object)
+        .output();
+    let output = run.ok()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Some(if output.status.success() { Ok(()) } else { Err(said) })
+}

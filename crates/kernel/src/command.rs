@@ -1,0 +1,114 @@
+use std::net::IpAddr;
+
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+/// What the programs look for, on all connections of their cgroup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Watch {
+    /// A transfer is bulk once it moved so much ...
+    pub bulk: Bytes,
+    /// ... within this time.
+    pub within: Duration,
+    /// The time between two samples of a bulk transfer, until a [`Command`] says otherwise.
+    pub interval: Duration,
+    /// Whether transfers that mainly send are looked at, too.
+    pub uploads: bool,
+}
+
+/// What was decided about a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Command {
+    /// The limit of its receive window; `None`: no limit.
+    pub limit: Option<Bytes>,
+    /// The limit of its pace; `None`: no limit.
+    pub pace: Option<Rate>,
+    /// The time between two samples.
+    pub interval: Duration,
+    /// Whether it is left alone for good: it is not looked at any more.
+    pub left: bool,
+}
+
+/// A path on which a window was held to the end of the last transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RememberedPath {
+    /// The window.
+    pub window: Bytes,
+    /// The round trip without a queue.
+    pub minimum_rtt: Duration,
+}
+
+/// `struct settings` of bpf/tune.bpf.c.
+pub type SettingsWords = [u64; 6];
+/// `struct command`.
+pub type CommandWords = [u64; 4];
+/// `struct path`.
+pub type PathWords = [u64; 3];
+
+/// The settings as the programs read them.
+pub fn settings(watch: &Watch, lease_ends: Time, generation: u64) -> SettingsWords {
+    [
+        lease_ends.as_nanos(),
+        generation,
+        watch.bulk.get(),
+        watch.within.as_nanos(),
+        watch.interval.as_nanos(),
+        u64::from(watch.uploads),
+    ]
+}
+
+impl RememberedPath {
+    /// The path as the programs read it; no connection has taken it.
+    pub fn words(&self) -> PathWords {
+        [self.window.get().clamp(1, i32::MAX as u64), self.minimum_rtt.as_micros(), 0]
+    }
+}
+
+/// A peer as the programs look it up: IPv4 is mapped into IPv6.
+pub fn destination(peer: IpAddr) -> [u8; 16] {
+    match peer {
+        IpAddr::V4(peer) => peer.to_ipv6_mapped().octets(),
+        IpAddr::V6(peer) => peer.octets(),
+    }
+}
+
+impl Command {
+    /// The command as the programs read it: zero stands for no limit.
+    pub fn words(&self) -> CommandWords {
+        let limit = self.limit.map_or(0, |limit| limit.get().clamp(1, i32::MAX as u64));
+        let pace = self.pace.map_or(0, |pace| (pace.bits_per_second() / 8).max(1));
+        [limit, pace, self.interval.as_nanos(), u64::from(self.left)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_is_no_limit_and_no_limit_is_zero() {
+        let none = Command { limit: None, pace: None, interval: Duration::ZERO, left: false };
+        assert_eq!(none.words(), [0; 4]);
+        let least = Command { limit: Some(Bytes::ZERO), pace: Some(Rate::ZERO), ..none };
+        assert_eq!(least.words(), [1, 1, 0, 0]);
+        // 8 Mbit/s are 1,000,000 bytes a second.
+        let pace = Some(Rate::from_mbit_per_second(8));
+        assert_eq!(Command { pace, left: true, ..none }.words(), [0, 1_000_000, 0, 1]);
+    }
+
+    #[test]
+    fn both_ways_to_write_an_ipv4_peer_are_one_destination() {
+        let v4: IpAddr = "192.0.2.7".parse().unwrap();
+        let mapped: IpAddr = "::ffff:192.0.2.7".parse().unwrap();
+        assert_eq!(destination(v4), destination(mapped));
+        assert_eq!(destination(v4)[10..], [0xff, 0xff, 192, 0, 2, 7]);
+    }
+
+    #[test]
+    fn a_limit_fits_the_socket_option() {
+        // TCP_WINDOW_CLAMP is an int.
+        let interval = Duration::from_millis(3);
+        let limit = Some(Bytes::new(u64::MAX));
+        let command = Command { limit, pace: None, interval, left: false };
+        assert_eq!(command.words(), [i32::MAX as u64, 0, 3_000_000, 0]);
+    }
+}

@@ -1,0 +1,27 @@
+//! BPF programs that watch and limit TCP connections from inside the kernel, for `sweetspot tune --via bpf`.
+//!
+//! `bpf/tune.bpf.c` runs at events of all TCP connections of a cgroup. It finds bulk transfers, reports them once per
+//! interval, and holds the limit that user space decided at the very next segment. It decides nothing: samples go to the
+//! path groups of `sweetspot-groups`, and their limits come back as [`Command`]s.
+//!
+//! - [`SocketPrograms`] loads the programs, attaches them to a cgroup, and undoes everything.
+//! - [`Connections`] is what the programs report, and what is decided about each connection.
+//! - [`probe`] says what this host has of what they need, in words.
+//!
+//! Limits are held only while a lease is renewed ([`Connections::renew`]). When it ends, each connection is restored at its
+//! next segment by the program itself, which stays on its cgroup until it is detached or the cgroup goes.
+//!
+//! Without clang at build time the programs are left out, and [`SocketPrograms::load`] says so.
+
+mod command;
+mod connections;
+mod error;
+pub mod probe;
+mod programs;
+mod record;
+
+pub use command::{Command, RememberedPath, Watch};
+pub use connections::Connections;
+pub use error::KernelError;
+pub use programs::{LEASE, SocketPrograms, are_built_in};
+pub use record::{Record, RecordKind};

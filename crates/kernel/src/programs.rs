@@ -1,0 +1,226 @@
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+
+use aya::maps::lpm_trie::LpmTrie;
+use aya::maps::{Array, HashMap, Map, MapData, RingBuf};
+use aya::programs::{CgroupSockopt, Iter, ProgramFd, SockOps};
+use aya::{Btf, Ebpf, EbpfLoader};
+use sweetspot_linux::bpf::{self, AttachType};
+use sweetspot_linux::cgroup::Cgroup;
+use sweetspot_linux::clock;
+use sweetspot_linux::namespace::NetworkNamespace;
+use sweetspot_units::{Duration, Time};
+
+use crate::command::{CommandWords, PathWords, SettingsWords, Watch, settings};
+use crate::connections::Connections;
+use crate::error::{KernelError, chain};
+
+/// How long limits are held after [`Connections::renew`]. With what a connection takes until its next segment this is
+/// less than the two seconds after which nothing may be limited any more, whoever was killed.
+pub const LEASE: Duration = Duration::from_millis(1_500);
+
+/// The names of the programs in bpf/tune.bpf.c.
+const OPS: &str = "sweetspot_ops";
+const SET: &str = "sweetspot_set";
+const LIFT: &str = "sweetspot_lift";
+const FIND: &str = "sweetspot_find";
+
+type Settings = Array<MapData, SettingsWords>;
+
+#[cfg(bpf_programs)]
+static OBJECT: Option<&[u8]> =
+    Some(aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tune.bpf.o")));
+#[cfg(not(bpf_programs))]
+static OBJECT: Option<&[u8]> = None;
+
+/// Whether this build has the programs.
+pub fn are_built_in() -> bool {
+    OBJECT.is_some()
+}
+
+/// The programs in the kernel, and what undoes all they did.
+///
+/// They may be loaded before a fork: then either process can [`SocketPrograms::undo`].
+pub struct SocketPrograms {
+    ebpf: Ebpf,
+    settings: Settings,
+    attached: Vec<Cgroup>,
+}
+
+impl SocketPrograms {
+    /// Loads the programs. Nothing is looked at before [`SocketPrograms::attach`], and nothing is limited before
+    /// [`Connections::renew`].
+    pub fn load(watch: Watch) -> Result<(SocketPrograms, Connections), KernelError> {
+        let object = OBJECT.ok_or(KernelError::LeftOut)?;
+        let btf = Btf::from_sys_fs().map_err(|error| {
+            let said = chain(&error);
+            KernelError::Missing(format!(
+                "this kernel does not describe itself ({said}); it needs CONFIG_DEBUG_INFO_BTF"
+            ))
+        })?;
+        let mut ebpf = EbpfLoader::new().btf(Some(&btf)).load(object)?;
+        load::<SockOps>(&mut ebpf, OPS)?.load().map_err(KernelError::refused(OPS))?;
+        load::<CgroupSockopt>(&mut ebpf, SET)?.load().map_err(KernelError::refused(SET))?;
+        for name in [LIFT, FIND] {
+            let program = load::<Iter>(&mut ebpf, name)?;
+            program.load("tcp", &btf).map_err(KernelError::refused(name))?;
+        }
+        let (mut shared, again) = twice(map(&mut ebpf, "settings")?)?;
+        // Nobody has a lease yet.
+        shared.set(0, settings(&watch, Time::ZERO, 0), 0)?;
+        let commands: HashMap<_, u64, CommandWords> = map(&mut ebpf, "commands")?.try_into()?;
+        let paths: LpmTrie<_, [u8; 16], PathWords> = map(&mut ebpf, "paths")?.try_into()?;
+        let announcements: RingBuf<_> = map(&mut ebpf, "announcements")?.try_into()?;
+        let samples: RingBuf<_> = map(&mut ebpf, "samples")?.try_into()?;
+        let connections = Connections::new(watch, again, commands, paths, [announcements, samples]);
+        Ok((SocketPrograms { ebpf, settings: shared, attached: Vec::new() }, connections))
+    }
+
+    /// Attaches the programs to `cgroup`: all connections that begin in it, or in one below, are seen from then on. What a
+    /// tuner that was killed left there is removed; one that is at work is [`KernelError::Busy`].
+    pub fn attach(&mut self, cgroup: &Cgroup) -> Result<(), KernelError> {
+        clear(cgroup)?;
+        let kept = cgroup.try_clone().map_err(KernelError::at("duplicating"))?;
+        for (program, at) in self.attachable()? {
+            bpf::attach(cgroup, program.as_fd(), at)
+                .map_err(|source| KernelError::Attach { path: cgroup.path().to_owned(), source })?;
+        }
+        self.attached.push(kept);
+        Ok(())
+    }
+
+    /// Looks at the connections that are there already, too, in the network namespaces of the attached cgroups' processes
+    /// and of this thread. Linux lets programs ask for that
+    /// since 6.12 (TCP_BPF_SOCK_OPS_CB_FLAGS); before, it changes nothing.
+    pub fn find_present(&mut self) -> Result<(), KernelError> {
+        self.iterate(FIND)
+    }
+
+    /// Lifts every limit, those of idle connections too, and detaches the programs. May be called again.
+    pub fn undo(&mut self) {
+        // First the lease, so that no segment sets a limit again meanwhile.
+        if let Ok(mut words) = self.settings.get(&0, 0) {
+            words[0] = 0;
+            let _ = self.settings.set(0, words, 0);
+        }
+        let _ = self.iterate(LIFT);
+        let programs = self.attachable().unwrap_or_default();
+        for cgroup in self.attached.drain(..) {
+            for (program, at) in &programs {
+                let _ = bpf::detach(&cgroup, program.as_fd(), *at);
+            }
+        }
+    }
+
+    fn attachable(&self) -> Result<Vec<(ProgramFd, AttachType)>, KernelError> {
+        [(OPS, AttachType::SockOps), (SET, AttachType::SetSockOpt)]
+            .into_iter()
+            .map(|(name, at)| {
+                let program = self.ebpf.program(name).and_then(|program| program.fd().ok());
+                let program = program.ok_or_else(|| missing(name))?;
+                let program = program.try_clone().map_err(KernelError::at("duplicating"))?;
+                Ok((program, at))
+            })
+            .collect()
+    }
+
+    /// Runs an iterator over all TCP sockets of this thread's network namespace and of those of the attached cgroups'
+    /// processes.
+    fn iterate(&mut self, name: &'static str) -> Result<(), KernelError> {
+        self.walk(name)?;
+        for namespace in self.other_namespaces() {
+            // One that may not be entered: its connections are restored at their next segments.
+            let _ = namespace.run(|| self.walk(name));
+        }
+        Ok(())
+    }
+
+    /// The network namespaces of the attached cgroups' processes, less this thread's.
+    fn other_namespaces(&self) -> Vec<NetworkNamespace> {
+        let number = |path: String| fs::metadata(path).ok().map(|metadata| metadata.ino());
+        let mut seen = BTreeSet::from([number("/proc/thread-self/ns/net".to_owned())]);
+        let pids = self.attached.iter().flat_map(Cgroup::processes);
+        pids.filter(|pid| seen.insert(number(format!("/proc/{pid}/ns/net"))))
+            .filter_map(|pid| NetworkNamespace::of_process(pid).ok())
+            .collect()
+    }
+
+    fn walk(&mut self, name: &'static str) -> Result<(), KernelError> {
+        let program = load::<Iter>(&mut self.ebpf, name)?;
+        let link = program.attach().map_err(KernelError::refused(name))?;
+        let link = program.take_link(link).map_err(KernelError::refused(name))?;
+        let mut file: File = link.into_file().map_err(|error| KernelError::Load(chain(&error)))?;
+        // It writes nothing; reading is what runs it.
+        let mut nothing = [0; 4096];
+        while file.read(&mut nothing).map_err(KernelError::at("walking the connections"))? > 0 {}
+        Ok(())
+    }
+}
+
+impl fmt::Debug for SocketPrograms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SocketPrograms").field("attached", &self.attached).finish_non_exhaustive()
+    }
+}
+
+/// Detaches what a tuner that was killed left on `cgroup`. One whose lease is being renewed, there or above, is an error.
+fn clear(cgroup: &Cgroup) -> Result<(), KernelError> {
+    for program in aya::programs::loaded_programs().flatten() {
+        let at = match program.name_as_str() {
+            Some(OPS) => AttachType::SockOps,
+            Some(SET) => AttachType::SetSockOpt,
+            _ => continue,
+        };
+        let here = |inherited| {
+            bpf::attached(cgroup, at, inherited).is_ok_and(|ids| ids.contains(&program.id()))
+        };
+        let held = lease_of(&program).is_some_and(|ends| clock::now() < ends);
+        if held && here(true) {
+            let path = cgroup.path().to_owned();
+            return Err(KernelError::Busy { path, program: program.id() });
+        }
+        if !held && here(false) {
+            let left = bpf::program(program.id()).map_err(KernelError::at("opening a program"))?;
+            bpf::detach(cgroup, left, at).map_err(KernelError::at("detaching what was left"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Until when the tuner of this program has its lease; `None` if it cannot be told.
+fn lease_of(program: &aya::programs::ProgramInfo) -> Option<Time> {
+    let maps = program.map_ids().ok()??;
+    maps.into_iter().find_map(|id| {
+        let map = Map::from_map_data(MapData::from_id(id).ok()?).ok()?;
+        let settings: Array<_, SettingsWords> = map.try_into().ok()?;
+        settings.get(&0, 0).ok().map(|words| Time::from_nanos(words[0]))
+    })
+}
+
+fn load<'a, P>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<&'a mut P, KernelError>
+where
+    &'a mut P: TryFrom<&'a mut aya::programs::Program>,
+{
+    let program = ebpf.program_mut(name).ok_or_else(|| missing(name))?;
+    program.try_into().map_err(|_| missing(name))
+}
+
+fn map(ebpf: &mut Ebpf, name: &'static str) -> Result<Map, KernelError> {
+    ebpf.take_map(name).ok_or_else(|| missing(name))
+}
+
+/// Two handles of one map: what undoes everything may be in another process than what renews the lease.
+fn twice(map: Map) -> Result<(Settings, Settings), KernelError> {
+    let Map::Array(data) = map else { return Err(missing("settings")) };
+    let again = data.fd().as_fd().try_clone_to_owned().map_err(KernelError::at("duplicating"))?;
+    let again = Map::Array(MapData::from_fd(again)?);
+    Ok((Map::Array(data).try_into()?, again.try_into()?))
+}
+
+fn missing(name: &'static str) -> KernelError {
+    KernelError::Load(format!("the object has no {name}"))
+}

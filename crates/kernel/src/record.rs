@@ -1,0 +1,261 @@
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+/// Why the programs report a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordKind {
+    /// It has become a bulk transfer.
+    Bulk,
+    /// The next sample of one.
+    Sample,
+    /// It is over.
+    Over,
+}
+
+/// What the programs report of a connection. Counters run from its beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Why it is reported.
+    pub kind: RecordKind,
+    /// The socket's cookie.
+    pub cookie: u64,
+    /// When, on CLOCK_MONOTONIC.
+    pub time: Time,
+    /// Payload received in order.
+    pub received: Bytes,
+    /// Payload sent and acknowledged.
+    pub acked: Bytes,
+    /// Received payload that the application has not read.
+    pub unread: Bytes,
+    /// The receiver's estimate of the round-trip time; zero for none.
+    pub receiver_rtt: Duration,
+    /// The minimum round-trip time of what this end sent; zero for none.
+    pub minimum_rtt: Duration,
+    /// The smoothed round-trip time of what this end sent; zero for none.
+    pub smoothed_rtt: Duration,
+    /// Segments that arrived out of order.
+    pub out_of_order: u64,
+    /// The window advertised last.
+    pub advertised: Bytes,
+    /// The window clamp.
+    pub clamp: Bytes,
+    /// The MSS announced to the peer.
+    pub advertised_mss: Bytes,
+    /// The MSS of what is sent.
+    pub mss: Bytes,
+    /// Segments that reached the peer.
+    pub delivered: u64,
+    /// Segments sent and not acknowledged cumulatively.
+    pub packets_out: u64,
+    /// Of these, those sent again.
+    pub retransmitted_out: u64,
+    /// Of these, those acknowledged selectively.
+    pub sacked_out: u64,
+    /// Of these, those that count as lost.
+    pub lost_out: u64,
+    /// The latest delivery rate; zero for none.
+    pub delivery_rate: Rate,
+    /// Whether it was the application that limited that rate.
+    pub app_limited: bool,
+    /// The limit of the pace (SO_MAX_PACING_RATE); `None`: no limit.
+    pub max_pacing_rate: Option<Rate>,
+    /// The clamp that the program set itself, if any.
+    pub own_clamp: Option<Bytes>,
+    /// The limit that it has.
+    pub limit: Option<Bytes>,
+    /// The user that made the socket.
+    pub uid: u32,
+    /// The socket's inode; known in records of kind [`RecordKind::Bulk`] only, unless nobody has accepted it yet.
+    pub inode: Option<u64>,
+    /// The state's number in include/net/tcp_states.h.
+    pub state: u8,
+    /// The address of this end.
+    pub local: SocketAddr,
+    /// The address of the other end.
+    pub remote: SocketAddr,
+}
+
+const WORDS: usize = 35;
+const AF_INET6: u64 = 10;
+
+impl Record {
+    /// Decodes `struct record` of bpf/tune.bpf.c; `None` for anything else.
+    pub fn decode(bytes: &[u8]) -> Option<Record> {
+        let words: Vec<u64> = bytes
+            .chunks_exact(8)
+            .map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)))
+            .collect::<Option<_>>()?;
+        let words: [u64; WORDS] = words.try_into().ok().filter(|_| bytes.len() == 8 * WORDS)?;
+        let [
+            kind,
+            cookie,
+            time,
+            received,
+            acked,
+            unread,
+            receiver_rtt_us,
+            minimum_rtt_us,
+            smoothed_rtt_us,
+            out_of_order,
+            advertised,
+            clamp,
+            advertised_mss,
+            mss,
+            delivered,
+            packets_out,
+            retransmitted_out,
+            sacked_out,
+            lost_out,
+            rate_delivered,
+            rate_interval_us,
+            app_limited,
+            max_pacing_rate,
+            own_clamp,
+            limit,
+            uid,
+            inode,
+            state,
+            family,
+            local_port,
+            remote_port,
+            local @ ..,
+        ] = words;
+        let [local_low, local_high, remote_low, remote_high] = local;
+        let address = |low, high, port| SocketAddr::new(address(family, low, high), port as u16);
+        Some(Record {
+            kind: match kind {
+                1 => RecordKind::Bulk,
+                2 => RecordKind::Sample,
+                3 => RecordKind::Over,
+                _ => return None,
+            },
+            cookie,
+            time: Time::from_nanos(time),
+            received: Bytes::new(received),
+            acked: Bytes::new(acked),
+            unread: Bytes::new(unread),
+            receiver_rtt: micros(receiver_rtt_us),
+            minimum_rtt: micros(minimum_rtt_us),
+            smoothed_rtt: micros(smoothed_rtt_us),
+            out_of_order,
+            advertised: Bytes::new(advertised),
+            clamp: Bytes::new(clamp),
+            advertised_mss: Bytes::new(advertised_mss),
+            mss: Bytes::new(mss),
+            delivered,
+            packets_out,
+            retransmitted_out,
+            sacked_out,
+            lost_out,
+            delivery_rate: match micros(rate_interval_us) {
+                Duration::ZERO => Rate::ZERO,
+                interval => Bytes::new(mss.saturating_mul(rate_delivered)) / interval,
+            },
+            app_limited: app_limited != 0,
+            // All ones, in 32 or in 64 bits, stand for no limit.
+            max_pacing_rate: (max_pacing_rate < u64::from(u32::MAX))
+                .then(|| Rate::from_bits_per_second(8 * max_pacing_rate)),
+            own_clamp: (own_clamp > 0).then(|| Bytes::new(own_clamp)),
+            limit: (limit > 0).then(|| Bytes::new(limit)),
+            uid: uid as u32,
+            inode: (inode > 0).then_some(inode),
+            state: state as u8,
+            local: address(local_low, local_high, local_port),
+            remote: address(remote_low, remote_high, remote_port),
+        })
+    }
+}
+
+/// A time that the kernel keeps in 32 bits, of which all ones stand for none (tcp_min_rtt).
+fn micros(us: u64) -> Duration {
+    if us < u64::from(u32::MAX) { Duration::from_micros(us) } else { Duration::ZERO }
+}
+
+/// An address from words in network byte order. IPv4 mapped into IPv6 is IPv4.
+fn address(family: u64, low: u64, high: u64) -> IpAddr {
+    let octets = |word: u64| word.to_ne_bytes();
+    if family == AF_INET6 {
+        let mut all = [0; 16];
+        all[..8].copy_from_slice(&octets(low));
+        all[8..].copy_from_slice(&octets(high));
+        return IpAddr::V6(Ipv6Addr::from(all)).to_canonical();
+    }
+    let [a, b, c, d, ..] = octets(low);
+    IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(words: [u64; WORDS]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    /// Each word is its own number, so that one in the wrong place shows.
+    fn numbered() -> [u64; WORDS] {
+        let mut words = std::array::from_fn(|n| n as u64);
+        words[0] = 2;
+        words
+    }
+
+    #[test]
+    fn every_field_is_where_the_program_writes_it() {
+        let record = Record::decode(&bytes(numbered())).unwrap();
+        assert_eq!((record.kind, record.cookie), (RecordKind::Sample, 1));
+        assert_eq!(record.time, Time::from_nanos(2));
+        assert_eq!((record.received, record.unread), (Bytes::new(3), Bytes::new(5)));
+        assert_eq!(record.minimum_rtt, Duration::from_micros(7));
+        assert_eq!((record.clamp, record.delivered), (Bytes::new(11), 14));
+        // 13 x 19 bytes in 20 us.
+        assert_eq!(record.delivery_rate, Bytes::new(247) / Duration::from_micros(20));
+        assert_eq!(record.max_pacing_rate, Some(Rate::from_bits_per_second(8 * 22)));
+        assert_eq!(record.limit, Some(Bytes::new(24)));
+        assert_eq!((record.uid, record.inode, record.state), (25, Some(26), 27));
+        assert_eq!((record.local.port(), record.remote.port()), (29, 30));
+    }
+
+    #[test]
+    fn addresses_are_in_network_byte_order() {
+        let mut words = numbered();
+        let low = |bytes: [u8; 4]| u64::from(u32::from_ne_bytes(bytes));
+        (words[28], words[31], words[33]) = (2, low([192, 0, 2, 1]), low([198, 51, 100, 7]));
+        let record = Record::decode(&bytes(words)).unwrap();
+        assert_eq!(record.local, "192.0.2.1:29".parse().unwrap());
+        assert_eq!(record.remote, "198.51.100.7:30".parse().unwrap());
+        let mapped: Ipv6Addr = "::ffff:198.51.100.7".parse().unwrap();
+        words[28] = AF_INET6;
+        for (word, octets) in words[33..].iter_mut().zip(mapped.octets().chunks_exact(8)) {
+            *word = u64::from_ne_bytes(octets.try_into().unwrap());
+        }
+        let record = Record::decode(&bytes(words)).unwrap();
+        assert_eq!(record.remote, "198.51.100.7:30".parse().unwrap());
+    }
+
+    #[test]
+    fn what_stands_for_none_is_none() {
+        let mut words = numbered();
+        (words[7], words[22], words[23], words[26]) = (u64::from(u32::MAX), u64::MAX, 0, 0);
+        let record = Record::decode(&bytes(words)).unwrap();
+        assert_eq!(record.minimum_rtt, Duration::ZERO);
+        assert_eq!((record.max_pacing_rate, record.own_clamp, record.inode), (None, None, None));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_no_record_is_refused_and_nothing_panics(
+            bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..600),
+        ) {
+            let kind = bytes.first_chunk().map(|word| u64::from_ne_bytes(*word));
+            let whole = bytes.len() == 8 * WORDS && kind.is_some_and(|kind| (1..=3).contains(&kind));
+            proptest::prop_assert_eq!(Record::decode(&bytes).is_some(), whole);
+        }
+
+        #[test]
+        fn any_numbers_are_decoded(mut words: [u64; WORDS], kind in 1..=3_u64) {
+            words[0] = kind;
+            proptest::prop_assert!(Record::decode(&bytes(words)).is_some());
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The programs on this kernel, on connections over loopback of a process in a cgroup of its own.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use sweetspot_kernel::{
+    Command as Decision, Connections, KernelError, Record, RecordKind, RememberedPath,
+    SocketPrograms, Watch, probe,
+};
+use sweetspot_linux::cgroup::Cgroup;
+use sweetspot_linux::clock;
+use sweetspot_linux::live::{LiveSocket, ProcessHandle};
+use sweetspot_linux::processes;
+use sweetspot_linux::tcp::options;
+use sweetspot_units::{Bytes, Duration, Time};
+
+const WATCH: Watch = Watch {
+    bulk: Bytes::new(60_000),
+    within: Duration::from_secs(2),
+    interval: Duration::from_millis(3),
+    uploads: false,
+};
+
+/// Connects; if a second number is given, sets this clamp; reads whatever comes.
+const CLIENT: &str = "\
+import socket, sys
+s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+if len(sys.argv) > 2: s.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, int(sys.argv[2]))
+while s.recv(65536): pass";
+
+/// A limit below the window of a new connection, and that the kernel itself never sets.
+const LIMIT: Bytes = Bytes::new(40_001);
+
+/// A cgroup with programs, a process in it, and the server that sends to it.
+struct Host {
+    cgroup: Cgroup,
+    programs: SocketPrograms,
+    connections: Connections,
+    client: Child,
+    sending: Arc<AtomicBool>,
+}
+
+/// Programs on a new cgroup, with nobody in it yet; `None`, with a word why, where they cannot be had.
+fn programs() -> Option<(Cgroup, SocketPrograms, Connections)> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let findings = probe::examine();
+    // That the verifier refuses a program is a fault, and no host's lack.
+    if let Some(missing) = findings.iter().find(|f| !f.there && f.name != "loading") {
+        let probe::Finding { name, says, .. } = missing;
+        sweetspot_testing::skipped(format!("{name}: {says} (root, clang, Linux 5.15 with BTF)"));
+        return None;
+    }
+    let (mut programs, connections) = SocketPrograms::load(WATCH).unwrap();
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = format!("sweetspot-test-{}-{number}", std::process::id());
+    let cgroup = Cgroup::of(std::process::id()).unwrap().create(&name).unwrap();
+    programs.attach(&cgroup).unwrap();
+    Some((cgroup, programs, connections))
+}
+
+impl Host {
+    /// A client that the server sends `bytes` to, or without an end.
+    fn start(bytes: Option<usize>, arguments: &[&str]) -> Option<Host> {
+        Host::start_with(bytes, arguments, |_| {})
+    }
+
+    /// The same, after `prepare`.
+    fn start_with(
+        bytes: Option<usize>,
+        arguments: &[&str],
+        prepare: impl FnOnce(&mut Connections),
+    ) -> Option<Host> {
+        let (cgroup, programs, mut connections) = programs()?;
+        prepare(&mut connections);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port().to_string();
+        let mut command = Command::new("python3");
+        command.args(["-c", CLIENT, &port]).args(arguments).stderr(Stdio::null());
+        cgroup.enter_on_exec(&mut command).unwrap();
+        let client = command.spawn().unwrap();
+        let sending = Arc::new(AtomicBool::new(true));
+        let (stream, _) = listener.accept().unwrap();
+        let goes_on = Arc::clone(&sending);
+        thread::spawn(move || send(stream, bytes, &goes_on));
+        Some(Host { cgroup, programs, connections, client, sending })
+    }
+
+    /// Records until one that `wanted` accepts, within two seconds, while the lease is renewed.
+    fn wait_for(&mut self, wanted: impl Fn(&Record) -> bool) -> Option<Record> {
+        let patience = clock::now() + Duration::from_secs(2);
+        while clock::now() < patience {
+            self.connections.renew(clock::now()).unwrap();
+            while let Some(record) = self.connections.poll_record() {
+                if wanted(&record) {
+                    return Some(record);
+                }
+            }
+            pause(Duration::from_millis(2));
+        }
+        None
+    }
+
+    fn bulk(&mut self) -> Record {
+        self.wait_for(|record| record.kind == RecordKind::Bulk).expect("a bulk transfer")
+    }
+
+    fn limit(&mut self, cookie: u64) {
+        let command =
+            Decision { limit: Some(LIMIT), pace: None, interval: WATCH.interval, left: false };
+        self.connections.command(cookie, command).unwrap();
+        self.connections.flush().unwrap();
+    }
+
+    /// A transfer that is limited.
+    fn limited(&mut self) -> (Record, LiveSocket) {
+        let record = self.bulk();
+        self.limit(record.cookie);
+        self.wait_for(|record| record.clamp == LIMIT).expect("the limit");
+        let process = ProcessHandle::open(self.client.id()).unwrap();
+        let inode = record.inode.unwrap();
+        let sockets = processes::sockets(self.client.id()).unwrap();
+        let fd = sockets.iter().find(|d| d.inode == inode).unwrap().fd;
+        let socket = LiveSocket::name(&process, fd, inode, Some(record.cookie)).unwrap();
+        (record, socket)
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.client.kill();
+        let _ = self.client.wait();
+        self.programs.undo();
+        let _ = self.cgroup.dissolve();
+    }
+}
+
+fn send(mut stream: TcpStream, bytes: Option<usize>, goes_on: &AtomicBool) {
+    static PIECE: [u8; 20_000] = [7; 20_000];
+    let mut left = bytes.unwrap_or(usize::MAX);
+    while left > 0 {
+        if goes_on.load(Ordering::Relaxed) {
+            let piece = &PIECE[..left.min(PIECE.len())];
+            if stream.write_all(piece).is_err() {
+                return;
+            }
+            left -= piece.len();
+        }
+        pause(Duration::from_millis(1));
+    }
+    // The connection stays.
+    pause(Duration::from_secs(5));
+}
+
+fn pause(span: Duration) {
+    clock::sleep_until(clock::now() + span);
+}
+
+fn clamp(socket: &LiveSocket) -> Bytes {
+    socket.with(|fd| options::window_clamp(fd)).unwrap().unwrap()
+}
+
+/// How long it took until the clamp was no longer the limit.
+fn restored_after(socket: &LiveSocket) -> Duration {
+    let began = clock::now();
+    while clamp(socket) == LIMIT {
+        assert!(clock::now().since(began) < Duration::from_secs(10), "never restored");
+        pause(Duration::from_millis(5));
+    }
+    clock::now().since(began)
+}
+
+#[test]
+fn a_bulk_transfer_is_reported_with_its_addresses_and_its_owner() {
+    let Some(mut host) = Host::start(None, &[]) else { return };
+    let record = host.bulk();
+    assert!(record.received >= WATCH.bulk, "{record:?}");
+    assert!(record.local.ip().is_loopback() && record.remote.ip().is_loopback());
+    // The programs load for root alone, whose sockets these are.
+    assert_eq!(record.uid, 0);
+    let sockets = processes::sockets(host.client.id()).unwrap();
+    assert!(sockets.iter().any(|d| Some(d.inode) == record.inode), "{record:?}");
+    let later = host.wait_for(|r| r.kind == RecordKind::Sample && r.cookie == record.cookie);
+    let later = later.expect("samples");
+    assert!(later.received > record.received && later.time > record.time);
+    host.client.kill().unwrap();
+    host.wait_for(|r| r.kind == RecordKind::Over && r.cookie == record.cookie).expect("its end");
+}
+
+#[test]
+fn samples_come_no_more_often_than_asked_for() {
+    let Some(mut host) = Host::start(None, &[]) else { return };
+    let cookie = host.bulk().cookie;
+    let interval = Duration::from_millis(40);
+    let command = Decision { limit: None, pace: None, interval, left: false };
+    host.connections.command(cookie, command).unwrap();
+    host.connections.flush().unwrap();
+    let samples: Vec<Time> = (0..12)
+        .map(|_| host.wait_for(|r| r.kind == RecordKind::Sample).expect("samples").time)
+        .collect();
+    // The first ones may be from before the command.
+    for pair in samples[2..].windows(2) {
+        assert!(pair[1].since(pair[0]) >= interval, "{samples:?}");
+    }
+}
+
+#[test]
+fn a_transfer_that_stays_small_is_not_reported() {
+    let Some(mut host) = Host::start(Some(40_000), &[]) else { return };
+    assert_eq!(host.wait_for(|_| true), None);
+}
+
+#[test]
+fn a_limit_is_held_against_the_kernel_s_own_tuning() {
+    let Some(mut host) = Host::start(None, &[]) else { return };
+    let (record, _) = host.limited();
+    for _ in 0..50 {
+        let sample = host.wait_for(|r| r.kind == RecordKind::Sample).expect("samples");
+        assert_eq!((sample.cookie, sample.clamp), (record.cookie, LIMIT));
+        // A window shrinks by what arrives and is rounded up to the window scale: never above what was there.
+        assert!(sample.advertised <= record.advertised.max(LIMIT + Bytes::new(1 << 14)));
+    }
+}
+
+#[test]
+fn without_a_lease_a_connection_is_restored_within_two_seconds() {
+    let Some(mut host) = Host::start(None, &[]) else { return };
+    let (record, socket) = host.limited();
+    // Nothing is renewed from here on, as if every process of the tuner were killed.
+    assert!(restored_after(&socket) < Duration::from_secs(2));
+    assert!(clamp(&socket) >= record.clamp, "{} is below {}", clamp(&socket), record.clamp);
+}
+
+#[test]
+fn undoing_restores_an_idle_connection_at_once() {
+    let Some(mut host) = Host::start(None, &[]) else { return };
+    let (record, socket) = host.limited();
+    host.sending.store(false, Ordering::Relaxed);
+    pause(Duration::from_millis(50));
+    host.programs.undo();
+    assert!(clamp(&socket) >= record.clamp, "{} is below {}", clamp(&socket), record.clamp);
+}
+
+#[test]
+fn a_clamp_that_a_program_set_itself_is_never_loosened() {
+    let own = Bytes::new(30_003);
+    let Some(mut host) = Host::start(None, &["30003"]) else { return };
+    let record = host.bulk();
+    assert_eq!(record.own_clamp, Some(own));
+    // The kernel itself overwrites it now and then; where we set one, it is no larger.
+    host.limit(record.cookie);
+    host.wait_for(|record| record.clamp == own).expect("the program's own clamp");
+    assert_eq!(host.wait_for(|record| record.clamp == LIMIT), None);
+}
+
+#[test]
+fn a_clamp_that_a_program_set_itself_comes_back() {
+    let Some(mut host) = Host::start(None, &["50003"]) else { return };
+    let (_, socket) = host.limited();
+    host.sending.store(false, Ordering::Relaxed);
+    pause(Duration::from_millis(50));
+    host.programs.undo();
+    assert_eq!(clamp(&socket), Bytes::new(50_003));
+}
+
+#[test]
+fn two_tuners_do_not_share_a_cgroup_but_the_second_takes_it_over_from_a_dead_one() {
+    let Some((cgroup, mut first, mut connections)) = programs() else { return };
+    connections.renew(clock::now()).unwrap();
+    let (mut second, _records) = SocketPrograms::load(WATCH).unwrap();
+    let refused = second.attach(&cgroup);
+    assert!(matches!(refused, Err(KernelError::Busy { .. })), "{refused:?}");
+    // In a cgroup below it, its connections would be tuned twice.
+    let below = cgroup.create("below").unwrap();
+    assert!(matches!(second.attach(&below), Err(KernelError::Busy { .. })));
+    below.dissolve().unwrap();
+    pause(Duration::from_millis(1_600));
+    second.attach(&cgroup).unwrap();
+    second.undo();
+    first.undo();
+    cgroup.dissolve().unwrap();
+}
+
+#[test]
+fn either_of_two_holders_may_undo_and_again() {
+    let Some((cgroup, programs, _connections)) = programs() else { return };
+    let programs = Arc::new(Mutex::new(programs));
+    let other = Arc::clone(&programs);
+    thread::spawn(move || other.lock().unwrap().undo()).join().unwrap();
+    programs.lock().unwrap().undo();
+    cgroup.dissolve().unwrap();
+}
+
+#[test]
+fn a_remembered_path_is_held_before_the_transfer_is_bulk() {
+    let peer = "127.0.0.1".parse().unwrap();
+    // The round trips of loopback are between a few and some hundred microseconds.
+    let path = RememberedPath { window: LIMIT, minimum_rtt: Duration::from_micros(30) };
+    let Some(mut host) = Host::start_with(None, &[], |connections| {
+        connections.renew(clock::now()).unwrap();
+        connections.remember(peer, Some(path)).unwrap();
+    }) else {
+        return;
+    };
+    let record = host.bulk();
+    // Its round trip may have been that of another path.
+    if record.minimum_rtt > path.minimum_rtt / 2 && record.minimum_rtt <= path.minimum_rtt * 10 {
+        assert_eq!((record.limit, record.clamp), (Some(LIMIT), LIMIT));
+        host.connections.remember(peer, None).unwrap();
+    } else {
+        assert_eq!(record.limit, None);
+    }
+}
+
+#[test]
+fn another_round_trip_is_another_path() {
+    let peer = "127.0.0.1".parse().unwrap();
+    let path = RememberedPath { window: LIMIT, minimum_rtt: Duration::from_secs(1) };
+    let Some(mut host) = Host::start_with(None, &[], |connections| {
+        connections.renew(clock::now()).unwrap();
+        connections.remember(peer, Some(path)).unwrap();
+    }) else {
+        return;
+    };
+    assert_eq!(host.bulk().limit, None);
+}

@@ -1,0 +1,209 @@
+//! Groups of processes (cgroups(7), version 2).
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use thiserror::Error;
+
+/// A cgroup of version 2.
+#[derive(Debug)]
+pub struct Cgroup {
+    path: PathBuf,
+    directory: File,
+}
+
+/// Why there is no such cgroup.
+#[derive(Debug, Error)]
+pub enum CgroupError {
+    /// The host has none of version 2.
+    #[error(
+        "no cgroup of version 2 is mounted (mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none \
+         /sys/fs/cgroup/unified)"
+    )]
+    NotMounted,
+    /// The process is in none that is visible here.
+    #[error("process {pid} is in no cgroup of version 2 that is visible here")]
+    NoneOf {
+        /// The process.
+        pid: u32,
+    },
+    /// The kernel refuses.
+    #[error("cannot {step} the cgroup {path}: {source}")]
+    Failed {
+        /// What was tried.
+        step: &'static str,
+        /// The cgroup's directory.
+        path: PathBuf,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+}
+
+impl Cgroup {
+    /// Where cgroups of version 2 are mounted.
+    pub fn mount_point() -> Result<PathBuf, CgroupError> {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        mount_point_in(&mounts).ok_or(CgroupError::NotMounted)
+    }
+
+    /// The one above all others.
+    pub fn root() -> Result<Cgroup, CgroupError> {
+        Cgroup::open(&Cgroup::mount_point()?)
+    }
+
+    /// The one that process `pid` is in.
+    pub fn of(pid: u32) -> Result<Cgroup, CgroupError> {
+        let mount = Cgroup::mount_point()?;
+        let lines = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        let path = path_in(&lines).ok_or(CgroupError::NoneOf { pid })?;
+        Cgroup::open(&mount.join(path))
+    }
+
+    /// The path of the one that process `pid` is in, from the root; `None` if it is in none, or has ended.
+    pub fn path_of(pid: u32) -> Option<String> {
+        let lines = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+        path_in(&lines).map(str::to_owned)
+    }
+
+    /// The one with this directory: absolute, or below the mount point.
+    pub fn named(name: &str) -> Result<Cgroup, CgroupError> {
+        let mount = Cgroup::mount_point()?;
+        let path = Path::new(name);
+        if path.starts_with(&mount) {
+            return Cgroup::open(path);
+        }
+        Cgroup::open(&mount.join(name.trim_start_matches('/')))
+    }
+
+    /// Makes one in this one.
+    pub fn create(&self, name: &str) -> Result<Cgroup, CgroupError> {
+        let path = self.path.join(name);
+        fs::create_dir(&path).map_err(failed("make", &path))?;
+        Cgroup::open(&path)
+    }
+
+    fn open(path: &Path) -> Result<Cgroup, CgroupError> {
+        let directory = File::open(path).map_err(failed("open", path))?;
+        Ok(Cgroup { path: path.to_owned(), directory })
+    }
+
+    /// A second handle of it.
+    pub fn try_clone(&self) -> io::Result<Cgroup> {
+        Ok(Cgroup { path: self.path.clone(), directory: self.directory.try_clone()? })
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it still exists.
+    pub fn exists(&self) -> bool {
+        self.path.join("cgroup.procs").exists()
+    }
+
+    /// Lets `command` start in it.
+    pub fn enter_on_exec(&self, command: &mut Command) -> Result<(), CgroupError> {
+        let path = self.path.join("cgroup.procs");
+        let procs = File::options().write(true).open(&path).map_err(failed("enter", &self.path))?;
+        // "0" is the process that writes.
+        let enter = move || (&procs).write_all(b"0");
+        // SAFETY: write(2) is async-signal-safe and nothing allocates.
+        unsafe { command.pre_exec(enter) };
+        Ok(())
+    }
+
+    /// The processes in it and below.
+    pub fn processes(&self) -> Vec<u32> {
+        let mut found = Vec::new();
+        list(&self.path, &mut found);
+        found
+    }
+
+    /// Removes those directly below it that have no process and a name that begins so.
+    pub fn remove_empty(&self, beginning: &str) {
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(beginning) {
+                // The kernel keeps one that has processes or others below.
+                let _ = fs::remove_dir(entry.path());
+            }
+        }
+    }
+
+    /// Removes it. Processes that are still in it go to the one above.
+    pub fn dissolve(&self) -> io::Result<()> {
+        let above = self.path.parent().map(|above| above.join("cgroup.procs"));
+        for pid in self.processes() {
+            let Some(above) = &above else { break };
+            // One that ended meanwhile needs no place.
+            let _ = fs::write(above, pid.to_string());
+        }
+        fs::remove_dir(&self.path)
+    }
+}
+
+impl AsFd for Cgroup {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+}
+
+fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CgroupError {
+    let path = path.to_owned();
+    move |source| CgroupError::Failed { step, path, source }
+}
+
+fn list(path: &Path, found: &mut Vec<u32>) {
+    let lines = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
+    found.extend(lines.lines().filter_map(|line| line.parse::<u32>().ok()));
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            list(&entry.path(), found);
+        }
+    }
+}
+
+/// The first mount of type cgroup2 in the text of /proc/self/mounts.
+fn mount_point_in(mounts: &str) -> Option<PathBuf> {
+    mounts.lines().find_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let (place, kind) = (words.next()?, words.next()?);
+        // Spaces are written in octal (fstab(5)).
+        (kind == "cgroup2").then(|| PathBuf::from(place.replace("\\040", " ")))
+    })
+}
+
+/// The path of version 2 in the text of /proc/PID/cgroup, without its leading slash.
+fn path_in(lines: &str) -> Option<&str> {
+    let path = lines.lines().find_map(|line| line.strip_prefix("0::"))?;
+    // Outside of this cgroup namespace it would begin with "/..".
+    let path = path.trim_start_matches('/').trim_end_matches(" (deleted)");
+    (!path.starts_with("..")).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_version_is_found_beside_the_first() {
+        let mounts = "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n\
+                      cgroup2 /sys/fs/cgroup/uni\\040fied cgroup2 rw,nosuid 0 0\n";
+        assert_eq!(mount_point_in(mounts), Some(PathBuf::from("/sys/fs/cgroup/uni fied")));
+        assert_eq!(mount_point_in("cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n"), None);
+        assert_eq!(mount_point_in(""), None);
+    }
+
+    #[test]
+    fn the_path_is_that_of_the_hierarchy_without_a_number_of_controllers() {
+        let lines = "4:memory:/a\n1:name=systemd:/b\n0::/user.slice/c d\n";
+        assert_eq!(path_in(lines), Some("user.slice/c d"));
+        assert_eq!(path_in("0::/\n"), Some(""));
+        assert_eq!(path_in("0::/../other\n"), None);
+        assert_eq!(path_in("4:memory:/a\n"), None);
+    }
+}

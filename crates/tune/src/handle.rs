@@ -1,0 +1,149 @@
+use std::io;
+
+use sweetspot_kernel::KernelError;
+use sweetspot_linux::clock;
+use sweetspot_linux::live::{BorrowError, LiveSocket};
+use sweetspot_linux::tcp::options;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::guard::{AppliedLimit, Leases};
+use crate::kernel::{KernelConnection, Latest};
+use crate::look::{self, Seen};
+
+/// How a connection is looked at and limited.
+#[derive(Debug, Clone)]
+pub enum Handle {
+    /// Borrowed from the process that holds it, which started at this time (clock ticks since boot).
+    Borrowed(LiveSocket, u64),
+    /// From inside the kernel.
+    InKernel(KernelConnection),
+}
+
+/// What a look showed.
+pub enum Looked {
+    /// What the kernel reports.
+    Seen(Box<Seen>),
+    /// Nothing new, or it is out of reach for a moment.
+    Nothing,
+    /// The connection is over.
+    Over,
+}
+
+impl Handle {
+    /// Its socket's cookie.
+    pub fn cookie(&self) -> u64 {
+        match self {
+            Handle::Borrowed(socket, _) => socket.cookie(),
+            Handle::InKernel(connection) => connection.cookie(),
+        }
+    }
+
+    /// Looks at it, and sets its limit again if it is set from outside. A `touched` one, on which a limit was set, is
+    /// searched for when its program moves it.
+    pub fn look(&self, limit: Option<Bytes>, touched: bool) -> Looked {
+        match self {
+            Handle::Borrowed(socket, _) => match look::look(socket, limit, touched) {
+                Ok(Ok(seen)) => Looked::Seen(Box::new(seen)),
+                // What was done to it is yet to be undone.
+                Err(error) if touched && !error.is_over() => Looked::Nothing,
+                _ => Looked::Over,
+            },
+            Handle::InKernel(connection) => match connection.take_latest(clock::now()) {
+                Latest::News(record) => Looked::Seen(Box::new(Seen::of_record(&record))),
+                Latest::Nothing => Looked::Nothing,
+                Latest::Over => Looked::Over,
+            },
+        }
+    }
+
+    /// Sees to it that the limit is lifted whatever happens to this process. The error means that nobody would.
+    pub fn lease(&self, leases: &mut Leases, applied: AppliedLimit) -> io::Result<()> {
+        match self {
+            Handle::Borrowed(socket, started) => leases.take(socket, *started, applied),
+            // The programs have a lease of their own for all connections.
+            Handle::InKernel(_) if leases.are_worthless() => Err(io::ErrorKind::BrokenPipe.into()),
+            Handle::InKernel(_) => Ok(()),
+        }
+    }
+
+    /// Limits its window; `None` lifts the limit. The error says why the kernel refused. A connection that is gone is no
+    /// error; the next look finds that out.
+    pub fn limit(&self, to: Option<Bytes>) -> Result<(), String> {
+        match self {
+            Handle::Borrowed(socket, _) => {
+                heard(look::limit(socket, to), "TCP_WINDOW_CLAMP").map(drop)
+            }
+            Handle::InKernel(connection) => connection.limit(to).map_err(words),
+        }
+    }
+
+    /// Limits its pace.
+    pub fn pace(&self, to: Option<Rate>) -> Result<(), String> {
+        match self {
+            Handle::Borrowed(socket, _) => {
+                heard(look::pace(socket, to), "SO_MAX_PACING_RATE").map(drop)
+            }
+            Handle::InKernel(connection) => connection.pace(to).map_err(words),
+        }
+    }
+
+    /// Undoes what was done to it. Does nothing if it is gone.
+    pub fn undo(&self, applied: AppliedLimit) {
+        match (self, applied) {
+            (Handle::Borrowed(socket, _), applied) => applied.undo(socket),
+            (Handle::InKernel(connection), AppliedLimit::Window) => drop(connection.limit(None)),
+            // The program in the kernel remembers what was before.
+            (Handle::InKernel(connection), AppliedLimit::Pace(_)) => drop(connection.pace(None)),
+        }
+    }
+
+    /// The kernel's window clamp; `None` if it cannot be read.
+    pub fn clamp(&self) -> Option<Bytes> {
+        match self {
+            Handle::Borrowed(socket, _) => socket.with(|fd| options::window_clamp(fd)).ok()?.ok(),
+            Handle::InKernel(connection) => Some(connection.latest()?.clamp),
+        }
+    }
+
+    /// The kernel's pace limit: `None` for none. The error is the kernel's refusal in words.
+    pub fn kernel_pace(&self) -> Result<Option<Rate>, String> {
+        match self {
+            Handle::Borrowed(socket, _) => {
+                let read = socket.with(|fd| options::max_pacing_rate(fd));
+                heard(read, "SO_MAX_PACING_RATE").map(Option::flatten)
+            }
+            Handle::InKernel(connection) => {
+                Ok(connection.latest().and_then(|record| record.max_pacing_rate))
+            }
+        }
+    }
+
+    /// Asks for a sample so often, where samples come by themselves.
+    pub fn set_interval(&self, interval: Duration) {
+        if let Handle::InKernel(connection) = self {
+            // Where there is no room for it, samples come at the first interval.
+            let _ = connection.set_interval(interval);
+        }
+    }
+
+    /// Forgets a connection that is over.
+    pub fn forget(&self) {
+        if let Handle::InKernel(connection) = self {
+            connection.forget();
+        }
+    }
+}
+
+fn words(error: KernelError) -> String {
+    error.to_string()
+}
+
+/// The kernel's answer; `None` if the connection cannot be borrowed any more. The error is the kernel's refusal in
+/// words.
+fn heard<T>(answer: Result<io::Result<T>, BorrowError>, option: &str) -> Result<Option<T>, String> {
+    match answer {
+        Ok(Ok(value)) => Ok(Some(value)),
+        Ok(Err(error)) => Err(format!("the kernel refuses {option}: {error}")),
+        Err(_) => Ok(None),
+    }
+}

@@ -1,0 +1,205 @@
+//! Connections that are looked at and limited from inside the kernel.
+
+use std::cell::{Ref, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use sweetspot_groups::{BULK_BYTES, PathMemory};
+use sweetspot_kernel::{
+    Command, Connections, KernelError, Record, RecordKind, RememberedPath, Watch,
+};
+use sweetspot_linux::clock;
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+/// A transfer counts as bulk if it moves [`BULK_BYTES`] within this time: 240 kbit/s. Requests and their answers on a
+/// connection that is kept open are left alone.
+const BULK_WITHIN: Duration = Duration::from_secs(2);
+
+/// The time between two samples until the path group says how often it is to be looked at.
+const FIRST_INTERVAL: Duration = Duration::from_millis(3);
+
+/// An interval is changed if the new one differs by this factor: rounds take now longer, now shorter.
+const MIN_INTERVAL_CHANGE: f64 = 2.0;
+
+/// A connection of which nothing was heard for so long is asked after.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// What the programs are to look for.
+pub fn watch(uploads: bool) -> Watch {
+    Watch { bulk: BULK_BYTES, within: BULK_WITHIN, interval: FIRST_INTERVAL, uploads }
+}
+
+/// All connections that the programs in the kernel report.
+#[derive(Debug, Clone)]
+pub struct KernelTable(Rc<RefCell<Table>>);
+
+#[derive(Debug)]
+struct Table {
+    connections: Connections,
+    known: BTreeMap<u64, Known>,
+    found: VecDeque<Record>,
+}
+
+/// The latest of a connection.
+#[derive(Debug)]
+struct Known {
+    record: Record,
+    /// When it was heard of or asked after.
+    heard: Time,
+    /// Whether the record was not looked at yet.
+    is_news: bool,
+    over: bool,
+}
+
+impl KernelTable {
+    /// The table of what `connections` reports.
+    pub fn new(connections: Connections) -> KernelTable {
+        let (known, found) = (BTreeMap::new(), VecDeque::new());
+        KernelTable(Rc::new(RefCell::new(Table { connections, known, found })))
+    }
+
+    /// Renews the lease, without which the programs lift all limits.
+    pub fn renew(&self, now: Time) -> Result<(), KernelError> {
+        self.0.borrow_mut().connections.renew(now)
+    }
+
+    /// The connections that have become bulk transfers since the last call, with their first records.
+    pub fn take_found(&self) -> Vec<(KernelConnection, Record)> {
+        let mut table = self.0.borrow_mut();
+        table.drain();
+        let found = std::mem::take(&mut table.found);
+        let connection =
+            |record: &Record| KernelConnection { table: self.clone(), cookie: record.cookie };
+        found.into_iter().map(|record| (connection(&record), record)).collect()
+    }
+
+    /// Lets the next connection to `peer` begin with what its path is remembered for; `None` forgets it. Where there is no
+    /// room it begins as any other.
+    pub fn remember(&self, peer: IpAddr, memory: Option<PathMemory>) {
+        let path =
+            memory.map(|PathMemory { window, minimum_rtt }| RememberedPath { window, minimum_rtt });
+        let _ = self.0.borrow_mut().connections.remember(peer, path);
+    }
+
+    /// Lets all that was decided since the last call act.
+    pub fn flush(&self) -> Result<(), KernelError> {
+        self.0.borrow_mut().connections.flush()
+    }
+
+    /// For descriptors to wait for: readable when a connection begins to be bulk, or ends.
+    pub fn connections(&self) -> Ref<'_, Connections> {
+        Ref::map(self.0.borrow(), |table| &table.connections)
+    }
+}
+
+impl Table {
+    fn drain(&mut self) {
+        while let Some(record) = self.connections.poll_record() {
+            if record.kind == RecordKind::Bulk {
+                self.found.push_back(record.clone());
+            }
+            let (heard, over) = (clock::now(), record.kind == RecordKind::Over);
+            // One that was forgotten is of no interest any more.
+            if over && !self.known.contains_key(&record.cookie) {
+                continue;
+            }
+            self.known.insert(record.cookie, Known { record, heard, is_news: true, over });
+        }
+    }
+}
+
+/// One of these connections.
+#[derive(Debug, Clone)]
+pub struct KernelConnection {
+    table: KernelTable,
+    cookie: u64,
+}
+
+/// What is known of a connection now.
+pub enum Latest {
+    /// A record that was not looked at yet.
+    News(Box<Record>),
+    /// Nothing new.
+    Nothing,
+    /// It is over.
+    Over,
+}
+
+impl KernelConnection {
+    /// Its socket's cookie.
+    pub fn cookie(&self) -> u64 {
+        self.cookie
+    }
+
+    /// The latest record, once.
+    pub fn take_latest(&self, now: Time) -> Latest {
+        let mut table = self.table.0.borrow_mut();
+        table.drain();
+        let Table { connections, known, .. } = &mut *table;
+        let Some(known) = known.get_mut(&self.cookie) else { return Latest::Over };
+        if !known.is_news && now.since(known.heard) >= SILENCE {
+            known.heard = now;
+            // Its end may have been announced when there was no room for it.
+            known.over = connections.is_over(self.cookie);
+        }
+        if known.over {
+            return Latest::Over;
+        }
+        match std::mem::take(&mut known.is_news) {
+            true => Latest::News(Box::new(known.record.clone())),
+            false => Latest::Nothing,
+        }
+    }
+
+    /// The latest record, read before or not.
+    pub fn latest(&self) -> Option<Record> {
+        let mut table = self.table.0.borrow_mut();
+        table.drain();
+        table.known.get(&self.cookie).map(|known| known.record.clone())
+    }
+
+    /// Limits its window; `None` lifts the limit.
+    pub fn limit(&self, limit: Option<Bytes>) -> Result<(), KernelError> {
+        self.change(|command| Command { limit, ..command })
+    }
+
+    /// Limits its pace; `None` brings the program's own limit back.
+    pub fn pace(&self, pace: Option<Rate>) -> Result<(), KernelError> {
+        self.change(|command| Command { pace, ..command })
+    }
+
+    /// Asks for samples so often.
+    pub fn set_interval(&self, interval: Duration) -> Result<(), KernelError> {
+        self.change(|command| {
+            let ratio = interval.as_secs_f64() / command.interval.as_secs_f64();
+            match (1.0 / MIN_INTERVAL_CHANGE..MIN_INTERVAL_CHANGE).contains(&ratio) {
+                true => command,
+                false => Command { interval, ..command },
+            }
+        })
+    }
+
+    /// Leaves it alone for good.
+    pub fn leave(&self) -> Result<(), KernelError> {
+        self.change(|command| Command { limit: None, pace: None, left: true, ..command })?;
+        self.table.0.borrow_mut().known.remove(&self.cookie);
+        Ok(())
+    }
+
+    /// Forgets it, because it is over.
+    pub fn forget(&self) {
+        let mut table = self.table.0.borrow_mut();
+        table.known.remove(&self.cookie);
+        table.connections.forget(self.cookie);
+    }
+
+    fn change(&self, to: impl FnOnce(Command) -> Command) -> Result<(), KernelError> {
+        let mut table = self.table.0.borrow_mut();
+        // A connection may have begun with a limit that its path is remembered for.
+        let limit = table.known.get(&self.cookie).and_then(|known| known.record.limit);
+        let first = Command { limit, pace: None, interval: FIRST_INTERVAL, left: false };
+        let given = table.connections.given(self.cookie).unwrap_or(first);
+        table.connections.command(self.cookie, to(given))
+    }
+}

@@ -1,0 +1,145 @@
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sweetspot_groups::policy::{Policy, Subject};
+use sweetspot_groups::{CACHE_LIFETIME, Goal, PathMemory};
+use sweetspot_kernel::{Connections, SocketPrograms};
+use sweetspot_linux::cgroup::Cgroup;
+use sweetspot_linux::processes::{self, Process};
+use sweetspot_units::{Duration, Time};
+
+use crate::error::{TuneError, Untunable};
+use crate::kernel::KernelTable;
+use crate::scope::{Found, FoundConnection, Scope};
+
+/// The time between two renewals of the lease, a third of it: one that is late by as much again harms nothing.
+const RENEWAL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Which of a cgroup's connections are tuned, and what for.
+#[derive(Debug)]
+pub enum Chosen {
+    /// All of them.
+    All(Goal),
+    /// Those that a policy covers.
+    ByPolicy(Policy),
+    /// Those of a process and its descendants.
+    OfProcess {
+        /// The process.
+        root: u32,
+        /// What for.
+        goal: Goal,
+        /// Only those to these peers; all if there are none.
+        peers: Vec<SocketAddr>,
+    },
+}
+
+/// The bulk transfers of a cgroup, as the programs in the kernel report them.
+#[derive(Debug)]
+pub struct KernelScope {
+    cgroup: Cgroup,
+    table: KernelTable,
+    programs: Arc<Mutex<SocketPrograms>>,
+    chosen: Chosen,
+    next_renewal: Time,
+    /// The peers whose paths are remembered, and until when.
+    remembered: BTreeMap<IpAddr, Time>,
+}
+
+impl KernelScope {
+    /// A scope of the connections of `cgroup`, to which `programs` are attached, as `connections` reports them.
+    pub fn new(
+        cgroup: Cgroup,
+        programs: Arc<Mutex<SocketPrograms>>,
+        connections: Connections,
+        chosen: Chosen,
+    ) -> KernelScope {
+        let table = KernelTable::new(connections);
+        // What was there before is looked at, too, where the kernel lets it.
+        find_present(&programs);
+        let (next_renewal, remembered) = (Time::ZERO, BTreeMap::new());
+        KernelScope { cgroup, table, programs, chosen, next_renewal, remembered }
+    }
+
+    /// The process that has the socket with this inode.
+    fn owner(&self, inode: u64) -> Option<Process> {
+        let holds = |pid: &u32| {
+            processes::sockets(*pid).is_ok_and(|all| all.iter().any(|d| d.inode == inode))
+        };
+        self.cgroup.processes().into_iter().find(holds).and_then(|pid| Process::read(pid).ok())
+    }
+}
+
+fn find_present(programs: &Mutex<SocketPrograms>) {
+    let _ = programs.lock().unwrap_or_else(PoisonError::into_inner).find_present();
+}
+
+/// Lifts every limit that the programs hold, and detaches them. May be called again, and by another process.
+pub fn undo(programs: &Mutex<SocketPrograms>) {
+    programs.lock().unwrap_or_else(PoisonError::into_inner).undo();
+}
+
+impl Scope for KernelScope {
+    fn find(&mut self, _now: Time, _refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError> {
+        let found = self.table.take_found().into_iter().map(|(connection, record)| {
+            let owner = record.inode.and_then(|inode| self.owner(inode));
+            Found::InKernel(Box::new(FoundConnection { connection, record, owner }))
+        });
+        Ok(found.collect())
+    }
+
+    fn handle_timeout(&mut self, now: Time) -> Result<(), TuneError> {
+        if now < self.next_renewal {
+            return Ok(());
+        }
+        if !self.cgroup.exists() {
+            return Err(TuneError::CgroupGone { path: self.cgroup.path().to_owned() });
+        }
+        self.next_renewal = now + RENEWAL_INTERVAL;
+        let old: Vec<IpAddr> =
+            self.remembered.iter().filter(|(_, until)| **until <= now).map(|(p, _)| *p).collect();
+        old.into_iter().for_each(|peer| self.remember(now, peer, None));
+        self.table.renew(now).map_err(TuneError::from)
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.next_renewal
+    }
+
+    fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
+        wait(Some(self.table.connections().as_fd()));
+    }
+
+    fn flush(&mut self) -> Result<(), TuneError> {
+        self.table.flush().map_err(TuneError::from)
+    }
+
+    fn remember(&mut self, now: Time, peer: IpAddr, memory: Option<PathMemory>) {
+        match memory {
+            Some(_) => self.remembered.insert(peer, now + CACHE_LIFETIME),
+            None => self.remembered.remove(&peer),
+        };
+        self.table.remember(peer, memory);
+    }
+
+    fn lift(&mut self) {
+        undo(&self.programs);
+        self.next_renewal = Time::MAX;
+    }
+
+    fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
+        match &self.chosen {
+            Chosen::All(goal) => Some(*goal),
+            Chosen::ByPolicy(policy) => policy.goal(subject),
+            Chosen::OfProcess { root, goal, peers } => {
+                let meant = peers.is_empty() || peers.contains(&subject.remote);
+                let family = || processes::family(*root).contains(&subject.pid);
+                (meant && family()).then_some(*goal)
+            }
+        }
+    }
+
+    /// Connections are reported once they are bulk transfers, which no other state is.
+    fn forget(&mut self, _inode: u64) {}
+}
