@@ -274,6 +274,14 @@ impl TargetDirectory {
         found.is_ok_and(|stat| stat.st_size > 0)
     }
 
+    /// Removes what a transfer left that was interrupted while another one finished `path`.
+    pub fn remove_leftover(&self, path: &RelativePath) {
+        if self.has_temp_file(path) {
+            // In use by a transfer it stays; what is opened so is removed when it is dropped.
+            drop(self.temp_file(path, false));
+        }
+    }
+
     /// Whether there is room for `size` more. Where that cannot be told there is.
     pub fn has_room(&self, size: Bytes) -> bool {
         rustix::fs::fstatvfs(&self.root)
@@ -516,6 +524,19 @@ mod tests {
         assert!(!target.has_content(&path("f"), &blake3::hash(b"other")).unwrap());
         left(&target, "f");
         target.temp_file(&path("f"), true).unwrap().discard();
+        assert_eq!(names(dir.path()), ["f"]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_file_that_is_there_goes_unless_it_is_in_use() {
+        let (dir, target) = target();
+        fs::write(dir.path().join("f"), "whole").unwrap();
+        left(&target, "f");
+        let in_use = target.temp_file(&path("f"), true).unwrap();
+        target.remove_leftover(&path("f"));
+        assert_eq!(names(dir.path()).len(), 2);
+        drop(in_use);
+        target.remove_leftover(&path("f"));
         assert_eq!(names(dir.path()), ["f"]);
     }
 

@@ -161,6 +161,7 @@ impl IncomingFiles {
             && is_same(stat, size, entry.modified)
             && !self.policy.checksum
         {
+            target.remove_leftover(&entry.path);
             lock(&self.state).count(false);
             return Ok((Answer::Nothing, None));
         }
