@@ -1,7 +1,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use sweetspot_units::{Bytes, Duration, Probability, Rate, UnitError, Volume};
+use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate, UnitError, Volume};
 use thiserror::Error;
 
 /// A path between two hosts as written on the command line:
@@ -9,7 +9,8 @@ use thiserror::Error;
 ///
 /// Each direction is its own: `up.` (near to far, the way the data goes) and `down.` before
 /// `rate`, `delay`, `buffer`, `loss`, `jitter` or `queue` set that direction only, e.g.
-/// `up.rate=20Mbit/s down.buffer=100pkt`. `rtt` is the two-way propagation, half each way.
+/// `up.rate=20Mbit/s down.buffer=100pkt`. `rtt` is the two-way propagation, half each way. A comma stands
+/// for a space. A buffer may be written as a multiple of its direction's rate x `rtt`: `buffer=1bdp`.
 ///
 /// ```
 /// use sweetspot_path::PathSpec;
@@ -173,7 +174,8 @@ impl FromStr for PathSpec {
         let (mut both, mut up, mut down) =
             (DirectionText::default(), DirectionText::default(), DirectionText::default());
         let (mut rtt, mut mtu, mut seed) = (None, None, None);
-        for word in text.split_whitespace() {
+        let words = text.split(|c: char| c.is_whitespace() || c == ',');
+        for word in words.filter(|word| !word.is_empty()) {
             let (key, value) =
                 word.split_once('=').ok_or_else(|| PathError::NotAPair(word.to_owned()))?;
             let slot = match key {
@@ -268,8 +270,13 @@ fn resolve(
     }
 
     let (key, value) = pick("buffer", own.buffer, both.buffer)
-        .ok_or(PathError::Missing("buffer", "buffer=125kB or buffer=100pkt"))?;
-    let buffer: Volume = read(&key, &value)?;
+        .ok_or(PathError::Missing("buffer", "buffer=125kB, buffer=100pkt or buffer=1bdp"))?;
+    let buffer: BufferSize = read(&key, &value)?;
+    if let (BufferSize::Products(_), None) = (buffer, rtt) {
+        let why = "rate x round trip needs rtt; add rtt=100ms, or write a size";
+        return Err(impossible(&key, &value, why.into()));
+    }
+    let buffer = buffer.on(rate, rtt.unwrap_or(Duration::ZERO));
     let least = match buffer {
         Volume::Bytes(_) => Volume::Bytes(mtu),
         Volume::Packets(_) => Volume::Packets(1),

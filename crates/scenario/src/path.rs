@@ -1,4 +1,4 @@
-use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
+use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate, Volume};
 
 use crate::error::ScenarioError;
 use crate::reader::Reader;
@@ -144,14 +144,14 @@ impl Path {
         let mut hops = Vec::new();
         let each = rtt / (5 * written.len().max(1) as u64);
         for hop in &mut written {
-            hops.push(Hop::read(hop, each, packet)?);
+            hops.push(Hop::read(hop, (each, rtt), packet)?);
         }
         for hop in written {
             hop.finish()?;
         }
         if hops.is_empty() {
             // A fifth of the round trip, as between the routers of the paper's Figure 2.
-            hops.push(Hop::read(&mut reader, rtt / 5, packet)?);
+            hops.push(Hop::read(&mut reader, (rtt / 5, rtt), packet)?);
         } else {
             for key in Hop::KEYS {
                 if let Some(node) = reader.node(key) {
@@ -214,11 +214,19 @@ const LEAST_RATE: Rate = Rate::from_bits_per_second(1000);
 impl Hop {
     const KEYS: [&'static str; 6] = ["rate", "delay", "buffer", "queue", "loss", "jitter"];
 
-    fn read(reader: &mut Reader<'_>, delay: Duration, packet: Bytes) -> Result<Hop, ScenarioError> {
+    /// `rtt` is the path's.
+    fn read(
+        reader: &mut Reader<'_>,
+        (delay, rtt): (Duration, Duration),
+        packet: Bytes,
+    ) -> Result<Hop, ScenarioError> {
+        let rate = reader.required("rate", "rate = \"50Mbit/s\"")?;
+        let buffer: BufferSize =
+            reader.required("buffer", "buffer = \"625pkt\", \"625kB\" or \"1bdp\"")?;
         let hop = Hop {
-            rate: reader.required("rate", "rate = \"50Mbit/s\"")?,
+            rate,
             delay: reader.quantity("delay")?.unwrap_or(delay),
-            buffer: reader.required("buffer", "buffer = \"625pkt\" or \"625kB\"")?,
+            buffer: buffer.on(rate, rtt),
             queue: reader.choice("queue", &Queue::CHOICES)?.unwrap_or(Queue::DropTail),
             loss: reader.quantity("loss")?.unwrap_or(Probability::ZERO),
             jitter: reader.quantity("jitter")?.unwrap_or(Duration::ZERO),

@@ -143,3 +143,21 @@ proptest! {
         prop_assert_eq!(path(&written.to_string()), written);
     }
 }
+
+#[test]
+fn commas_and_spaces_may_stand_between_keys() {
+    let spaces: PathSpec = "rate=10Mbit/s rtt=20ms buffer=30kB".parse().unwrap();
+    for text in ["rate=10Mbit/s,rtt=20ms,buffer=30kB", " rate=10Mbps, rtt=20msec , buffer=30kB,"] {
+        assert_eq!(text.parse(), Ok(spaces.clone()), "{text}");
+    }
+}
+
+/// 10 Mbit/s x 20 ms = 25 kB, and 50 kB on the way back, which has twice the rate.
+#[test]
+fn a_buffer_may_be_a_multiple_of_the_product_of_its_direction() {
+    let path: PathSpec = "rate=10Mbit/s down.rate=20Mbit/s rtt=20ms buffer=1bdp".parse().unwrap();
+    assert_eq!(path.up.buffer, Volume::Bytes(Bytes::new(25_000)));
+    assert_eq!(path.down.buffer, Volume::Bytes(Bytes::new(50_000)));
+    let wrong = "rate=10Mbit/s delay=10ms buffer=1bdp".parse::<PathSpec>().unwrap_err();
+    assert!(wrong.to_string().contains("add rtt"), "{wrong}");
+}
