@@ -1,7 +1,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use sweetspot_units::{Bytes, Duration, Probability, Rate, UnitError};
+use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate, UnitError};
 use thiserror::Error;
 
 use crate::{DirectionSpec, NAMED_PATHS, PolicerSpec, QueueDiscipline, named_path};
@@ -11,7 +11,8 @@ use crate::{DirectionSpec, NAMED_PATHS, PolicerSpec, QueueDiscipline, named_path
 ///
 /// Each direction is its own: `up.` (near to far, the way the data goes) and `down.` before a key of
 /// [`DirectionSpec`] set that direction only, e.g. `up.rate=20Mbit/s down.buffer=100pkt`. `rtt` is the two-way
-/// propagation, half each way. `@lte` and other names ([`NAMED_PATHS`]) stand for a path; keys behind one change it. A
+/// propagation, half each way. A comma stands for a space. A buffer may be written as a multiple of its direction's
+/// rate x `rtt`: `buffer=1bdp`. `@lte` and other names ([`NAMED_PATHS`]) stand for a path; keys behind one change it. A
 /// policer is `policer=20Mbit/s` with `policer_burst=100kB`.
 ///
 /// ```
@@ -119,14 +120,19 @@ const KEYS: [&str; 14] = [
     "aggregation",
 ];
 
+/// Whether `c` stands between two keys.
+fn separates(c: char) -> bool {
+    c.is_whitespace() || c == ','
+}
+
 /// The text with a name such as `@lte` at its beginning replaced by what it stands for. Keys behind the name take the
 /// place of the name's own.
 fn resolve_name(text: &str) -> Result<String, PathError> {
     let Some(named) = text.trim_start().strip_prefix('@') else { return Ok(text.to_owned()) };
-    let (name, rest) = named.split_once(char::is_whitespace).unwrap_or((named, ""));
+    let (name, rest) = named.split_once(separates).unwrap_or((named, ""));
     let path = named_path(name).ok_or_else(|| PathError::UnknownName(name.to_owned()))?;
     let key = |word: &str| word.split_once('=').map_or("", |(key, _)| key).to_owned();
-    let given: Vec<String> = rest.split_whitespace().map(key).collect();
+    let given: Vec<String> = rest.split(separates).map(key).collect();
     // A key of both directions replaces those of each.
     let replaced = |own: &str| {
         let plain = own.split_once('.').map_or(own, |(_, plain)| plain);
@@ -160,7 +166,8 @@ impl FromStr for PathSpec {
         let (mut both, mut up, mut down) =
             (DirectionText::default(), DirectionText::default(), DirectionText::default());
         let (mut rtt, mut mtu, mut seed) = (None, None, None);
-        for word in text.split_whitespace() {
+        let words = text.split(separates);
+        for word in words.filter(|word| !word.is_empty()) {
             let (key, value) =
                 word.split_once('=').ok_or_else(|| PathError::NotAPair(word.to_owned()))?;
             let slot = match key {
@@ -280,6 +287,13 @@ fn resolve(
         (None, Some(rtt)) => rtt / 2,
         (None, None) => return Err(PathError::Missing("rtt", "rtt=100ms")),
     };
+    let buffer: BufferSize =
+        written.required("buffer", "buffer=125kB, buffer=100pkt or buffer=1bdp")?;
+    if let (BufferSize::Products(_), None) = (buffer, rtt) {
+        let why = "rate x round trip needs rtt; add rtt=100ms, or write a size";
+        return Err(written.impossible("buffer", why));
+    }
+    let buffer = buffer.on(rate, rtt.unwrap_or(Duration::ZERO));
     let loss_burst = match written.get("loss_burst") {
         None => 1,
         Some((_, value)) => value.parse().map_err(|_| {
@@ -298,11 +312,7 @@ fn resolve(
         reorder: written.read("reorder")?.unwrap_or(Probability::ZERO),
         reorder_by: written.read("reorder_by")?.unwrap_or(Duration::ZERO),
         aggregation: written.read("aggregation")?.unwrap_or(Duration::ZERO),
-        ..DirectionSpec::new(
-            rate,
-            delay,
-            written.required("buffer", "buffer=125kB or buffer=100pkt")?,
-        )
+        ..DirectionSpec::new(rate, delay, buffer)
     };
     spec.check(mtu).map_err(|(key, why)| written.impossible(key, why))?;
     Ok(spec)

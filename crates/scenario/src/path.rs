@@ -1,5 +1,5 @@
 use sweetspot_path::{DirectionSpec, PolicerSpec, QueueDiscipline};
-use sweetspot_units::{Bytes, Duration, Probability, Rate};
+use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
 use crate::error::ScenarioError;
 use crate::reader::Reader;
@@ -112,14 +112,14 @@ impl Path {
         let mut hops = Vec::new();
         let each = rtt / (5 * written.len().max(1) as u64);
         for hop in &mut written {
-            hops.push(read_hop(hop, each, packet)?);
+            hops.push(read_hop(hop, (each, rtt), packet)?);
         }
         for hop in written {
             hop.finish()?;
         }
         if hops.is_empty() {
             // A fifth of the round trip, as between the routers of the paper's Figure 2.
-            hops.push(read_hop(&mut reader, rtt / 5, packet)?);
+            hops.push(read_hop(&mut reader, (rtt / 5, rtt), packet)?);
         } else {
             for key in HOP_KEYS {
                 if let Some(node) = reader.node(key) {
@@ -197,9 +197,10 @@ const HOP_KEYS: [&str; 14] = [
     "aggregation",
 ];
 
+/// `rtt` is the path's.
 fn read_hop(
     reader: &mut Reader<'_>,
-    delay: Duration,
+    (delay, rtt): (Duration, Duration),
     packet: Bytes,
 ) -> Result<DirectionSpec, ScenarioError> {
     let policer = match reader.quantity("policer")? {
@@ -212,6 +213,9 @@ fn read_hop(
         }
         None => None,
     };
+    let rate = reader.required("rate", "rate = \"50Mbit/s\"")?;
+    let buffer: BufferSize =
+        reader.required("buffer", "buffer = \"625pkt\", \"625kB\" or \"1bdp\"")?;
     let order = [("kept", false), ("free", true)];
     let hop = DirectionSpec {
         queue: reader.choice("queue", &QueueDiscipline::CHOICES)?.unwrap_or_default(),
@@ -224,11 +228,7 @@ fn read_hop(
         reorder: reader.quantity("reorder")?.unwrap_or(Probability::ZERO),
         reorder_by: reader.quantity("reorder_by")?.unwrap_or(Duration::ZERO),
         aggregation: reader.quantity("aggregation")?.unwrap_or(Duration::ZERO),
-        ..DirectionSpec::new(
-            reader.required("rate", "rate = \"50Mbit/s\"")?,
-            reader.quantity("delay")?.unwrap_or(delay),
-            reader.required("buffer", "buffer = \"625pkt\" or \"625kB\"")?,
-        )
+        ..DirectionSpec::new(rate, reader.quantity("delay")?.unwrap_or(delay), buffer.on(rate, rtt))
     };
     hop.check(packet).map_err(|(key, why)| reader.impossible(key, &why))?;
     Ok(hop)

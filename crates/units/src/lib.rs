@@ -26,6 +26,7 @@
 //! # Ok::<(), sweetspot_units::UnitError>(())
 //! ```
 
+mod buffer_size;
 mod bytes;
 mod deadline;
 mod error;
@@ -36,6 +37,7 @@ mod ratio;
 mod time;
 mod volume;
 
+pub use buffer_size::BufferSize;
 pub use bytes::Bytes;
 pub use deadline::Deadline;
 pub use error::UnitError;

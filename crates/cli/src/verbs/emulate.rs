@@ -137,7 +137,7 @@ fn resolve(text: &str, arguments: &Arguments) -> Result<VaryingPath, Box<dyn std
         let mut text = text.to_owned();
         for (side, trace) in [("up", &up), ("down", &down)] {
             if let Some(trace) = trace
-                && !text.split_whitespace().any(|word| names_rate(word, side))
+                && !text.split([' ', ',', '\n', '\t']).any(|word| names_rate(word, side))
                 && !text.trim_start().starts_with('@')
             {
                 text += &format!(" {side}.rate={}bit/s", trace.mean_rate().bits_per_second());

@@ -154,9 +154,10 @@ fn every_named_path_is_a_path() {
 
 #[test]
 fn keys_behind_a_name_take_the_place_of_its_own() {
-    let changed: PathSpec = "@cable rate=2Mbit/s loss=1%".parse().unwrap();
     let written = "rate=2Mbit/s rtt=28ms up.buffer=12.5kB down.buffer=62.5kB loss=1%";
-    assert_eq!(changed, written.parse().unwrap());
+    for changed in ["@cable rate=2Mbit/s loss=1%", "@cable,rate=2Mbit/s, loss=1%"] {
+        assert_eq!(changed.parse::<PathSpec>(), written.parse(), "{changed}");
+    }
     let error = "@nowhere".parse::<PathSpec>().unwrap_err().to_string();
     assert!(error.contains("\"@nowhere\"") && error.contains("@lte"), "{error}");
 }
@@ -185,4 +186,22 @@ fn what_cannot_be_is_refused_with_its_key() {
         let Err(PathError::Missing(named, _)) = text.parse::<PathSpec>() else { panic!("{text}") };
         assert_eq!(named, key);
     }
+}
+
+#[test]
+fn commas_and_spaces_may_stand_between_keys() {
+    let spaces: PathSpec = "rate=10Mbit/s rtt=20ms buffer=30kB".parse().unwrap();
+    for text in ["rate=10Mbit/s,rtt=20ms,buffer=30kB", " rate=10Mbps, rtt=20msec , buffer=30kB,"] {
+        assert_eq!(text.parse(), Ok(spaces.clone()), "{text}");
+    }
+}
+
+/// 10 Mbit/s x 20 ms = 25 kB, and 50 kB on the way back, which has twice the rate.
+#[test]
+fn a_buffer_may_be_a_multiple_of_the_product_of_its_direction() {
+    let path: PathSpec = "rate=10Mbit/s down.rate=20Mbit/s rtt=20ms buffer=1bdp".parse().unwrap();
+    assert_eq!(path.up.buffer, Volume::Bytes(Bytes::new(25_000)));
+    assert_eq!(path.down.buffer, Volume::Bytes(Bytes::new(50_000)));
+    let wrong = "rate=10Mbit/s delay=10ms buffer=1bdp".parse::<PathSpec>().unwrap_err();
+    assert!(wrong.to_string().contains("add rtt"), "{wrong}");
 }

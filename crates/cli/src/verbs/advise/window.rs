@@ -3,7 +3,7 @@ use sweetspot_advise::window::{CrossShare, WindowAdvice, WindowQuestion, advise}
 use sweetspot_sim::Simulator;
 use sweetspot_study::Workers;
 use sweetspot_study::window::{cost, try_windows};
-use sweetspot_units::{Bytes, Duration, Probability, Rate};
+use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
 use super::{OutputOptions, Verify};
 use crate::verbs::Ending;
@@ -21,9 +21,9 @@ pub struct Arguments {
     /// Round-trip time without queues
     #[arg(long, allow_hyphen_values = true, value_name = "80ms")]
     rtt: Duration,
-    /// Buffer of that link
+    /// Buffer of that link, as a size or as a multiple of rate x RTT (0.5bdp)
     #[arg(long, allow_hyphen_values = true, value_name = "12MB")]
-    buffer: Option<Bytes>,
+    buffer: Option<BufferSize>,
     /// Cross traffic and its share: udp, elephants or mice
     #[arg(long, value_name = "udp:30%")]
     cross: Option<CrossShare>,
@@ -53,7 +53,7 @@ pub fn run(a: Arguments) -> Ending {
     let question = WindowQuestion {
         rate: a.rate,
         rtt: a.rtt,
-        buffer: a.buffer,
+        buffer: a.buffer.map(|size| size.on(a.rate, a.rtt).in_bytes(a.mtu)),
         cross: a.cross,
         loss: a.loss,
         mtu: a.mtu,
