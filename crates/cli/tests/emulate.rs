@@ -211,3 +211,22 @@ fn it_works_without_root() {
     assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
     assert!(stderr(&output).contains("\"verdict\""), "{}", stderr(&output));
 }
+
+#[test]
+fn a_trace_that_is_none_is_refused_with_its_line() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), "1\n2\nsoon\n").unwrap();
+    let trace = file.path().to_str().unwrap();
+    let output = run(&["--trace-up", trace], "true");
+    let said = stderr(&output);
+    assert!(said.contains(trace) && said.contains("line 3 of the trace: \"soon\""), "{said}");
+    assert!(!output.status.success());
+}
+
+#[test]
+fn the_paths_that_have_names_are_listed_with_their_sources() {
+    let output = Command::new(SWEETSPOT).args(["emulate", "--list"]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("@lte") && said.contains("WebPageTest") && said.contains("Pantheon"));
+    assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
+}

@@ -205,3 +205,20 @@ fn the_overview_names_only_verbs_and_every_page_has_its_sections() -> Tested {
     }
     Ok(())
 }
+
+#[test]
+fn advice_for_a_path_is_that_for_its_numbers() {
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    let path = "duration = \"1s\"\n[path]\nrate = \"50Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"125kB\"\npacket = \"1500B\"\n";
+    std::fs::write(file.path(), path).unwrap();
+    let advice = |question: &[&str]| {
+        let output = sweetspot(&["advise", "window", "--json"]).args(question).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let numbers = advice(&["--rate", "50Mbit/s", "--rtt", "40ms", "--buffer", "125kB"]);
+    assert_eq!(advice(&["--path", "rate=50Mbit/s rtt=40ms buffer=125kB"]), numbers);
+    assert_eq!(advice(&["--path", file.path().to_str().unwrap()]), numbers);
+    let faster = advice(&["--path", "rate=5Mbit/s rtt=40ms buffer=125kB", "--rate", "50Mbit/s"]);
+    assert_eq!(faster, numbers);
+}

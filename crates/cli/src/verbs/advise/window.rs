@@ -1,5 +1,8 @@
+use std::path::Path;
+
 use sweetspot_advise::Kernel;
 use sweetspot_advise::window::{CrossShare, WindowAdvice, WindowQuestion, advise};
+use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_sim::Simulator;
 use sweetspot_study::Workers;
 use sweetspot_study::window::{cost, try_windows};
@@ -13,14 +16,24 @@ use crate::verbs::scenario_file::Parallel;
 #[command(after_help = "\
 Examples:
   sweetspot advise window --rate 10Gbit/s --rtt 80ms
+  sweetspot advise window --path path.toml
   sweetspot advise window --rate 1Gbit/s --rtt 40ms --buffer 500kB --cross mice:30% --explain")]
 pub struct Arguments {
     /// Capacity of the path's narrowest link
-    #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s")]
-    rate: Rate,
+    #[arg(
+        long,
+        allow_hyphen_values = true,
+        value_name = "10Gbit/s",
+        required_unless_present = "path"
+    )]
+    rate: Option<Rate>,
     /// Round-trip time without queues
-    #[arg(long, allow_hyphen_values = true, value_name = "80ms")]
-    rtt: Duration,
+    #[arg(long, allow_hyphen_values = true, value_name = "80ms", required_unless_present = "path")]
+    rtt: Option<Duration>,
+    /// Take these from a path: as `emulate` takes it, or that of a scenario such as `measure
+    /// --scenario` writes. What is given beside it goes before
+    #[arg(long, value_name = "SPEC|@NAME|FILE.toml")]
+    path: Option<String>,
     /// Buffer of that link, as a size or as a multiple of rate x RTT (0.5bdp)
     #[arg(long, allow_hyphen_values = true, value_name = "12MB")]
     buffer: Option<BufferSize>,
@@ -30,9 +43,9 @@ pub struct Arguments {
     /// Random loss, or the loss of an already congested path
     #[arg(long, allow_hyphen_values = true, value_name = "1e-5")]
     loss: Option<Probability>,
-    /// MTU of the path
-    #[arg(long, allow_hyphen_values = true, value_name = "1500B", default_value = "1500B")]
-    mtu: Bytes,
+    /// MTU of the path [default: 1500B]
+    #[arg(long, allow_hyphen_values = true, value_name = "1500B")]
+    mtu: Option<Bytes>,
     /// Kernel version of the receiver, if it differs from this one
     #[arg(long, value_name = "6.18")]
     kernel: Option<Kernel>,
@@ -46,17 +59,46 @@ pub struct Arguments {
     output: OutputOptions,
 }
 
+/// The MTU of most paths.
+const COMMON_MTU: Bytes = Bytes::new(1500);
+
+/// What is taken of a path: the narrow link in the direction of the data, and the way around it.
+#[derive(Debug, Clone, Copy)]
+struct PathFacts {
+    direction: DirectionSpec,
+    rtt: Duration,
+    mtu: Bytes,
+}
+
+/// The path as written, or that of a scenario file.
+fn read_path(text: &str) -> Result<PathFacts, Box<dyn std::error::Error>> {
+    if text.ends_with(".toml") {
+        let path = crate::verbs::run::read(Path::new(text), &[], None)?.path;
+        return Ok(PathFacts { direction: *path.narrow(), rtt: path.rtt, mtu: path.packet });
+    }
+    let path: PathSpec = text.parse()?;
+    Ok(PathFacts { direction: path.up, rtt: path.rtt(), mtu: path.mtu })
+}
+
 /// Longest simulation without --verify.
 const MAX_UNASKED_TIME: Duration = Duration::from_secs(2);
 
 pub fn run(a: Arguments) -> Ending {
+    let path = a.path.as_deref().map(read_path).transpose()?;
+    let mtu = a.mtu.or(path.map(|path| path.mtu)).unwrap_or(COMMON_MTU);
+    let rate = a.rate.or(path.map(|path| path.direction.lasting_rate()));
+    let rtt = a.rtt.or(path.map(|path| path.rtt));
+    let (rate, rtt) = rate.zip(rtt).ok_or("give --rate and --rtt, or --path")?;
+    let buffer = a.buffer.map(|size| size.on(rate, rtt));
+    let buffer = buffer.or(path.map(|path| path.direction.buffer));
+    let loss = path.map(|path| path.direction.loss).filter(|loss| *loss > Probability::ZERO);
     let question = WindowQuestion {
-        rate: a.rate,
-        rtt: a.rtt,
-        buffer: a.buffer.map(|size| size.on(a.rate, a.rtt).in_bytes(a.mtu)),
+        rate,
+        rtt,
+        buffer: buffer.map(|buffer| buffer.in_bytes(mtu)),
         cross: a.cross,
-        loss: a.loss,
-        mtu: a.mtu,
+        loss: a.loss.or(loss),
+        mtu,
         kernel: super::kernel(a.kernel)?,
     };
     let advice = verified(advise(&question)?, a.verify, a.parallel.workers())?;
