@@ -67,6 +67,8 @@ struct Whole {
     blind: bool,
     /// Whether trains show the path's capacity and not the sender's rate.
     trains_tell: bool,
+    /// Whether data came as a link delivers it, where a queue before it cannot be seen.
+    evenly: bool,
 }
 
 impl Whole {
@@ -78,8 +80,21 @@ impl Whole {
             // In a smaller flight every train of acknowledgements reaches over a pause.
             trains_tell: stream.flight().unwrap_or(stream.largest_flight())
                 >= Bytes::new(10 * stream.mss()),
+            evenly: comes_evenly(stream),
         }
     }
+}
+
+/// Whether data comes evenly at a capture at the receiver that has no timestamps, so that it does not
+/// show whether data waited on its way: a window or a program that held its sender would make
+/// pauses between flights.
+fn comes_evenly(stream: &Stream) -> bool {
+    const SEGMENTS: u64 = 100;
+    const EVENLY: f64 = 1.1;
+    let rates = stream.train_rates();
+    let unseen = stream.round_trips().vantage() == Vantage::Receiver && !stream.counts().timestamps;
+    let quantile = |share| rates.quantile(share).unwrap_or(0) as f64;
+    unseen && rates.total() >= SEGMENTS * stream.mss() && quantile(0.9) <= quantile(0.25) * EVENLY
 }
 
 /// The rules: what held a sender, and in what circumstances, to the class that this means.
@@ -90,6 +105,9 @@ fn class(account: &Account, whole: &Whole) -> Class {
     let full = account.queue && reaches(FULL);
     match account.hold {
         Hold::Opening => Class::Opportunity,
+        Hold::Pausing | Hold::Growing | Hold::Flat if whole.evenly && reaches(FULL) => {
+            Class::Bandwidth
+        }
         // A slow bottleneck sets segments apart as pauses do, but behind a queue.
         Hold::Pausing if full && whole.trains_tell => Class::Bandwidth,
         // Seen from afar, a sender that waits for acknowledgements and one that has nothing to send
