@@ -37,6 +37,9 @@ pub fn spans(stream: &Stream, begun: Time, lasted: Duration) -> Vec<(Time, Time,
 pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidence) {
     let mut evidence = evidence(stream, begun, lasted);
     let whole = Whole::new(stream, evidence.capacity);
+    if let Some(window) = whole.filled {
+        (evidence.window, evidence.window_round) = (Some(window), evidence.flight_round);
+    }
     let mut limits = Limits::default();
     for (account, time) in stream.accounts().iter() {
         limits.add(class(&account, &whole), time);
@@ -67,6 +70,10 @@ struct Whole {
     blind: bool,
     /// Whether trains show the path's capacity and not the sender's rate.
     trains_tell: bool,
+    /// Whether data came as a link delivers it, where a queue before it cannot be seen.
+    evenly: bool,
+    /// The window that flights fill, where its scale is not in the capture but must be this.
+    filled: Option<Bytes>,
 }
 
 impl Whole {
@@ -78,8 +85,45 @@ impl Whole {
             // In a smaller flight every train of acknowledgements reaches over a pause.
             trains_tell: stream.flight().unwrap_or(stream.largest_flight())
                 >= Bytes::new(10 * stream.mss()),
+            evenly: comes_evenly(stream),
+            filled: filled_window(stream),
         }
     }
+}
+
+/// The window that flights stand still at, if the handshake is missing: nobody sends beyond the window,
+/// so that its scale is one at which the usual flight fits, and at the least of these the flight
+/// fills a window that hardly changes. A flight held by anything else would seldom end there.
+fn filled_window(stream: &Stream) -> Option<Bytes> {
+    const LARGEST_SCALE: u32 = 14;
+    const CONSTANT: f64 = 1.05;
+    let windows = &stream.counts().windows;
+    let trips = stream.round_trips();
+    if stream.counts().window_known || stream.is_blind() || trips.vantage() == Vantage::Unknown {
+        return None;
+    }
+    let (low, high) = (windows.quantile(0.1)?, windows.quantile(0.9)?);
+    let flight = stream.flight()?.get();
+    if low == 0 || high as f64 > low as f64 * CONSTANT || flight < 4 * stream.mss() {
+        return None;
+    }
+    // A histogram's quantile is 2 % off.
+    let fits = |scale: &u32| (high << scale) as f64 * CONSTANT >= flight as f64;
+    let window = high << (0..=LARGEST_SCALE).find(fits)?;
+    let room = window.saturating_sub(flight);
+    (room < (2 * stream.mss()).max(window / 16)).then(|| Bytes::new(window.max(flight)))
+}
+
+/// Whether data comes evenly at a capture at the receiver that has no timestamps, so that it does not
+/// show whether data waited on its way: a window or a program that held its sender would make
+/// pauses between flights.
+fn comes_evenly(stream: &Stream) -> bool {
+    const SEGMENTS: u64 = 100;
+    const EVENLY: f64 = 1.1;
+    let rates = stream.train_rates();
+    let unseen = stream.round_trips().vantage() == Vantage::Receiver && !stream.counts().timestamps;
+    let quantile = |share| rates.quantile(share).unwrap_or(0) as f64;
+    unseen && rates.total() >= SEGMENTS * stream.mss() && quantile(0.9) <= quantile(0.25) * EVENLY
 }
 
 /// The rules: what held a sender, and in what circumstances, to the class that this means.
@@ -90,6 +134,9 @@ fn class(account: &Account, whole: &Whole) -> Class {
     let full = account.queue && reaches(FULL);
     match account.hold {
         Hold::Opening => Class::Opportunity,
+        Hold::Pausing | Hold::Growing | Hold::Flat if whole.evenly && reaches(FULL) => {
+            Class::Bandwidth
+        }
         // A slow bottleneck sets segments apart as pauses do, but behind a queue.
         Hold::Pausing if full && whole.trains_tell => Class::Bandwidth,
         // Seen from afar, a sender that waits for acknowledgements and one that has nothing to send
@@ -115,6 +162,7 @@ fn class(account: &Account, whole: &Whole) -> Class {
         // than its average.
         Hold::Flat if whole.trains_tell && reaches(FULL) => Class::Bandwidth,
         Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
+        Hold::Flat if whole.filled.is_some() => Class::ReceiverWindow,
         Hold::Flat if whole.window_known => Class::SenderWindow,
         Hold::Flat => Class::Unknown,
     }
@@ -232,6 +280,12 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     flow.replay = Some(Replay::new(flow.verdict.cause, held, &evidence, &path));
     flow.path = Some(path);
     flow.remarks = remarks(connection, side);
+    if let Some(window) = filled_window(stream) {
+        flow.remarks.push(format!(
+            "how windows are scaled is taken from the flights: they stand still where a window of \
+             {window} would hold them"
+        ));
+    }
     flow.seen =
         Some(Seen { begun: connection.begun, last: connection.last, packets: connection.packets });
     flow

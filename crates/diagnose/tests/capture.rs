@@ -16,11 +16,12 @@ const ROUND_TRIP: u64 = 30;
 /// A connection captured at its receiver, which answers at once.
 struct AtReceiver {
     table: Table,
+    timestamps: bool,
 }
 
 impl AtReceiver {
-    fn open() -> AtReceiver {
-        let mut open = AtReceiver { table: Table::default() };
+    fn open(timestamps: bool) -> AtReceiver {
+        let mut open = AtReceiver { table: Table::default(), timestamps };
         let syn = Flags { syn: true, ..Flags::default() };
         let mut offer = Options::read(&[2, 4, 5, 180, 3, 3, 7, 1]);
         offer.timestamps = Some(Timestamps { value: 1, echo: 0 });
@@ -32,7 +33,9 @@ impl AtReceiver {
 
     fn take(&mut self, ms: u64, segment: Segment) {
         let time = Time::ZERO + Duration::from_millis(ms);
-        assert!(self.table.take(&Segment { time, ..segment }).is_none());
+        let mut options = segment.options;
+        options.timestamps = options.timestamps.filter(|_| self.timestamps);
+        assert!(self.table.take(&Segment { time, options, ..segment }).is_none());
     }
 
     /// Segment `n` arrives, whose sender had heard what the receiver said at `heard`.
@@ -83,7 +86,7 @@ fn echo(clock: u32) -> Options {
 fn what_a_slow_bottleneck_sets_apart_is_no_pause_of_the_program() {
     // 25 segments are under way, 5 of them on the path and 20, or 120 ms, in its buffer: each is
     // sent when the acknowledgement of the 25th before it arrives, and comes when that queue is gone.
-    let mut flow = AtReceiver::open();
+    let mut flow = AtReceiver::open(true);
     let at = |n: u64| ROUND_TRIP + SPACING * (n + 1);
     for n in 0..400 {
         flow.arrive(at(n), n as u32, n.checked_sub(25).map_or(0, at));
@@ -94,10 +97,32 @@ fn what_a_slow_bottleneck_sets_apart_is_no_pause_of_the_program() {
 #[test]
 fn a_program_that_writes_little_at_a_time_pauses_on_a_slow_path_too() {
     // Four segments every 100 ms: 24 ms at the bottleneck, all sent when the last four are known.
-    let mut flow = AtReceiver::open();
+    let mut flow = AtReceiver::open(true);
     let at = |n: u64| ROUND_TRIP + n / 4 * 100 + SPACING * (n % 4 + 1);
     for n in 0..200 {
         flow.arrive(at(n), n as u32, (n / 4 * 4).checked_sub(1).map_or(0, at));
     }
     assert_eq!(flow.class(), Class::Application);
+}
+
+#[test]
+fn data_that_comes_evenly_comes_as_fast_as_a_link_delivers_it() {
+    // As above, but nothing says that the sender had waited: the round trip seems to be 30 ms.
+    let mut flow = AtReceiver::open(false);
+    let at = |n: u64| ROUND_TRIP + SPACING * (n + 1);
+    for n in 0..400 {
+        flow.arrive(at(n), n as u32, 0);
+    }
+    assert_eq!(flow.class(), Class::Bandwidth);
+}
+
+#[test]
+fn flights_with_pauses_between_them_are_no_link_at_capacity() {
+    // Three segments each round trip, which could carry five: a window holds them.
+    let mut flow = AtReceiver::open(false);
+    let at = |n: u64| ROUND_TRIP * (1 + n / 3) + SPACING * (n % 3 + 1);
+    for n in 0..400 {
+        flow.arrive(at(n), n as u32, 0);
+    }
+    assert_ne!(flow.class(), Class::Bandwidth);
 }

@@ -444,6 +444,43 @@ fn how_soon_a_whole_request_is_answered_is_a_round_trip() {
     }
 }
 
+/// Without the handshake the scale is unknown, but nobody sends beyond the window.
+#[test]
+fn a_window_of_unknown_scale_that_is_always_full_is_the_limit() {
+    for segments in [12, 20, 33] {
+        let model = Model {
+            mss: 1448,
+            window: segments * 1448 / 16 * 16,
+            delay: 40_000,
+            spacing: 10,
+            place: 0,
+            rounds: 60,
+            first: segments,
+            doubles: false,
+            rest: 0,
+            closes: None,
+            loses: None,
+            timestamps: false,
+            handshake: false,
+        };
+        let mut packets = model.play();
+        let far = packets.iter_mut().filter(|p| p.source != SocketAddr::from(SENDER));
+        far.for_each(|packet| packet.ttl = 57);
+        let flow = flows(&packets).swap_remove(0);
+        assert_eq!(flow.verdict.class, Class::ReceiverWindow, "{segments}: {flow:?}");
+        assert!(flow.remarks.iter().any(|remark| remark.contains("from the flights")));
+        // A flight at two thirds of it is held by something else.
+        let held = Model { window: segments * 1448 * 3 / 2 / 16 * 16, ..model };
+        let mut packets = held.play();
+        packets
+            .iter_mut()
+            .filter(|p| p.source != SocketAddr::from(SENDER))
+            .for_each(|p| p.ttl = 57);
+        let flow = flows(&packets).swap_remove(0);
+        assert_ne!(flow.verdict.class, Class::ReceiverWindow, "{segments}: {flow:?}");
+    }
+}
+
 /// A transfer that its receiver's window held, 20 segments each 80 ms.
 fn held_by_the_window() -> Flow {
     let model = Model {
