@@ -215,3 +215,13 @@ fn a_level_of_its_own_is_named_on_its_line() {
     assert!(svg.contains("y=\"59.0\">buffer full</text>"), "{svg}");
     assert_eq!(svg.matches(">path full</text>").count(), 1);
 }
+
+#[test]
+fn a_bands_name_ends_at_the_frame_where_it_would_go_beyond() {
+    let mut plot = plot();
+    plot.band = Some(("sweet spot".to_owned(), 95.0, 99.0));
+    // The frame ends at 344.
+    assert!(drawn(&plot).contains(r#"x="344.0" y="209.0" text-anchor="end"> sweet spot "#));
+    plot.band = Some(("sweet spot".to_owned(), 10.0, 99.0));
+    assert!(drawn(&plot).contains(r#"x="74.0" y="209.0" text-anchor="start"> sweet spot "#));
+}

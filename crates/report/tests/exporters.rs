@@ -106,3 +106,20 @@ fn goodput_counts_over_half_a_second() {
     assert_eq!(series.goodput[9], Rate::from_mbit_per_second(80));
     assert_eq!(series.time_to(Rate::from_mbit_per_second(72)), Some(Duration::from_millis(500)));
 }
+
+/// Five transfers in one frame: each has its dashes, in the picture and in the names above it.
+#[test]
+fn transfers_in_one_frame_are_told_apart_without_their_colours() {
+    let page = page(&synthetic::outcome());
+    let style = page.split("</style>").next().unwrap();
+    let dashes: Vec<&str> = (1..5)
+        .map(|class| {
+            let rule = format!("#race .line.c{class}{{stroke-dasharray:");
+            style.split_once(&rule).expect(&rule).1.split_once('}').unwrap().0
+        })
+        .collect();
+    let different: std::collections::BTreeSet<&&str> = dashes.iter().collect();
+    assert_eq!(different.len(), 4, "{dashes:?}");
+    let names = page.split_once("<ul class=\"legend\">").unwrap().1.split_once("</ul>").unwrap().0;
+    assert_eq!(names.matches("<path class=\"line c").count(), 5);
+}

@@ -2,6 +2,7 @@ use std::fmt::Write;
 
 use sweetspot_study::plot::{Axis, MarkPosition, Plot};
 
+use super::legend::CHAR_WIDTH;
 use super::scale::PlotScale;
 use crate::svg::{number, typeset};
 
@@ -61,9 +62,12 @@ impl PlotFrame {
         let mut svg = String::new();
         if let Some((name, from, to)) = &plot.band {
             let (x0, x1) = (self.x.clamped(*from), self.x.clamped(*to));
+            // Words end at the frame where they would go beyond it.
+            let words = name.chars().count() as f64 * CHAR_WIDTH;
+            let (at, anchor) = if x0 + words > right { (right, "end") } else { (x0, "start") };
             let _ = write!(
                 svg,
-                r#"<rect class="band" x="{x0:.1}" y="{top}" width="{:.1}" height="{}"/><text class="num" x="{x0:.1}" y="{:.1}"> {}</text>"#,
+                r#"<rect class="band" x="{x0:.1}" y="{top}" width="{:.1}" height="{}"/><text class="num" x="{at:.1}" y="{:.1}" text-anchor="{anchor}"> {} </text>"#,
                 (x1 - x0).max(1.0),
                 bottom - top,
                 bottom - 5.0,

@@ -21,7 +21,7 @@ pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     for each in &plot.marks {
         mark(&mut svg, each, frame);
         if is_named_level(plot, each) {
-            name(&mut svg, each, frame);
+            name(&mut svg, (plot, each), frame);
         }
     }
     beyond(&mut svg, plot, frame);
@@ -142,17 +142,25 @@ pub fn is_named_level(plot: &Plot, mark: &PublishedMark) -> bool {
     alone && matches!(mark.place, MarkPosition::Level(_))
 }
 
-fn name(svg: &mut String, mark: &PublishedMark, frame: &PlotFrame) {
+/// Width and height of a name on its line, roughly.
+const NAME: (f64, f64) = (110.0, 11.0);
+
+/// The name of a level, above its line or below it, where fewer points are and there is room.
+fn name(svg: &mut String, (plot, mark): (&Plot, &PublishedMark), frame: &PlotFrame) {
     let MarkPosition::Level(y) = mark.place else { return };
-    // Below the line where there is no room above it.
     let line = frame.y.clamped(y);
-    let above = line - 3.0;
-    let top = frame.y.at(frame.y.domain.1);
+    let points = || plot.curves.iter().flat_map(|curve| curve.points.iter());
+    let beside = points().filter(|(x, _)| frame.x.at(*x) < frame.left() + NAME.0);
+    let heights: Vec<f64> = beside.map(|(_, y)| frame.y.clamped(*y)).collect();
+    let within = |from: f64| heights.iter().filter(|y| (from..from + NAME.1).contains(y)).count();
+    let (top, bottom) = (frame.y.at(frame.y.domain.1), frame.y.at(frame.y.domain.0));
+    let (room_above, room_below) = (line - NAME.1 >= top, line + NAME.1 <= bottom);
+    let below = room_below && (!room_above || within(line) < within(line - NAME.1));
     let _ = write!(
         svg,
         r#"<text class="named" x="{:.1}" y="{:.1}">{}</text>"#,
         frame.left() + 4.0,
-        if above - top < 8.0 { line + 10.0 } else { above },
+        if below { line + 9.0 } else { line - 3.0 },
         typeset(&mark.label),
     );
 }

@@ -14,8 +14,8 @@ pub fn section(outcome: &DemoOutcome) -> String {
     format!(
         r#"<section id="runs">
 <h2>Why</h2>
-<p>All frames share their scales. The shaded window is the sweet spot, from C × Tm (the path is full) to
-C × Tm + B (so is the buffer); dashed lines are what the path can carry, the round trip without a queue and
+<p>All frames share their scales. The shaded window is the sweet spot, from C T<sub>m</sub> (the path is full) to
+C T<sub>m</sub> + B (so is the buffer); dashed lines are what the path can carry, the round trip without a queue and
 the buffer's size. Small triangles mark what the controller did.</p>
 <div class="cards">{cards}</div>
 </section>"#
@@ -133,7 +133,7 @@ fn rtt(f: &mut PanelFrame<'_>) -> String {
         y: LinearScale::new((least - wait * 0.25, least + wait * 1.35), f.at),
         band: None,
         rules: vec![
-            ReferenceLine { at: least, label: &format!("Tm {least:.0}") },
+            ReferenceLine { at: least, label: &format!("T_m {least:.0}") },
             ReferenceLine { at: least + wait, label: &format!("buffer full {:.0}", least + wait) },
         ],
         runs: f.run(f.c.series.rtt.iter().map(|r| r.map(|r| r.as_secs_f64() * 1e3))),

@@ -7,6 +7,7 @@ mod runs;
 mod table;
 
 use crate::colour;
+use crate::gallery::in_html;
 use crate::headline::headline;
 use crate::outcome::DemoOutcome;
 use crate::svg::escape;
@@ -50,7 +51,7 @@ pub fn page(outcome: &DemoOutcome) -> String {
         style = include_str!("style.css"),
         first = escape(&sentences[0]),
         others = escape(&sentences[1..].join(" ")),
-        path_words = escape(&path_in_words(outcome)),
+        path_words = in_html(&path_in_words(outcome)),
         race = received::section(outcome),
         table = table::section(outcome),
         charts = charts::section(outcome),
@@ -64,7 +65,7 @@ pub fn page(outcome: &DemoOutcome) -> String {
 fn path_in_words(outcome: &DemoOutcome) -> String {
     let path = &outcome.path;
     format!(
-        "The path: {} with {} of round trip, so {} are in flight when it is full (C × Tm, one BDP); \
+        "The path: {} with {} of round trip, so {} are in flight when it is full (C T_m, one BDP); \
          its bottleneck buffers {} ({:.2} BDP). Every transfer ran alone on this machine's own kernel TCP.",
         path.rate,
         path.rtt,

@@ -9,7 +9,7 @@ pub fn section(outcome: &DemoOutcome) -> String {
     for (i, c) in outcome.variants.iter().enumerate() {
         let time = c.duration.map_or_else(|| "did not arrive".to_owned(), seconds);
         legend += &format!(
-            r#"<li class="{}"><i></i><span>{}</span> <b>{time}</b></li>"#,
+            r#"<li><svg class="sample" viewBox="0 0 28 8"><path class="line {}" d="M0 4h28"/></svg><span>{}</span> <b>{time}</b></li>"#,
             colour::class(i),
             escape(&c.name())
         );

@@ -184,6 +184,14 @@ fn boxes(a: &Side<'_>, b: &Side<'_>, quantity: &Quantity) -> Option<Plot> {
         let at = group as f64 + 1.0;
         plot.boxes.extend(QuantileBox::of(side.name, (group, at), side.values(quantity)));
     }
+    // Boxes have no area that would need a zero.
+    let ends = plot.boxes.iter().flat_map(|each| [each.quantiles[0], each.quantiles[4]]);
+    let (low, high) =
+        ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), y| (low.min(y), high.max(y)));
+    if low < high {
+        let room = 0.1 * (high - low);
+        plot.y = plot.y.between(low - room, high + room);
+    }
     Some(plot)
 }
 

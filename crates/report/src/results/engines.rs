@@ -57,7 +57,7 @@ fn all(runs: &[&Outcome]) -> Table {
         "RTT mean, ms",
         "RTT p99, ms",
         "loss, %",
-        "resent",
+        "retransmitted",
         "timeouts",
         "window at the end, kB",
     ];

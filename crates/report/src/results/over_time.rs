@@ -196,7 +196,7 @@ impl OverTime {
         level(&mut self.window, "C T_m + B: so is the buffer", (pipe + buffer) / 1e3);
         level(&mut self.rtt, "T_m: no queue", path.rtt_s * 1e3);
         level(&mut self.rtt, "T_m + B/C: a full buffer", (path.rtt_s + buffer * 8.0 / rate) * 1e3);
-        level(&mut self.queue, "B", buffer / path.packet_bytes.max(1) as f64);
+        level(&mut self.queue, "B: a full buffer", buffer / path.packet_bytes.max(1) as f64);
         // Beyond 1.5 times that, windows do not differ in effect.
         let top = (pipe + buffer) / 1e3 * 1.5;
         self.window.y = self.window.y.clone().between(0.0, top);

@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use super::axis::number;
 use super::thin::thin;
-use super::{LinearScale, escape};
+use super::{LinearScale, escape, typeset};
 
 /// A chart of one quantity over time, with target band and reference lines.
 #[derive(Debug)]
@@ -160,7 +160,7 @@ impl Panel<'_> {
             let _ = write!(
                 svg,
                 r#"<text class="key" x="{right}" y="{y:.1}" text-anchor="end">{}</text>"#,
-                escape(&labels.join(" · "))
+                typeset(&labels.join(" · "))
             );
         }
     }
