@@ -17,7 +17,7 @@ pub enum KernelError {
     )]
     LeftOut,
     /// What the host lacks.
-    #[error("{0}")]
+    #[error("cannot tune via bpf: {0}")]
     Missing(String),
     /// There is no such cgroup.
     #[error("{0}")]

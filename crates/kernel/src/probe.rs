@@ -1,5 +1,6 @@
 //! What a host has of what the programs need, in words.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,8 +17,17 @@ pub struct Finding {
     pub name: &'static str,
     /// Whether the host has it.
     pub there: bool,
-    /// What was found or what is missing and how to get it.
+    /// What was found, or what is missing.
     pub says: String,
+    /// How to get what is missing.
+    pub next: Option<&'static str>,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.says)?;
+        self.next.map_or(Ok(()), |next| write!(f, " ({next})"))
+    }
 }
 
 /// Looks at this host. Ends with an attempt to load the programs where nothing is known to be missing.
@@ -27,6 +37,11 @@ pub fn examine() -> Vec<Finding> {
         findings.push(loads());
     }
     findings
+}
+
+/// The first thing that this host lacks; `None` if only the kernel itself can tell.
+pub fn lacking() -> Option<Finding> {
+    Host::read().findings().into_iter().find(|finding| !finding.there)
 }
 
 /// The capabilities that load and attach the programs (capabilities(7)).
@@ -76,9 +91,10 @@ impl Host {
     fn programs(&self) -> Finding {
         let says = match self.built_in {
             true => "in this build".to_owned(),
-            false => "left out of this build: apt-get install clang, and build again".to_owned(),
+            false => "left out of this build".to_owned(),
         };
-        Finding { name: "BPF programs", there: self.built_in, says }
+        let next = "apt-get install clang, and build again";
+        finding("BPF programs", self.built_in, says, next)
     }
 
     fn version(&self) -> Finding {
@@ -86,27 +102,27 @@ impl Host {
         let there = version_in(release).is_some_and(|version| version >= OLDEST);
         let says = match there {
             true => format!("Linux {release}"),
-            false => format!("Linux {release}; BPF may limit every connection since Linux 5.15"),
+            false => format!("Linux {release}"),
         };
-        Finding { name: "kernel", there, says }
+        finding("kernel", there, says, "BPF may limit every connection since Linux 5.15")
     }
 
     fn cgroups(&self) -> Finding {
         let says = match &self.mount_point {
             Some(path) => format!("mounted at {}", path.display()),
-            None => "not mounted: mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none \
-                     /sys/fs/cgroup/unified"
-                .to_owned(),
+            None => "not mounted".to_owned(),
         };
-        Finding { name: "cgroup v2", there: self.mount_point.is_some(), says }
+        let next = "mount -t cgroup2 none /sys/fs/cgroup/unified";
+        finding("cgroup v2", self.mount_point.is_some(), says, next)
     }
 
     fn type_information(&self) -> Finding {
         let says = match self.describes_itself {
             true => "/sys/kernel/btf/vmlinux",
-            false => "no /sys/kernel/btf/vmlinux: the kernel needs CONFIG_DEBUG_INFO_BTF",
+            false => "no /sys/kernel/btf/vmlinux",
         };
-        Finding { name: "BTF", there: self.describes_itself, says: says.to_owned() }
+        let next = "the kernel needs CONFIG_DEBUG_INFO_BTF";
+        finding("BTF", self.describes_itself, says.to_owned(), next)
     }
 
     fn rights(&self) -> Finding {
@@ -120,9 +136,9 @@ impl Host {
             .collect();
         let says = match &lacking[..] {
             [] => "may load programs".to_owned(),
-            lacking => format!("lacks {}: run as root", lacking.join(", ")),
+            lacking => format!("lacks {}", lacking.join(", ")),
         };
-        Finding { name: "rights", there: lacking.is_empty(), says }
+        finding("rights", lacking.is_empty(), says, "run as root")
     }
 
     fn not_locked_down(&self) -> Finding {
@@ -130,12 +146,10 @@ impl Host {
         let there = !self.lockdown.contains("[confidentiality]");
         let says = match there {
             true => "BPF may read kernel memory",
-            false => {
-                "kernel lockdown is confidentiality, which forbids BPF to read kernel memory; boot \
-                      with lockdown=integrity, or use --via pidfd"
-            }
+            false => "confidentiality, which keeps BPF out",
         };
-        Finding { name: "lockdown", there, says: says.to_owned() }
+        let next = "boot with lockdown=integrity, or use --via pidfd";
+        finding("lockdown", there, says.to_owned(), next)
     }
 }
 
@@ -153,7 +167,12 @@ fn loads() -> Finding {
         Ok(_) => "the verifier takes every program".to_owned(),
         Err(error) => error.to_string(),
     };
-    Finding { name: "loading", there, says }
+    finding("loading", there, says, "use --via pidfd")
+}
+
+/// A finding, with the next step where something is missing.
+fn finding(name: &'static str, there: bool, says: String, next: &'static str) -> Finding {
+    Finding { name, there, says, next: (!there).then_some(next) }
 }
 
 fn capabilities_in(status: &str) -> u64 {
@@ -185,7 +204,7 @@ mod tests {
 
     fn lacking(host: &Host) -> Vec<(&'static str, String)> {
         let findings = host.findings().into_iter().filter(|finding| !finding.there);
-        findings.map(|finding| (finding.name, finding.says)).collect()
+        findings.map(|finding| (finding.name, finding.to_string())).collect()
     }
 
     #[test]

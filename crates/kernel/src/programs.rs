@@ -18,6 +18,7 @@ use sweetspot_units::{Duration, Time};
 use crate::command::{CommandWords, PathWords, SettingsWords, Watch, settings};
 use crate::connections::Connections;
 use crate::error::{KernelError, chain};
+use crate::probe;
 
 /// How long limits are held after [`Connections::renew`]. With what a connection takes until its next segment this is
 /// less than the two seconds after which nothing may be limited any more, whoever was killed.
@@ -55,6 +56,9 @@ impl SocketPrograms {
     /// Loads the programs. Nothing is looked at before [`SocketPrograms::attach`], and nothing is limited before
     /// [`Connections::renew`].
     pub fn load(watch: Watch) -> Result<(SocketPrograms, Connections), KernelError> {
+        if let Some(finding) = probe::lacking() {
+            return Err(KernelError::Missing(finding.to_string()));
+        }
         let object = OBJECT.ok_or(KernelError::LeftOut)?;
         let btf = Btf::from_sys_fs().map_err(|error| {
             let said = chain(&error);

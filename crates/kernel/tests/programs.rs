@@ -47,11 +47,9 @@ struct Host {
 /// Programs on a new cgroup, with nobody in it yet; `None`, with a word why, where they cannot be had.
 fn programs() -> Option<(Cgroup, SocketPrograms, Connections)> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let findings = probe::examine();
     // That the verifier refuses a program is a fault, and no host's lack.
-    if let Some(missing) = findings.iter().find(|f| !f.there && f.name != "loading") {
-        let probe::Finding { name, says, .. } = missing;
-        sweetspot_testing::skipped(format!("{name}: {says} (root, clang, Linux 5.15 with BTF)"));
+    if let Some(missing) = probe::lacking() {
+        sweetspot_testing::skipped(missing);
         return None;
     }
     let (mut programs, connections) = SocketPrograms::load(WATCH).unwrap();

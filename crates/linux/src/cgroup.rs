@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sweetspot_units::Duration;
 use thiserror::Error;
 
 /// A cgroup of version 2.
@@ -124,10 +125,15 @@ impl Cgroup {
         found
     }
 
-    /// Removes those directly below it that have no process and a name that begins so.
-    pub fn remove_empty(&self, beginning: &str) {
+    /// Removes those directly below it that have no process, are older than `age`, and have a name that begins so.
+    pub fn remove_empty(&self, beginning: &str, age: Duration) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(beginning) {
+            let modified = entry.metadata().and_then(|metadata| metadata.modified());
+            let is_old = modified
+                .ok()
+                .and_then(|at| at.elapsed().ok())
+                .is_some_and(|since| since > std::time::Duration::from_nanos(age.as_nanos()));
+            if is_old && entry.file_name().to_string_lossy().starts_with(beginning) {
                 // The kernel keeps one that has processes or others below.
                 let _ = fs::remove_dir(entry.path());
             }

@@ -8,7 +8,7 @@ use sweetspot_report::notes;
 
 use super::Ending;
 use super::selection::Selection;
-use crate::live::{document, plans, play};
+use crate::live::{TunerCommand, document, plans, play};
 use sweetspot_comparison::build::build;
 use sweetspot_comparison::{machine, scratch};
 
@@ -16,19 +16,29 @@ use sweetspot_comparison::{machine, scratch};
 pub struct Arguments {
     #[command(flatten)]
     selection: Selection,
+    /// Where the tuner looks at connections from; the results of bpf go to live-bpf.md
+    #[arg(long, value_name = "WAY", default_value = "pidfd", value_parser = ["pidfd", "bpf"])]
+    via: String,
     /// Write the tuner's actions in each run to a file in DIR, one JSON object per line
     #[arg(long, value_name = "DIR")]
     events: Option<PathBuf>,
 }
 
-const NAME: &str = "live";
+/// The benchmark's name, and how to run it again.
+fn name(via: &str) -> (&'static str, &'static str) {
+    match via {
+        "bpf" => ("live-bpf", "make bench-live ARGS=\"--via bpf\""),
+        _ => ("live", "make bench-live"),
+    }
+}
 
 /// Measures the selected runs, then writes the document from all stored results.
 pub fn run(arguments: Arguments) -> Ending {
     let program = super::sweetspot()?;
     let build = build(&program)?;
     let selection = &arguments.selection;
-    let store = selection.store(NAME, Some(&build))?;
+    let (name, command) = name(&arguments.via);
+    let store = selection.store(name, Some(&build))?;
     let is_due = |name: &str| selection.is_due::<serde_json::Value>(&store, name);
     if let Some(dir) = &arguments.events {
         fs::create_dir_all(dir)?;
@@ -38,8 +48,9 @@ pub fn run(arguments: Arguments) -> Ending {
             eprintln!("{} ...", plan.name);
             let events = arguments.events.as_ref();
             let events = events.map(|dir| dir.join(plan.name.replace('/', "-") + ".jsonl"));
-            let played =
-                scratch::make().and_then(|s| play(plan, &program, s.path(), events.as_deref()));
+            let tuner =
+                TunerCommand { program: &program, via: &arguments.via, events: events.as_deref() };
+            let played = scratch::make().and_then(|s| play(plan, &tuner, s.path()));
             if let Err(why) = played.and_then(|outcome| store.put(&plan.name, &outcome)) {
                 eprintln!("sweetspot-bench: {}: {why}", plan.name);
                 return 1;
@@ -53,13 +64,14 @@ pub fn run(arguments: Arguments) -> Ending {
     let kept = plans().into_iter().filter_map(|p| store.get(&p.name).map(|o| (p.name, o)));
     let outcomes: BTreeMap<_, _> = kept.collect();
     let facts = format!(
-        "| | |\n|---|---|\n| command | `make bench-live` |\n| program | sweetspot {}, build {build} |\n\
+        "| | |\n|---|---|\n| command | `{command}` |\n| program | sweetspot {}, build {build} |\n\
          | measured on | {}, {}, {} |",
         env!("CARGO_PKG_VERSION"),
         machine::machine(),
         machine::kernel(),
         &machine::date()[..10],
     );
-    selection.write_document(NAME, |earlier| document(&outcomes, &facts, notes(earlier)))?;
+    let text = |earlier: &str| document(&outcomes, &arguments.via, &facts, notes(earlier));
+    selection.write_document(name, text)?;
     Ok(ExitCode::SUCCESS)
 }

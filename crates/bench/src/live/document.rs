@@ -9,12 +9,17 @@ use super::targets::{Target, percent, ratios, targets};
 
 /// The document, from the outcomes there are, by the names of their runs; `facts` name the
 /// machine, `notes` were written by hand.
-pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &str) -> String {
+pub fn document(
+    outcomes: &BTreeMap<String, RunOutcome>,
+    via: &str,
+    facts: &str,
+    notes: &str,
+) -> String {
     let mut text = format!(
         "# Measured on live connections of other programs\n\n\
          Downloads and uploads by unmodified programs across 100 Mbit/s and 40 ms (one BDP is 500 kB; TCP's\n\
-         payload is at most 96.6 Mbit/s), senders by cubic, with and without `sweetspot tune run` (uploads:\n\
-         `--send`). Written by `make bench-live`.\n\n{facts}\n\n## Targets\n\n"
+         payload is at most 96.6 Mbit/s), senders by cubic, with and without `sweetspot tune run --via {via}`\n\
+         (uploads: `--send`). Written by `make bench-live`.\n\n{facts}\n\n## Targets\n\n"
     );
     let targets = targets(outcomes);
     let met = targets.iter().filter(|t| t.met).count();

@@ -10,4 +10,4 @@ mod watch;
 
 pub use document::document;
 pub use plan::plans;
-pub use play::play;
+pub use play::{TunerCommand, play};

@@ -51,16 +51,14 @@ const SETTLING_TIME: Duration = Duration::from_secs(3);
 /// Length of the interval after a change that is evaluated.
 const AFTER_CHANGE: Duration = Duration::from_secs(2);
 
-/// Plays a run with `program` as the tuner, whose events go to a file, where one is given.
+/// Plays a run, tuned by `tuner` if it is to be.
 pub fn play(
     plan: &RunPlan,
-    program: &Path,
+    tuner: &TunerCommand<'_>,
     scratch: &Path,
-    events: Option<&Path>,
 ) -> Result<RunOutcome, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
-    let tuner = plan.tuned.then_some(TunerCommand { program, events });
-    let played = run(plan, tuner.as_ref(), scratch, &emulation);
+    let played = run(plan, plan.tuned.then_some(tuner), scratch, &emulation);
     let certificate = emulation.finish().map_err(|e| e.to_string())?;
     let mut outcome = played?;
     outcome.trust = certificate.verdict.trust;
@@ -79,9 +77,13 @@ struct RunObservations {
 }
 
 /// The command that tunes.
-struct TunerCommand<'a> {
-    program: &'a Path,
-    events: Option<&'a Path>,
+pub struct TunerCommand<'a> {
+    /// The program.
+    pub program: &'a Path,
+    /// Where it looks at connections from.
+    pub via: &'a str,
+    /// The file to which its events go.
+    pub events: Option<&'a Path>,
 }
 
 fn run(
@@ -157,7 +159,9 @@ impl TunerCommand<'_> {
     /// The command under it.
     fn run(&self, plan: &RunPlan, bare: &Command) -> Command {
         let mut command = Command::new(self.program);
-        command.args(["tune", "run", "--quiet"]).args(plan.client.sends().then_some("--send"));
+        command
+            .args(["tune", "run", "--quiet", "--via", self.via])
+            .args(plan.client.sends().then_some("--send"));
         if let Some(file) = self.events {
             command.arg("--events").arg(file);
         }

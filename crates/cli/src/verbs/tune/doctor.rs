@@ -28,8 +28,9 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 fn print(findings: &[Finding], complete: bool) {
-    for Finding { name, there, says } in findings {
+    for Finding { name, there, says, next } in findings {
         out!("{:<8}{name:<14}{says}", if *there { "ok" } else { "missing" });
+        next.iter().for_each(|next| out!("{:22}{next}", ""));
     }
     out!(
         "{}",
@@ -43,8 +44,8 @@ fn print(findings: &[Finding], complete: bool) {
 fn json(findings: &[Finding], complete: bool) -> serde_json::Value {
     let list: Vec<serde_json::Value> = findings
         .iter()
-        .map(|Finding { name, there, says }| {
-            serde_json::json!({ "name": name, "there": there, "says": says })
+        .map(|Finding { name, there, says, next }| {
+            serde_json::json!({ "name": name, "there": there, "says": says, "next": next })
         })
         .collect();
     serde_json::json!({ "bpf": complete, "findings": list })

@@ -5,9 +5,13 @@ use std::sync::{Arc, Mutex};
 use sweetspot_kernel::{Connections, KernelError, SocketPrograms};
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_tune::{Chosen, KernelScope, undo, watch};
+use sweetspot_units::Duration;
 
 /// The beginning of the names of cgroups that `tune run` makes.
 const OWN_CGROUP: &str = "sweetspot-";
+
+/// A cgroup that is empty for so long is not one whose command is about to start.
+const ABANDONED: Duration = Duration::from_secs(60);
 
 /// Programs on a cgroup.
 pub struct Inside {
@@ -23,7 +27,7 @@ impl Inside {
         // First the programs: where they cannot be had, nothing is made.
         let (programs, connections) = SocketPrograms::load(watch(uploads))?;
         let here = Cgroup::of(std::process::id())?;
-        here.remove_empty(OWN_CGROUP);
+        here.remove_empty(OWN_CGROUP, ABANDONED);
         let cgroup = here.create(&format!("{OWN_CGROUP}{}", std::process::id()))?;
         Inside::attached(programs, connections, cgroup, true)
     }
