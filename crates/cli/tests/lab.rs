@@ -82,12 +82,12 @@ fn a_sweep_is_played_by_the_kernel_run_by_run() -> Tested {
 fn what_the_lab_cannot_play_is_one_line_with_what_it_could() -> Tested {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;
-    let run = ["run", file, "--engine", "lab", "--set", "tcp.ecn=true"];
+    let run = ["run", file, "--engine", "lab", "--set", "send_pool=1MB"];
     let Some(output) = sweetspot(place.path(), &run)? else { return Ok(()) };
     assert!(!output.status.success());
     assert_eq!(
         usage_error(&output),
-        "sweetspot: the lab engine cannot play this scenario: its queue marks nothing; leave ecn out"
+        "sweetspot: the lab engine cannot play this scenario: a kernel gives each socket a buffer of its own; leave send_pool out"
     );
     Ok(())
 }

@@ -157,13 +157,14 @@ fn a_far_end_that_dies_is_named_and_ends_the_measurement() -> Tested {
 }
 
 #[test]
-fn a_path_that_changes_is_none_for_the_emulator() -> Tested {
+fn a_chain_of_routers_is_none_for_the_emulator() -> Tested {
     let dir = tempfile::tempdir()?;
-    let file = dir.path().join("changes.toml");
+    let file = dir.path().join("chain.toml");
     fs::write(
         &file,
-        "duration = \"1s\"\n[path]\nrate = \"9Mbit/s\"\nrtt = \"9ms\"\nbuffer = \"90kB\"\n\
-         [[path.change]]\nat = \"1s\"\nrate = \"5Mbit/s\"\n[[transfer]]\n",
+        "duration = \"1s\"\n[path]\nrtt = \"9ms\"\n\
+         [[path.hop]]\nrate = \"9Mbit/s\"\nbuffer = \"90kB\"\n\
+         [[path.hop]]\nrate = \"5Mbit/s\"\nbuffer = \"90kB\"\n[[transfer]]\n",
     )?;
     let output = Command::new(PROGRAM)
         .args(["emulate", "--path"])
@@ -172,6 +173,6 @@ fn a_path_that_changes_is_none_for_the_emulator() -> Tested {
         .output()?;
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr)?;
-    assert!(said.contains("path.change") && said.contains("`run` does"), "{said}");
+    assert!(said.contains("path.hop") && said.contains("`run` plays a chain"), "{said}");
     Ok(())
 }

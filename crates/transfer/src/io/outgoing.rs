@@ -539,7 +539,13 @@ impl FileReader<'_> {
 
     fn end(&mut self, end: FileEnd, path: &Path) -> Result<Result<(), String>, TransferError> {
         let sent = self.files.unconfirmed(path, end.size, end.hash);
-        lock(&self.files.state).unconfirmed.insert(end.entry, sent);
+        {
+            let mut state = lock(&self.files.state);
+            // The receiver may have given it up already, and says nothing more of it.
+            if !state.given_up.contains(&end.entry) {
+                state.unconfirmed.insert(end.entry, sent);
+            }
+        }
         self.channel.tell(&Record::Ends(vec![end]))?;
         Ok(Ok(()))
     }

@@ -9,8 +9,9 @@ use crate::verbs::Ending;
 /// Exit codes: 0 all is there; 1 something is missing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Example:
-  sweetspot tune doctor")]
+Examples:
+  sweetspot tune doctor
+  sweetspot tune doctor --json")]
 pub struct Arguments {
     /// Print JSON
     #[arg(long)]
