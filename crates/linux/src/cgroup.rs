@@ -3,12 +3,15 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sweetspot_units::Duration;
+use sweetspot_units::{Duration, Time};
 use thiserror::Error;
+
+use crate::clock;
 
 /// A cgroup of version 2.
 #[derive(Debug)]
@@ -128,11 +131,11 @@ impl Cgroup {
     /// Removes those directly below it that have no process, are older than `age`, and have a name that begins so.
     pub fn remove_empty(&self, beginning: &str, age: Duration) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
-            let modified = entry.metadata().and_then(|metadata| metadata.modified());
-            let is_old = modified
-                .ok()
-                .and_then(|at| at.elapsed().ok())
-                .is_some_and(|since| since > std::time::Duration::from_nanos(age.as_nanos()));
+            let modified = entry.metadata().map(|metadata| metadata.mtime());
+            let modified = modified.ok().and_then(|seconds| u64::try_from(seconds).ok());
+            let is_old = modified.is_some_and(|seconds| {
+                clock::wall().since(Time::ZERO + Duration::from_secs(seconds)) > age
+            });
             if is_old && entry.file_name().to_string_lossy().starts_with(beginning) {
                 // The kernel keeps one that has processes or others below.
                 let _ = fs::remove_dir(entry.path());
