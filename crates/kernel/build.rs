@@ -43,7 +43,7 @@ fn compile(clang: &str, object: &Path) -> Option<Result<(), String>> {
     let little = env::var("CARGO_CFG_TARGET_ENDIAN").is_ok_and(|endian| endian == "little");
     let run = Command::new(clang)
         .args(["-target", if little { "bpfel" } else { "bpfeb" }])
-        .args(["-mcpu=v3", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-c", SOURCE, "-o"])
+        .args(["-mcpu=v3", "-g", "-O2", "-Wall", "-Wextra", "-c", SOURCE, "-o"])
         .arg(object)
         .output();
     let output = run.ok()?;

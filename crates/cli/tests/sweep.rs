@@ -267,8 +267,7 @@ fn a_page_is_made_of_parquet_files_too() -> Tested {
         Ok(fs::read_to_string(here.join("page.html"))?)
     };
     let series = page(&["run.parquet"])?;
-    for words in ["Over time", "bottleneck queue, packets", "run.parquet, transfer 1", ": limited"]
-    {
+    for words in ["Over time", "bottleneck queue, packets", "transfer 1", ": limited"] {
         assert!(series.contains(words), "{words} is missing");
     }
     // The same pictures and tables, whichever form the sweep was kept in.

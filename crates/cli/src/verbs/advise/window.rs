@@ -9,6 +9,7 @@ use sweetspot_study::window::{cost, try_windows};
 use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
 use super::{OutputOptions, Verify};
+use crate::usage_error;
 use crate::verbs::Ending;
 use crate::verbs::scenario_file::Parallel;
 
@@ -20,15 +21,10 @@ Examples:
   sweetspot advise window --rate 1Gbit/s --rtt 40ms --buffer 500kB --cross mice:30% --explain")]
 pub struct Arguments {
     /// Capacity of the path's narrowest link
-    #[arg(
-        long,
-        allow_hyphen_values = true,
-        value_name = "10Gbit/s",
-        required_unless_present = "path"
-    )]
+    #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s")]
     rate: Option<Rate>,
     /// Round-trip time without queues
-    #[arg(long, allow_hyphen_values = true, value_name = "80ms", required_unless_present = "path")]
+    #[arg(long, allow_hyphen_values = true, value_name = "80ms")]
     rtt: Option<Duration>,
     /// Take these from a path: as `emulate` takes it, or that of a scenario such as `measure
     /// --scenario` writes. What is given beside it goes before
@@ -88,7 +84,9 @@ pub fn run(a: Arguments) -> Ending {
     let mtu = a.mtu.or(path.map(|path| path.mtu)).unwrap_or(COMMON_MTU);
     let rate = a.rate.or(path.map(|path| path.direction.lasting_rate()));
     let rtt = a.rtt.or(path.map(|path| path.rtt));
-    let (rate, rtt) = rate.zip(rtt).ok_or("give --rate and --rtt, or --path")?;
+    let Some((rate, rtt)) = rate.zip(rtt) else {
+        return Ok(usage_error::said("give --rate and --rtt, or --path; try '--help'"));
+    };
     let buffer = a.buffer.map(|size| size.on(rate, rtt));
     let buffer = buffer.or(path.map(|path| path.direction.buffer));
     let loss = path.map(|path| path.direction.loss).filter(|loss| *loss > Probability::ZERO);
