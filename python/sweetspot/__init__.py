@@ -14,7 +14,7 @@ A run is decided by its scenario and seed: the same from the command line, from 
 whatever worker. Rates are bit/s, times seconds, sizes bytes; 1 kB is 1000 B.
 """
 
-from . import advise, contract, tables
+from . import advise, contract, tables, theory
 from ._core import (
     BottleneckOutcome,
     ControllerEvent,
@@ -69,5 +69,6 @@ __all__ = [
     "series",
     "sweep",
     "tables",
+    "theory",
     "us",
 ]

@@ -6,7 +6,7 @@ Rates are bit/s (``_bps``), times seconds (``_s``), sizes bytes (``_bytes``); sh
 
 from __future__ import annotations
 
-from typing import Literal, Optional, TypedDict
+from typing import Literal, Optional, TypedDict, Union
 
 
 class Quantiles(TypedDict):
@@ -296,6 +296,32 @@ class Facts(TypedDict):
     delivery_bps: Optional[float]
 
 
+class Found(TypedDict):
+    """A quantity of a path, the interval that it lies in, and how it was found."""
+
+    value: float
+    low: float
+    high: float
+    how: str
+
+
+class Untold(TypedDict):
+    """Why a quantity of a path cannot be told."""
+
+    unknown: str
+
+
+class Path(TypedDict):
+    """The path as a capture shows it."""
+
+    capacity_bps: Union[Found, Untold]
+    rtt_s: Union[Found, Untold]
+    buffer_bytes: Union[Found, Untold]
+    loss: Union[Found, Untold]
+    segment_bytes: int
+    header_bytes: int
+
+
 class Flow(TypedDict):
     """What is said of the data that one end of a connection sent."""
 
@@ -314,6 +340,7 @@ class Flow(TypedDict):
     remarks: list[str]
     zero_windows: int
     facts: Facts
+    path: Path
 
 
 class Diagnosis(TypedDict):

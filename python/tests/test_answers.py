@@ -19,8 +19,13 @@ def agrees(value: object, kind: object, where: str = "it") -> None:
         if value is None:
             assert type(None) in arguments, f"{where} is None"
             return
-        (kind,) = [each for each in arguments if each is not type(None)]
-        agrees(value, kind, where)
+        kinds = [each for each in arguments if each is not type(None)]
+        if len(kinds) > 1:
+            # Tables are told apart by their members.
+            assert isinstance(value, dict), where
+            kinds = [each for each in kinds if set(typing.get_type_hints(each)) == set(value)]
+        assert len(kinds) == 1, f"{where} is {value!r}"
+        agrees(value, kinds[0], where)
     elif typing.is_typeddict(kind):
         assert isinstance(value, dict), where
         due = typing.get_type_hints(kind)
