@@ -40,6 +40,24 @@ struct Model {
     handshake: bool,
 }
 
+/// A sender that always has data and loses none, to a receiver that always has room, captured at the sender from the
+/// handshake on.
+const PLAIN: Model = Model {
+    mss: 1448,
+    window: 0,
+    delay: 0,
+    spacing: 10,
+    place: 0,
+    rounds: 0,
+    first: 1,
+    doubles: false,
+    rest: 0,
+    closes: None,
+    loses: None,
+    timestamps: true,
+    handshake: true,
+};
+
 fn model() -> impl Strategy<Value = Model> {
     let sizes = (prop_oneof![Just(536u32), Just(1448), 1..9000u32], 1..300_000u32);
     let path = (0..200_000u64, 1..10_000u64, 0..=16u64);
@@ -282,12 +300,8 @@ proptest! {
             place,
             rounds: 60,
             first: segments,
-            doubles: false,
-            rest: 0,
-            closes: None,
-            loses: None,
             timestamps,
-            handshake: true,
+            ..PLAIN
         };
         let flows = flows(&model.play());
         prop_assert_eq!(flows[0].verdict.class, Class::ReceiverWindow, "{:?}", flows[0]);
@@ -312,19 +326,22 @@ proptest! {
             place,
             rounds: 20,
             first: segments,
-            doubles: false,
-            rest: 0,
-            closes: None,
-            loses: None,
             timestamps,
-            handshake: true,
+            ..PLAIN
         };
         let flows = flows(&model.play());
         let path = flows[0].path.as_ref().unwrap();
         let header = if timestamps { 52 } else { 40 };
         prop_assert_eq!(path.segment_bytes, u64::from(mss));
         let rate = f64::from(mss + header) * 8e6 / spacing as f64;
-        let found = path.capacity_bps.value().unwrap().as_f64();
+        let Some(found) = path.capacity_bps.value() else {
+            // Round trips are known to 2 %: a queue that is less than eight segments (`QUEUE`) above that may be none.
+            let longest = 2 * delay + u64::from(segments) * spacing;
+            let resolved = u64::from(segments).saturating_sub(9) * spacing;
+            prop_assert!(resolved * 50 < longest, "{path:?}");
+            return Ok(());
+        };
+        let found = found.as_f64();
         prop_assert!((found / rate - 1.0).abs() < 0.06, "{found} is not {rate}: {path:?}");
         let rtt = path.rtt_s.value().unwrap().as_secs_f64() / (delay as f64 * 2e-6);
         prop_assert!((rtt - 1.0).abs() < 0.05, "{rtt}: {path:?}");
@@ -349,12 +366,9 @@ fn what_a_sender_far_away_waits_for_is_not_told_without_a_round_trip() {
         place: 16,
         rounds: 60,
         first: 10,
-        doubles: false,
-        rest: 0,
-        closes: None,
-        loses: None,
         timestamps: false,
         handshake: false,
+        ..PLAIN
     };
     let mut packets = model.play();
     let near_by = flows(&packets).swap_remove(0);
@@ -387,12 +401,9 @@ fn asked_and_answered(away: u64, early: bool) -> Vec<Segment> {
         place: 0,
         rounds: 0,
         first: 0,
-        doubles: false,
-        rest: 0,
-        closes: None,
-        loses: None,
         timestamps: false,
         handshake: false,
+        ..PLAIN
     };
     let mut packets = Vec::new();
     let plain = Options::default();
@@ -456,12 +467,9 @@ fn a_window_of_unknown_scale_that_is_always_full_is_the_limit() {
             place: 0,
             rounds: 60,
             first: segments,
-            doubles: false,
-            rest: 0,
-            closes: None,
-            loses: None,
             timestamps: false,
             handshake: false,
+            ..PLAIN
         };
         let mut packets = model.play();
         let far = packets.iter_mut().filter(|p| p.source != SocketAddr::from(SENDER));
@@ -491,12 +499,8 @@ fn held_by_the_window() -> Flow {
         place: 0,
         rounds: 60,
         first: 19,
-        doubles: false,
-        rest: 0,
-        closes: None,
-        loses: None,
         timestamps: false,
-        handshake: true,
+        ..PLAIN
     };
     flows(&model.play()).swap_remove(0)
 }
