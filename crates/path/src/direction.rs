@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::{
-    Changes, Counters, DirectionSpec, Discipline, Link, Packet, Pipe, Policer, Propagation,
+    Changes, Counters, DirectionSpec, Discipline, Line, Link, Packet, Policer, Propagation,
     RandomLoss, Variation,
 };
 
@@ -16,9 +16,7 @@ pub struct Direction<P> {
     link: Link<P, Discipline<P>>,
     /// What the discipline dropped at the head of the queue.
     victims: VecDeque<P>,
-    propagation: Propagation,
-    changes: Changes,
-    pipe: Pipe<P>,
+    line: Line<P>,
     /// Lost at random or dropped by the policer.
     lost: u64,
 }
@@ -51,9 +49,7 @@ impl<P: Packet> Direction<P> {
             policer: spec.policer(),
             link: spec.link_behind(spec.discipline(mtu, seed)),
             victims: VecDeque::new(),
-            propagation: Propagation::new(spec, seed),
-            changes: Changes::default(),
-            pipe: Pipe::default(),
+            line: Line::new(Propagation::new(spec, seed), Changes::default()),
             lost: 0,
         }
     }
@@ -75,7 +71,7 @@ impl<P: Packet> Direction<P> {
             return Err(Dropped { packet, reason: DropReason::Policer });
         }
         if self.link.poll_timeout().is_none() {
-            self.changes.apply(now, &mut self.link, &mut self.propagation);
+            self.line.apply_changes(now, &mut self.link);
         }
         self.link
             .handle_arrival(now, packet)
@@ -84,19 +80,14 @@ impl<P: Packet> Direction<P> {
 
     /// When to call [`Direction::poll_delivery`] next; `None` while no packet is inside.
     pub fn poll_timeout(&self) -> Option<Time> {
-        // What leaves the link at t comes out of the pipe at t + delay at the earliest.
-        let next = self.link.poll_timeout().map(|leaves| leaves + self.least_delay());
-        match (next, self.pipe.poll_timeout()) {
-            (Some(next), Some(due)) if self.propagation.reorders() => Some(next.min(due)),
-            (next, due) => due.or(next),
-        }
+        self.line.poll_timeout(self.link.poll_timeout())
     }
 
     /// The next packet that is through by `now`, with the time at which it was due.
     pub fn poll_delivery(&mut self, now: Time) -> Option<(Time, P)> {
         // What leaves the link later than this cannot be through by `now`.
         self.advance(now - self.least_delay());
-        self.pipe.poll_exit(now)
+        self.line.poll_exit(now)
     }
 
     /// The next packet that the queue discipline dropped although it had been let in.
@@ -107,7 +98,7 @@ impl<P: Packet> Direction<P> {
 
     /// The least propagation that a packet which has not left the link can have.
     pub fn least_delay(&self) -> Duration {
-        self.changes.least(&self.propagation)
+        self.line.least_delay()
     }
 
     /// Varies as `variation` says from now on; its time 0 is `start`.
@@ -115,7 +106,7 @@ impl<P: Packet> Direction<P> {
         if let Some(trace) = &variation.trace {
             self.link.follow(trace.starting_at(start));
         }
-        self.changes.replace(start, &variation.changes);
+        self.line.change(start, &variation.changes);
     }
 
     /// Changes the bottleneck's rate from `now` on.
@@ -131,12 +122,12 @@ impl<P: Packet> Direction<P> {
 
     /// What this direction did so far, random loss and packets in flight among it.
     pub fn counters(&self) -> Counters {
-        let (link, pipe) = (self.link.counters(), self.pipe.counters());
+        let (link, line) = (self.link.counters(), self.line.counters());
         Counters {
             received: link.received + self.lost,
-            delivered: pipe.delivered,
+            delivered: line.delivered,
             dropped: link.dropped + self.lost,
-            queued: link.queued + pipe.queued,
+            queued: link.queued + line.queued,
         }
     }
 
@@ -144,15 +135,11 @@ impl<P: Packet> Direction<P> {
     /// as it stands then. Arrivals before `now` must have been handed in.
     pub fn advance(&mut self, now: Time) {
         while let Some(end) = self.link.poll_timeout().filter(|end| *end <= now) {
-            self.changes.apply(end, &mut self.link, &mut self.propagation);
+            self.line.apply_changes(end, &mut self.link);
             let victims = &mut self.victims;
             let left = self.link.poll_departure(end, &mut |victim| victims.push_back(victim));
-            let Some((left, packet)) = left else { continue };
-            let out = self.propagation.handle_departure(left);
-            if self.propagation.reorders() {
-                self.pipe.handle_overtaking_entry(out, packet);
-            } else {
-                self.pipe.handle_entry(self.changes.in_order(out), packet);
+            if let Some((left, packet)) = left {
+                self.line.handle_departure(left, packet);
             }
         }
     }

@@ -83,11 +83,37 @@ impl QueueDiscipline {
     }
 }
 
-/// What a path may have.
-const RATES: core::ops::RangeInclusive<Rate> =
-    Rate::from_bits_per_second(1000)..=Rate::from_mbit_per_second(1_000_000);
-
 impl DirectionSpec {
+    /// The keys with which it is written.
+    pub const KEYS: [&'static str; 14] = [
+        "rate",
+        "delay",
+        "buffer",
+        "queue",
+        "burst",
+        "policer",
+        "policer_burst",
+        "loss",
+        "loss_burst",
+        "jitter",
+        "jitter_order",
+        "reorder",
+        "reorder_by",
+        "aggregation",
+    ];
+
+    /// The words of `jitter_order`, and whether packets overtake each other.
+    pub const JITTER_ORDERS: [(&'static str, bool); 2] = [("kept", false), ("free", true)];
+
+    /// The rates that a link may have.
+    pub const RATES: core::ops::RangeInclusive<Rate> =
+        Rate::from_bits_per_second(1000)..=Rate::from_mbit_per_second(1_000_000);
+
+    /// The word of `jitter_order`.
+    pub fn jitter_order(&self) -> &'static str {
+        DirectionSpec::JITTER_ORDERS[usize::from(self.jitter_reorders)].0
+    }
+
     /// A drop-tail buffer before a link of constant rate, and nothing else.
     pub const fn new(rate: Rate, delay: Duration, buffer: Volume) -> DirectionSpec {
         DirectionSpec {
@@ -123,10 +149,10 @@ impl DirectionSpec {
     /// Refuses what cannot be, with the key and the reason. Packets are of up to `packet`.
     pub fn check(&self, packet: Bytes) -> Result<(), (&'static str, String)> {
         let refuse = |key, why: &str| Err((key, why.to_owned()));
-        if self.rate < *RATES.start() {
+        if self.rate < *DirectionSpec::RATES.start() {
             return refuse("rate", "it must be 1kbit/s or more");
         }
-        if self.rate > *RATES.end() {
+        if self.rate > *DirectionSpec::RATES.end() {
             return refuse("rate", "it must be 1Tbit/s or less");
         }
         if self.delay > Duration::from_secs(60) {
@@ -142,7 +168,7 @@ impl DirectionSpec {
             return Err(("buffer", why));
         }
         if let Some(policer) = self.policer {
-            if !RATES.contains(&policer.rate) {
+            if !DirectionSpec::RATES.contains(&policer.rate) {
                 return refuse("policer", "it must lie between 1kbit/s and 1Tbit/s");
             }
             if policer.burst < packet {
@@ -241,7 +267,7 @@ impl DirectionSpec {
             add(true, "policer_burst", squeezed(&policer.burst));
         }
         add(self.loss_burst > 1, "loss_burst", self.loss_burst.to_string());
-        add(self.jitter_reorders, "jitter_order", "free".to_owned());
+        add(self.jitter_reorders, "jitter_order", self.jitter_order().to_owned());
         add(self.reorder > Probability::ZERO, "reorder", self.reorder.get().to_string());
         add(self.reorder > Probability::ZERO, "reorder_by", squeezed(&self.reorder_by));
         add(self.aggregation > Duration::ZERO, "aggregation", squeezed(&self.aggregation));

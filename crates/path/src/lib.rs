@@ -4,7 +4,8 @@
 //! use the same elements. It reads no clock and touches no operating system.
 //!
 //! A [`Link`] serves a [`Queue`] at a rate. A [`Pipe`] delays what left the link. Bytes in flight on the wire never
-//! count as buffer. A [`Direction`] chains random loss, policer, queue, link and propagation. A [`Fan`] behind it gives flows
+//! count as buffer. A [`Line`] is what is behind a link,
+//! with its changes in time. A [`Direction`] chains random loss, policer, queue, link and line. A [`Fan`] behind it gives flows
 //! their own round trips. A [`Conduit`] is a drop-tail queue, link and pipe in one, for speed. A [`PathSpec`] is a
 //! path as written on the command line.
 //!
@@ -47,6 +48,7 @@ mod direction;
 mod direction_spec;
 mod fan;
 mod jitter;
+mod line;
 mod link;
 mod loss;
 mod named;
@@ -65,6 +67,7 @@ pub use direction::{Direction, DropReason, Dropped};
 pub use direction_spec::{DirectionSpec, PolicerSpec, QueueDiscipline};
 pub use fan::Fan;
 pub use jitter::Jitter;
+pub use line::Line;
 pub use link::Link;
 pub use loss::RandomLoss;
 pub use named::{NAMED_PATHS, NamedPath, named_path};

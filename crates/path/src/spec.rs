@@ -43,7 +43,7 @@ pub enum PathError {
     NotAPair(String),
     /// A key is unknown.
     #[error(
-        "path: unknown key \"{0}\"; known are rtt, mtu, seed, and {keys} (each also as up.KEY and down.KEY)", keys = KEYS.join(", ")
+        "path: unknown key \"{0}\"; known are rtt, mtu, seed, and {keys} (each also as up.KEY and down.KEY)", keys = DirectionSpec::KEYS.join(", ")
     )]
     UnknownKey(String),
     /// A name is unknown.
@@ -102,24 +102,6 @@ fn names() -> String {
     NAMED_PATHS.map(|path| format!("@{}", path.name)).join(", ")
 }
 
-/// The keys of a direction.
-const KEYS: [&str; 14] = [
-    "rate",
-    "delay",
-    "buffer",
-    "queue",
-    "burst",
-    "policer",
-    "policer_burst",
-    "loss",
-    "loss_burst",
-    "jitter",
-    "jitter_order",
-    "reorder",
-    "reorder_by",
-    "aggregation",
-];
-
 /// Whether `c` stands between two keys.
 fn separates(c: char) -> bool {
     c.is_whitespace() || c == ','
@@ -144,16 +126,16 @@ fn resolve_name(text: &str) -> Result<String, PathError> {
 
 /// One side's keys as they were written.
 #[derive(Default)]
-struct DirectionText<'a>([Option<&'a str>; KEYS.len()]);
+struct DirectionText<'a>([Option<&'a str>; DirectionSpec::KEYS.len()]);
 
 impl<'a> DirectionText<'a> {
     fn slot(&mut self, key: &str) -> Option<&mut Option<&'a str>> {
-        let index = KEYS.iter().position(|known| *known == key)?;
+        let index = DirectionSpec::KEYS.iter().position(|known| *known == key)?;
         self.0.get_mut(index)
     }
 
     fn get(&self, key: &str) -> Option<&'a str> {
-        let index = KEYS.iter().position(|known| *known == key)?;
+        let index = DirectionSpec::KEYS.iter().position(|known| *known == key)?;
         self.0[index]
     }
 }
@@ -300,7 +282,6 @@ fn resolve(
             written.impossible("loss_burst", "it must be a whole number of packets, 1 or more")
         })?,
     };
-    let order = [("kept", false), ("free", true)];
     let spec = DirectionSpec {
         queue: written.choice("queue", &QueueDiscipline::CHOICES)?.unwrap_or_default(),
         burst: written.read("burst")?.unwrap_or(Bytes::ZERO),
@@ -308,7 +289,9 @@ fn resolve(
         loss: written.read("loss")?.unwrap_or(Probability::ZERO),
         loss_burst,
         jitter: written.read("jitter")?.unwrap_or(Duration::ZERO),
-        jitter_reorders: written.choice("jitter_order", &order)?.unwrap_or(false),
+        jitter_reorders: written
+            .choice("jitter_order", &DirectionSpec::JITTER_ORDERS)?
+            .unwrap_or(false),
         reorder: written.read("reorder")?.unwrap_or(Probability::ZERO),
         reorder_by: written.read("reorder_by")?.unwrap_or(Duration::ZERO),
         aggregation: written.read("aggregation")?.unwrap_or(Duration::ZERO),

@@ -39,7 +39,7 @@ impl Changes {
     }
 
     /// Makes these changes from now on, whose time 0 is `start`, in place of those that were left.
-    pub fn replace(&mut self, start: Time, changes: &[Change]) {
+    pub(crate) fn replace(&mut self, start: Time, changes: &[Change]) {
         let start = start.since(Time::ZERO);
         let shifted = changes.iter().map(|change| Change { at: start + change.at, ..*change });
         self.upcoming = shifted.collect();
@@ -51,7 +51,7 @@ impl Changes {
     }
 
     /// Makes the changes that are due at `now`, when the link sends nothing or has just ended.
-    pub fn apply<P: Packet>(
+    pub(crate) fn apply<P: Packet>(
         &mut self,
         now: Time,
         link: &mut Link<P, Discipline<P>>,
@@ -70,13 +70,13 @@ impl Changes {
     }
 
     /// The least propagation that a packet which has not left the link can have.
-    pub fn least(&self, propagation: &Propagation) -> Duration {
+    pub(crate) fn least(&self, propagation: &Propagation) -> Duration {
         let delays = self.upcoming.iter().filter_map(|change| change.delay);
         delays.fold(propagation.delay(), Duration::min)
     }
 
     /// When the next packet comes out that would do so at `out` if it were alone.
-    pub fn in_order(&mut self, out: Time) -> Time {
+    pub(crate) fn in_order(&mut self, out: Time) -> Time {
         self.latest = self.latest.max(out);
         self.latest
     }

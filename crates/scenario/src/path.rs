@@ -1,4 +1,4 @@
-use sweetspot_path::{DirectionSpec, PolicerSpec, QueueDiscipline};
+use sweetspot_path::{DirectionSpec, PolicerSpec, QueueDiscipline, Variation};
 use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
 use crate::error::ScenarioError;
@@ -65,6 +65,16 @@ impl Path {
         })
     }
 
+    /// How each direction of hop `index` varies where the whole way is played as one `propagation`. The hop's delay is
+    /// a part of it: where it changes, the whole changes by as much.
+    pub fn variation(&self, index: usize, propagation: Duration) -> Variation {
+        let rest = |delay: Duration| (propagation + delay).saturating_sub(self.hops[index].delay);
+        let changes = self.changes_of(index);
+        let changes = changes
+            .map(|change| sweetspot_path::Change { delay: change.delay.map(rest), ..change });
+        Variation { trace: None, changes: changes.collect() }
+    }
+
     /// C x T_m.
     pub fn bdp(&self) -> Bytes {
         self.narrow().lasting_rate() * self.rtt
@@ -105,7 +115,7 @@ impl Path {
         let reverse = reader.choice("reverse", &reverse)?.unwrap_or(Reverse::Mirror);
         let access_rate =
             reader.quantity("access_rate")?.unwrap_or(Rate::from_mbit_per_second(1000));
-        if access_rate < LEAST_RATE {
+        if access_rate < *DirectionSpec::RATES.start() {
             return Err(reader.impossible("access_rate", "it must be 1kbit/s or more"));
         }
         let mut written = reader.tables("hop")?;
@@ -121,7 +131,7 @@ impl Path {
             // A fifth of the round trip, as between the routers of the paper's Figure 2.
             hops.push(read_hop(&mut reader, (rtt / 5, rtt), packet)?);
         } else {
-            for key in HOP_KEYS {
+            for key in DirectionSpec::KEYS {
                 if let Some(node) = reader.node(key) {
                     return Err(reader.error(key, node, "it belongs in each [[path.hop]]"));
                 }
@@ -168,34 +178,13 @@ impl Change {
         if change.rate.is_none() && change.delay.is_none() {
             return Err(reader.missing("rate", "rate = \"20Mbit/s\""));
         }
-        if change.rate.is_some_and(|rate| !RATES.contains(&rate)) {
+        if change.rate.is_some_and(|rate| !DirectionSpec::RATES.contains(&rate)) {
             return Err(reader.impossible("rate", "it must lie between 1kbit/s and 1Tbit/s"));
         }
         reader.finish()?;
         Ok(change)
     }
 }
-
-const RATES: core::ops::RangeInclusive<Rate> = LEAST_RATE..=Rate::from_mbit_per_second(1_000_000);
-const LEAST_RATE: Rate = Rate::from_bits_per_second(1000);
-
-/// The keys of a hop.
-const HOP_KEYS: [&str; 14] = [
-    "rate",
-    "delay",
-    "buffer",
-    "queue",
-    "burst",
-    "policer",
-    "policer_burst",
-    "loss",
-    "loss_burst",
-    "jitter",
-    "jitter_order",
-    "reorder",
-    "reorder_by",
-    "aggregation",
-];
 
 /// `rtt` is the path's.
 fn read_hop(
@@ -216,7 +205,6 @@ fn read_hop(
     let rate = reader.required("rate", "rate = \"50Mbit/s\"")?;
     let buffer: BufferSize =
         reader.required("buffer", "buffer = \"625pkt\", \"625kB\" or \"1bdp\"")?;
-    let order = [("kept", false), ("free", true)];
     let hop = DirectionSpec {
         queue: reader.choice("queue", &QueueDiscipline::CHOICES)?.unwrap_or_default(),
         burst: reader.quantity("burst")?.unwrap_or(Bytes::ZERO),
@@ -224,7 +212,9 @@ fn read_hop(
         loss: reader.quantity("loss")?.unwrap_or(Probability::ZERO),
         loss_burst: reader.whole("loss_burst", 1, 1_000_000)?.unwrap_or(1) as u32,
         jitter: reader.quantity("jitter")?.unwrap_or(Duration::ZERO),
-        jitter_reorders: reader.choice("jitter_order", &order)?.unwrap_or(false),
+        jitter_reorders: reader
+            .choice("jitter_order", &DirectionSpec::JITTER_ORDERS)?
+            .unwrap_or(false),
         reorder: reader.quantity("reorder")?.unwrap_or(Probability::ZERO),
         reorder_by: reader.quantity("reorder_by")?.unwrap_or(Duration::ZERO),
         aggregation: reader.quantity("aggregation")?.unwrap_or(Duration::ZERO),

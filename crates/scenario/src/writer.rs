@@ -75,7 +75,7 @@ fn write_hop(hop: &DirectionSpec, table: &mut Table<'_, '_>) -> fmt::Result {
     table.value("loss", probability(hop.loss))?;
     table.value("loss_burst", hop.loss_burst)?;
     table.value("jitter", duration(hop.jitter))?;
-    table.value("jitter_order", text(if hop.jitter_reorders { "free" } else { "kept" }))?;
+    table.value("jitter_order", text(hop.jitter_order()))?;
     table.value("reorder", probability(hop.reorder))?;
     table.value("reorder_by", duration(hop.reorder_by))?;
     table.value("aggregation", duration(hop.aggregation))

@@ -5,9 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, isolate, self_test};
 use sweetspot_linux::clock;
 use sweetspot_linux::signals::{ProcessEvent, Signal, Supervisor};
-use sweetspot_path::{
-    Change, DeliveryTrace, DirectionSpec, NAMED_PATHS, PathError, PathSpec, Variation,
-};
+use sweetspot_path::{DeliveryTrace, DirectionSpec, NAMED_PATHS, PathError, PathSpec, Variation};
 use sweetspot_scenario::Scenario;
 use sweetspot_units::Duration;
 
@@ -184,11 +182,7 @@ fn path_of(scenario: &Scenario) -> Result<VaryingPath, String> {
     // Through the words of the command line, whose limits hold for a file, too.
     let spec = PathSpec { up: direction, down: direction, mtu, seed };
     let spec: PathSpec = spec.to_string().parse().map_err(|error: PathError| error.to_string())?;
-    // The hop's delay is a part of the propagation: where it changes, this changes by as much.
-    let whole = |delay: Duration| (scenario.path.rtt / 2 + delay).saturating_sub(hop.delay);
-    let changes = scenario.path.changes_of(0);
-    let changes = changes.map(|change| Change { delay: change.delay.map(whole), ..change });
-    let variation = Variation { trace: None, changes: changes.collect() };
+    let variation = scenario.path.variation(0, direction.delay);
     Ok(VaryingPath { spec, up: variation.clone(), down: variation })
 }
 

@@ -4,7 +4,7 @@
 mod refusal;
 
 use sweetspot_emulator::HostPair;
-use sweetspot_path::{Change, DirectionSpec, PathSpec, Variation};
+use sweetspot_path::{DirectionSpec, PathSpec, Variation};
 use sweetspot_scenario::{Application, Congestion, Cross, Reverse, Scenario, Tcp, TrafficKind};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Volume};
@@ -87,17 +87,6 @@ impl Load {
     }
 }
 
-/// How a direction of the emulated path varies. The hop's delay is a part of the propagation that the emulator plays:
-/// where it changes, this changes by as much.
-fn variation(scenario: &Scenario, shortest: Duration) -> Variation {
-    let narrow = scenario.path.bottleneck();
-    let before = scenario.path.narrow().delay;
-    let delay = |delay: Duration| (shortest / 2 + delay).saturating_sub(before);
-    let changes = scenario.path.changes_of(narrow);
-    let changes = changes.map(|change| Change { delay: change.delay.map(delay), ..change });
-    Variation { trace: None, changes: changes.collect() }
-}
-
 /// First port of the loads; entry i listens on this plus i.
 const FIRST_PORT: u16 = 20_000;
 
@@ -113,7 +102,7 @@ impl LabPlan {
         let mut plan = LabPlan {
             settings: settings(scenario),
             path,
-            variation: variation(scenario, shortest),
+            variation: scenario.path.variation(scenario.path.bottleneck(), shortest / 2),
             host_pairs: Vec::new(),
             targets: Vec::new(),
             loads: Vec::new(),

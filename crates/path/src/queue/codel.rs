@@ -45,13 +45,7 @@ impl<P> Codel<P> {
 
 impl<P: Packet> Queue<P> for Codel<P> {
     fn enqueue(&mut self, now: Time, packet: P, size: Bytes, in_service: Bytes) -> Result<(), P> {
-        let fits = match self.limit {
-            Volume::Bytes(room) => self.queue.bytes() + in_service + size <= room,
-            Volume::Packets(room) => {
-                self.queue.packets() + u64::from(in_service > Bytes::ZERO) < room
-            }
-        };
-        if !fits {
+        if !self.queue.has_room(self.limit, size, in_service) {
             return Err(packet);
         }
         self.queue.push(now, packet, size);

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use sweetspot_units::{Bytes, Time};
+use sweetspot_units::{Bytes, Time, Volume};
 
 /// Packets in order of arrival, with the time at which each arrived.
 #[derive(Debug, Clone)]
@@ -33,6 +33,14 @@ impl<P> Fifo<P> {
         let head = self.waiting.pop_front()?;
         self.bytes -= head.size;
         Some(head)
+    }
+
+    /// Whether `limit` has room for one more of `size` beside the packet in service.
+    pub(super) fn has_room(&self, limit: Volume, size: Bytes, in_service: Bytes) -> bool {
+        match limit {
+            Volume::Bytes(room) => self.bytes + in_service + size <= room,
+            Volume::Packets(room) => self.packets() + u64::from(in_service > Bytes::ZERO) < room,
+        }
     }
 
     pub(super) fn packets(&self) -> u64 {

@@ -85,15 +85,6 @@ impl<P> Pie<P> {
         self.probability
     }
 
-    fn fits(&self, size: Bytes, in_service: Bytes) -> bool {
-        match self.limit {
-            Volume::Bytes(room) => self.queue.bytes() + in_service + size <= room,
-            Volume::Packets(room) => {
-                self.queue.packets() + u64::from(in_service > Bytes::ZERO) < room
-            }
-        }
-    }
-
     /// Makes the updates that are due by `now`. The delay changes only when a packet is served, so that none is late.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
@@ -187,7 +178,7 @@ impl<P: Packet> Queue<P> for Pie<P> {
         in_service: Bytes,
     ) -> Result<(), P> {
         self.catch_up(now);
-        if !self.fits(size, in_service) {
+        if !self.queue.has_room(self.limit, size, in_service) {
             return Err(packet);
         }
         if self.drops_early() {

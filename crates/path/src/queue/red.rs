@@ -147,15 +147,6 @@ impl<P> Red<P> {
         self.since_drop = if drops { 0 } else { self.since_drop + 1 };
         if drops { RedDecision::Early } else { RedDecision::Admit }
     }
-
-    fn fits(&self, size: Bytes, in_service: Bytes) -> bool {
-        match self.config.limit {
-            Volume::Bytes(room) => self.queue.bytes() + in_service + size <= room,
-            Volume::Packets(room) => {
-                self.queue.packets() + u64::from(in_service > Bytes::ZERO) < room
-            }
-        }
-    }
 }
 
 impl<P: Packet> Queue<P> for Red<P> {
@@ -173,7 +164,7 @@ impl<P: Packet> Queue<P> for Red<P> {
             // RFC 3168 section 7: above the thresholds marking is no longer enough.
             RedDecision::Forced => true,
         };
-        if dropped || !self.fits(size, in_service) {
+        if dropped || !self.queue.has_room(self.config.limit, size, in_service) {
             return Err(packet);
         }
         self.queue.push(now, packet, size);

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use sweetspot_path::{
-    Changes, Conduit, DirectionSpec, Discipline, Link, Pipe, Policer, Propagation, RandomLoss,
+    Changes, Conduit, DirectionSpec, Discipline, Line, Link, Policer, Propagation, RandomLoss,
     Waits,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Time};
@@ -35,9 +35,7 @@ enum Elements {
 #[derive(Debug)]
 struct Managed {
     link: Link<Packet, Discipline<Packet>>,
-    propagation: Propagation,
-    changes: Changes,
-    pipe: Pipe<Packet>,
+    line: Line<Packet>,
     /// What the discipline threw out after it had let it in.
     victims: Vec<Packet>,
     /// Packets that were let in and not thrown out later.
@@ -71,9 +69,7 @@ impl Hop {
         } else {
             Elements::Managed(Box::new(Managed {
                 link: spec.link_behind(spec.discipline(packet, seed)),
-                propagation,
-                changes,
-                pipe: Pipe::default(),
+                line: Line::new(propagation, changes),
                 victims: Vec::new(),
                 accepted: 0,
                 accepted_bytes: 0,
@@ -216,7 +212,7 @@ impl Hop {
         match &self.elements {
             Elements::Plain(conduit) => conduit.counters().conserved(),
             Elements::Managed(managed) => {
-                managed.link.counters().conserved() && managed.pipe.counters().conserved()
+                managed.link.counters().conserved() && managed.line.counters().conserved()
             }
         }
     }
@@ -227,7 +223,7 @@ impl Managed {
         // An arrival in the instant of a departure comes first, as in the conduit.
         self.look(now);
         if self.link.poll_timeout().is_none() {
-            self.changes.apply(now, &mut self.link, &mut self.propagation);
+            self.line.apply_changes(now, &mut self.link);
         }
         self.accepted += 1;
         self.accepted_bytes += u64::from(packet.size);
@@ -273,24 +269,19 @@ impl Managed {
 
     fn exit(&mut self, now: Time) -> Option<(Time, Packet)> {
         self.advance(now, |end| end <= now);
-        self.pipe.poll_exit(now)
+        self.line.poll_exit(now)
     }
 
     /// When the next packet comes out, or earlier: what leaves the link at t does so at t + delay.
     fn due(&self) -> Option<Time> {
-        let through = self.pipe.poll_timeout();
-        if through.is_some() && !self.propagation.reorders() {
-            return through;
-        }
-        let next = self.link.poll_timeout().map(|t| t + self.changes.least(&self.propagation));
-        [through, next].into_iter().flatten().min()
+        self.line.poll_timeout(self.link.poll_timeout())
     }
 
     /// Works off the departures from the link at times that are `past`.
     fn advance(&mut self, now: Time, past: impl Fn(Time) -> bool) {
         while let Some(end) = self.link.poll_timeout().filter(|end| past(*end)) {
             self.observe(end);
-            self.changes.apply(end, &mut self.link, &mut self.propagation);
+            self.line.apply_changes(end, &mut self.link);
             let before = self.victims.len();
             let victims = &mut self.victims;
             let left = self.link.poll_departure(end, &mut |victim| victims.push(victim));
@@ -299,12 +290,7 @@ impl Managed {
                 self.refuse(&victim);
             }
             if let Some((left, packet)) = left {
-                let out = self.propagation.handle_departure(left);
-                if self.propagation.reorders() {
-                    self.pipe.handle_overtaking_entry(out, packet);
-                } else {
-                    self.pipe.handle_entry(self.changes.in_order(out), packet);
-                }
+                self.line.handle_departure(left, packet);
             }
         }
         self.observe(now);

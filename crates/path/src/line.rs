@@ -1,0 +1,64 @@
+use sweetspot_units::{Duration, Time};
+
+use crate::{Change, Changes, Counters, Discipline, Link, Packet, Pipe, Propagation};
+
+/// What is behind a link: the propagation, the packets under way, and the changes of both link and propagation in time.
+#[derive(Debug)]
+pub struct Line<P> {
+    propagation: Propagation,
+    changes: Changes,
+    pipe: Pipe<P>,
+}
+
+impl<P: Packet> Line<P> {
+    /// A line without packets.
+    pub fn new(propagation: Propagation, changes: Changes) -> Line<P> {
+        Line { propagation, changes, pipe: Pipe::default() }
+    }
+
+    /// Makes these changes from now on, whose time 0 is `start`, in place of those that were left.
+    pub fn change(&mut self, start: Time, changes: &[Change]) {
+        self.changes.replace(start, changes);
+    }
+
+    /// Makes the changes that are due at `now`, when the link sends nothing or has just ended.
+    pub fn apply_changes(&mut self, now: Time, link: &mut Link<P, Discipline<P>>) {
+        self.changes.apply(now, link, &mut self.propagation);
+    }
+
+    /// The least propagation that a packet which has not left the link can have.
+    pub fn least_delay(&self) -> Duration {
+        self.changes.least(&self.propagation)
+    }
+
+    /// `packet` has left the link at `left`.
+    pub fn handle_departure(&mut self, left: Time, packet: P) {
+        let out = self.propagation.handle_departure(left);
+        if self.propagation.reorders() {
+            self.pipe.handle_overtaking_entry(out, packet);
+        } else {
+            self.pipe.handle_entry(self.changes.in_order(out), packet);
+        }
+    }
+
+    /// When the next packet comes out, or earlier; the link in front sends its own until `link_ends`.
+    pub fn poll_timeout(&self, link_ends: Option<Time>) -> Option<Time> {
+        let through = self.pipe.poll_timeout();
+        if through.is_some() && !self.propagation.reorders() {
+            return through;
+        }
+        // What leaves the link at t comes out at t + delay at the earliest.
+        let next = link_ends.map(|ends| ends + self.least_delay());
+        [through, next].into_iter().flatten().min()
+    }
+
+    /// The next packet that is out by `now`, with the time at which it was due.
+    pub fn poll_exit(&mut self, now: Time) -> Option<(Time, P)> {
+        self.pipe.poll_exit(now)
+    }
+
+    /// What this line did so far.
+    pub fn counters(&self) -> Counters {
+        self.pipe.counters()
+    }
+}
