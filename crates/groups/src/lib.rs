@@ -57,7 +57,7 @@ mod upload;
 pub use clamp_check::ClampCheck;
 pub use event::{AppliedChange, ConnectionOwner, TuneEvent, TuneEventKind};
 pub use goal::Goal;
-pub use path_cache::{CACHE_LIFETIME, PathCache};
+pub use path_cache::PathCache;
 pub use path_group::{
     BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup, PathMemory,
 };

@@ -1,10 +1,7 @@
 use std::collections::BTreeMap;
 
-use sweetspot_units::{Duration, Time};
-
-/// How long what was learnt of a path is kept. Routes last longer, cross traffic does not. (Linux keeps its
-/// metrics for an hour.)
-pub const CACHE_LIFETIME: Duration = Duration::from_secs(300);
+use sweetspot_sizing::PATH_LIFETIME;
+use sweetspot_units::Time;
 
 /// The maximum number of paths. The oldest one goes first.
 const MAX_CACHED_PATHS: usize = 256;
@@ -24,7 +21,7 @@ impl<K: Ord + Copy, V> Default for PathCache<K, V> {
 impl<K: Ord + Copy, V> PathCache<K, V> {
     /// Stores what was learnt of a path that lost its last connection at `now`.
     pub fn keep(&mut self, now: Time, ends: K, learnt: V) {
-        self.paths.retain(|_, (since, _)| now.since(*since) < CACHE_LIFETIME);
+        self.paths.retain(|_, (since, _)| now.since(*since) < PATH_LIFETIME);
         self.paths.insert(ends, (now, learnt));
         if self.paths.len() > MAX_CACHED_PATHS {
             let oldest = self.paths.iter().min_by_key(|(_, (since, _))| *since);
@@ -37,12 +34,14 @@ impl<K: Ord + Copy, V> PathCache<K, V> {
     /// Takes out what is known of a path that is used again at `now`.
     pub fn recall(&mut self, now: Time, ends: &K) -> Option<V> {
         let (since, learnt) = self.paths.remove(ends)?;
-        (now.since(since) < CACHE_LIFETIME).then_some(learnt)
+        (now.since(since) < PATH_LIFETIME).then_some(learnt)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use sweetspot_units::Duration;
+
     use super::*;
 
     fn at(seconds: u64) -> Time {

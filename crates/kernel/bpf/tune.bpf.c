@@ -510,17 +510,21 @@ int sweetspot_set(struct bpf_sockopt *ctx)
 	return 1;
 }
 
+/* The connection that an iterator has come to; none at the end, or where it is none of TCP's full sockets. */
+INLINE struct tcp_sock *visited(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *sk = ctx->sk_common;
+
+	return sk ? bpf_skc_to_tcp_sock(sk) : NULL;
+}
+
 /* Restores every connection that is still limited, idle ones too. */
 SEC("iter/tcp")
 int sweetspot_lift(struct bpf_iter__tcp *ctx)
 {
-	struct sock_common *sk = ctx->sk_common;
+	struct tcp_sock *tp = visited(ctx);
 	struct connection *c;
-	struct tcp_sock *tp;
 
-	if (!sk)
-		return 0;
-	tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp)
 		return 0;
 	c = bpf_sk_storage_get(&connections, tp, 0, 0);
@@ -533,14 +537,10 @@ int sweetspot_lift(struct bpf_iter__tcp *ctx)
 SEC("iter/tcp")
 int sweetspot_find(struct bpf_iter__tcp *ctx)
 {
-	struct sock_common *sk = ctx->sk_common;
+	struct tcp_sock *tp = visited(ctx);
 	struct connection *c;
-	struct tcp_sock *tp;
 	int state, flags = BPF_SOCK_OPS_STATE_CB_FLAG | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
 
-	if (!sk)
-		return 0;
-	tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp)
 		return 0;
 	state = common(tp).skc_state;

@@ -57,7 +57,7 @@ pub use driver::{
 };
 pub use drs::RightSizing;
 pub use heffner::{Announced, Heffner};
-pub use known_path::KnownPath;
+pub use known_path::{KnownPath, PATH_LIFETIME};
 pub use linux::{LinuxAutotuning, LinuxRule};
 pub use paper::SobasPaper;
 pub use rledbat::Rledbat;

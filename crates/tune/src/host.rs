@@ -1,9 +1,7 @@
 use std::collections::BTreeSet;
-use std::net::IpAddr;
-use std::os::fd::BorrowedFd;
 
+use sweetspot_groups::Goal;
 use sweetspot_groups::policy::{PROGRAM_NAME_BYTES, Policy, Subject};
-use sweetspot_groups::{Goal, PathMemory};
 use sweetspot_linux::diag::{Detail, Diag, TcpState};
 use sweetspot_linux::live::BorrowError;
 use sweetspot_linux::processes;
@@ -91,28 +89,6 @@ impl Scope for HostScope {
         }
         Ok(found)
     }
-
-    fn handle_timeout(&mut self, _now: Time) -> Result<(), TuneError> {
-        Ok(())
-    }
-
-    fn poll_timeout(&self) -> Time {
-        Time::MAX
-    }
-
-    fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
-        wait(None);
-    }
-
-    /// It has acted already.
-    fn flush(&mut self) -> Result<(), TuneError> {
-        Ok(())
-    }
-
-    /// Connections are found too late for that.
-    fn remember(&mut self, _now: Time, _peer: IpAddr, _memory: Option<PathMemory>) {}
-
-    fn lift(&mut self) {}
 
     fn forget(&mut self, inode: u64) {
         self.known.remove(&inode);

@@ -4,10 +4,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sweetspot_groups::policy::{Policy, Subject};
-use sweetspot_groups::{CACHE_LIFETIME, Goal, PathMemory};
+use sweetspot_groups::{Goal, PathMemory};
 use sweetspot_kernel::{Connections, SocketPrograms};
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::processes::{self, Process};
+use sweetspot_sizing::PATH_LIFETIME;
 use sweetspot_units::{Duration, Time};
 
 use crate::error::{TuneError, Untunable};
@@ -117,7 +118,7 @@ impl Scope for KernelScope {
 
     fn remember(&mut self, now: Time, peer: IpAddr, memory: Option<PathMemory>) {
         match memory {
-            Some(_) => self.remembered.insert(peer, now + CACHE_LIFETIME),
+            Some(_) => self.remembered.insert(peer, now + PATH_LIFETIME),
             None => self.remembered.remove(&peer),
         };
         self.table.remember(peer, memory);

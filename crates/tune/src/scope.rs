@@ -19,23 +19,32 @@ pub trait Scope {
     fn find(&mut self, now: Time, refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError>;
 
     /// Does what must be done in time; to be called at [`Scope::poll_timeout`].
-    fn handle_timeout(&mut self, now: Time) -> Result<(), TuneError>;
+    fn handle_timeout(&mut self, _now: Time) -> Result<(), TuneError> {
+        Ok(())
+    }
 
     /// When to call [`Scope::handle_timeout`] next; [`Time::MAX`] if nothing is due.
-    fn poll_timeout(&self) -> Time;
+    fn poll_timeout(&self) -> Time {
+        Time::MAX
+    }
 
-    /// Lets all that was decided since the last call act.
-    fn flush(&mut self) -> Result<(), TuneError>;
+    /// Lets all that was decided since the last call act, where it has not acted already.
+    fn flush(&mut self) -> Result<(), TuneError> {
+        Ok(())
+    }
 
     /// Notes what the path to a peer is remembered for, so that the next connection can begin with it; `None`: nothing.
-    fn remember(&mut self, now: Time, peer: IpAddr, memory: Option<PathMemory>);
+    /// Who searches for connections finds them too late for that.
+    fn remember(&mut self, _now: Time, _peer: IpAddr, _memory: Option<PathMemory>) {}
 
     /// Lifts what the tuner does not know of, for good; the tuner has lifted the rest.
-    fn lift(&mut self);
+    fn lift(&mut self) {}
 
     /// Passes a descriptor to `wait` that is readable as soon as there is something to find; `None` if that shows only in
     /// a search.
-    fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>));
+    fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
+        wait(None);
+    }
 
     /// The goal of a connection; `None`: it is left alone.
     fn goal(&self, subject: &Subject<'_>) -> Option<Goal>;
@@ -84,7 +93,7 @@ pub struct FoundSocket {
 pub struct ProcessFamily {
     root: u32,
     goal: Goal,
-    /// None: all are meant.
+    /// Empty: all are meant.
     peers: Vec<SocketAddr>,
     known: BTreeSet<u64>,
     complained: BTreeSet<u32>,
@@ -121,28 +130,6 @@ impl Scope for ProcessFamily {
         self.known = present;
         Ok(found)
     }
-
-    fn handle_timeout(&mut self, _now: Time) -> Result<(), TuneError> {
-        Ok(())
-    }
-
-    fn poll_timeout(&self) -> Time {
-        Time::MAX
-    }
-
-    fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
-        wait(None);
-    }
-
-    /// It has acted already.
-    fn flush(&mut self) -> Result<(), TuneError> {
-        Ok(())
-    }
-
-    /// Connections are found too late for that.
-    fn remember(&mut self, _now: Time, _peer: IpAddr, _memory: Option<PathMemory>) {}
-
-    fn lift(&mut self) {}
 
     fn forget(&mut self, inode: u64) {
         self.known.remove(&inode);

@@ -82,20 +82,7 @@ impl PacketPort {
 
     /// The number of frames lost since the port was opened because the ring was full.
     pub fn lost(&mut self) -> io::Result<u64> {
-        let mut counts = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-        let mut size = size_of_val(&counts) as libc::socklen_t;
-        // SAFETY: `counts` is valid for writing its own size.
-        check(unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut counts).cast(),
-                &mut size,
-            )
-        })?;
-        // Reading resets the kernel's count.
-        self.lost += u64::from(counts.tp_drops);
+        self.lost += newly_lost(&self.socket)?;
         Ok(self.lost)
     }
 }
@@ -196,6 +183,24 @@ impl Drop for PacketRing {
         // SAFETY: exactly the mapping made in `map`, which nothing refers to any more.
         unsafe { libc::munmap(self.memory.cast(), self.length) };
     }
+}
+
+/// How many packets a ring had no room for since the last call: reading resets the kernel's count. The older rings answer
+/// with the first two fields.
+fn newly_lost(socket: &OwnedFd) -> io::Result<u64> {
+    let mut counts = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
+    let mut size = size_of_val(&counts) as libc::socklen_t;
+    // SAFETY: `counts` is valid for writing its own size.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            (&raw mut counts).cast(),
+            &mut size,
+        )
+    })?;
+    Ok(counts.tp_drops.into())
 }
 
 fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {

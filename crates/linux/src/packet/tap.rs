@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use sweetspot_units::Time;
 
-use super::{ReceivedFrame, bind, set};
+use super::{ReceivedFrame, bind, newly_lost, set};
 use crate::event_fd::wait_readable;
 use crate::{check, clock, sockopt};
 
@@ -85,20 +85,7 @@ impl PacketTap {
 
     /// How many packets were lost since it was opened because the ring was full.
     pub fn lost(&mut self) -> io::Result<u64> {
-        let mut counts = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
-        let mut size = size_of_val(&counts) as libc::socklen_t;
-        // SAFETY: `counts` is valid for writing its own size.
-        check(unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut counts).cast(),
-                &mut size,
-            )
-        })?;
-        // Reading resets the kernel's count.
-        self.lost += u64::from(counts.tp_drops);
+        self.lost += newly_lost(&self.socket)?;
         Ok(self.lost)
     }
 }

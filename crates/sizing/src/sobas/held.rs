@@ -5,13 +5,13 @@ use sweetspot_units::{Duration, Rate, Time};
 use super::limits::target_queue;
 use super::params::{
     COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEP, FASTER_STEPS, HELD_PACE, KEEPS_EPOCHS, KEPT_RATE_SHARE,
-    LOSS_EPOCHS, LOSSLESS, LOSSY_BDPS, LOSSY_PACE, MEMORY_LIFETIME, OTHERS_QUEUE, OTHERS_RATE,
-    SETTLING_EPOCHS, WINDOW_BINDS_SHARE,
+    LOSS_EPOCHS, LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, SETTLING_EPOCHS,
+    WINDOW_BINDS_SHARE,
 };
 use super::state::State;
 use super::{Sensors, Sobas};
 use crate::model::Epoch;
-use crate::{CongestionChoice, Reason};
+use crate::{CongestionChoice, PATH_LIFETIME, Reason};
 
 /// The window is C x (T + queue).
 #[derive(Debug, Clone, Copy)]
@@ -112,7 +112,7 @@ impl Memory {
     /// more than half of the saved one and no more than ten times it) and it was saved lately.
     pub(super) fn resume(&self, now: Time, base: Duration) -> Option<Held> {
         let is_same = base > self.base / 2 && base <= self.base * 10;
-        let is_recent = now.since(self.at) < MEMORY_LIFETIME;
+        let is_recent = now.since(self.at) < PATH_LIFETIME;
         (is_same && is_recent)
             .then(|| Held { is_remembered: true, ..Held::keeping(self.capacity, self.queue) })
     }

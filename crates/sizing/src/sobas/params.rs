@@ -88,9 +88,6 @@ pub(super) const HELD_GROWTH: f64 = 0.25;
 /// Growth of an open window that is reported as an event.
 pub(super) const REPORTED_GROWTH: f64 = 1.25;
 
-/// How long a path is remembered on which a window was held to the end. Routes last longer, cross traffic does not.
-pub(super) const MEMORY_LIFETIME: Duration = Duration::from_secs(300);
-
 /// Trains are sent once more after so many epochs with random losses, and no more often than this.
 pub(super) const RANDOM_LOSSES: u32 = 2;
 pub(super) const MEASUREMENTS: u32 = 2;
