@@ -259,9 +259,26 @@ impl TargetDirectory {
         };
         (&temp_file.file).write_all(content)?;
         temp_file.set_status(status)?;
-        let same = || self.has_content(path, &blake3::hash(content));
+        self.finish(&temp_file, path, replace, || blake3::hash(content))
+    }
+
+    /// Gives `temp_file`, whose content has that hash, its final name. Returns false if another transfer of the same
+    /// content was faster: that of a sender that was killed, say, after it had sent this file.
+    pub fn finish(
+        &self,
+        temp_file: &TempFile,
+        path: &RelativePath,
+        replace: bool,
+        hash: impl FnOnce() -> blake3::Hash,
+    ) -> io::Result<bool> {
         match temp_file.finish(path, replace) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && same()? => Ok(false),
+            Err(error)
+                if error.kind() == io::ErrorKind::AlreadyExists
+                    && self.has_content(path, &hash())? =>
+            {
+                temp_file.discard();
+                Ok(false)
+            }
             finished => finished.map(|()| true),
         }
     }

@@ -182,17 +182,9 @@ impl IncomingFiles {
             // Its content before its name, so that a power cut never leaves a name without content.
             temp_file.file.sync_all().map_err(failed)?;
         }
-        match temp_file.finish(&file.path, self.policy.replace) {
-            // Another transfer of the same content was faster: that of a sender that was killed, say, after it had
-            // sent this file.
-            Err(error)
-                if error.kind() == io::ErrorKind::AlreadyExists
-                    && target.has_content(&file.path, hash).map_err(failed)? =>
-            {
-                temp_file.discard();
-                return Ok(false);
-            }
-            finished => finished.map_err(failed)?,
+        let finished = target.finish(&temp_file, &file.path, self.policy.replace, || *hash);
+        if !finished.map_err(failed)? {
+            return Ok(false);
         }
         if large {
             target::sync_parent(target, &file.path).map_err(failed)?;

@@ -1,17 +1,19 @@
+mod found;
+
 use std::collections::VecDeque;
 
-use sweetspot_units::{Bytes, Duration, Rate, Time};
+use sweetspot_units::{Duration, Time};
 
-use super::accounts::{Accounts, Hold};
+use super::accounts::Hold;
 use super::ack::Ack;
 use super::counts::Counts;
 use super::distance::Distance;
 use super::holes::Holes;
-use super::losses::{Again, Losses, Resent, ResentKind};
+use super::losses::{Again, Losses, ResentKind};
 use super::round_trips::{RoundTrips, Vantage};
-use super::rounds::{Held, Rounds, Sending, View};
+use super::rounds::{Rounds, Sending, View};
 use super::sequence::Sequence;
-use super::silence::{Silence, Silences};
+use super::silence::Silences;
 use super::trains::Trains;
 use crate::Histogram;
 use crate::packet::{Segment, Timestamps};
@@ -601,7 +603,7 @@ impl Stream {
             now,
             next: self.next,
             una: self.una,
-            edge: self.edge.filter(|_| self.counts.window_known || self.is_shut()),
+            edge: self.edge(),
             mss: self.mss(),
             largest: self.counts.largest_window,
             finished: self.finished,
@@ -616,104 +618,5 @@ impl Stream {
         if self.mss.is_none_or(|mss| payload > mss) && payload <= LARGEST {
             self.mss = Some(payload);
         }
-    }
-
-    /// Payload of a full segment.
-    pub fn mss(&self) -> u64 {
-        self.mss.unwrap_or(USUAL_MSS).max(1)
-    }
-
-    /// What it adds up to.
-    pub fn counts(&self) -> &Counts {
-        &self.counts
-    }
-
-    /// What was sent again, and why.
-    pub fn resent(&self) -> &Resent {
-        &self.losses.resent
-    }
-
-    /// The position of sequence number `number` in the stream, which never wraps.
-    pub fn position(&self, number: u32) -> u64 {
-        self.sequence.place(number)
-    }
-
-    /// What is under way now, as the sender knows.
-    pub fn under_way(&self) -> Bytes {
-        Bytes::new(self.next.saturating_sub(self.una))
-    }
-
-    /// The position of the right edge of the window that the sender knows of, if it is known.
-    pub fn edge(&self) -> Option<u64> {
-        self.edge.filter(|_| self.counts.window_known || self.is_shut())
-    }
-
-    /// Whether the capture is far from the sender and how far is unknown: neither the handshake nor
-    /// timestamps tell.
-    pub fn is_blind(&self) -> bool {
-        self.round_trips.is_blind()
-    }
-
-    /// The longest time in which the receiver left unanswered what was sent again and again, if
-    /// it ever did.
-    pub fn silence(&self) -> Option<Silence> {
-        self.silences.longest()
-    }
-
-    /// How long the receiver's window was shut.
-    pub fn shut(&self) -> Duration {
-        self.rounds.shut
-    }
-
-    /// Rounds that a full window held: the window, and how long a round took, in the mean.
-    pub fn full_rounds(&self) -> &Held {
-        &self.rounds.full_rounds
-    }
-
-    /// Rounds that neither the window nor a pause held, likewise with what was under way.
-    pub fn free_rounds(&self) -> &Held {
-        &self.rounds.free_rounds
-    }
-
-    /// Round trips.
-    pub fn round_trips(&self) -> &RoundTrips {
-        &self.round_trips
-    }
-
-    /// Where its time went.
-    pub fn accounts(&self) -> &Accounts {
-        &self.rounds.accounts
-    }
-
-    /// The window that was found full, in the median; if it ever was.
-    pub fn full_window(&self) -> Option<Bytes> {
-        self.rounds.full_windows.quantile(0.5).map(Bytes::new)
-    }
-
-    /// The most that was under way in a round that neither the receiver's window nor a pause
-    /// bounded, in the median.
-    pub fn flight(&self) -> Option<Bytes> {
-        self.rounds.flights_seen.quantile(0.5).map(Bytes::new)
-    }
-
-    /// The most that ever was under way.
-    pub fn largest_flight(&self) -> Bytes {
-        Bytes::new(self.rounds.largest_flight)
-    }
-
-    /// The round trips, in nanoseconds, measured last before each loss event: what had been sent
-    /// just before what was lost.
-    pub fn before_losses(&self) -> &Histogram {
-        &self.before_losses
-    }
-
-    /// The rates of trains of acknowledgements in bits per second, weighted with their bytes.
-    pub fn train_rates(&self) -> &Histogram {
-        self.trains.rates()
-    }
-
-    /// The rate at which the path delivers what waits at its bottleneck, if trains showed it.
-    pub fn train_rate(&self) -> Option<Rate> {
-        self.trains.rate()
     }
 }
