@@ -51,6 +51,11 @@ impl Ssh {
         self.at("ssh.conf")
     }
 
+    /// The client's private key, which the server takes at port 2222.
+    pub fn client_key(&self) -> String {
+        self.at("user")
+    }
+
     /// Runs `script` by `sh -c` beside the server, in namespaces that end with it.
     pub fn beside_server(&self, script: &str) -> Command {
         let script = format!(

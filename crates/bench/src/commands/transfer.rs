@@ -40,7 +40,9 @@ pub fn run(arguments: Arguments) -> Ending {
     let played = (|| {
         let peers = Peers::new(&scratch)?;
         for case in local_cases() {
-            if selection.is_due::<LocalResult>(&store, &case.name) {
+            if !case.program.is_there() {
+                eprintln!("{}: left out: it is not installed", case.name);
+            } else if selection.is_due::<LocalResult>(&store, &case.name) {
                 eprintln!("{} ...", case.name);
                 store.put(&case.name, &peers.play(&case, arguments.runs, &program)?)?;
             }

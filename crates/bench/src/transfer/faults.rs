@@ -72,6 +72,8 @@ struct Place {
     target: PathBuf,
     random: Random,
     content: u64,
+    /// Bytes that servers moved on the link before they served: each tests this kernel's receive window.
+    tests: u64,
 }
 
 /// A server and the ticket that it printed.
@@ -123,7 +125,7 @@ impl Place {
             content += size;
         }
         run("ip", &["link", "set", "lo", "up"])?;
-        Ok(Place { program: program.to_owned(), source, target, random, content })
+        Ok(Place { program: program.to_owned(), source, target, random, content, tests: 0 })
     }
 
     /// One transfer, from an empty directory to the end.
@@ -144,6 +146,7 @@ impl Place {
 
     fn transfer(&mut self, result: &mut FaultResult, full: bool) -> Result<(), String> {
         let before = bytes_on_link()?;
+        self.tests = 0;
         let (mut done, mut damaged) = (0, false);
         let mut server = self.serve()?;
         let ended = loop {
@@ -178,7 +181,7 @@ impl Place {
         wait(&mut server.child)?;
         ended?;
         if !damaged {
-            let sent = bytes_on_link()?.saturating_sub(before) as f64;
+            let sent = bytes_on_link()?.saturating_sub(before + self.tests) as f64;
             let twice = sent - self.content as f64 * (1.0 + OVERHEAD);
             result.twice.push(twice.max(0.0) / f64::from(FAULTS));
         }
@@ -251,7 +254,8 @@ impl Place {
         Ok(status.f_blocks * status.f_frsize < self.content)
     }
 
-    fn serve(&self) -> Result<Server, String> {
+    fn serve(&mut self) -> Result<Server, String> {
+        let before = bytes_on_link()?;
         let mut command = Command::new(&self.program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--dir"]).arg(&self.target);
         command.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -259,6 +263,7 @@ impl Place {
         let output = child.stdout.take().ok_or("serve: no output")?;
         let mut ticket = String::new();
         BufReader::new(output).read_line(&mut ticket).map_err(|e| format!("serve: {e}"))?;
+        self.tests += bytes_on_link()?.saturating_sub(before);
         Ok(Server { child, ticket: ticket.trim().to_owned() })
     }
 

@@ -12,9 +12,29 @@ use super::content::Content;
 pub struct LocalCase {
     pub name: String,
     pub content: Content,
-    /// A shell's words; `$SRC`, `$DST`, `$SSH` and `$SWEETSPOT` are set.
-    pub command: &'static str,
-    pub program: &'static str,
+    pub program: &'static Program,
+}
+
+/// A program that moves files.
+#[derive(Debug)]
+pub struct Program {
+    name: &'static str,
+    /// A shell's words; `$SRC`, `$DST`, `$SSH`, `$CONF`, `$KEY` and `$SWEETSPOT` are set.
+    command: &'static str,
+    /// Whether it moves directories, too.
+    moves_trees: bool,
+    /// Whether what arrived must be what was sent.
+    is_faithful: bool,
+    /// What it needs to be there, beside ssh.
+    needs: Option<&'static str>,
+}
+
+impl Program {
+    /// Whether what it needs is there.
+    pub fn is_there(&self) -> bool {
+        let version = |program| Command::new(program).arg("--version").output();
+        self.needs.is_none_or(|program| version(program).is_ok())
+    }
 }
 
 /// What came of it, over the runs.
@@ -29,24 +49,64 @@ pub struct LocalResult {
     pub near_cpu: Vec<f64>,
 }
 
-const PROGRAMS: [(&str, &str); 3] = [
-    (
-        "sweetspot copy",
-        "\"$SWEETSPOT\" copy --quiet --ssh \"$SSH\" --remote-program \"$SWEETSPOT\" \"$SRC\" far:\"$DST\"",
-    ),
-    ("rsync -a over ssh", "rsync -a -e \"$SSH\" \"$SRC\" far:\"$DST\""),
-    ("scp -r", "scp -q -r -F \"$CONF\" \"$SRC\" far:\"$DST\""),
+const PROGRAMS: [Program; 6] = [
+    Program {
+        name: "sweetspot copy",
+        command: "\"$SWEETSPOT\" copy --quiet --ssh \"$SSH\" --remote-program \"$SWEETSPOT\" \"$SRC\" far:\"$DST\"",
+        moves_trees: true,
+        is_faithful: true,
+        needs: None,
+    },
+    Program {
+        name: "rsync -a over ssh",
+        command: "rsync -a -e \"$SSH\" \"$SRC\" far:\"$DST\"",
+        moves_trees: true,
+        is_faithful: true,
+        needs: Some("rsync"),
+    },
+    Program {
+        name: "scp -r",
+        command: "scp -q -r -F \"$CONF\" \"$SRC\" far:\"$DST\"",
+        moves_trees: true,
+        is_faithful: true,
+        needs: None,
+    },
+    Program {
+        name: "rclone copy over sftp, 8 at a time",
+        command: "test -d \"$SRC\" && DST=\"$DST/$(basename \"$SRC\")\"; \
+                  rclone -q copy --config /dev/null --transfers 8 \"$SRC\" \
+                  \":sftp,host=127.0.0.1,port=2222,user=root,key_file=$KEY:$DST\"",
+        moves_trees: true,
+        is_faithful: true,
+        needs: Some("rclone"),
+    },
+    Program {
+        name: "curl to sftp",
+        command: "curl -s --insecure --key \"$KEY\" -u root: -T \"$SRC\" \"sftp://127.0.0.1:2222$DST/\"",
+        moves_trees: false,
+        is_faithful: true,
+        needs: Some("curl"),
+    },
+    Program {
+        name: "iperf3 -F, neither encrypted nor verified",
+        command: "iperf3 -s -1 -D -F \"$DST/$(basename \"$SRC\")\" && sleep 0.2 && iperf3 -c 127.0.0.1 -t 60 -F \"$SRC\" >/dev/null",
+        moves_trees: false,
+        is_faithful: false,
+        needs: Some("iperf3"),
+    },
 ];
 
-/// Each content by each program.
+/// Each content by each program that moves such.
 pub fn local_cases() -> Vec<LocalCase> {
     let contents =
         [("file", Content::OneFile(1_500_000_000)), ("small", Content::SmallFiles(100_000))];
     let case = |(name, content): (&str, Content)| {
-        PROGRAMS.map(|(program, command)| {
-            let short = program.split(' ').next().unwrap_or(program);
-            LocalCase { name: format!("{name}-{short}"), content, command, program }
-        })
+        let moved = move |program: &&Program| program.moves_trees || name == "file";
+        let named = move |program: &'static Program| {
+            let short = program.name.split(' ').next().unwrap_or(program.name);
+            LocalCase { name: format!("{name}-{short}"), content, program }
+        };
+        PROGRAMS.iter().filter(moved).map(named).collect::<Vec<_>>()
     };
     contents.into_iter().flat_map(case).collect()
 }
@@ -82,12 +142,14 @@ impl Peers {
             seconds.push(took);
             near_cpu.push(cpu);
             let moved = target.join(source.file_name().unwrap_or_default());
-            let mut diff = Command::new("diff");
-            run(diff.arg("-rq").arg(&source).arg(&moved), &format!("{}: diff", case.name))?;
+            if case.program.is_faithful {
+                let mut diff = Command::new("diff");
+                run(diff.arg("-rq").arg(&source).arg(&moved), &format!("{}: diff", case.name))?;
+            }
             let _ = fs::remove_dir_all(&target);
         }
         let content = case.content.in_words();
-        Ok(LocalResult { program: case.program.to_owned(), content, bytes, seconds, near_cpu })
+        Ok(LocalResult { program: case.program.name.to_owned(), content, bytes, seconds, near_cpu })
     }
 
     /// Seconds, and CPU time of the near end, of one run in a namespace with an sshd.
@@ -101,11 +163,12 @@ impl Peers {
         let script = format!(
             "begin=$(date +%s.%N); {}; code=$?; end=$(date +%s.%N)
              echo \"times $begin $end\"; times; exit $code",
-            case.command
+            case.program.command
         );
         let mut command = self.ssh.beside_server(&script);
         command.env("SRC", source).env("DST", target).env("SWEETSPOT", program);
         command.env("SSH", self.ssh.client()).env("CONF", self.ssh.client_configuration());
+        command.env("KEY", self.ssh.client_key());
         let output = command.output().map_err(|e| format!("unshare: {e}"))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if !output.status.success() {
