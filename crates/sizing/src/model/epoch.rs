@@ -7,6 +7,11 @@ use super::round_trip::RoundTrip;
 /// limits the transfer.
 const STALL_UNREAD_SHARE: f64 = 0.25;
 
+/// Whether `unread` shows that the application, and not the path, limits a transfer with this `window`.
+pub(crate) fn is_behind(unread: Bytes, window: Bytes) -> bool {
+    unread > window.scaled(STALL_UNREAD_SHARE)
+}
+
 /// Measurements of one epoch of one or two round trips.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Epoch {
@@ -54,7 +59,7 @@ impl Epochs {
     /// Payload reached the application, and `unread` waited behind it.
     pub(crate) fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes, window: Bytes) {
         self.meter.handle_data(now, bytes);
-        self.stalled |= unread > window.scaled(STALL_UNREAD_SHARE);
+        self.stalled |= is_behind(unread, window);
         self.ends.get_or_insert(now + self.shortest);
     }
 

@@ -11,7 +11,7 @@ mod trains;
 
 pub(crate) use delivery_rate::DeliveryRate;
 pub(crate) use elasticity::Elasticity;
-pub(crate) use epoch::{Epoch, Epochs};
+pub(crate) use epoch::{Epoch, Epochs, is_behind};
 pub(crate) use inflight::InflightEstimator;
 pub(crate) use min_rtt::MinRtt;
 pub(crate) use round_trip::RoundTrip;

@@ -18,7 +18,7 @@ use params::{LOSS_EPOCHS, MIN_EPOCH};
 use startup::Startup;
 use state::State;
 
-use crate::model::{Epochs, InflightEstimator, MinRtt, RoundTrip, Trains};
+use crate::model::{Epochs, InflightEstimator, MinRtt, RoundTrip, Trains, is_behind};
 use crate::{
     Controller, ControllerConfig, EventKind, Input, Needs, Output, Probing, Reason, SizingPhase,
 };
@@ -128,7 +128,8 @@ impl Sobas {
         self.epochs.handle_data(now, bytes, unread, window);
         let Some(base) = self.min_rtt.get() else { return };
         self.inflight.handle_arrival(now, bytes, base);
-        if matches!(self.state, State::Open(_)) {
+        // A larger window would but hold more that is unread.
+        if matches!(self.state, State::Open(_)) && !is_behind(unread, window) {
             self.widen(now, bytes);
         }
     }
