@@ -33,6 +33,9 @@ const SMALL_BATCH_BYTES: usize = 128 << 10;
 const MAX_PASSES: u32 = 4;
 /// How often a reader that waits for standard input looks whether the transfer is over.
 const INPUT_INTERVAL: Duration = Duration::from_millis(200);
+/// Small files are handed to a reader together: no more than so many, nor than so many bytes.
+const BATCH_FILES: usize = 64;
+const BATCH_BYTES: u64 = 1 << 20;
 /// Entries that are listed ahead of those that are done.
 const MAX_AHEAD: u64 = 16 << 10;
 
@@ -151,9 +154,10 @@ impl OutgoingFiles {
     pub fn answered(
         &self,
         answers: Vec<Answer>,
-        wants: &Sender<Want>,
+        wants: &Sender<Vec<Want>>,
     ) -> Result<(), TransferError> {
         let mut state = lock(&self.state);
+        let (mut batch, mut bytes) = (Vec::new(), 0);
         for answer in answers {
             let entry = state.next_answer;
             state.next_answer += 1;
@@ -190,8 +194,16 @@ impl OutgoingFiles {
                 (_, None) => return Err(ProtocolError::NoEntry(entry).into()),
             };
             if let Some(file) = file {
-                let _ = wants.send(Want { entry, file, hashes, compare_only });
+                bytes += file.size.unwrap_or(BATCH_BYTES);
+                batch.push(Want { entry, file, hashes, compare_only });
+                if batch.len() >= BATCH_FILES || bytes >= BATCH_BYTES {
+                    let _ = wants.send(std::mem::take(&mut batch));
+                    bytes = 0;
+                }
             }
+        }
+        if !batch.is_empty() {
+            let _ = wants.send(batch);
         }
         self.changed.notify_all();
         Ok(())
@@ -326,7 +338,10 @@ impl OutgoingFiles {
         let mut state = lock(&self.state);
         state.unresolved -= 1;
         state.hashes.remove(&entry);
-        self.changed.notify_all();
+        // Waking those that wait takes a system call: only where what they wait for has come.
+        if state.unresolved == 0 || state.unresolved == MAX_AHEAD {
+            self.changed.notify_all();
+        }
     }
 }
 
@@ -355,25 +370,27 @@ pub(crate) struct FileReader<'a> {
 
 impl FileReader<'_> {
     /// Reads what `wants` bring, until there are no more.
-    pub fn run(&mut self, wants: &Receiver<Want>) -> Result<(), TransferError> {
+    pub fn run(&mut self, wants: &Receiver<Vec<Want>>) -> Result<(), TransferError> {
         loop {
-            let want = match wants.try_recv() {
-                Ok(want) => want,
+            let batch = match wants.try_recv() {
+                Ok(batch) => batch,
                 // Nothing waits: what was collected goes out.
                 Err(_) => {
                     self.flush()?;
-                    let Ok(want) = wants.recv() else { return Ok(()) };
-                    want
+                    let Ok(batch) = wants.recv() else { return Ok(()) };
+                    batch
                 }
             };
-            let entry = want.entry;
-            if let Err(reason) = self.deliver(want)?
-                && !self.files.is_given_up(entry)
-            {
-                self.files.left_out(reason.clone());
-                self.channel.tell(&Record::Gone { entry, reason })?;
+            for want in batch {
+                let entry = want.entry;
+                if let Err(reason) = self.deliver(want)?
+                    && !self.files.is_given_up(entry)
+                {
+                    self.files.left_out(reason.clone());
+                    self.channel.tell(&Record::Gone { entry, reason })?;
+                }
+                self.files.resolved(entry);
             }
-            self.files.resolved(entry);
         }
     }
 

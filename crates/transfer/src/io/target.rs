@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -237,28 +237,38 @@ impl TargetDirectory {
         replace: bool,
     ) -> io::Result<bool> {
         let directory = self.parent(path)?;
-        let temporary = temp_name(path);
-        let flags =
-            OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::CREATE | OFlags::EXCL;
-        let made = rustix::fs::openat(&directory, &temporary, flags, Mode::RUSR | Mode::WUSR);
-        let made = match made {
-            Ok(file) => Some(File::from(file)),
-            // Left by a transfer that was killed, or in use by another.
-            Err(Errno::EXIST) => None,
+        // Without a name until it is whole: nothing is left of it when this process is killed.
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let unnamed = match rustix::fs::openat(&directory, ".", flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => File::from(file),
+            // File systems that have no such files: NFS, some FUSE.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
+                return self.write_named(path, content, status, replace);
+            }
             Err(error) => return Err(error.into()),
         };
-        let temp_file = match made {
-            Some(file) if file::try_lock(&file)? && is_named(&file, &directory, &temporary)? => {
-                TempFile::new(file, directory, temporary, false, false)
-            }
-            _ => {
-                let temp_file = self.temp_file(path, false)?;
-                temp_file.file.set_len(0)?;
-                temp_file
-            }
-        };
+        (&unnamed).write_all(content)?;
+        status.give(&unnamed)?;
+        match link(&unnamed, &directory, name(path)) {
+            Err(Errno::EXIST) if replace => self.write_named(path, content, status, replace),
+            Err(Errno::EXIST) if self.has_content(path, &blake3::hash(content))? => Ok(false),
+            Err(error) => Err(error.into()),
+            Ok(()) => Ok(true),
+        }
+    }
+
+    /// As [`TargetDirectory::write_small`], under another name at first.
+    fn write_named(
+        &self,
+        path: &RelativePath,
+        content: &[u8],
+        status: &FileStatus,
+        replace: bool,
+    ) -> io::Result<bool> {
+        let temp_file = self.temp_file(path, false)?;
+        temp_file.file.set_len(0)?;
         (&temp_file.file).write_all(content)?;
-        temp_file.set_status(status)?;
+        status.give(&temp_file.file)?;
         self.finish(&temp_file, path, replace, || blake3::hash(content))
     }
 
@@ -345,6 +355,17 @@ pub(crate) struct FileStatus {
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
+impl FileStatus {
+    /// Gives `file` these extended attributes, permissions and time of the last change.
+    pub fn give(&self, file: &File) -> io::Result<()> {
+        let flags = rustix::fs::XattrFlags::empty();
+        for (name, value) in &self.attributes {
+            rustix::fs::fsetxattr(file, OsStr::from_bytes(name), value, flags)?;
+        }
+        set_mode_and_time(file, self)
+    }
+}
+
 impl TempFile {
     fn new(
         file: File,
@@ -380,15 +401,6 @@ impl TempFile {
         // As when it is dropped, it stays where it cannot be removed.
         let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
         self.done.store(true, Ordering::Release);
-    }
-
-    /// Gives it extended attributes, permissions and the time of its last change.
-    pub fn set_status(&self, status: &FileStatus) -> io::Result<()> {
-        let flags = rustix::fs::XattrFlags::empty();
-        for (name, value) in &status.attributes {
-            rustix::fs::fsetxattr(&self.file, OsStr::from_bytes(name), value, flags)?;
-        }
-        set_mode_and_time(&self.file, status)
     }
 }
 
@@ -453,6 +465,18 @@ fn times((seconds, nanoseconds): (i64, u32)) -> Timestamps {
     let modified = Timespec { tv_sec: seconds, tv_nsec: nanoseconds.min(999_999_999).into() };
     let unchanged = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
     Timestamps { last_access: unchanged, last_modification: modified }
+}
+
+/// Gives a file without a name its name.
+fn link(unnamed: &File, directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+    match rustix::fs::linkat(unnamed, "", directory, name, AtFlags::EMPTY_PATH) {
+        // Not allowed by the descriptor alone (before Linux 6.10, without CAP_DAC_READ_SEARCH): open(2) names this way.
+        Err(Errno::NOENT) => {
+            let by_number = format!("/proc/self/fd/{}", unnamed.as_raw_fd());
+            rustix::fs::linkat(CWD, by_number, directory, name, AtFlags::SYMLINK_FOLLOW)
+        }
+        other => other,
+    }
 }
 
 fn rename(directory: &OwnedFd, from: &str, to: &OsStr, replace: bool) -> io::Result<()> {
@@ -542,6 +566,29 @@ mod tests {
         left(&target, "f");
         target.temp_file(&path("f"), true).unwrap().discard();
         assert_eq!(names(dir.path()), ["f"]);
+    }
+
+    type Writing =
+        fn(&TargetDirectory, &RelativePath, &[u8], &FileStatus, bool) -> io::Result<bool>;
+
+    #[test]
+    fn a_small_file_has_its_name_when_it_is_whole_by_either_way() {
+        const WAYS: [Writing; 2] = [TargetDirectory::write_small, TargetDirectory::write_named];
+        for write in WAYS {
+            let (dir, target) = target();
+            let status = FileStatus { mode: 0o640, modified: (5, 7), attributes: Vec::new() };
+            let write =
+                |content: &[u8], replace| write(&target, &path("f"), content, &status, replace);
+            assert!(write(b"one", false).unwrap());
+            assert!(!write(b"one", false).unwrap(), "the same content is there");
+            assert_eq!(write(b"two", false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"one");
+            assert!(write(b"two", true).unwrap());
+            let stat = target.status(&path("f")).unwrap().unwrap();
+            assert_eq!((stat.st_mode & 0o777, stat.st_mtime, stat.st_mtime_nsec), (0o640, 5, 7));
+            assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"two");
+            assert_eq!(names(dir.path()), ["f"], "nothing else remains");
+        }
     }
 
     #[test]

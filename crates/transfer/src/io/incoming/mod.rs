@@ -176,7 +176,7 @@ impl IncomingFiles {
         {
             temp_file.file.set_len(size).map_err(failed)?;
         }
-        temp_file.set_status(&file.status).map_err(failed)?;
+        file.status.give(&temp_file.file).map_err(failed)?;
         let large = file.is_large();
         if large {
             // Its content before its name, so that a power cut never leaves a name without content.
