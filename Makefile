@@ -19,7 +19,7 @@ test: tools-test fmt clippy purity doc unit python ## Formatting, lints, purity,
 	@scripts/skipped.sh $(SKIPPED)
 
 test-tools: ## The programs that some tests compare with or run, by apt-get
-	apt-get install --yes --no-install-recommends bsdutils clang chromium chromium-driver openssh-client openssh-server rsync tcptrace tshark util-linux
+	apt-get install --yes --no-install-recommends bsdutils clang chromium chromium-driver openssh-client openssh-server rsync strace tcptrace tshark util-linux
 
 bench-advice: build bench-build ## Compare advised windows with the best in random situations; writes docs/results/advice.md (about 4 minutes)
 	$(BENCH) advice $(ARGS)

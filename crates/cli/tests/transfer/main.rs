@@ -1,5 +1,6 @@
 //! `sweetspot serve` and `sweetspot send` over loopback: what is moved, and what is refused.
 
+mod durable;
 mod hostile;
 mod moving;
 mod raw;

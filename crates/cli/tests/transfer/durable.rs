@@ -1,0 +1,66 @@
+//! In which order what arrives is written, synced, named and confirmed: a power cut between two of these leaves no name
+//! without its content, and nothing that was confirmed is lost.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::running::{SWEETSPOT, Serve, file, run};
+
+const CALLS: &str = "trace=fsync,fdatasync,syncfs,rename,renameat,renameat2,linkat,sendto";
+
+/// The receiver's system calls, in order, while a large and a small file arrive.
+fn receive_traced(directory: &Path, trace: &Path) -> Vec<String> {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut command = Command::new("strace");
+    command.args(["-f", "-y", "-s", "0", "-e", CALLS, "-o"]).arg(trace).arg("--");
+    command
+        .arg(SWEETSPOT)
+        .args(["serve", "--once", "--listen", "127.0.0.1:0", "--dir"])
+        .arg(directory);
+    let serve = Serve::spawn(scratch, directory, command);
+    let source = tempfile::tempdir().unwrap();
+    for (name, length) in [("large", 3_000_000), ("small", 5_000)] {
+        fs::write(source.path().join(name), file(length).1).unwrap();
+    }
+    let mut send = Command::new(SWEETSPOT);
+    send.arg("send").arg(source.path().join("")).arg(&serve.ticket).arg("--quiet");
+    let sent = run(send);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    let received = serve.wait();
+    assert_eq!(received.code, Some(0), "{received:?}");
+    // A call that another thread interrupts is shown when it begins and when it resumes: what it does is done then.
+    let lines = fs::read_to_string(trace).unwrap();
+    lines.lines().filter(|line| !line.contains("resumed>")).map(str::to_owned).collect()
+}
+
+#[test]
+fn content_is_on_the_disk_before_its_name_and_the_name_before_it_is_confirmed() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return sweetspot_testing::skipped("there is no strace (apt-get install strace)");
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("incoming");
+    fs::create_dir(&directory).unwrap();
+    let calls = receive_traced(&directory, &scratch.path().join("trace"));
+    let place = |what: &str, is: &dyn Fn(&str) -> bool| {
+        let found = calls.iter().position(|call| is(call));
+        found.unwrap_or_else(|| panic!("{what} is not among {calls:#?}"))
+    };
+    let last = |what: &str, is: &dyn Fn(&str) -> bool| {
+        let found = calls.iter().rposition(|call| is(call));
+        found.unwrap_or_else(|| panic!("{what} is not among {calls:#?}"))
+    };
+    let is_sync = |call: &str| call.contains(" fsync(") || call.contains(" fdatasync(");
+    let content = place("the content's fsync", &|call| is_sync(call) && call.contains(".part>"));
+    let name = place("the name", &|call| call.contains(" rename") && call.contains("\"large\""));
+    let parent = last("the directory's fsync", &|call| is_sync(call) && call.contains("incoming>"));
+    assert!(content < name && name < parent, "{calls:#?}");
+    let small = place("the small file's name", &|call| {
+        (call.contains(" linkat(") || call.contains(" rename")) && call.contains("\"small\"")
+    });
+    let all = last("syncfs", &|call| call.contains(" syncfs("));
+    assert!(small < all, "{calls:#?}");
+    let confirmed = last("the summary", &|call| call.contains(" sendto("));
+    assert!(parent < confirmed && all < confirmed, "{calls:#?}");
+}
