@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
 
 use sweetspot_sizing::{
-    CONTROL_INTERVAL, CongestionChoice, Controller, Driver, Effect, InputSource, KernelView,
-    PROBE_SIZE, Prober, SizingPhase,
+    CONTROL_INTERVAL, CongestionChoice, Controller, Driver, Effect, EventKind, InputSource,
+    KernelView, PROBE_SIZE, Prober, SizingPhase,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -37,6 +37,7 @@ pub struct ControlLoop {
     /// The phase that the sender was told last.
     last_control: Option<SizingPhase>,
     kernel_rtt: Duration,
+    capacity: Option<Rate>,
     by_probes: RttHistogram,
     by_kernel: RttHistogram,
 }
@@ -108,6 +109,7 @@ impl ControlLoop {
             congestion: CongestionChoice::Own,
             last_control: None,
             kernel_rtt: Duration::ZERO,
+            capacity: None,
             by_probes: RttHistogram::default(),
             by_kernel: RttHistogram::default(),
         }
@@ -183,6 +185,11 @@ impl ControlLoop {
         self.driver.prober().and_then(Prober::rtt).or(by_kernel)
     }
 
+    /// The path's capacity, IP packets, as it was estimated last; `None` while it is not known.
+    pub fn capacity(&self) -> Option<Rate> {
+        self.capacity
+    }
+
     /// The measurements so far.
     pub fn measured(&self) -> ReceiverMeasurements {
         let (rtt, rtt_source) = match (self.by_probes.quantiles(), self.by_kernel.quantiles()) {
@@ -234,6 +241,9 @@ impl ControlLoop {
                     }));
                 }
                 Effect::Event(event) => {
+                    if let EventKind::CapacityEstimated { rate, .. } = event.kind {
+                        self.capacity = Some(rate);
+                    }
                     let mark = SeriesEvent::new(&event, self.start);
                     self.effects.push_back(TransferEffect::Record(SeriesRecord::Event(mark)));
                 }

@@ -70,7 +70,9 @@ pub use printable::{Printable, TEMP_FILE_PREFIX};
 pub use relative_path::{PathError, RelativePath};
 pub use session::{EXPORTER_LABEL, EXPORTER_LENGTH, Session};
 pub use spoken_code::{CodeAddress, CodeError, DEFAULT_PORT, SpokenCode};
-pub use stream_count::{LossWatch, MAX_STREAMS, SenderSample, StreamCount};
+pub use stream_count::{
+    HeldDown, LossWatch, MAX_STREAMS, SenderSample, StreamCount, loss_limited_rate,
+};
 pub use ticket::{Secret, Ticket, TicketError, TicketHost, TicketProof};
 pub use transfer_summary::{OwnAccount, ProbeSummary, Role, RttSource, TransferSummary};
 

@@ -64,6 +64,9 @@ pub enum Message {
     SenderLimit {
         /// What.
         by: SenderLimit,
+        /// What one connection carries under it, bits per second, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        each_bps: Option<u64>,
     },
     /// Sender: everything that was asked for was sent.
     End,

@@ -1,3 +1,4 @@
+use sweetspot_units::Rate;
 use thiserror::Error;
 
 use crate::frame::{FrameError, FramePart, PieceHeader};
@@ -88,7 +89,7 @@ pub enum SenderItem<'a> {
     /// An entry cannot be delivered, for this reason.
     Gone(u32, String),
     /// What limits the sender.
-    SenderLimit(SenderLimit),
+    SenderLimit(SenderLimit, Option<Rate>),
     /// The sender is busy.
     Busy,
     /// All that was asked for was sent.
@@ -132,8 +133,8 @@ impl ReceiverOrder {
                 Ok(SenderItem::Offer(offer))
             }
             (ReceiverStage::Moving { .. }, Message::Busy) => Ok(SenderItem::Busy),
-            (ReceiverStage::Moving { .. }, Message::SenderLimit { by }) => {
-                Ok(SenderItem::SenderLimit(by))
+            (ReceiverStage::Moving { .. }, Message::SenderLimit { by, each_bps }) => {
+                Ok(SenderItem::SenderLimit(by, each_bps.map(Rate::from_bits_per_second)))
             }
             (ReceiverStage::Moving { listed: true }, Message::End) => {
                 self.stage = ReceiverStage::Ended;

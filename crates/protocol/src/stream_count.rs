@@ -6,16 +6,20 @@ pub const MAX_STREAMS: u32 = 64;
 /// A doubled number of connections has to bring this much more to be doubled again. Connections that are each
 /// held down by something of their own bring twice as much; a path that is full brings nothing.
 const LEAST_GAIN: f64 = 1.25;
+/// A gain that is plain already after [`CLEAR_ROUND_TRIPS`]: nearer to twice than to once as much.
+const CLEAR_GAIN: f64 = 1.5;
+const CLEAR_ROUND_TRIPS: u64 = 2;
 
 /// How many connections a transfer uses.
 ///
 /// One connection carries a path unless something holds each connection down by itself: its window at the
 /// host's limit, or random losses under a loss-based congestion control. Then twice as many carry twice as much,
-/// until the path is full; so the number is doubled while the cause is there, and while doubling paid the last
-/// time. Where it did not pay it is tried again later, ever more seldom.
+/// until the path is full. Where it is known what one carries and what the path does, so is the number. Else it is
+/// doubled while the cause is there, and while doubling paid the last time; where it did not pay it is tried again later,
+/// ever more seldom.
 ///
 /// ```
-/// use sweetspot_protocol::StreamCount;
+/// use sweetspot_protocol::{HeldDown, StreamCount};
 /// use sweetspot_units::{Bytes, Duration, Time};
 ///
 /// let mut streams = StreamCount::new(None);
@@ -23,7 +27,8 @@ const LEAST_GAIN: f64 = 1.25;
 /// // 10 Mbit/s, whatever the number, and for ten seconds something seems to hold each connection down.
 /// let mut at = |second: u64| {
 ///     let content = Bytes::new(1_250_000 * second);
-///     streams.update(Time::ZERO + Duration::from_secs(second), rtt, content, second < 10)
+///     let held_down = (second < 10).then_some(HeldDown { each: None });
+///     streams.update(Time::ZERO + Duration::from_secs(second), rtt, content, held_down, None)
 /// };
 /// let changes: Vec<_> = (1..100).filter_map(&mut at).collect();
 /// assert_eq!(changes, [2], "two connections bring no more than one did: it stays at two");
@@ -43,6 +48,13 @@ pub struct StreamCount {
     /// How often doubling did not pay, and until when it is not tried again.
     failures: u32,
     rests_until: Time,
+}
+
+/// Something holds each connection down by itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HeldDown {
+    /// What one connection carries then, where that is known.
+    pub each: Option<Rate>,
 }
 
 impl StreamCount {
@@ -71,17 +83,28 @@ impl StreamCount {
         self.count
     }
 
-    /// All `content` so far over all connections, and whether each is `held_down` by something of its own. Returns the
-    /// new number when it changes.
+    /// All `content` so far over all connections, whether each is held down by something of its own, and the path's
+    /// `capacity` where it is known. Returns the new number when it changes.
     pub fn update(
         &mut self,
         now: Time,
         rtt: Duration,
         content: Bytes,
-        held_down: bool,
+        held_down: Option<HeldDown>,
+        capacity: Option<Rate>,
     ) -> Option<u32> {
         let since = *self.since.get_or_insert(now);
-        if self.fixed || now < (since + settling(rtt)).max(self.rests_until) {
+        if self.fixed || now < since + settling(rtt) {
+            return None;
+        }
+        let each = held_down.and_then(|held_down| held_down.each);
+        if let Some((each, capacity)) = each.zip(capacity) {
+            let needed = (capacity.as_f64() / each.as_f64()).ceil().min(MAX_STREAMS.into());
+            if needed >= f64::from(self.count) * LEAST_GAIN {
+                return self.become_count(now, needed as u32);
+            }
+        }
+        if now < self.rests_until {
             return None;
         }
         let marks = self.marks.get_or_insert([(now, content); 2]);
@@ -89,11 +112,18 @@ impl StreamCount {
         if now >= marks[1].0 + settling(rtt) {
             *marks = [marks[1], (now, content)];
         }
-        if now < from + settling(rtt) || !(held_down || self.greedy) {
+        if now < from + rtt * CLEAR_ROUND_TRIPS || !(held_down.is_some() || self.greedy) {
             return None;
         }
         let rate = content.saturating_sub(before) / now.since(from);
+        if capacity.is_some_and(|capacity| rate.scaled(LEAST_GAIN) > capacity) {
+            // So much more is not to be had.
+            return None;
+        }
         let gain = self.before.map(|before| rate.as_f64() / before.as_f64());
+        if now < from + settling(rtt) && gain.is_none_or(|gain| gain < CLEAR_GAIN) {
+            return None;
+        }
         if gain.is_some_and(|gain| gain * LEAST_GAIN < 1.0) {
             // More connections do not carry less: the rate before was that of an odd moment, such as the end of slow
             // start, and tells nothing.
@@ -110,17 +140,41 @@ impl StreamCount {
         if self.count >= MAX_STREAMS {
             return None;
         }
+        let doubled = self.become_count(now, (self.count * 2).min(MAX_STREAMS));
         self.before = Some(rate);
-        self.count = (self.count * 2).min(MAX_STREAMS);
-        (self.since, self.marks) = (Some(now), None);
-        Some(self.count)
+        doubled
     }
+
+    fn become_count(&mut self, now: Time, count: u32) -> Option<u32> {
+        self.count = count;
+        (self.since, self.marks, self.before) = (Some(now), None, None);
+        Some(count)
+    }
+}
+
+/// What one connection carries under a loss-based congestion control where a share `loss` of its segments is lost at
+/// random: the mean window of Reno or, unless the sender's is that, of CUBIC where it is larger (RFC 9438, sections 5.1
+/// and 5.2: 1.2 / p^0.5, and 1.054 RTT^0.75 / p^0.75 segments).
+///
+/// ```
+/// use sweetspot_protocol::loss_limited_rate;
+/// use sweetspot_units::{Bytes, Duration, Rate};
+///
+/// // RFC 9438, table 1: CUBIC at a RTT of 100 ms and a loss of 10^-4: 187 segments of 1500 bytes.
+/// let rate = loss_limited_rate(Bytes::new(1500), Duration::from_millis(100), 1e-4, false);
+/// assert!((rate.as_f64() / (187.0 * 1500.0 * 8.0 / 0.1) - 1.0).abs() < 0.01);
+/// ```
+pub fn loss_limited_rate(mss: Bytes, rtt: Duration, loss: f64, is_reno: bool) -> Rate {
+    let reno = 1.2 / loss.sqrt();
+    let cubic = 1.054 * (rtt.as_secs_f64() / loss).powf(0.75);
+    let window = if is_reno { reno } else { reno.max(cubic) };
+    mss.scaled(window) / rtt
 }
 
 /// The time in which a connection shows what it can carry: slow start reaches a thousand segments from ten in seven
 /// round trips. The rate is then measured over as long.
 fn settling(rtt: Duration) -> Duration {
-    (rtt * 8).clamp(Duration::from_millis(750), Duration::from_secs(10))
+    (rtt * 8).clamp(Duration::from_millis(250), Duration::from_secs(10))
 }
 
 /// Whether random losses hold a sender down: losses come without a queue, congestion control is what limits, and with
@@ -147,15 +201,17 @@ fn settling(rtt: Duration) -> Duration {
 #[derive(Debug, Clone, Default)]
 pub struct LossWatch {
     stage: Option<Stage>,
-    /// Losses for each segment when they were first found to be random.
-    first_share: Option<f64>,
+    /// Losses for each segment when they were first found to be random, and the number of connections then.
+    first: Option<(u32, f64)>,
+    /// What was concluded last, until there are losses enough to conclude from.
+    random: bool,
+    share: Option<f64>,
 }
 
 /// The time in which there is one number of connections.
 #[derive(Debug, Clone, Copy)]
 struct Stage {
     streams: u32,
-    since: Time,
     segments: u64,
     retransmitted: u64,
     /// When a queue was seen last.
@@ -179,9 +235,9 @@ pub struct SenderSample {
     pub streams: u32,
 }
 
-/// The shortest time, and the fewest losses, from which anything is concluded.
-const LEAST_TIME: Duration = Duration::from_secs(2);
+/// The fewest losses from which anything is concluded, and for how long before them there was no queue.
 const LEAST_LOSSES: u64 = 3;
+const QUIET_TIME: Duration = Duration::from_secs(2);
 /// A round trip this much above the shortest shows a queue; so does no less than two milliseconds.
 const QUEUE_SHARE: f64 = 0.15;
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
@@ -189,11 +245,15 @@ const LEAST_QUEUE: Duration = Duration::from_millis(2);
 const MORE_LOSSES: f64 = 2.0;
 
 impl LossWatch {
+    /// Losses for each segment, as they were last found to be random.
+    pub fn share(&self) -> Option<f64> {
+        self.share
+    }
+
     /// Takes in a sample; returns whether random losses hold the sender down.
     pub fn update(&mut self, now: Time, sample: &SenderSample) -> bool {
         let fresh = Stage {
             streams: sample.streams,
-            since: now,
             segments: sample.segments,
             retransmitted: sample.retransmitted,
             queued: None,
@@ -206,18 +266,22 @@ impl LossWatch {
         if queue > sample.minimum_rtt.scaled(QUEUE_SHARE).max(LEAST_QUEUE) {
             stage.queued = Some(now);
         }
-        let losses = sample.retransmitted.saturating_sub(stage.retransmitted);
-        let quiet = stage.queued.is_none_or(|queued| now.since(queued) >= LEAST_TIME);
-        if !sample.cwnd_limited
-            || !quiet
-            || losses < LEAST_LOSSES
-            || now.since(stage.since) < LEAST_TIME
-        {
+        let quiet = stage.queued.is_none_or(|queued| now.since(queued) >= QUIET_TIME);
+        if !sample.cwnd_limited || !quiet {
             return false;
         }
-        let segments = sample.segments.saturating_sub(stage.segments).max(1);
-        let share = losses as f64 / segments as f64;
-        share <= *self.first_share.get_or_insert(share) * MORE_LOSSES
+        let losses = sample.retransmitted.saturating_sub(stage.retransmitted);
+        if losses >= LEAST_LOSSES {
+            let segments = sample.segments.saturating_sub(stage.segments).max(1);
+            let share = losses as f64 / segments as f64;
+            if self.first.is_none_or(|(streams, _)| streams == stage.streams) {
+                self.first = Some((stage.streams, share));
+            }
+            self.random = self.first.is_some_and(|(_, first)| share <= first * MORE_LOSSES);
+            // The last loss is why the counting ends here: without it the share is not biased.
+            self.share = self.random.then_some((losses - 1) as f64 / segments as f64);
+        }
+        self.random
     }
 }
 
@@ -235,7 +299,8 @@ mod tests {
             let rate = (each * f64::from(streams.count())).min(full);
             content += rate / 8.0 / 10.0;
             let now = Time::ZERO + Duration::from_millis(100) * (tick + 1);
-            streams.update(now, RTT, Bytes::new(content as u64), held_down(rate));
+            let held_down = held_down(rate).then_some(HeldDown { each: None });
+            streams.update(now, RTT, Bytes::new(content as u64), held_down, None);
         }
         streams.count()
     }
@@ -258,7 +323,8 @@ mod tests {
             let each = if seconds < 1.6 { 30e6 } else { 9e6 };
             let rate = f64::min(each * f64::from(streams.count()), 96e6);
             content += rate / 8.0 / 10.0;
-            streams.update(now, RTT, Bytes::new(content as u64), rate < 96e6);
+            let held_down = (rate < 96e6).then_some(HeldDown { each: None });
+            streams.update(now, RTT, Bytes::new(content as u64), held_down, None);
             if rate >= 72e6 {
                 reached.get_or_insert(seconds);
             }
@@ -266,6 +332,24 @@ mod tests {
         // Three doublings at two settling times each, the odd one settled once more, and slow start before them.
         let settled = settling(RTT).as_secs_f64();
         assert!(reached.unwrap() < 9.0 * settled + 1.0, "{reached:?}");
+    }
+
+    #[test]
+    fn the_number_is_taken_at_once_where_it_is_known_and_no_more_after_it() {
+        let mut streams = StreamCount::new(None);
+        let (each, capacity) = (9e6, 96e6);
+        let (mut content, mut numbers) = (0.0, Vec::new());
+        for tick in 1..600u32 {
+            let rate = f64::min(each * f64::from(streams.count()), capacity);
+            content += rate / 8.0 / 10.0;
+            let now = Time::ZERO + Duration::from_millis(100) * tick.into();
+            let held_down = Some(HeldDown { each: Some(Rate::from_f64(each)) });
+            let known = Some(Rate::from_f64(capacity));
+            let content = Bytes::new(content as u64);
+            numbers.extend(streams.update(now, RTT, content, held_down, known));
+        }
+        // 96 / 9 = 10.7
+        assert_eq!(numbers, [11]);
     }
 
     #[test]
@@ -277,7 +361,8 @@ mod tests {
     fn a_number_that_was_chosen_stays() {
         let mut streams = StreamCount::new(Some(3));
         let late = Time::ZERO + Duration::from_secs(100);
-        assert_eq!(streams.update(late, RTT, Bytes::new(1), true), None);
+        let held_down = Some(HeldDown { each: None });
+        assert_eq!(streams.update(late, RTT, Bytes::new(1), held_down, None), None);
         assert_eq!(streams.count(), 3);
     }
 

@@ -26,6 +26,8 @@ const ADDRESS_INTERVAL: Duration = Duration::from_millis(250);
 /// The time limit for TLS and the exchange of proofs, from the start of the connection.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Further connections that are made at the same time: a far end admits more from one address.
+const DIALS: u32 = 8;
 /// How long a further connection is waited for at a time.
 const ARRIVAL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -45,16 +47,42 @@ pub(crate) struct FurtherLinks<'a> {
 }
 
 impl FurtherLinks<'_> {
-    /// The next, waiting a little for it; `None` if there is none. An end that connects makes one while there are fewer
-    /// than `wanted`; `dialed` counts those that it tried, with the first.
-    pub fn next(&self, dialed: &mut u32, wanted: u32) -> Option<Link> {
-        match self.dial {
-            Some(dial) if *dialed < wanted => {
-                *dialed += 1;
-                dial().ok()
+    /// Hands each over to `take` until the transfer `is_over`. An end that connects makes them while there are fewer than
+    /// `wanted`, with the first.
+    pub fn run(
+        &self,
+        is_over: impl Fn() -> bool,
+        wanted: impl Fn() -> u32,
+        mut take: impl FnMut(Link),
+    ) {
+        let (made, dialed) = crossbeam_channel::unbounded();
+        thread::scope(|scope| {
+            let (mut tried, mut under_way) = (1, 0);
+            while !is_over() {
+                if let Some(dial) = self.dial
+                    && tried < wanted()
+                    && under_way < DIALS
+                {
+                    let made = made.clone();
+                    let make = move || {
+                        let _ = made.send(dial());
+                    };
+                    tried += 1;
+                    under_way +=
+                        u32::from(thread::Builder::new().spawn_scoped(scope, make).is_ok());
+                    continue;
+                }
+                let interval = ARRIVAL_INTERVAL.into();
+                let link = if under_way > 0 {
+                    let Ok(link) = dialed.recv_timeout(interval) else { continue };
+                    under_way -= 1;
+                    link.ok()
+                } else {
+                    self.arriving.recv_timeout(interval).ok()
+                };
+                link.into_iter().for_each(&mut take);
             }
-            _ => self.arriving.recv_timeout(ARRIVAL_INTERVAL.into()).ok(),
-        }
+        });
     }
 }
 

@@ -30,8 +30,9 @@ use crate::observer::{Agreed, TransferObserver};
 
 /// IPv4 and TCP headers with the timestamp option (RFC 7323).
 const TCP_HEADERS: Bytes = Bytes::new(52);
-/// Pieces between the sockets and the disk: with 256 KiB each, 8 MiB, a tenth of a second at 670 Mbit/s.
-const WRITE_BEHIND_PIECES: usize = 32;
+/// Pieces between the sockets and the disk, of 256 KiB each: enough to keep the threads that write busy. Whatever waits
+/// here is lost when this process is killed, and sent again.
+const WRITE_BEHIND_PIECES: usize = 4;
 /// Pieces below this length, bytes, are passed on together.
 const SMALL_PIECE_BYTES: usize = 32 << 10;
 /// The sender's closing words are waited for this long.
@@ -364,32 +365,33 @@ impl Receiving<'_> {
         empty: &crossbeam_channel::Receiver<Vec<u8>>,
     ) -> Result<(), TransferError> {
         thread::scope(|scope| {
-            let mut dialed = 1;
-            while !self.over.load(Ordering::Acquire) {
-                let Some(link) = further.next(&mut dialed, self.control.streams()) else {
-                    continue;
-                };
-                link.channel.share_last_heard(self.channel);
-                self.control.join(&link.channel);
-                lock(&self.joined).push(Arc::clone(&link.channel));
-                if self.over.load(Ordering::Acquire) {
-                    link.channel.sever();
-                }
-                let mut reader = LinkReader {
-                    transfer: self,
-                    channel: link.channel,
-                    frames: link.frames,
-                    piece: None,
-                    small: Vec::new(),
-                    jobs: jobs.clone(),
-                    empty: empty.clone(),
-                };
-                scope.spawn(move || {
-                    if let Err(error) = reader.read_further() {
-                        self.fail(error);
+            let is_over = || self.over.load(Ordering::Acquire);
+            further.run(
+                is_over,
+                || self.control.streams(),
+                |link| {
+                    link.channel.share_last_heard(self.channel);
+                    self.control.join(&link.channel);
+                    lock(&self.joined).push(Arc::clone(&link.channel));
+                    if is_over() {
+                        link.channel.sever();
                     }
-                });
-            }
+                    let mut reader = LinkReader {
+                        transfer: self,
+                        channel: link.channel,
+                        frames: link.frames,
+                        piece: None,
+                        small: Vec::new(),
+                        jobs: jobs.clone(),
+                        empty: empty.clone(),
+                    };
+                    scope.spawn(move || {
+                        if let Err(error) = reader.read_further() {
+                            self.fail(error);
+                        }
+                    });
+                },
+            );
         });
         Ok(())
     }
@@ -474,7 +476,9 @@ impl LinkReader<'_, '_> {
                         ends.iter().try_for_each(|end| files.take_end(end))?
                     }
                     SenderItem::Gone(entry, reason) => files.take_gone(entry, &reason)?,
-                    SenderItem::SenderLimit(_) => self.transfer.control.handle_sender_limit(),
+                    SenderItem::SenderLimit(_, each) => {
+                        self.transfer.control.handle_sender_limit(each);
+                    }
                     SenderItem::End => return self.flush(),
                     SenderItem::Failed(reason) => return Err(TransferError::PeerFailed(reason)),
                     SenderItem::Busy | SenderItem::Offer(_) | SenderItem::SenderSummary(_) => {}

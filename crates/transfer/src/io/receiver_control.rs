@@ -13,7 +13,7 @@ use sweetspot_linux::tcp::{ClampMethod, Info, WindowActuator, options};
 use sweetspot_linux::udp::Udp;
 use sweetspot_protocol::record::{MAX_BATCH, Record};
 use sweetspot_protocol::series::SeriesRecord;
-use sweetspot_protocol::{ControlLoop, Message, StreamCount, TransferEffect};
+use sweetspot_protocol::{ControlLoop, HeldDown, Message, StreamCount, TransferEffect};
 use sweetspot_sizing::KernelView;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -30,7 +30,7 @@ const MAX_DATAGRAM_BYTES: usize = 9216;
 /// A window is full if what arrives in a round trip is this share of it or more.
 const FULL_SHARE: f64 = 0.7;
 /// How long a sender's word about what limits it holds.
-const LIMIT_HOLDS: Duration = Duration::from_secs(3);
+const LIMIT_HOLDS: Duration = Duration::from_secs(1);
 
 /// Shared by the threads that read content and the one that keeps time.
 pub(crate) struct ReceiverControl<'a> {
@@ -59,7 +59,8 @@ struct ReceiverState {
     streams: StreamCount,
     /// Content that was read, over all connections.
     content: Bytes,
-    sender_limited_until: Time,
+    /// What the sender said last of what limits it, and how long that holds.
+    sender_limit: Option<(Time, HeldDown)>,
     recent: RecentRate,
     /// Work for the timekeeper, which alone sends datagrams and calls the observer.
     datagrams: Vec<Vec<u8>>,
@@ -116,7 +117,7 @@ impl<'a> ReceiverControl<'a> {
             flowing: false,
             streams,
             content: Bytes::ZERO,
-            sender_limited_until: Time::ZERO,
+            sender_limit: None,
             recent: RecentRate { since: clock::now(), ..RecentRate::default() },
             datagrams: Vec::new(),
             records: Vec::new(),
@@ -155,9 +156,9 @@ impl<'a> ReceiverControl<'a> {
         lock(&self.state).connections.len() as u32
     }
 
-    /// The sender says that its host limits it.
-    pub fn handle_sender_limit(&self) {
-        lock(&self.state).sender_limited_until = clock::now() + LIMIT_HOLDS;
+    /// The sender says that something of its own limits it, and what one connection carries then.
+    pub fn handle_sender_limit(&self, each: Option<Rate>) {
+        lock(&self.state).sender_limit = Some((clock::now() + LIMIT_HOLDS, HeldDown { each }));
     }
 
     /// Data was read from `channel`; called after every read.
@@ -389,13 +390,19 @@ impl ReceiverState {
         let in_flight = rate * rtt;
         let fills = kernel.window.is_some_and(|window| in_flight >= window.scaled(FULL_SHARE));
         let window_limited = fills && self.is_at_limit();
-        let held_down = window_limited || now < self.sender_limited_until;
-        let count = self.streams.update(now, rtt, content, held_down)?;
+        let held_down = if window_limited {
+            let each = rate.scaled(1.0 / f64::from(self.streams.count()));
+            Some(HeldDown { each: Some(each) })
+        } else {
+            self.sender_limit.filter(|(until, _)| now < *until).map(|(_, held_down)| held_down)
+        };
+        let capacity = self.control_loop.capacity();
+        let count = self.streams.update(now, rtt, content, held_down, capacity)?;
         self.notes.push(format!(
             "{} holds each connection down at {rate} in all: {count} connections from now on",
             if window_limited {
                 "the receive buffer's limit (net.ipv4.tcp_rmem)"
-            } else if held_down {
+            } else if held_down.is_some() {
                 "the sender's host"
             } else {
                 "a fair share"

@@ -16,7 +16,7 @@ use sweetspot_protocol::series::{SeriesRecord, SeriesRow};
 use sweetspot_protocol::{
     Accept, LossWatch, Message, Offer, OwnAccount, ProtocolError, ROW_INTERVAL, ReceiverItem,
     ReceiverSummary, Role, SenderLimit, SenderOrder, SenderSample, SenderSummary, Session,
-    TransferSummary,
+    TransferSummary, loss_limited_rate,
 };
 use sweetspot_sizing::{CongestionChoice, Sizing};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
@@ -46,7 +46,7 @@ const READERS: usize = 2;
 /// The time after which something is said, so that the receiver knows that this end is there.
 const BUSY_INTERVAL: Duration = Duration::from_secs(5);
 /// How often this end looks whether its host limits it.
-const LIMIT_INTERVAL: Duration = Duration::from_secs(1);
+const LIMIT_INTERVAL: Duration = Duration::from_millis(250);
 /// Congestion control is what limits if its window is less than this share of the advertised one.
 const CWND_SHARE: f64 = 0.7;
 /// What one of several connections holds unsent is to leave in this time, if it is more than [`LEAST_UNSENT`].
@@ -428,17 +428,15 @@ impl Sending<'_> {
         spent: &Sender<Vec<u8>>,
     ) {
         thread::scope(|scope| {
-            let mut dialed = 1;
-            while !self.over.load(Ordering::Acquire) {
-                let wanted = self.streams.load(Ordering::Acquire);
-                let Some(link) = further.next(&mut dialed, wanted) else { continue };
+            let is_over = || self.over.load(Ordering::Acquire);
+            let wanted = || self.streams.load(Ordering::Acquire);
+            further.run(is_over, wanted, |link| {
                 let channel = link.channel;
                 channel.share_last_heard(self.channel);
-                if self.add_link(&channel).is_err() {
-                    continue;
+                if self.add_link(&channel).is_ok() {
+                    scope.spawn(move || self.write(&channel, ready, spent));
                 }
-                scope.spawn(move || self.write(&channel, ready, spent));
-            }
+            });
         });
     }
 
@@ -455,7 +453,7 @@ impl Sending<'_> {
     fn listen(
         &self,
         mut frames: FrameReader,
-        wants: &Sender<Want>,
+        wants: &Sender<Vec<Want>>,
     ) -> Result<ReceiverSummary, TransferError> {
         loop {
             while let Some(part) = frames.next_part()? {
@@ -600,7 +598,8 @@ impl Sending<'_> {
             if now >= limits.due
                 && let Some(by) = limits.look(now, &links, &infos, control.congestion)
             {
-                let _ = self.channel.say_soon(&Message::SenderLimit { by });
+                let each_bps = limits.each(by, &links, &infos).map(Rate::bits_per_second);
+                let _ = self.channel.say_soon(&Message::SenderLimit { by, each_bps });
             }
             if now >= busy_at {
                 busy_at = now + BUSY_INTERVAL;
@@ -647,6 +646,23 @@ struct LimitWatch {
 }
 
 impl LimitWatch {
+    /// What one connection carries under the limit `by`, where that is known.
+    fn each(&self, by: SenderLimit, links: &[Arc<SenderLink>], infos: &[Info]) -> Option<Rate> {
+        let info = infos.first()?;
+        let each = match by {
+            SenderLimit::SendBuffer => {
+                let all: f64 = infos.iter().map(|info| info.delivery_rate.as_f64()).sum();
+                Rate::from_f64(all / infos.len() as f64)
+            }
+            SenderLimit::Losses | SenderLimit::Congestion => {
+                let congestion = options::congestion(links.first()?.channel.socket());
+                let is_reno = congestion.is_ok_and(|name| name == "reno");
+                loss_limited_rate(info.snd_mss, info.min_rtt, self.losses.share()?, is_reno)
+            }
+        };
+        Some(each).filter(|each| each.as_f64() > 0.0)
+    }
+
     fn sample(&mut self, now: Time, infos: &[Info]) {
         let count = |of: fn(&Info) -> u32| infos.iter().map(|info| u64::from(of(info))).sum();
         let limited =
