@@ -107,14 +107,17 @@ function draw(section, graph) {
       if (q < left || p > right) continue;
       context.fillStyle = BAND[c]; context.fillRect(p, below, Math.max(q - p, .6), band);
     }
-    // Where one class holds for long its name stands on the band: colours alone say nothing in grey.
+    // Where one class holds for long, but for what is too short to be seen, its name stands on the band: colours alone say
+    // nothing in grey.
+    const runs = [];
+    for (const [a, b, c] of graph.spans) {
+      const p = Math.max(x(a), left), q = Math.min(x(b), right), last = runs.at(-1);
+      if (q - p < 2) continue;
+      if (last?.[2] === c) last[1] = q; else runs.push([p, q, c]);
+    }
     context.textAlign = "center";
-    for (let i = 0; i < graph.spans.length;) {
-      let last = i;
-      while (last + 1 < graph.spans.length && graph.spans[last + 1][2] === graph.spans[i][2]) last++;
-      const c = graph.spans[i][2], p = Math.max(x(graph.spans[i][0]), left), q = Math.min(x(graph.spans[last][1]), right);
-      i = last + 1;
-      if (p > left && p < right) { context.fillStyle = tone("card"); context.fillRect(p - .5, below, 1, band); }
+    for (const [p, q, c] of runs) {
+      if (p > left + 1) { context.fillStyle = tone("card"); context.fillRect(p - .5, below, 1, band); }
       if (q - p < context.measureText(data.classes[c]).width + 8) continue;
       context.fillStyle = inkOn(BAND[c]); context.fillText(data.classes[c], (p + q) / 2, below + band / 2 + 4);
     }
