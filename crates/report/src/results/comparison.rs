@@ -155,7 +155,7 @@ fn message(a: &Side<'_>, b: &Side<'_>, differences: &[f64]) -> String {
             "{} and {}: no difference in goodput beyond chance ({mean:+.2} ± {half:.2} Mbit/s in {count} pairs)",
             a.name, b.name,
         ),
-        None if count == 1 && (differences[0]).abs() >= 0.005 => format!(
+        None if count == 1 && differences[0].abs() >= 0.005 => format!(
             "{} is {} than {}: {:+.2} Mbit/s in one pair",
             b.name,
             than(differences[0]),

@@ -111,7 +111,7 @@ pub fn fitting(width: u16, on_screen: bool, order: SortOrder) -> Vec<&'static Ta
         let rank =
             |c: &&TableColumn| if c.heading == order.column() { c.rank.min(1) } else { c.rank };
         let Some(last) = shown.iter().map(rank).max().filter(|rank| *rank > 0) else { break };
-        shown.retain(|c| rank(&c) != last);
+        shown.retain(|c| rank(c) != last);
     }
     shown
 }
