@@ -4,6 +4,8 @@
 mod controller;
 mod engine;
 mod gauntlet;
+#[cfg(target_os = "linux")]
+mod host;
 mod outcome;
 mod scenario;
 mod studies;
@@ -21,6 +23,9 @@ mod _core {
     use crate::engine::{run, series};
     #[pymodule_export]
     use crate::gauntlet::Gauntlet;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::host::advise_host;
     #[pymodule_export]
     use crate::outcome::{
         BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, TransferOutcome,

@@ -175,17 +175,17 @@ pub fn half_interval(values: Vec<f64>) -> Option<f64> {
 }
 
 /// The quantity that `text` writes; an error names the argument.
-fn value<T: FromStr<Err: std::fmt::Display>>(argument: &str, text: &str) -> PyResult<T> {
+pub(crate) fn value<T: FromStr<Err: std::fmt::Display>>(argument: &str, text: &str) -> PyResult<T> {
     text.parse().map_err(|error| PyValueError::new_err(format!("{argument}: {error}")))
 }
 
-fn optional<T: FromStr<Err: std::fmt::Display>>(
+pub(crate) fn optional<T: FromStr<Err: std::fmt::Display>>(
     argument: &str,
     text: Option<&String>,
 ) -> PyResult<Option<T>> {
     text.map(|text| value(argument, text)).transpose()
 }
 
-fn bad(error: impl std::fmt::Display) -> PyErr {
+pub(crate) fn bad(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

@@ -1,11 +1,15 @@
-"""Advice from closed forms and, where they end, from the simulator.
+"""Advice from closed forms, from the simulator where they end, and about the settings of this host.
 
 >>> import sweetspot as ss
 >>> advice = ss.advise.window(rate="10Gbit/s", rtt="80ms", kernel="6.18")
 >>> advice["sweet_spot_low_bytes"]
 100000000
 
-What the settings of this host cap is read by the program itself: ``sweetspot advise host --json``.
+What caps a connection on this host, and the lines that lift it:
+
+>>> advice = ss.advise.host(rate="10Gbit/s", rtt="80ms")
+>>> [finding["command"] for finding in advice["findings"] if finding["gain_bps"]]  # doctest: +SKIP
+['sysctl -w net.ipv4.tcp_wmem="4096 16384 210000000"', 'sysctl -w net.ipv4.tcp_rmem="4096 131072 210000000"']
 """
 
 from __future__ import annotations
@@ -17,10 +21,10 @@ from dataclasses import dataclass
 from typing import cast
 
 from . import _core
-from .tables import RouterAdvice, WindowAdvice
+from .tables import HostAdvice, RouterAdvice, WindowAdvice
 from .units import Quantity
 
-__all__ = ["router", "window"]
+__all__ = ["host", "router", "window"]
 
 NEWEST = "6.18"
 """The kernel that is assumed where this host has no Linux."""
@@ -81,6 +85,80 @@ def window(
     )
     text, table = _core.advise_window(path, simulate, workers or os.cpu_count() or 1)
     return cast(WindowAdvice, {"text": text, **json.loads(table)})
+
+
+@dataclass(frozen=True)
+class _HostPath:
+    rate: str | None
+    rtt: str | None
+    peer: str | None
+    path_mtu: str | None
+    peer_mtu: str | None
+    rcvbuf: str | None
+    connections: int
+    peer_sysctl: str | None
+    peer_kernel: str | None
+
+
+def host(
+    rate: str | Quantity | None = None,
+    rtt: str | Quantity | None = None,
+    peer: str | None = None,
+    path_mtu: str | Quantity | None = None,
+    peer_mtu: str | Quantity | None = None,
+    rcvbuf: str | Quantity | None = None,
+    connections: int = 1,
+    peer_sysctl: str | None = None,
+    peer_kernel: str | None = None,
+) -> HostAdvice:
+    """Which settings of this host cap a connection, and what changing them gains: ``sweetspot advise host``.
+
+    It reads, and changes nothing. ``sysctl_file`` of the answer is a file for ``/etc/sysctl.d``.
+
+    Args:
+        rate: Capacity of the path; with ``rtt``, or neither: then buffers are not checked.
+        rtt: Its round trip.
+        peer: Address of the other host. The path MTU to it is read from this kernel's cache; nothing is sent.
+        path_mtu: Path MTU, if it is known without that.
+        peer_mtu: MTU of the other host's device.
+        rcvbuf: The ``SO_RCVBUF`` that a program sets.
+        connections: Number of simultaneous connections.
+        peer_sysctl: What ``sysctl -a`` printed on the other host.
+        peer_kernel: That host's kernel, such as ``"6.18"``, if the output does not name it.
+
+    Returns:
+        What ``--json`` prints, as ``text`` what is printed without it, and as ``sysctl_file`` what ``--write`` writes.
+
+    Raises:
+        ValueError: An argument is no such quantity, or the path is none.
+        OSError: This host has no Linux.
+    """
+    if (rate is None) != (rtt is None):
+        raise ValueError("rate and rtt: give both, or neither")
+    if peer is not None and path_mtu is not None:
+        raise ValueError("peer and path_mtu: give one of them")
+    if peer_kernel is not None and peer_sysctl is None:
+        raise ValueError("peer_kernel: give peer_sysctl, too")
+
+    if platform.system() != "Linux":
+        raise OSError("this host has no Linux, whose settings these are; advise.window() needs none")
+
+    def text(quantity: str | Quantity | None) -> str | None:
+        return None if quantity is None else str(quantity)
+
+    path = _HostPath(
+        rate=text(rate),
+        rtt=text(rtt),
+        peer=peer,
+        path_mtu=text(path_mtu),
+        peer_mtu=text(peer_mtu),
+        rcvbuf=text(rcvbuf),
+        connections=connections,
+        peer_sysctl=peer_sysctl,
+        peer_kernel=peer_kernel,
+    )
+    words, table, file = _core.advise_host(path)
+    return cast(HostAdvice, {"text": words, "sysctl_file": file, **json.loads(table)})
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,54 @@ class WindowAdvice(TypedDict):
     sources: str
 
 
+class HostDirection(TypedDict):
+    """The rate of one connection in a direction, and the setting that caps it."""
+
+    direction: Literal["receiving", "sending"]
+    expected_bps: int
+    cap: Optional[str]
+    cap_end: Optional[Literal["this host", "the peer"]]
+    cap_window_bytes: Optional[int]
+
+
+class HostFinding(TypedDict):
+    """A setting to change."""
+
+    what: str
+    end: Literal["this host", "the peer"]
+    why: str
+    now: str
+    wanted: str
+    gain_bps: Optional[int]
+    cost_bytes: Optional[int]
+    command: str
+
+
+# "class" is a word of the language.
+PublishedSettings = TypedDict(
+    "PublishedSettings",
+    {
+        "who": str,
+        "class": str,
+        "socket_max_bytes": int,
+        "autotuning_max_bytes": int,
+    },
+)
+
+
+class HostAdvice(TypedDict):
+    """What :func:`sweetspot.advise.host` returns."""
+
+    text: str
+    sysctl_file: str
+    window_bytes: Optional[int]
+    directions: list[HostDirection]
+    findings: list[HostFinding]
+    references: list[PublishedSettings]
+    formulas: list[Formula]
+    sources: str
+
+
 class BufferRange(TypedDict):
     """The buffers that give nine tenths of the best."""
 

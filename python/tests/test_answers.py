@@ -3,6 +3,7 @@
 import gzip
 import pathlib
 import struct
+import sys
 import types
 import typing
 
@@ -96,6 +97,40 @@ def test_router_advice_has_its_types() -> None:
     # One link as fast as the output: nothing queues.
     alone = ss.advise.router(rate="1Gbit/s", rtt="60ms", input_rate="1Gbit/s", inputs=1)
     assert alone["basis"] == "nothing_queues"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the settings are those of a Linux")
+def test_host_advice_has_its_types_and_names_what_caps_a_connection() -> None:
+    # The peer's receive buffer holds 64 kB at most, which over 100 ms are 64 kB x 8 / 0.1 s = 5.12 Mbit/s and less.
+    peer = "net.ipv4.tcp_rmem = 4096 65536 64000\nkernel.osrelease = 6.18.0\n"
+    advice = ss.advise.host(rate=1 * ss.Gbit_s, rtt="100ms", peer_sysctl=peer, peer_mtu="9000B", connections=2)
+    agrees(advice, tables.HostAdvice)
+    sending = next(each for each in advice["directions"] if each["direction"] == "sending")
+    assert sending["cap_end"] == "the peer" and sending["expected_bps"] <= 5.12e6
+    found = {(each["end"], each["what"]): each for each in advice["findings"]}
+    wanted = found["the peer", "net.ipv4.tcp_rmem"]["wanted"].split()
+    # 1.05 C T of each connection at least, and what the kernel counts besides.
+    assert int(wanted[2]) >= 1.05 * 1e9 / 2 / 8 * 0.1
+    # Without a path buffers are not checked.
+    bare = ss.advise.host(peer="127.0.0.1")
+    agrees(bare, tables.HostAdvice)
+    assert bare["window_bytes"] is None and bare["directions"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(rate="1Gbit/s"), "rate and rtt: give both"),
+        (dict(rate="1Gbit/s", rtt="soon"), "rtt: "),
+        (dict(peer="nobody"), "peer: "),
+        (dict(peer_sysctl="nothing"), "name = value"),
+        (dict(path_mtu="20B"), "576B"),
+        (dict(connections=0), "1 or more"),
+    ],
+)
+def test_a_wrong_question_about_the_host_is_named(arguments: dict[str, typing.Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ss.advise.host(**arguments)
 
 
 @pytest.mark.parametrize("argument", ["rate", "rtt", "mtu", "kernel", "cross"])

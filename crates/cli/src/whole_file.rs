@@ -25,6 +25,21 @@ pub fn write(path: &Path, content: &[u8]) -> Result<(), String> {
     })
 }
 
+/// Whether there is a directory for `path`: asked before work that would be lost without one. `option` names the file.
+pub fn has_place(option: &str, path: Option<&Path>) -> Result<(), String> {
+    let Some(path) = path else { return Ok(()) };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    match parent.map(fs::metadata) {
+        Some(Err(error)) => {
+            Err(format!("{option} {}: {error}; make the directory first", path.display()))
+        }
+        Some(Ok(there)) if !there.is_dir() => {
+            Err(format!("{option} {}: that is in no directory; name another file", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return OpenOptions::new().write(true).open(path)?.write_all(content);

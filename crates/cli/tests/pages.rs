@@ -105,13 +105,7 @@ fn browser_and_pages() -> Result<Option<Shown>, Box<dyn std::error::Error>> {
 fn no_page_is_wider_than_a_phone_and_every_word_of_it_can_be_read() -> Tested {
     let Some((mut browser, _directory, pages)) = browser_and_pages()? else { return Ok(()) };
     for page in pages {
-        for dark in [false, true] {
-            browser.screen(390, dark)?;
-            browser.open_file(&page)?;
-            assert_eq!(browser.width()?, 390, "{}, dark: {dark}", page.display());
-            let low = browser.low_contrast()?;
-            assert_eq!(low, Vec::<String>::new(), "{}, dark: {dark}", page.display());
-        }
+        assert_eq!(browser.faults(&page)?, Vec::<String>::new());
     }
     Ok(())
 }

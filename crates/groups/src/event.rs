@@ -88,6 +88,19 @@ pub enum TuneEventKind {
 }
 
 impl TuneEventKind {
+    /// All of them.
+    pub const ALL: [TuneEventKind; 9] = [
+        TuneEventKind::Taken,
+        TuneEventKind::Held,
+        TuneEventKind::Reopened,
+        TuneEventKind::Tightened,
+        TuneEventKind::LetGo,
+        TuneEventKind::Lifted,
+        TuneEventKind::Refused,
+        TuneEventKind::Gone,
+        TuneEventKind::Advised,
+    ];
+
     /// The name of the kind in JSON.
     pub fn name(self) -> &'static str {
         match self {

@@ -210,9 +210,9 @@ fn a_level_of_its_own_is_named_on_its_line() {
     plot.mark("path full", 6, MarkPosition::Level(20.0));
     plot.mark("buffer full", 6, MarkPosition::Level(40.0));
     let svg = drawn(&plot);
-    // From 214 up to 24 for 50: 20 is at 138, 40 at 62; names stand three above.
-    assert!(svg.contains("y=\"135.0\">path full</text>"), "{svg}");
-    assert!(svg.contains("y=\"59.0\">buffer full</text>"), "{svg}");
+    // From 214 up to 24 for 50: 20 is at 138, 40 at 62; names stand five above.
+    assert!(svg.contains("y=\"133.0\">path full</text>"), "{svg}");
+    assert!(svg.contains("y=\"57.0\">buffer full</text>"), "{svg}");
     assert_eq!(svg.matches(">path full</text>").count(), 1);
 }
 

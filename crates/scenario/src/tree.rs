@@ -131,7 +131,9 @@ fn syntax_error(text: &str, lines: &LineIndex, error: &toml::de::Error) -> Scena
     let origin = SourceLocation::Line(lines.at(span.start));
     let message = match (error.message(), text.get(span)) {
         ("duplicate key", Some(key)) => format!("{key} stands there twice; once is allowed"),
-        (message, _) => message.to_owned(),
+        (message, _) => {
+            format!("{message}; a scenario is a TOML file like scenarios/elephants.toml")
+        }
     };
     ScenarioError::Syntax { origin, message }
 }

@@ -161,15 +161,54 @@ impl Browser {
     /// The texts that stand out from their ground by less than WCAG's level AA asks, each with its
     /// ratio.
     pub fn low_contrast(&mut self) -> Result<Vec<String>> {
-        let found = self.value(LOW_CONTRAST)?;
+        self.list(&format!("(() => {{ {COLOURS} {LOW_CONTRAST} }})()"))
+    }
+
+    /// The parts of pictures and the edges of controls that stand out by less, each with its ratio.
+    pub fn low_graphics(&mut self) -> Result<Vec<String>> {
+        self.list(&format!("(() => {{ {COLOURS} {LOW_GRAPHICS} }})()"))
+    }
+
+    /// The texts of one picture that lie over one another, or stand outside of it.
+    pub fn collisions(&mut self) -> Result<Vec<String>> {
+        self.list(COLLISIONS)
+    }
+
+    /// What is wrong with a page on a phone and on a wide screen, light and dark: scrolling sideways, contrast, texts over one
+    /// another.
+    pub fn faults(&mut self, page: &Path) -> Result<Vec<String>> {
+        let mut all = Vec::new();
+        for width in [390, 1200] {
+            for dark in [false, true] {
+                self.screen(width, dark)?;
+                self.open_file(page)?;
+                let wide = self.width()?;
+                let mut found = self.low_contrast()?;
+                found.extend(self.low_graphics()?);
+                found.extend(self.collisions()?);
+                if wide > width.into() {
+                    found.push(format!("it is {wide} wide"));
+                }
+                let shade = if dark { "dark" } else { "light" };
+                let name = page.display();
+                all.extend(found.iter().map(|f| format!("{name}, {width} px, {shade}: {f}")));
+            }
+        }
+        Ok(all)
+    }
+
+    fn list(&mut self, expression: &str) -> Result<Vec<String>> {
+        let found = self.value(expression)?;
         Ok(found.as_array().into_iter().flatten().map(ToString::to_string).collect())
     }
 }
 
-/// WCAG 2.2: contrast is (L1 + 0.05) / (L2 + 0.05) of the relative luminances; level AA asks for 4.5,
-/// and for 3 where text is large (24 px, or 18.66 px and bold).
-const LOW_CONTRAST: &str = "(() => {
-  const rgba = colour => { const n = colour.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+/// WCAG 2.2: contrast is (L1 + 0.05) / (L2 + 0.05) of the relative luminances.
+const COLOURS: &str = "
+  const rgba = colour => {
+    const n = (colour.match(/[\\d.]+/g) ?? []).map(Number);
+    return n.length < 3 ? [0, 0, 0, 0] : n.length < 4 ? [...n, 1] : n;
+  };
   const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
   const ground = element => {
     const layers = [];
@@ -178,23 +217,80 @@ const LOW_CONTRAST: &str = "(() => {
   };
   const linear = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
   const luminance = c => 0.2126 * linear(c[0]) + 0.7152 * linear(c[1]) + 0.0722 * linear(c[2]);
-  const wrong = [];
+  const contrast = (ink, behind) => {
+    const [high, low] = [luminance(over(ink, behind)), luminance(behind)].sort((a, b) => b - a);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const opacity = element => element ? parseFloat(getComputedStyle(element).opacity) * opacity(element.parentElement) : 1;
+  const wrong = new Set();";
+
+/// Level AA asks for 4.5 of text, and for 3 where text is large (24 px, or 18.66 px and bold).
+const LOW_CONTRAST: &str = "
   for (const element of document.body.querySelectorAll('*')) {
     const words = [...element.childNodes].filter(n => n.nodeType === 3).map(n => n.data.trim()).join(' ').trim();
     if (!words || !element.checkVisibility() || element.closest('style, script, option') || element.disabled) continue;
     const style = getComputedStyle(element);
     const svg = element instanceof SVGElement;
-    const behind = ground(element);
-    const opacity = parseFloat(style.opacity);
     const ink = rgba(svg ? style.fill : style.color);
-    ink[3] *= opacity;
-    const [high, low] = [luminance(over(ink, behind)), luminance(behind)].sort((a, b) => b - a);
+    ink[3] *= opacity(element);
     const size = parseFloat(style.fontSize);
     const needed = size >= 24 || size >= 18.66 && style.fontWeight >= 700 ? 3 : 4.5;
-    const ratio = (high + 0.05) / (low + 0.05);
-    if (ratio < needed) wrong.push(`${ratio.toFixed(2)} of ${needed}: ${words.slice(0, 40)}`);
+    const ratio = contrast(ink, ground(element));
+    if (ratio < needed) wrong.add(`${ratio.toFixed(2)} of ${needed}: ${words.slice(0, 40)}`);
   }
-  return [...new Set(wrong)];
+  return [...wrong];";
+
+/// Success criterion 1.4.11 asks for 3 of what must be seen to understand a picture or to find a control. Paper, grids,
+/// frames and what is shaded (its ends are written, too) need not be. A mark stands out by its edge or by its fill.
+const LOW_GRAPHICS: &str = "
+  const quiet = '.paper, .grid, .frame, .tick, .band, .area, .cursor, .quantiles, defs *, clipPath *';
+  const shapes = 'path, line, circle, rect, ellipse, polyline, polygon';
+  for (const shape of document.body.querySelectorAll(shapes)) {
+    if (shape.matches(quiet) || !shape.checkVisibility()) continue;
+    const style = getComputedStyle(shape);
+    const paper = shape.ownerSVGElement.querySelector('.paper');
+    const behind = paper ? rgba(getComputedStyle(paper).fill) : ground(shape);
+    const seen = [];
+    for (const [paint, share, there] of [
+      [style.stroke, style.strokeOpacity, parseFloat(style.strokeWidth) > 0],
+      [style.fill, style.fillOpacity, shape.tagName !== 'line'],
+    ]) {
+      if (!there || paint === 'none') continue;
+      const ink = rgba(paint);
+      ink[3] *= opacity(shape) * share;
+      seen.push(contrast(ink, behind));
+    }
+    const most = Math.max(...seen);
+    if (seen.length && most > 1 && most < 3) wrong.add(`${most.toFixed(2)} of 3: ${shape.tagName}.${shape.getAttribute('class')}`);
+  }
+  for (const control of document.body.querySelectorAll('input:not([type=range]), select, button')) {
+    if (!control.checkVisibility() || control.disabled) continue;
+    const ratio = contrast(rgba(getComputedStyle(control).borderTopColor), ground(control.parentElement));
+    if (ratio < 3) wrong.add(`${ratio.toFixed(2)} of 3: ${control.tagName} ${control.id || control.className}`);
+  }
+  return [...wrong];";
+
+/// Of visible texts in one picture, by the boxes of their letters; a box has some air above and below its letters.
+const COLLISIONS: &str = "(() => {
+  const wrong = new Set();
+  for (const svg of document.body.querySelectorAll('svg')) {
+    if (!svg.checkVisibility()) continue;
+    const frame = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll('text')].filter(t => t.checkVisibility() && t.textContent.trim());
+    const boxes = texts.map(text => {
+      const { left, right, top, bottom } = text.getBoundingClientRect();
+      const air = (bottom - top) * 0.2;
+      return { words: text.textContent.trim(), left, right, top: top + air, bottom: bottom - air };
+    });
+    for (const [i, a] of boxes.entries()) {
+      if (a.left < frame.left - 1 || a.right > frame.right + 1) wrong.add(`outside: ${a.words}`);
+      for (const b of boxes.slice(i + 1)) {
+        const apart = a.right <= b.left + 1 || b.right <= a.left + 1 || a.bottom <= b.top || b.bottom <= a.top;
+        if (!apart) wrong.add(`${a.words} | ${b.words}`);
+      }
+    }
+  }
+  return [...wrong];
 })()";
 
 impl Drop for Browser {

@@ -10,6 +10,7 @@
 //! ```
 
 pub mod browser;
+pub mod promtool;
 pub mod ssh;
 
 use std::fmt::Display;

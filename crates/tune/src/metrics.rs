@@ -65,7 +65,9 @@ impl TunerSnapshot {
         });
         let _ = writeln!(text, "# HELP sweetspot_events_total What was done.");
         let _ = writeln!(text, "# TYPE sweetspot_events_total counter");
-        for (kind, count) in &self.events {
+        // Those that have not happened, too: Prometheus's increase() does not see a series that begins above 0.
+        for kind in TuneEventKind::ALL {
+            let count = self.events.get(&kind).copied().unwrap_or_default();
             let _ = writeln!(text, "sweetspot_events_total{{event=\"{}\"}} {count}", kind.name());
         }
         text
@@ -91,7 +93,8 @@ mod tests {
         ));
         // 8 Mbit/s are 1,000,000 bytes a second.
         assert!(text.contains("\nsweetspot_goodput_bytes_per_second 1000000\n"));
-        assert!(text.ends_with("sweetspot_events_total{event=\"held\"} 2\n"));
+        assert!(text.contains("\nsweetspot_events_total{event=\"held\"} 2\n"));
+        assert!(text.contains("\nsweetspot_events_total{event=\"refused\"} 0\n"));
     }
 
     /// The names in `text` that begin as ours do.

@@ -246,6 +246,8 @@ fn every_word_of_the_page_can_be_told_from_its_ground() -> Tested {
         browser.screen(1200, dark)?;
         browser.open(server.address())?;
         assert_eq!(browser.low_contrast()?, Vec::<String>::new(), "dark: {dark}");
+        assert_eq!(browser.low_graphics()?, Vec::<String>::new(), "dark: {dark}");
+        assert_eq!(browser.collisions()?, Vec::<String>::new(), "dark: {dark}");
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! The live TCP connections of a host, watched from outside: the processes that own them, and what
-//! limits each.
+//! limits each; and the settings of that host.
 //!
 //! ```
 //! use sweetspot_linux::diag::Detail;
@@ -18,8 +18,10 @@
 mod host;
 mod owners;
 mod sample;
+mod settings;
 mod table;
 
 pub use host::NamespaceConnections;
 pub use sample::sample;
+pub use settings::settings;
 pub use table::{ConnectionList, ConnectionRow};

@@ -21,6 +21,7 @@ __all__ = [
     "ScenarioError",
     "Journal",
     "sweep_values",
+    "advise_host",
     "advise_router",
     "advise_window",
     "diagnose",
@@ -207,6 +208,7 @@ def mft(
     scenario: Scenario, seeds: int, tolerance: float, workers: int
 ) -> tuple[int, float, list[tuple[int, float, bool]]]: ...
 def advise_window(path: object, simulate: bool, workers: int) -> tuple[str, str]: ...
+def advise_host(path: object) -> tuple[str, str, str]: ...
 def advise_router(link: object) -> tuple[str, str]: ...
 def report(
     files: list[tuple[str, bytes]], printed: bool

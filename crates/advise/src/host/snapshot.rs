@@ -23,6 +23,23 @@ pub struct Snapshot {
     pub listeners: Vec<Listener>,
 }
 
+impl Snapshot {
+    /// The other host, from what `sysctl -a` printed there. Its kernel is `kernel`, or the one that is named there, or
+    /// assumed to be that of `here`.
+    ///
+    /// # Errors
+    /// If `settings` is no such list.
+    pub fn of_peer(
+        settings: &str,
+        kernel: Option<Kernel>,
+        here: &Snapshot,
+    ) -> Result<Snapshot, AdviceError> {
+        let sysctls = Sysctls::read(settings)?;
+        let own = sysctls.text("kernel.osrelease").and_then(|release| release.parse().ok());
+        Ok(Snapshot { kernel: kernel.or(own).or(here.kernel), sysctls, ..Snapshot::default() })
+    }
+}
+
 /// A listening socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listener {

@@ -127,9 +127,12 @@ impl LinkModel {
         if predicted { self.traffic.outside() } else { Vec::new() }
     }
 
-    pub(super) fn assumptions(&self, q: &RouterQuestion) -> Vec<String> {
+    pub(super) fn assumptions(&self, q: &RouterQuestion, predicts: bool) -> Vec<String> {
         let t = &self.traffic;
         let mut all = vec!["Drop-tail; TCP that halves its window and repairs by SACK.".to_owned()];
+        if !predicts {
+            return all;
+        }
         if q.load.is_none() {
             all.push(
                 "Load 100 %: self-similar traffic fills the link for seconds at a time even if its average \

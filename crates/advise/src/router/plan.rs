@@ -118,7 +118,7 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     let router = judge.router(q.favour);
     let (buffer, basis, range) =
         choose(q, &model, &router).map_err(|e| blame_the_form(e, &model))?;
-    judge.predicts = basis != Basis::SquareRoot;
+    judge.predicts = !matches!(basis, Basis::SquareRoot | Basis::NothingQueues);
     let available = q.available.map(|bytes| judge.option("available", bytes)).transpose()?;
     Ok(RouterAdvice {
         gamma: model.ratio.gamma(),
@@ -131,8 +131,8 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
         transfers: [judge.short.size(), judge.bulk.size()],
         rules: other_rules(q, &model, &judge)?,
         available,
-        outside: model.outside(),
-        assumptions: model.assumptions(q),
+        outside: if basis == Basis::NothingQueues { Vec::new() } else { model.outside() },
+        assumptions: model.assumptions(q, judge.predicts),
         formulas: super::show::formulas(q, &model, &router, buffer),
         question: q.clone(),
     })
@@ -248,7 +248,7 @@ struct BufferEvaluation<'a> {
     model: &'a LinkModel,
     short: ShortFlow,
     bulk: ShortFlow,
-    /// Nothing that was simulated is like endless flows.
+    /// Nothing that was simulated is like endless flows, and where nothing queues there is nothing to predict.
     predicts: bool,
 }
 

@@ -125,9 +125,11 @@ impl RouterAdvice {
         if self.basis == Basis::NothingQueues {
             let n = q.inputs.unwrap_or_default();
             return format!(
-                "{link} {n} inputs of {} cannot exceed {}, so nothing queues beyond the packets that arrive \
+                "{link} {n} input{} of {} cannot exceed {}, so nothing queues beyond the packets that arrive \
                  together. Leave the buffer at its smallest.",
-                q.input_rate, q.rate
+                if n == 1 { "" } else { "s" },
+                q.input_rate,
+                q.rate
             );
         }
         let range = self.range_words().map_or(String::new(), |range| format!(" {range}"));

@@ -11,6 +11,7 @@ use sweetspot_units::Duration;
 
 use super::Ending;
 use crate::print::wrapped;
+use crate::whole_file;
 
 /// What a shell reports when a command does not exist.
 const COMMAND_NOT_FOUND: u8 = 127;
@@ -99,6 +100,7 @@ pub fn run(arguments: Arguments) -> Ending {
         list();
         return Ok(ExitCode::SUCCESS);
     }
+    whole_file::has_place("--certificate", arguments.certificate.as_deref())?;
     let path = arguments.path.as_deref().map(|text| resolve(text, &arguments)).transpose()?;
     let story = || match &path {
         Some(path) => play(path, &arguments),

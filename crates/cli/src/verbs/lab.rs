@@ -7,6 +7,7 @@ use sweetspot_lab::isolated;
 use sweetspot_units::Duration;
 
 use super::Ending;
+use crate::whole_file;
 use sweetspot_comparison::machine;
 
 #[derive(Debug, clap::Subcommand)]
@@ -45,6 +46,7 @@ pub fn run(experiment: Experiment) -> Ending {
             format!("--each {}: give {MIN_MEASURED} to {MAX_MEASURED}", arguments.each).into()
         );
     }
+    whole_file::has_place("--out", arguments.out.as_deref())?;
     let result = isolated(|| blog(arguments.each, &mut show))?;
     if let Some(out) = &arguments.out {
         fs::write(out, result.document(&place(&arguments)))

@@ -11,9 +11,9 @@ use crate::settings;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  mkdir -p man && sweetspot man man && man -l man/sweetspot.1")]
+  sweetspot man man && man -l man/sweetspot.1")]
 pub struct Arguments {
-    /// The directory to write them to; it must exist
+    /// The directory to write them to; it is made if it is not there
     dir: PathBuf,
 }
 
@@ -24,10 +24,14 @@ const OVERVIEW: &str = include_str!("sweetspot.7");
 pub fn run(arguments: Arguments, program: clap::Command) -> Ending {
     let mut program = program.disable_help_subcommand(true);
     program.build();
-    let written = write_pages(&program, &mut Vec::new(), &arguments.dir);
+    let written = std::fs::create_dir_all(&arguments.dir)
+        .and_then(|()| write_pages(&program, &mut Vec::new(), &arguments.dir));
     let overview = arguments.dir.join("sweetspot.7");
     written.and_then(|()| std::fs::write(overview, OVERVIEW)).map_err(|error| {
-        format!("man: cannot write to {}: {error}; name a directory", arguments.dir.display())
+        format!(
+            "man: cannot write to {}: {error}; name a directory that you may write to",
+            arguments.dir.display()
+        )
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -15,16 +15,21 @@ pub struct Arguments {
     #[command(flatten)]
     file: ScenarioFile,
     /// Number of seeds to average over, from the scenario's own on
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
     /// Largest distance from the best window, as a share of it
-    #[arg(long, default_value_t = 0.005)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.005, value_parser = tolerance)]
     tolerance: f64,
     #[command(flatten)]
     parallel: Parallel,
     /// Print all windows tried as one JSON object
     #[arg(long)]
     json: bool,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (1e-4..=1.0).contains(share));
+    share.ok_or_else(|| "write a share between 0.0001 and 1, such as 0.005".to_owned())
 }
 
 pub fn run(arguments: Arguments) -> Ending {

@@ -188,7 +188,7 @@ fn drawn(
 fn write(file: &Written, quiet: bool) -> Result<(), String> {
     let path = file.path.display();
     std::fs::write(&file.path, &file.content)
-        .map_err(|error| format!("{path}: {error}; choose another place"))?;
+        .map_err(|error| format!("{path}: {error}; choose another place with --out"))?;
     if !quiet {
         out!("wrote {path}");
     }

@@ -123,7 +123,9 @@ pub fn run(mut arguments: Arguments) -> Ending {
     if let (None, [_, .., last]) = (&contact, &arguments.paths[..])
         && !PathBuf::from(last).exists()
     {
-        last.to_string_lossy().parse::<Ticket>()?;
+        let last = last.to_string_lossy();
+        last.parse::<Ticket>()
+            .map_err(|error| format!("{last}: there is no such file, and {error}"))?;
     }
     let paths: Vec<PathBuf> = arguments.paths.iter().map(PathBuf::from).collect();
     let options = SendOptions {

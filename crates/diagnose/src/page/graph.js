@@ -5,6 +5,11 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const BAND = ["#56b4e9", "#d55e00", "#f0a070", "#e69f00", "#b8860b", "#cc79a7", "#009e73", "#9a9a94",
   "#7f6fbf", "#b00020", "#bdbdb6", "#dcdcd6", "#5a0010", "#6b6b6b"];
 const tone = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+// Black or white, whichever stands out more from a colour (WCAG's relative luminance).
+const inkOn = colour => {
+  const [r, g, b] = [1, 3, 5].map(i => parseInt(colour.slice(i, i + 2), 16) / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+  return .2126 * r + .7152 * g + .0722 * b > .179 ? "#000" : "#fff";
+};
 const seconds = us => us >= 1e6 ? (us / 1e6).toFixed(3) + " s" : us >= 1e3 ? (us / 1e3).toFixed(2) + " ms" : us.toFixed(0) + " us";
 const size = b => b >= 1e9 ? (b / 1e9).toFixed(2) + " GB" : b >= 1e6 ? (b / 1e6).toFixed(2) + " MB" : b >= 1e3 ? (b / 1e3).toFixed(1) + " kB" : b.toFixed(0) + " B";
 const speed = r => r >= 1e6 ? (r / 1e6).toFixed(1) + " Mbit/s" : (r / 1e3).toFixed(0) + " kbit/s";
@@ -55,7 +60,7 @@ function draw(section, graph) {
     if (least === Infinity) { least = 0; most = 1; }
     const room = Math.max((most - least) * .06, 1); least = Math.max(0, least - room); most += room;
     const y = s => top + mainHeight - (s - least) / (most - least) * mainHeight;
-    frame(top, mainHeight, least, most, size, "sequence");
+    frame(top, mainHeight, least, most, size);
     clip(top, mainHeight, () => {
       const step = (points, time, value, colour) => {
         context.strokeStyle = colour; context.lineWidth = 1; context.beginPath();
@@ -94,6 +99,7 @@ function draw(section, graph) {
         context.fillRect(x(r[0]) - 2.5, y((r[1] + r[2]) / 2) - 2.5, 5, 5);
       }
     });
+    named(top, "sequence");
     // The band.
     let below = top + mainHeight + 4;
     for (const [a, b, c] of graph.spans) {
@@ -101,12 +107,26 @@ function draw(section, graph) {
       if (q < left || p > right) continue;
       context.fillStyle = BAND[c]; context.fillRect(p, below, Math.max(q - p, .6), band);
     }
+    // Where one class holds for long, but for what is too short to be seen, its name stands on the band: colours alone say
+    // nothing in grey.
+    const runs = [];
+    for (const [a, b, c] of graph.spans) {
+      const p = Math.max(x(a), left), q = Math.min(x(b), right), last = runs.at(-1);
+      if (q - p < 2) continue;
+      if (last?.[2] === c) last[1] = q; else runs.push([p, q, c]);
+    }
+    context.textAlign = "center";
+    for (const [p, q, c] of runs) {
+      if (p > left + 1) { context.fillStyle = tone("card"); context.fillRect(p - .5, below, 1, band); }
+      if (q - p < context.measureText(data.classes[c]).width + 8) continue;
+      context.fillStyle = inkOn(BAND[c]); context.fillText(data.classes[c], (p + q) / 2, below + band / 2 + 4);
+    }
     below += band + gap;
     for (const panel of panels) {
       let high = 0;
       for (const [t, v] of panel.points) if (visible(t) && v > high) high = v;
       high = high * 1.08 || 1;
-      frame(below, small, 0, high, panel.print, panel.name);
+      frame(below, small, 0, high, panel.print);
       clip(below, small, () => {
         context.strokeStyle = tone(panel.tone); context.lineWidth = 1.3; context.beginPath();
         panel.points.forEach(([t, v], i) => {
@@ -115,6 +135,7 @@ function draw(section, graph) {
         });
         context.stroke();
       });
+      named(below, panel.name);
       below += small + gap;
     }
     context.fillStyle = tone("muted"); context.textAlign = "center";
@@ -129,13 +150,18 @@ function draw(section, graph) {
       context.moveTo(pointer, top); context.lineTo(pointer, height - axis); context.stroke();
     }
 
-    function frame(at, tall, low, high, print, name) {
+    function frame(at, tall, low, high, print) {
       context.strokeStyle = tone("grid"); context.lineWidth = 1;
       context.strokeRect(left, at, right - left, tall);
       context.fillStyle = tone("muted"); context.textAlign = "right";
       context.fillText(print(high), left - 4, at + 9);
       if (tall > 80) context.fillText(print(low), left - 4, at + tall);
-      context.textAlign = "left"; context.fillText(name, left + 4, at + 12);
+    }
+    // Over the lines, on paper.
+    function named(at, name) {
+      context.textAlign = "left"; context.lineWidth = 4; context.lineJoin = "round";
+      context.strokeStyle = tone("card"); context.strokeText(name, left + 4, at + 12);
+      context.fillStyle = tone("muted"); context.fillText(name, left + 4, at + 12);
     }
     function clip(at, tall, paintInside) {
       context.save(); context.beginPath(); context.rect(left, at, right - left, tall); context.clip();

@@ -46,7 +46,7 @@ pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
 <main>
 <header>
 <p class="brand">sweetspot diagnose</p>
-<h1>What limits the connections in {name}</h1>
+<h1>{title}</h1>
 </header>
 <div class="scroll"><table>
 <thead><tr><th>connection</th><th>limited by</th><th>share</th><th>Mbit/s</th><th>payload</th></tr></thead>
@@ -59,6 +59,7 @@ pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
 </html>
 "#,
         name = escape(name),
+        title = escape(&message(name, flows)),
         style = include_str!("style.css"),
         // What ends a script would end it.
         json = serde_json::to_string(&Data { classes: classes(), graphs: data })
@@ -66,6 +67,23 @@ pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
             .replace('<', "\\u003c"),
         script = include_str!("graph.js"),
     )
+}
+
+/// What the capture shows, in one line.
+fn message(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
+    let causes: Vec<Class> = flows.iter().map(|(flow, _)| flow.verdict.cause).collect();
+    let times = |cause: &Class| causes.iter().filter(|other| *other == cause).count();
+    let Some(most) = causes.iter().max_by_key(|cause| times(cause)) else {
+        return format!("{name} has no connection with data");
+    };
+    match flows {
+        [(flow, _)] => format!(
+            "{name}: {:.2} Mbit/s, limited for {:.0} % of the time by: {most}",
+            flow.goodput_bps / 1e6,
+            flow.verdict.share_of_time * 100.0
+        ),
+        _ => format!("{name}: {} of {} connections limited by: {most}", times(most), flows.len()),
+    }
 }
 
 /// What the page's script draws.

@@ -4,7 +4,7 @@ use sweetspot_study::plot::{Axis, MarkPosition, Plot};
 
 use super::legend::CHAR_WIDTH;
 use super::scale::PlotScale;
-use crate::svg::{number, typeset};
+use crate::svg::{tick_words, typeset};
 
 /// The frame: both scales and where they stand.
 pub struct PlotFrame {
@@ -74,14 +74,15 @@ impl PlotFrame {
                 typeset(name),
             );
         }
-        for value in self.y.ticks(5) {
+        let values = self.y.ticks(5);
+        for (&value, words) in values.iter().zip(tick_words(&values)) {
             let y = self.y.at(value);
             let _ = write!(
                 svg,
                 r#"<path class="grid" d="M{left} {y:.1}H{right}"/><text class="num" x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
                 left - 5.0,
                 y + 3.5,
-                number(value),
+                words,
             );
         }
         for (value, name) in ticks(&plot.x, &self.x) {
@@ -109,7 +110,9 @@ impl PlotFrame {
 /// The values marked on the axis across, and what is written there.
 fn ticks(axis: &Axis, scale: &PlotScale) -> Vec<(f64, String)> {
     if axis.names.is_empty() {
-        return scale.ticks(6).into_iter().map(|value| (value, number(value))).collect();
+        let values = scale.ticks(6);
+        let words = tick_words(&values);
+        return values.into_iter().zip(words).collect();
     }
     (1u32..).map(f64::from).zip(axis.names.iter().cloned()).collect()
 }

@@ -13,7 +13,7 @@ const DOTTED: usize = 40;
 pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     let mut svg = String::new();
     for curve in &plot.curves {
-        line(&mut svg, curve, frame);
+        line(&mut svg, (plot, curve), frame);
     }
     for each in &plot.boxes {
         quantiles(&mut svg, each, frame);
@@ -38,7 +38,7 @@ pub fn style(origin: Origin) -> &'static str {
     }
 }
 
-fn line(svg: &mut String, curve: &Curve, frame: &PlotFrame) {
+fn line(svg: &mut String, (plot, curve): (&Plot, &Curve), frame: &PlotFrame) {
     let inside: Vec<(f64, f64)> =
         curve.points.iter().copied().filter(|(x, y)| frame.x.holds(*x) && y.is_finite()).collect();
     whiskers(svg, curve, frame);
@@ -50,7 +50,7 @@ fn line(svg: &mut String, curve: &Curve, frame: &PlotFrame) {
             let command = if i == 0 { 'M' } else { 'L' };
             let _ = write!(d, "{command}{:.1} {:.1}", frame.x.at(x), frame.y.clamped(y));
         }
-        let _ = write!(svg, r#"<path class="line {classes}"{} d="{d}"/>"#, dashes(curve));
+        let _ = write!(svg, r#"<path class="line {classes}"{} d="{d}"/>"#, dashes(plot, curve));
     }
     if inside.len() <= DOTTED && is_marked(curve) {
         for &(x, y) in &inside {
@@ -72,9 +72,9 @@ fn is_marked(curve: &Curve) -> bool {
 }
 
 /// A sample for the legend, as the line is drawn.
-pub fn sample(curve: &Curve) -> String {
+pub fn sample(plot: &Plot, curve: &Curve) -> String {
     let class = colour::class(curve.group);
-    let line = format!(r#"<path class="line sim {class}"{} d="M2 0h17"/>"#, dashes(curve));
+    let line = format!(r#"<path class="line sim {class}"{} d="M2 0h17"/>"#, dashes(plot, curve));
     if curve.points.len() > DOTTED || !is_marked(curve) {
         return line;
     }
@@ -85,10 +85,16 @@ pub fn sample(curve: &Curve) -> String {
     )
 }
 
-/// Dashes that tell recorded lines of several groups apart without colours; the lines of engines have
-/// those of their engine.
-fn dashes(curve: &Curve) -> &'static str {
-    if curve.origin != Origin::Recorded {
+/// Dashes that tell lines of several groups apart without colours: recorded ones, and simulated ones that have no marks
+/// and stand beside no other engine's, whose style tells the engine.
+fn dashes(plot: &Plot, curve: &Curve) -> &'static str {
+    let alone = || plot.curves.iter().all(|each| each.origin == Origin::Sim);
+    let by_group = match curve.origin {
+        Origin::Recorded => true,
+        Origin::Sim => curve.points.len() > DOTTED && alone(),
+        _ => false,
+    };
+    if !by_group {
         return "";
     }
     match curve.group % 5 {
@@ -103,7 +109,7 @@ fn dashes(curve: &Curve) -> &'static str {
 /// The outline of a point: each group has a shape of its own, so that groups are told apart without
 /// colours. The shapes cover about the same area.
 fn marker(curve: &Curve, (x, y): (f64, f64)) -> String {
-    let r = if curve.origin == Origin::Ns2 { 3.0 } else { 2.2 };
+    let r = if curve.origin == Origin::Ns2 { 3.2 } else { 2.8 };
     let (l, u) = (x - r, y - r);
     let d = 2.0 * r;
     match curve.group % 5 {
@@ -143,7 +149,7 @@ pub fn is_named_level(plot: &Plot, mark: &PublishedMark) -> bool {
 }
 
 /// Width and height of a name on its line, roughly.
-const NAME: (f64, f64) = (110.0, 11.0);
+const NAME: (f64, f64) = (110.0, 13.0);
 
 /// The name of a level, above its line or below it, where fewer points are and there is room.
 fn name(svg: &mut String, (plot, mark): (&Plot, &PublishedMark), frame: &PlotFrame) {
@@ -160,7 +166,7 @@ fn name(svg: &mut String, (plot, mark): (&Plot, &PublishedMark), frame: &PlotFra
         svg,
         r#"<text class="named" x="{:.1}" y="{:.1}">{}</text>"#,
         frame.left() + 4.0,
-        if below { line + 9.0 } else { line - 3.0 },
+        if below { line + 11.5 } else { line - 5.0 },
         typeset(&mark.label),
     );
 }

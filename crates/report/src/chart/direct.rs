@@ -3,7 +3,7 @@ use std::fmt::Write;
 use sweetspot_study::plot::{Curve, Origin, Plot};
 
 use super::axes::PlotFrame;
-use super::legend::{CHAR_WIDTH, named_curves};
+use super::legend::named_curves;
 use crate::colour;
 use crate::svg::typeset;
 
@@ -15,6 +15,8 @@ const LONGEST: usize = 18;
 const LINE_HEIGHT: f64 = 11.5;
 /// Between the frame and a name: the line that leads from the curve to it.
 const LEAD: f64 = 12.0;
+/// Width of a letter of a name that is short, so that wide letters do not average out, in a wide typeface.
+const LETTER: f64 = 6.8;
 /// A name further from its curve's end than this is not seen to belong to it.
 const FURTHEST: f64 = 24.0;
 /// Ends that are nearer to each other than this cannot be told apart.
@@ -27,7 +29,7 @@ pub fn room(plot: &Plot) -> Option<f64> {
     let curves = named_curves(plot);
     let longest = curves.iter().map(|curve| curve.label.chars().count()).max()?;
     let fit = (2..=MOST).contains(&curves.len()) && longest <= LONGEST;
-    fit.then_some(LEAD + longest as f64 * CHAR_WIDTH)
+    fit.then_some(LEAD + longest as f64 * LETTER)
 }
 
 /// The names of the curves of `plot` where they end, right of the frame; `None` where a legend says better

@@ -70,20 +70,39 @@ pub fn named_curves(plot: &Plot) -> Vec<&Curve> {
 
 /// One entry for each of `curves`, and one per mark without a curve.
 fn colours(plot: &Plot, curves: &[&Curve]) -> Vec<LegendItem> {
-    let item = |curve: &Curve| LegendItem { sample: sample(curve), words: curve.label.clone() };
+    let item =
+        |curve: &Curve| LegendItem { sample: sample(plot, curve), words: curve.label.clone() };
     let mut items: Vec<LegendItem> = curves.iter().map(|curve| item(curve)).collect();
     // Numbers in a colour that no curve explains.
     let explained = |group| plot.curves.iter().any(|curve| curve.group == group);
     let lonely =
         plot.marks.iter().filter(|mark| !explained(mark.group) && !is_named_level(plot, mark));
-    items.extend(lonely.map(|mark| LegendItem {
+    let mut shared: Vec<(usize, String)> = Vec::new();
+    for mark in lonely {
+        match shared.iter_mut().find(|(group, _)| *group == mark.group) {
+            Some((_, words)) => *words = in_common(words, &mark.label),
+            None => shared.push((mark.group, mark.label.clone())),
+        }
+    }
+    // What the entry of all that is published says, too.
+    shared.retain(|(_, words)| words != PUBLISHED);
+    items.extend(shared.into_iter().map(|(group, words)| LegendItem {
         sample: format!(
             r#"<path class="mark {}" d="M10 -5l5 5l-5 5l-5 -5Z"/>"#,
-            colour::class(mark.group)
+            colour::class(group)
         ),
-        words: mark.label.clone(),
+        words,
     }));
     items
+}
+
+const PUBLISHED: &str = "published";
+
+/// The first parts, between commas, that both have.
+fn in_common(one: &str, other: &str) -> String {
+    let both = one.split(", ").zip(other.split(", "));
+    let same: Vec<&str> = both.take_while(|(a, b)| a == b).map(|(a, _)| a).collect();
+    same.join(", ")
 }
 
 /// One entry per engine, and one for what was published. Of a recording the label says all.
@@ -102,10 +121,10 @@ fn styles(plot: &Plot) -> Vec<LegendItem> {
         .iter()
         .map(|origin| LegendItem { sample: of(*origin), words: origin.name().to_owned() })
         .collect();
-    if plot.marks.iter().any(|mark| mark.label.starts_with("published")) {
+    if plot.marks.iter().any(|mark| mark.label.starts_with(PUBLISHED)) {
         items.push(LegendItem {
             sample: r#"<path class="mark ink" d="M10 -5l5 5l-5 5l-5 -5Z"/>"#.to_owned(),
-            words: "published".to_owned(),
+            words: PUBLISHED.to_owned(),
         });
     }
     items

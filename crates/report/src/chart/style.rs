@@ -25,7 +25,7 @@ fn rules(tones: [&str; 6], dark: bool) -> String {
          .chart .theory{{stroke-dasharray:5 3;stroke-width:1.3}}\
          .chart .lab{{stroke-dasharray:1.5 2.5;stroke-width:2.2}}\
          .chart .dot{{stroke:none}}\
-         .chart .whisker{{fill:none;stroke-width:1;opacity:.7}}\
+         .chart .whisker{{fill:none;stroke-width:1}}\
          .chart .dot.ns2{{fill:none;stroke-width:1.1}}\
          .chart .leader{{fill:none;stroke-width:1}}\
          .chart .box{{fill:none;stroke-width:1.4}}\

@@ -99,7 +99,10 @@ fn section(paper: Paper, figures: &[Figure]) -> String {
 }
 
 fn figure_element(figure: &Figure) -> String {
-    let charts = cards(&figure.plots);
+    let mut charts = cards(&figure.plots);
+    if figure.plots.is_empty() && figure.comparisons.is_empty() && figure.tables.is_empty() {
+        charts = "<p>Nothing to draw of it with this engine: leave --engine out, and the simulator plays it.</p>".to_owned();
+    }
     let compared = match figure.comparisons.as_slice() {
         [] => String::new(),
         comparisons => comparison_table(comparisons),

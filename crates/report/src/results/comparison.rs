@@ -143,16 +143,24 @@ fn message(a: &Side<'_>, b: &Side<'_>, differences: &[f64]) -> String {
     let (before, after) = (a.mean(goodput), b.mean(goodput));
     let interval = Spread::of(differences).and_then(|s| Some((s.mean, s.half_width?)));
     let count = differences.len();
+    let than = |mean: f64| if mean > 0.0 { "faster" } else { "slower" };
     match interval {
         Some((mean, half)) if mean.abs() > half => format!(
             "{} is {} than {}: {mean:+.2} ± {half:.2} Mbit/s in {count} pairs",
             b.name,
-            if mean > 0.0 { "faster" } else { "slower" },
+            than(mean),
             a.name,
         ),
         Some((mean, half)) => format!(
             "{} and {}: no difference in goodput beyond chance ({mean:+.2} ± {half:.2} Mbit/s in {count} pairs)",
             a.name, b.name,
+        ),
+        None if count == 1 && differences[0].abs() >= 0.005 => format!(
+            "{} is {} than {}: {:+.2} Mbit/s in one pair",
+            b.name,
+            than(differences[0]),
+            a.name,
+            differences[0],
         ),
         None => format!("{} {before:.2} Mbit/s, {} {after:.2} Mbit/s", a.name, b.name),
     }

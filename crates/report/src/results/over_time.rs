@@ -217,7 +217,11 @@ pub fn series(recorded: &[Recorded<'_>], title: Option<String>) -> Sheet {
     let cwnd = quantity(all, "congestion window, kB", |row| row.cwnd_bytes.map(|c| c / 1e3));
     let packets = quantity(all, "congestion window, packets", |row| row.cwnd_packets);
     let drops = quantity(all, "dropped so far, packets", |row| row.dropped_packets);
-    let plots = vec![goodput, window, rtt, cwnd, packets, queue, drops, round_trips(all)];
+    // Where nothing was dropped a line along the axis says nothing.
+    let falls = drops.curves.iter().any(|curve| curve.points.iter().any(|point| point.1 > 0.0));
+    let mut plots = vec![goodput, window, rtt, cwnd, packets, queue];
+    plots.extend(falls.then_some(drops));
+    plots.push(round_trips(all));
     let drawn = |plot: &Plot| plot.curves.iter().any(|curve| !curve.points.is_empty());
     let left_out = match every.len() - all.len() {
         0 => String::new(),

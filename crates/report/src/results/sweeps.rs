@@ -15,7 +15,7 @@ pub fn sheets(index: usize, file: &str, sweep: &SweepFile) -> Vec<Sheet> {
         }
     }
     if sweep.points.iter().any(|point| point.outcomes.len() > 2) {
-        plots.push(goodput_over_seeds(sweep, &points));
+        plots.extend(goodput_over_seeds(sweep, &points));
     }
     vec![Sheet {
         name: format!("sweep-{index}"),
@@ -38,7 +38,7 @@ fn about(file: &str, sweep: &SweepFile) -> String {
 fn message(sweep: &SweepFile, points: &[Point]) -> String {
     let goodput = |point: &Point| {
         let spread = metric("goodput_bps").and_then(|m| point.statistics.spread(m, 0));
-        spread.map(|spread| (spread.mean, spread.half_width.unwrap_or(0.0)))
+        spread.map(|spread| (spread.mean, spread.half_width))
     };
     let all = points.iter().filter_map(|point| Some((point, goodput(point)?)));
     let Some((best, (mean, half))) = all.max_by(|a, b| a.1.0.total_cmp(&b.1.0)) else {
@@ -50,10 +50,10 @@ fn message(sweep: &SweepFile, points: &[Point]) -> String {
         count => format!("Fastest of {count}: "),
     };
     format!(
-        "{fastest}{}, {:.2} ± {:.2} Mbit/s",
+        "{fastest}{}, {:.2}{} Mbit/s",
         named.collect::<Vec<_>>().join(", "),
         mean / 1e6,
-        half / 1e6
+        plus_minus(half.map(|half| half / 1e6), 2)
     )
 }
 
@@ -218,8 +218,8 @@ fn sweet_spot(sweep: &SweepFile, axis: usize, unit: &str) -> Option<(String, f64
     Some(("sweet spot, in theory".to_owned(), low as f64 / one, high as f64 / one))
 }
 
-/// How goodput is distributed over the seeds of each variant; of many, the fastest.
-fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Plot {
+/// How goodput is distributed over the seeds of each variant; of many, the fastest. `None` where all seeds give the same.
+fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Option<Plot> {
     /// More lines than colours cannot be told apart,
     const MOST_VARIANTS: usize = 7;
     /// and of those left out these are the least missed.
@@ -240,7 +240,16 @@ fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Plot {
         let name = label_of(sweep, point, usize::MAX, (0, 1));
         plot.curve(name, origin(engine), group, distribution(rates));
     }
-    spread_out(plot)
+    let differs = |points: &[(f64, f64)]| points.windows(2).any(|pair| pair[0].0 < pair[1].0);
+    plot.curves.iter().any(|curve| differs(&curve.points)).then(|| spread_out(plot))
+}
+
+/// Half an interval as words behind a mean; nothing where every seed gives the same.
+fn plus_minus(half: Option<f64>, decimals: usize) -> String {
+    match half {
+        Some(half) if half > 1e-9 => format!(" ± {half:.decimals$}"),
+        _ => String::new(),
+    }
 }
 
 fn table(sweep: &SweepFile, points: &[Point]) -> Table {
@@ -258,9 +267,7 @@ fn table(sweep: &SweepFile, points: &[Point]) -> Table {
             for (metric, scale) in Metric::ALL.into_iter().zip(scales) {
                 let spread = point.statistics.spread(metric, transfer);
                 row.push(spread.map_or(String::new(), |spread| {
-                    let half = spread
-                        .half_width
-                        .map_or(String::new(), |half| format!(" ± {:.3}", half * scale));
+                    let half = plus_minus(spread.half_width.map(|half| half * scale), 3);
                     format!("{:.3}{half}", spread.mean * scale)
                 }));
             }

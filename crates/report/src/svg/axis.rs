@@ -20,9 +20,44 @@ pub fn time_axis(x: &LinearScale, y: f64) -> String {
     svg
 }
 
-/// A tick's value without trailing zeros.
+/// A value without trailing zeros.
 pub fn number(value: f64) -> String {
-    let text = format!("{value:.3}");
+    rounded(value, 3)
+}
+
+/// The words of ticks: as many decimals as tell them apart.
+pub fn tick_words(ticks: &[f64]) -> Vec<String> {
+    let steps = ticks.windows(2).map(|pair| (pair[1] - pair[0]).abs());
+    let least = steps.fold(f64::INFINITY, f64::min);
+    let decimals = if least > 0.0 && least.is_finite() { -least.log10().floor() } else { 0.0 };
+    let decimals = (decimals as i64).clamp(3, 12) as usize;
+    // Beside an axis there is room for five digits.
+    let long = ticks.iter().any(|tick| tick.abs() >= 1e5);
+    let words = |tick: &f64| match tick.abs() {
+        great if long && great >= 1e6 => format!("{}M", rounded(tick / 1e6, 3)),
+        great if long && great >= 1e3 => format!("{}k", rounded(tick / 1e3, 3)),
+        _ => rounded(*tick, decimals),
+    };
+    ticks.iter().map(words).collect()
+}
+
+fn rounded(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_that_lie_close_are_told_apart() {
+        assert_eq!(tick_words(&[0.0, 20.0, 40.0]), ["0", "20", "40"]);
+        assert_eq!(tick_words(&[19.305, 19.3055, 19.306]), ["19.305", "19.3055", "19.306"]);
+        assert_eq!(tick_words(&[-0.0]), ["0"]);
+        assert_eq!(tick_words(&[0.0, 1e5, 2e5]), ["0", "100k", "200k"]);
+        assert_eq!(tick_words(&[10.0, 1e4, 2.5e6]), ["10", "10k", "2.5M"]);
+        assert_eq!(tick_words(&[5e4, 6e4]), ["50000", "60000"]);
+    }
 }

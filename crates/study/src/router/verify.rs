@@ -115,8 +115,8 @@ pub fn verify(
 
 /// Why so small a part of a link is not played.
 pub(super) fn too_small() -> StudyError {
-    let because = "as much of the link as can be played in the time has fewer than eight packets in \
-                   flight or eight flows: no choice of buffers and no average";
+    let because = "what can be played of so fast a link in the time has fewer than eight packets in \
+                   flight or eight flows, too few for an average";
     TheoryError::NotCovered { because }.into()
 }
 

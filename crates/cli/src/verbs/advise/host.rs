@@ -2,10 +2,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use sweetspot_advise::Kernel;
-use sweetspot_advise::host::{Device, HostQuestion, Listener, Snapshot, Sysctls, advise};
-use sweetspot_linux::diag::{Detail, Diag, TcpState};
+use sweetspot_advise::host::{Device, HostQuestion, Snapshot, advise};
 use sweetspot_linux::host;
 use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_watch::settings;
 
 use super::OutputOptions;
 use crate::ends;
@@ -52,29 +52,11 @@ pub struct Arguments {
     output: OutputOptions,
 }
 
-/// The settings that are checked.
-const SYSCTL_NAMES: [&str; 14] = [
-    "net.core.rmem_max",
-    "net.core.wmem_max",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_wmem",
-    "net.ipv4.tcp_mem",
-    "net.ipv4.tcp_adv_win_scale",
-    "net.ipv4.tcp_available_congestion_control",
-    "net.ipv4.tcp_congestion_control",
-    "net.ipv4.tcp_moderate_rcvbuf",
-    "net.ipv4.tcp_mtu_probing",
-    "net.ipv4.tcp_no_metrics_save",
-    "net.ipv4.tcp_sack",
-    "net.ipv4.tcp_timestamps",
-    "net.ipv4.tcp_window_scaling",
-];
-
 pub fn run(a: Arguments) -> Ending {
-    let here = Snapshot { asked_receive_buffer: a.rcvbuf, ..snapshot() };
+    let here = Snapshot { asked_receive_buffer: a.rcvbuf, ..settings() };
     let mut peer = match &a.peer_sysctl {
         None => None,
-        Some(file) => Some(peer(Sysctls::read(&super::read(file)?)?, a.peer_kernel, &here)),
+        Some(file) => Some(Snapshot::of_peer(&super::read(file)?, a.peer_kernel, &here)?),
     };
     if let Some(mtu) = a.peer_mtu {
         let device = Device { name: "its device".to_owned(), mtu: Some(mtu), ..Device::default() };
@@ -94,58 +76,4 @@ pub fn run(a: Arguments) -> Ending {
             .map_err(|e| format!("{}: {e}; name a file that can be written", file.display()))?;
     }
     a.output.show(|explain| advice.text(explain), || advice.json())
-}
-
-fn snapshot() -> Snapshot {
-    let mut sysctls = Sysctls::default();
-    for name in SYSCTL_NAMES {
-        if let Some(value) = host::sysctl(name) {
-            sysctls.insert(name, &value);
-        }
-    }
-    Snapshot {
-        kernel: host::kernel_release().and_then(|r| r.parse().ok()),
-        sysctls,
-        memory: host::memory(),
-        page: host::page(),
-        device: host::default_device().map(device),
-        asked_receive_buffer: None,
-        listeners: listeners(),
-    }
-}
-
-/// Listening sockets of this network namespace; none if the kernel does not list them.
-fn listeners() -> Vec<Listener> {
-    let mut all = Vec::new();
-    let detail = Detail { memory: true, ..Detail::NONE };
-    let listed = Diag::open().and_then(|mut diag| {
-        diag.connections(&[TcpState::Listen], detail, |connection| {
-            let address = connection.local.to_string();
-            let receive_buffer = connection.memory.map(|memory| memory.receive_buffer);
-            all.extend(receive_buffer.map(|receive_buffer| Listener { address, receive_buffer }));
-        })
-    });
-    if listed.is_err() { Vec::new() } else { all }
-}
-
-/// The other host. `sysctl -a` names its kernel; if a file does not, this host's kernel is assumed.
-fn peer(sysctls: Sysctls, named: Option<Kernel>, here: &Snapshot) -> Snapshot {
-    let own = sysctls.text("kernel.osrelease").and_then(|r| r.parse().ok());
-    Snapshot { kernel: named.or(own).or(here.kernel), sysctls, ..Snapshot::default() }
-}
-
-fn device(d: host::NetworkDevice) -> Device {
-    Device {
-        name: d.name,
-        speed: d.speed,
-        mtu: d.mtu,
-        queue_length: d.queue_length,
-        byte_queue_limits: d.byte_queue_limits,
-        qdisc: d.qdisc,
-        receive_ring: d.rings.map(|r| (r.receive, r.receive_most)),
-        transmit_ring: d.rings.map(|r| (r.transmit, r.transmit_most)),
-        tso: d.offloads.tso,
-        gso: d.offloads.gso,
-        gro: d.offloads.gro,
-    }
 }

@@ -6,7 +6,8 @@ use sweetspot_advise::router::{
 };
 use sweetspot_sim::Simulator;
 use sweetspot_study::router::{Effort, Player, try_buffers};
-use sweetspot_study::{NoStore, Workers};
+use sweetspot_study::{NoStore, StudyError, Workers};
+use sweetspot_theory::TheoryError;
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
@@ -161,6 +162,10 @@ fn verified(advice: RouterAdvice, verify: Option<Verify>, workers: Workers) -> R
     match try_buffers(&player, &advice, effort) {
         Ok(simulated) => advice.decided_by(simulated),
         Err(why) => {
+            let why = match why {
+                StudyError::Theory(TheoryError::NotCovered { because }) => because.to_owned(),
+                other => other.to_string(),
+            };
             note!("sweetspot: by formulas alone, not tried in the simulator: {why}");
             advice
         }

@@ -25,13 +25,13 @@ pub struct TableColumn {
 
 /// All columns.
 const COLUMNS: [TableColumn; 15] = [
-    column("", 1, LEFT, 3, direction),
+    column("", 1, LEFT, 1, direction),
     column("program", PROGRAM_WIDTH, LEFT, 0, who),
-    column(PEER_HEADING, PEER_WIDTH, LEFT, 1, |r| peer(r.connection.remote)),
+    column(PEER_HEADING, PEER_WIDTH, LEFT, 2, |r| peer(r.connection.remote)),
     column("state", 6, LEFT, 11, |r| state(r.connection.state)),
     column("Mbit/s", 9, RIGHT, 0, |r| mbit(r.rate())),
     past("past rate", 12, |r| sparkline(r.past.iter().map(|(rate, _)| *rate))),
-    column("RTT ms", 8, RIGHT, 2, |r| ms(r.rtt())),
+    column("RTT ms", 8, RIGHT, 3, |r| ms(r.rtt())),
     past("past RTT", 13, |r| sparkline(r.past.iter().map(|(_, rtt)| *rtt))),
     column("min", 7, RIGHT, 5, |r| ms(r.live.rtt_min())),
     column("cc", 6, LEFT, 10, congestion),
@@ -42,9 +42,9 @@ const COLUMNS: [TableColumn; 15] = [
     column("sweet spot", 11, RIGHT, 4, |r| size(r.live.sweet_spot())),
 ];
 
-const PROGRAM_WIDTH: u16 = 16;
-/// Enough for any IPv4 address and port, and two characters of rest.
-const PEER_WIDTH: u16 = 22;
+const PROGRAM_WIDTH: u16 = 15;
+/// Enough for any IPv4 address and port.
+const PEER_WIDTH: u16 = 21;
 const LEFT: bool = false;
 const RIGHT: bool = true;
 
@@ -100,16 +100,18 @@ impl TableColumn {
 }
 
 /// The columns that fit into `width` characters, of a screen or of text: a number is never truncated, because
-/// the rest would be another number.
-pub fn fitting(width: u16, on_screen: bool) -> Vec<&'static TableColumn> {
+/// the rest would be another number. The column that the table is sorted by stays as long as there is room for it.
+pub fn fitting(width: u16, on_screen: bool, order: SortOrder) -> Vec<&'static TableColumn> {
     const ALL: &[TableColumn] = &COLUMNS;
     let mut shown: Vec<&TableColumn> = ALL.iter().filter(|c| on_screen || !c.screen).collect();
     let needed =
         |shown: &[&TableColumn]| shown.iter().map(|c| c.width + 1).sum::<u16>() + LIMIT_WIDTH;
     while needed(&shown) > width {
-        // Program and rate are always shown.
-        let Some(last) = shown.iter().map(|c| c.rank).max().filter(|rank| *rank > 0) else { break };
-        shown.retain(|c| c.rank != last);
+        // Program and rate are always shown, and what is sorted by nearly so.
+        let rank =
+            |c: &&TableColumn| if c.heading == order.column() { c.rank.min(1) } else { c.rank };
+        let Some(last) = shown.iter().map(rank).max().filter(|rank| *rank > 0) else { break };
+        shown.retain(|c| rank(c) != last);
     }
     shown
 }
@@ -122,7 +124,7 @@ pub fn terminal_width() -> u16 {
 
 /// The table as text of that width.
 pub fn text(rows: &[&ConnectionRow], all: usize, width: u16, order: SortOrder) -> String {
-    let columns = fitting(width, false);
+    let columns = fitting(width, false, order);
     let line = |cells: &dyn Fn(&TableColumn) -> String, limit: &str| {
         let mut line: String = columns.iter().map(|c| fit(c, &cells(c))).collect();
         line += limit;
@@ -231,7 +233,11 @@ mod tests {
     use super::*;
 
     fn headings(width: u16) -> Vec<&'static str> {
-        fitting(width, false).into_iter().map(|column| column.heading).collect()
+        sorted(width, SortOrder::Traffic)
+    }
+
+    fn sorted(width: u16, order: SortOrder) -> Vec<&'static str> {
+        fitting(width, false, order).into_iter().map(|column| column.heading).collect()
     }
 
     #[test]
@@ -240,8 +246,8 @@ mod tests {
         assert_eq!(peer("192.0.2.7:443".parse().unwrap()), "192.0.2.7:443");
         assert_eq!(peer("[2001:db8::7]:443".parse().unwrap()), "[2001:db8::7]:443");
         let long = peer("[2001:db8:aaaa:bbbb:cccc::7]:50123".parse().unwrap());
-        assert_eq!(long, "[2001:db8:aaaa:…]:50123".replace(":…", "…"));
-        assert_eq!(long.chars().count(), 22);
+        assert_eq!(long, "[2001:db8:aaa…]:50123");
+        assert_eq!(long.chars().count(), 21);
     }
 
     #[test]
@@ -252,23 +258,30 @@ mod tests {
         assert_eq!(sparkline(std::iter::empty()), " ".repeat(10));
     }
 
-    /// The two columns of the past take ten and a space each, beside the 154 of all others.
+    /// The two columns of the past take ten and a space each, beside the 152 of all others.
     #[test]
     fn a_wide_screen_shows_the_past_in_the_table() {
-        let shown = |width| fitting(width, true).len();
-        assert_eq!([shown(176), shown(175), shown(165), shown(164)], [15, 14, 14, 13]);
+        let shown = |width| fitting(width, true, SortOrder::Traffic).len();
+        assert_eq!([shown(174), shown(173), shown(163), shown(162)], [15, 14, 14, 13]);
     }
 
-    /// All thirteen take 121 and a space each, and the limit 20: 154.
+    /// All thirteen take 119 and a space each, and the limit 20: 152.
     #[test]
     fn columns_that_have_no_room_are_left_out_and_not_cut() {
         assert_eq!(headings(u16::MAX).len(), 13);
-        assert_eq!(headings(154).len(), 13);
-        assert_eq!(headings(153).len(), 12);
-        // 16 + 22 + 9 + 8 and four spaces are 59, the limit 20; the direction takes two more.
-        assert_eq!(headings(80), ["program", "peer", "Mbit/s", "RTT ms"]);
-        assert_eq!(headings(81), ["", "program", "peer", "Mbit/s", "RTT ms"]);
+        assert_eq!(headings(152).len(), 13);
+        assert_eq!(headings(151).len(), 12);
+        // 1 + 15 + 21 + 9 + 8 and five spaces are 59, the limit 20.
+        assert_eq!(headings(80), ["", "program", "peer", "Mbit/s", "RTT ms"]);
+        assert_eq!(headings(78), ["", "program", "peer", "Mbit/s"]);
         assert_eq!(headings(40), ["program", "Mbit/s"]);
         assert_eq!(headings(0), ["program", "Mbit/s"]);
+    }
+
+    #[test]
+    fn what_the_table_is_sorted_by_is_seen() {
+        let by = |order| sorted(80, order);
+        assert_eq!(by(SortOrder::Bytes), ["", "program", "peer", "Mbit/s", "bytes"]);
+        assert_eq!(by(SortOrder::Resent), ["", "program", "peer", "Mbit/s", "retrans"]);
     }
 }

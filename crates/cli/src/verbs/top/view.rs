@@ -58,7 +58,7 @@ RTT ms    round trip by this end's kernel; min: the shortest one seen
 window    that bounds the connection: the peer's, or our own where we receive
 cwnd      congestion window
 retrans   segments that this end has retransmitted
-past      the last ten readings, between nothing and the largest; on wide screens
+past      the last ten readings, up to the largest; on wide screens
 sweet spot   the window that would be as fast without a queue
 limited by   what the last interval went to; sweetspot diagnose PID says more
 
@@ -85,10 +85,12 @@ fn coloured(style: Style) -> Style {
 }
 
 fn headline(screen: &Screen) -> String {
-    let total: f64 = screen.table.rows().map(|row| row.rate().as_f64()).sum();
+    // A sum of nothing is -0.0.
+    let total = screen.table.rows().map(|row| row.rate().as_f64()).fold(0.0, |a, b| a + b);
+    let count = screen.table.rows().count();
     format!(
-        "{} connections, {:.1} Mbit/s, by {}{}",
-        screen.table.rows().count(),
+        "{count} connection{}, {:.1} Mbit/s, by {}{}",
+        if count == 1 { "" } else { "s" },
         total / 1e6,
         screen.order.name(),
         if screen.frozen { "  FROZEN" } else { "" }
@@ -122,7 +124,7 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
     screen.marked.select(Some(marked));
     let first = (marked + 1).saturating_sub(height);
     let visible = rows.iter().skip(first).take(height);
-    let columns = fitting(area.width, true);
+    let columns = fitting(area.width, true, screen.order);
     let lines = visible.enumerate().map(|(at, row)| {
         let text = |column: &TableColumn| match (&screen.names, column.heading) {
             (Some(names), PEER_HEADING) => names.of(row.connection.remote, column.width.into()),
@@ -149,8 +151,10 @@ fn cell(text: String, column: &TableColumn) -> Cell<'static> {
 
 /// One connection: what has limited it since watching began, and its recent history.
 fn draw_row(frame: &mut Frame<'_>, area: Rect, row: &ConnectionRow, tuned: Vec<String>) {
+    // The words have room at 80 columns and 24 lines, too.
+    let past = if area.height < 28 { 5 } else { 7 };
     let [words, rates, trips] =
-        Layout::vertical([Constraint::Min(9), Constraint::Length(7), Constraint::Length(7)])
+        Layout::vertical([Constraint::Min(12), Constraint::Length(past), Constraint::Length(past)])
             .areas(area);
     let verdict = LimitVerdict::new(row.live.limits(), &row.live.evidence());
     let c = &row.connection;

@@ -32,8 +32,14 @@ pub struct Arguments {
     until: Option<u32>,
 
     /// The process
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = process)]
     pid: u32,
+}
+
+fn process(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| {
+        "it is no process number such as 4711; pgrep NAME and sweetspot top find it".to_owned()
+    })
 }
 
 pub fn run(arguments: Arguments) -> Ending {

@@ -61,7 +61,7 @@ fn play(
     let command = match command.spawn() {
         Ok(child) => child.id(),
         Err(error) => {
-            err!("sweetspot: cannot run {program}: {error}");
+            err!("sweetspot: cannot run {program}: {error}; is it installed and in PATH?");
             return Ok(COMMAND_NOT_FOUND);
         }
     };

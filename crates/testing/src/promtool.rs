@@ -1,0 +1,22 @@
+//! Prometheus's own checks of rules and metrics.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::skipped;
+
+/// Fails unless `promtool` with these arguments accepts `input`; notes a skipped test where there is none.
+#[track_caller]
+pub fn accepts(arguments: &[&str], input: &str) {
+    let mut command = Command::new("promtool");
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Ok(mut child) = command.spawn() else {
+        skipped("there is no promtool here (apt-get install prometheus)");
+        return;
+    };
+    // promtool may end before it has read everything.
+    let _ = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
+    let output = child.wait_with_output().expect("waiting for promtool");
+    let [said, failed] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(output.status.success(), "promtool {arguments:?}: {said}{failed}\nof:\n{input}");
+}
