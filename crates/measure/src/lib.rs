@@ -46,8 +46,10 @@ mod reordering;
 mod report;
 mod round_trip;
 mod search;
+mod spacing;
 mod statistics;
 mod trend;
+mod undisturbed;
 
 pub use available::available_bandwidth;
 pub use buffer::{BufferDepth, Overload, buffer_depth};
@@ -66,4 +68,6 @@ pub use reordering::{Reordering, reordering};
 pub use report::{DirectionReport, Intrusion, Report};
 pub use round_trip::{RoundTrip, path_change, round_trip};
 pub use search::{RateSearch, Verdict};
+pub use spacing::Spacing;
 pub use trend::{Trend, trend};
+pub use undisturbed::{by_idle_time, by_pairs};
