@@ -48,6 +48,7 @@ mod round_trip;
 mod search;
 mod spacing;
 mod statistics;
+mod traces;
 mod trend;
 mod undisturbed;
 
@@ -69,5 +70,6 @@ pub use report::{DirectionReport, Intrusion, Report};
 pub use round_trip::{RoundTrip, path_change, round_trip};
 pub use search::{RateSearch, Verdict};
 pub use spacing::Spacing;
+pub use traces::{DelayPoint, DirectionTrace, Traces};
 pub use trend::{Trend, trend};
 pub use undisturbed::{by_idle_time, by_pairs};

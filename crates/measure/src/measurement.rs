@@ -9,6 +9,7 @@ use crate::report::Report;
 use crate::search::{RateSearch, Verdict};
 use crate::spacing::Spacing;
 use crate::statistics::{median, quantile, sorted};
+use crate::traces::{DirectionTrace, Traces, round_trips};
 use crate::trend::trend;
 use crate::{Finding, Overload, available_bandwidth, by_idle_time, by_pairs, capacity};
 
@@ -242,6 +243,14 @@ impl Measurement {
             }
             _ => self.skip(),
         }
+    }
+
+    /// What was seen so far, to be drawn.
+    pub fn traces(&self) -> Traces {
+        let idle = self.idle.first().map_or_else(Vec::new, round_trips);
+        let directions = self.plan.directions.iter().zip(&self.observations);
+        let directions = directions.map(|(direction, o)| DirectionTrace::of(*direction, o));
+        Traces { idle, directions: directions.collect() }
     }
 
     /// What was found so far.

@@ -20,6 +20,8 @@ const MAX_DATAGRAM_BYTES: usize = 9216;
 const MAX_ARRIVALS: usize = 400_000;
 /// A stream of which nothing came for so long is over.
 const QUIET: Duration = Duration::from_millis(250);
+/// A stream that is late by more than this goes on from there.
+const LONGEST_CATCH_UP: Duration = Duration::from_millis(20);
 /// How often that is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -142,16 +144,21 @@ impl Datagrams {
         std::mem::take(&mut *lock(&self.echoes))
     }
 
-    /// Sends a stream: each packet when it is due, or at once if that is past.
+    /// Sends a stream: each packet when it is due, or at once if that is just past.
     pub fn send_stream(&self, stream: Stream, payload: Bytes) {
         // Without it the kernel wakes this thread up to 50 us late, to wake others at the same time.
         let _ = scheduling::drop_timer_slack();
         let start = clock::now();
         let due = stream.spacing.due(stream.gap, stream.number.into());
+        let mut paused = Duration::ZERO;
         for (index, due) in (0..stream.packets).zip(due) {
-            let due = start + due;
-            if clock::now() < due {
+            let due = start + due + paused;
+            let now = clock::now();
+            if now < due {
                 clock::sleep_until(due);
+            } else if stream.gap > Duration::ZERO && now.since(due) > LONGEST_CATCH_UP {
+                // A host that stood still would fill the queue by catching up.
+                paused += now.since(due);
             }
             let packet = StreamPacket { stream: stream.number, index, sent: clock::now() };
             let datagram = self.authenticator.close(&ProbePacket::Stream(packet), payload);

@@ -9,7 +9,7 @@ use sweetspot_linux::udp::Udp;
 use sweetspot_linux::{clock, tcp};
 use sweetspot_measure::{
     Arrival, Direction, EchoRecord, LoadRecord, Measurement, Plan, Report, Spacing, Step,
-    StepResult, StreamRecord,
+    StepResult, StreamRecord, Traces,
 };
 use sweetspot_protocol::frame::FramePart;
 use sweetspot_protocol::probe::PacketAuthenticator;
@@ -42,6 +42,8 @@ pub struct Measured {
     pub peer: SocketAddr,
     /// What was found of the path.
     pub report: Report,
+    /// What was seen, to be drawn.
+    pub traces: Traces,
     /// What the kernels agreed on for TCP.
     pub tcp: TcpFacts,
     /// How long it took.
@@ -141,8 +143,8 @@ pub fn measure(
         other => other,
     })?;
     channel.sever();
-    let (peer, report) = (channel.peer(), measurement.report());
-    Ok(Measured { peer, report, tcp: facts, took: clock::now().since(start) })
+    let (peer, report, traces) = (channel.peer(), measurement.report(), measurement.traces());
+    Ok(Measured { peer, report, traces, tcp: facts, took: clock::now().since(start) })
 }
 
 struct Prober<'a> {
