@@ -65,8 +65,9 @@ fn a_measured_path_is_a_scenario_that_plays_again() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("path.toml");
     let command = format!(
-        "measure --json --direction down --gentle --budget 20MB --scenario {}",
-        file.display()
+        "measure --json --direction down --gentle --budget 20MB --scenario {} --html {}",
+        file.display(),
+        dir.path().join("path.html").display()
     );
     let Some(output) = across(dir.path(), &command)? else { return Ok(()) };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -79,6 +80,9 @@ fn a_measured_path_is_a_scenario_that_plays_again() -> Tested {
     let base = measured["round_trip"]["base_s"]["value"].as_f64().ok_or("no base round trip")?;
     assert!(base >= 0.02, "nothing is faster than the path's propagation: {base}");
 
+    let page = fs::read_to_string(dir.path().join("path.html"))?;
+    assert!(page.contains("available bandwidth") && page.contains("<svg"), "no pictures");
+    assert!(!page.contains("src=\"http") && !page.contains("<link"), "it loads from elsewhere");
     let text = fs::read_to_string(&file)?;
     assert!(text.contains("# measured: ") && text.contains("# assumed "), "{text}");
     let run = Command::new(PROGRAM)
@@ -89,6 +93,32 @@ fn a_measured_path_is_a_scenario_that_plays_again() -> Tested {
         .args(["emulate", "--quiet", "--path", &file.to_string_lossy(), "--", "true"])
         .output()?;
     assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    Ok(())
+}
+
+#[test]
+fn a_watched_path_is_a_line_per_measurement_and_a_scenario_that_changes() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let (series, file) = (dir.path().join("day.jsonl"), dir.path().join("day.toml"));
+    let command = format!(
+        "measure --direction down --budget 3MB --watch 1s --times 2 --series {} --scenario {}",
+        series.display(),
+        file.display()
+    );
+    let Some(output) = across(dir.path(), &command)? else { return Ok(()) };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = fs::read_to_string(&series)?;
+    let samples: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    assert_eq!(samples.len(), 2);
+    for sample in &samples {
+        assert!(sample["time"].is_string() && findings_are_whole(sample) >= 5, "{sample}");
+    }
+    let text = fs::read_to_string(&file)?;
+    assert!(text.contains("[[path.change]]"), "{text}");
+    let run = Command::new(PROGRAM)
+        .args(["run", &file.to_string_lossy(), "--json", "--set", "duration=20s"])
+        .output()?;
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     Ok(())
 }
 

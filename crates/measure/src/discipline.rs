@@ -1,10 +1,11 @@
 //! What the bottleneck's queue discipline shows of itself while it is overloaded.
 
 use serde::Serialize;
-use sweetspot_units::Bytes;
+use sweetspot_path::{DirectionSpec, Link, Packet, QueueDiscipline};
+use sweetspot_units::{Bytes, Duration, Time, Volume};
 
 use crate::buffer::Overload;
-use crate::observation::{Direction, Echo, StreamRecord};
+use crate::observation::{Arrival, Direction, Echo, StreamRecord};
 use crate::statistics::median;
 
 /// A queue discipline, as far as it shows.
@@ -66,7 +67,85 @@ pub fn discipline(
     let full = wait_when_full(overload)?;
     let early = drops_elsewhere(overload, full)
         || slight.is_some_and(|stream| drops_below(&Overload { stream, ..*overload }, full));
-    Ok(if early { Discipline::ActiveQueueManagement } else { Discipline::DropTail })
+    if early {
+        return Ok(Discipline::ActiveQueueManagement);
+    }
+    match looks_alike(overload, slight, full) {
+        Some(name) => Err(format!(
+            "{} or an active queue management that does not show: {name} would drop alike here, for the buffer is \
+             full before it acts",
+            Discipline::DropTail.name()
+        )),
+        None => Ok(Discipline::DropTail),
+    }
+}
+
+/// The first AQM of RFC 8289, RFC 8033 and RED's authors, with their parameters, that would not have been told from
+/// drop-tail by these streams in a buffer in which packets wait for `full` seconds.
+fn looks_alike(
+    overload: &Overload<'_>,
+    slight: Option<&StreamRecord>,
+    full: f64,
+) -> Option<&'static str> {
+    let aqms = [
+        ("CoDel", QueueDiscipline::CoDel),
+        ("PIE", QueueDiscipline::Pie),
+        ("RED", QueueDiscipline::Red),
+    ];
+    let hidden = aqms.into_iter().find(|(_, queue)| {
+        let shows = |stream: &StreamRecord, by: &dyn Fn(&Overload<'_>) -> bool| {
+            replay(stream, *queue, full).is_some_and(|(stream, reference_s)| {
+                by(&Overload { stream: &stream, reference_s, random_loss: 0.0, ..*overload })
+            })
+        };
+        !shows(overload.stream, &|played| drops_elsewhere(played, full))
+            && !slight.is_some_and(|s| shows(s, &|played| drops_below(played, full)))
+    });
+    hidden.map(|(name, _)| name)
+}
+
+/// The stream as a link with another discipline would have carried it, at the rate that it got, and its delay without a
+/// queue.
+fn replay(stream: &StreamRecord, queue: QueueDiscipline, full: f64) -> Option<(StreamRecord, f64)> {
+    let found = crate::dispersion(stream)?;
+    let (size, rate) = (stream.size, found.rate_out);
+    let buffer = rate * Duration::from_secs_f64(full) + size;
+    let spec =
+        DirectionSpec { queue, ..DirectionSpec::new(rate, Duration::ZERO, Volume::Bytes(buffer)) };
+    let mut link = spec.link_behind(spec.discipline(size, 1));
+    let gap = size / found.rate_in;
+    let start = Time::ZERO + Duration::from_secs(1);
+    let mut arrivals = Vec::new();
+    let mut work_off = |link: &mut Link<Replayed, _>, until: Time| {
+        while let Some((received, packet)) = link.poll_departure(until, &mut |_| {}) {
+            arrivals.push(Arrival { index: packet.index, sent: packet.sent, received });
+        }
+    };
+    for index in 0..stream.sent {
+        let sent = start + gap * u64::from(index);
+        work_off(&mut link, sent);
+        // What is dropped does not arrive.
+        let _ = link.handle_arrival(sent, Replayed { index, sent, size });
+    }
+    work_off(&mut link, Time::MAX);
+    Some((StreamRecord { sent: stream.sent, size, arrivals }, (size / rate).as_secs_f64()))
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Replayed {
+    index: u32,
+    sent: Time,
+    size: Bytes,
+}
+
+impl Packet for Replayed {
+    fn wire_size(&self) -> Bytes {
+        self.size
+    }
+
+    fn flow(&self) -> u64 {
+        0
+    }
 }
 
 /// Whether the overload was dropped from at other waits than that of a full buffer.

@@ -7,9 +7,11 @@ use crate::observation::{EchoRecord, LoadRecord, Step, StepResult, StreamRecord,
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::search::{RateSearch, Verdict};
+use crate::spacing::Spacing;
 use crate::statistics::{median, quantile, sorted};
+use crate::traces::{DirectionTrace, Traces, round_trips};
 use crate::trend::trend;
-use crate::{Overload, available_bandwidth, capacity};
+use crate::{Finding, Overload, available_bandwidth, by_idle_time, by_pairs, capacity};
 
 /// An echo on the wire: as small as its datagram may be.
 const ECHO_SIZE: Bytes = Bytes::new(100);
@@ -20,11 +22,22 @@ const OVERLOAD_RATIO: f64 = 1.5;
 /// The first such stream; where the buffer is not full at its end, the next is longer by the factor.
 const FIRST_OVERLOAD: Duration = Duration::from_millis(400);
 const OVERLOAD_GROWTH: u64 = 3;
-/// A stream that is only a little too fast exceeds the available bandwidth by this part of the capacity.
-const SLIGHT_EXCESS: f64 = 0.1;
+/// A stream that is only a little too fast exceeds the upper end of the available bandwidth by this part of the capacity.
+const SLIGHT_EXCESS: f64 = 0.02;
+/// A train of so few packets fits into most buffers.
+const SCOUT_PACKETS: u32 = 6;
+/// Sparse packets, and pairs, take this part of the capacity.
+const SPARSE_SHARE: f64 = 0.1;
+/// The packets of a pair follow one another within this part of a packet's time on the link, so that the link is
+/// busy in between.
+const PAIR_GAP: f64 = 0.9;
 /// Small packets take this part of the available bandwidth.
 const LOSS_SHARE: f64 = 0.3;
-/// The longest that losses are counted, and the most packets per second, which a host sends evenly.
+/// A rate of losses is known to a factor of 1.5 after so many of them: (1.96 / ln 1.5)^2. Until then, but for no more than so
+/// many streams, they are counted on.
+const LOSSES_WANTED: u32 = 24;
+const MOST_SLOW_STREAMS: usize = 3;
+/// The longest that losses are counted in one stream, and the most packets per second, which a host sends evenly.
 const LONGEST_LOSS: Duration = Duration::from_secs(12);
 const LOSS_PACKETS_PER_SECOND: f64 = 4000.0;
 /// The fewest packets of a stream.
@@ -37,7 +50,12 @@ const LEAST_NOISE: Duration = Duration::from_micros(300);
 /// What was observed of one direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Observations {
+    /// Trains so short that they fill no buffer.
+    pub scouts: Vec<StreamRecord>,
     pub trains: Vec<StreamRecord>,
+    /// Small packets with exponential gaps, and pairs of full ones, which disturb nobody.
+    pub sparse: Option<StreamRecord>,
+    pub pairs: Option<StreamRecord>,
     pub streams: Vec<StreamRecord>,
     pub overloads: Vec<(StreamRecord, EchoRecord)>,
     pub slow: Vec<StreamRecord>,
@@ -52,8 +70,17 @@ pub(crate) struct Observations {
 impl Observations {
     /// The capacity that the trains and longer streams so far show.
     pub fn capacity(&self) -> crate::CapacityEstimate {
-        let streams: Vec<&StreamRecord> = self.trains.iter().chain(self.saturating()).collect();
-        capacity(streams.iter().copied())
+        let long: Vec<&StreamRecord> = self.trains.iter().chain(self.saturating()).collect();
+        // Over so few packets jitter weighs much.
+        if long.is_empty() { capacity(&self.scouts) } else { capacity(long.iter().copied()) }
+    }
+
+    /// The available bandwidth as packets saw it that disturbed nobody; `None` where they cannot tell.
+    pub fn undisturbed(&self, packet: Bytes) -> Option<Finding<Rate>> {
+        let capacity = self.capacity().capacity.value()?;
+        let idle = self.sparse.as_ref().map(|s| by_idle_time(capacity, s, packet.as_f64()));
+        let pairs = self.pairs.as_ref().map(|pairs| by_pairs(capacity, pairs));
+        idle.into_iter().chain(pairs).find(|found| found.value().is_some())
     }
 
     fn saturating(&self) -> impl Iterator<Item = &StreamRecord> {
@@ -66,6 +93,7 @@ impl Observations {
         let slow = self.streams.iter().filter(|s| trend(s, LEAST_NOISE).is_some());
         let medians = slow
             .chain(&self.slow)
+            .chain(&self.sparse)
             .filter_map(|s| median(s.arrivals.iter().map(|arrival| arrival.delay_s())));
         let least = medians.fold(f64::INFINITY, f64::min);
         least.is_finite().then_some(least)
@@ -76,6 +104,9 @@ impl Observations {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Stage {
     Idle,
+    Scouts(usize, u32),
+    Sparse(usize),
+    Pairs(usize),
     Trains(usize, u32),
     Bounding(usize),
     Averaging(usize, u32),
@@ -140,8 +171,10 @@ impl Measurement {
     pub fn what(&self) -> &'static str {
         match self.stage {
             Stage::Idle | Stage::Again => "base round trip",
-            Stage::Trains(..) => "capacity",
-            Stage::Bounding(_) | Stage::Averaging(..) => "available bandwidth",
+            Stage::Scouts(..) | Stage::Trains(..) => "capacity",
+            Stage::Sparse(_) | Stage::Pairs(_) | Stage::Bounding(_) | Stage::Averaging(..) => {
+                "available bandwidth"
+            }
             Stage::Slow(_) => "random loss",
             Stage::Overload(..) | Stage::Slight(_) => "buffer and queue discipline",
             Stage::Load(_) => "delay under load",
@@ -166,6 +199,18 @@ impl Measurement {
                 self.idle.push(record);
                 self.skip();
             }
+            (Stage::Scouts(d, left), StepResult::Stream(record, _)) => {
+                self.observations[d].scouts.push(record);
+                self.stage = if left > 1 { Stage::Scouts(d, left - 1) } else { Stage::Sparse(d) };
+            }
+            (Stage::Sparse(d), StepResult::Stream(record, _)) => {
+                self.observations[d].sparse = Some(record);
+                self.skip();
+            }
+            (Stage::Pairs(d), StepResult::Stream(record, _)) => {
+                self.observations[d].pairs = Some(record);
+                self.skip();
+            }
             (Stage::Trains(d, left), StepResult::Stream(record, _)) => {
                 self.observations[d].trains.push(record);
                 self.stage = if left > 1 { Stage::Trains(d, left - 1) } else { Stage::Bounding(d) };
@@ -176,8 +221,14 @@ impl Measurement {
                 self.stage = if left > 1 { Stage::Averaging(d, left - 1) } else { Stage::Slow(d) };
             }
             (Stage::Slow(d), StepResult::Stream(record, _)) => {
-                self.observations[d].slow.push(record);
-                self.skip();
+                let slow = &mut self.observations[d].slow;
+                slow.push(record);
+                let lost: u32 = slow.iter().map(StreamRecord::lost).sum();
+                // Too few for an interval of a factor of 1.5: more are waited for.
+                let more = (1..LOSSES_WANTED).contains(&lost) && slow.len() < MOST_SLOW_STREAMS;
+                if !more {
+                    self.skip();
+                }
             }
             (Stage::Overload(d, length), StepResult::Stream(stream, echoes)) => {
                 self.overloaded(d, length, stream, echoes);
@@ -192,6 +243,14 @@ impl Measurement {
             }
             _ => self.skip(),
         }
+    }
+
+    /// What was seen so far, to be drawn.
+    pub fn traces(&self) -> Traces {
+        let idle = self.idle.first().map_or_else(Vec::new, round_trips);
+        let directions = self.plan.directions.iter().zip(&self.observations);
+        let directions = directions.map(|(direction, o)| DirectionTrace::of(*direction, o));
+        Traces { idle, directions: directions.collect() }
     }
 
     /// What was found so far.
@@ -241,19 +300,22 @@ impl Measurement {
                 interval: ECHO_INTERVAL,
                 size: ECHO_SIZE,
             }),
-            Stage::Trains(d, _) => Some(Step::Stream {
-                direction: self.plan.directions[d],
-                packets: self.plan.train_packets,
-                size: packet,
-                gap: Duration::ZERO,
-                echoes: false,
-            }),
+            Stage::Scouts(d, _) => Some(self.train(d, SCOUT_PACKETS)),
+            Stage::Sparse(d) => self.sparse_stream(d),
+            Stage::Pairs(d) => self.pairs_stream(d),
+            Stage::Trains(d, _) => Some(self.train(d, self.plan.train_packets)),
             Stage::Bounding(d) => {
+                if self.observations[d].undisturbed(packet).is_some() {
+                    return None;
+                }
                 let most = self.plan.bounding;
                 let rate = self.search(d)?.next_rate(most)?;
                 Some(self.stream(d, rate, self.plan.stream, false))
             }
             Stage::Averaging(d, _) => {
+                if self.observations[d].undisturbed(packet).is_some() {
+                    return None;
+                }
                 let rate = self.search(d)?.averaging_rate();
                 Some(self.stream(d, rate, self.plan.stream, false))
             }
@@ -264,8 +326,8 @@ impl Measurement {
                 Some(self.stream(d, rate, length, true))
             }
             Stage::Slight(d) => {
-                let (duration, rate) = (self.plan.slight?, self.slight_rate(d)?);
-                Some(self.stream(d, rate, duration, false))
+                let rate = self.slight_rate(d)?;
+                Some(self.stream(d, rate, self.plan.slight?, false))
             }
             Stage::Load(d) => {
                 let (duration, capacity) = (self.plan.load?, self.capacity(d)?);
@@ -294,8 +356,68 @@ impl Measurement {
             packets: packets.clamp(LEAST_STREAM_PACKETS, MOST_STREAM_PACKETS),
             size,
             gap: gap(size, rate),
+            spacing: Spacing::Even,
             echoes,
         }
+    }
+
+    fn train(&self, d: usize, packets: u32) -> Step {
+        Step::Stream {
+            direction: self.plan.directions[d],
+            packets,
+            size: self.plan.packet,
+            gap: Duration::ZERO,
+            spacing: Spacing::Even,
+            echoes: false,
+        }
+    }
+
+    /// Small packets whose exponential gaps see the time average of the link.
+    fn sparse_stream(&self, d: usize) -> Option<Step> {
+        let fastest = ECHO_SIZE.as_f64() * 8.0 * LOSS_PACKETS_PER_SECOND;
+        let rate = Rate::from_f64((self.fastest(d)?.as_f64() * SPARSE_SHARE).min(fastest));
+        self.at_random(d, ECHO_SIZE, rate, Spacing::Poisson)
+    }
+
+    /// Pairs, where packets' waits are too short to be told from noise.
+    fn pairs_stream(&self, d: usize) -> Option<Step> {
+        let observations = &self.observations[d];
+        let packet = self.plan.packet;
+        observations.sparse.as_ref()?;
+        if observations.undisturbed(packet).is_some() {
+            return None;
+        }
+        let capacity = self.fastest(d)?;
+        let within = (packet / capacity).scaled(PAIR_GAP);
+        self.at_random(d, packet, capacity.scaled(SPARSE_SHARE), Spacing::PoissonPairs(within))
+    }
+
+    fn at_random(&self, d: usize, size: Bytes, rate: Rate, spacing: Spacing) -> Option<Step> {
+        let packets = (rate * self.plan.sparse).in_packets(size).min(MOST_STREAM_PACKETS);
+        (packets >= LEAST_STREAM_PACKETS).then(|| Step::Stream {
+            direction: self.plan.directions[d],
+            packets,
+            size,
+            gap: gap(size, rate),
+            spacing,
+            echoes: false,
+        })
+    }
+
+    /// The capacity as the short trains show it, beside others too high rather than too low.
+    fn fastest(&self, d: usize) -> Option<Rate> {
+        let found = self.observations[d].capacity();
+        Some(found.capacity.value()?.max(found.pair_mode.unwrap_or(Rate::from_f64(0.0))))
+    }
+
+    /// What was found to be available; without a stream for it, the middle of the bounds.
+    fn available(&self, d: usize) -> Option<Rate> {
+        let observations = &self.observations[d];
+        if let Some(Finding::Known { estimate, .. }) = observations.undisturbed(self.plan.packet) {
+            return Some(estimate.value);
+        }
+        let (low, high) = observations.search.as_ref()?.bounds();
+        Some(Rate::from_f64((low.as_f64() + high.as_f64()) / 2.0))
     }
 
     /// A little more than the link has left, if the buffer is one that was filled.
@@ -303,15 +425,15 @@ impl Measurement {
         let observations = &self.observations[d];
         let capacity = self.capacity(d)?;
         observations.overloads.last()?;
-        let available =
-            available_bandwidth(capacity, &observations.streams, self.noise()).value()?;
-        Some(available + capacity.scaled(SLIGHT_EXCESS))
+        let found = observations
+            .undisturbed(self.plan.packet)
+            .unwrap_or_else(|| available_bandwidth(capacity, &observations.streams, self.noise()));
+        Some(found.estimate()?.high + capacity.scaled(SLIGHT_EXCESS))
     }
 
     /// Small packets below the available bandwidth.
     fn slow_stream(&self, d: usize) -> Option<Step> {
-        let (low, high) = self.observations[d].search.as_ref()?.bounds();
-        let available = Rate::from_f64((low.as_f64() + high.as_f64()) / 2.0);
+        let available = self.available(d)?;
         let fastest = ECHO_SIZE.as_f64() * 8.0 * LOSS_PACKETS_PER_SECOND;
         let rate = Rate::from_f64((available.as_f64() * LOSS_SHARE).min(fastest));
         let packets = (rate * LONGEST_LOSS).in_packets(ECHO_SIZE).min(self.plan.loss_packets);
@@ -320,6 +442,7 @@ impl Measurement {
             packets,
             size: ECHO_SIZE,
             gap: gap(ECHO_SIZE, rate),
+            spacing: Spacing::Even,
             echoes: false,
         })
     }
@@ -348,19 +471,22 @@ impl Measurement {
 
     /// The stage behind the present one.
     fn skip(&mut self) {
-        let trains = |d| match self.plan.directions.get(d) {
-            Some(_) => Stage::Trains(d, self.plan.trains),
+        let scouts = |d| match self.plan.directions.get(d) {
+            Some(_) => Stage::Scouts(d, self.plan.scouts),
             None => Stage::Again,
         };
         self.stage = match self.stage {
-            Stage::Idle => trains(0),
+            Stage::Idle => scouts(0),
+            Stage::Scouts(d, _) => Stage::Sparse(d),
+            Stage::Sparse(d) => Stage::Pairs(d),
+            Stage::Pairs(d) => Stage::Trains(d, self.plan.trains),
             Stage::Trains(d, _) => Stage::Bounding(d),
             Stage::Bounding(d) if self.plan.averaged > 0 => Stage::Averaging(d, self.plan.averaged),
             Stage::Bounding(d) | Stage::Averaging(d, _) => Stage::Slow(d),
             Stage::Slow(d) => Stage::Overload(d, FIRST_OVERLOAD),
             Stage::Overload(d, _) => Stage::Slight(d),
             Stage::Slight(d) => Stage::Load(d),
-            Stage::Load(d) => trains(d + 1),
+            Stage::Load(d) => scouts(d + 1),
             Stage::Again | Stage::Done => Stage::Done,
         };
     }
@@ -370,6 +496,7 @@ impl Stage {
     fn direction(self) -> Option<usize> {
         match self {
             Stage::Trains(d, _) | Stage::Averaging(d, _) | Stage::Overload(d, _) => Some(d),
+            Stage::Scouts(d, _) | Stage::Sparse(d) | Stage::Pairs(d) => Some(d),
             Stage::Bounding(d) | Stage::Slow(d) | Stage::Slight(d) | Stage::Load(d) => Some(d),
             Stage::Idle | Stage::Again | Stage::Done => None,
         }

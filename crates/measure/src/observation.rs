@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use crate::spacing::Spacing;
+
 /// One way of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -132,8 +134,10 @@ pub enum Step {
         packets: u32,
         /// The size of each on the wire.
         size: Bytes,
-        /// The time between two; zero: back to back.
+        /// The mean time between two; zero: back to back.
         gap: Duration,
+        /// How they lie in time.
+        spacing: Spacing,
         /// Whether echoes are asked for meanwhile.
         echoes: bool,
     },

@@ -13,6 +13,10 @@ pub struct Plan {
     pub packet: Bytes,
     /// Echoes on the idle path.
     pub echoes: u32,
+    /// Trains so short that a buffer of a few packets takes them: they say roughly how fast the path is.
+    pub scouts: u32,
+    /// For how long sparse packets look whether the link is idle, and pairs of packets how far they come apart.
+    pub sparse: Duration,
     /// Trains sent back to back, per direction.
     pub trains: u32,
     /// Packets of each.
@@ -42,13 +46,15 @@ impl Plan {
             directions: vec![Direction::Down, Direction::Up],
             packet: Bytes::new(1500),
             echoes: 60,
+            scouts: 12,
+            sparse: Duration::from_secs(12),
             trains: 12,
             train_packets: 120,
             bounding: 8,
             averaged: 16,
             stream: Duration::from_millis(250),
             overload: Some(Duration::from_secs(6)),
-            slight: Some(Duration::from_millis(2500)),
+            slight: Some(Duration::from_secs(5)),
             loss_packets: 20_000,
             load: Some(Duration::from_secs(8)),
             budget: None,
@@ -59,6 +65,8 @@ impl Plan {
     pub fn short() -> Plan {
         Plan {
             echoes: 20,
+            scouts: 8,
+            sparse: Duration::from_secs(3),
             trains: 6,
             bounding: 4,
             averaged: 4,

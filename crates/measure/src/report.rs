@@ -90,7 +90,9 @@ impl Report {
             .directions
             .iter()
             .zip(observations)
-            .map(|(direction, o)| of_direction(*direction, o, base, idle_median, noise))
+            .map(|(direction, o)| {
+                of_direction(*direction, o, base, idle_median, noise, plan.packet)
+            })
             .collect();
         let longest_queue_s = observations.iter().map(longest_queue).fold(0.0, f64::max);
         let intrusion = Intrusion { bytes: spent.get(), longest_queue_s };
@@ -104,11 +106,13 @@ fn of_direction(
     base_rtt: Duration,
     idle: Option<Duration>,
     noise: Duration,
+    packet: Bytes,
 ) -> DirectionReport {
     let found = o.capacity();
-    let mut loss = losses(&o.slow);
+    let mut loss = losses(o.sparse.iter().chain(&o.slow));
     let capacity = found.capacity.value();
     let available = match capacity {
+        Some(_) if let Some(found) = o.undisturbed(packet) => found,
         Some(capacity) if !o.streams.is_empty() => available_bandwidth(capacity, &o.streams, noise),
         Some(_) => Finding::unknown("no streams were sent for it"),
         None => Finding::unknown("it takes the capacity, which is not known"),
@@ -120,7 +124,14 @@ fn of_direction(
         *how += "; others use the link, and their queue may have dropped them";
     }
     let (discipline, buffer) = of_queue(direction, o, capacity, base_rtt, &loss);
-    let all = o.trains.iter().chain(&o.streams).chain(&o.slow);
+    let all = o
+        .scouts
+        .iter()
+        .chain(&o.trains)
+        .chain(&o.streams)
+        .chain(&o.slow)
+        .chain(&o.sparse)
+        .chain(&o.pairs);
     DirectionReport {
         direction,
         jitter: jitter(o, capacity, available.value()),
@@ -163,7 +174,8 @@ fn of_queue(
 /// How far apart the one-way delays of small, sparse packets lie, where others' queues do not account for it.
 fn jitter(o: &Observations, capacity: Option<Rate>, available: Option<Rate>) -> Finding<Duration> {
     use crate::statistics::{quantile, sorted};
-    let delays = sorted(o.slow.iter().flat_map(|s| s.arrivals.iter().map(|a| a.delay_s())));
+    let sparse = o.slow.iter().chain(&o.sparse);
+    let delays = sorted(sparse.flat_map(|s| s.arrivals.iter().map(|a| a.delay_s())));
     let (Some(least), Some(low), Some(high), Some(most)) = (
         quantile(&delays, 0.0),
         quantile(&delays, 0.05),
@@ -203,5 +215,6 @@ fn longest_queue(o: &Observations) -> f64 {
     let delays = |stream: &StreamRecord| {
         stream.arrivals.iter().map(|a| a.delay_s() - reference).fold(0.0, f64::max)
     };
-    o.trains.iter().chain(&o.streams).chain(overloads).map(delays).fold(0.0, f64::max)
+    let scouts = o.scouts.iter().chain(&o.trains);
+    scouts.chain(&o.streams).chain(overloads).map(delays).fold(0.0, f64::max)
 }

@@ -17,8 +17,15 @@ pub enum MeasureMessage {
         packets: u32,
         /// UDP payload of each, bytes.
         payload_bytes: u32,
-        /// The time between two, nanoseconds; 0: back to back.
+        /// The mean time between two, nanoseconds; 0: back to back.
         gap_ns: u64,
+        /// Whether the gaps are exponential, by the stream's number as seed, and not even.
+        #[serde(default)]
+        random: bool,
+        /// Of exponential gaps: packets go in pairs, so many nanoseconds apart, and the gaps lie between the pairs; 0: they go
+        /// one by one.
+        #[serde(default)]
+        pair_ns: u64,
     },
     /// Who listens: the stream was sent.
     Sent {

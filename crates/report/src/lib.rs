@@ -37,7 +37,7 @@ pub use chart::file as svg_file;
 pub use colour::tones as colours;
 pub use columns::{Column, Columns};
 pub use csv::{CsvError, csv, from_csv};
-pub use gallery::{PageInfo, gallery};
+pub use gallery::{PageInfo, cards, document as html_document, gallery, in_html, table_element};
 pub use headline::headline;
 pub use html::page;
 pub use lab::{Cell, LabBench, NOTES_BEGIN, NOTES_END, ReferenceTransfer, markdown, notes};

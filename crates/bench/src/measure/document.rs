@@ -18,8 +18,8 @@ struct Target {
 }
 
 enum Judged {
-    /// So far off, and whether that is near enough.
-    Off(f64, bool),
+    /// So far off, whether that is near enough, and whether the interval holds the truth, where there is one.
+    Off(f64, bool, Option<bool>),
     /// The measurement said that it cannot tell.
     Untold,
 }
@@ -37,14 +37,25 @@ fn class(queue: &str) -> &'static str {
     }
 }
 
+/// Whether the measurement says that the buffer is full before an AQM acts.
+fn is_open(discipline: &Value) -> bool {
+    let why = discipline["unknown"].as_str();
+    why.is_some_and(|why| why.starts_with("drop-tail or an active queue management"))
+}
+
 fn relative(found: &Value, truth: f64, bound: f64) -> Judged {
-    found["value"].as_f64().map_or(Judged::Untold, |found| {
-        let off = found / truth - 1.0;
-        Judged::Off(off, off.abs() <= bound)
+    found["value"].as_f64().map_or(Judged::Untold, |value| {
+        let off = value / truth - 1.0;
+        Judged::Off(off, off.abs() <= bound, holds(found, truth))
     })
 }
 
-const TARGETS: [Target; 6] = [
+fn holds(found: &Value, truth: f64) -> Option<bool> {
+    let (low, high) = (found["low"].as_f64()?, found["high"].as_f64()?);
+    Some((low..=high).contains(&truth))
+}
+
+const TARGETS: [Target; 7] = [
     Target {
         name: "capacity",
         bound: "3 %",
@@ -75,10 +86,10 @@ const TARGETS: [Target; 6] = [
         bound: "0.3 ms",
         share: 0.9,
         judge: |r| {
-            let found = r.measured["round_trip"]["base_s"]["value"].as_f64();
-            Some(found.map_or(Judged::Untold, |found| {
-                let off = found - r.rtt_s;
-                Judged::Off(off, off.abs() <= 0.3e-3)
+            let found = &r.measured["round_trip"]["base_s"];
+            Some(found["value"].as_f64().map_or(Judged::Untold, |value| {
+                let off = value - r.rtt_s;
+                Judged::Off(off, off.abs() <= 0.3e-3, holds(found, r.rtt_s))
             }))
         },
     },
@@ -87,24 +98,36 @@ const TARGETS: [Target; 6] = [
         bound: "a factor of 1.5",
         share: 0.9,
         judge: |r| {
-            let found = down(r)["loss"]["value"].as_f64();
+            let found = &down(r)["loss"];
             (r.loss > 0.0).then(|| {
-                found.map_or(Judged::Untold, |found| {
-                    let off = found / r.loss - 1.0;
-                    Judged::Off(off, (1.0 / 1.5 - 1.0..=0.5).contains(&off))
+                found["value"].as_f64().map_or(Judged::Untold, |value| {
+                    let off = value / r.loss - 1.0;
+                    let within = (1.0 / 1.5 - 1.0..=0.5).contains(&off);
+                    Judged::Off(off, within, holds(found, r.loss))
                 })
             })
         },
     },
     Target {
-        name: "queue discipline",
+        name: "queue discipline, where it can show",
         bound: "right",
         share: 0.9,
         judge: |r| {
-            Some(match down(r)["discipline"]["value"].as_str() {
-                None => Judged::Untold,
-                Some(found) => Judged::Off(0.0, found == class(&r.queue)),
-            })
+            let found = &down(r)["discipline"];
+            match found["value"].as_str() {
+                None if is_open(found) => None,
+                None => Some(Judged::Untold),
+                Some(found) => Some(Judged::Off(0.0, found == class(&r.queue), None)),
+            }
+        },
+    },
+    Target {
+        name: "said to be drop-tail or an AQM that does not show",
+        bound: "right",
+        share: 0.9,
+        judge: |r| {
+            let may = class(&r.queue) != "per-flow";
+            is_open(&down(r)["discipline"]).then_some(Judged::Off(0.0, may, None))
         },
     },
 ];
@@ -125,8 +148,8 @@ pub fn document(results: &BTreeMap<String, PathResult>, facts: &str, notes: &str
     // Writing to a String cannot fail.
     let _ = write!(
         text,
-        "| quantity | within | wanted on | certified paths | all paths | not told | off by: 10 % | 50 % | 90 % |\n\
-         |---|---|--:|--:|--:|--:|--:|--:|--:|\n"
+        "| quantity | within | wanted on | certified paths | all paths | not told | interval holds it | off by: 10 % | 50 % | 90 % |\n\
+         |---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
     );
     for target in &TARGETS {
         let _ = writeln!(text, "{}", row(target, results));
@@ -147,7 +170,7 @@ fn row(target: &Target, results: &BTreeMap<String, PathResult>) -> String {
     let judged = |trusted: bool| {
         let counted = results.values().filter(move |result| result.trust || !trusted);
         let all: Vec<Judged> = counted.filter_map(|result| (target.judge)(result)).collect();
-        let hits = all.iter().filter(|judged| matches!(judged, Judged::Off(_, true))).count();
+        let hits = all.iter().filter(|judged| matches!(judged, Judged::Off(_, true, _))).count();
         (hits, all)
     };
     let share = |(hits, all): &(usize, Vec<Judged>)| {
@@ -160,11 +183,23 @@ fn row(target: &Target, results: &BTreeMap<String, PathResult>) -> String {
     };
     let (certified, all) = (judged(true), judged(false));
     let untold = all.1.iter().filter(|judged| matches!(judged, Judged::Untold)).count();
+    let intervals: Vec<bool> = all
+        .1
+        .iter()
+        .filter_map(|judged| match judged {
+            Judged::Off(.., holds) => *holds,
+            Judged::Untold => None,
+        })
+        .collect();
+    let held = match intervals.len() {
+        0 => String::new(),
+        n => format!("{} of {n}", intervals.iter().filter(|holds| **holds).count()),
+    };
     let mut off: Vec<f64> = all
         .1
         .iter()
         .filter_map(|judged| match judged {
-            Judged::Off(off, _) => Some(*off),
+            Judged::Off(off, ..) => Some(*off),
             Judged::Untold => None,
         })
         .collect();
@@ -177,7 +212,7 @@ fn row(target: &Target, results: &BTreeMap<String, PathResult>) -> String {
         off.get(place.round() as usize).map_or("".to_owned(), |off| shown(target, *off))
     };
     format!(
-        "| {} | {} | {:.0} % | {} | {} | {untold} | {} | {} | {} |",
+        "| {} | {} | {:.0} % | {} | {} | {untold} | {held} | {} | {} | {} |",
         target.name,
         target.bound,
         target.share * 100.0,
@@ -201,8 +236,8 @@ fn misses(text: &mut String, target: &Target, results: &BTreeMap<String, PathRes
     let missed: Vec<String> = results
         .iter()
         .filter_map(|(name, result)| match (target.judge)(result)? {
-            Judged::Off(_, true) => None,
-            Judged::Off(off, false) => Some(format!("{name} ({})", shown(target, off))),
+            Judged::Off(_, true, _) => None,
+            Judged::Off(off, false, _) => Some(format!("{name} ({})", shown(target, off))),
             Judged::Untold => Some(format!("{name} (not told)")),
         })
         .collect();

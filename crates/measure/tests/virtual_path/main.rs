@@ -51,6 +51,29 @@ fn what_others_send_is_not_available() {
 }
 
 #[test]
+fn what_others_give_up_when_they_lose_packets_is_not_available() {
+    for (mbit, packets) in [(3, 10), (10, 10), (10, 40), (80, 200)] {
+        let rate = Rate::from_mbit_per_second(mbit);
+        let cross = rate.scaled(0.5);
+        let buffer = Bytes::new(1500 * packets);
+        let truth = Truth { rate, cross, buffer, yields: true, ..Truth::plain() };
+        let down = found(truth);
+        assert!(off(down.available.value(), rate - cross) < 0.1, "{mbit} {:?}", down.available);
+    }
+}
+
+#[test]
+fn a_buffer_that_is_full_before_an_aqm_acts_leaves_the_discipline_open() {
+    for queue in ["drop-tail", "codel"] {
+        // 12 ms: CoDel's interval of 100 ms is not over when it is full.
+        let rate = Rate::from_mbit_per_second(10);
+        let down = found(Truth { rate, queue, buffer: Bytes::new(15_000), ..Truth::plain() });
+        let why = down.discipline.as_ref().expect_err(queue);
+        assert!(why.contains("drop-tail or an active queue management"), "{queue}: {why}");
+    }
+}
+
+#[test]
 fn each_discipline_is_known_by_what_it_does_in_overload() {
     for (queue, expected) in [
         ("drop-tail", Discipline::DropTail),
@@ -78,9 +101,9 @@ fn random_loss_is_counted_and_makes_no_queue_discipline() {
 fn jitter_does_not_pass_for_buffer() {
     let jitter = Duration::from_millis(10);
     let down = found(Truth { jitter, ..Truth::plain() });
-    let buffer = down.buffer.bytes.value().unwrap();
+    let buffer = down.buffer.bytes.value().unwrap_or_else(|| panic!("{down:?}"));
     assert!((buffer.as_f64() / 250_000.0 - 1.0).abs() < 0.15, "{buffer}");
-    let found = down.jitter.value().unwrap();
+    let found = down.jitter.value().unwrap_or_else(|| panic!("{down:?}"));
     assert!((found.as_secs_f64() - 0.010).abs() < 0.0015, "{found}");
 }
 

@@ -22,6 +22,8 @@ pub struct Truth {
     /// What other traffic sends on average, and whether its gaps are Pareto's or exponential.
     pub cross: Rate,
     pub pareto: bool,
+    /// Whether it halves its rate where it loses a packet, and regains it within ten seconds, as TCP that is paced.
+    pub yields: bool,
 }
 
 impl Truth {
@@ -36,6 +38,7 @@ impl Truth {
             jitter: Duration::ZERO,
             cross: Rate::from_f64(0.0),
             pareto: false,
+            yields: false,
         }
     }
 }
@@ -67,12 +70,16 @@ struct Way {
     loss: RandomLoss,
     random: Random,
     next_cross: Time,
+    /// The share of its rate at which other traffic is sent since the time.
+    pace: (f64, Time),
 }
 
 /// The far end's clock is ahead by this.
 const CLOCK_OFFSET: Duration = Duration::from_secs(12_345);
 /// Other traffic comes in packets of this size, from so many sources.
 const CROSS_SIZE: Bytes = Bytes::new(1000);
+/// Traffic that yields is back at its rate after so long.
+const REGAINED: Duration = Duration::from_secs(10);
 /// How fast a host sends a train.
 const HOST_RATE: u64 = 2000;
 
@@ -103,6 +110,7 @@ impl Way {
             loss: RandomLoss::new(Probability::new(truth.loss).unwrap(), seed),
             random: Random::new(seed),
             next_cross: Time::ZERO,
+            pace: (1.0, Time::ZERO),
         }
     }
 
@@ -122,13 +130,16 @@ impl Way {
             while crossing && self.next_cross <= *at {
                 let due = self.next_cross;
                 let flow = 100 + u64::from(self.random.unit() < 0.5);
-                self.enter(
-                    due,
-                    Probe { size: CROSS_SIZE, flow, place: None, sent: due },
-                    &mut through,
-                );
+                let probe = Probe { size: CROSS_SIZE, flow, place: None, sent: due };
+                let lost = !self.enter(due, probe, &mut through);
+                let (share, since) = self.pace;
+                let regained = share + due.since(since).as_secs_f64() / REGAINED.as_secs_f64();
+                let now = regained.min(1.0);
+                if lost && self.truth.yields {
+                    self.pace = ((now / 2.0).max(0.1), due);
+                }
                 let gap = self.cross_gap();
-                self.next_cross += gap;
+                self.next_cross += gap.scaled(1.0 / now.max(0.1));
             }
             if !self.loss.takes_next() {
                 let probe = Probe { size: *size, flow: *flow, place: Some(place), sent: *at };
@@ -139,9 +150,10 @@ impl Way {
         through
     }
 
-    fn enter(&mut self, at: Time, probe: Probe, through: &mut [Option<Time>]) {
+    /// Whether there was room.
+    fn enter(&mut self, at: Time, probe: Probe, through: &mut [Option<Time>]) -> bool {
         self.work_off(at, through);
-        let _ = self.link.handle_arrival(at, probe);
+        self.link.handle_arrival(at, probe).is_ok()
     }
 
     fn work_off(&mut self, until: Time, through: &mut [Option<Time>]) {
@@ -176,10 +188,17 @@ fn carry_out(step: &Step, ways: &mut [Way; 2], now: &mut Time) -> StepResult {
             *now = *sent.last().unwrap();
             StepResult::Echo(echoes(&sent, size, ways, &[], 0).0)
         }
-        Step::Stream { direction, packets, size, gap, echoes: beside } => {
-            let gap = gap.max(size / Rate::from_mbit_per_second(HOST_RATE));
-            let stream: Vec<_> =
-                (0..packets).map(|n| (*now + gap * u64::from(n), size, 1)).collect();
+        Step::Stream { direction, packets, size, gap, spacing, echoes: beside } => {
+            let least = size / Rate::from_mbit_per_second(HOST_RATE);
+            let due = spacing.due(gap, now.as_nanos()).take(packets as usize);
+            let mut ready = Duration::ZERO;
+            let stream: Vec<_> = due
+                .map(|due| {
+                    let at = due.max(ready);
+                    ready = at + least;
+                    (*now + at, size, 1)
+                })
+                .collect();
             let end = stream.last().unwrap().0;
             let mut asked = Vec::new();
             // Echoes go on for a while behind the stream, as on a real host that waits for its end.

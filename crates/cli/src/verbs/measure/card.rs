@@ -90,7 +90,7 @@ fn of<T: Copy + Display + sweetspot_measure::Quantity>(finding: &Finding<T>, eve
 }
 
 /// Three digits are enough for a card.
-fn short(value: impl Display) -> String {
+pub fn short(value: impl Display) -> String {
     let text = value.to_string();
     let Some((number, unit)) = text.split_once(' ') else {
         return text.parse::<f64>().map_or(text, |number| format!("{number:.2}"));
@@ -165,7 +165,7 @@ fn tcp(measured: &Measured) {
 }
 
 /// What could not be told, and why, each reason once.
-fn unknown(measured: &Measured) {
+pub fn unknown_reasons(measured: &Measured) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for d in &measured.report.directions {
         let way = d.direction.name();
@@ -185,6 +185,11 @@ fn unknown(measured: &Measured) {
         add("jitter", why(&d.jitter));
         d.left_out.iter().for_each(|left| add("left out", Some(left)));
     }
+    reasons
+}
+
+fn unknown(measured: &Measured) {
+    let reasons = unknown_reasons(measured);
     if !reasons.is_empty() {
         out!("What could not be told, and why:");
         reasons.iter().for_each(|reason| wrapped(reason, "  "));

@@ -1,22 +1,28 @@
 mod card;
 mod document;
 mod outlook;
+mod page;
 mod path_file;
 mod verdict;
+mod watch;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use sweetspot_linux::clock;
 use sweetspot_measure::{Direction, Plan};
 use sweetspot_transfer::{Contact, Measured, measure, measure_one_sided};
-use sweetspot_units::Bytes;
+use sweetspot_units::{Bytes, Duration};
 
 use super::Ending;
 use super::transfer::ContactArguments;
 use crate::whole_file;
+
+/// A measurement takes longer than this.
+const LEAST_INTERVAL: Duration = Duration::from_secs(1);
 
 const MEASURE_EXAMPLES: &str = "\
 Examples:
@@ -30,6 +36,10 @@ Examples:
   Without ever filling a queue, or with few bytes:
     sweetspot measure sweetspot1:... --gentle
     sweetspot measure sweetspot1:... --budget 10MB
+  As a page with pictures:
+    sweetspot measure sweetspot1:... --html path.html
+  A day of a path, and that day in the simulator:
+    sweetspot measure sweetspot1:... --watch 10min --times 144 --series day.jsonl --scenario day.toml
   What any TCP server shows by its handshakes:
     sweetspot measure example.org:443";
 
@@ -52,6 +62,16 @@ pub struct Arguments {
     /// The direction whose path --scenario writes
     #[arg(long, value_enum, default_value_t = Way::Both)]
     direction: Way,
+    /// Measure gently at this interval and append to --series, until it is ended; --scenario then
+    /// holds the path as it changed
+    #[arg(long, value_name = "INTERVAL", requires = "series", conflicts_with_all = ["html", "json"])]
+    watch: Option<Duration>,
+    /// The file of --watch: a line of JSON for each measurement
+    #[arg(long, value_name = "FILE.jsonl", requires = "watch")]
+    series: Option<PathBuf>,
+    /// End --watch after so many measurements
+    #[arg(long, value_name = "N", requires = "watch")]
+    times: Option<u64>,
 }
 
 /// Measure the path to a host that runs `sweetspot serve` in about 20 seconds, with one verdict
@@ -81,6 +101,9 @@ struct Common {
     /// Write the path as a scenario that run, validate and `emulate --path` take
     #[arg(long, value_name = "FILE.toml")]
     scenario: Option<PathBuf>,
+    /// Write a page with pictures: one file, nothing from elsewhere
+    #[arg(long, value_name = "FILE.html")]
+    html: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -111,10 +134,14 @@ impl Way {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
+    if let Some((interval, series)) = arguments.watch.zip(arguments.series.as_ref()) {
+        return watched(&arguments, interval, series);
+    }
     let full = Plan::full();
     let plan = if arguments.gentle { full.gentle() } else { full };
     let plan = Plan { directions: arguments.direction.directions(), ..plan };
     let (measured, outlook) = arguments.common.measure(plan)?;
+    arguments.common.write_page(&measured, &outlook, "measure")?;
     if arguments.common.json {
         out!("{}", serde_json::to_string_pretty(&document::document(&measured, &outlook))?);
     } else {
@@ -123,9 +150,53 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Measures again and again; a measurement that fails is a line that says why.
+fn watched(arguments: &Arguments, interval: Duration, file: &Path) -> Ending {
+    if interval < LEAST_INTERVAL {
+        return Err(format!("--watch: {interval} is too short; it takes {LEAST_INTERVAL}").into());
+    }
+    let common = &arguments.common;
+    if common.server().is_some() {
+        let why = "it takes a ticket: a host that does not run `sweetspot serve` shows no rate";
+        return Err(format!("--watch: {why}").into());
+    }
+    let contact = common.contact()?;
+    let directions = arguments.direction.directions();
+    let plan = Plan { directions, budget: common.budget, ..Plan::short().gentle() };
+    let mut series = watch::Series::default();
+    let (start, mut taken) = (clock::now(), 0);
+    while arguments.times.is_none_or(|times| taken < times) {
+        let at = start + interval * taken;
+        clock::sleep_until(at);
+        taken += 1;
+        // What took longer than the interval is followed at once.
+        let at = clock::now().max(at);
+        match measure(&contact, plan.clone(), &mut |_| ()) {
+            Err(error) => watch::append(file, watch::failed(&error.to_string()))?,
+            Ok(measured) => {
+                series.add(at, &measured);
+                let nothing = outlook::Outlook::of(&Err("not while it is watched".to_owned()));
+                watch::append(file, document::document(&measured, &nothing))?;
+                if let Some(path) = &common.scenario
+                    && !series.samples.is_empty()
+                {
+                    let text = path_file::PathFile::over_time(&measured, &series, interval)?.text;
+                    whole_file::write(path, text.as_bytes())?;
+                }
+                if !common.quiet {
+                    let verdict = verdict::verdict(&measured, &nothing);
+                    err!("{taken}: {}", verdict.text());
+                }
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 pub fn run_test(arguments: TestArguments) -> Ending {
     let (measured, outlook) = arguments.common.measure(Plan::short())?;
     let verdict = verdict::verdict(&measured, &outlook);
+    arguments.common.write_page(&measured, &outlook, "test")?;
     if arguments.common.json {
         let mut document = document::document(&measured, &outlook);
         document["verdict"] = verdict.text().into();
@@ -166,6 +237,21 @@ impl Common {
         }
         let outlook = outlook::Outlook::of(&file);
         Ok((measured, outlook))
+    }
+
+    /// Writes the page, if one is wanted.
+    fn write_page(
+        &self,
+        measured: &Measured,
+        outlook: &outlook::Outlook,
+        verb: &str,
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        if let Some(path) = &self.html {
+            let verdict = verdict::verdict(measured, outlook);
+            let page = page::page(measured, outlook, &verdict, verb);
+            whole_file::write(path, page.as_bytes())?;
+        }
+        Ok(())
     }
 
     /// The host and port, if no ticket was given but those.

@@ -7,12 +7,16 @@ use sweetspot_scenario::Scenario;
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use super::watch::Series;
+
 /// A path of which less is used by others is written as free.
 const OTHERS_SHARE: f64 = 0.05;
 /// Less jitter than this comes of the hosts' clocks and schedulers.
 const LEAST_JITTER: Duration = Duration::from_micros(500);
 /// Others' traffic is written as this many sources.
 const OTHERS: u64 = 10;
+/// How long a path plays that does not change.
+const DURATION: Duration = Duration::from_secs(20);
 /// Hosts have links of this rate or more to their routers.
 const LEAST_ACCESS: Rate = Rate::from_mbit_per_second(1000);
 
@@ -32,6 +36,19 @@ pub struct PathFile {
 impl PathFile {
     /// The path as a scenario; the error says what it lacks.
     pub fn new(measured: &Measured) -> Result<PathFile, String> {
+        PathFile::of(measured, None)
+    }
+
+    /// The path as it changed over `series`, which was measured each `interval`, `measured` last.
+    pub fn over_time(
+        measured: &Measured,
+        series: &Series,
+        interval: Duration,
+    ) -> Result<PathFile, String> {
+        PathFile::of(measured, Some((series, interval)))
+    }
+
+    fn of(measured: &Measured, over_time: Option<(&Series, Duration)>) -> Result<PathFile, String> {
         let report = &measured.report;
         let forward = report.directions.first().ok_or("no direction was measured")?;
         let rate = forward
@@ -43,13 +60,24 @@ impl PathFile {
             .base
             .value()
             .ok_or("a scenario takes the base round trip, which could not be told")?;
-        let text = written(measured, forward, rate, rtt);
+        let text = written(measured, forward, (rate, rtt), over_time);
         let scenario = Scenario::parse(&text).map_err(|error| error.to_string())?;
         Ok(PathFile { text, scenario, rate, rtt })
     }
 }
 
-fn written(measured: &Measured, forward: &DirectionReport, rate: Rate, rtt: Duration) -> String {
+fn written(
+    measured: &Measured,
+    forward: &DirectionReport,
+    (capacity, base): (Rate, Duration),
+    over_time: Option<(&Series, Duration)>,
+) -> String {
+    let samples = over_time.map_or(&[][..], |(series, _)| series.samples.as_slice());
+    let (rate, rtt) = samples.first().map_or((capacity, base), |first| (first.rate, first.rtt));
+    let duration = match (samples.last(), over_time) {
+        (Some(last), Some((_, interval))) => last.at + interval,
+        _ => DURATION,
+    };
     let mut text = String::new();
     let packet = measured.tcp.path_mtu.get().clamp(576, 9000);
     let (buffer, buffer_how) = buffer(forward, rate, rtt);
@@ -60,8 +88,12 @@ fn written(measured: &Measured, forward: &DirectionReport, rate: Rate, rtt: Dura
         let _ = writeln!(text, "{words}");
     };
     line(format_args!("title = \"path to {}, {}\"", measured.peer, forward.direction.name()));
-    line(format_args!("warmup = \"5s\"\nduration = \"20s\"\n\n[path]"));
-    line(format_args!("# {}", how(&forward.capacity)));
+    line(format_args!("warmup = \"5s\"\nduration = \"{}s\"\n\n[path]", duration.as_secs_f64()));
+    if samples.is_empty() {
+        line(format_args!("# {}", how(&forward.capacity)));
+    } else {
+        line(format_args!("# what others left of it, at each of {} measurements", samples.len()));
+    }
     line(format_args!("rate = \"{}bit/s\"", rate.bits_per_second()));
     line(format_args!("# {}", how(&measured.report.round_trip.base)));
     line(format_args!("rtt = \"{}us\"", rtt.as_micros()));
@@ -81,8 +113,15 @@ fn written(measured: &Measured, forward: &DirectionReport, rate: Rate, rtt: Dura
     line(format_args!("packet = \"{packet}B\""));
     let access = rate.scaled(10.0).max(LEAST_ACCESS);
     line(format_args!("access_rate = \"{}bit/s\"", access.bits_per_second()));
-    line(format_args!("reverse = \"clean\"\n\n[tcp]\nflavour = \"linux\""));
-    if let Some(available) = forward.available.value() {
+    line(format_args!("reverse = \"clean\""));
+    for sample in samples.iter().skip(1) {
+        let (at, delay) = (sample.at.as_secs_f64(), sample.rtt.as_micros() / 2);
+        line(format_args!("\n[[path.change]]\nat = \"{at}s\""));
+        let rate = sample.rate.bits_per_second();
+        line(format_args!("rate = \"{rate}bit/s\"\ndelay = \"{delay}us\""));
+    }
+    line(format_args!("\n[tcp]\nflavour = \"linux\""));
+    if let (Some(available), true) = (forward.available.value(), samples.is_empty()) {
         let others = rate.saturating_sub(available);
         if others.as_f64() > rate.as_f64() * OTHERS_SHARE {
             let each = others.bits_per_second() / OTHERS;

@@ -58,6 +58,16 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
 }
 
 impl Verdict {
+    /// A sentence per direction.
+    pub fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
+    /// The command that mends what can be mended.
+    pub fn remedy(&self) -> Option<&'static str> {
+        self.remedy
+    }
+
     /// In one line.
     pub fn text(&self) -> String {
         self.lines.join(" | ")

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::udp::{ReceivedDatagram, Udp};
 use sweetspot_linux::{clock, scheduling};
-use sweetspot_measure::{Arrival, Echo};
+use sweetspot_measure::{Arrival, Echo, Spacing};
 use sweetspot_protocol::probe::{PacketAuthenticator, ProbePacket, StreamPacket};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -20,8 +20,19 @@ const MAX_DATAGRAM_BYTES: usize = 9216;
 const MAX_ARRIVALS: usize = 400_000;
 /// A stream of which nothing came for so long is over.
 const QUIET: Duration = Duration::from_millis(250);
+/// A stream that is late by more than this goes on from there.
+const LONGEST_CATCH_UP: Duration = Duration::from_millis(20);
 /// How often that is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// A stream that is sent.
+#[derive(Clone, Copy)]
+pub(super) struct Stream {
+    pub number: u32,
+    pub packets: u32,
+    pub gap: Duration,
+    pub spacing: Spacing,
+}
 
 /// One end's datagrams.
 pub(super) struct Datagrams {
@@ -133,17 +144,23 @@ impl Datagrams {
         std::mem::take(&mut *lock(&self.echoes))
     }
 
-    /// Sends a stream: each packet when it is due, or at once if that is past.
-    pub fn send_stream(&self, stream: u32, packets: u32, payload: Bytes, gap: Duration) {
+    /// Sends a stream: each packet when it is due, or at once if that is just past.
+    pub fn send_stream(&self, stream: Stream, payload: Bytes) {
         // Without it the kernel wakes this thread up to 50 us late, to wake others at the same time.
         let _ = scheduling::drop_timer_slack();
         let start = clock::now();
-        for index in 0..packets {
-            let due = start + gap * u64::from(index);
-            if clock::now() < due {
+        let due = stream.spacing.due(stream.gap, stream.number.into());
+        let mut paused = Duration::ZERO;
+        for (index, due) in (0..stream.packets).zip(due) {
+            let due = start + due + paused;
+            let now = clock::now();
+            if now < due {
                 clock::sleep_until(due);
+            } else if stream.gap > Duration::ZERO && now.since(due) > LONGEST_CATCH_UP {
+                // A host that stood still would fill the queue by catching up.
+                paused += now.since(due);
             }
-            let packet = StreamPacket { stream, index, sent: clock::now() };
+            let packet = StreamPacket { stream: stream.number, index, sent: clock::now() };
             let datagram = self.authenticator.close(&ProbePacket::Stream(packet), payload);
             let _ = self.udp.send(&datagram);
         }

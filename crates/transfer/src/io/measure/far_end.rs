@@ -7,13 +7,13 @@ use std::thread;
 use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::wait_readable;
 use sweetspot_linux::udp::Udp;
-use sweetspot_measure::Arrival;
+use sweetspot_measure::{Arrival, Spacing};
 use sweetspot_protocol::probe::PacketAuthenticator;
 use sweetspot_protocol::record::{MAX_ARRIVALS, Record, StreamArrival};
 use sweetspot_protocol::{MeasureMessage, Message};
 use sweetspot_units::{Bytes, Duration};
 
-use super::datagrams::Datagrams;
+use super::datagrams::{Datagrams, Stream};
 use super::fill::{drain, fill};
 use super::{WORD_TIMEOUT, next_word};
 use crate::TransferError;
@@ -102,12 +102,18 @@ fn orders(
 ) -> Result<(), TransferError> {
     loop {
         match next_word(frames, clock::now() + ORDER_TIMEOUT)? {
-            MeasureMessage::Send { stream, packets, payload_bytes, gap_ns } => {
-                let gap = Duration::from_nanos(gap_ns);
-                if is_excessive(packets, payload_bytes, gap_ns) {
+            MeasureMessage::Send { stream, packets, payload_bytes, gap_ns, random, pair_ns } => {
+                if is_excessive(packets, payload_bytes, gap_ns.max(pair_ns)) {
                     return Err(TransferError::PeerFailed("it asked for too long a stream".into()));
                 }
-                datagrams.send_stream(stream, packets, Bytes::new(payload_bytes.into()), gap);
+                let spacing = match (random, pair_ns) {
+                    (false, _) => Spacing::Even,
+                    (true, 0) => Spacing::Poisson,
+                    (true, apart) => Spacing::PoissonPairs(Duration::from_nanos(apart)),
+                };
+                let gap = Duration::from_nanos(gap_ns);
+                let ordered = Stream { number: stream, packets, gap, spacing };
+                datagrams.send_stream(ordered, Bytes::new(payload_bytes.into()));
                 channel.say(&Message::Measure(MeasureMessage::Sent { stream, packets }))?;
             }
             MeasureMessage::Report { stream, packets } => {

@@ -8,8 +8,8 @@ use std::thread;
 use sweetspot_linux::udp::Udp;
 use sweetspot_linux::{clock, tcp};
 use sweetspot_measure::{
-    Arrival, Direction, EchoRecord, LoadRecord, Measurement, Plan, Report, Step, StepResult,
-    StreamRecord,
+    Arrival, Direction, EchoRecord, LoadRecord, Measurement, Plan, Report, Spacing, Step,
+    StepResult, StreamRecord, Traces,
 };
 use sweetspot_protocol::frame::FramePart;
 use sweetspot_protocol::probe::PacketAuthenticator;
@@ -17,7 +17,7 @@ use sweetspot_protocol::record::Record;
 use sweetspot_protocol::{MeasureMessage, Message, ProtocolError};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::datagrams::Datagrams;
+use super::datagrams::{Datagrams, Stream};
 use super::fill::{drain, fill};
 use super::{WORD_TIMEOUT, next_word, unexpected};
 use crate::TransferError;
@@ -42,6 +42,8 @@ pub struct Measured {
     pub peer: SocketAddr,
     /// What was found of the path.
     pub report: Report,
+    /// What was seen, to be drawn.
+    pub traces: Traces,
     /// What the kernels agreed on for TCP.
     pub tcp: TcpFacts,
     /// How long it took.
@@ -141,8 +143,8 @@ pub fn measure(
         other => other,
     })?;
     channel.sever();
-    let (peer, report) = (channel.peer(), measurement.report());
-    Ok(Measured { peer, report, tcp: facts, took: clock::now().since(start) })
+    let (peer, report, traces) = (channel.peer(), measurement.report(), measurement.traces());
+    Ok(Measured { peer, report, traces, tcp: facts, took: clock::now().since(start) })
 }
 
 struct Prober<'a> {
@@ -204,12 +206,13 @@ impl Prober<'_> {
                 let echoes = self.datagrams.take_echoes(asked, ECHO_PATIENCE);
                 Ok(StepResult::Echo(EchoRecord { sent: asked, size, echoes }))
             }
-            Step::Stream { direction, packets, size, gap, echoes } => {
+            Step::Stream { direction, packets, size, gap, spacing, echoes } => {
                 self.streams += 1;
-                let stream = Stream { number: self.streams, packets, size, gap };
+                let stream = Stream { number: self.streams, packets, gap, spacing };
+                let payload = size.saturating_sub(self.headers);
                 let (arrivals, beside) = self.beside(echoes, |prober| match direction {
-                    Direction::Down => prober.stream_down(stream),
-                    Direction::Up => prober.stream_up(stream),
+                    Direction::Down => prober.stream_down(stream, payload),
+                    Direction::Up => prober.stream_up(stream, payload),
                 })?;
                 Ok(StepResult::Stream(StreamRecord { sent: packets, size, arrivals }, beside))
             }
@@ -255,14 +258,25 @@ impl Prober<'_> {
         })
     }
 
-    fn stream_down(&mut self, stream: Stream) -> Result<Vec<Arrival>, TransferError> {
+    fn stream_down(
+        &mut self,
+        stream: Stream,
+        payload: Bytes,
+    ) -> Result<Vec<Arrival>, TransferError> {
+        let (random, pair_ns) = match stream.spacing {
+            Spacing::Even => (false, 0),
+            Spacing::Poisson => (true, 0),
+            Spacing::PoissonPairs(apart) => (true, apart.as_nanos()),
+        };
         self.channel.say(&Message::Measure(MeasureMessage::Send {
             stream: stream.number,
             packets: stream.packets,
-            payload_bytes: stream.size.saturating_sub(self.headers).get() as u32,
+            payload_bytes: payload.get() as u32,
             gap_ns: stream.gap.as_nanos(),
+            random,
+            pair_ns,
         }))?;
-        match next_word(&mut self.frames, stream.deadline())? {
+        match next_word(&mut self.frames, deadline(stream))? {
             MeasureMessage::Sent { stream: sent, .. } if sent == stream.number => {
                 Ok(self.datagrams.take_arrivals(stream.number, stream.packets, WORD_TIMEOUT))
             }
@@ -270,15 +284,14 @@ impl Prober<'_> {
         }
     }
 
-    fn stream_up(&mut self, stream: Stream) -> Result<Vec<Arrival>, TransferError> {
-        let payload = stream.size.saturating_sub(self.headers);
-        self.datagrams.send_stream(stream.number, stream.packets, payload, stream.gap);
+    fn stream_up(&mut self, stream: Stream, payload: Bytes) -> Result<Vec<Arrival>, TransferError> {
+        self.datagrams.send_stream(stream, payload);
         self.channel.say(&Message::Measure(MeasureMessage::Report {
             stream: stream.number,
             packets: stream.packets,
         }))?;
         let mut arrivals = Vec::new();
-        self.frames.wait_for(stream.deadline(), |part| match part {
+        self.frames.wait_for(deadline(stream), |part| match part {
             FramePart::Record(body) => {
                 let record = Record::read(&body).map_err(ProtocolError::from)?;
                 let Record::Arrivals(batch) = record else { return Err(out_of_order()) };
@@ -305,19 +318,9 @@ impl Prober<'_> {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Stream {
-    number: u32,
-    packets: u32,
-    size: Bytes,
-    gap: Duration,
-}
-
-impl Stream {
-    /// Until when its end must have been heard of.
-    fn deadline(&self) -> Time {
-        clock::now() + self.gap * u64::from(self.packets) + WORD_TIMEOUT
-    }
+/// Until when the end of a stream must have been heard of: exponential gaps may be twice their mean on average.
+fn deadline(stream: Stream) -> Time {
+    clock::now() + stream.gap * (2 * u64::from(stream.packets)) + WORD_TIMEOUT
 }
 
 fn load_down(mut link: Link, duration: Duration, most: Bytes) -> Result<LoadRecord, TransferError> {

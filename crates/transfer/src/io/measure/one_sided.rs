@@ -3,7 +3,7 @@
 use std::net::{TcpStream, ToSocketAddrs};
 
 use sweetspot_linux::{clock, tcp};
-use sweetspot_measure::{Echo, EchoRecord, Intrusion, Report, round_trip};
+use sweetspot_measure::{Echo, EchoRecord, Intrusion, Report, Traces, round_trip};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::near_end::{Measured, TcpFacts};
@@ -54,7 +54,7 @@ pub fn measure_one_sided(server: &str) -> Result<Measured, TransferError> {
         directions: Vec::new(),
         intrusion: Intrusion { bytes, longest_queue_s: 0.0 },
     };
-    Ok(Measured { peer, report, tcp, took: clock::now().since(start) })
+    Ok(Measured { peer, report, traces: Traces::default(), tcp, took: clock::now().since(start) })
 }
 
 #[cfg(test)]

@@ -1,0 +1,192 @@
+//! A measurement as a page: one file, nothing from elsewhere.
+
+use std::fmt::Display;
+
+use sweetspot_measure::{DelayPoint, Direction, DirectionReport, Discipline, Finding, Quantity};
+use sweetspot_report::{Theme, cards, html_document, in_html, table_element};
+use sweetspot_study::plot::{Axis, MarkPosition, Origin, Plot, Table};
+use sweetspot_transfer::Measured;
+use sweetspot_units::{Bytes, Duration};
+
+use super::card::{short, unknown_reasons};
+use super::outlook::Outlook;
+use super::verdict::Verdict;
+
+/// The page; `verb` is the command that measured.
+pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &str) -> String {
+    let report = &measured.report;
+    let headline = format!("Path to {}", measured.peer);
+    let lines: String =
+        verdict.lines().iter().map(|line| format!("<p>{}</p>\n", in_html(line))).collect();
+    let remedy = verdict.remedy().map_or_else(String::new, |command| {
+        format!("<p>To hold downloads at that window:</p>\n<pre>{command}</pre>\n")
+    });
+    let mut body = format!(
+        "<header>\n<p class=\"brand\">sweetspot {verb}</p>\n<h1>{headline}</h1>\n{lines}{remedy}<p class=\"note\">{}</p>\n</header>\n",
+        in_html(&about(measured)),
+    );
+    if let Some((first, last)) = report.changed {
+        body += &format!(
+            "<p>The base round trip changed from {first} to {last}: what was measured in between is of two paths.</p>"
+        );
+    }
+    body += &section("Pictures", &cards(&pictures(measured)));
+    let mut table = Table::new("", &["", "value", "95 % interval, or bounds", "how it was found"]);
+    let round_trip = &report.round_trip;
+    row(&mut table, "base round trip", &round_trip.base);
+    row(&mut table, "its variation, 5 to 95 %", &round_trip.variation);
+    body += &section("Round trip", &table_element(&table));
+    for direction in &report.directions {
+        body += &section(way(direction.direction), &table_element(&findings(direction)));
+    }
+    body += &section("What one TCP transfer would get", &expected(outlook));
+    let reasons = unknown_reasons(measured);
+    if !reasons.is_empty() {
+        let items: String =
+            reasons.iter().map(|reason| format!("<li>{}</li>", in_html(reason))).collect();
+        body += &section("What could not be told, and why", &format!("<ul>{items}</ul>"));
+    }
+    html_document(&format!("Sweetspot: {headline}"), &body, Theme::Screen)
+}
+
+fn section(title: &str, content: &str) -> String {
+    if content.is_empty() {
+        return String::new();
+    }
+    format!("<section>\n<h2>{title}</h2>\n{content}\n</section>\n")
+}
+
+fn about(measured: &Measured) -> String {
+    let intrusion = &measured.report.intrusion;
+    format!(
+        "Measured in {} by sweetspot {}. It put {} on the path; the longest queue that was seen was {}.",
+        short(measured.took),
+        env!("CARGO_PKG_VERSION"),
+        Bytes::new(intrusion.bytes),
+        short(Duration::from_secs_f64(intrusion.longest_queue_s)),
+    )
+}
+
+fn way(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Down => "From there",
+        Direction::Up => "To there",
+    }
+}
+
+fn findings(report: &DirectionReport) -> Table {
+    let mut table = Table::new("", &["", "value", "95 % interval, or bounds", "how it was found"]);
+    row(&mut table, "capacity", &report.capacity);
+    row(&mut table, "available bandwidth", &report.available);
+    row(&mut table, "buffer", &report.buffer.bytes);
+    row(&mut table, "buffer, at this rate", &report.buffer.delay);
+    let (name, how) = match &report.discipline {
+        Ok(Discipline::Policer { burst }) => (format!("policer, burst {burst}"), String::new()),
+        Ok(found) => (found.name().to_owned(), "what an overload did to it".to_owned()),
+        Err(why) => ("not known".to_owned(), why.clone()),
+    };
+    table.rows.push(vec!["queue discipline".to_owned(), name, String::new(), how]);
+    row(&mut table, "random loss", &report.loss.rate);
+    row(&mut table, "packets lost in a row", &report.loss.burst);
+    row(&mut table, "jitter", &report.jitter);
+    if let Some(load) = &report.load {
+        row(&mut table, "payload by TCP", &load.goodput);
+        row(&mut table, "round trip under load", &load.round_trip);
+        row(&mut table, "round trips per minute under load", &load.responsiveness);
+        let grade = load.grade.map_or("-", |grade| grade.name()).to_owned();
+        table.rows.push(vec!["grade".to_owned(), grade, String::new(), String::new()]);
+    }
+    table
+}
+
+fn row<T: Copy + Display + Quantity>(table: &mut Table, name: &str, finding: &Finding<T>) {
+    let cells = match finding {
+        Finding::Known { estimate, how } => [
+            short(estimate.value),
+            format!("{} to {}", short(estimate.low), short(estimate.high)),
+            how.clone(),
+        ],
+        Finding::Unknown(why) => ["not known".to_owned(), String::new(), why.clone()],
+    };
+    table.rows.push([vec![name.to_owned()], cells.to_vec()].concat());
+}
+
+fn expected(outlook: &Outlook) -> String {
+    if let Some(why) = &outlook.unknown {
+        return format!("<p>It was not simulated: {}.</p>", in_html(why));
+    }
+    let heads = ["", "payload, Mbit/s", "round trip, ms", "lost, %"];
+    let mut table = Table::new("By simulation of the path as it was measured:", &heads);
+    let window = outlook.window_bytes.zip(outlook.window.as_ref());
+    let named = outlook.congestion.iter().map(|e| (e.congestion.to_owned(), e));
+    let held = window.map(|(window, e)| (format!("cubic, window {}", Bytes::new(window)), e));
+    for (name, e) in named.chain(held) {
+        table.rows.push(vec![
+            name,
+            format!("{:.2}", e.goodput_bps / 1e6),
+            format!("{:.1}", e.rtt_s * 1e3),
+            format!("{:.3}", e.loss_rate * 100.0),
+        ]);
+    }
+    table_element(&table)
+}
+
+fn pictures(measured: &Measured) -> Vec<Plot> {
+    let traces = &measured.traces;
+    let mut plots = Vec::new();
+    let mut shares = Plot::new(
+        "Round trips, idle and under load",
+        Axis::new("round trip, ms"),
+        Axis::new("share of echoes below").between(0.0, 1.0),
+    );
+    let mut over_time = Plot::new(
+        "While TCP fills the path",
+        Axis::new("s"),
+        Axis::new("round trip of others, ms"),
+    );
+    let mut add = |name: &str, group: usize, points: &[DelayPoint]| {
+        if !points.is_empty() {
+            shares.curve(name, Origin::Recorded, group, distribution(points));
+        }
+    };
+    add("idle", 0, &traces.idle);
+    for (n, direction) in traces.directions.iter().enumerate() {
+        add(&format!("TCP {}", direction.direction.name()), n + 1, &direction.load);
+        if !direction.load.is_empty() {
+            let name = direction.direction.name();
+            over_time.curve(name, Origin::Recorded, n + 1, in_ms(&direction.load));
+        }
+    }
+    plots.extend([shares, over_time].into_iter().filter(|plot| !plot.curves.is_empty()));
+    for (direction, report) in traces.directions.iter().zip(&measured.report.directions) {
+        if direction.overload.is_empty() {
+            continue;
+        }
+        let mut plot = Plot::new(
+            format!("The buffer fills, {}", direction.direction.name()),
+            Axis::new("s"),
+            Axis::new("packets wait, ms"),
+        );
+        plot.curve("half as fast again", Origin::Recorded, 0, in_ms(&direction.overload));
+        if !direction.slight.is_empty() {
+            plot.curve("a little too fast", Origin::Recorded, 1, in_ms(&direction.slight));
+        }
+        if let Some(depth) = report.buffer.delay.value() {
+            plot.mark("full", 2, MarkPosition::Level(depth.as_secs_f64() * 1e3));
+        }
+        plots.push(plot);
+    }
+    plots
+}
+
+fn in_ms(points: &[DelayPoint]) -> Vec<(f64, f64)> {
+    points.iter().map(|(at, delay)| (*at, delay * 1e3)).collect()
+}
+
+/// The share of delays below each, in milliseconds.
+fn distribution(points: &[DelayPoint]) -> Vec<(f64, f64)> {
+    let mut delays: Vec<f64> = points.iter().map(|(_, delay)| delay * 1e3).collect();
+    delays.sort_by(f64::total_cmp);
+    let n = delays.len() as f64;
+    delays.into_iter().enumerate().map(|(i, delay)| (delay, (i + 1) as f64 / n)).collect()
+}

@@ -1,0 +1,59 @@
+//! A path over time: gentle measurements, one line of JSON each.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sweetspot_linux::clock;
+use sweetspot_protocol::clients::rfc3339;
+use sweetspot_transfer::Measured;
+use sweetspot_units::{Duration, Rate, Time};
+
+/// What a path was at one time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// From the first sample on.
+    pub at: Duration,
+    /// What it had left.
+    pub rate: Rate,
+    /// Its base round trip.
+    pub rtt: Duration,
+}
+
+/// What a path was over time.
+#[derive(Debug, Clone, Default)]
+pub struct Series {
+    first: Option<Time>,
+    /// Those that have a rate and a round trip.
+    pub samples: Vec<Sample>,
+}
+
+impl Series {
+    /// Takes a measurement that began at `at`.
+    pub fn add(&mut self, at: Time, measured: &Measured) {
+        let first = *self.first.get_or_insert(at);
+        let Some(forward) = measured.report.directions.first() else { return };
+        let rate = forward.available.value().or(forward.capacity.value());
+        let rtt = measured.report.round_trip.base.value();
+        if let Some((rate, rtt)) = rate.zip(rtt).filter(|(rate, _)| rate.as_f64() > 0.0) {
+            self.samples.push(Sample { at: at.since(first), rate, rtt });
+        }
+    }
+}
+
+/// Appends `line` with the time, and prints it in short.
+pub fn append(path: &Path, mut line: Value) -> Result<(), Box<dyn std::error::Error>> {
+    line["time"] = rfc3339(clock::wall()).into();
+    let mut file = OpenOptions::new().append(true).create(true).open(path);
+    let written = file.as_mut().map_err(|error| error.to_string()).and_then(|file| {
+        // One write, so that a reader never sees half a line of ours.
+        file.write_all(format!("{line}\n").as_bytes()).map_err(|error| error.to_string())
+    });
+    Ok(written.map_err(|error| format!("{}: {error}", path.display()))?)
+}
+
+/// A measurement that failed: a time series has a gap there, and says why.
+pub fn failed(why: &str) -> Value {
+    json!({ "unknown": why })
+}

@@ -1,0 +1,263 @@
+//! The available bandwidth from packets too few to disturb it: other traffic neither loses packets by them nor waits
+//! for them, so that what yields to a measurement does not count as free.
+
+use sweetspot_units::Rate;
+
+use crate::finding::Finding;
+use crate::observation::{Arrival, StreamRecord};
+use crate::statistics::{mean_interval, quantile, sorted};
+
+/// The stream is cut into so many parts, whose differences give the interval.
+const PARTS: usize = 12;
+/// The fewest packets, or pairs, in one part.
+const LEAST_IN_PART: usize = 16;
+/// A packet found the link idle if it waited less than this part of a full packet's time on it; the first that clocks
+/// and schedulers can tell counts.
+const NO_WAIT: [f64; 3] = [1.0 / 32.0, 1.0 / 16.0, 1.0 / 8.0];
+/// A link that is idle for less than this share of the time cannot be told from one that is never.
+const LEAST_IDLE: f64 = 0.02;
+/// The least part of the capacity on either side of the value.
+const LEAST_HALF_WIDTH: f64 = 0.01;
+/// Pairs come too close together only by noise of clocks and schedulers; where that takes more than this part of a
+/// packet's time on the link, its clipping bends their mean.
+const MOST_PAIR_NOISE: f64 = 0.75;
+
+/// The available bandwidth of a link of `capacity` by the share of time in which it is idle. `sparse` are small packets
+/// with exponential gaps, `full_packet` is the largest size on the path in bytes.
+///
+/// Poisson arrivals see time averages (Wolff 1982): a link that carries X of others and R of ours is idle for the share
+/// P = 1 - (X + R)/C of our packets, so that A = C - X = C P + R.
+pub fn by_idle_time(capacity: Rate, sparse: &StreamRecord, full_packet: f64) -> Finding<Rate> {
+    let packet_s = full_packet * 8.0 / capacity.as_f64();
+    let waits = waits(sparse);
+    let Some(parts) = in_parts(&waits) else {
+        return Finding::unknown(format!("{} sparse packets arrived: too few", waits.len()));
+    };
+    let all: Vec<f64> = waits.iter().map(|(_, wait)| *wait).collect();
+    let Some(bound) = NO_WAIT.iter().map(|part| part * packet_s).find(|b| resolves(&all, *b))
+    else {
+        return Finding::unknown(format!(
+            "delays of packets that found no queue vary by more than a packet's {:.0} us on the link",
+            packet_s * 1e6
+        ));
+    };
+    let own = own_rate(sparse);
+    let shares: Vec<f64> = parts.iter().map(|part| idle_share(part, bound)).collect();
+    // A packet that was dropped for want of room found the link busy; one lost at random says nothing.
+    let lost = f64::from(sparse.lost()) / f64::from(sparse.sent.max(1));
+    let most = capacity.as_f64();
+    let how = format!("the link was idle when {} sparse packets came (PASTA)", waits.len());
+    interval(most, &shares, |share| most * share + own, most * lost, how)
+}
+
+/// The available bandwidth by how far pairs of full packets come apart, which were sent closer together than the link
+/// takes for one (Strauss, Katabi, Kaashoek 2003, "A measurement study of available bandwidth estimation tools",
+/// equation 2).
+///
+/// The first keeps the link busy until the second is there: what comes between them is theirs and others', C t_out = L + X t_in.
+pub fn by_pairs(capacity: Rate, pairs: &StreamRecord) -> Finding<Rate> {
+    let bits = pairs.size.as_f64() * 8.0;
+    let packet_s = bits / capacity.as_f64();
+    let gaps: Vec<(f64, f64)> =
+        gaps(pairs).into_iter().filter(|(t_in, _)| *t_in > 0.0 && *t_in <= packet_s).collect();
+    let Some(parts) = in_parts(&gaps) else {
+        return Finding::unknown(format!("{} pairs arrived: too few", gaps.len()));
+    };
+    let out = sorted(gaps.iter().map(|(_, t_out)| *t_out));
+    let closest = quantile(&out, 0.05).unwrap_or(0.0);
+    if closest < packet_s * (1.0 - MOST_PAIR_NOISE) {
+        return Finding::unknown("pairs come closer together than the link can send them");
+    }
+    let most = capacity.as_f64();
+    let others: Vec<f64> = parts
+        .iter()
+        .map(|part| {
+            let (t_in, t_out) = part.iter().fold((0.0, 0.0), |sum, g| (sum.0 + g.0, sum.1 + g.1));
+            (most * t_out - bits * part.len() as f64) / t_in
+        })
+        .collect();
+    let how = format!("how far apart {} pairs of packets came", gaps.len());
+    interval(most, &others, |others| most - others, 0.0, how)
+}
+
+fn interval(
+    capacity: f64,
+    samples: &[f64],
+    available: impl Fn(f64) -> f64,
+    less: f64,
+    how: String,
+) -> Finding<Rate> {
+    let Some((mean, half)) = mean_interval(samples) else {
+        return Finding::unknown("too few packets arrived");
+    };
+    let (one, other) = (available(mean - half), available(mean + half));
+    let least = capacity * LEAST_HALF_WIDTH;
+    let bound = |rate: f64| Rate::from_f64(rate.clamp(0.0, capacity).round());
+    let value = available(mean);
+    let low = one.min(other).min(value - least) - less;
+    Finding::known(bound(value), bound(low), bound(one.max(other).max(value + least)), how)
+}
+
+/// The share of packets that waited for nothing: those below `bound`, less those in service's last moments, of which as
+/// many lie between it and twice it.
+fn idle_share(part: &[(f64, f64)], bound: f64) -> f64 {
+    let below = |bound: f64| part.iter().filter(|(_, wait)| *wait < bound).count() as f64;
+    ((2.0 * below(bound) - below(2.0 * bound)) / part.len() as f64).clamp(0.0, 1.0)
+}
+
+/// Whether noise stays below `bound`, so that packets that found the link idle stand out: between half of it and it lie
+/// no more waits than between it and one and a half of it, as of packets that met another in service, and of those
+/// below it most found the link idle.
+fn resolves(waits: &[f64], bound: f64) -> bool {
+    let between =
+        |low: f64, high: f64| waits.iter().filter(|w| (low..high).contains(*w)).count() as f64;
+    let (noisy, free) = (between(0.5 * bound, bound), between(bound, 1.5 * bound));
+    let (below, above) = (between(f64::NEG_INFINITY, bound), between(bound, 2.0 * bound));
+    // Three standard deviations, and one in a hundred of those below.
+    noisy <= free + 3.0 * (noisy + free).sqrt() + 0.01 * below
+        && below > 2.0 * above
+        && below - above > LEAST_IDLE * waits.len() as f64
+}
+
+/// Place and wait of each packet, in the order of sending: its delay above the line under all delays, which is the path
+/// without queues and the drift between the clocks.
+fn waits(stream: &StreamRecord) -> Vec<(f64, f64)> {
+    let ordered = ordered(stream);
+    let first = ordered.first().map_or(0, |arrival| arrival.sent.as_nanos());
+    let at = |arrival: &Arrival| arrival.sent.as_nanos().wrapping_sub(first) as i64 as f64 / 1e9;
+    let points: Vec<(f64, f64)> = ordered.iter().map(|a| (at(a), a.delay_s())).collect();
+    let (intercept, slope) = lower_line(&points);
+    points.iter().map(|(x, y)| (*x, (y - intercept - slope * x).max(0.0))).collect()
+}
+
+/// The line below all points that is closest to them: the edge of their lower hull over their mean place (Moon, Skelly,
+/// Towsley 1999, "Estimation and removal of clock skew from network delay measurements").
+fn lower_line(points: &[(f64, f64)]) -> (f64, f64) {
+    let mut hull: Vec<(f64, f64)> = Vec::new();
+    for point in points {
+        while let [.., a, b] = hull[..] {
+            let cross = (b.0 - a.0) * (point.1 - a.1) - (b.1 - a.1) * (point.0 - a.0);
+            if cross > 0.0 {
+                break;
+            }
+            hull.pop();
+        }
+        hull.push(*point);
+    }
+    let mean = points.iter().map(|(x, _)| x).sum::<f64>() / points.len().max(1) as f64;
+    let edge = hull.windows(2).find(|two| two[1].0 >= mean);
+    let Some([a, b]) = edge.and_then(|two| <[_; 2]>::try_from(two).ok()) else {
+        return (hull.first().map_or(0.0, |point| point.1), 0.0);
+    };
+    let slope = if b.0 > a.0 { (b.1 - a.1) / (b.0 - a.0) } else { 0.0 };
+    (a.1 - slope * a.0, slope)
+}
+
+/// The times between the packets of each pair, sent and received.
+fn gaps(stream: &StreamRecord) -> Vec<(f64, f64)> {
+    let ordered = ordered(stream);
+    let pairs = ordered.windows(2);
+    pairs
+        .filter(|two| two[0].index.is_multiple_of(2) && two[1].index == two[0].index + 1)
+        .map(|two| {
+            let sent = two[1].sent.since(two[0].sent).as_secs_f64();
+            (sent, sent + two[1].delay_s() - two[0].delay_s())
+        })
+        .collect()
+}
+
+fn ordered(stream: &StreamRecord) -> Vec<Arrival> {
+    let mut ordered = stream.arrivals.clone();
+    ordered.sort_unstable_by_key(|arrival| arrival.index);
+    ordered.dedup_by_key(|arrival| arrival.index);
+    ordered
+}
+
+/// The rate at which the stream was sent.
+fn own_rate(stream: &StreamRecord) -> f64 {
+    crate::dispersion(stream).map_or(0.0, |found| found.rate_in.as_f64())
+}
+
+fn in_parts<T>(samples: &[T]) -> Option<Vec<&[T]>> {
+    (samples.len() >= PARTS * LEAST_IN_PART)
+        .then(|| samples.chunks_exact(samples.len() / PARTS).take(PARTS).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use sweetspot_path::Random;
+    use sweetspot_units::{Bytes, Duration, Time};
+
+    /// Packets of `size` over a link of 10 Mbit/s that carries Poisson packets of 1000 bytes besides, a share `load` of it;
+    /// the receiver's clock gains `skew`.
+    fn stream(due: &[f64], size: f64, load: f64, skew: f64) -> StreamRecord {
+        const RATE: f64 = 1e7;
+        let mut random = Random::new(3);
+        let mut gap = || -8000.0 / (RATE * load) * (1.0 - random.unit()).ln();
+        let (mut free_at, mut cross) = (0.0f64, if load > 0.0 { gap() } else { f64::INFINITY });
+        let at = |s: f64| Time::ZERO + Duration::from_secs_f64(s);
+        let arrivals = due.iter().enumerate().map(|(n, due)| {
+            while cross < *due {
+                free_at = free_at.max(cross) + 8000.0 / RATE;
+                cross += gap();
+            }
+            free_at = free_at.max(*due) + size * 8.0 / RATE;
+            let received = (free_at + 0.02) * (1.0 + skew);
+            Arrival { index: n as u32, sent: at(*due), received: at(received) }
+        });
+        let arrivals = arrivals.collect();
+        StreamRecord { sent: due.len() as u32, size: Bytes::new(size as u64), arrivals }
+    }
+
+    fn due(spacing: crate::Spacing, gap_us: u64, packets: usize) -> Vec<f64> {
+        let due = spacing.due(Duration::from_micros(gap_us), 11).take(packets);
+        due.map(|due| due.as_secs_f64()).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        /// 100 bytes each 0.8 ms are a tenth of 10 Mbit/s.
+        #[test]
+        fn idle_time_gives_what_is_available_whatever_the_clocks_drift(
+            load in 0.0..0.7f64, skew in -1e-4..1e-4f64,
+        ) {
+            let sparse = stream(&due(crate::Spacing::Poisson, 800, 15_000), 100.0, load, skew);
+            let found = by_idle_time(Rate::from_f64(1e7), &sparse, 1500.0);
+            let found = found.estimate().unwrap();
+            let truth = 1e7 * (1.0 - load);
+            prop_assert!((found.value.as_f64() - truth).abs() < 4e5, "{found:?} of {truth}");
+        }
+
+        #[test]
+        fn pairs_give_what_is_available(load in 0.0..0.7f64) {
+            let within = Duration::from_micros(1080);
+            let due = due(crate::Spacing::PoissonPairs(within), 12_000, 4000);
+            let found = by_pairs(Rate::from_f64(1e7), &stream(&due, 1500.0, load, 0.0));
+            let found = found.estimate().unwrap();
+            let truth = 1e7 * (1.0 - load);
+            prop_assert!((found.value.as_f64() - truth).abs() < 7e5, "{found:?} of {truth}");
+        }
+    }
+
+    #[test]
+    fn jitter_as_long_as_a_packet_takes_leaves_both_unknown() {
+        let mut random = Random::new(9);
+        let mut sparse = stream(&due(crate::Spacing::Poisson, 800, 15_000), 100.0, 0.3, 0.0);
+        for arrival in &mut sparse.arrivals {
+            arrival.received += Duration::from_secs_f64(0.002 * random.unit());
+        }
+        let found = by_idle_time(Rate::from_f64(1e7), &sparse, 1500.0);
+        assert!(found.value().is_none(), "{found:?}");
+        let within = Duration::from_micros(1080);
+        let mut pairs =
+            stream(&due(crate::Spacing::PoissonPairs(within), 12_000, 2000), 1500.0, 0.3, 0.0);
+        let mut latest = Time::ZERO;
+        for arrival in &mut pairs.arrivals {
+            latest = latest.max(arrival.received + Duration::from_secs_f64(0.01 * random.unit()));
+            arrival.received = latest;
+        }
+        assert!(by_pairs(Rate::from_f64(1e7), &pairs).value().is_none());
+    }
+}
