@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use sweetspot_groups::policy::Subject;
 use sweetspot_groups::{
-    ConnectionOwner, Goal, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind,
+    ConnectionOwner, Goal, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind, network,
 };
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::clock;
@@ -255,10 +255,14 @@ impl<S: Scope> Tuner<S> {
         self.labels.learn(remote.ip());
         let ends = (local.ip(), remote.ip(), goal);
         let path_cache = &mut self.path_cache;
-        let path = self.groups.entry(ends).or_insert_with(|| match path_cache.recall(now, &ends) {
+        let near = |other: &Ends| {
+            (other.0, other.2) == (ends.0, goal) && network(other.1) == network(ends.1)
+        };
+        let recall = || match path_cache.recall(now, &ends, near) {
             Some(group) => TunedPath::again(now, group),
             None => TunedPath::new(now, goal, seen, max_window),
-        });
+        };
+        let path = self.groups.entry(ends).or_insert_with(recall);
         path.add(now, connection, seen);
     }
 
