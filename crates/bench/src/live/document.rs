@@ -71,7 +71,7 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
 /// Cost and gain of tuning in each row.
 fn left_alone(outcomes: &BTreeMap<String, RunOutcome>) -> String {
     let [pidfd, bpf] = Via::ALL.map(|via| ratios(outcomes, via));
-    let mut text = "\n## Beside one left alone\n\n\
+    let mut text = "\n## Never slower than left alone\n\n\
         Medians of each row's runs: goodput, tuned also as a share of that left alone, the bottleneck's queue, and\n\
         packets that it dropped.\n\n\
         | row | who | runs | Mbit/s: alone | pidfd | | bpf | | queue ms: alone | pidfd | bpf | drops: alone | pidfd | bpf |\n\
