@@ -39,7 +39,7 @@ bench-lab: build bench-build ## Measure on this kernel: the demo path and the ma
 bench-limits: build bench-build ## Diagnose two hundred flows of known cause; writes docs/results/limits.md (about 20 minutes)
 	$(BENCH) limits $(ARGS)
 
-bench-live: build bench-build ## Measure `tune` on curl, rsync and iperf3; writes docs/results/live.md (about 31 minutes; ARGS="--via bpf": live-bpf.md)
+bench-live: build bench-build ## Measure `tune` on curl, rsync and iperf3, via pidfd and via bpf; writes docs/results/live.md (about an hour and a half)
 	$(BENCH) live $(ARGS)
 
 bench-measure: build bench-build ## Measure random paths whose truth is known; writes docs/results/measure.md (about 50 minutes)

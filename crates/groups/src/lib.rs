@@ -61,5 +61,5 @@ pub use path_cache::PathCache;
 pub use path_group::{
     BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup, PathMemory,
 };
-pub use peer_labels::{MOST_PEER_LABELS, OTHER_PEERS, PeerLabels};
+pub use peer_labels::{MOST_PEER_LABELS, OTHER_PEERS, PeerLabels, network};
 pub use upload::{BufferAdvice, PaceStep, PacedUpload, SendBufferSample, buffer_for};

@@ -31,9 +31,15 @@ impl<K: Ord + Copy, V> PathCache<K, V> {
         }
     }
 
-    /// Takes out what is known of a path that is used again at `now`.
-    pub fn recall(&mut self, now: Time, ends: &K) -> Option<V> {
-        let (since, learnt) = self.paths.remove(ends)?;
+    /// Takes out what is known of a path that is used again at `now`; of one that is not known, what was learnt last of a
+    /// path that is `near` it, by its ends.
+    pub fn recall(&mut self, now: Time, ends: &K, near: impl Fn(&K) -> bool) -> Option<V> {
+        let newest = || {
+            let near = self.paths.iter().filter(|(ends, _)| near(ends));
+            near.max_by_key(|(_, (since, _))| *since).map(|(ends, _)| *ends)
+        };
+        let known = if self.paths.contains_key(ends) { Some(*ends) } else { newest() };
+        let (since, learnt) = self.paths.remove(&known?)?;
         (now.since(since) < PATH_LIFETIME).then_some(learnt)
     }
 }
@@ -52,11 +58,25 @@ mod tests {
     fn what_was_learnt_is_forgotten_after_five_minutes() {
         let mut path_cache = PathCache::default();
         path_cache.keep(at(0), 1, "fast");
-        assert_eq!(path_cache.recall(at(299), &1), Some("fast"));
+        assert_eq!(path_cache.recall(at(299), &1, |_| false), Some("fast"));
         // It is in use.
-        assert_eq!(path_cache.recall(at(299), &1), None);
+        assert_eq!(path_cache.recall(at(299), &1, |_| false), None);
         path_cache.keep(at(300), 1, "fast");
-        assert_eq!(path_cache.recall(at(600), &1), None);
+        assert_eq!(path_cache.recall(at(600), &1, |_| false), None);
+    }
+
+    #[test]
+    fn of_a_path_that_is_not_known_the_latest_near_it_is_taken() {
+        let mut path_cache = PathCache::default();
+        for path in [10, 12, 11, 20] {
+            path_cache.keep(at(path % 10), path, path);
+        }
+        let mut recall =
+            |ends: u64| path_cache.recall(at(5), &ends, |other| other / 10 == ends / 10);
+        assert_eq!(recall(11), Some(11));
+        assert_eq!(recall(15), Some(12));
+        assert_eq!(recall(15), Some(10));
+        assert_eq!(recall(15), None);
     }
 
     #[test]
@@ -66,7 +86,10 @@ mod tests {
             path_cache.keep(at(0) + Duration::from_millis(path), path, ());
         }
         // 257 paths: one too many.
-        assert_eq!(path_cache.recall(at(1), &0), None);
-        assert_eq!((1..=256).filter(|path| path_cache.recall(at(1), path).is_some()).count(), 256);
+        assert_eq!(path_cache.recall(at(1), &0, |_| false), None);
+        assert_eq!(
+            (1..=256).filter(|path| path_cache.recall(at(1), path, |_| false).is_some()).count(),
+            256
+        );
     }
 }

@@ -8,7 +8,7 @@ pub const MOST_PEER_LABELS: usize = 32;
 /// The label of all networks beyond.
 pub const OTHER_PEERS: &str = "other";
 
-/// Names peers by their networks: /24 of IPv4, /48 of IPv6, the most that is usually one site.
+/// Names peers by their [`network`]s.
 ///
 /// A network that has a label keeps it, and later ones get none once [`MOST_PEER_LABELS`] have: so a database sees no more
 /// than that from one process.
@@ -32,7 +32,8 @@ impl PeerLabels {
     }
 }
 
-fn network(peer: IpAddr) -> (IpAddr, u8) {
+/// The network of `peer` and the bits of its prefix: /24 of IPv4, /48 of IPv6, the most that is usually one site.
+pub fn network(peer: IpAddr) -> (IpAddr, u8) {
     match peer.to_canonical() {
         IpAddr::V4(address) => {
             let network = Ipv4Addr::from(u32::from(address) & u32::MAX << (32 - 24));

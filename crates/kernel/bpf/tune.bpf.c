@@ -43,7 +43,7 @@ struct connection {
 	__u8 asked;         /* whether its path was looked up */
 };
 
-/* A destination: an IPv6 address, or an IPv4 address mapped into one. */
+/* A destination, or a network of them: IPv6 addresses, or IPv4 addresses mapped into them. */
 struct destination {
 	__u32 prefix_bits;
 	__u32 address[4];
@@ -55,6 +55,10 @@ struct path {
 	__u64 minimum_rtt_us;
 	__u64 taken;           /* whether another connection has it already */
 };
+
+/* The bits of a network (sweetspot_groups::network). */
+#define NETWORK_BITS_V4 (96 + 24)
+#define NETWORK_BITS_V6 48
 
 /* A lease that ended so long ago is not renewed any more: nothing is looked at from then on. */
 #define ABANDONED_NS (10 * 1000000000ULL)
@@ -344,16 +348,18 @@ INLINE void ask_for_callbacks(struct bpf_sock_ops *ctx, struct connection *c, in
 }
 
 /* Limits a connection by what the path is remembered for, if its round trip is that of the same path: more than half of
- * the saved one, and no more than ten times it (RFC 9959, section 4.2.1). Only one connection at a time: saved
- * parameters are not for several (RFC 9959, section 4). */
+ * the saved one, and no more than ten times it (RFC 9959, section 4.2.1). What was learnt of a host is preferred to what
+ * was learnt of its network. Only one connection of a network at a time: saved parameters are not for several (RFC 9959,
+ * section 4). */
 INLINE void resume(struct tcp_sock *tp, struct connection *c, struct settings *s)
 {
 	struct destination key = { .prefix_bits = 128 };
 	__u64 rtt = tp->rtt_min.s[0].v;
-	struct path *path;
+	struct path *path, *network;
+	int is_v6 = common(tp).skc_family == AF_INET6;
 
 	c->asked = 1;
-	if (common(tp).skc_family == AF_INET6) {
+	if (is_v6) {
 		key.address[0] = common(tp).skc_v6_daddr.in6_u.u6_addr32[0];
 		key.address[1] = common(tp).skc_v6_daddr.in6_u.u6_addr32[1];
 		key.address[2] = common(tp).skc_v6_daddr.in6_u.u6_addr32[2];
@@ -365,9 +371,17 @@ INLINE void resume(struct tcp_sock *tp, struct connection *c, struct settings *s
 	path = bpf_map_lookup_elem(&paths, &key);
 	if (!path || path->taken)
 		return;
+	/* Of IPv4 that is mapped into a socket of IPv6, too. */
+	is_v6 = is_v6 && (key.address[0] || key.address[1] || key.address[2] != __builtin_bswap32(0xffff));
+	key.prefix_bits = is_v6 ? NETWORK_BITS_V6 : NETWORK_BITS_V4;
+	network = bpf_map_lookup_elem(&paths, &key);
+	if (network && network->taken)
+		return;
 	if (rtt <= path->minimum_rtt_us / 2 || rtt > path->minimum_rtt_us * 10)
 		return;
 	path->taken = 1;
+	if (network)
+		network->taken = 1;
 	c->limit = path->window;
 	/* There is no command yet. */
 	c->generation = s->generation;
@@ -533,7 +547,8 @@ int sweetspot_lift(struct bpf_iter__tcp *ctx)
 	return 0;
 }
 
-/* Finds the connections that were there before: looks for bulk transfers among them from now on. */
+/* Finds the connections that were there before, and those that were left alone: looks for bulk transfers among them from
+ * now on. */
 SEC("iter/tcp")
 int sweetspot_find(struct bpf_iter__tcp *ctx)
 {
@@ -547,13 +562,17 @@ int sweetspot_find(struct bpf_iter__tcp *ctx)
 	if (state != TCP_ESTABLISHED && state != TCP_FIN_WAIT1 && state != TCP_FIN_WAIT2)
 		return 0;
 	c = bpf_sk_storage_get(&connections, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!c || c->cookie)
+	if (!c || (c->cookie && !c->left))
 		return 0;
-	c->cookie = bpf_get_socket_cookie(tp);
-	c->epoch_bytes = tp->bytes_received + tp->bytes_acked;
 	/* One far below what the kernel itself would have set is the program's. */
-	if (tp->window_clamp < natural_clamp(tp) / 2)
+	if (!c->cookie && tp->window_clamp < natural_clamp(tp) / 2)
 		c->own_clamp = tp->window_clamp;
+	c->cookie = bpf_get_socket_cookie(tp);
+	c->epoch = bpf_ktime_get_ns();
+	c->epoch_bytes = tp->bytes_received + tp->bytes_acked;
+	c->left = 0;
+	c->bulk = 0;
+	c->asked = 1;
 	bpf_setsockopt(tp, IPPROTO_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
 	return 0;
 }

@@ -63,11 +63,11 @@ impl RememberedPath {
     }
 }
 
-/// A peer as the programs look it up: IPv4 is mapped into IPv6.
-pub fn destination(peer: IpAddr) -> [u8; 16] {
-    match peer {
-        IpAddr::V4(peer) => peer.to_ipv6_mapped().octets(),
-        IpAddr::V6(peer) => peer.octets(),
+/// A network as the programs look it up, and the bits of its prefix: IPv4 is mapped into IPv6.
+pub fn destination(network: IpAddr, length: u8) -> (u32, [u8; 16]) {
+    match network {
+        IpAddr::V4(network) => (96 + u32::from(length), network.to_ipv6_mapped().octets()),
+        IpAddr::V6(network) => (length.into(), network.octets()),
     }
 }
 
@@ -99,8 +99,9 @@ mod tests {
     fn both_ways_to_write_an_ipv4_peer_are_one_destination() {
         let v4: IpAddr = "192.0.2.7".parse().unwrap();
         let mapped: IpAddr = "::ffff:192.0.2.7".parse().unwrap();
-        assert_eq!(destination(v4), destination(mapped));
-        assert_eq!(destination(v4)[10..], [0xff, 0xff, 192, 0, 2, 7]);
+        assert_eq!(destination(v4, 32), destination(mapped, 128));
+        assert_eq!(destination(v4, 24).0, 120);
+        assert_eq!(destination(v4, 32).1[10..], [0xff, 0xff, 192, 0, 2, 7]);
     }
 
     #[test]

@@ -100,14 +100,15 @@ impl Connections {
         matches!(self.commands.get(&cookie, 0), Err(MapError::KeyNotFound))
     }
 
-    /// Lets the next connection to `peer` begin with what the path is remembered for; `None` forgets it. The error means
-    /// that there is no room.
+    /// Lets the next connection to the network, of which `length` bits count, begin with what the path is remembered for;
+    /// `None` forgets it. The longest prefix decides. The error means that there is no room.
     pub fn remember(
         &mut self,
-        peer: IpAddr,
+        (network, length): (IpAddr, u8),
         path: Option<RememberedPath>,
     ) -> Result<(), KernelError> {
-        let key = Key::new(128, destination(peer));
+        let (bits, address) = destination(network, length);
+        let key = Key::new(bits, address);
         match path {
             Some(path) => self.paths.insert(&key, path.words(), 0).map_err(KernelError::from),
             None => {

@@ -292,30 +292,45 @@ fn either_of_two_holders_may_undo_and_again() {
     cgroup.dissolve().unwrap();
 }
 
-#[test]
-fn a_remembered_path_is_held_before_the_transfer_is_bulk() {
-    let peer = "127.0.0.1".parse().unwrap();
-    // The round trips of loopback are between a few and some hundred microseconds.
-    let path = RememberedPath { window: LIMIT, minimum_rtt: Duration::from_micros(30) };
+/// A client of a server whose host or network is remembered; asserts that its window is that of `expected`, if its round
+/// trip is that of the path: those of loopback are between a few and some hundred microseconds.
+fn begins_with(remembered: &[(&str, u8, Bytes)], expected: Option<Bytes>) {
+    let minimum_rtt = Duration::from_micros(30);
     let Some(mut host) = Host::start_with(None, &[], |connections| {
         connections.renew(clock::now()).unwrap();
-        connections.remember(peer, Some(path)).unwrap();
+        for (network, length, window) in remembered {
+            let path = RememberedPath { window: *window, minimum_rtt };
+            let network = (network.parse().unwrap(), *length);
+            connections.remember(network, Some(path)).unwrap();
+        }
     }) else {
         return;
     };
     let record = host.bulk();
-    // Its round trip may have been that of another path.
-    if record.minimum_rtt > path.minimum_rtt / 2 && record.minimum_rtt <= path.minimum_rtt * 10 {
-        assert_eq!((record.limit, record.clamp), (Some(LIMIT), LIMIT));
-        host.connections.remember(peer, None).unwrap();
-    } else {
-        assert_eq!(record.limit, None);
+    let same = record.minimum_rtt > minimum_rtt / 2 && record.minimum_rtt <= minimum_rtt * 10;
+    let expected = expected.filter(|_| same);
+    assert_eq!(record.limit, expected);
+    if let Some(window) = expected {
+        assert_eq!(record.clamp, window);
     }
 }
 
 #[test]
+fn a_remembered_path_is_held_before_the_transfer_is_bulk() {
+    begins_with(&[("127.0.0.1", 32, LIMIT)], Some(LIMIT));
+}
+
+#[test]
+fn what_was_learnt_of_a_host_is_preferred_to_what_was_learnt_of_its_network() {
+    let other = Bytes::new(30_001);
+    begins_with(&[("127.0.0.0", 24, LIMIT)], Some(LIMIT));
+    begins_with(&[("127.0.0.0", 24, other), ("127.0.0.1", 32, LIMIT)], Some(LIMIT));
+    begins_with(&[("127.0.1.0", 24, LIMIT), ("127.0.0.2", 32, LIMIT)], None);
+}
+
+#[test]
 fn another_round_trip_is_another_path() {
-    let peer = "127.0.0.1".parse().unwrap();
+    let peer = ("127.0.0.1".parse().unwrap(), 32);
     let path = RememberedPath { window: LIMIT, minimum_rtt: Duration::from_secs(1) };
     let Some(mut host) = Host::start_with(None, &[], |connections| {
         connections.renew(clock::now()).unwrap();
@@ -324,4 +339,38 @@ fn another_round_trip_is_another_path() {
         return;
     };
     assert_eq!(host.bulk().limit, None);
+}
+
+#[test]
+fn where_the_map_is_full_what_is_limited_stays_so_and_the_next_one_is_left_alone() {
+    let Some(mut host) = Host::start(None, &[]) else { return };
+    let (record, socket) = host.limited();
+    let command =
+        Decision { limit: Some(LIMIT), pace: None, interval: WATCH.interval, left: false };
+    // Cookies that no socket has: they count from 1.
+    let refused = (0..=65_536_u64)
+        .map(|n| host.connections.command(u64::MAX - n, command))
+        .find_map(Result::err)
+        .expect("an end of the room");
+    assert!(matches!(refused, KernelError::Full), "{refused}");
+    assert!(refused.to_string().contains("left alone"), "{refused}");
+    let sample = host.wait_for(|r| r.kind == RecordKind::Sample && r.cookie == record.cookie);
+    assert_eq!(sample.expect("samples").clamp, LIMIT);
+    host.programs.undo();
+    assert!(clamp(&socket) > LIMIT);
+}
+
+#[test]
+fn one_that_was_left_alone_is_looked_at_again_when_it_is_looked_for() {
+    let Some(mut host) = Host::start(None, &[]) else { return };
+    let cookie = host.bulk().cookie;
+    let left = Decision { limit: None, pace: None, interval: WATCH.interval, left: true };
+    host.connections.command(cookie, left).unwrap();
+    host.connections.flush().unwrap();
+    pause(Duration::from_millis(100));
+    while host.connections.poll_record().is_some() {}
+    assert_eq!(host.wait_for(|_| true), None);
+    host.connections.forget(cookie);
+    host.programs.find_present().unwrap();
+    assert_eq!(host.bulk().cookie, cookie);
 }

@@ -1,13 +1,14 @@
 use sweetspot_groups::{
-    AppliedChange, BufferAdvice, ConnectionOwner, PaceStep, PacedUpload, TuneEvent, TuneEventKind,
-    buffer_for,
+    AppliedChange, BULK_BYTES, BufferAdvice, ConnectionOwner, PaceStep, PacedUpload, TuneEvent,
+    TuneEventKind, buffer_for,
 };
 use sweetspot_linux::clock;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::guard::{AppliedLimit, Leases};
-use crate::handle::Handle;
+use crate::handle::{Handle, Looked};
 use crate::look::Seen;
+use crate::own_clamp::OwnClamp;
 
 /// A watched connection, and what was done to it.
 pub struct TunedConnection {
@@ -20,6 +21,7 @@ pub struct TunedConnection {
     pub advertised: Option<Bytes>,
     pub upload: PacedUpload,
     pub buffer: BufferAdvice,
+    own_clamp: OwnClamp,
     /// The program's own pace limit, once ours is set.
     paced_before: Option<Option<Rate>>,
     /// Whether its upload is left alone from now on.
@@ -27,9 +29,12 @@ pub struct TunedConnection {
 }
 
 impl TunedConnection {
-    /// A connection to which nothing was done yet.
-    pub fn new(handle: Handle, who: ConnectionOwner) -> TunedConnection {
+    /// A connection to which nothing was done yet, with its first look.
+    pub fn new(handle: Handle, who: ConnectionOwner, seen: &Seen) -> TunedConnection {
+        // The buffer grows with what arrives.
+        let is_young = seen.look.received < BULK_BYTES;
         TunedConnection {
+            own_clamp: handle.own_clamp(is_young, seen.advertised_mss),
             handle,
             who,
             claimed: false,
@@ -51,11 +56,26 @@ impl TunedConnection {
     /// error; the next look finds that out.
     pub fn limit(&mut self, leases: &mut Leases, to: Option<Bytes>) -> Result<(), String> {
         // Without a guardian nothing is done.
-        if self.handle.lease(leases, AppliedLimit::Window).is_err() {
+        if !self.limited {
+            self.handle.note_clamp(&mut self.own_clamp);
+        }
+        if self.handle.lease(leases, AppliedLimit::Window(self.own_clamp.get())).is_err() {
             return Ok(());
         }
         self.limited = true;
-        self.handle.limit(to)
+        self.handle.limit(to, self.own_clamp)
+    }
+
+    /// Looks at it, and sets its limit again if that was overwritten.
+    pub fn look(&mut self, leases: &mut Leases, limit: Option<Bytes>) -> Looked {
+        let (limit, touched) = (limit.filter(|_| self.limited), self.touched());
+        let before = self.own_clamp.get();
+        let looked = self.handle.look(limit, touched, &mut self.own_clamp);
+        if self.limited && self.own_clamp.get() != before {
+            // Without a guardian this process lifts everything.
+            let _ = self.handle.lease(leases, AppliedLimit::Window(self.own_clamp.get()));
+        }
+        looked
     }
 
     /// Limits its pace, never above the program's own limit.
@@ -78,7 +98,7 @@ impl TunedConnection {
     /// Lifts all limits.
     pub fn undo(&mut self) {
         if std::mem::take(&mut self.limited) {
-            self.handle.undo(AppliedLimit::Window);
+            self.handle.undo(AppliedLimit::Window(self.own_clamp.get()));
         }
         if let Some(before) = self.paced_before.take() {
             self.handle.undo(AppliedLimit::Pace(before));

@@ -5,9 +5,10 @@ use std::io::{self, BufRead, BufReader, Write};
 use sweetspot_linux::guardian::{self, GuardianPipe};
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::processes::{self, Process};
-use sweetspot_units::Rate;
+use sweetspot_units::{Bytes, Rate};
 
 use crate::look::{limit, pace};
+use crate::own_clamp::OwnClamp;
 
 /// The limits that are to be lifted in the end. The guardian process learns of each before it is set, so that it is
 /// lifted even after `kill -9`.
@@ -21,8 +22,8 @@ pub struct Leases {
 /// A limit that was set on a connection, with what is needed to undo it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppliedLimit {
-    /// A limit of its window.
-    Window,
+    /// A limit of its window. Holds the clamp that its program set itself.
+    Window(Option<Bytes>),
     /// A limit of its pace. Holds the pace limit before it.
     Pace(Option<Rate>),
 }
@@ -31,7 +32,7 @@ impl AppliedLimit {
     /// Lifts the limit. Does nothing if the connection is gone.
     pub fn undo(self, socket: &LiveSocket) {
         match self {
-            AppliedLimit::Window => drop(limit(socket, None)),
+            AppliedLimit::Window(own) => drop(limit(socket, None, OwnClamp::known(own))),
             AppliedLimit::Pace(before) => drop(pace(socket, before)),
         }
     }
@@ -39,7 +40,8 @@ impl AppliedLimit {
     /// The limit as the guardian reads it.
     fn word(self) -> String {
         match self {
-            AppliedLimit::Window => "window".to_owned(),
+            AppliedLimit::Window(None) => "window".to_owned(),
+            AppliedLimit::Window(Some(own)) => format!("window:{}", own.get()),
             AppliedLimit::Pace(None) => "pace".to_owned(),
             AppliedLimit::Pace(Some(before)) => format!("pace:{}", before.bits_per_second()),
         }
@@ -47,12 +49,16 @@ impl AppliedLimit {
 
     fn from_word(word: &str) -> Option<AppliedLimit> {
         match word {
-            "window" => Some(AppliedLimit::Window),
+            "window" => Some(AppliedLimit::Window(None)),
             "pace" => Some(AppliedLimit::Pace(None)),
-            _ => {
-                let before = word.strip_prefix("pace:")?.parse().ok()?;
-                Some(AppliedLimit::Pace(Some(Rate::from_bits_per_second(before))))
-            }
+            _ => match word.split_once(':')? {
+                ("window", own) => Some(AppliedLimit::Window(Some(Bytes::new(own.parse().ok()?)))),
+                ("pace", before) => {
+                    let before = Rate::from_bits_per_second(before.parse().ok()?);
+                    Some(AppliedLimit::Pace(Some(before)))
+                }
+                _ => None,
+            },
         }
     }
 }
@@ -148,7 +154,8 @@ impl HeldLeases {
                 };
                 let lease = self.0.entry(cookie).or_insert(lease);
                 match applied {
-                    AppliedLimit::Window => lease.window = Some(applied),
+                    // The program may have set its clamp since.
+                    AppliedLimit::Window(_) => lease.window = Some(applied),
                     // The first one says what was before us.
                     AppliedLimit::Pace(_) => lease.pace = lease.pace.or(Some(applied)),
                 }
@@ -171,6 +178,7 @@ mod tests {
         let mut held = HeldLeases::default();
         held.note("+ window 10 99 1234 77");
         held.note("+ window 10 99 1235 78");
+        held.note("+ window:50003 10 99 1235 78");
         held.note("+ pace:8000 10 99 1235 78");
         held.note("+ pace:16000 10 99 1235 78");
         held.note("- 77");
@@ -180,7 +188,7 @@ mod tests {
             started: 99,
             inode: 1235,
             cookie: 78,
-            window: Some(AppliedLimit::Window),
+            window: Some(AppliedLimit::Window(Some(Bytes::new(50_003)))),
             pace: Some(AppliedLimit::Pace(before)),
         };
         assert_eq!(held.0, BTreeMap::from([(78, lease)]));
@@ -189,7 +197,13 @@ mod tests {
     #[test]
     fn an_applied_limit_is_read_as_it_was_written() {
         let some = Some(Rate::from_mbit_per_second(95));
-        for applied in [AppliedLimit::Window, AppliedLimit::Pace(None), AppliedLimit::Pace(some)] {
+        let own = Some(Bytes::new(50_003));
+        for applied in [
+            AppliedLimit::Window(None),
+            AppliedLimit::Window(own),
+            AppliedLimit::Pace(None),
+            AppliedLimit::Pace(some),
+        ] {
             assert_eq!(AppliedLimit::from_word(&applied.word()), Some(applied));
         }
     }
@@ -197,7 +211,15 @@ mod tests {
     #[test]
     fn a_line_cut_short_is_no_lease() {
         let mut held = HeldLeases::default();
-        let lines = ["", "+ window 10 99 3", "+ window x 1 1 1", "+ pace:x 1 1 1 1", "-", "- x"];
+        let lines = [
+            "",
+            "+ window 10 99 3",
+            "+ window x 1 1 1",
+            "+ window:x 1 1 1 1",
+            "+ pace:x 1 1 1 1",
+            "-",
+            "- x",
+        ];
         for line in lines {
             held.note(line);
         }

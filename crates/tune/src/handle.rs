@@ -9,6 +9,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use crate::guard::{AppliedLimit, Leases};
 use crate::kernel::{KernelConnection, Latest};
 use crate::look::{self, Seen};
+use crate::own_clamp::OwnClamp;
 
 /// How a connection is looked at and limited.
 #[derive(Debug, Clone)]
@@ -39,10 +40,10 @@ impl Handle {
     }
 
     /// Looks at it, and sets its limit again if it is set from outside. A `touched` one, on which a limit was set, is
-    /// searched for when its program moves it.
-    pub fn look(&self, limit: Option<Bytes>, touched: bool) -> Looked {
+    /// searched for when its program moves it. A clamp that the program set itself is noted in `own`.
+    pub fn look(&self, limit: Option<Bytes>, touched: bool, own: &mut OwnClamp) -> Looked {
         match self {
-            Handle::Borrowed(socket, _) => match look::look(socket, limit, touched) {
+            Handle::Borrowed(socket, _) => match look::look(socket, limit, touched, own) {
                 Ok(Ok(seen)) => Looked::Seen(Box::new(seen)),
                 // What was done to it is yet to be undone.
                 Err(error) if touched && !error.is_over() => Looked::Nothing,
@@ -66,13 +67,14 @@ impl Handle {
         }
     }
 
-    /// Limits its window; `None` lifts the limit. The error says why the kernel refused. A connection that is gone is no
-    /// error; the next look finds that out.
-    pub fn limit(&self, to: Option<Bytes>) -> Result<(), String> {
+    /// Limits its window, never above the program's `own` clamp; `None` lifts the limit. The error says why the kernel
+    /// refused. A connection that is gone is no error; the next look finds that out.
+    pub fn limit(&self, to: Option<Bytes>, own: OwnClamp) -> Result<(), String> {
         match self {
             Handle::Borrowed(socket, _) => {
-                heard(look::limit(socket, to), "TCP_WINDOW_CLAMP").map(drop)
+                heard(look::limit(socket, to, own), "TCP_WINDOW_CLAMP").map(drop)
             }
+            // The program in the kernel knows the program's own.
             Handle::InKernel(connection) => connection.limit(to).map_err(words),
         }
     }
@@ -91,9 +93,26 @@ impl Handle {
     pub fn undo(&self, applied: AppliedLimit) {
         match (self, applied) {
             (Handle::Borrowed(socket, _), applied) => applied.undo(socket),
-            (Handle::InKernel(connection), AppliedLimit::Window) => drop(connection.limit(None)),
+            (Handle::InKernel(connection), AppliedLimit::Window(_)) => drop(connection.limit(None)),
             // The program in the kernel remembers what was before.
             (Handle::InKernel(connection), AppliedLimit::Pace(_)) => drop(connection.pace(None)),
+        }
+    }
+
+    /// Begins to watch for clamps that its program sets. The kernel has not grown the buffer of one `is_young`, which
+    /// announced `mss`.
+    pub fn own_clamp(&self, is_young: bool, mss: Bytes) -> OwnClamp {
+        match self {
+            Handle::Borrowed(socket, _) => look::own_clamp(socket, is_young, mss),
+            // The program in the kernel keeps it.
+            Handle::InKernel(_) => OwnClamp::default(),
+        }
+    }
+
+    /// Notes in `own` the clamp that its program set, before the first limit.
+    pub fn note_clamp(&self, own: &mut OwnClamp) {
+        if let Handle::Borrowed(socket, _) = self {
+            look::note_clamp(socket, own);
         }
     }
 

@@ -30,6 +30,9 @@ pub fn watch(uploads: bool) -> Watch {
     Watch { bulk: BULK_BYTES, within: BULK_WITHIN, interval: FIRST_INTERVAL, uploads }
 }
 
+/// A network, or a host, and the bits that count.
+pub type Network = (IpAddr, u8);
+
 /// All connections that the programs in the kernel report.
 #[derive(Debug, Clone)]
 pub struct KernelTable(Rc<RefCell<Table>>);
@@ -74,12 +77,12 @@ impl KernelTable {
         found.into_iter().map(|record| (connection(&record), record)).collect()
     }
 
-    /// Lets the next connection to `peer` begin with what its path is remembered for; `None` forgets it. Where there is no
-    /// room it begins as any other.
-    pub fn remember(&self, peer: IpAddr, memory: Option<PathMemory>) {
+    /// Lets the next connection to a network begin with what the path is remembered for; `None` forgets it. Where there is
+    /// no room it begins as any other.
+    pub fn remember(&self, network: Network, memory: Option<PathMemory>) {
         let path =
             memory.map(|PathMemory { window, minimum_rtt }| RememberedPath { window, minimum_rtt });
-        let _ = self.0.borrow_mut().connections.remember(peer, path);
+        let _ = self.0.borrow_mut().connections.remember(network, path);
     }
 
     /// Lets all that was decided since the last call act.

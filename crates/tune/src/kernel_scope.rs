@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sweetspot_groups::policy::{Policy, Subject};
-use sweetspot_groups::{Goal, PathMemory};
+use sweetspot_groups::{Goal, PathMemory, network};
 use sweetspot_kernel::{Connections, SocketPrograms};
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::processes::{self, Process};
@@ -12,7 +12,7 @@ use sweetspot_sizing::PATH_LIFETIME;
 use sweetspot_units::{Duration, Time};
 
 use crate::error::{TuneError, Untunable};
-use crate::kernel::KernelTable;
+use crate::kernel::{KernelTable, Network};
 use crate::scope::{Found, FoundConnection, Scope};
 
 /// The time between two renewals of the lease, a third of it: one that is late by as much again harms nothing.
@@ -44,8 +44,8 @@ pub struct KernelScope {
     programs: Arc<Mutex<SocketPrograms>>,
     chosen: Chosen,
     next_renewal: Time,
-    /// The peers whose paths are remembered, and until when.
-    remembered: BTreeMap<IpAddr, Time>,
+    /// The hosts and networks to which paths are remembered, and until when.
+    remembered: BTreeMap<Network, Time>,
 }
 
 impl KernelScope {
@@ -70,6 +70,12 @@ impl KernelScope {
         };
         self.cgroup.processes().into_iter().find(holds).and_then(|pid| Process::read(pid).ok())
     }
+}
+
+/// A host as a network of its own.
+fn host(peer: IpAddr) -> Network {
+    let peer = peer.to_canonical();
+    (peer, if peer.is_ipv4() { 32 } else { 128 })
 }
 
 fn find_present(programs: &Mutex<SocketPrograms>) {
@@ -98,9 +104,13 @@ impl Scope for KernelScope {
             return Err(TuneError::CgroupGone { path: self.cgroup.path().to_owned() });
         }
         self.next_renewal = now + RENEWAL_INTERVAL;
-        let old: Vec<IpAddr> =
-            self.remembered.iter().filter(|(_, until)| **until <= now).map(|(p, _)| *p).collect();
-        old.into_iter().for_each(|peer| self.remember(now, peer, None));
+        self.remembered.retain(|network, until| {
+            let is_kept = now < *until;
+            if !is_kept {
+                self.table.remember(*network, None);
+            }
+            is_kept
+        });
         self.table.renew(now).map_err(TuneError::from)
     }
 
@@ -117,11 +127,13 @@ impl Scope for KernelScope {
     }
 
     fn remember(&mut self, now: Time, peer: IpAddr, memory: Option<PathMemory>) {
-        match memory {
-            Some(_) => self.remembered.insert(peer, now + PATH_LIFETIME),
-            None => self.remembered.remove(&peer),
-        };
-        self.table.remember(peer, memory);
+        for network in [host(peer), network(peer)] {
+            match memory {
+                Some(_) => self.remembered.insert(network, now + PATH_LIFETIME),
+                None => self.remembered.remove(&network),
+            };
+            self.table.remember(network, memory);
+        }
     }
 
     fn lift(&mut self) {

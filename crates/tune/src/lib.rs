@@ -44,6 +44,7 @@ mod kernel;
 mod kernel_scope;
 mod look;
 mod metrics;
+mod own_clamp;
 mod path;
 mod scope;
 mod tuner;

@@ -9,6 +9,8 @@ use sweetspot_linux::tcp::{Info, options};
 use sweetspot_sizing::SenderReport;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use crate::own_clamp::OwnClamp;
+
 /// A clamp that limits nothing: the largest value of the option.
 const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
 
@@ -99,24 +101,52 @@ impl Seen {
 /// buffer (kernel commits 05f76b2d634e, a2cbb1603943).
 ///
 /// A `touched` socket, on which a limit was set, is searched for when its program moves it. Others are not.
+///
+/// A clamp found in its place that the program set itself is noted in `own`, and never loosened.
 pub fn look(
     socket: &LiveSocket,
     limit: Option<Bytes>,
     touched: bool,
+    own: &mut OwnClamp,
 ) -> Result<io::Result<Seen>, BorrowError> {
     let look = |fd: &OwnedFd| {
         let info = Info::read(fd)?;
-        if let Some(limit) = limit {
-            options::set_window_clamp(fd, limit)?;
+        if let Some(limit) = limit
+            && options::window_clamp(fd)? != own.bound(limit)
+        {
+            note(fd, own)?;
+            options::set_window_clamp(fd, own.bound(limit))?;
         }
         Ok(Seen::of_info(clock::now(), &info, options::unread(fd)?))
     };
     if touched { lend(socket, look) } else { socket.with(look) }
 }
 
+/// Begins to watch for clamps that its program sets, on a connection that is not limited yet. The kernel has not grown the
+/// buffer of one `is_young`, which announced `mss`.
+pub fn own_clamp(socket: &LiveSocket, is_young: bool, mss: Bytes) -> OwnClamp {
+    let read = |fd: &OwnedFd| {
+        let mut own = OwnClamp::new(is_young, options::receive_buffer(fd)?, mss);
+        note(fd, &mut own).map(|()| own)
+    };
+    // Of a connection that is gone there is nothing to note.
+    socket.with(read).ok().and_then(Result::ok).unwrap_or_default()
+}
+
+/// Notes in `own` the clamp of a connection that is not limited, if its program set it.
+pub fn note_clamp(socket: &LiveSocket, own: &mut OwnClamp) {
+    // As above.
+    let _ = socket.with(|fd| note(fd, own));
+}
+
+fn note(fd: &OwnedFd, own: &mut OwnClamp) -> io::Result<()> {
+    own.handle_clamp(options::window_clamp(fd)?, options::receive_buffer(fd)?);
+    Ok(())
+}
+
 /// Borrows a socket for `act`, wherever its program has moved it.
-fn lend<T>(socket: &LiveSocket, act: impl Fn(&OwnedFd) -> T) -> Result<T, BorrowError> {
-    match socket.with(&act) {
+fn lend<T>(socket: &LiveSocket, mut act: impl FnMut(&OwnedFd) -> T) -> Result<T, BorrowError> {
+    match socket.with(&mut act) {
         Err(error) if error.is_over() => {
             socket.follow()?;
             socket.with(act)
@@ -148,9 +178,13 @@ fn buffer(info: &Info) -> SendBufferSample {
     }
 }
 
-/// Limits a connection's window, or lifts the limit.
-pub fn limit(socket: &LiveSocket, limit: Option<Bytes>) -> Result<io::Result<()>, BorrowError> {
-    lend(socket, |fd| options::set_window_clamp(fd, limit.unwrap_or(UNCLAMPED)))
+/// Limits a connection's window, or lifts the limit: then the program's own clamp is back.
+pub fn limit(
+    socket: &LiveSocket,
+    limit: Option<Bytes>,
+    own: OwnClamp,
+) -> Result<io::Result<()>, BorrowError> {
+    lend(socket, |fd| options::set_window_clamp(fd, own.bound(limit.unwrap_or(UNCLAMPED))))
 }
 
 /// Limits a connection's pace. `None` lifts the limit; pacing stays on, at the kernel's own 1.2 cwnd/RTT.
@@ -176,8 +210,9 @@ mod tests {
         let socket = LiveSocket::name(&process, stream.as_raw_fd(), inode, None).unwrap();
         let moved = stream.try_clone().unwrap();
         drop(stream);
-        assert!(look(&socket, None, false).is_err_and(|error| error.is_over()));
-        assert!(look(&socket, None, true).is_ok());
+        let mut own = OwnClamp::default();
+        assert!(look(&socket, None, false, &mut own).is_err_and(|error| error.is_over()));
+        assert!(look(&socket, None, true, &mut own).is_ok());
         assert_eq!(socket.fd(), moved.as_raw_fd());
     }
 }

@@ -145,9 +145,7 @@ impl TunedPath {
     ) -> (Vec<TuneEvent>, Option<Time>) {
         let (mut gone, mut told, mut shown) = (Vec::new(), Vec::new(), None);
         for (cookie, connection) in &mut self.connections {
-            let limit = self.group.limit(*cookie).filter(|_| connection.limited);
-            let touched = connection.touched();
-            let seen = match connection.handle.look(limit, touched) {
+            let seen = match connection.look(leases, self.group.limit(*cookie)) {
                 Looked::Seen(seen) => seen,
                 Looked::Nothing => continue,
                 Looked::Over => {

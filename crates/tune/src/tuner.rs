@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use sweetspot_groups::policy::Subject;
 use sweetspot_groups::{
-    ConnectionOwner, Goal, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind,
+    ConnectionOwner, Goal, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind, network,
 };
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::clock;
@@ -20,6 +20,7 @@ use crate::guard::Leases;
 use crate::handle::Handle;
 use crate::look::{Seen, look};
 use crate::metrics::{PeerSnapshot, TunerSnapshot};
+use crate::own_clamp::OwnClamp;
 use crate::path::TunedPath;
 use crate::scope::{Found, FoundConnection, FoundSocket, Scope};
 
@@ -206,7 +207,7 @@ impl<S: Scope> Tuner<S> {
             Err(error) => return self.refused.push(error.into()),
         };
         // Neither TCP nor anything else that can be looked at.
-        let Ok(Ok(seen)) = look(&socket, None, false) else { return };
+        let Ok(Ok(seen)) = look(&socket, None, false, &mut OwnClamp::default()) else { return };
         match TcpState::from_number(seen.state) {
             Some(TcpState::SynSent | TcpState::SynReceived | TcpState::Close) => {
                 return self.scope.forget(inode);
@@ -222,12 +223,8 @@ impl<S: Scope> Tuner<S> {
         let subject = Subject { pid, uid, program, cgroup: &cgroup, local, remote };
         let Some(goal) = self.scope.goal(&subject) else { return };
         let who = ConnectionOwner { pid, program: program.to_owned(), local, remote, cookie };
-        self.add(
-            now,
-            goal,
-            TunedConnection::new(Handle::Borrowed(socket, found.started), who),
-            &seen,
-        );
+        let handle = Handle::Borrowed(socket, found.started);
+        self.add(now, goal, TunedConnection::new(handle, who, &seen), &seen);
     }
 
     /// Adds a bulk transfer that the programs in the kernel report.
@@ -246,8 +243,9 @@ impl<S: Scope> Tuner<S> {
             return;
         };
         let who = ConnectionOwner { pid, program, local, remote, cookie: record.cookie };
-        let tuned = TunedConnection::new(Handle::InKernel(connection), who);
-        self.add(now, goal, tuned, &Seen::of_record(&record));
+        let seen = Seen::of_record(&record);
+        let tuned = TunedConnection::new(Handle::InKernel(connection), who, &seen);
+        self.add(now, goal, tuned, &seen);
     }
 
     /// Adds a connection with its first look.
@@ -257,10 +255,14 @@ impl<S: Scope> Tuner<S> {
         self.labels.learn(remote.ip());
         let ends = (local.ip(), remote.ip(), goal);
         let path_cache = &mut self.path_cache;
-        let path = self.groups.entry(ends).or_insert_with(|| match path_cache.recall(now, &ends) {
+        let near = |other: &Ends| {
+            (other.0, other.2) == (ends.0, goal) && network(other.1) == network(ends.1)
+        };
+        let recall = || match path_cache.recall(now, &ends, near) {
             Some(group) => TunedPath::again(now, group),
             None => TunedPath::new(now, goal, seen, max_window),
-        });
+        };
+        let path = self.groups.entry(ends).or_insert_with(recall);
         path.add(now, connection, seen);
     }
 

@@ -3,38 +3,43 @@ use std::fmt::Write;
 
 use sweetspot_report::{NOTES_BEGIN, NOTES_END};
 
-use super::plan::plans;
+use super::plan::{Via, plans};
 use super::play::RunOutcome;
-use super::targets::{Target, percent, ratios, targets};
+use super::targets::{Ratio, Target, percent, ratios, row_of, targets};
 
 /// The document, from the outcomes there are, by the names of their runs; `facts` name the
 /// machine, `notes` were written by hand.
-pub fn document(
-    outcomes: &BTreeMap<String, RunOutcome>,
-    via: &str,
-    facts: &str,
-    notes: &str,
-) -> String {
+pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &str) -> String {
     let mut text = format!(
         "# Measured on live connections of other programs\n\n\
          Downloads and uploads by unmodified programs across 100 Mbit/s and 40 ms (one BDP is 500 kB; TCP's\n\
-         payload is at most 96.6 Mbit/s), senders by cubic, with and without `sweetspot tune run --via {via}`\n\
-         (uploads: `--send`). Written by `make bench-live`.\n\n{facts}\n\n## Targets\n\n"
+         payload is at most 96.6 Mbit/s), senders by cubic where none is named, left alone and with\n\
+         `sweetspot tune run --via pidfd` and `--via bpf` (uploads: `--send`), by turns. Written by\n\
+         `make bench-live`.\n\n{facts}\n\n## Targets\n\n"
     );
-    let targets = targets(outcomes);
-    let met = targets.iter().filter(|t| t.met).count();
+    let targets = Via::ALL.map(|via| targets(outcomes, via));
+    let met = |all: &[Target]| format!("{} of {}", all.iter().filter(|t| t.met).count(), all.len());
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "{met} of {} targets are met.\n", targets.len());
+    let _ = writeln!(
+        text,
+        "Via pidfd {} targets are met, via bpf {}.\n",
+        met(&targets[0]),
+        met(&targets[1])
+    );
     if !notes.is_empty() {
         let _ = writeln!(text, "{NOTES_BEGIN}\n\n{notes}\n\n{NOTES_END}\n");
     }
-    text += "| target | measured | |\n|---|---|---|\n";
-    for Target { words, measured, met } in &targets {
-        let _ = writeln!(
-            text,
-            "| {words} | {measured} | {} |",
-            if *met { "met" } else { "**missed**" }
-        );
+    text += "| target | via pidfd | | via bpf | |\n|---|---|---|---|---|\n";
+    let [pidfd, bpf] = targets;
+    let words: Vec<&str> = pidfd.iter().chain(&bpf).map(|t| t.words).collect();
+    let is_first = |i: &usize| !words[..*i].contains(&words[*i]);
+    for words in (0..words.len()).filter(is_first).map(|i| words[i]) {
+        let cells = [&pidfd, &bpf].map(|all| match all.iter().find(|t| t.words == words) {
+            Some(Target { measured, met: true, .. }) => format!("{measured} | met"),
+            Some(Target { measured, .. }) => format!("{measured} | **missed**"),
+            None => " | ".to_owned(),
+        });
+        let _ = writeln!(text, "| {words} | {} |", cells.join(" | "));
     }
     text += &left_alone(outcomes);
     text += "\n## Runs\n\n\
@@ -63,32 +68,39 @@ pub fn document(
     text
 }
 
-/// Cost or gain of tuning under conditions where it can gain little.
+/// Cost and gain of tuning in each row.
 fn left_alone(outcomes: &BTreeMap<String, RunOutcome>) -> String {
-    let ratios = ratios(outcomes);
-    if ratios.is_empty() {
-        return String::new();
-    }
+    let [pidfd, bpf] = Via::ALL.map(|via| ratios(outcomes, via));
     let mut text = "\n## Never slower than left alone\n\n\
-        Goodput tuned as a share of goodput left alone, under conditions in which a limit has little to win;\n\
-        of runs made several times the medians.\n\n\
-        | condition | who | alone Mbit/s | tuned Mbit/s | ratio | queue ms: alone | tuned |\n\
-        |---|---|--:|--:|--:|--:|--:|\n"
+        Medians of each row's runs: goodput, tuned also as a share of that left alone, the bottleneck's queue, and\n\
+        packets that it dropped.\n\n\
+        | row | who | runs | Mbit/s: alone | pidfd | | bpf | | queue ms: alone | pidfd | bpf | drops: alone | pidfd | bpf |\n\
+        |---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n"
         .to_owned();
-    for ratio in ratios {
-        let [alone, tuned] = ratio.sides;
-        let times = if ratio.runs > 1 { format!(", {} times", ratio.runs) } else { String::new() };
+    for plan in plans() {
+        let Some(name) = plan.name.strip_suffix("/alone") else { continue };
+        let both = [&pidfd, &bpf].map(|all| all.iter().find(|ratio| ratio.row == row_of(name)));
+        let Some(any) = both.iter().flatten().next() else { continue };
+        let rates = both.map(|ratio| {
+            ratio.map_or(" | ".to_owned(), |ratio| {
+                format!("{:.2} | {}", ratio.sides[1].goodput_bps / 1e6, percent(ratio.ratio()))
+            })
+        });
+        let tuned = |what: fn(&Ratio) -> String| both.map(|r| r.map_or(String::new(), what));
+        let [alone, _] = any.sides;
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "| {} | {}{times} | {:.2} | {:.2} | {} | {:.1} | {:.1} |",
-            ratio.condition,
-            ratio.who,
+            "| {} | {} | {} | {:.2} | {} | {:.1} | {} | {:.0} | {} |",
+            any.row,
+            any.who,
+            any.runs,
             alone.goodput_bps / 1e6,
-            tuned.goodput_bps / 1e6,
-            percent(ratio.ratio()),
+            rates.join(" | "),
             alone.queue_s * 1e3,
-            tuned.queue_s * 1e3,
+            tuned(|r| format!("{:.1}", r.sides[1].queue_s * 1e3)).join(" | "),
+            alone.drops,
+            tuned(|r| format!("{:.0}", r.sides[1].drops)).join(" | "),
         );
     }
     text

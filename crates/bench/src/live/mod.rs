@@ -9,5 +9,5 @@ mod targets;
 mod watch;
 
 pub use document::document;
-pub use plan::plans;
+pub use plan::{RunPlan, Via, plans};
 pub use play::{TunerCommand, play};

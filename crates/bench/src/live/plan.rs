@@ -20,6 +20,31 @@ pub enum Client {
     Upload,
 }
 
+/// Where the tuner looks at connections from (`sweetspot tune --via`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Via {
+    /// From outside, by borrowing sockets.
+    Pidfd,
+    /// From inside the kernel.
+    Bpf,
+}
+
+impl Via {
+    /// Both.
+    pub const ALL: [Via; 2] = [Via::Pidfd, Via::Bpf];
+
+    /// The option's value, and the end of the names of runs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Via::Pidfd => "pidfd",
+            Via::Bpf => "bpf",
+        }
+    }
+}
+
+/// The end of the names of runs that are left alone.
+pub const ALONE: &str = "alone";
+
 /// One run.
 #[derive(Debug, Clone)]
 pub struct RunPlan {
@@ -31,8 +56,8 @@ pub struct RunPlan {
     pub congestion: &'static str,
     /// Who moves data.
     pub client: Client,
-    /// Whether it is tuned.
-    pub tuned: bool,
+    /// From where it is tuned; `None`: it is left alone.
+    pub via: Option<Via>,
     /// For how long.
     pub length: Duration,
     /// When the path's rate changes, and to what.
@@ -50,72 +75,67 @@ const RTT_SPEC: &str = "rtt=40ms";
 /// All runs.
 pub fn plans() -> Vec<RunPlan> {
     let mut all = Vec::new();
-    all.extend(repeated("deep/curl", &path("1MB"), Client::Curl(1), 20, REPEATS));
-    for (client, name) in [(Client::Rsync, "rsync"), (Client::Iperf3(1), "iperf3")] {
-        all.extend(pair(&format!("deep/{name}"), &path("1MB"), client, 20));
+    let curl = Client::Curl(1);
+    for (name, buffer, client, seconds) in [
+        ("deep/curl", "1MB", curl, 13),
+        ("small/curl", "125kB", curl, 13),
+        ("deep/rsync", "1MB", Client::Rsync, 13),
+        ("deep/iperf3", "1MB", Client::Iperf3(1), 13),
+        ("five/curl", "1MB", Client::Curl(5), 13),
+        ("upload/deep", "1MB", Client::Upload, 13),
+        ("upload/small", "125kB", Client::Upload, 13),
+    ] {
+        all.extend(repeated(name, &path(buffer), client, seconds));
     }
-    all.extend(repeated("small/curl", &path("125kB"), Client::Curl(1), 20, REPEATS));
-    all.extend(pair("five/curl", &path("1MB"), Client::Curl(5), 30));
-    let [_, mut change] = pair("change/curl", &path("1MB"), Client::Curl(1), 24);
-    change.changes = vec![
-        (Duration::from_secs(8), START_RATE.scaled(0.5)),
-        (Duration::from_secs(16), START_RATE),
-    ];
-    all.push(change);
-    let [_, hundred] = pair("hundred/iperf3", &path("1MB"), Client::Iperf3(100), 20);
-    all.push(hundred);
-    all.extend(uploads());
+    for (name, client) in [("change/curl", curl), ("upload/change", Client::Upload)] {
+        let changes = vec![
+            (Duration::from_secs(8), START_RATE.scaled(0.5)),
+            (Duration::from_secs(16), START_RATE),
+        ];
+        let runs = sides(name, &path("1MB"), client, 24).filter(|run| run.via.is_some());
+        all.extend(runs.map(|run| RunPlan { changes: changes.clone(), ..run }));
+    }
+    all.extend(
+        sides("hundred/iperf3", &path("1MB"), Client::Iperf3(100), 20)
+            .filter(|run| run.via.is_some()),
+    );
     all.extend(conditions());
     all.extend(sent_by_bbr());
-    all
-}
-
-/// Uploads under `tune --send`.
-fn uploads() -> Vec<RunPlan> {
-    let mut all = Vec::new();
-    all.extend(repeated("upload/deep", &path("1MB"), Client::Upload, 20, REPEATS));
-    all.extend(pair("upload/small", &path("125kB"), Client::Upload, 20));
-    let [_, mut change] = pair("upload/change", &path("1MB"), Client::Upload, 24);
-    change.changes = vec![
-        (Duration::from_secs(8), START_RATE.scaled(0.5)),
-        (Duration::from_secs(16), START_RATE),
-    ];
-    all.push(change);
     all
 }
 
 /// Prefix of the names of [`conditions`].
 pub const CONDITION: &str = "condition/";
 
-/// Number of repetitions of runs with a large random part: when a loss falls, whether slow start
-/// overflows a small buffer and how long recovery takes, which of two flows fills the buffer first,
-/// which 4 of 400 responses are the slowest. Untuned and tuned runs alternate, so that other load
-/// on the machine affects both; medians are compared.
-const REPEATS: usize = 3;
+/// Number of repetitions of runs that are compared with one left alone. Much of them is random: when a loss falls,
+/// whether slow start overflows a small buffer and how long recovery takes, which of two flows fills the buffer first,
+/// which 4 of 400 responses are the slowest. Runs left alone and tuned alternate, so that other load on the machine
+/// affects all; medians are compared.
+const REPEATS: usize = 5;
 
 /// Paths and programs under which tuning can gain little and must not lose.
 fn conditions() -> Vec<RunPlan> {
     let slow = Rate::from_mbit_per_second(32);
     let curl = Client::Curl(1);
     let mut all = Vec::new();
-    for (name, path, client, seconds, repeats) in [
-        ("slow-reader", path("1MB"), Client::SlowReader(slow), 10, REPEATS),
-        ("slow-sender", path("1MB"), Client::SlowSender(slow), 10, 1),
-        ("loss-0.01", path("1MB loss=0.01%"), curl, 40, REPEATS),
-        ("loss-0.1", path("1MB loss=0.1%"), curl, 25, REPEATS),
-        ("tiny-buffer", path("25kB"), curl, 20, 1),
-        ("jitter", path("1MB jitter=4ms"), curl, 15, REPEATS),
-        ("short-path", "rtt=2ms buffer=50kB".to_owned(), curl, 20, 1),
-        ("long-path", "rtt=200ms buffer=5MB".to_owned(), curl, 30, 1),
-        ("short-flow", path("1MB"), Client::Short(Bytes::new(5_000_000)), 20, REPEATS),
-        ("10-MB", path("1MB"), Client::Short(Bytes::new(10_000_000)), 20, REPEATS),
-        ("50-MB", path("1MB"), Client::Short(Bytes::new(50_000_000)), 24, REPEATS),
-        ("rival", path("1MB"), curl, 30, REPEATS),
-        ("upload-loss-0.1", path("1MB loss=0.1%"), Client::Upload, 25, REPEATS),
+    for (name, path, client, seconds) in [
+        ("slow-reader", path("1MB"), Client::SlowReader(slow), 8),
+        ("slow-sender", path("1MB"), Client::SlowSender(slow), 8),
+        ("loss-0.01", path("1MB loss=0.01%"), curl, 20),
+        ("loss-0.1", path("1MB loss=0.1%"), curl, 13),
+        ("tiny-buffer", path("25kB"), curl, 10),
+        ("jitter", path("1MB jitter=4ms"), curl, 13),
+        ("short-path", "rtt=2ms buffer=50kB".to_owned(), curl, 10),
+        ("long-path", "rtt=200ms buffer=5MB".to_owned(), curl, 20),
+        ("short-flow", path("1MB"), Client::Short(Bytes::new(5_000_000)), 8),
+        ("10-MB", path("1MB"), Client::Short(Bytes::new(10_000_000)), 8),
+        ("50-MB", path("1MB"), Client::Short(Bytes::new(50_000_000)), 15),
+        ("rival", path("1MB"), curl, 20),
+        ("upload-loss-0.1", path("1MB loss=0.1%"), Client::Upload, 13),
     ] {
         let rival = (name == "rival").then_some(Duration::from_secs(5));
         let name = format!("{CONDITION}{name}");
-        let runs = repeated(&name, &path, client, seconds, repeats);
+        let runs = repeated(&name, &path, client, seconds);
         all.extend(runs.map(|run| RunPlan { rival, ..run }));
     }
     all
@@ -127,34 +147,29 @@ fn sent_by_bbr() -> Vec<RunPlan> {
     let short = |size| Client::Short(Bytes::new(size));
     let mut all = Vec::new();
     for (name, path, client, seconds) in [
-        ("bbr-deep", path("1MB"), curl, 15),
-        ("bbr-small", path("125kB"), curl, 15),
-        ("bbr-loss-0.02", path("1MB loss=0.02%"), curl, 15),
-        ("bbr-5-MB", path("1MB"), short(5_000_000), 15),
-        ("bbr-10-MB", path("1MB"), short(10_000_000), 15),
-        ("bbr-50-MB", path("1MB"), short(50_000_000), 24),
+        ("bbr-deep", path("1MB"), curl, 13),
+        ("bbr-small", path("125kB"), curl, 13),
+        ("bbr-loss-0.02", path("1MB loss=0.02%"), curl, 13),
+        ("bbr-5-MB", path("1MB"), short(5_000_000), 8),
+        ("bbr-10-MB", path("1MB"), short(10_000_000), 8),
+        ("bbr-50-MB", path("1MB"), short(50_000_000), 15),
     ] {
         let name = format!("{CONDITION}{name}");
-        let runs = repeated(&name, &path, client, seconds, REPEATS);
+        let runs = repeated(&name, &path, client, seconds);
         all.extend(runs.map(|run| RunPlan { congestion: "bbr", ..run }));
     }
     all
 }
 
-/// A pair of runs, repeated; each repetition has another seed of loss and jitter, the same for both
-/// of a pair.
-fn repeated(
-    name: &str,
-    path: &str,
-    client: Client,
-    seconds: u64,
-    repeats: usize,
-) -> impl Iterator<Item = RunPlan> {
-    (1..=repeats).flat_map(move |repeat| {
-        pair(name, &format!("{path} seed={repeat}"), client, seconds).map(|run| match repeat {
-            1 => run,
-            _ => RunPlan { name: format!("{}/{repeat}", run.name), ..run },
-        })
+/// Runs of all sides, repeated; each repetition has another seed of loss and jitter, the same for all sides.
+fn repeated(name: &str, path: &str, client: Client, seconds: u64) -> impl Iterator<Item = RunPlan> {
+    (1..=REPEATS).flat_map(move |repeat| {
+        sides(name, &format!("{path} seed={repeat}"), client, seconds).map(
+            move |run| match repeat {
+                1 => run,
+                _ => RunPlan { name: format!("{}/{repeat}", run.name), ..run },
+            },
+        )
     })
 }
 
@@ -162,16 +177,23 @@ fn path(buffer: &str) -> String {
     format!("{RTT_SPEC} buffer={buffer}")
 }
 
-/// One run untuned and one tuned.
-fn pair(name: &str, path: &str, client: Client, seconds: u64) -> [RunPlan; 2] {
+/// One run left alone and one of each way to tune.
+fn sides(
+    name: &str,
+    path: &str,
+    client: Client,
+    seconds: u64,
+) -> impl Iterator<Item = RunPlan> + use<> {
     let words = format!("rate={}bit/s {path}", START_RATE.bits_per_second());
-    [("alone", false), ("tuned", true)].map(|(suffix, tuned)| RunPlan {
-        name: format!("{name}/{suffix}"),
-        // A path of constants: `the_paths_can_be_read` keeps it readable.
-        path: words.parse().unwrap_or_else(|e| unreachable!("{words}: {e}")),
+    // A path of constants: `the_paths_can_be_read` keeps it readable.
+    let path: PathSpec = words.parse().unwrap_or_else(|e| unreachable!("{words}: {e}"));
+    let name = name.to_owned();
+    [None, Some(Via::Pidfd), Some(Via::Bpf)].into_iter().map(move |via| RunPlan {
+        name: format!("{name}/{}", via.map_or(ALONE, Via::name)),
+        path: path.clone(),
         congestion: "cubic",
         client,
-        tuned,
+        via,
         length: Duration::from_secs(seconds),
         changes: Vec::new(),
         rival: None,
@@ -213,12 +235,12 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_differ_in_what_is_lost_and_the_two_of_a_pair_do_not() {
+    fn repetitions_differ_in_what_is_lost_and_the_sides_do_not() {
         let seed = |name: &str| plans().iter().find(|p| p.name == name).unwrap().path.seed;
         let [first, second] = ["", "/2"].map(|repeat| {
-            let [alone, tuned] = ["alone", "tuned"]
+            let [alone, pidfd, bpf] = [ALONE, "pidfd", "bpf"]
                 .map(|side| seed(&format!("{CONDITION}loss-0.01/{side}{repeat}")));
-            assert_eq!(alone, tuned);
+            assert_eq!((alone, alone), (pidfd, bpf));
             alone
         });
         assert_ne!(first, second);

@@ -58,7 +58,7 @@ pub fn play(
     scratch: &Path,
 ) -> Result<RunOutcome, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
-    let played = run(plan, plan.tuned.then_some(tuner), scratch, &emulation);
+    let played = run(plan, plan.via.is_some().then_some(tuner), scratch, &emulation);
     let certificate = emulation.finish().map_err(|e| e.to_string())?;
     let mut outcome = played?;
     outcome.trust = certificate.verdict.trust;
@@ -80,8 +80,6 @@ struct RunObservations {
 pub struct TunerCommand<'a> {
     /// The program.
     pub program: &'a Path,
-    /// Where it looks at connections from.
-    pub via: &'a str,
     /// The file to which its events go.
     pub events: Option<&'a Path>,
 }
@@ -145,7 +143,7 @@ fn download(
         now = clock::now();
     }
     let tuner_cpu =
-        plan.tuned.then(|| cpu_of_tuner(started.id()).as_secs_f64() / plan.length.as_secs_f64());
+        plan.via.map(|_| cpu_of_tuner(started.id()).as_secs_f64() / plan.length.as_secs_f64());
     let client_rates = started.printed().iter().filter_map(|line| line.parse().ok()).collect();
     // A client that failed has received nothing, which the result shows.
     drop((started, rival));
@@ -160,7 +158,8 @@ impl TunerCommand<'_> {
     fn run(&self, plan: &RunPlan, bare: &Command) -> Command {
         let mut command = Command::new(self.program);
         command
-            .args(["tune", "run", "--quiet", "--via", self.via])
+            .args(["tune", "run", "--quiet"])
+            .args(plan.via.into_iter().flat_map(|via| ["--via", via.name()]))
             .args(plan.client.sends().then_some("--send"));
         if let Some(file) = self.events {
             command.arg("--events").arg(file);

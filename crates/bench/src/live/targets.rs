@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::plan::{CONDITION, plans};
+use super::plan::{ALONE, CONDITION, Via, plans};
 use super::play::RunOutcome;
 use crate::median;
 
@@ -14,15 +14,14 @@ pub struct Target {
     pub met: bool,
 }
 
-/// The targets of tuning for which there are outcomes.
-pub fn targets(outcomes: &BTreeMap<String, RunOutcome>) -> Vec<Target> {
+/// The targets of tuning `via` for which there are outcomes.
+pub fn targets(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Target> {
     let mut all = Vec::new();
-    let pair = |name: &str| {
-        outcomes.get(&format!("{name}/alone")).zip(outcomes.get(&format!("{name}/tuned")))
-    };
+    let tuned = |name: &str| format!("{name}/{}", via.name());
+    let sides = |outcomes, name| sides(outcomes, name, via);
     if let Some(sides) = sides(outcomes, "deep/curl") {
         all.extend(deep(&sides));
-        let dropped: u64 = runs(outcomes, "deep/curl/tuned").map(|o| o.drops_once_held).sum();
+        let dropped: u64 = runs(outcomes, &tuned("deep/curl")).map(|o| o.drops_once_held).sum();
         let words = "buffer 2 BDP: no drops once held";
         all.push(target(words, dropped.to_string(), dropped == 0));
     }
@@ -41,42 +40,43 @@ pub fn targets(outcomes: &BTreeMap<String, RunOutcome>) -> Vec<Target> {
             cut >= 0.9,
         ));
     }
-    if let Some(change) = outcomes.get("change/curl/tuned") {
+    if let Some(change) = outcomes.get(&tuned("change/curl")) {
         let words = [
             "rate halves: within 5 % of the new optimum in 20 RTT",
             "rate doubles: within 5 % of the new optimum in 20 RTT",
         ];
         all.extend(follows(words, change));
     }
-    if let Some((alone, tuned)) = pair("five/curl") {
-        let (before, after) = (jain(&alone.each_bps), jain(&tuned.each_bps));
+    let fairness = |name: &str| median(runs(outcomes, name).map(|o| jain(&o.each_bps)));
+    let five = |side| fairness(&format!("five/curl/{side}"));
+    if let Some((before, after)) = five(ALONE).zip(five(via.name())) {
         let measured = format!("{after:.3} (untuned {before:.3})");
         all.push(target("five downloads share within Jain 0.95", measured, after >= 0.95));
     }
-    if let Some(cpu) = outcomes.get("hundred/iperf3/tuned").and_then(|o| o.tuner_cpu) {
+    if let Some(cpu) = outcomes.get(&tuned("hundred/iperf3")).and_then(|o| o.tuner_cpu) {
         all.push(target("under 1 % of a core for 100 connections", percent(cpu), cpu < 0.01));
     }
     if let Some(sides) = sides(outcomes, "upload/deep") {
         all.extend(upload(&sides));
     }
-    if let Some(change) = outcomes.get("upload/change/tuned") {
+    if let Some(change) = outcomes.get(&tuned("upload/change")) {
         let words = [
             "upload, rate halves: within 5 % of the new optimum in 20 RTT",
             "upload, rate doubles: within 5 % of the new optimum in 20 RTT",
         ];
         all.extend(follows(words, change));
     }
-    all.extend(never_slower(&ratios(outcomes)));
+    all.extend(never_slower(&ratios(outcomes, via)));
     all
 }
 
-/// A condition, alone and tuned.
+/// A row of runs, left alone and tuned.
 pub struct Ratio {
     /// Its name.
-    pub condition: String,
+    pub row: String,
     /// The client.
     pub who: String,
-    /// Number of runs of each.
+    /// Number of tuned runs.
     pub runs: usize,
     /// Medians of the untuned and of the tuned runs.
     pub sides: [RunMedians; 2],
@@ -88,6 +88,7 @@ pub struct RunMedians {
     pub goodput_bps: f64,
     pub retransmitted: f64,
     pub queue_s: f64,
+    pub drops: f64,
     /// Least, median and 99th percentile, each the median of the runs'.
     answer_s: [f64; 3],
     pub share_beside_rival: Option<f64>,
@@ -100,16 +101,20 @@ impl Ratio {
     }
 }
 
-/// All conditions of which there are outcomes.
-pub fn ratios(outcomes: &BTreeMap<String, RunOutcome>) -> Vec<Ratio> {
+/// The row of runs whose names begin with `name`.
+pub fn row_of(name: &str) -> &str {
+    name.strip_prefix(CONDITION).unwrap_or(name)
+}
+
+/// All rows of which there are outcomes.
+pub fn ratios(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Ratio> {
     let mut all = Vec::new();
     for plan in plans() {
         let Some(name) = plan.name.strip_suffix("/alone") else { continue };
-        let Some(condition) = name.strip_prefix(CONDITION) else { continue };
-        if let Some(sides) = sides(outcomes, name) {
-            let (condition, who) = (condition.to_owned(), plan.client.name());
-            let runs = runs(outcomes, &format!("{name}/tuned")).count();
-            all.push(Ratio { condition, who, runs, sides });
+        if let Some(sides) = sides(outcomes, name, via) {
+            let row = row_of(name).to_owned();
+            let runs = runs(outcomes, &format!("{name}/{}", via.name())).count();
+            all.push(Ratio { row, who: plan.client.name(), runs, sides });
         }
     }
     all
@@ -126,9 +131,9 @@ fn runs<'a>(
 }
 
 /// What runs showed left alone and tuned.
-fn sides(outcomes: &BTreeMap<String, RunOutcome>, name: &str) -> Option<[RunMedians; 2]> {
+fn sides(outcomes: &BTreeMap<String, RunOutcome>, name: &str, via: Via) -> Option<[RunMedians; 2]> {
     let side = |side| side_of(&runs(outcomes, &format!("{name}/{side}")).collect::<Vec<_>>());
-    Some([side("alone")?, side("tuned")?])
+    Some([side(ALONE)?, side(via.name())?])
 }
 
 fn side_of(runs: &[&RunOutcome]) -> Option<RunMedians> {
@@ -137,6 +142,7 @@ fn side_of(runs: &[&RunOutcome]) -> Option<RunMedians> {
         goodput_bps: median(runs.iter().map(|o| o.goodput_bps))?,
         retransmitted: median(runs.iter().map(|o| o.retransmitted as f64))?,
         queue_s: median(runs.iter().map(|o| o.queue_s))?,
+        drops: median(runs.iter().map(|o| o.drops as f64))?,
         answer_s: [answer(0)?, answer(1)?, answer(2)?],
         share_beside_rival: median(runs.iter().filter_map(|o| o.share_beside_rival)),
     })
@@ -146,7 +152,7 @@ fn side_of(runs: &[&RunOutcome]) -> Option<RunMedians> {
 fn never_slower(ratios: &[Ratio]) -> Vec<Target> {
     let by_ratio = |a: &&Ratio, b: &&Ratio| a.ratio().total_cmp(&b.ratio());
     let Some(worst) = ratios.iter().min_by(by_ratio) else { return Vec::new() };
-    let in_words = |r: &Ratio| format!("{} ({})", percent(r.ratio()), r.condition);
+    let in_words = |r: &Ratio| format!("{} ({})", percent(r.ratio()), r.row);
     let is_rival = |r: &&Ratio| r.sides[1].share_beside_rival.is_some();
     let mut measured = format!("at worst {}", in_words(worst));
     if is_rival(&worst)
