@@ -75,6 +75,8 @@ struct Whole {
     evenly: bool,
     /// The window that flights fill, where its scale is not in the capture but must be this.
     filled: Option<Bytes>,
+    /// Whether less is under way than any send buffer holds.
+    small: bool,
     /// Whether the window had room for another segment all the time, whatever its scale is.
     roomy: bool,
 }
@@ -90,6 +92,8 @@ impl Whole {
                 >= Bytes::new(10 * stream.mss()),
             evenly: comes_evenly(stream),
             filled: filled_window(stream),
+            // The least of Linux holds two packets (SOCK_MIN_SNDBUF).
+            small: stream.flight().is_some_and(|flight| flight < Bytes::new(2 * stream.mss())),
             roomy: has_room(stream),
         }
     }
@@ -187,6 +191,7 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::Flat if whole.trains_tell && reaches(FULL) => Class::Bandwidth,
         Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
         Hold::Flat if whole.filled.is_some() => Class::ReceiverWindow,
+        Hold::Flat if whole.small => Class::Application,
         Hold::Flat if whole.window_known || whole.roomy => Class::SenderWindow,
         Hold::Flat => Class::Unknown,
     }

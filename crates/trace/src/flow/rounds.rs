@@ -9,8 +9,6 @@ const HISTORY: usize = 12;
 const AFTER_LOSS: Duration = Duration::from_secs(30);
 /// After a pause of a retransmission timeout, here Linux's least, a sender starts slowly again (RFC 5681 §4.1).
 const RESTART: Duration = Duration::from_millis(200);
-/// Pieces in a round that were written one by one: a single one may be the end of a larger one.
-const PIECES: u64 = 2;
 /// Unanswered repetitions from which on the peer counts as silent: one is any loss's.
 const SILENT: u64 = 2;
 /// The first timeout lasts a second at least where nothing is known better, and the second twice as long (RFC 6298
@@ -36,8 +34,6 @@ struct Round {
     paused: Duration,
     /// Whether a full segment was sent.
     full: bool,
-    /// How often a segment ended what was written.
-    ended: u64,
     /// Whether nothing was under way before it.
     fresh: bool,
     shut: Duration,
@@ -277,7 +273,6 @@ impl Rounds {
         let round = self.round.get_or_insert_with(|| Round { fresh, ..Round::new(view) });
         round.flight = round.flight.max(flight);
         round.full |= sending.full;
-        round.ended += u64::from(!sending.full);
         if view.room() < round.room {
             (round.room, round.window) = (view.room(), view.window());
             round.largest = view.largest;
@@ -391,9 +386,7 @@ impl Rounds {
             };
         }
         let goes_on = view.next > view.una;
-        // Nagle's algorithm lets one piece go at an acknowledgement; several are what a full buffer takes.
-        let let_go = round.prompted > round.unprompted && round.ended >= PIECES;
-        if !round.full && goes_on && !let_go {
+        if !round.full && goes_on {
             return Hold::Idle;
         }
         if round.unprompted > round.prompted && !self.starts_slowly(round, view) {
@@ -466,7 +459,6 @@ impl Round {
             unprompted: 0,
             paused: Duration::ZERO,
             full: false,
-            ended: 0,
             fresh: false,
             shut: Duration::ZERO,
             busy: Duration::ZERO,

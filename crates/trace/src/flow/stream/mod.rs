@@ -649,7 +649,7 @@ impl Stream {
         }
     }
 
-    /// Without a handshake the largest segment tells that did not end what was written, unless it was not cut up yet.
+    /// Without a handshake the largest segment tells that did not end what was written, unless several are put together.
     fn learn_mss(&mut self, payload: u64, pushed: bool) {
         if payload > LARGEST {
             return;
@@ -657,8 +657,10 @@ impl Stream {
         if !pushed {
             self.largest_cut = self.largest_cut.max(payload);
         }
-        let larger = payload > self.mss();
-        if larger || (self.mss.is_none() && !pushed) {
+        let known = self.mss();
+        let larger = payload > known && !payload.is_multiple_of(known);
+        let part = !pushed && payload >= DEFAULT_MSS && known.is_multiple_of(payload);
+        if !self.mss_offered && (larger || part || (self.mss.is_none() && !pushed)) {
             self.mss = Some(payload);
         }
     }
