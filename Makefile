@@ -36,7 +36,7 @@ bench-lab: build bench-build ## Measure on this kernel: the demo path and the ma
 	$(SWEETSPOT) lab blog --out docs/results/blog.md
 	$(BENCH) lab $(ARGS)
 
-bench-limits: build bench-build ## Diagnose two hundred flows of known cause; writes docs/results/limits.md (about 20 minutes)
+bench-limits: build bench-build ## Diagnose 340 flows of known cause; writes docs/results/limits.md (about 25 minutes; ARGS="--seed N": others)
 	$(BENCH) limits $(ARGS)
 
 bench-live: build bench-build ## Measure `tune` on curl, rsync and iperf3, via pidfd and via bpf; writes docs/results/live.md (about an hour and a half)

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
 
-/// One of each cause that a few seconds suffice for; the whole hundred is `make bench-limits`.
+/// One of each cause that a few seconds suffice for; all of them are `make bench-limits`.
 const FLOWS: &str = "small-receive-buffer-00,small-send-buffer-00,slow-reader-03,slow-writer-00,random-loss-00,clean-path-00,short-flow-00";
 
 /// What `class` of the matrix in JSON is right for a flow of that name.

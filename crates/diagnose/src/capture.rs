@@ -45,7 +45,8 @@ pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidenc
         limits.add(class(&account, &whole), time);
     }
     let time = limits.total().max(Duration::from_nanos(1));
-    if evidence.unknown_because.is_some() {
+    // Of a connection that took no time on the capture's clock nothing is told.
+    if evidence.unknown_because.is_some() || limits.total() == Duration::ZERO {
         limits = Limits::only(Class::Unknown, time);
     } else if whole.blind {
         evidence.unknown_because = Some(
@@ -74,6 +75,10 @@ struct Whole {
     evenly: bool,
     /// The window that flights fill, where its scale is not in the capture but must be this.
     filled: Option<Bytes>,
+    /// Whether less is under way than any send buffer holds.
+    small: bool,
+    /// Whether the window had room for another segment all the time, whatever its scale is.
+    roomy: bool,
 }
 
 impl Whole {
@@ -87,39 +92,62 @@ impl Whole {
                 >= Bytes::new(10 * stream.mss()),
             evenly: comes_evenly(stream),
             filled: filled_window(stream),
+            // The least of Linux holds two packets (SOCK_MIN_SNDBUF).
+            small: stream.flight().is_some_and(|flight| flight < Bytes::new(2 * stream.mss())),
+            roomy: has_room(stream),
         }
     }
 }
 
 /// The window that flights stand still at, if the handshake is missing: nobody sends beyond the window,
-/// so that its scale is one at which the usual flight fits, and at the least of these the flight
+/// so that its scale is one at which the largest flight fits, and at the least of these the flight
 /// fills a window that hardly changes. A flight held by anything else would seldom end there.
 fn filled_window(stream: &Stream) -> Option<Bytes> {
-    const LARGEST_SCALE: u32 = 14;
     const CONSTANT: f64 = 1.05;
-    let windows = &stream.counts().windows;
-    let trips = stream.round_trips();
-    if stream.counts().window_known || stream.is_blind() || trips.vantage() == Vantage::Unknown {
-        return None;
-    }
-    let (low, high) = (windows.quantile(0.1)?, windows.quantile(0.9)?);
-    let flight = stream.flight()?.get();
+    let (low, high) = least_windows(stream)?;
+    let (flight, largest) = (stream.flight()?.get(), stream.largest_flight().get());
     if low == 0 || high as f64 > low as f64 * CONSTANT || flight < 4 * stream.mss() {
         return None;
     }
-    // A histogram's quantile is 2 % off.
-    let fits = |scale: &u32| (high << scale) as f64 * CONSTANT >= flight as f64;
-    let window = high << (0..=LARGEST_SCALE).find(fits)?;
-    let room = window.saturating_sub(flight);
-    (room < (2 * stream.mss()).max(window / 16)).then(|| Bytes::new(window.max(flight)))
+    // A full window has no room for another segment at one time at least, and is seldom far from that.
+    let full = high.saturating_sub(largest) < stream.mss() && 4 * flight >= 3 * high;
+    full.then(|| Bytes::new(high.max(flight)))
 }
 
-/// Whether data comes evenly at a capture at the receiver that has no timestamps, so that it does not
-/// show whether data waited on its way: a window or a program that held its sender would make
+/// Whether the window had room for another segment all the time though its scale is unknown: at the least scale that
+/// the largest flight allows, and so at any other.
+fn has_room(stream: &Stream) -> bool {
+    let largest = stream.largest_flight().get();
+    least_windows(stream).is_some_and(|(low, _)| low > largest + 2 * stream.mss())
+}
+
+/// The windows that a tenth, and nine tenths, of all did not exceed, at the least scale at which the largest flight
+/// fits, where the handshake is missing.
+fn least_windows(stream: &Stream) -> Option<(u64, u64)> {
+    const LARGEST_SCALE: u32 = 14;
+    // A histogram's quantile is 2 % off.
+    const BLUR: f64 = 1.05;
+    let windows = &stream.counts().windows;
+    let vantage = stream.round_trips().vantage();
+    if stream.counts().window_known || stream.is_blind() || vantage == Vantage::Unknown {
+        return None;
+    }
+    let (low, high) = (windows.quantile(0.1)?, windows.quantile(0.9)?);
+    let largest = stream.largest_flight().get() as f64;
+    let scale = (0..=LARGEST_SCALE).find(|scale| (high << scale) as f64 * BLUR >= largest)?;
+    Some((low << scale, high << scale))
+}
+
+/// Whether data comes as a link, a shaper or a pacing sender sets it apart: each segment as far behind the one before,
+/// wherever the capture was taken; or evenly at a capture at the receiver that has no timestamps, so that it does not
+/// show whether data waited on its way. A window or a program that held its sender would make
 /// pauses between flights.
 fn comes_evenly(stream: &Stream) -> bool {
     const SEGMENTS: u64 = 100;
     const EVENLY: f64 = 1.1;
+    if stream.is_even() {
+        return true;
+    }
     let rates = stream.train_rates();
     let unseen = stream.round_trips().vantage() == Vantage::Receiver && !stream.counts().timestamps;
     let quantile = |share| rates.quantile(share).unwrap_or(0) as f64;
@@ -142,7 +170,7 @@ fn class(account: &Account, whole: &Whole) -> Class {
         // Seen from afar, a sender that waits for acknowledgements and one that has nothing to send
         // look the same.
         Hold::Unseen => Class::Unknown,
-        Hold::Idle | Hold::Pausing | Hold::Doubling | Hold::Growing | Hold::Flat if whole.blind => {
+        Hold::Pausing | Hold::Doubling | Hold::Growing | Hold::Flat if whole.blind => {
             Class::Unknown
         }
         Hold::Idle | Hold::Pausing => Class::Application,
@@ -163,7 +191,8 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::Flat if whole.trains_tell && reaches(FULL) => Class::Bandwidth,
         Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
         Hold::Flat if whole.filled.is_some() => Class::ReceiverWindow,
-        Hold::Flat if whole.window_known => Class::SenderWindow,
+        Hold::Flat if whole.small => Class::Application,
+        Hold::Flat if whole.window_known || whole.roomy => Class::SenderWindow,
         Hold::Flat => Class::Unknown,
     }
 }
@@ -198,6 +227,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         bytes: Bytes::new(counts.bytes),
         stall: stall(stream, begun),
         failure: None,
+        even: comes_evenly(stream),
         unknown_because: one_sided(stream),
     }
 }

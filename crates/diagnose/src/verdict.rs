@@ -80,6 +80,8 @@ pub struct Evidence {
     pub stall: Option<Stall>,
     /// Why the connection never opened, where it did not.
     pub failure: Option<Failure>,
+    /// Its segments come evenly, as a link, a shaper or a sender that paces itself sets them apart.
+    pub even: bool,
     /// Why nothing can be told, where nothing can.
     pub unknown_because: Option<&'static str>,
 }

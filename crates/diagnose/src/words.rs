@@ -230,16 +230,22 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
     if let Some(capacity) = e.capacity {
         words += &format!(" of {}", mbit(capacity));
     }
-    if let (Some(least), Some(rtt)) = (e.rtt_min, e.rtt)
-        && rtt > least.scaled(1.1)
-    {
+    if let Some((least, rtt)) = standing(e) {
         words += &format!(
             ", behind a standing queue: the round trip is {} where {} would do",
             ms(rtt),
             ms(least)
         );
+    } else if e.even {
+        words += ": its segments come evenly and no queue is seen. A link or a shaper before the capture sets that \
+                  pace, or the sender does (SO_MAX_PACING_RATE); they look the same";
     }
     words + "."
+}
+
+/// The least round trip and the usual one, where a queue stands between them.
+fn standing(e: &Evidence) -> Option<(Duration, Duration)> {
+    e.rtt_min.zip(e.rtt).filter(|(least, rtt)| *rtt > least.scaled(1.1))
 }
 
 /// What to do about it.
@@ -286,6 +292,11 @@ pub fn fix(class: Class, e: &Evidence) -> String {
                 "On the sender: do not set SO_SNDBUF, and let net.ipv4.tcp_wmem allow",
                 e.flight.zip(round),
             ) + " in its third value (twice that in buffer)."
+        }
+        Class::Bandwidth if e.even && standing(e).is_none() => {
+            "Only a faster path; or a higher rate where a shaper on the sender's own device (tc qdisc show) or its \
+             program sets it."
+                .to_owned()
         }
         Class::Bandwidth => match needed() {
             Some(bytes) => format!(

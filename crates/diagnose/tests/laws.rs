@@ -184,6 +184,16 @@ enum Mutation {
     Delay(Index, u64),
     Swap(Index),
     OneWay(bool),
+    /// The clock has ticks of so many microseconds.
+    Coarse(u64),
+    /// The time of a packet lies so many microseconds too early.
+    Back(Index, u64),
+    /// 54 bytes of each packet: no options.
+    Cut,
+    /// A network card puts together what follows at once.
+    Merge(u64),
+    /// The handshake and what follows it are missing.
+    Late(Index),
 }
 
 fn mutation() -> impl Strategy<Value = Mutation> {
@@ -193,6 +203,11 @@ fn mutation() -> impl Strategy<Value = Mutation> {
         (any::<Index>(), 0..3_000_000u64).prop_map(|(at, by)| Mutation::Delay(at, by)),
         any::<Index>().prop_map(Mutation::Swap),
         any::<bool>().prop_map(Mutation::OneWay),
+        prop_oneof![Just(1_000u64), Just(10_000)].prop_map(Mutation::Coarse),
+        (any::<Index>(), 0..3_000_000u64).prop_map(|(at, by)| Mutation::Back(at, by)),
+        Just(Mutation::Cut),
+        (0..2_000u64).prop_map(Mutation::Merge),
+        any::<Index>().prop_map(Mutation::Late),
     ]
 }
 
@@ -221,6 +236,30 @@ fn mutate(packets: &mut Vec<Segment>, mutation: &Mutation) {
             let sender = SocketAddr::from(SENDER);
             packets.retain(|packet| (packet.source == sender) == *forward);
         }
+        Mutation::Coarse(tick) => packets.iter_mut().for_each(|packet| {
+            let micros = packet.time.since(Time::ZERO).as_micros() / tick * tick;
+            packet.time = Time::ZERO + Duration::from_micros(micros);
+        }),
+        Mutation::Back(at, by) => {
+            let at = at.index(packets.len());
+            let micros = packets[at].time.since(Time::ZERO).as_micros().saturating_sub(*by);
+            packets[at].time = Time::ZERO + Duration::from_micros(micros);
+        }
+        Mutation::Cut => packets.iter_mut().for_each(|packet| packet.options = Options::default()),
+        Mutation::Merge(within) => {
+            let within = Duration::from_micros(*within);
+            packets.dedup_by(|next, run| {
+                let follows = run.payload > 0
+                    && next.payload > 0
+                    && run.source == next.source
+                    && run.seq.wrapping_add(run.payload) == next.seq
+                    && run.payload + next.payload < 65_000
+                    && next.time.since(run.time) <= within;
+                run.payload += if follows { next.payload } else { 0 };
+                follows
+            });
+        }
+        Mutation::Late(at) => drop(packets.drain(..at.index(packets.len()))),
     }
 }
 

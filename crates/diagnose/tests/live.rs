@@ -19,7 +19,7 @@ fn bulk() -> Sample {
         mss: Bytes::new(1000),
         rtt: Duration::from_millis(40),
         rtt_min: Duration::from_millis(40),
-        queued: Bytes::new(200_000),
+        queued: Bytes::new(230_000),
         send_buffer: Bytes::new(250_000),
         peer_window: Some(Bytes::new(1_000_000)),
         peer_scale: 4,
@@ -74,12 +74,19 @@ fn each_circumstance_of_a_sender_has_its_class() {
         (Class::Application, Sample { busy: SECOND / 10, ..bulk() }),
         (Class::Application, Sample { not_sent: Bytes::ZERO, ..little }),
         (Class::Application, Sample { starved: true, ..little }),
+        // Less than a segment, which Nagle's algorithm holds back.
+        (Class::Application, Sample { not_sent: Bytes::new(900), ..little }),
+        // Two thirds of a buffer are written, which stops nobody.
+        (
+            Class::Application,
+            Sample { not_sent: Bytes::ZERO, queued: Bytes::new(170_000), ..little },
+        ),
         (
             Class::ReceiverWindow,
             Sample { window_limited: SECOND, peer_window: Some(Bytes::new(60_000)), ..bulk() },
         ),
         (Class::SenderWindow, Sample { buffer_limited: SECOND, ..bulk() }),
-        // 30 of 50 segments are under way, and the buffer is four fifths full.
+        // 30 of 50 segments are under way, and the buffer is full but for what was just acknowledged.
         (Class::SenderWindow, Sample { under_way: 30, ..bulk() }),
         (Class::Pacing, Sample { pacing_limit: Some(Rate::from_mbit_per_second(11)), ..bulk() }),
         // As measured at 30 Mbit/s and 40 ms, in both senses: with SO_MAX_PACING_RATE, and with

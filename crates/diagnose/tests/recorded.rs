@@ -40,6 +40,53 @@ fn a_speed_test_that_the_kernel_calls_window_limited_is() {
     }
 }
 
+/// A download whose client's window holds it for most of the time: it grows as the client's kernel tunes it, is read at
+/// once, and is seen a little smaller whenever some of it was not acknowledged yet.
+fn held_download(
+    (window, grows, rtt): (u64, u64, u64),
+    [share, seen]: [u64; 2],
+    bbr: bool,
+    readings: &[(u64, u64)],
+) -> String {
+    let (mut at, mut acked, mut limited, mut busy) = (0, 1, 0, 0);
+    let model = if bbr { r#""BBRInfo":{"BW":1},"# } else { "" };
+    let mut measurements = Vec::new();
+    for (n, (step, unacknowledged)) in (0..).zip(readings) {
+        let most = (window + window * n / 10).min(window * grows);
+        let told = most - most * unacknowledged / 100;
+        let known = if seen == 1 { format!(r#","SndWnd":{told}"#) } else { String::new() };
+        measurements.push(format!(
+            r#"{{{model}"TCPInfo":{{"ElapsedTime":{at},"BytesAcked":{acked},"BusyTime":{busy},
+            "RWndLimited":{limited},"SndMSS":1448,"RTT":{rtt},"MinRTT":{rtt},"SndCwnd":5000,
+            "SndSsThresh":2147483647,"Unacked":{},"NotsentBytes":100000,"WScale":136,
+            "MaxPacingRate":-1{known}}}}}"#,
+            most / 1448
+        ));
+        at += step;
+        busy += step;
+        limited += step * share / 100;
+        acked += most * step / rtt;
+    }
+    format!("[{}]", measurements.join(","))
+}
+
+proptest! {
+    #[test]
+    fn a_download_that_the_kernel_calls_window_limited_is_never_its_readers(
+        window in 20_000..2_000_000u64,
+        grows in 1..8u64,
+        rtt in 2_000..300_000u64,
+        share in 60..=100u64,
+        seen in 0..2u64,
+        bbr: bool,
+        readings in prop::collection::vec((30_000..500_000u64, 0..40u64), 20..60),
+    ) {
+        let text = held_download((window, grows, rtt), [share, seen], bbr, &readings);
+        let flow = read(&text).unwrap()[0].flow();
+        prop_assert_eq!(flow.verdict.class, Class::ReceiverWindow, "{:?}", flow.verdict);
+    }
+}
+
 #[test]
 fn measurements_may_stand_on_a_line_each() {
     let lines: Vec<String> = (0..10).map(|n| measurement(n, None).replace('\n', " ")).collect();

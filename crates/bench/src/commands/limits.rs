@@ -2,6 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use sweetspot_diagnose::recorded;
 use sweetspot_emulator::isolate;
 
 use super::Ending;
@@ -13,9 +14,12 @@ use crate::store::Store;
 pub struct Arguments {
     #[command(flatten)]
     selection: Selection,
-    /// Keep the captures of both ends in DIR
+    /// Keep the captures of both ends in DIR, and what their kernels said (for diagnose --tcpinfo)
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// The seed from which paths and strengths are drawn
+    #[arg(long, default_value_t = 606)]
+    seed: u64,
 }
 
 const NAME: &str = "limits";
@@ -23,10 +27,12 @@ const NAME: &str = "limits";
 /// Plays the selected flows, then writes the document from all stored results.
 pub fn run(arguments: Arguments) -> Ending {
     let selection = &arguments.selection;
-    let store = selection.store(NAME, None)?;
+    let seed = arguments.seed;
+    // Flows of two seeds are different flows.
+    let store = selection.store(NAME, Some(&seed.to_string()))?;
     let code = isolate(|| {
         let is_due = |plan: &FlowPlan| selection.is_due::<ClassifiedFlow>(&store, &plan.name);
-        for plan in plans().into_iter().filter(is_due) {
+        for plan in plans(seed).into_iter().filter(is_due) {
             if let Err(why) = measure(&plan, &store, arguments.keep.as_deref()) {
                 eprintln!("sweetspot-bench: {}: {why}", plan.name);
                 return 1;
@@ -35,7 +41,7 @@ pub fn run(arguments: Arguments) -> Ending {
         0
     })?;
     if code == 0 {
-        selection.write_document(NAME, |_| document(&store))?;
+        selection.write_document(NAME, |_| document(&store, seed))?;
     }
     Ok(ExitCode::from(code))
 }
@@ -43,10 +49,20 @@ pub fn run(arguments: Arguments) -> Ending {
 fn measure(plan: &FlowPlan, store: &Store, keep: Option<&Path>) -> Result<(), String> {
     let played = play(plan)?;
     if let Some(dir) = keep {
-        for (end, capture) in [("sender", &played.at_sender), ("receiver", &played.at_receiver)] {
-            let file = dir.join(format!("{}.{end}.pcap", plan.name));
-            fs::write(&file, capture)
-                .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
+        let ends = [
+            ("sender", &played.at_sender, &played.live_at_sender),
+            ("receiver", &played.at_receiver, &played.live_at_receiver),
+        ];
+        for (end, capture, recording) in ends {
+            let keep = |kind: &str, content: &[u8]| {
+                let file = dir.join(format!("{}.{end}.{kind}", plan.name));
+                fs::write(&file, content)
+                    .map_err(|e| format!("cannot write {}: {e}", file.display()))
+            };
+            keep("pcap", capture)?;
+            let lines =
+                recording.samples.iter().map(|s| recorded::written(recording.ends, s) + "\n");
+            keep("json", lines.collect::<String>().as_bytes())?;
         }
     }
     let classified = classify(plan, &played)?;
@@ -66,8 +82,10 @@ fn measure(plan: &FlowPlan, store: &Store, keep: Option<&Path>) -> Result<(), St
     store.put(&plan.name, &classified)
 }
 
-fn document(store: &Store) -> String {
-    let kept: Vec<(String, ClassifiedFlow)> =
-        plans().into_iter().filter_map(|p| Some((p.name.clone(), store.get(&p.name)?))).collect();
-    markdown(&kept, "make bench-limits")
+fn document(store: &Store, seed: u64) -> String {
+    let kept: Vec<(String, ClassifiedFlow)> = plans(seed)
+        .into_iter()
+        .filter_map(|p| Some((p.name.clone(), store.get(&p.name)?)))
+        .collect();
+    markdown(&kept, &format!("make bench-limits ARGS=\"--seed {seed}\""))
 }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 use sweetspot_diagnose::Class;
-use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_path::{DirectionSpec, PathSpec, Random};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
 /// The cause that limits a flow.
@@ -33,11 +33,20 @@ pub enum Cause {
     PingPong,
     /// A proxy ends the connection and hands the data on to a slow reader.
     Proxy,
+    /// A slow reader on the sender's own host, so that a segment holds more than half of a window.
+    LoopbackReader,
+    /// Requests and answers within a host.
+    LoopbackRequests,
+    /// Some of the causes above, captured where the network card has not cut segments up yet or has put them together
+    /// already.
+    Offload,
+    /// A shaper on the sender's own device.
+    Shaper,
 }
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Cause; 13] = [
+    pub const ALL: [Cause; 17] = [
         Cause::SmallReceiveBuffer,
         Cause::SmallSendBuffer,
         Cause::SlowReader,
@@ -51,19 +60,24 @@ impl Cause {
         Cause::LostAcks,
         Cause::PingPong,
         Cause::Proxy,
+        Cause::LoopbackReader,
+        Cause::LoopbackRequests,
+        Cause::Offload,
+        Cause::Shaper,
     ];
 
-    /// The correct class.
+    /// The correct class; that of a capture behind offloads is the class of what was captured.
     pub fn class(self) -> Class {
         match self {
             Cause::SmallReceiveBuffer => Class::ReceiverWindow,
             Cause::SmallSendBuffer => Class::SenderWindow,
-            Cause::SlowReader | Cause::Proxy => Class::ReceiverApplication,
-            Cause::SlowWriter | Cause::PingPong => Class::Application,
+            Cause::SlowReader | Cause::Proxy | Cause::LoopbackReader => Class::ReceiverApplication,
+            Cause::SlowWriter | Cause::PingPong | Cause::LoopbackRequests => Class::Application,
             Cause::RandomLoss | Cause::SmallRouterBuffer => Class::Congestion,
-            Cause::CleanPath => Class::Bandwidth,
+            Cause::CleanPath | Cause::Shaper => Class::Bandwidth,
             Cause::ShortFlow => Class::Opportunity,
             Cause::PeerGone | Cause::Outage | Cause::LostAcks => Class::Stalled,
+            Cause::Offload => Class::Unknown,
         }
     }
 
@@ -83,6 +97,10 @@ impl Cause {
             Cause::LostAcks => "lost-acks",
             Cause::PingPong => "ping-pong",
             Cause::Proxy => "proxy",
+            Cause::LoopbackReader => "loopback-reader",
+            Cause::LoopbackRequests => "loopback-requests",
+            Cause::Offload => "offload",
+            Cause::Shaper => "shaper",
         }
     }
 }
@@ -92,6 +110,8 @@ impl Cause {
 pub struct FlowPlan {
     pub name: String,
     pub cause: Cause,
+    /// The correct class.
+    pub right: Class,
     pub path: PathSpec,
     pub congestion: &'static str,
     pub receive_buffer: Option<Bytes>,
@@ -113,6 +133,14 @@ pub struct FlowPlan {
     /// The sender ends after this many bytes; `None`: when `lasts` is over.
     pub size: Option<Bytes>,
     pub lasts: Duration,
+    /// Both ends are on the sender's host.
+    pub loopback: bool,
+    /// Runs of segments are put together in the captures, as a network card does it.
+    pub offload: bool,
+    /// The sender's own device sends at this rate at most.
+    pub shaped: Option<Rate>,
+    /// Both ends offer timestamps.
+    pub timestamps: bool,
 }
 
 /// An end of a connection to which no segment comes through.
@@ -126,40 +154,68 @@ pub struct Fault {
     pub at_sender: bool,
 }
 
-/// A path's rate and round trip: Mbit/s, ms. The products, from 25 to 500 kB, are such that a
-/// flow of a few seconds leaves slow start, and that this machine emulates them well.
-const PATHS: [(u64, u64); 8] =
-    [(20, 20), (50, 20), (10, 40), (20, 40), (50, 40), (10, 80), (20, 80), (50, 80)];
+/// The causes that are captured behind offloads.
+const OFFLOADED: [Cause; 5] = [
+    Cause::SmallReceiveBuffer,
+    Cause::SmallSendBuffer,
+    Cause::SlowReader,
+    Cause::RandomLoss,
+    Cause::CleanPath,
+];
 
-/// Two hundred flows: thirteen of each of the first four causes, twelve of the next four, twenty of
-/// each of the others.
-pub fn plans() -> Vec<FlowPlan> {
-    let count = |cause: Cause| match cause {
-        _ if cause <= Cause::SlowWriter => 13,
-        _ if cause <= Cause::ShortFlow => 12,
-        _ => 20,
-    };
-    let all = Cause::ALL.into_iter().flat_map(|cause| (0..count(cause)).map(move |n| (cause, n)));
-    all.map(|(cause, n)| plan(cause, n)).collect()
+/// Twenty flows of each cause, with the paths and the strengths that follow from `seed`.
+pub fn plans(seed: u64) -> Vec<FlowPlan> {
+    const FLOWS: u64 = 20;
+    let all = Cause::ALL.into_iter().flat_map(|cause| (0..FLOWS).map(move |n| (cause, n)));
+    all.map(|(cause, n)| plan(cause, n, seed)).collect()
 }
 
 /// Flow number `n` of `cause`.
-fn plan(cause: Cause, n: usize) -> FlowPlan {
-    let (mbit, ms) = PATHS[n % PATHS.len()];
-    let (rate, rtt) = (Rate::from_mbit_per_second(mbit), Duration::from_millis(ms));
-    let bdp = rate * rtt;
-    let buffer = Volume::Bytes(bdp.max(Bytes::new(60_000)));
+fn plan(cause: Cause, n: u64, seed: u64) -> FlowPlan {
+    let mut random = Random::new(seed * 1_000_003 + cause as u64 * 1009 + n);
+    let mut plan = drawn(cause, n, &mut random);
+    shape(&mut plan, played(cause, n), &mut random);
+    plan
+}
+
+/// What is played for flow number `n` of `cause`.
+fn played(cause: Cause, n: u64) -> Cause {
+    match cause {
+        Cause::Offload => OFFLOADED[n as usize % OFFLOADED.len()],
+        cause => cause,
+    }
+}
+
+/// A flow on a path that a flow of a few seconds leaves slow start on (its product is at most 500 kB), and that this
+/// machine emulates well.
+fn drawn(cause: Cause, n: u64, random: &mut Random) -> FlowPlan {
+    let mut between = |low: f64, high: f64| low * (high / low).powf(random.unit());
+    let (rate, rtt) = loop {
+        let rate = Rate::from_f64(between(8e6, 60e6));
+        let rtt = Duration::from_millis(between(12.0, 120.0) as u64);
+        if (25_000..=500_000).contains(&(rate * rtt).get()) {
+            break (rate, rtt);
+        }
+    };
+    let buffer = Volume::Bytes((rate * rtt).max(Bytes::new(60_000)));
     let direction = DirectionSpec::new(rate, rtt / 2, buffer);
-    let mut plan = FlowPlan {
-        name: format!("{}-{n:02}-{mbit}Mbit-{ms}ms", cause.name()),
+    let mtu = [1500, 1500, 1280, 1500][(random.unit() * 4.0) as usize % 4];
+    FlowPlan {
+        name: format!(
+            "{}-{n:02}-{:.0}Mbit-{}ms",
+            cause.name(),
+            rate.as_f64() / 1e6,
+            rtt.as_micros() / 1000
+        ),
         cause,
-        path: PathSpec {
-            up: direction,
-            down: direction,
-            mtu: Bytes::new(1500),
-            seed: n as u64 + 1,
+        right: played(cause, n).class(),
+        path: PathSpec { up: direction, down: direction, mtu: Bytes::new(mtu), seed: n + 1 },
+        congestion: {
+            // What losses do to it depends on the congestion control: bbr takes no notice.
+            let lossy = played(cause, n).class() == Class::Congestion;
+            let controls: &[_] = if lossy { &["cubic", "reno"] } else { &["cubic", "reno", "bbr"] };
+            controls[(random.unit() * controls.len() as f64) as usize % controls.len()]
         },
-        congestion: ["cubic", "reno"][n / 2 % 2],
         receive_buffer: None,
         send_buffer: None,
         read_at: None,
@@ -171,50 +227,80 @@ fn plan(cause: Cause, n: usize) -> FlowPlan {
         no_delay: false,
         size: None,
         lasts: Duration::from_secs(3),
-    };
-    // How strong the cause is varies with n, too.
-    let strong = n % 3;
+        loopback: false,
+        offload: cause == Cause::Offload,
+        shaped: None,
+        // One host in four or so has none.
+        timestamps: random.unit() < 0.75,
+    }
+}
+
+/// Gives `plan` what makes `cause`, as strong as `random` has it.
+fn shape(plan: &mut FlowPlan, cause: Cause, random: &mut Random) {
+    let strong = random.unit();
+    let rate = plan.path.up.rate;
+    let bdp = rate * (plan.path.up.delay * 2);
+    let third = (strong * 3.0) as usize % 3;
     match cause {
-        Cause::SmallReceiveBuffer => {
-            plan.receive_buffer = Some(bdp.scaled([0.5, 0.35, 0.2][strong]))
-        }
+        Cause::SmallReceiveBuffer => plan.receive_buffer = Some(bdp.scaled(0.5 - 0.3 * strong)),
         Cause::SmallSendBuffer => {
-            plan.send_buffer = Some(bdp.scaled([0.5, 0.35, 0.25][strong]));
+            plan.send_buffer = Some(bdp.scaled(0.5 - 0.25 * strong));
             // Linux asks for room only when it needs another buffer: a large write, or small ones
             // that Nagle's algorithm lets it gather, pass the limit.
             (plan.piece, plan.no_delay) = (Bytes::new(4096), true);
         }
-        Cause::SlowReader => plan.read_at = Some(rate.scaled([0.3, 0.2, 0.1][strong])),
+        Cause::SlowReader => plan.read_at = Some(rate.scaled(0.3 - 0.2 * strong)),
         Cause::SlowWriter => {
-            // No multiple of these is a round trip and a burst: then a program that writes at times
-            // and one that waits for acknowledgements look the same.
-            let pause = Duration::from_millis([19, 60, 210][strong]);
+            // A burst takes a fifth of the pause. Where a round trip and a burst are a multiple of the pause, a program
+            // that writes at times and one that waits for acknowledgements look the same.
+            let round_trip = plan.path.up.delay * 2;
+            let apart = |pause: &Duration| {
+                let phase = round_trip.as_secs_f64() / pause.as_secs_f64() % 1.0;
+                (0.05..0.7).contains(&phase)
+            };
+            let pauses = [19, 60, 210].map(Duration::from_millis);
+            let drawn = pauses.into_iter().cycle().skip(third).take(pauses.len());
+            let pause = drawn.into_iter().find(apart).unwrap_or(pauses[2]);
             (plan.piece, plan.pause) = ((rate * pause).scaled(0.2), Some(pause));
         }
         Cause::RandomLoss => {
-            plan.path.up.loss = Probability::new([0.01, 0.02, 0.03][strong]).unwrap_or_default();
+            plan.path.up.loss = Probability::new(0.01 + 0.02 * strong).unwrap_or_default();
         }
         Cause::SmallRouterBuffer => {
-            plan.path.up.buffer = Volume::Packets([4, 6, 8][strong]);
+            plan.path.up.buffer = Volume::Packets([4, 6, 8][third]);
             plan.lasts = Duration::from_secs(4);
         }
         Cause::CleanPath => plan.lasts = Duration::from_secs(4),
         Cause::PeerGone | Cause::Outage | Cause::LostAcks => {
-            let after = Duration::from_millis([400, 700, 1000][strong]);
+            let after = Duration::from_millis(400 + (600.0 * strong) as u64);
             let lasts = (cause == Cause::Outage).then_some(Duration::from_secs(3));
             plan.fault = Some(Fault { after, lasts, at_sender: cause == Cause::LostAcks });
             plan.lasts = Duration::from_secs(6);
         }
         Cause::PingPong => {
-            (plan.piece, plan.no_delay) = (Bytes::new([300, 1200, 8000][strong]), true);
-            plan.answer = Some(Bytes::new([200, 100, 2000][strong]));
+            (plan.piece, plan.no_delay) = (Bytes::new([300, 1200, 8000][third]), true);
+            plan.answer = Some(Bytes::new([200, 100, 2000][third]));
         }
         Cause::Proxy => {
-            plan.read_at = Some(rate.scaled([0.3, 0.2, 0.1][strong]));
+            plan.read_at = Some(rate.scaled(0.3 - 0.2 * strong));
             plan.proxy = true;
             plan.lasts = Duration::from_secs(6);
         }
-        Cause::ShortFlow => plan.size = Some(Bytes::new([5_000, 20_000, 60_000][strong])),
+        Cause::ShortFlow => plan.size = Some(Bytes::new([5_000, 20_000, 60_000][third])),
+        Cause::LoopbackReader => {
+            plan.loopback = true;
+            // A segment of loopback holds 65,483 bytes.
+            plan.receive_buffer = Some(Bytes::new(90_000 + (100_000.0 * strong) as u64));
+            plan.read_at = Some(Rate::from_mbit_per_second(20 + (60.0 * strong) as u64));
+        }
+        Cause::LoopbackRequests => {
+            plan.loopback = true;
+            (plan.piece, plan.no_delay) = (Bytes::new([300, 8000, 100_000][third]), true);
+            plan.answer = Some(Bytes::new([200, 2000, 500][third]));
+            // A program works on an answer before it asks again.
+            plan.pause = Some(Duration::from_millis([2, 5, 11][third]));
+        }
+        Cause::Shaper => plan.shaped = Some(rate.scaled(0.7 - 0.4 * strong)),
+        Cause::Offload => {}
     }
-    plan
 }

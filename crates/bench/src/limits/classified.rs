@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 use sweetspot_diagnose::live::Live;
+use sweetspot_diagnose::recorded::Recording;
 use sweetspot_diagnose::{Class, capture};
 use sweetspot_trace::file::Decoder;
 use sweetspot_trace::flow::Table;
@@ -12,6 +13,8 @@ use super::play::PlayedFlow;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClassifiedFlow {
     pub cause: Cause,
+    /// The correct class.
+    pub right: Class,
     pub trusted: bool,
     pub capture_at_sender: ClassShares,
     pub capture_at_receiver: ClassShares,
@@ -30,6 +33,7 @@ pub struct ClassShares {
 pub fn classify(plan: &FlowPlan, played: &PlayedFlow) -> Result<ClassifiedFlow, String> {
     Ok(ClassifiedFlow {
         cause: plan.cause,
+        right: plan.right,
         trusted: played.trusted,
         capture_at_sender: by_capture(&played.at_sender)?,
         capture_at_receiver: by_capture(&played.at_receiver)?,
@@ -51,6 +55,8 @@ fn by_capture(mut capture: &[u8]) -> Result<ClassShares, String> {
     Ok(ClassShares { class: flow.verdict.class, shares: flow.limits.shares() })
 }
 
-fn by_kernel(live: &Live) -> ClassShares {
+fn by_kernel(recording: &Recording) -> ClassShares {
+    let mut live = Live::default();
+    recording.samples.iter().for_each(|sample| live.handle(*sample));
     ClassShares { class: live.limits().dominant(), shares: live.limits().shares() }
 }

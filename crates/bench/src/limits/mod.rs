@@ -4,6 +4,7 @@ mod cause;
 mod classified;
 mod document;
 mod observe;
+mod offload;
 mod play;
 mod watch;
 

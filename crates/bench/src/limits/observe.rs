@@ -3,10 +3,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use sweetspot_diagnose::live::Live;
+use sweetspot_diagnose::live::Sample;
 use sweetspot_emulator::Side;
 use sweetspot_linux::clock;
-use sweetspot_linux::diag::{Detail, Diag};
+use sweetspot_linux::diag::{Detail, Diag, DiagConnection};
 use sweetspot_units::Duration;
 
 use sweetspot_watch::{NamespaceConnections, sample};
@@ -14,29 +14,42 @@ use sweetspot_watch::{NamespaceConnections, sample};
 /// Interval between two samples, as in `diagnose`.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Which end of the connection is sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watched {
+    /// The end that opened it, towards a port.
+    Opener,
+    /// The end that was opened, at that port.
+    Opened,
+}
+
 /// Samples the one connection of a side from outside.
 pub struct KernelObserver {
     over: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Live, String>>,
+    thread: JoinHandle<Result<Vec<Sample>, String>>,
 }
 
 impl KernelObserver {
-    /// Starts sampling.
-    pub fn start(side: &Side) -> io::Result<KernelObserver> {
+    /// Starts sampling the `end` of the connection to `port`.
+    pub fn start(side: &Side, end: Watched, port: u16) -> io::Result<KernelObserver> {
         let mut host = NamespaceConnections::of(side.run(Diag::open)??);
         let over = Arc::new(AtomicBool::new(false));
         let over_seen = over.clone();
         let life = move || {
-            let mut live = Live::default();
+            let mut samples = Vec::new();
             while !over_seen.load(Ordering::Acquire) {
                 let seen = host.read(Detail::ALL)?;
                 let now = clock::now();
-                if let Some(sample) = seen.first().and_then(|c| sample(c, now)) {
-                    live.handle(sample);
+                let is_it = |c: &&DiagConnection| match end {
+                    Watched::Opener => c.remote.port() == port,
+                    Watched::Opened => c.local.port() == port,
+                };
+                if let Some(sample) = seen.iter().find(is_it).and_then(|c| sample(c, now)) {
+                    samples.push(sample);
                 }
                 clock::sleep_until(now + SAMPLE_INTERVAL);
             }
-            Ok(live)
+            Ok(samples)
         };
         Ok(KernelObserver {
             over,
@@ -44,8 +57,8 @@ impl KernelObserver {
         })
     }
 
-    /// Stops sampling.
-    pub fn finish(self) -> Result<Live, String> {
+    /// Stops sampling; returns what the kernel said, in the order of time.
+    pub fn finish(self) -> Result<Vec<Sample>, String> {
         self.over.store(true, Ordering::Release);
         self.thread.join().map_err(|_| "the observer panicked".to_owned())?
     }

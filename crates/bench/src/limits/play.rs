@@ -1,17 +1,20 @@
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
 use std::thread;
 use std::time::Duration as StdDuration;
 
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
-use sweetspot_diagnose::live::Live;
+use sweetspot_diagnose::recorded::Recording;
 use sweetspot_emulator::{Emulation, Side};
 use sweetspot_linux::clock;
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::cause::{Fault, FlowPlan};
-use super::observe::KernelObserver;
+use super::observe::{KernelObserver, Watched};
+use super::offload::PutTogether;
 use super::watch::PacketCapture;
 
 const PORT: u16 = 4000;
@@ -22,9 +25,9 @@ const READ_BYTES: usize = 65_536;
 pub struct PlayedFlow {
     pub at_sender: Vec<u8>,
     pub at_receiver: Vec<u8>,
-    /// The kernel's view of it at the sender.
-    pub live_at_sender: Live,
-    pub live_at_receiver: Live,
+    /// What the kernel said of it at each end.
+    pub live_at_sender: Recording,
+    pub live_at_receiver: Recording,
     /// Whether the emulator's certificate says that the run can be trusted.
     pub trusted: bool,
 }
@@ -32,18 +35,28 @@ pub struct PlayedFlow {
 /// Plays a flow from near to far.
 pub fn play(plan: &FlowPlan) -> Result<PlayedFlow, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
-    let (near, far) = (emulation.near(), emulation.far());
+    let near = emulation.near();
+    let far = if plan.loopback { near } else { emulation.far() };
     let context = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+    [near, far]
+        .iter()
+        .try_for_each(|side| side.run(|| set_up(plan))?)
+        .map_err(context(UNPREPARED))?;
+    if let Some(rate) = plan.shaped {
+        shape(near, rate)?;
+    }
     let listener = listen(far, plan).map_err(context("cannot listen"))?;
-    let watches = [near, far].map(PacketCapture::start);
+    let watches = [near, far].map(|side| PacketCapture::start(side, plan.loopback));
     let [at_sender, at_receiver] = watches.map(|w| w.map_err(context("cannot capture")));
     let (at_sender, at_receiver) = (at_sender?, at_receiver?);
-    let observers = [near, far].map(KernelObserver::start);
+    let observers = [(near, Watched::Opener), (far, Watched::Opened)];
+    let observers = observers.map(|(side, end)| KernelObserver::start(side, end, PORT));
     let [live_at_sender, live_at_receiver] =
         observers.map(|o| o.map_err(context("cannot observe")));
     let (live_at_sender, live_at_receiver) = (live_at_sender?, live_at_receiver?);
     let address = SocketAddr::from((far.address(), PORT));
     let sender = connect(near, address, plan).map_err(context("cannot connect"))?;
+    let ends = [sender.local_addr().map_err(context("cannot connect"))?, address];
     let until = clock::now() + plan.lasts;
     thread::scope(|scope| {
         let (receiver, _) = listener.accept().map_err(context("cannot accept"))?;
@@ -62,15 +75,41 @@ pub fn play(plan: &FlowPlan) -> Result<PlayedFlow, String> {
         }
         Ok::<(), String>(())
     })?;
-    let finished = |watch: PacketCapture| watch.finish().map_err(context("cannot capture"));
+    let finished = |watch: PacketCapture, put_together: PutTogether| {
+        let capture = watch.finish().map_err(context("cannot capture"))?;
+        if plan.offload { put_together.apply(&capture) } else { Ok(capture) }
+    };
     let played = PlayedFlow {
-        at_sender: finished(at_sender)?,
-        at_receiver: finished(at_receiver)?,
-        live_at_sender: live_at_sender.finish()?,
-        live_at_receiver: live_at_receiver.finish()?,
+        at_sender: finished(at_sender, PutTogether::BeforeSending)?,
+        at_receiver: finished(at_receiver, PutTogether::OnArrival)?,
+        live_at_sender: Recording { ends, samples: live_at_sender.finish()? },
+        live_at_receiver: Recording {
+            ends: [ends[1], ends[0]],
+            samples: live_at_receiver.finish()?,
+        },
         trusted: emulation.finish().map_err(|e| e.to_string())?.verdict.trust,
     };
     Ok(played)
+}
+
+/// Why a side is not as the plan wants it.
+const UNPREPARED: &str = "cannot set the network of a namespace up";
+
+/// In the calling thread's namespace.
+fn set_up(plan: &FlowPlan) -> io::Result<()> {
+    let timestamps = if plan.timestamps { "1" } else { "0" };
+    fs::write("/proc/sys/net/ipv4/tcp_timestamps", timestamps)
+}
+
+/// A token bucket (tc-tbf(8)) on the device of `side`, behind which the capture is taken.
+fn shape(side: &Side, rate: Rate) -> Result<(), String> {
+    let rate = format!("{}bit", rate.bits_per_second());
+    let mut tc = Command::new("tc");
+    tc.args(["qdisc", "add", "dev", "path0", "root", "tbf", "rate", &rate]);
+    tc.args(["burst", "5000", "limit", "200000"]);
+    let mut child = side.spawn(&mut tc).map_err(|e| e.to_string())?;
+    let status = child.wait().map_err(|error| format!("cannot wait for tc: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("tc cannot shape the device: {status}")) }
 }
 
 fn listen(side: &Side, plan: &FlowPlan) -> io::Result<TcpListener> {

@@ -10,7 +10,9 @@ use sweetspot_trace::file;
 use sweetspot_units::Duration;
 
 /// Bytes kept of each packet: Ethernet, IPv4, and TCP with all its options.
-const SNAP_BYTES: usize = 14 + 20 + 60;
+pub const SNAP_BYTES: usize = 14 + 20 + 60;
+/// The number of the loopback device in every namespace.
+const LOOPBACK: u32 = 1;
 /// Frames in the ring: more than a second of full packets at 100 Mbit/s both ways.
 const RING_FRAMES: usize = 16_384;
 /// Interval between two readings of the ring.
@@ -23,9 +25,14 @@ pub struct PacketCapture {
 }
 
 impl PacketCapture {
-    /// Starts capturing.
-    pub fn start(side: &Side) -> io::Result<PacketCapture> {
-        let mut port = side.watch(SNAP_BYTES, RING_FRAMES)?;
+    /// Starts capturing, on loopback or else on the device of the path.
+    pub fn start(side: &Side, loopback: bool) -> io::Result<PacketCapture> {
+        let mut port = if loopback {
+            // What goes out there comes in there, too: once is enough.
+            side.run(|| PacketPort::open(LOOPBACK, SNAP_BYTES, RING_FRAMES))??
+        } else {
+            side.watch(SNAP_BYTES, RING_FRAMES)?
+        };
         let over = Arc::new(AtomicBool::new(false));
         let over_seen = over.clone();
         let life = move || {

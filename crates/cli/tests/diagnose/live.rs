@@ -90,15 +90,29 @@ fn a_recording_is_judged_like_what_was_recorded() -> Tested {
         let flows = report["flows"].as_array().ok_or("no flows")?;
         let flow = flows.iter().find(|flow| flow["source"] == end.as_str()).ok_or("not there")?;
         assert_eq!(flow["verdict"]["class"], "application", "{flow}");
+        let twice = flow["remarks"].as_array().is_some_and(|remarks| {
+            remarks.iter().any(|remark| remark.as_str().is_some_and(|r| r.contains("twice")))
+        });
+        assert!(!twice, "{flow}");
         Ok(())
     })
 }
 
 #[test]
 fn a_tap_says_what_limits_what_passes_it() -> Tested {
+    tap_says_what_limits("lo")
+}
+
+/// What passes loopback leaves and arrives there; it is counted once.
+#[test]
+fn a_tap_of_all_devices_says_what_limits_what_passes_one() -> Tested {
+    tap_says_what_limits("any")
+}
+
+fn tap_says_what_limits(device: &str) -> Tested {
     while_somebody_writes_slowly(|ours| {
         let end = ours.local_addr()?.to_string();
-        let words = ["diagnose", "--follow", "lo", "--for", "3s", "--json", "--flows", "10000"];
+        let words = ["diagnose", "--follow", device, "--for", "3s", "--json", "--flows", "10000"];
         let output = sweetspot(&words)?;
         if String::from_utf8_lossy(&output.stderr).contains("CAP_NET_RAW") {
             sweetspot_testing::skipped("no permission to tap a device (root)");

@@ -150,6 +150,8 @@ struct ConnectionHistory {
     unanswered: u64,
     /// When something was last lost while it was watched.
     lost: Option<Time>,
+    /// The send buffer, as large as it is now, was found full: a writer that is never stopped does not fill it.
+    buffer_was_full: bool,
     zero_windows: u64,
 }
 
@@ -327,13 +329,16 @@ impl ConnectionHistory {
         self.largest_peer_window = self.largest_peer_window.max(window);
         self.least_peer_window =
             Some(self.least_peer_window.map_or(window, |least| least.min(window)));
-        if window < self.largest_peer_window.scaled(0.5) {
+        if window <= self.largest_peer_window.scaled(0.5) {
             self.shrunk = Some(now.at);
         }
     }
 
     fn learn(&mut self, step: &Step, side: Side) {
         let (last, now) = (&step.last, &step.sample);
+        let full = |s: &Sample| s.queued >= s.send_buffer.scaled(NEARLY);
+        self.buffer_was_full &= now.send_buffer == last.send_buffer;
+        self.buffer_was_full |= full(now) || (full(last) && now.send_buffer == last.send_buffer);
         let rate = step.delivery_rate(side);
         if let Some(window) = now.peer_window {
             self.held.add(window, now.rtt, now.window_limited.saturating_sub(last.window_limited));
@@ -373,6 +378,10 @@ impl ConnectionHistory {
         self.lost.is_some_and(|then| now.at.since(then) <= time)
     }
 }
+
+/// A writer is stopped when what is queued reaches the buffer's size (sk_stream_memory_free); of what was acknowledged
+/// since then a sample may already lack a piece.
+const NEARLY: f64 = 0.9;
 
 /// The least growth from sample to sample of a flow in slow start.
 const STARTING: f64 = 1.25;

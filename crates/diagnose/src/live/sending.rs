@@ -9,7 +9,8 @@ use crate::{Class, Limits};
 const FULL: f64 = 0.8;
 /// A send buffer this full binds: its chronograph counts only while nothing waits to be sent, so
 /// that it shows 45 % of the time with large writes and none with small ones (measured on Linux
-/// 6.18). A writer that was stopped goes on when a third is free (sk_stream_min_wspace).
+/// 6.18). A writer that was stopped goes on when a third is free (sk_stream_min_wspace), but only
+/// a full one stops him.
 const BUFFER_FULL: f64 = 0.6;
 /// A rate this near to the path's capacity is as good as that: the best of many short intervals
 /// lies a tenth above their mean.
@@ -34,8 +35,13 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
 
     limits.add(Class::Application, time.saturating_sub(busy));
     limits.add(window_class(step, history, window), window);
-    limits.add(Class::SenderWindow, buffer);
-    limits.add(rest_class(step, history), rest);
+    limits.add(buffer_class(step, history), buffer);
+    // What bbr knows of the path is what the window lets it see.
+    let rest_class = match step.sample.model_based && window > Duration::ZERO {
+        true => window_class(step, history, window),
+        false => rest_class(step, history),
+    };
+    limits.add(rest_class, rest);
     limits
 }
 
@@ -45,6 +51,16 @@ fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Cla
         Class::ReceiverApplication
     } else {
         Class::ReceiverWindow
+    }
+}
+
+/// What held the sender while its buffer was full: if a queue stands on the way, what a larger buffer
+/// let go would wait there.
+fn buffer_class(step: &Step, history: &ConnectionHistory) -> Class {
+    if step.sample.queues(QUEUE) {
+        congestion_class(&step.sample, history, step.delivery_rate(Side::Sender))
+    } else {
+        Class::SenderWindow
     }
 }
 
@@ -70,9 +86,9 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
     // is large enough, than is under way.
     let paces = now.model_based || now.pacing_limit.is_some();
     let held_back = paces && now.not_sent > now.mss * u64::from(now.under_way);
-    let fills = now.queued >= now.send_buffer.scaled(BUFFER_FULL);
+    let fills = history.buffer_was_full && now.queued >= now.send_buffer.scaled(BUFFER_FULL);
     if !binds && !now.recovering && fills && !held_back {
-        return Class::SenderWindow;
+        return buffer_class(step, history);
     }
     let rate = step.rate(Side::Sender);
     if let Some(limit) = now.pacing_limit
@@ -80,8 +96,9 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
     {
         return Class::Pacing;
     }
-    // A program with more to send keeps data waiting.
-    if (now.starved || now.not_sent == Bytes::ZERO) && !now.recovering {
+    // A program with more to send keeps a full segment waiting; less is the kernel's own sign of
+    // one that has none (tcp_rate_check_app_limited), as Nagle's algorithm holds it.
+    if (now.starved || now.not_sent == Bytes::ZERO || now.not_sent < now.mss) && !now.recovering {
         return Class::Application;
     }
     congestion_class(now, history, step.delivery_rate(Side::Sender))

@@ -1,4 +1,4 @@
-//! All packets of a device as a capture has them, in blocks that the kernel fills (packet(7),
+//! All packets of a device, or of all devices, as a capture has them, in blocks that the kernel fills (packet(7),
 //! TPACKET_V3): one wake-up for many packets.
 
 use std::ffi::CString;
@@ -22,7 +22,14 @@ const PATIENCE_MS: u32 = 50;
 /// ARPHRD_LOOPBACK: a device whose packets leave and arrive at once.
 const LOOPBACK: u16 = libc::ARPHRD_LOOPBACK;
 
-/// A packet socket that sees all of one device, in both directions. Dropping it closes it.
+/// ARPHRD_NONE: packets begin with IP.
+const NO_LINK_LAYER: u16 = 0xfffe;
+/// The protocols whose packets a tap of all devices passes on, as sockaddr_ll has them.
+const IP: [u16; 2] = [(libc::ETH_P_IP as u16).to_be(), (libc::ETH_P_IPV6 as u16).to_be()];
+/// The address of a packet stands behind its header in the ring (TPACKET_ALIGN).
+const ADDRESS_AT: usize = size_of::<libc::tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
+
+/// A packet socket that sees all of one device, or of all devices, in both directions. Dropping it closes it.
 #[derive(Debug)]
 pub struct PacketTap {
     socket: OwnedFd,
@@ -40,17 +47,8 @@ impl PacketTap {
         if index == 0 {
             return Err(io::Error::last_os_error());
         }
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: socket takes numbers; the descriptor it returns is ours alone.
-        let socket = unsafe {
-            let fd = check(libc::socket(libc::AF_PACKET, kind, 0))?;
-            OwnedFd::from_raw_fd(fd)
-        };
+        let (socket, blocks) = prepared(libc::SOCK_RAW, false)?;
         let fd = socket.as_fd();
-        let version = libc::tpacket_versions::TPACKET_V3 as i32;
-        set(fd, libc::SOL_PACKET, libc::PACKET_VERSION, version)?;
-        keep_heads(&socket)?;
-        let blocks = BlockRing::map(&socket)?;
         bind(fd, index)?;
         let hardware = hardware(&socket)?;
         if hardware == LOOPBACK {
@@ -58,6 +56,16 @@ impl PacketTap {
             set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         }
         Ok(PacketTap { socket, blocks, hardware, lost: 0 })
+    }
+
+    /// Taps all devices in the calling thread's network namespace, those that come later, too. Packets that are not
+    /// IP are left out, and so are link layers: the rest begins with IP. A packet that passes several devices
+    /// (a bridge, a router) comes once from each. Needs CAP_NET_RAW.
+    pub fn open_all() -> io::Result<PacketTap> {
+        const ALL: u32 = 0;
+        let (socket, blocks) = prepared(libc::SOCK_DGRAM, true)?;
+        bind(socket.as_fd(), ALL)?;
+        Ok(PacketTap { socket, blocks, hardware: NO_LINK_LAYER, lost: 0 })
     }
 
     /// The device's kind (ARPHRD_*), which says what its packets begin with.
@@ -90,6 +98,28 @@ impl PacketTap {
     }
 }
 
+/// A socket with its ring that is bound to nothing yet; `all` says whether it is to be bound to all devices.
+fn prepared(kind: i32, all: bool) -> io::Result<(OwnedFd, BlockRing)> {
+    let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: socket takes numbers; the descriptor it returns is ours alone.
+    let socket = unsafe {
+        let fd = check(libc::socket(libc::AF_PACKET, kind, 0))?;
+        OwnedFd::from_raw_fd(fd)
+    };
+    let version = libc::tpacket_versions::TPACKET_V3 as i32;
+    set(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, version)?;
+    keep_heads(&socket)?;
+    let blocks = BlockRing::map(&socket, all)?;
+    Ok((socket, blocks))
+}
+
+/// Whether a packet of all devices is to be passed on: IP, and of what passes loopback only what comes in, because
+/// each packet goes out there, too.
+fn is_wanted(address: &libc::sockaddr_ll) -> bool {
+    let leaves = address.sll_pkttype == libc::PACKET_OUTGOING;
+    IP.contains(&address.sll_protocol) && !(leaves && address.sll_hatype == LOOPBACK)
+}
+
 /// Lets the kernel keep the beginning of each packet alone.
 fn keep_heads(socket: &OwnedFd) -> io::Result<()> {
     let mut program = [libc::sock_filter {
@@ -117,13 +147,15 @@ fn hardware(socket: &OwnedFd) -> io::Result<u16> {
 struct BlockRing {
     memory: *mut u8,
     next: usize,
+    /// Whether it has packets of all devices.
+    all: bool,
 }
 
 // SAFETY: the mapping belongs to this value alone and is only touched through `&mut self`.
 unsafe impl Send for BlockRing {}
 
 impl BlockRing {
-    fn map(socket: &OwnedFd) -> io::Result<BlockRing> {
+    fn map(socket: &OwnedFd, all: bool) -> io::Result<BlockRing> {
         const FRAME_BYTES: usize = 2048;
         let request = libc::tpacket_req3 {
             tp_block_size: BLOCK_BYTES as u32,
@@ -149,7 +181,7 @@ impl BlockRing {
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(BlockRing { memory: memory.cast(), next: 0 })
+        Ok(BlockRing { memory: memory.cast(), next: 0, all })
     }
 
     fn header(&self) -> *mut libc::tpacket_hdr_v1 {
@@ -179,7 +211,7 @@ impl BlockRing {
         let block = self.next * BLOCK_BYTES;
         let mut at = header.offset_to_first_pkt as usize;
         for _ in 0..header.num_pkts {
-            if at + size_of::<libc::tpacket3_hdr>() > BLOCK_BYTES {
+            if at + ADDRESS_AT + size_of::<libc::sockaddr_ll>() > BLOCK_BYTES {
                 break;
             }
             // SAFETY: within the block, as was checked; the kernel aligns packets to 16.
@@ -193,7 +225,12 @@ impl BlockRing {
                 unsafe { std::slice::from_raw_parts(self.memory.add(block + start), length) };
             let nanos = u64::from(head.tp_sec) * 1_000_000_000 + u64::from(head.tp_nsec);
             let arrived = Time::from_nanos(nanos);
-            work(ReceivedFrame { bytes, length: head.tp_len as usize, arrived });
+            // SAFETY: within the block, as was checked; the kernel wrote the packet's address there.
+            let address: libc::sockaddr_ll =
+                unsafe { packet.cast::<u8>().add(ADDRESS_AT).cast::<libc::sockaddr_ll>().read() };
+            if !self.all || is_wanted(&address) {
+                work(ReceivedFrame { bytes, length: head.tp_len as usize, arrived });
+            }
             at += head.tp_next_offset as usize;
         }
         // Release: our reads are over before the kernel may write again.

@@ -164,7 +164,10 @@ impl Connection {
         let timestamps = offers.iter().all(|o| o.is_some_and(|o| o.timestamps));
         let up = [to_opener, to_opened];
         for (side, stream) in self.streams.iter_mut().enumerate() {
+            // What the other end takes; its own network need not take more than it offers itself.
             let mss = offers[1 - side].and_then(|o| o.mss).map(u64::from);
+            let own = offers[side].and_then(|o| o.mss).map_or(u64::MAX, u64::from);
+            let mss = mss.map(|mss| mss.min(own));
             let payload =
                 mss.map(|mss| mss.saturating_sub(if timestamps { TIMESTAMPS } else { 0 }));
             let known = self.handshake.scale(1 - side).is_some();

@@ -13,6 +13,7 @@ mod round_trips;
 mod rounds;
 mod sequence;
 mod silence;
+mod spacing;
 mod stream;
 mod table;
 mod trains;

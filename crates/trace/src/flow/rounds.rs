@@ -7,11 +7,13 @@ use crate::Histogram;
 const HISTORY: usize = 12;
 /// A loss shapes the window for as long: CUBIC with a large window takes this long to come back.
 const AFTER_LOSS: Duration = Duration::from_secs(30);
-/// The window that every sender has, in segments (RFC 6928): less than this under way was less to
-/// send.
-const INITIAL_WINDOW: u64 = 10;
+/// After a pause of a retransmission timeout, here Linux's least, a sender starts slowly again (RFC 5681 §4.1).
+const RESTART: Duration = Duration::from_millis(200);
 /// Unanswered repetitions from which on the peer counts as silent: one is any loss's.
 const SILENT: u64 = 2;
+/// The first timeout lasts a second at least where nothing is known better, and the second twice as long (RFC 6298
+/// §2.1, §5.5).
+const TWO_TIMEOUTS: Duration = Duration::from_secs(3);
 
 /// A round: from sending a byte to its acknowledgement, as the sender sees it.
 #[derive(Debug)]
@@ -20,9 +22,10 @@ struct Round {
     begun: Time,
     una: u64,
     flight: u64,
-    /// The least room that was left in the advertised window, and the window then.
+    /// The least room that was left in the advertised window, the window then, and the largest until then.
     room: u64,
     window: u64,
+    largest: u64,
     rtt: Option<Duration>,
     /// Bytes sent after a pause that an acknowledgement ended, and that the sender ended by itself.
     prompted: u64,
@@ -78,10 +81,9 @@ impl View {
         self.edge.map_or(u64::MAX, |edge| edge.saturating_sub(self.una))
     }
 
-    /// Whether a window is small because data lies unread: it is closed, or it has shrunk to less
-    /// than half of the largest.
+    /// Whether a window is small because data lies unread.
     fn is_small(&self, window: u64) -> bool {
-        window == 0 || window < self.largest / 2
+        has_shrunk(window, self.largest)
     }
 
     /// What a sender waits for before it sends: a full segment, or half of the largest window
@@ -265,11 +267,15 @@ impl Rounds {
             self.accounts.book(account, busy, until);
         }
         self.drained = !sending.full;
+        if fresh && sending.gap >= RESTART {
+            self.known = 0;
+        }
         let round = self.round.get_or_insert_with(|| Round { fresh, ..Round::new(view) });
         round.flight = round.flight.max(flight);
         round.full |= sending.full;
         if view.room() < round.room {
             (round.room, round.window) = (view.room(), view.window());
+            round.largest = view.largest;
         }
         self.prompted = sending.pause.unwrap_or(self.prompted);
         *(if self.prompted { &mut round.prompted } else { &mut round.unprompted }) += sending.bytes;
@@ -316,11 +322,12 @@ impl Rounds {
         }
     }
 
-    /// The time since the peer last moved on was silence, if `least` repetitions got no answer.
+    /// The time since the peer last moved on was silence, if `least` repetitions got no answer; of which a capture
+    /// behind a path that was away shows the last alone, but not before two timeouts are over.
     fn divide_silence(&mut self, view: &View, least: u64) {
         let Some(round) = &mut self.round else { return };
         let unanswered = std::mem::take(&mut round.unanswered);
-        if view.repeats >= least {
+        if view.repeats >= least || (view.repeats > 0 && unanswered >= TWO_TIMEOUTS) {
             round.busy = round.busy.saturating_sub(unanswered);
             self.accounts.book(quiet(Hold::Silent), unanswered, view.now);
         }
@@ -372,10 +379,14 @@ impl Rounds {
         if round.window == 0
             || round.room < (2 * view.mss).min(round.window / 2).max(round.window / 16)
         {
-            return if view.is_small(round.window) { Hold::WindowShut } else { Hold::WindowFull };
+            return if has_shrunk(round.window, round.largest) {
+                Hold::WindowShut
+            } else {
+                Hold::WindowFull
+            };
         }
         let goes_on = view.next > view.una;
-        if !round.full && goes_on && round.flight < INITIAL_WINDOW * view.mss {
+        if !round.full && goes_on {
             return Hold::Idle;
         }
         if round.unprompted > round.prompted && !self.starts_slowly(round, view) {
@@ -384,13 +395,13 @@ impl Rounds {
         if view.last_loss.is_some_and(|loss| view.now.since(loss) < AFTER_LOSS) {
             return Hold::AfterLoss;
         }
-        if view.finished {
-            // The last flight is as small as what was left.
+        if view.finished || round.prompted + round.unprompted == 0 {
+            // The last flight is as small as what was left; if more follows, it was all there was.
             return self.last_hold.unwrap_or(Hold::Doubling);
         }
         let hold = if self.doubles(round.flight) {
             Hold::Doubling
-        } else if self.stands_still(round.flight, view.mss) {
+        } else if self.stands_still(view.mss) {
             Hold::Flat
         } else {
             Hold::Growing
@@ -411,16 +422,17 @@ impl Rounds {
     /// least with stretched acknowledgements; congestion avoidance adds a segment.
     fn doubles(&self, flight: u64) -> bool {
         let before = |rounds: usize| self.flights.get(rounds - 1).copied().unwrap_or(0);
+        // What is less than there was before does not start.
+        let most = self.flights[..self.known].iter().copied().max().unwrap_or(0);
         match self.known {
             0 => true,
             1 => 4 * flight >= 5 * before(1),
-            _ => 4 * flight >= 5 * before(1) || 2 * flight >= 3 * before(2),
+            _ => flight > most && (4 * flight >= 5 * before(1) || 2 * flight >= 3 * before(2)),
         }
     }
 
-    /// Whether the flights of the last rounds neither grow, by half a segment per round or more,
-    /// nor swing.
-    fn stands_still(&self, flight: u64, mss: u64) -> bool {
+    /// Whether the flights of the last rounds do not grow, by half a segment per round or more.
+    fn stands_still(&self, mss: u64) -> bool {
         let known = &self.flights[..self.known.min(HISTORY - 1)];
         if known.len() < 3 {
             return false;
@@ -428,8 +440,7 @@ impl Rounds {
         let half = known.len().div_ceil(2);
         let mean = |flights: &[u64]| flights.iter().sum::<u64>() / flights.len().max(1) as u64;
         let (late, early) = (mean(&known[..half]), mean(&known[half..]));
-        let most = known.iter().copied().max().unwrap_or(0).max(flight);
-        late <= early + mss * half as u64 / 2 && flight + most / 4 >= most
+        late <= early + mss * half as u64 / 2
     }
 }
 
@@ -442,6 +453,7 @@ impl Round {
             flight: view.next - view.una,
             room: view.room(),
             window: view.window(),
+            largest: view.largest,
             rtt: None,
             prompted: 0,
             unprompted: 0,
@@ -453,6 +465,12 @@ impl Round {
             unanswered: Duration::ZERO,
         }
     }
+}
+
+/// Whether a window is closed, or no more than half of the largest that was advertised before: what a window grows to
+/// later says nothing. Where a segment holds half of it, the edge moves by halves (RFC 9293 §3.8.6.2.2).
+fn has_shrunk(window: u64, largest: u64) -> bool {
+    window <= largest / 2
 }
 
 /// Time in which nothing was delivered.

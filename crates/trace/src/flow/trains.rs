@@ -48,7 +48,9 @@ impl Trains {
             return;
         }
         let nanos = now.since(begun).as_nanos();
-        if nanos > 0 && self.is_full(from, una, mss) {
+        // One acknowledgement of most of what was under way came behind the pause, too.
+        let apart = bytes <= flight / 2 + mss;
+        if apart && nanos > 0 && self.is_full(from, una, mss) {
             self.rates.add((u128::from(bytes) * 8_000_000_000 / u128::from(nanos)) as u64, bytes);
         }
         self.first = Some((now, una));

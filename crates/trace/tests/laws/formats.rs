@@ -1,4 +1,5 @@
 use sweetspot_trace::file::{CaptureError, Decoder, file_header, record_header};
+use sweetspot_trace::packet::Dissector;
 use sweetspot_units::Time;
 
 use super::packets::{Order, block, enhanced, pcap, plain, section};
@@ -21,6 +22,31 @@ fn pcap_is_read_in_both_byte_orders_and_both_resolutions() {
             let file = pcap(order, magic, 1, 5, &[&frame, &frame]);
             let at = |s: u64| Time::from_nanos(s * 1_000_000_000 + nanos);
             assert_eq!(read(&file), Ok(vec![(at(1), frame.len()), (at(2), frame.len())]));
+        }
+    }
+}
+
+/// Version 2.2 has the length on the wire first, 2.4 last, and 2.3 was written both ways.
+#[test]
+fn a_packet_of_which_a_part_was_kept_is_read_in_every_version() {
+    let (frame, kept) = (plain(10), 54);
+    for (minor, swapped) in [(2, true), (3, true), (3, false), (4, false)] {
+        for order in [Order::Little, Order::Big] {
+            let mut file = pcap(order, 0xa1b2_c3d4, 1, 5, &[&frame[..kept], &frame[..kept]]);
+            file[6..8].copy_from_slice(&order.u16(minor));
+            let lengths = [kept as u32, frame.len() as u32];
+            let lengths = if swapped { [lengths[1], lengths[0]] } else { lengths };
+            for record in 0..2 {
+                let at = 24 + record * (16 + kept) + 8;
+                file[at..at + 4].copy_from_slice(&order.u32(lengths[0]));
+                file[at + 4..at + 8].copy_from_slice(&order.u32(lengths[1]));
+            }
+            let (mut decoder, mut input, mut seen) = (Decoder::default(), file.as_slice(), 0);
+            while let Some(record) = decoder.next(&mut input).unwrap() {
+                assert_eq!((record.bytes.len(), record.length), (kept, frame.len()), "2.{minor}");
+                seen += 1;
+            }
+            assert_eq!(seen, 2, "2.{minor}");
         }
     }
 }
@@ -53,6 +79,25 @@ fn blocks_of_another_kind_are_passed_over_and_simple_packets_have_the_last_time(
     let file = [section(order, &[]), enhanced(order, 9, &frame), statistics, simple].concat();
     let at = Time::from_nanos(9_000);
     assert_eq!(read(&file), Ok(vec![(at, frame.len()), (at, frame.len())]));
+}
+
+#[test]
+fn each_interface_has_its_own_link_layer() {
+    let (order, frame) = (Order::Little, plain(10));
+    // The second interface has no link layer (101).
+    let raw = block(order, 1, &[&order.u16(101)[..], &[0; 6]].concat());
+    let packet = &frame[14..];
+    let lengths = order.u32(packet.len() as u32);
+    let fields = [&order.u32(1)[..], &order.u32(0), &order.u32(9), &lengths, &lengths].concat();
+    let other = block(order, 6, &[&fields[..], packet, &[0; 2]].concat());
+    let file = [section(order, &[]), raw, enhanced(order, 9, &frame), other].concat();
+    let (mut decoder, mut dissector) = (Decoder::default(), Dissector::default());
+    let (mut input, mut seen) = (file.as_slice(), Vec::new());
+    while let Some(record) = decoder.next(&mut input).unwrap() {
+        seen.push(dissector.dissect(&record).unwrap());
+    }
+    assert_eq!(seen.len(), 2);
+    assert_eq!(seen[0], seen[1]);
 }
 
 #[test]

@@ -15,6 +15,9 @@ use sweetspot_units::{Duration, Time};
 /// How long to wait for a file to grow.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+/// The name of all devices together, as tcpdump has it.
+const ALL_DEVICES: &str = "any";
+
 /// What is followed.
 pub enum Followed {
     /// A network device.
@@ -24,21 +27,23 @@ pub enum Followed {
 }
 
 impl Followed {
-    /// The device, file or directory `what`. A device wins over a file of its name.
+    /// The device, file or directory `what`, or all devices where it is "any". A device wins over a file of its name.
     pub fn open(what: &Path) -> Result<Followed, String> {
         let name = what.display();
         let is_device =
             what.components().count() == 1 && Path::new("/sys/class/net").join(what).exists();
-        if !is_device {
+        let all = what == Path::new(ALL_DEVICES) && !is_device;
+        if !is_device && !all {
             if !what.exists() {
                 return Err(format!(
                     "--follow {name}: there is no such device, file or directory; ip link lists \
-                     the devices"
+                     the devices, and any is all of them"
                 ));
             }
             return Ok(Followed::Files(FollowedFiles { path: what.to_owned(), current: None }));
         }
-        let tap = PacketTap::open(&name.to_string()).map_err(|error| {
+        let opened = if all { PacketTap::open_all() } else { PacketTap::open(&name.to_string()) };
+        let tap = opened.map_err(|error| {
             format!("cannot tap {name}: {error}; run as root or with CAP_NET_RAW (setcap cap_net_raw+ep)")
         })?;
         let link = link(tap.hardware()).ok_or_else(|| {

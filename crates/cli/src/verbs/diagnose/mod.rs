@@ -78,8 +78,8 @@ pub struct Arguments {
     /// `ss -ti`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "file", "watch_for", "netns"])]
     tcpinfo: Option<PathBuf>,
-    /// Follow a network device, a capture that is being written or replaced, or a directory that new
-    /// captures come into; a table each second says what limits each connection
+    /// Follow a network device, all devices (`any`), a capture that is being written or replaced, or a
+    /// directory that new captures come into; a table each second says what limits each connection
     #[arg(long, value_name = "DEVICE|FILE|DIRECTORY", conflicts_with_all = ["target", "file", "tcpinfo", "html", "scenario"])]
     follow: Option<PathBuf>,
     /// Watch so long; a live connection for 10 s unless this says otherwise, --follow without end

@@ -110,4 +110,10 @@ impl Stream {
     pub fn train_rate(&self) -> Option<Rate> {
         self.trains.rate()
     }
+
+    /// Whether full segments, a hundred at least, passed the capture evenly spaced.
+    pub fn is_even(&self) -> bool {
+        const SEGMENTS: u64 = 100;
+        self.spacing.is_even(SEGMENTS * self.mss())
+    }
 }

@@ -14,14 +14,19 @@ use super::round_trips::{RoundTrips, Vantage};
 use super::rounds::{Rounds, Sending, View};
 use super::sequence::Sequence;
 use super::silence::Silences;
+use super::spacing::Spacing;
 use super::trains::Trains;
 use crate::Histogram;
 use crate::packet::{Segment, Timestamps};
 
 /// Acknowledgements on their way from the capture to the sender; beyond these they arrive early.
 const UNDER_WAY: usize = 8192;
+/// Samples after which it is known where the capture is.
+const FIRST_SAMPLES: u64 = 4;
 /// No round trip is longer than this (RFC 6298 §2.1 begins with a timeout of a second).
 const LONGEST_TRIP: Duration = Duration::from_secs(1);
+/// What a host takes to act on a packet.
+const AT_ONCE: Duration = Duration::from_millis(1);
 /// Acknowledgements since data last went that are remembered one by one.
 const RECENT: usize = 256;
 /// The default segment of hosts that know no better (RFC 9293 §3.7.1), less options: a largest
@@ -54,15 +59,19 @@ pub struct Stream {
     edge: Option<u64>,
     window: Option<u64>,
     mss: Option<u64>,
+    mss_offered: bool,
+    /// The most payload of a segment behind which there was more at hand.
+    largest_cut: u64,
     holes: Holes,
     losses: Losses,
     round_trips: RoundTrips,
     rounds: Rounds,
     trains: Trains,
+    spacing: Spacing,
     acks: VecDeque<Underway>,
     silences: Silences,
-    /// Bytes acknowledged before the capture showed them, and when.
-    unseen: Option<(u64, u64, Time)>,
+    /// Bytes acknowledged before the capture showed them.
+    unseen: Holes,
     /// What the latest acknowledgement at the capture said.
     passed_ack: u64,
     passed_at: Option<Time>,
@@ -83,6 +92,8 @@ pub struct Stream {
     /// What was under way when data was last sent.
     left_behind: u64,
     burst: u64,
+    /// The latest segment ended what was written.
+    drained: bool,
     /// Its sender said that there is no more.
     finished: bool,
     counts: Counts,
@@ -98,9 +109,12 @@ impl Stream {
         window_known: bool,
     ) {
         self.mss = mss.or(self.mss);
-        if let (Some(up), Some(down)) = (up, down) {
-            self.round_trips.up.add(up);
+        self.mss_offered |= mss.is_some();
+        if let Some(down) = down {
             self.round_trips.down.add(down);
+        }
+        if let Some(up) = up {
+            self.round_trips.up.add(up);
             self.distance.learn(up, &self.round_trips);
         }
         self.counts.window_known = window_known;
@@ -164,7 +178,7 @@ impl Stream {
         let gap = self.last_sent.map_or(Duration::ZERO, |last| now.since(last));
         let hold = match hold {
             // Whether the sender waited for a round trip or for its program cannot be told.
-            Hold::Idle if self.is_blind() && gap < LONGEST_TRIP => Hold::Unseen,
+            Hold::Idle if self.is_blind() && gap < LONGEST_TRIP && !self.drained => Hold::Unseen,
             hold => hold,
         };
         let away = match self.round_trips.vantage() {
@@ -326,7 +340,7 @@ impl Stream {
         let pause = self.pause(now);
         if pause.is_some() && !self.counts.timestamps {
             // What is due within the blur of the clock may be what ended the pause; timestamps tell.
-            self.hear_until(now + self.blur(), now);
+            self.hear_until(now + self.patience(), now);
         } else if pause.is_some() {
             self.hear_named(segment, now);
         }
@@ -334,12 +348,14 @@ impl Stream {
         self.counts.bytes += bytes;
         self.burst = if pause.is_some() { bytes } else { self.burst + bytes };
         self.counts.largest_burst = self.counts.largest_burst.max(self.burst);
-        self.learn_mss(bytes);
+        self.learn_mss(bytes, segment.flags.psh);
         self.next = end;
-        let full = self.is_full(bytes);
+        let full = self.is_full(bytes, segment.flags.psh);
+        self.drained = !full;
         if !full {
             self.trains.sent_short(end);
         }
+        self.spacing.sent(now, bytes, full);
         self.silences.asked(now);
         self.round_trips.sent(end, now, segment.options.timestamps);
         let view = self.view(now);
@@ -347,21 +363,24 @@ impl Stream {
         self.rounds.sent(&view, &Sending { bytes, pause, gap, answers, full });
     }
 
-    /// Whether a segment of `bytes` is full: nine tenths of the largest that the handshake allows
-    /// or, where the path takes less, of the largest seen.
-    fn is_full(&self, bytes: u64) -> bool {
-        let largest = self.counts.largest_segment.max(DEFAULT_MSS).min(self.mss());
-        10 * bytes >= 9 * largest
+    /// Whether a segment of `bytes` is full. One that was not `pushed` was cut off from more that was at hand: it is if it
+    /// has nine tenths (options vary) of the largest that the handshake allows or, where the path takes less, of the
+    /// largest that was so cut. One that was is full only if it has all of that: else it is the end of what was written.
+    fn is_full(&self, bytes: u64, pushed: bool) -> bool {
+        let largest = match self.largest_cut {
+            0 => self.mss(),
+            cut => cut.max(DEFAULT_MSS).min(self.mss()),
+        };
+        let known = self.mss_offered || self.largest_cut > 0;
+        if pushed { known && bytes >= largest } else { 10 * bytes >= 9 * largest }
     }
 
     fn send_again(&mut self, now: Time, start: u64, end: u64, timestamps: Option<Timestamps>) {
         let since = self.holes.fill(start, end);
         let base = self.round_trips.least().unwrap_or_default();
         let soon = base.max(Duration::from_millis(6)) / 2;
-        let crossed = self
-            .unseen
-            .take_if(|(from, to, at)| *from <= start && end <= *to && now.since(*at) < soon);
-        if crossed.is_some() {
+        let crossed = self.unseen.fill(start, end).is_some_and(|at| now.since(at) < soon);
+        if crossed {
             // Captured behind its own acknowledgement.
             self.counts.out_of_order += 1;
             self.counts.bytes += end - start;
@@ -419,9 +438,20 @@ impl Stream {
     fn blur(&self) -> Duration {
         let base = self.round_trips.least().unwrap_or_default();
         if self.distance.up() == Duration::ZERO {
-            Duration::from_millis(1).max(base / 16)
+            AT_ONCE.max(base / 16)
         } else {
             Duration::from_millis(2).max(base / 8)
+        }
+    }
+
+    /// How long after an acknowledgement what it let go may come: as soon as its handshake was answered, where the
+    /// capture is at the sender or near; as well as the way there is known, elsewhere. Who had no more at hand goes on when its program writes: an
+    /// acknowledgement that lets that go on is not told by chance.
+    fn patience(&self) -> Duration {
+        match self.distance.up() {
+            Duration::ZERO => AT_ONCE + self.round_trips.up.least().unwrap_or_default(),
+            _ if self.drained => AT_ONCE * 2,
+            _ => self.blur(),
         }
     }
 
@@ -430,8 +460,9 @@ impl Stream {
     fn pause(&self, now: Time) -> Option<bool> {
         self.round_trips.least()?;
         let up = self.distance.up();
-        let short = self.blur();
-        if now.since(self.last_sent?) <= short {
+        let short = self.patience();
+        let least = if self.drained { short } else { self.blur() };
+        if now.since(self.last_sent?) <= least {
             return None;
         }
         // Who is held by a buffer or a window sends at every few acknowledgements. Who lets many
@@ -489,7 +520,7 @@ impl Stream {
             // Nothing that it acknowledges was captured, but its window counts.
             let first = self.sequence.advance(segment.ack);
             (self.next, self.una) = (first, first);
-            self.unseen = Some((0, first, now));
+            self.unseen.open(0, first, now);
             self.rounds.begin(now);
         }
         if ack > self.next.saturating_add(1 << 30) {
@@ -498,7 +529,7 @@ impl Stream {
         // What was acknowledged was sent, even if the capture missed it.
         if ack > self.next && !self.acked_fin(ack) {
             self.holes.open(self.next, ack, now);
-            self.unseen = Some((self.next, ack, now));
+            self.unseen.open(self.next, ack, now);
             self.counts.first_unseen.get_or_insert(now);
             self.next = ack;
             self.sequence.advance(segment.ack);
@@ -507,6 +538,11 @@ impl Stream {
         self.counts.timestamps |= segment.options.timestamps.is_some();
         self.counts.last_ack = Some(now);
         let sample = self.round_trips.acked(ack, now, segment.options.timestamps);
+        // Where the handshake shows one half alone, the first samples of the other tell where the capture is.
+        if sample.is_some() && self.round_trips.samples() <= FIRST_SAMPLES {
+            let up = self.round_trips.up.least();
+            up.into_iter().for_each(|up| self.distance.learn(up, &self.round_trips));
+        }
         // Of fewer than two full segments the acknowledgement may have been delayed (RFC 1122
         // §4.2.3.2), which is no queue.
         let prompt = self.next.saturating_sub(self.passed_ack) >= 2 * self.mss();
@@ -613,9 +649,18 @@ impl Stream {
         }
     }
 
-    /// Without a handshake the largest segment tells, unless it was not cut up yet.
-    fn learn_mss(&mut self, payload: u64) {
-        if self.mss.is_none_or(|mss| payload > mss) && payload <= LARGEST {
+    /// Without a handshake the largest segment tells that did not end what was written, unless several are put together.
+    fn learn_mss(&mut self, payload: u64, pushed: bool) {
+        if payload > LARGEST {
+            return;
+        }
+        if !pushed {
+            self.largest_cut = self.largest_cut.max(payload);
+        }
+        let known = self.mss();
+        let larger = payload > known && !payload.is_multiple_of(known);
+        let part = !pushed && payload >= DEFAULT_MSS && known.is_multiple_of(payload);
+        if !self.mss_offered && (larger || part || (self.mss.is_none() && !pushed)) {
             self.mss = Some(payload);
         }
     }
