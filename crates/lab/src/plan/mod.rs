@@ -253,7 +253,7 @@ fn settings(scenario: &Scenario) -> Vec<(&'static str, String)> {
     // At least the kernel's own default, 6 MiB.
     let holds = scenario.path.bdp() + hop.buffer.in_bytes(scenario.path.packet);
     let most = (holds * 8).max(Bytes::new(6 << 20)).min(Bytes::new(1 << 30));
-    let buffers = |most: Bytes| format!("4096 {} {}", INITIAL_BUFFER.get(), most.get());
+    let buffers = |most: Bytes| format!("4096 {} {}", INITIAL_BUFFER.min(most).get(), most.get());
     let truth = |yes: bool| u8::from(yes).to_string();
     vec![
         ("tcp_rmem", buffers(most)),
