@@ -29,12 +29,27 @@ pub struct SenderConfig {
     pub limited_transmit: bool,
     /// Slow-start restart (RFC 5681 section 4.1).
     pub slow_start_restart: bool,
+    /// Whether packets are handed down in segments of several, as Linux does (`tcp_tso_autosize`): the send buffer
+    /// counts segments, and a pace lets one out at a time.
+    pub offload: bool,
     /// Whether packets are paced: spread over the round trip.
     pub pacing: bool,
     /// The send buffer, packets.
     pub send_buffer: u64,
+    /// The send buffer as Linux counts it, `None`: by packets alone.
+    pub send_memory: Option<SendMemory>,
     /// Seeds what the congestion control draws at random.
     pub seed: u64,
+}
+
+/// A send buffer that counts what segments take of the kernel's memory (`sk_wmem_queued`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SendMemory {
+    /// As far as the buffer grows: tcp_wmem\[2\]. Below that it is never the limit, since it grows to twice the
+    /// window of segments of one packet each (`tcp_sndbuf_expand`).
+    pub limit: Bytes,
+    /// Bytes of a packet that are no headers.
+    pub payload: Bytes,
 }
 
 /// How a sender repairs losses.

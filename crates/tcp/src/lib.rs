@@ -32,7 +32,7 @@ mod scoreboard;
 mod segment;
 mod sender;
 
-pub use config::{DelayedAck, ReceiverConfig, RecoveryStyle, SenderConfig};
+pub use config::{DelayedAck, ReceiverConfig, RecoveryStyle, SendMemory, SenderConfig};
 pub use receiver::{Arrival, Received, Receiver};
 pub use rtt::RttEstimator;
 pub use segment::{Acknowledgement, Run, SackBlocks, Segment};

@@ -14,6 +14,8 @@ pub struct RttEstimator {
     /// Where in a tick the clock stood at time 0.
     phase: u64,
     min_timeout: Duration,
+    /// The least that the variance adds to the smoothed round trip.
+    least_variance: Duration,
     /// SRTT in ticks, three bits behind the binary point; 0: no sample yet.
     srtt: i64,
     /// RTTVAR in ticks, two bits behind the binary point.
@@ -34,6 +36,7 @@ impl RttEstimator {
             tick: tick.as_nanos().max(1),
             phase: phase.as_nanos(),
             min_timeout,
+            least_variance: Duration::ZERO,
             srtt: 0,
             rttvar: 0,
             base: initial,
@@ -42,6 +45,14 @@ impl RttEstimator {
         };
         estimator.refresh();
         estimator
+    }
+
+    /// As Linux: not the timeout has a floor, but what it adds to the round trip (`tcp_rtt_estimator`: `rttvar_us`
+    /// is `tcp_rto_min_us` at least).
+    #[must_use]
+    pub fn with_least_variance(mut self, least: Duration) -> Self {
+        self.least_variance = least;
+        self
     }
 
     /// Takes the sample of a packet sent at `sent` and acknowledged at `now`: how often the clock
@@ -80,7 +91,9 @@ impl RttEstimator {
         // RTO = SRTT + 4 RTTVAR; RTTVAR is at least a quarter of a tick, so that the term is
         // at least G.
         let ticks = ((self.rttvar << 3) + self.srtt) >> 3;
-        self.base = Duration::from_nanos(ticks as u64 * self.tick);
+        let smoothed = Duration::from_nanos((self.srtt >> 3) as u64 * self.tick);
+        let base = Duration::from_nanos(ticks as u64 * self.tick);
+        self.base = base.max(smoothed + self.least_variance);
         self.refresh();
     }
 
@@ -100,6 +113,11 @@ impl RttEstimator {
             self.rttvar += self.srtt >> 3;
             self.srtt = 0;
         }
+    }
+
+    /// Whether the timer expired and nothing was acknowledged since.
+    pub fn is_backed_off(&self) -> bool {
+        self.backoff > 1
     }
 
     /// The retransmission timeout now.

@@ -5,7 +5,9 @@ mod refusal;
 
 use sweetspot_emulator::HostPair;
 use sweetspot_path::{DirectionSpec, PathSpec, Variation};
-use sweetspot_scenario::{Application, Congestion, Cross, Reverse, Scenario, Tcp, TrafficKind};
+use sweetspot_scenario::{
+    Application, Congestion, Cross, Flavour, Reverse, Scenario, Tcp, TrafficKind,
+};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Volume};
 
@@ -124,7 +126,7 @@ impl LabPlan {
                 sizing: transfer.sizing,
                 congestion: kernel_name(transfer.congestion),
                 may_switch: !transfer.congestion_fixed,
-                send_buffer: transfer.tcp.send_buffer.map(|size| size.in_bytes(full)),
+                send_buffer: fixed_send_buffer(scenario, &transfer.tcp, full),
                 reader: transfer.reader.clone(),
                 writer: transfer.writer.clone(),
                 portion: full,
@@ -132,7 +134,7 @@ impl LabPlan {
             });
         }
         for cross in &scenario.cross {
-            plan.add_load(cross);
+            plan.add_load(scenario, cross);
         }
         plan
     }
@@ -146,7 +148,7 @@ impl LabPlan {
         self.host_pairs.len() - 1
     }
 
-    fn add_load(&mut self, cross: &Cross) {
+    fn add_load(&mut self, scenario: &Scenario, cross: &Cross) {
         let (sources, nodes, window) = shape(&cross.kind);
         let (low, high) = cross.rtt;
         let nodes = if low == high { 1 } else { nodes.min(MAX_NODES) };
@@ -175,7 +177,7 @@ impl LabPlan {
             start: cross.start,
             congestion: kernel_name(cross.congestion),
             window: window.map(|window| window.in_bytes(payload)),
-            send_buffer: cross.tcp.send_buffer.map(|size| size.in_bytes(payload)),
+            send_buffer: fixed_send_buffer(scenario, &cross.tcp, payload),
             payload,
             packet,
             port,
@@ -224,6 +226,26 @@ pub(crate) fn every_tcp(scenario: &Scenario) -> impl Iterator<Item = &Tcp> {
     transfers.chain(scenario.cross.iter().map(|cross| &cross.tcp))
 }
 
+/// tcp_wmem[2] of a scenario all of whose senders are Linux's and have the same.
+fn common_send_buffer(scenario: &Scenario) -> Option<Bytes> {
+    let limit = |tcp: &Tcp| match (tcp.flavour, tcp.send_buffer) {
+        (Flavour::Linux, Some(Volume::Bytes(limit))) => Some(limit),
+        _ => None,
+    };
+    let first = every_tcp(scenario).next().and_then(limit);
+    first.filter(|_| every_tcp(scenario).all(|tcp| limit(tcp) == first))
+}
+
+/// SO_SNDBUF, where the buffer does not grow by itself to the limit that is meant. The kernel doubles what is asked
+/// for, and a scenario of Linux flavour means what comes of it.
+fn fixed_send_buffer(scenario: &Scenario, tcp: &Tcp, full: Bytes) -> Option<Bytes> {
+    match (common_send_buffer(scenario), tcp.flavour) {
+        (Some(_), _) => None,
+        (None, Flavour::Linux) => tcp.send_buffer.map(|size| size.in_bytes(full) / 2),
+        (None, Flavour::Ns2) => tcp.send_buffer.map(|size| size.in_bytes(full)),
+    }
+}
+
 fn settings(scenario: &Scenario) -> Vec<(&'static str, String)> {
     let tcp = every_tcp(scenario).next().copied().unwrap_or(Tcp::LINUX);
     let hop = scenario.path.narrow();
@@ -231,11 +253,14 @@ fn settings(scenario: &Scenario) -> Vec<(&'static str, String)> {
     // At least the kernel's own default, 6 MiB.
     let holds = scenario.path.bdp() + hop.buffer.in_bytes(scenario.path.packet);
     let most = (holds * 8).max(Bytes::new(6 << 20)).min(Bytes::new(1 << 30));
-    let buffers = format!("4096 {} {}", INITIAL_BUFFER.get(), most.get());
+    let buffers = |most: Bytes| format!("4096 {} {}", INITIAL_BUFFER.min(most).get(), most.get());
     let truth = |yes: bool| u8::from(yes).to_string();
     vec![
-        ("tcp_rmem", buffers.clone()),
-        ("tcp_wmem", buffers),
+        ("tcp_rmem", buffers(most)),
+        ("tcp_wmem", buffers(common_send_buffer(scenario).unwrap_or(most))),
+        // Each flow asks for its own. One that began with BBR, the default of some hosts, is paced for good
+        // (`bbr_init`, net/ipv4/tcp_bbr.c: SK_PACING_NEEDED), whatever it is given afterwards.
+        ("tcp_congestion_control", "reno".to_owned()),
         // One connection must not begin with what another one learnt.
         ("tcp_no_metrics_save", truth(true)),
         ("tcp_timestamps", truth(tcp.timestamps)),

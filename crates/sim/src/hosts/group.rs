@@ -2,7 +2,7 @@ use core::ops::Range;
 
 use sweetspot_scenario::{Congestion, Flavour, Tcp};
 use sweetspot_tcp::congestion::{Algorithm, Growth};
-use sweetspot_tcp::{DelayedAck, ReceiverConfig, RecoveryStyle, SenderConfig};
+use sweetspot_tcp::{DelayedAck, ReceiverConfig, RecoveryStyle, SendMemory, SenderConfig};
 use sweetspot_units::{Bytes, Duration, Volume};
 
 use crate::random;
@@ -99,8 +99,16 @@ impl Group {
                 timestamps: tcp.timestamps,
                 limited_transmit: tcp.limited_transmit,
                 slow_start_restart: tcp.slow_start_restart,
+                offload: linux,
                 pacing: tcp.pacing,
-                send_buffer: tcp.send_buffer.map_or(UNLIMITED, packets),
+                send_buffer: match tcp.send_buffer {
+                    Some(Volume::Bytes(_)) if linux => UNLIMITED,
+                    size => size.map_or(UNLIMITED, packets),
+                },
+                send_memory: match tcp.send_buffer {
+                    Some(Volume::Bytes(limit)) if linux => Some(SendMemory { limit, payload }),
+                    _ => None,
+                },
                 seed: 0,
             },
             receiver: ReceiverConfig {

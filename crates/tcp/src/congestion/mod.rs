@@ -15,6 +15,7 @@ mod bbr;
 mod cubic;
 mod delivery_rate;
 mod hystart;
+mod linux_cubic;
 mod lp;
 mod pacing;
 mod prr;
@@ -25,6 +26,7 @@ pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use delivery_rate::{DeliveryRate, RateSample, SentStamp};
 pub use hystart::{HyStart, SlowStart};
+pub use linux_cubic::LinuxCubic;
 pub use lp::Lp;
 pub use pacing::window_pacing_rate;
 pub use prr::Prr;
@@ -89,6 +91,8 @@ pub struct AckSample {
     pub cwnd_limited: bool,
     /// Whether a recovery is under way, in which the window must not grow.
     pub recovering: bool,
+    /// Whether the sender paces its packets.
+    pub paced: bool,
     /// The delivery rate, where [`Algorithm::needs_delivery_rate`].
     pub rate: Option<RateSample>,
 }
@@ -107,6 +111,7 @@ impl AckSample {
             in_flight: 0,
             cwnd_limited: false,
             recovering: false,
+            paced: false,
             rate: None,
         }
     }
@@ -124,6 +129,9 @@ pub struct CongestionEvent {
     pub in_flight: u32,
     /// SND.NXT: packets sent for the first time since the connection began.
     pub nxt: u64,
+    /// Whether the window came down for this window of data already. Linux lowers the threshold but once
+    /// (`tcp_enter_loss`).
+    pub reduced: bool,
 }
 
 /// How ACKs make a loss-based window grow.
@@ -158,7 +166,8 @@ pub struct CongestionConfig {
 pub enum Algorithm {
     /// Jacobson's window of Reno, NewReno and SACK TCP (RFC 5681).
     Reno,
-    /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
+    /// CUBIC: Linux's where every packet counts ([`Growth::PerPacket`]), else that of RFC 9438 with
+    /// HyStart++ (RFC 9406).
     Cubic,
     /// Brakmo and Peterson's Vegas.
     Vegas,
@@ -183,6 +192,8 @@ pub enum Congestion {
     Reno(Reno),
     /// CUBIC.
     Cubic(Box<Cubic>),
+    /// See [`LinuxCubic`].
+    LinuxCubic(Box<LinuxCubic>),
     /// Vegas.
     Vegas(Box<Vegas>),
     /// BBR.
@@ -196,6 +207,9 @@ impl Congestion {
     pub fn new(algorithm: Algorithm, config: &CongestionConfig) -> Congestion {
         match algorithm {
             Algorithm::Reno => Congestion::Reno(Reno::new(config)),
+            Algorithm::Cubic if config.growth == Growth::PerPacket => {
+                Congestion::LinuxCubic(Box::new(LinuxCubic::new(config)))
+            }
             Algorithm::Cubic => Congestion::Cubic(Box::new(Cubic::new(config))),
             Algorithm::Vegas => Congestion::Vegas(Box::new(Vegas::new(config))),
             Algorithm::Bbr => Congestion::Bbr(Box::new(Bbr::new(config))),
@@ -207,7 +221,7 @@ impl Congestion {
     pub fn algorithm(&self) -> Algorithm {
         match self {
             Congestion::Reno(_) => Algorithm::Reno,
-            Congestion::Cubic(_) => Algorithm::Cubic,
+            Congestion::Cubic(_) | Congestion::LinuxCubic(_) => Algorithm::Cubic,
             Congestion::Vegas(_) => Algorithm::Vegas,
             Congestion::Bbr(_) => Algorithm::Bbr,
             Congestion::Lp(_) => Algorithm::Lp,
@@ -221,6 +235,7 @@ macro_rules! dispatch {
         match $self {
             Congestion::Reno($control) => $call,
             Congestion::Cubic($control) => $call,
+            Congestion::LinuxCubic($control) => $call,
             Congestion::Vegas($control) => $call,
             Congestion::Bbr($control) => $call,
             Congestion::Lp($control) => $call,

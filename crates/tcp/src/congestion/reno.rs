@@ -80,7 +80,8 @@ impl CongestionControl for Reno {
             // cwnd_ += 1 below ssthresh_, else cwnd_ += increase_num_ / cwnd_.
             Growth::PerAck if self.cwnd < self.ssthresh => self.cwnd += 1.0,
             Growth::PerAck => self.cwnd += 1.0 / self.cwnd,
-            Growth::PerPacket if ack.cwnd_limited => self.grow_per_packet(ack.acked),
+            // `tcp_cong_avoid` is handed what is newly delivered: not what was sacked before.
+            Growth::PerPacket if ack.cwnd_limited => self.grow_per_packet(ack.delivered),
             Growth::PerPacket => {}
         }
     }
@@ -94,8 +95,10 @@ impl CongestionControl for Reno {
     /// ns-2 `TcpAgent::timeout`: slowdown(CLOSE_SSTHRESH_HALF|CLOSE_CWND_RESTART), where the
     /// restart window is 1; RFC 5681 section 3.1, "loss window".
     fn handle_timeout(&mut self, event: &CongestionEvent) {
-        let half = self.half(event);
-        self.lower_ssthresh(half);
+        if !event.reduced {
+            let half = self.half(event);
+            self.lower_ssthresh(half);
+        }
         self.cwnd = 1.0;
     }
 

@@ -55,7 +55,9 @@ impl Sender {
         if let Congestion::Reno(reno) = &mut self.congestion {
             // Reno looks at little: nothing else is worked out.
             let (una, nxt) = (self.una, self.highest);
-            reno.handle_ack(&AckSample { acked, cwnd_limited, una, nxt, ..AckSample::at(now) });
+            let delivered = acked;
+            let progress = AckSample { acked, delivered, cwnd_limited, ..AckSample::at(now) };
+            reno.handle_ack(&AckSample { una, nxt, ..progress });
         }
     }
 
@@ -261,9 +263,14 @@ impl Sender {
         let recovering = self.state == RecoveryState::Recovery;
         if let Congestion::Reno(reno) = &mut self.congestion {
             if progress.acked > 0 && !recovering {
-                let (acked, una, nxt) = (progress.acked as u32, self.una, self.highest);
-                let cwnd_limited = progress.cwnd_limited;
-                reno.handle_ack(&AckSample { acked, cwnd_limited, una, nxt, ..AckSample::at(now) });
+                reno.handle_ack(&AckSample {
+                    acked: progress.acked as u32,
+                    delivered: progress.delivered as u32,
+                    cwnd_limited: progress.cwnd_limited,
+                    una: self.una,
+                    nxt: self.highest,
+                    ..AckSample::at(now)
+                });
             }
             return;
         }
@@ -280,6 +287,7 @@ impl Sender {
             in_flight: self.in_flight() as u32,
             cwnd_limited: progress.cwnd_limited,
             recovering,
+            paced: self.options.paced,
             rate,
         };
         self.congestion.handle_ack(&event);

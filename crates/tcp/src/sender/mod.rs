@@ -1,6 +1,8 @@
 //! The sending half of a connection.
 
 mod ack;
+mod memory;
+mod offload;
 mod recovery;
 mod repair;
 mod transmit;
@@ -15,6 +17,7 @@ use crate::congestion::{
     Growth, SentStamp,
 };
 use crate::rtt::RttEstimator;
+use memory::MemoryLimit;
 use repair::Repair;
 
 /// The sending half of a connection: decides which packet leaves when.
@@ -72,6 +75,10 @@ pub struct Sender {
     resend: Option<u64>,
     /// SND.NXT when a congestion echo was last heeded.
     ecn_recover: u64,
+    /// The send buffer as Linux counts it.
+    memory: Option<Box<MemoryLimit>>,
+    /// Packets still to leave of the segment that was handed down.
+    burst: u32,
     pacer: Pacer,
 }
 
@@ -94,10 +101,14 @@ pub enum RecoveryState {
 #[repr(C)]
 struct Options {
     send_buffer: u64,
+    /// Packets that the kernel's memory holds in any case.
+    sure_packets: u64,
     growth: Growth,
     timestamps: bool,
     limited_transmit: bool,
     slow_start_restart: bool,
+    /// Whether packets leave in segments of several, which a device or the kernel cuts up.
+    offload: bool,
     pacing: bool,
     /// Whether packets are paced, by the congestion control, the sender or the receiver.
     paced: bool,
@@ -147,6 +158,10 @@ impl Sender {
         };
         let rtt =
             RttEstimator::new(config.clock, config.clock_phase, config.min_rto, config.initial_rto);
+        let rtt = match config.recovery {
+            RecoveryStyle::Linux => rtt.with_least_variance(config.min_rto),
+            _ => rtt,
+        };
         let repair = Repair::new(config.recovery, config.algorithm);
         Sender {
             una: 0,
@@ -174,9 +189,11 @@ impl Sender {
                 timestamps: config.timestamps,
                 limited_transmit: config.limited_transmit,
                 slow_start_restart: config.slow_start_restart,
+                offload: config.offload,
                 pacing: config.pacing,
                 paced: config.pacing || config.algorithm == Algorithm::Bbr,
                 send_buffer: config.send_buffer,
+                sure_packets: config.send_memory.map_or(u64::MAX, MemoryLimit::sure_packets),
                 packet: config.packet,
             },
             statistics: Statistics::default(),
@@ -185,6 +202,8 @@ impl Sender {
             repair: repair.map(Box::new),
             stamps: config.algorithm.needs_delivery_rate().then(Box::default),
             ecn_recover: 0,
+            memory: config.send_memory.map(MemoryLimit::new).map(Box::new),
+            burst: 0,
             window_reduced: false,
         }
     }
@@ -317,6 +336,9 @@ impl Sender {
         let window = (self.cwnd as i64 + self.inflation).max(1) as u64;
         let window = window.min(self.options.send_buffer);
         self.limit = (self.una + window).min(self.right_edge).min(self.end);
+        if self.limit - self.una > self.options.sure_packets {
+            self.limit_by_memory();
+        }
     }
 
     /// Reads from memory what an ACK needs.
@@ -373,7 +395,19 @@ impl Sender {
             window: self.other_limit() as f64,
             in_flight: u32::try_from(self.in_flight()).unwrap_or(u32::MAX),
             nxt: self.highest,
+            reduced: self.is_reduced(),
         }
+    }
+
+    /// Whether the losses of what is in flight have lowered the threshold already: Linux `tcp_enter_loss`. A
+    /// timeout in recovery does not lower it again, nor does one that follows another without any progress.
+    fn is_reduced(&self) -> bool {
+        self.style == RecoveryStyle::Linux
+            && match self.state {
+                RecoveryState::Recovery => self.una < self.recover,
+                RecoveryState::Loss => self.rtt.is_backed_off(),
+                RecoveryState::SynSent | RecoveryState::Open => false,
+            }
     }
 
     /// Packets sent and not known to have arrived or to be lost.
@@ -408,12 +442,15 @@ impl Sender {
         if !self.options.pacing {
             return None;
         }
-        let smoothed = self.rtt.smoothed()?;
-        // Linux `tcp_update_pacing_rate`: twice the window per round trip while it doubles,
-        // 1.2 times afterwards (sysctl tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
+        Some(self.window_rate(self.rtt.smoothed()?))
+    }
+
+    /// Linux `tcp_update_pacing_rate`: twice the window per round trip while it doubles, 1.2 times
+    /// afterwards (sysctl tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
+    fn window_rate(&self, smoothed: Duration) -> Rate {
         let cwnd = self.congestion.cwnd();
         let factor = if cwnd < self.congestion.ssthresh() / 2.0 { 2.0 } else { 1.2 };
-        Some((self.options.packet.scaled(cwnd * factor)) / smoothed)
+        self.options.packet.scaled(cwnd * factor) / smoothed
     }
 
     fn pace(&mut self, now: Time) {

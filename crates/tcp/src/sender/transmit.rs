@@ -10,14 +10,19 @@ impl Sender {
     /// The next packet to send now, until there is none.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        if self.options.paced && self.pacer.release > now {
+        let repairing = self.dupacks > 0 || self.state > RecoveryState::Open;
+        if self.options.paced && self.pacer.release > now && (repairing || self.burst == 0) {
             return None;
         }
-        if self.dupacks > 0 || self.state > RecoveryState::Open {
+        if repairing {
+            self.burst = 0;
             return self.poll_repair(now);
         }
         if self.next >= self.limit {
             return None;
+        }
+        if self.options.paced && self.options.offload {
+            self.continue_segment();
         }
         if self.options.slow_start_restart && self.una == self.highest {
             self.restart_after_idle(now);

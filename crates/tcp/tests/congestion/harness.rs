@@ -35,12 +35,13 @@ pub fn ack(now: Time) -> AckSample {
         in_flight: 0,
         cwnd_limited: true,
         recovering: false,
+        paced: false,
         rate: None,
     }
 }
 
 pub fn event(now: Time) -> CongestionEvent {
-    CongestionEvent { now, window: f64::INFINITY, in_flight: 0, nxt: 0 }
+    CongestionEvent { now, window: f64::INFINITY, in_flight: 0, nxt: 0, reduced: false }
 }
 
 /// One flow that always has data, over a link of `rate` packets per second with an endless

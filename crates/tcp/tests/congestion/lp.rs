@@ -9,6 +9,7 @@ const QUEUED: u64 = 150;
 fn ack(ms: u64, una: u64, rtt: u64) -> AckSample {
     AckSample {
         acked: 1,
+        delivered: 1,
         una,
         nxt: una + 30,
         rtt: Some(Duration::from_millis(rtt)),

@@ -6,6 +6,7 @@ mod cubic;
 mod delivery_rate;
 mod harness;
 mod hystart;
+mod linux_cubic;
 mod lp;
 mod pacing;
 mod prr;

@@ -49,7 +49,7 @@ fn a_delayed_ack_counts_once_in_ns2_and_twice_in_linux() {
 fn packets_beyond_ssthresh_count_in_congestion_avoidance() {
     let mut reno = Reno::new(&CongestionConfig { initial_ssthresh: 3.0, ..config() });
     // Two packets: one takes the window from 2 to 3, the other adds 1/3.
-    reno.handle_ack(&AckSample { acked: 2, ..ack(at(0)) });
+    reno.handle_ack(&AckSample { acked: 2, delivered: 2, ..ack(at(0)) });
     assert!((reno.cwnd() - (3.0 + 1.0 / 3.0)).abs() < 1e-12);
 }
 

@@ -23,8 +23,10 @@ pub const SENDER: SenderConfig = SenderConfig {
     timestamps: false,
     limited_transmit: false,
     slow_start_restart: false,
+    offload: false,
     pacing: false,
     send_buffer: u32::MAX as u64,
+    send_memory: None,
     seed: 1,
 };
 

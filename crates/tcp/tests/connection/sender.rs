@@ -1,6 +1,6 @@
 use sweetspot_tcp::congestion::{Algorithm, Growth};
-use sweetspot_tcp::{ReceiverConfig, RecoveryStyle, Sender, SenderConfig};
-use sweetspot_units::Duration;
+use sweetspot_tcp::{ReceiverConfig, RecoveryStyle, SendMemory, Sender, SenderConfig};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::pair::{Pair, RECEIVER, SENDER, ms};
 
@@ -113,4 +113,74 @@ fn nothing_is_due_before_the_syn_is_polled_for() {
         let config = SenderConfig { algorithm, pacing, ..SENDER };
         assert_eq!(Sender::new(&config, Some(10)).poll_timeout(), None, "{algorithm:?}");
     }
+}
+
+const LINUX: SenderConfig = SenderConfig {
+    recovery: RecoveryStyle::Linux,
+    growth: Growth::PerPacket,
+    timestamps: true,
+    ..SENDER
+};
+
+#[test]
+fn a_send_buffer_counts_what_segments_take_of_the_kernels_memory() {
+    // 832 bytes for each segment besides its payload: 100 segments of one packet fit. Twice 500 packets in a round
+    // trip of 41 ms are 23.8 in 1/1024 s: of segments of 23 packets 183,200 / 23,832 fit, 176 packets.
+    let memory = SendMemory { limit: Bytes::new(100 * 1832), payload: Bytes::new(1000) };
+    let most = |offload| {
+        let config =
+            SenderConfig { initial_window: 500, offload, send_memory: Some(memory), ..LINUX };
+        let mut pair = Pair::new(config, RECEIVER, None);
+        pair.run_until(ms(2000));
+        most_in_flight(&pair)
+    };
+    assert_eq!(most(false), 100);
+    assert_eq!(most(true), 176);
+}
+
+#[test]
+fn an_application_that_filled_its_buffer_sleeps_until_a_third_is_free() {
+    // `sk_stream_write_space`: 100 packets fit; nothing is written until 66 of them are left.
+    let memory = SendMemory { limit: Bytes::new(100 * 1832), payload: Bytes::new(1000) };
+    let config = SenderConfig { initial_window: 500, send_memory: Some(memory), ..LINUX };
+    let mut pair = Pair::new(config, RECEIVER, None);
+    let mut flights = Vec::new();
+    for t in 500..2000 {
+        pair.run_until(ms(t));
+        flights.push(pair.sender.outstanding());
+    }
+    assert_eq!(flights.iter().max(), Some(&100));
+    assert_eq!(flights.iter().min(), Some(&67));
+}
+
+#[test]
+fn a_paced_sender_lets_segments_of_two_out_and_pauses_for_both() {
+    // 1 Mbit/s, packets of 1000 bytes: 8 ms each, so 16 ms after every pair (`tcp_min_tso_segs`).
+    let gaps = |offload| {
+        let config = SenderConfig { initial_window: 32, offload, ..LINUX };
+        let mut pair = Pair::new(config, RECEIVER, None);
+        pair.sender.set_pacing(Some(Rate::from_mbit_per_second(1)));
+        pair.run_until(ms(2000));
+        let times: Vec<u64> =
+            pair.sent.iter().map(|sent| sent.at).filter(|at| *at > 1000).collect();
+        times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<u64>>()
+    };
+    assert!(gaps(false).iter().all(|gap| *gap == 8));
+    let paired = gaps(true);
+    assert!(paired.windows(2).all(|pair| pair == [0, 16] || pair == [16, 0]), "{paired:?}");
+}
+
+#[test]
+fn a_linux_timeout_is_a_round_trip_and_the_least_timeout_at_least() {
+    // `tcp_rtt_estimator`: rttvar_us >= tcp_rto_min_us. A round trip of 41 ms: 241 ms, not 200.
+    let timeout = |recovery| {
+        let config = SenderConfig { recovery, ..LINUX };
+        let mut pair = Pair::new(config, RECEIVER, Some(2));
+        pair.run_until(ms(60));
+        let due = pair.sender.poll_timeout().expect("packets are on their way");
+        let sent = pair.sent.iter().filter(|sent| sent.number > 0).map(|sent| sent.at).max();
+        due.since(ms(sent.expect("data was sent"))).as_micros()
+    };
+    assert!(timeout(RecoveryStyle::Linux) > 240_000);
+    assert!(timeout(RecoveryStyle::Sack) < 240_000);
 }

@@ -1,0 +1,53 @@
+use super::Sender;
+use crate::config::SendMemory;
+
+/// What a segment takes besides its payload on a 64-bit machine, bytes: `SKB_TRUESIZE` of room for headers
+/// (MAX_TCP_HEADER 256, `struct skb_shared_info` 320, `struct sk_buff` 256). The payload lies in pages that
+/// segments share (`tcp_sendmsg_locked`) and counts for what it is.
+const SEGMENT_OVERHEAD: u64 = 832;
+
+/// A send buffer in the kernel's memory, and what the application has written into it.
+#[derive(Debug, Clone)]
+pub(super) struct MemoryLimit {
+    memory: SendMemory,
+    /// One past the last number written.
+    written: u64,
+}
+
+impl MemoryLimit {
+    pub(super) fn new(memory: SendMemory) -> MemoryLimit {
+        MemoryLimit { memory, written: 0 }
+    }
+
+    /// Packets that fit though each is a segment of its own.
+    pub(super) fn sure_packets(memory: SendMemory) -> u64 {
+        (memory.limit.get() / (memory.payload.get() + SEGMENT_OVERHEAD)).max(1)
+    }
+
+    /// Packets that fit in segments of so many.
+    fn packets(&self, in_segment: u64) -> u64 {
+        let segment = in_segment * self.memory.payload.get() + SEGMENT_OVERHEAD;
+        (self.memory.limit.get() * in_segment / segment).max(1)
+    }
+
+    /// The application writes until the buffer is full, then sleeps until a third of it is free
+    /// (`sk_stream_write_space`: what is free must be half of what is queued). Gives back how far it has written.
+    fn write(&mut self, una: u64, in_segment: u64) -> u64 {
+        let holds = self.packets(in_segment);
+        if 3 * self.written.saturating_sub(una) <= 2 * holds {
+            self.written = una + holds;
+        }
+        self.written
+    }
+}
+
+impl Sender {
+    /// Takes the limit back to what the kernel's memory holds.
+    #[cold]
+    pub(super) fn limit_by_memory(&mut self) {
+        let in_segment = if self.options.offload { self.segment_packets() } else { 1 };
+        let Some(memory) = &mut self.memory else { return };
+        let written = memory.write(self.una, in_segment);
+        self.limit = self.limit.min(written.max(self.next));
+    }
+}
