@@ -108,7 +108,7 @@ fn what_is_wrong_is_said_in_one_line() {
     if may_emulate() {
         wrong(&["--path", PATH, "--", "no-such-program"], 127, "cannot run \"no-such-program\"");
         let nowhere = ["--quiet", "--certificate", "/nowhere/c", "--path", PATH, "--", "true"];
-        wrong(&nowhere, 1, "cannot write the certificate to /nowhere/c");
+        wrong(&nowhere, 1, "--certificate /nowhere/c");
         let far = ["--quiet", "--far", "exit 3", "--path", PATH, "--", "sleep", "0.5"];
         wrong(&far, 0, "the far command ended early with exit code 3");
     }
