@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-measure bench-router bench-sim bench-transfer man man-of book dist dist-test install install-of deny oldest-rust fuzz miri clean tools tools-test test-tools
+.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer man man-of book dist dist-test install install-of deny oldest-rust fuzz miri clean tools tools-test test-tools
 
 SWEETSPOT := target/release/sweetspot
 BENCH := target/release/sweetspot-bench
@@ -41,6 +41,15 @@ bench-limits: build bench-build ## Diagnose 340 flows of known cause; writes doc
 
 bench-live: build bench-build ## Measure `tune` on curl, rsync and iperf3, via pidfd and via bpf; writes docs/results/live.md (about an hour and a half)
 	$(BENCH) live $(ARGS)
+
+bench-matrix: bench-build ## Play the BBR team's tests and the TCP evaluation suite's scenarios in the simulator; writes docs/results/matrix.md (an hour; ARGS="--longest 20s": ten minutes)
+	$(BENCH) matrix $(ARGS)
+
+# Seeds on whose paths the simulator was mended: they do not measure it.
+MENDED_ON := 1
+bench-population: build ## Play 60 random paths by the simulator and by this kernel; writes docs/results/validate-population.md (about 35 minutes)
+	$(SWEETSPOT) validate --population --paths 60 --drawn-by 909 --chosen-on $(MENDED_ON) --alternate \
+		--journal target/population.journal --out docs/results/validate-population.md $(ARGS)
 
 bench-measure: build bench-build ## Measure random paths whose truth is known; writes docs/results/measure.md (about 50 minutes)
 	$(BENCH) measure $(ARGS)

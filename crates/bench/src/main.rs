@@ -33,6 +33,8 @@ enum Benchmark {
     /// Flows of known cause, and which of them the classifier gets right; writes
     /// docs/results/limits.md
     Limits(commands::limits::Arguments),
+    /// The BBR team's tests and the evaluation suite's scenarios, by the simulator; writes docs/results/matrix.md
+    Matrix(commands::matrix::Arguments),
     /// Random paths, measured; writes docs/results/measure.md
     Measure(commands::measure::Arguments),
     /// Random router links, to which the regression behind `advise router` is fitted; writes their table
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Benchmark::Lab(arguments) => commands::lab::run(arguments),
         Benchmark::Live(arguments) => commands::live::run(arguments),
         Benchmark::Limits(arguments) => commands::limits::run(arguments),
+        Benchmark::Matrix(arguments) => commands::matrix::run(arguments),
         Benchmark::Measure(arguments) => commands::measure::run(arguments),
         Benchmark::Router(arguments) => commands::router::run(arguments),
         Benchmark::Sim(arguments) => commands::sim::run(arguments),

@@ -547,8 +547,8 @@ int sweetspot_lift(struct bpf_iter__tcp *ctx)
 	return 0;
 }
 
-/* Finds the connections that were there before, and those that were left alone: looks for bulk transfers among them from
- * now on. */
+/* Finds the connections that were there before. Those that are known, limited or left alone, begin anew: looks for bulk
+ * transfers among all from now on. */
 SEC("iter/tcp")
 int sweetspot_find(struct bpf_iter__tcp *ctx)
 {
@@ -562,8 +562,9 @@ int sweetspot_find(struct bpf_iter__tcp *ctx)
 	if (state != TCP_ESTABLISHED && state != TCP_FIN_WAIT1 && state != TCP_FIN_WAIT2)
 		return 0;
 	c = bpf_sk_storage_get(&connections, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!c || (c->cookie && !c->left))
+	if (!c)
 		return 0;
+	restore(tp, tp, c);
 	/* One far below what the kernel itself would have set is the program's. */
 	if (!c->cookie && tp->window_clamp < natural_clamp(tp) / 2)
 		c->own_clamp = tp->window_clamp;

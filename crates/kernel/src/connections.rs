@@ -127,6 +127,15 @@ impl Connections {
         }
     }
 
+    /// Forgets all connections, and what was decided about them.
+    pub fn forget_all(&mut self) {
+        for cookie in std::mem::take(&mut self.given).into_keys() {
+            // The program may have removed it.
+            let _ = self.commands.remove(&cookie);
+        }
+        self.is_dirty = true;
+    }
+
     fn publish(&mut self) -> Result<(), KernelError> {
         let words = settings(&self.watch, self.lease_ends, self.generation);
         self.settings.set(0, words, 0).map_err(KernelError::from)

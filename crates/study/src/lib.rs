@@ -35,6 +35,7 @@ pub mod csv;
 pub mod gauntlet;
 mod journal;
 pub mod markdown;
+pub mod matrix;
 pub mod ns2;
 pub mod papers;
 mod play;

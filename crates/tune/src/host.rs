@@ -41,6 +41,12 @@ impl HostScope {
         })
     }
 
+    /// Follows another policy from now on; all connections are found again.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+        self.known.clear();
+    }
+
     /// The inodes of connections that received enough and are not known yet.
     fn candidates(&mut self) -> Result<BTreeSet<u64>, TuneError> {
         let mut present = BTreeSet::new();

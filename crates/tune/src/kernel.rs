@@ -85,6 +85,15 @@ impl KernelTable {
         let _ = self.0.borrow_mut().connections.remember(network, path);
     }
 
+    /// Forgets all connections.
+    pub fn forget_all(&self) {
+        let mut table = self.0.borrow_mut();
+        table.drain();
+        table.known.clear();
+        table.found.clear();
+        table.connections.forget_all();
+    }
+
     /// Lets all that was decided since the last call act.
     pub fn flush(&self) -> Result<(), KernelError> {
         self.0.borrow_mut().connections.flush()

@@ -63,6 +63,13 @@ impl KernelScope {
         KernelScope { cgroup, table, programs, chosen, next_renewal, remembered }
     }
 
+    /// Tunes others from now on; all connections are found again, where the kernel lets it.
+    pub fn choose(&mut self, chosen: Chosen) {
+        self.chosen = chosen;
+        self.table.forget_all();
+        find_present(&self.programs);
+    }
+
     /// The process that has the socket with this inode.
     fn owner(&self, inode: u64) -> Option<Process> {
         let holds = |pid: &u32| {

@@ -186,6 +186,17 @@ impl<S: Scope> Tuner<S> {
         self.scope.lift();
     }
 
+    /// Begins anew, because what is to be tuned has changed as `change` says: lifts all limits, for the reason `why`, and finds
+    /// all connections again.
+    pub fn begin_anew(&mut self, why: &str, change: impl FnOnce(&mut S, &mut TunerOptions)) {
+        for path in self.groups.values_mut() {
+            self.events.extend(path.lift(why, &mut self.leases));
+        }
+        self.groups.clear();
+        change(&mut self.scope, &mut self.options);
+        self.next_search = Time::ZERO;
+    }
+
     /// Divides the memory budget max-min fair among the path groups.
     fn share_memory(&mut self) {
         let Some(memory) = self.options.memory else { return };

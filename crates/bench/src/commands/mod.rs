@@ -5,6 +5,7 @@ pub mod advice;
 pub mod lab;
 pub mod limits;
 pub mod live;
+pub mod matrix;
 pub mod measure;
 pub mod router;
 mod selection;

@@ -1,3 +1,5 @@
+mod population;
+
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,10 +19,11 @@ Examples:
   sweetspot validate scenarios/standing/sweet-spot.toml
   sweetspot validate scenarios/elephants.toml --set warmup=10s --set duration=20s
   sweetspot validate scenarios/standing/sawtooth.toml --engine theory,sim
-  sweetspot validate --standing --out docs/results/validate.md")]
+  sweetspot validate --standing --out docs/results/validate.md
+  sweetspot validate --population --paths 60 --drawn-by 5 --journal v.journal")]
 pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
-    #[arg(required_unless_present = "standing", conflicts_with = "standing")]
+    #[arg(required_unless_present_any = ["standing", "population"], conflicts_with = "standing")]
     scenario: Option<PathBuf>,
     /// Play every scenario of scenarios/standing; an engine beyond a scenario's bounds is an error
     #[arg(long)]
@@ -34,8 +37,10 @@ pub struct Arguments {
     /// A value in place of a key's, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "standing")]
     overrides: Vec<String>,
-    /// Write a document of the standing set, with machine, kernel and date
-    #[arg(long, value_name = "FILE", requires = "standing")]
+    #[command(flatten)]
+    population: population::PopulationArguments,
+    /// Write a document of the standing set or the population, with machine, kernel and date
+    #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
     out: Option<PathBuf>,
     /// Print everything as one JSON object, or one per line for the standing set
     #[arg(long)]
@@ -60,6 +65,9 @@ struct FindingLine {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
+    if arguments.population.is_asked_for() {
+        return population::run(&arguments.population, arguments.out.as_ref(), arguments.json);
+    }
     if arguments.standing {
         return standing(&arguments);
     }

@@ -42,6 +42,13 @@ os.dup2(s.fileno(), 200)
 s.close()
 while os.read(200, 65536): pass";
 
+/// The same as the first, with a clamp of its own.
+const CLAMPED: &str = "\
+import socket, sys
+s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, 50003)
+while s.recv(65536): pass";
+
 /// A server in this process that sends some 40 MB/s until it is stopped.
 pub struct Server {
     pub port: u16,
@@ -113,6 +120,11 @@ pub fn client(port: u16) -> [String; 4] {
 /// One that moves its connection to a child.
 pub fn mover(port: u16) -> [String; 4] {
     ["python3", "-c", MOVER, &port.to_string()].map(str::to_owned)
+}
+
+/// One that has set a clamp of 50,003 bytes.
+pub fn clamped(port: u16) -> [String; 4] {
+    ["python3", "-c", CLAMPED, &port.to_string()].map(str::to_owned)
 }
 
 /// A download under `sweetspot tune run`.

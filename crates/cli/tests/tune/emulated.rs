@@ -52,6 +52,11 @@ impl Emulated {
     /// Runs `line` in a shell at the near end, where `$0 -c \"$CLIENT\" PORT` is a client; `None`,
     /// with a word why, where this user may not make namespaces.
     pub fn start(path: &str, line: &str) -> Option<Emulated> {
+        Emulated::start_with(path, &format!("exec python3 -c \"{SERVER}\""), line)
+    }
+
+    /// The same, with `far` in a shell at the far end.
+    pub fn start_with(path: &str, far: &str, line: &str) -> Option<Emulated> {
         let program = env!("CARGO_BIN_EXE_sweetspot");
         let emulate = |arguments: &[&str]| {
             let mut command = Command::new(program);
@@ -63,8 +68,7 @@ impl Emulated {
             sweetspot_testing::skipped(String::from_utf8_lossy(&tried.stderr));
             return None;
         }
-        let far = format!("exec python3 -c \"{SERVER}\"");
-        let mut command = emulate(&["--far", &far, "--", "sh", "-c", line]);
+        let mut command = emulate(&["--far", far, "--", "sh", "-c", line]);
         command.env("CLIENT", CLIENT).env("SWEETSPOT", program);
         Some(Emulated { child: command.spawn().unwrap() })
     }

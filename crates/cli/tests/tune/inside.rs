@@ -156,6 +156,110 @@ fn limits_are_lifted_within_two_seconds_when_everything_is_killed_at_once() {
 }
 
 #[test]
+fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(host) = limited(scratch.path()) else { return };
+    let change = |policy: &str| std::fs::write(scratch.path().join("policy.toml"), policy).unwrap();
+    let said = || std::fs::read_to_string(scratch.path().join("said")).unwrap();
+    change("memory = 7\n");
+    wait_for("a word", || said().contains("the policy before stays in force").then_some(()));
+    assert!(clamp(&host.socket) <= MEMORY);
+    change("[[rule]]\ngoal = \"leave\"\n");
+    wait_for("the end of the limit", || (clamp(&host.socket) > MEMORY).then_some(()));
+    clock::sleep_until(clock::now() + Duration::from_secs(1));
+    assert!(clamp(&host.socket) > MEMORY);
+    change("memory = \"200kB\"\n[[rule]]\ngoal = \"throughput\"\n");
+    wait_for("the limit again", || (clamp(&host.socket) <= MEMORY).then_some(()));
+}
+
+/// A daemon on a cgroup of its own, and what it writes to standard error.
+fn daemon_on(cgroup: &OwnCgroup, scratch: &std::path::Path) -> std::process::Child {
+    let policy = scratch.join("policy.toml");
+    std::fs::write(&policy, "[[rule]]\ngoal = \"throughput\"\n").unwrap();
+    Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+        .args(["tune", "daemon", "--via", "bpf", "--policy"])
+        .arg(&policy)
+        .arg("--cgroup")
+        .arg(cgroup.0.path())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn ended(daemon: std::process::Child) -> (Option<i32>, String) {
+    let output = daemon.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}
+
+#[test]
+fn a_second_daemon_and_a_cgroup_that_vanishes_are_said_in_a_line() {
+    if !possible() {
+        return;
+    }
+    let (scratch, cgroup) = (tempfile::tempdir().unwrap(), OwnCgroup::make());
+    let first = daemon_on(&cgroup, scratch.path());
+    let is_at_work = || {
+        let (code, said) = ended(daemon_on(&cgroup, scratch.path()));
+        assert_eq!(code, Some(1), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains("are tuned already"), "{said}");
+    };
+    // It has its lease by then.
+    clock::sleep_until(clock::now() + Duration::from_secs(2));
+    is_at_work();
+    cgroup.0.dissolve().unwrap();
+    let (code, said) = ended(first);
+    assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains("is gone, and its connections with it"), "{said}");
+}
+
+/// What a host without something says, by each way: `prepare` takes it away in a mount namespace.
+fn without(prepare: &str, name: &str) {
+    if !possible() {
+        return;
+    }
+    let run = |via: &str| {
+        let script =
+            format!("{prepare} exec $WRAP $SWEETSPOT tune run --via {via} -- sh -c 'echo it runs'");
+        let output = Command::new("unshare")
+            .args(["--mount", "sh", "-c", &script])
+            .env("SWEETSPOT", env!("CARGO_BIN_EXE_sweetspot"))
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, _, said) = run("bpf");
+    assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains(&format!("cannot tune via bpf: {name}: ")), "{said}");
+    let (code, ran, said) = run("auto");
+    assert_eq!((code, ran.as_str(), said.lines().count()), (Some(0), "it runs", 1), "{said}");
+    assert!(said.contains(name) && said.ends_with("tuning via pidfd"), "{said}");
+}
+
+#[test]
+fn a_host_with_version_1_of_cgroups_alone_is_tuned_via_pidfd_and_told() {
+    without("umount -l $(findmnt -nt cgroup2 -o TARGET | head -1);", "cgroup v2");
+}
+
+#[test]
+fn a_kernel_that_does_not_describe_itself_is_tuned_via_pidfd_and_told() {
+    without("mount -t tmpfs none /sys/kernel/btf;", "BTF");
+}
+
+#[test]
+fn a_kernel_that_is_locked_down_is_tuned_via_pidfd_and_told() {
+    let lockdown = "mount -t tmpfs none /sys/kernel/security; \
+                    echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown;";
+    without(lockdown, "lockdown");
+}
+
+#[test]
+fn without_the_rights_a_command_is_tuned_via_pidfd_and_told() {
+    without("WRAP='setpriv --inh-caps=-all --bounding-set=-all';", "rights");
+}
+
+#[test]
 fn the_doctor_names_what_is_there_and_what_is_missing() {
     let complete = probe::examine().iter().all(|finding| finding.there);
     let (code, words, _) = sweetspot(&["tune", "doctor"]);
@@ -174,7 +278,7 @@ fn the_doctor_names_what_is_there_and_what_is_missing() {
 fn what_cannot_be_done_is_said_in_one_line() {
     let (code, _, said) = sweetspot(&["tune", "run", "--via", "pigeon", "--", "true"]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("the ways are bpf and pidfd"), "{said}");
+    assert!(said.contains("the ways are auto, bpf and pidfd"), "{said}");
     if !possible() {
         return;
     }

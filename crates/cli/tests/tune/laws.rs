@@ -1,12 +1,13 @@
 use std::process::Command;
 
+use sweetspot_linux::clock;
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::processes;
 use sweetspot_linux::signals::Signal;
 use sweetspot_linux::tcp::{Info, options};
-use sweetspot_units::Bytes;
+use sweetspot_units::{Bytes, Duration};
 
-use crate::download::{Server, Tuned, UNCLAMPED, clamp, mover, wait_for};
+use crate::download::{Server, Tuned, UNCLAMPED, clamp, clamped, mover, wait_for};
 
 fn sweetspot(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(arguments).output().unwrap();
@@ -66,6 +67,25 @@ fn limits_are_lifted_when_the_tuner_is_killed() {
     server.stop();
     // 128 + 9: the tuner's end is no secret.
     assert_eq!(tuned.finish().1, Some(137));
+}
+
+#[test]
+fn a_clamp_that_a_program_set_itself_is_never_loosened_and_comes_back() {
+    let own = Bytes::new(50_003);
+    let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
+    // The kernel overwrites a clamp once much has arrived: it is seen before.
+    server.pause();
+    let tuned = Tuned::start_client(clamped(server.port), server.port, scratch.path(), &[]);
+    let connection = tuned.connection();
+    wait_for("the program's own clamp", || (clamp(&connection) == own).then_some(()));
+    clock::sleep_until(clock::now() + Duration::from_millis(500));
+    server.go_on();
+    tuned.wait_for_event("taken");
+    wait_for("the clamp again", || (clamp(&connection) <= own).then_some(()));
+    quiet(&server, &connection);
+    Signal::KILL.send(tuned.tuner());
+    wait_for("the end of the limit", || (clamp(&connection) == own).then_some(()));
+    server.stop();
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `sweetspot tune` on a download over loopback by a program that knows nothing of it.
 
+mod containers;
 mod daemon;
 mod download;
 mod emulated;

@@ -22,5 +22,6 @@ pub use pictures::pictures;
 pub use plan::{GauntletPlan, GauntletRun, GauntletSettings, GauntletVariant};
 pub use play::Player;
 pub use population::{Population, UnknownPopulation};
+pub(crate) use random_stream::RandomStream;
 pub use report::{ClassSummary, GauntletReport, PathComparison, Quantiles, VariantResult};
 pub use table::table;

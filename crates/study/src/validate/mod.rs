@@ -2,12 +2,17 @@
 //! and the assumptions that do not hold.
 
 mod findings;
+mod population;
 mod standing;
 mod text;
 
 use sweetspot_scenario::{Outcome, Scenario};
 
 pub use findings::{BrokenAssumption, findings};
+pub use population::{
+    Agreement, ComparedValue, EnginePair, PathDrawing, PopulationInfo, PopulationRun, RunValues,
+    population_document,
+};
 pub use standing::{AgreementBounds, BoundCheck, STANDING, StandingScenario};
 
 /// Engines whose values differ by less agree: two runs of the same kernel differ by as much.

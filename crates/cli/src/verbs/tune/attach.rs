@@ -3,7 +3,7 @@ use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Chosen, Leases, ProcessFamily, TuneError, Tuner};
 
 use super::inside::Inside;
-use super::options::{Common, Via};
+use super::options::Common;
 use super::steer::{Until, steer};
 use super::under_guard;
 use crate::ends::Ends;
@@ -43,11 +43,11 @@ fn process(text: &str) -> Result<u32, String> {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    match arguments.common.via {
-        Via::Pidfd => under_guard(|leases| play(&arguments, None, leases), || {}),
-        Via::Bpf => {
-            find(arguments.pid)?;
-            let inside = Inside::around(arguments.pid, arguments.common.uploads())?;
+    find(arguments.pid)?;
+    let pid = arguments.pid;
+    match arguments.common.inside(|uploads| Inside::around(pid, uploads))? {
+        None => under_guard(|leases| play(&arguments, None, leases), || {}),
+        Some(inside) => {
             let undo = inside.undo();
             under_guard(|leases| play(&arguments, Some(inside), leases), undo)
         }

@@ -1,12 +1,14 @@
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use sweetspot_groups::policy::Policy;
 use sweetspot_linux::signals::Supervisor;
-use sweetspot_tune::{Chosen, HostScope, Leases, Tuner, uid_of};
+use sweetspot_tune::{Chosen, HostScope, KernelScope, Leases, Tuner, TunerOptions, uid_of};
 
 use super::inside::Inside;
-use super::options::{Common, Via};
-use super::steer::{Until, steer};
+use super::options::Common;
+use super::steer::{Until, steer_with};
 use super::under_guard;
 use crate::text_file;
 use crate::verbs::Ending;
@@ -34,7 +36,7 @@ A policy:
 
 /// Tune a host's connections by a policy
 ///
-/// Runs until a signal comes. Via pidfd other users' connections need CAP_SYS_PTRACE; packaging/ has
+/// Runs until a signal comes, and follows changes of the policy. Via pidfd other users' connections need CAP_SYS_PTRACE; packaging/ has
 /// a systemd unit with this capability and few others. Via bpf those of all containers are seen.
 #[derive(Debug, clap::Args)]
 #[command(after_help = POLICY)]
@@ -52,20 +54,60 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let file = &arguments.policy;
-    let text = text_file::read(file, "a policy")?;
-    let policy =
-        Policy::parse(&text, &uid_of).map_err(|error| format!("{}: {error}", file.display()))?;
-    match arguments.common.via {
-        Via::Pidfd => under_guard(|leases| play(&arguments, policy, None, leases), || {}),
-        Via::Bpf => {
-            let uploads = arguments.common.uploads();
-            let inside = Inside::on(arguments.cgroup.as_deref(), uploads)?;
+    let policy = read(&arguments.policy)?;
+    let cgroup = arguments.cgroup.as_deref();
+    match arguments.common.inside(|uploads| Inside::on(cgroup, uploads))? {
+        None if cgroup.is_some() => Err("--cgroup needs --via bpf".into()),
+        None => under_guard(|leases| play(&arguments, policy, None, leases), || {}),
+        Some(inside) => {
             let undo = inside.undo();
             under_guard(|leases| play(&arguments, policy, Some(inside), leases), undo)
         }
     }
 }
+
+fn read(file: &Path) -> Result<Policy, String> {
+    let text = text_file::read(file, "a policy")?;
+    Policy::parse(&text, &uid_of).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// A policy's file, which may change while the daemon runs.
+struct PolicyFile<'a> {
+    path: &'a Path,
+    /// What the file was like when it was read, if it was there.
+    seen: Option<(SystemTime, u64)>,
+}
+
+impl PolicyFile<'_> {
+    fn new(path: &Path) -> PolicyFile<'_> {
+        PolicyFile { path, seen: stamp(path) }
+    }
+
+    /// The new policy, if the file has changed and can be read. If it cannot, that is said, and the policy stays.
+    fn poll(&mut self) -> Option<Policy> {
+        let now = stamp(self.path);
+        // One that is gone for a moment is being replaced.
+        if now.is_none() || now == self.seen {
+            return None;
+        }
+        self.seen = now;
+        match read(self.path) {
+            Ok(policy) => Some(policy),
+            Err(error) => {
+                err!("sweetspot: {error}; the policy before stays in force");
+                None
+            }
+        }
+    }
+}
+
+fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+/// Why limits are lifted then.
+const CHANGED: &str = "the policy has changed";
 
 fn play(
     arguments: &Arguments,
@@ -74,8 +116,13 @@ fn play(
     leases: Leases,
 ) -> Result<u8, Box<dyn std::error::Error>> {
     let mut options = arguments.common.options()?;
-    options.memory = policy.memory;
-    options.dry_run |= policy.dry_run;
+    let asked_for = options.dry_run;
+    let follow = |options: &mut TunerOptions, policy: &Policy| {
+        options.memory = policy.memory;
+        options.dry_run = asked_for || policy.dry_run;
+    };
+    follow(&mut options, &policy);
+    let mut file = PolicyFile::new(&arguments.policy);
     let mut journal = arguments.common.journal_with(policy.metrics)?;
     let mut supervisor = Supervisor::new()?;
     let until = Until::Signal;
@@ -83,11 +130,25 @@ fn play(
         Some(inside) => {
             let scope = inside.scope(Chosen::ByPolicy(policy));
             let mut tuner = Tuner::new(scope, options, leases);
-            steer(&mut tuner, &mut supervisor, &mut journal, &until)
+            let mut revise = |tuner: &mut Tuner<KernelScope>| {
+                let Some(policy) = file.poll() else { return };
+                tuner.begin_anew(CHANGED, |scope, options| {
+                    follow(options, &policy);
+                    scope.choose(Chosen::ByPolicy(policy));
+                });
+            };
+            steer_with(&mut tuner, &mut supervisor, &mut journal, &until, &mut revise)
         }
         None => {
             let mut tuner = Tuner::new(HostScope::new(policy)?, options, leases);
-            steer(&mut tuner, &mut supervisor, &mut journal, &until)
+            let mut revise = |tuner: &mut Tuner<HostScope>| {
+                let Some(policy) = file.poll() else { return };
+                tuner.begin_anew(CHANGED, |scope, options| {
+                    follow(options, &policy);
+                    scope.set_policy(policy);
+                });
+            };
+            steer_with(&mut tuner, &mut supervisor, &mut journal, &until, &mut revise)
         }
     };
     Ok(code?)

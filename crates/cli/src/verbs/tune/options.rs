@@ -6,8 +6,11 @@ use std::str::FromStr;
 
 use sweetspot_groups::policy::loopback;
 use sweetspot_groups::{Goal, TuneEvent};
+use sweetspot_kernel::KernelError;
 use sweetspot_linux::sysctl;
 use sweetspot_tune::{Exporter, TunerOptions, TunerSnapshot};
+
+use super::inside::Inside;
 
 /// Options common to all tuning verbs.
 #[derive(Debug, clap::Args)]
@@ -36,7 +39,8 @@ pub struct Common {
     pub goal: Goal,
 
     /// Where to look and act from: pidfd borrows each socket from its process; bpf is inside the
-    /// kernel, at every segment, without any right over the processes (needs root, Linux 5.15)
+    /// kernel, at every segment, without any right over the processes (needs root, Linux 5.15);
+    /// auto is bpf where the host has what it needs, and says so where it is pidfd
     #[arg(long, value_name = "WAY", default_value = "pidfd")]
     pub via: Via,
 
@@ -48,6 +52,8 @@ pub struct Common {
 /// Where connections are looked at from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
+    /// Inside the kernel where that is possible.
+    Auto,
     /// Inside the kernel.
     Bpf,
     /// From outside, by borrowing sockets.
@@ -58,9 +64,10 @@ impl FromStr for Via {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<Via, &'static str> {
         match text {
+            "auto" => Ok(Via::Auto),
             "bpf" => Ok(Via::Bpf),
             "pidfd" => Ok(Via::Pidfd),
-            _ => Err("the ways are bpf and pidfd"),
+            _ => Err("the ways are auto, bpf and pidfd"),
         }
     }
 }
@@ -73,9 +80,26 @@ pub struct EventLog {
 }
 
 impl Common {
-    /// Whether uploads are paced, too.
-    pub fn uploads(&self) -> bool {
-        self.send
+    /// What `begin` puts into the kernel, told whether uploads are paced, too; `None` where sockets are borrowed instead.
+    ///
+    /// # Errors
+    /// If it was asked for and cannot be had, or another tuner is there: then two would limit the same connections.
+    pub fn inside(
+        &self,
+        begin: impl FnOnce(bool) -> Result<Inside, KernelError>,
+    ) -> Result<Option<Inside>, KernelError> {
+        if self.via == Via::Pidfd {
+            return Ok(None);
+        }
+        match begin(self.send) {
+            Err(error) if self.via == Via::Auto && !matches!(error, KernelError::Busy { .. }) => {
+                if !self.quiet {
+                    err!("sweetspot: {error}; tuning via pidfd");
+                }
+                Ok(None)
+            }
+            begun => begun.map(Some),
+        }
     }
 
     pub fn options(&self) -> Result<TunerOptions, Box<dyn std::error::Error>> {

@@ -4,7 +4,7 @@ use sweetspot_linux::signals::{self, Supervisor};
 use sweetspot_tune::{Chosen, Leases, ProcessFamily, Scope, Tuner};
 
 use super::inside::Inside;
-use super::options::{Common, EventLog, Via};
+use super::options::{Common, EventLog};
 use super::steer::{Until, steer};
 use super::under_guard;
 use crate::verbs::Ending;
@@ -34,10 +34,9 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    match arguments.common.via {
-        Via::Pidfd => under_guard(|leases| play(&arguments, None, leases), || {}),
-        Via::Bpf => {
-            let inside = Inside::own_cgroup(arguments.common.uploads())?;
+    match arguments.common.inside(Inside::own_cgroup)? {
+        None => under_guard(|leases| play(&arguments, None, leases), || {}),
+        Some(inside) => {
             let undo = inside.undo();
             under_guard(|leases| play(&arguments, Some(inside), leases), undo)
         }

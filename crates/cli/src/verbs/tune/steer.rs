@@ -27,6 +27,17 @@ pub fn steer<S: Scope>(
     journal: &mut EventLog,
     until: &Until,
 ) -> Result<u8, TuneError> {
+    steer_with(tuner, supervisor, journal, until, &mut |_| {})
+}
+
+/// The same, with a call of `revise` once per second.
+pub fn steer_with<S: Scope>(
+    tuner: &mut Tuner<S>,
+    supervisor: &mut Supervisor,
+    journal: &mut EventLog,
+    until: &Until,
+    revise: &mut dyn FnMut(&mut Tuner<S>),
+) -> Result<u8, TuneError> {
     let (mut tuning, mut next_publication) = (true, Time::ZERO);
     loop {
         let due = if tuning { tuner.poll_timeout() } else { Time::MAX };
@@ -48,6 +59,7 @@ pub fn steer<S: Scope>(
         report_events(tuner, journal);
         if now >= next_publication {
             next_publication = now + METRICS_INTERVAL;
+            revise(tuner);
             journal.publish(|| tuner.snapshot());
         }
         if tuner.is_unguarded() {

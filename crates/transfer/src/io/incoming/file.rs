@@ -34,6 +34,8 @@ pub(super) struct Content {
     pub unflushed: u64,
     /// Room taken of a quota.
     pub room: u64,
+    /// Disk space that it will need and that is not reserved yet.
+    pub promised: u64,
     /// A thread has found it whole, and gives it its name.
     pub finishing: bool,
 }
@@ -67,6 +69,7 @@ impl IncomingFile {
                 writing: 0,
                 unflushed: 0,
                 room: 0,
+                promised: 0,
                 finishing: false,
             }),
         }

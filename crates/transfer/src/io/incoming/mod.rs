@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use sweetspot_protocol::record::FileResult;
@@ -22,7 +23,7 @@ use super::quota::{Quota, room_of};
 use super::target::{self, TargetDirectory};
 use crate::TransferError;
 use crate::observer::{FileLog, FileRecord};
-use file::IncomingFile;
+use file::{Content, IncomingFile};
 pub(crate) use pieces::Job;
 
 /// Where content goes.
@@ -59,6 +60,8 @@ pub(crate) struct IncomingFiles {
     policy: Policy,
     bounds: Bounds,
     state: Mutex<State>,
+    /// Disk space for large files that are wanted and for which none is reserved yet, bytes.
+    promised: AtomicU64,
     /// Notified when the last open file is whole or given up.
     idle: Condvar,
 }
@@ -88,7 +91,7 @@ struct State {
 impl IncomingFiles {
     pub fn new(destination: Destination, policy: Policy, bounds: Bounds) -> IncomingFiles {
         let (state, idle) = (Mutex::default(), Condvar::new());
-        IncomingFiles { destination, policy, bounds, state, idle }
+        IncomingFiles { destination, policy, bounds, state, promised: AtomicU64::new(0), idle }
     }
 
     /// Takes room for something at `path` that is `length` bytes long where `held` bytes of room are taken already.
@@ -102,6 +105,11 @@ impl IncomingFiles {
             return Ok(room);
         }
         Err(TransferError::Quota { path: path.to_string().into(), quota: quota.limit() })
+    }
+
+    /// What was promised to a file is reserved, or not needed any more.
+    fn release_promised(&self, content: &mut Content) {
+        self.promised.fetch_sub(std::mem::take(&mut content.promised), Ordering::Relaxed);
     }
 
     /// Gives back what [`IncomingFiles::take_room`] took.
@@ -206,6 +214,7 @@ impl IncomingFiles {
             let stays = content.temp_file.take().is_some();
             content.basis = None;
             let room = std::mem::take(&mut content.room);
+            self.release_promised(&mut content);
             if outcome.is_err() && !stays { room } else { 0 }
         };
         let mut state = lock(&self.state);

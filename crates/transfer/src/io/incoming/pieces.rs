@@ -259,6 +259,7 @@ impl IncomingFiles {
         if let Some(basis) = &content.basis {
             copy(basis, &temp_file.file).map_err(failed)?;
         }
+        self.release_promised(content);
         if several && !file.sparse {
             temp_file.reserve(Bytes::new(file.size.unwrap_or(0))).map_err(failed)?;
         }

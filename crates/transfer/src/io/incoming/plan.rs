@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
@@ -202,8 +203,11 @@ impl IncomingFiles {
         }
         if content.there().is_none() && !file.sparse {
             // Known at once, before anything is sent.
-            let large = size.filter(|size| *size > PIECE_BYTES);
-            if large.is_some_and(|size| !target.has_room(Bytes::new(size))) {
+            let large = size.filter(|size| *size > PIECE_BYTES).unwrap_or(0);
+            let promised = self.promised.fetch_add(large, Ordering::Relaxed);
+            content.promised = large;
+            if large > 0 && !target.has_room(Bytes::new(promised + large)) {
+                self.release_promised(content);
                 return Err(target::failed(&file.path, Errno::NOSPC.into()));
             }
         }

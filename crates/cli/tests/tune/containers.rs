@@ -1,0 +1,132 @@
+//! `sweetspot tune daemon --via bpf` on programs in a container: a cgroup and namespaces of their own, without any right.
+
+use std::path::Path;
+use std::process::Command;
+
+use sweetspot_kernel::probe;
+use sweetspot_linux::cgroup::Cgroup;
+use sweetspot_linux::clock;
+
+use crate::download::wait_for;
+use crate::emulated::Emulated;
+
+/// Downloads by Java's own client.
+const JAVA: &str = "\
+import java.net.URI;
+import java.net.http.*;
+public class Get {
+  public static void main(String[] a) throws Exception {
+    var request = HttpRequest.newBuilder(URI.create(a[0])).build();
+    var body = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofInputStream()).body();
+    body.transferTo(java.io.OutputStream.nullOutputStream());
+  }
+}";
+
+/// nginx on both sides and an rsync daemon on the far one.
+fn write_files(dir: &Path) {
+    std::fs::create_dir(dir.join("www")).unwrap();
+    std::fs::File::create(dir.join("www/big")).unwrap().set_len(1 << 30).unwrap();
+    std::fs::write(dir.join("Get.java"), JAVA).unwrap();
+    let at = dir.display();
+    for side in ["near", "far"] {
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|kind| format!("{kind}_temp_path {at}/{side}-{kind};"))
+            .join(" ");
+        let config = format!(
+            "daemon off; master_process off; pid {at}/{side}.pid; error_log {at}/{side}.log;\n\
+             events {{ worker_connections 64; }}\n\
+             http {{ access_log off; {temporary} server {{ listen 8080; root {at}/www; }} }}\n"
+        );
+        std::fs::write(dir.join(format!("{side}.conf")), config).unwrap();
+    }
+    let rsync = format!("use chroot = no\n[www]\npath = {at}/www\nuid = 0\ngid = 0\n");
+    std::fs::write(dir.join("rsyncd.conf"), rsync).unwrap();
+}
+
+fn is_there(program: &str) -> bool {
+    let there = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    let there = there.is_ok_and(|output| output.status.success());
+    if !there {
+        sweetspot_testing::skipped(format!("there is no {program}"));
+    }
+    there
+}
+
+/// Asserts that the daemon acts on the connection of `command`, which runs in the container and is called `program`, and
+/// that `kind` is what it does.
+fn is_tuned(command: &str, far: &str, program: &str, kind: &str, needs: &[&str]) {
+    if let Some(missing) = probe::lacking() {
+        sweetspot_testing::skipped(missing);
+        return;
+    }
+    if !needs.iter().all(|program| is_there(program)) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    write_files(dir);
+    std::fs::write(dir.join("policy.toml"), "[[rule]]\ngoal = \"throughput\"\n").unwrap();
+    let name = format!("test-of-container-{}", clock::now().as_nanos());
+    let cgroup = Cgroup::of(std::process::id()).unwrap().create(&name).unwrap();
+    let (at, path) = (dir.display(), cgroup.path().display());
+    // Of root inside, nothing is left: no capability, and no way to get one.
+    let container = "unshare --pid --fork --ipc --uts --mount --mount-proc \
+                     setpriv --no-new-privs --inh-caps=-all --bounding-set=-all";
+    let near = format!(
+        "cd {at}; $SWEETSPOT tune daemon --via bpf --send --cgroup {path} --policy policy.toml --quiet \
+           --events events.jsonl & sleep 1; \
+         (echo 0 > {path}/cgroup.procs; exec {container} sh -c '{command}') & wait"
+    );
+    let line = "rate=100Mbit/s rtt=20ms buffer=500kB";
+    let far = format!("cd {at}; nginx -c {at}/far.conf -e {at}/far.log & {far} wait");
+    if let Some(emulated) = Emulated::start_with(line, &far, &near) {
+        let wanted = [format!("\"event\":\"{kind}\""), format!("\"program\":\"{program}\"")];
+        wait_for(&format!("{kind} of {program}"), || {
+            let log = std::fs::read_to_string(dir.join("events.jsonl")).ok()?;
+            log.lines().any(|line| wanted.iter().all(|word| line.contains(word))).then_some(())
+        });
+        drop(emulated);
+    }
+    let _ = cgroup.dissolve();
+}
+
+const FILE: &str = "http://10.77.0.2:8080/big";
+
+#[test]
+fn curl() {
+    let command = format!("exec curl -s --retry 9 --retry-connrefused -o /dev/null {FILE}");
+    is_tuned(&command, "", "curl", "taken", &["curl", "nginx"]);
+}
+
+#[test]
+fn python() {
+    let command = format!(
+        "until python3 -c \"import urllib.request as u; r = u.urlopen(\\\"{FILE}\\\")\nwhile r.read(65536): pass\"; do sleep 0.2; done"
+    );
+    is_tuned(&command, "", "python3", "taken", &["nginx"]);
+}
+
+#[test]
+fn java() {
+    let command = format!("until java Get.java {FILE}; do sleep 0.2; done");
+    is_tuned(&command, "", "java", "taken", &["java", "nginx"]);
+}
+
+#[test]
+fn rsync() {
+    let far = "rsync --daemon --no-detach --port 8730 --config rsyncd.conf &";
+    let command = "until rsync --whole-file --inplace rsync://10.77.0.2:8730/www/big copy; do sleep 0.2; done";
+    is_tuned(command, far, "rsync", "taken", &["rsync", "nginx"]);
+}
+
+#[test]
+fn nginx_as_a_sender() {
+    let far = "(until curl -s -o /dev/null http://10.77.0.1:8080/big; do sleep 0.2; done) &";
+    is_tuned(
+        "exec nginx -c $PWD/near.conf -e $PWD/near.log",
+        far,
+        "nginx",
+        "held",
+        &["curl", "nginx"],
+    );
+}

@@ -1,0 +1,141 @@
+use sweetspot_scenario::{Congestion, Scenario, ScenarioError};
+use sweetspot_sizing::Sizing;
+use sweetspot_units::Duration;
+
+use crate::gauntlet::RandomStream;
+
+/// Which paths are drawn, and how each is played.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathDrawing {
+    /// The same seed draws the same paths.
+    pub seed: u64,
+    /// How many.
+    pub paths: u64,
+    /// Measured time of each run.
+    pub duration: Duration,
+    /// Congestion controls.
+    pub congestions: Vec<Congestion>,
+    /// Sizings.
+    pub sizings: Vec<Sizing>,
+    /// Whether a path is played with one of the sizings alone, in turn.
+    pub alternate: bool,
+}
+
+/// One run of one path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PopulationRun {
+    /// The path's number.
+    pub path: u64,
+    /// Its congestion control.
+    pub congestion: Congestion,
+    /// Its sizing.
+    pub sizing: Sizing,
+    /// What is played.
+    pub scenario: Scenario,
+    /// The same as TOML.
+    pub text: String,
+}
+
+/// Mbit/s: what an emulator plays accurately beside other work, from a slow DSL upwards.
+const MBIT: (f64, f64) = (2.0, 100.0);
+/// Round trips, ms: from a town to the other side of the world.
+const RTT_MS: (f64, f64) = (5.0, 250.0);
+/// Buffers in bandwidth-delay products.
+const BUFFER_BDP: (f64, f64) = (0.1, 4.0);
+const MIN_BUFFER_PACKETS: f64 = 10.0;
+/// Share of paths with random loss, and how much.
+const LOSSY: f64 = 0.3;
+const LOSS: (f64, f64) = (1e-5, 1e-2);
+/// Handshakes (in the lab TLS, too) and the first slow start are not measured.
+const SETTLING_ROUND_TRIPS: f64 = 15.0;
+const SHORTEST_SETTLING_S: f64 = 1.0;
+
+impl PathDrawing {
+    /// Path `path`, without its transfer.
+    fn path(&self, path: u64) -> String {
+        let stream = |quantity: &str| RandomStream::new(self.seed, path, quantity);
+        let mbit = stream("validated rate").log_between(MBIT.0, MBIT.1);
+        let rtt_ms = stream("validated rtt").log_between(RTT_MS.0, RTT_MS.1);
+        let bdp = mbit * rtt_ms / 12.0;
+        let buffer = bdp * stream("validated buffer").log_between(BUFFER_BDP.0, BUFFER_BDP.1);
+        let buffer = buffer.round().max(MIN_BUFFER_PACKETS);
+        let loss = if stream("validated loss").chance(LOSSY) {
+            format!("loss = {:.7}\n", stream("validated loss rate").log_between(LOSS.0, LOSS.1))
+        } else {
+            String::new()
+        };
+        let warmup = (rtt_ms * 1e-3 * SETTLING_ROUND_TRIPS).max(SHORTEST_SETTLING_S);
+        format!(
+            "title = \"Path {path} of seed {}\"\nseed = {}\nwarmup = \"{warmup:.3}s\"\n\
+             duration = \"{}s\"\n\n[path]\nrate = \"{mbit:.3}Mbit/s\"\nrtt = \"{rtt_ms:.3}ms\"\n\
+             buffer = \"{buffer}pkt\"\npacket = \"1500B\"\nreverse = \"clean\"\n{loss}\n\
+             [tcp]\nflavour = \"linux\"\n",
+            self.seed,
+            stream("validated seed").seed(),
+            self.duration.as_secs_f64(),
+        )
+    }
+
+    /// Every run, path by path.
+    pub fn runs(&self) -> Result<Vec<PopulationRun>, ScenarioError> {
+        let mut runs = Vec::new();
+        for path in 0..self.paths {
+            let body = self.path(path);
+            for sizing in self.sizings_of(path) {
+                for congestion in &self.congestions {
+                    let text = format!(
+                        "{body}\n[[transfer]]\ncongestion = \"{}\"\nsizing = \"{sizing}\"\n",
+                        congestion.name()
+                    );
+                    let scenario = Scenario::parse(&text)?;
+                    let (congestion, sizing) = (*congestion, *sizing);
+                    runs.push(PopulationRun { path, congestion, sizing, scenario, text });
+                }
+            }
+        }
+        Ok(runs)
+    }
+
+    fn sizings_of(&self, path: u64) -> impl Iterator<Item = &Sizing> {
+        let (turn, count) = (path as usize, self.sizings.len().max(1));
+        let sizings = self.sizings.iter().enumerate();
+        sizings
+            .filter(move |(i, _)| !self.alternate || turn % count == *i)
+            .map(|(_, sizing)| sizing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawing(alternate: bool) -> PathDrawing {
+        PathDrawing {
+            seed: 3,
+            paths: 40,
+            duration: Duration::from_secs(8),
+            congestions: vec![Congestion::Cubic, Congestion::Reno, Congestion::Bbr],
+            sizings: vec![Sizing::Kernel, Sizing::Sobas],
+            alternate,
+        }
+    }
+
+    #[test]
+    fn every_path_is_played_with_everything_or_with_the_sizings_in_turn() {
+        assert_eq!(drawing(false).runs().expect("they are scenarios").len(), 40 * 3 * 2);
+        let runs = drawing(true).runs().expect("they are scenarios");
+        assert_eq!(runs.len(), 40 * 3);
+        assert!(runs.iter().all(|run| (run.path % 2 == 0) == (run.sizing == Sizing::Kernel)));
+    }
+
+    #[test]
+    fn paths_lie_within_what_is_said_of_them() {
+        for run in drawing(true).runs().expect("they are scenarios") {
+            let path = &run.scenario.path;
+            let rate = path.narrow().rate.as_f64() / 1e6;
+            assert!((MBIT.0..=MBIT.1).contains(&rate), "{rate}");
+            assert!(path.narrow().buffer.in_packets(path.packet) >= MIN_BUFFER_PACKETS as u64);
+            assert!(run.scenario.warmup >= Duration::from_secs(1));
+        }
+    }
+}
