@@ -93,7 +93,9 @@ export class Chart {
       parts.push(`<text class="end" x="${LEFT - 6}" y="${n(py(y) + 4)}">${label(y)}</text>`);
     }
     for (const x of ticks(x0, x1, Math.max(3, width / 110))) {
-      parts.push(`<text class="middle" x="${n(px(x))}" y="${bottom + 15}">${label(x)}</text>`);
+      // A number at the end of the axis ends with the picture.
+      const [anchor, at] = px(x) > right - 16 ? ["end", width] : ["middle", px(x)];
+      parts.push(`<text class="${anchor}" x="${n(at)}" y="${bottom + 15}">${label(x)}</text>`);
     }
     parts.push(`<text class="end" x="${right}" y="${height - 3}">${picture.x ?? this.x}</text>`);
     parts.push(`<path class="frame" d="M${LEFT} ${TOP}V${bottom}H${right}"/>`);

@@ -126,7 +126,7 @@ fn nginx_as_a_sender() {
         "exec nginx -c $PWD/near.conf -e $PWD/near.log",
         far,
         "nginx",
-        "held",
+        "taken",
         &["curl", "nginx"],
     );
 }
