@@ -14,20 +14,19 @@ use sweetspot_protocol::probe::PacketAuthenticator;
 use sweetspot_protocol::record::{Entry, EntryKind, MAX_BATCH, Record};
 use sweetspot_protocol::series::{SeriesRecord, SeriesRow};
 use sweetspot_protocol::{
-    Accept, LossWatch, Message, Offer, OwnAccount, ProtocolError, ROW_INTERVAL, ReceiverItem,
-    ReceiverSummary, Role, SenderLimit, SenderOrder, SenderSample, SenderSummary, Session,
-    TransferSummary, loss_limited_rate,
+    Accept, Message, Offer, OwnAccount, ProtocolError, ROW_INTERVAL, ReceiverItem, ReceiverSummary,
+    Role, SenderOrder, SenderSummary, Session, TransferSummary,
 };
 use sweetspot_sizing::{CongestionChoice, Sizing};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::channel::{Channel, lock};
 use super::client::SendOptions;
+use super::limit_watch::LimitWatch;
 use super::link::{FrameReader, FurtherLinks, Link, set_congestion};
 use super::outgoing::{FileReader, Frames, OutgoingFiles, Want};
 use super::probe_responder::ProbeResponder;
-use super::send_buffer::SendBuffer;
-use super::sender_congestion::SenderCongestion;
+use super::sender_link::{self, LinkState, SenderLink};
 use super::source::{Listed, SourceFile, SourceList};
 use crate::TransferError;
 use crate::observer::{Agreed, FileLog, Progress, TransferObserver};
@@ -45,15 +44,6 @@ const READ_AHEAD: usize = 16;
 const READERS: usize = 2;
 /// The time after which something is said, so that the receiver knows that this end is there.
 const BUSY_INTERVAL: Duration = Duration::from_secs(5);
-/// How often this end looks whether its host limits it.
-const LIMIT_INTERVAL: Duration = Duration::from_millis(250);
-/// Congestion control is what limits if its window is less than this share of the advertised one.
-const CWND_SHARE: f64 = 0.7;
-/// What one of several connections holds unsent is to leave in this time, if it is more than [`LEAST_UNSENT`].
-const UNSENT_TIME: Duration = Duration::from_millis(100);
-const LEAST_UNSENT: Bytes = Bytes::new(128 << 10);
-/// A full send buffer limits if it does for this share of the time.
-const LIMITED_SHARE: f64 = 0.3;
 
 /// What a sender sends, and how.
 pub(crate) struct SendConfig {
@@ -196,13 +186,6 @@ struct Sending<'a> {
     /// Why a thread beside the main one ended the transfer.
     failed: Mutex<Option<TransferError>>,
     event_fd: EventFd,
-}
-
-/// One connection that carries content.
-struct SenderLink {
-    channel: Arc<Channel>,
-    congestion: SenderCongestion,
-    send_buffer: SendBuffer,
 }
 
 /// The content of the receiver's last steering message.
@@ -441,9 +424,7 @@ impl Sending<'_> {
     }
 
     fn add_link(&self, channel: &Arc<Channel>) -> Result<(), TransferError> {
-        let congestion = SenderCongestion::new(channel.socket(), self.named);
-        let send_buffer = SendBuffer::new(Arc::clone(channel), self.options.send_buffer)?;
-        let link = SenderLink { channel: Arc::clone(channel), congestion, send_buffer };
+        let link = SenderLink::new(channel, self.named, self.options.send_buffer)?;
         lock(&self.links).push(Arc::new(link));
         let control = lock(&self.last_control).clone();
         self.apply(&control)
@@ -555,24 +536,22 @@ impl Sending<'_> {
         let begin = clock::now();
         let (mut due, mut last) = (begin + ROW_INTERVAL, (begin, Bytes::ZERO));
         let mut busy_at = begin + BUSY_INTERVAL;
-        let mut limits = LimitWatch {
-            due: begin + LIMIT_INTERVAL,
-            limited: Duration::ZERO,
-            losses: LossWatch::default(),
-            losses_are_random: false,
-        };
+        let mut limits = LimitWatch::new(begin);
         while !self.over.load(Ordering::Acquire) {
             if wait_readable(&[self.event_fd.as_fd()], due).is_err() {
                 return;
             }
             due += ROW_INTERVAL;
             let links = lock(&self.links).clone();
-            let infos: Vec<Info> =
-                links.iter().filter_map(|link| Info::read(link.channel.socket()).ok()).collect();
-            let [first, ..] = &infos[..] else { return };
+            let states: Vec<LinkState<'_>> =
+                links.iter().filter_map(|link| LinkState::read(link).ok()).collect();
+            let [LinkState { info: first, .. }, ..] = &states[..] else { return };
             let now = clock::now();
             let (done, files, totals) = self.files.so_far();
-            let sum = |of: fn(&Info) -> Bytes| infos.iter().map(of).fold(Bytes::ZERO, |a, b| a + b);
+            let sum = |of: fn(&Info) -> Bytes| {
+                states.iter().map(|state| of(&state.info)).fold(Bytes::ZERO, |a, b| a + b)
+            };
+            let count = |of: fn(&Info) -> u32| states.iter().map(|s| u64::from(of(&s.info))).sum();
             let bytes = sum(|info| info.bytes_acked).min(done);
             let goodput = bytes.saturating_sub(last.1) / now.since(last.0);
             last = (now, bytes);
@@ -588,17 +567,14 @@ impl Sending<'_> {
                 phase: control.phase.clone(),
                 pacing_bps: control.pacing.map(Rate::as_f64),
                 cwnd_bytes: Some(sum(Info::cwnd).get()),
-                retransmitted: Some(infos.iter().map(|i| u64::from(i.total_retrans)).sum()),
-                segments: Some(infos.iter().map(|i| u64::from(i.data_segs_out)).sum()),
+                retransmitted: Some(count(|info| info.total_retrans)),
+                segments: Some(count(|info| info.data_segs_out)),
                 timeouts: first.total_rto.map(u64::from),
             }));
             observer.progress(&Progress { bytes, files, totals });
-            bound_unsent(&links);
-            limits.sample(now, &infos);
-            if now >= limits.due
-                && let Some(by) = limits.look(now, &links, &infos, control.congestion)
-            {
-                let each_bps = limits.each(by, &links, &infos).map(Rate::bits_per_second);
+            sender_link::bound_unsent(&states);
+            if let Some((by, each)) = limits.look(now, &states, control.congestion) {
+                let each_bps = each.map(Rate::bits_per_second);
                 let _ = self.channel.say_soon(&Message::SenderLimit { by, each_bps });
             }
             if now >= busy_at {
@@ -606,21 +582,6 @@ impl Sending<'_> {
                 let _ = self.channel.say_soon(&Message::Busy);
             }
         }
-    }
-}
-
-/// Bounds what several connections hold unsent, so that at the end the others do not wait for the slowest.
-fn bound_unsent(links: &[Arc<SenderLink>]) {
-    if links.len() < 2 {
-        return;
-    }
-    for link in links {
-        let socket = link.channel.socket();
-        // Without the bound the end comes later, and is the same.
-        let _ = Info::read(socket).and_then(|info| {
-            let soon = info.delivery_rate * UNSENT_TIME;
-            options::set_notsent_low_water(socket, soon.max(LEAST_UNSENT))
-        });
     }
 }
 
@@ -634,79 +595,4 @@ fn encoded_bound(entry: &Entry) -> usize {
     };
     let attributes: usize = entry.attributes.iter().map(attribute).sum();
     NUMBERS + entry.path.as_bytes().len() + target + attributes
-}
-
-/// Watches whether this host limits the sender.
-struct LimitWatch {
-    due: Time,
-    /// Time so far in which a full send buffer was the limit, over all connections.
-    limited: Duration,
-    losses: LossWatch,
-    losses_are_random: bool,
-}
-
-impl LimitWatch {
-    /// What one connection carries under the limit `by`, where that is known.
-    fn each(&self, by: SenderLimit, links: &[Arc<SenderLink>], infos: &[Info]) -> Option<Rate> {
-        let info = infos.first()?;
-        let each = match by {
-            SenderLimit::SendBuffer => {
-                let all: f64 = infos.iter().map(|info| info.delivery_rate.as_f64()).sum();
-                Rate::from_f64(all / infos.len() as f64)
-            }
-            SenderLimit::Losses | SenderLimit::Congestion => {
-                let congestion = options::congestion(links.first()?.channel.socket());
-                let is_reno = congestion.is_ok_and(|name| name == "reno");
-                loss_limited_rate(info.snd_mss, info.min_rtt, self.losses.share()?, is_reno)
-            }
-        };
-        Some(each).filter(|each| each.as_f64() > 0.0)
-    }
-
-    fn sample(&mut self, now: Time, infos: &[Info]) {
-        let count = |of: fn(&Info) -> u32| infos.iter().map(|info| u64::from(of(info))).sum();
-        let limited =
-            |info: &Info| info.snd_wnd.is_none_or(|window| info.cwnd() < window.scaled(CWND_SHARE));
-        let rtt = |of: fn(&Info) -> Duration| infos.iter().map(of).min().unwrap_or_default();
-        self.losses_are_random = self.losses.update(
-            now,
-            &SenderSample {
-                rtt: rtt(|info| info.rtt),
-                minimum_rtt: rtt(|info| info.min_rtt),
-                segments: count(|info| info.data_segs_out),
-                retransmitted: count(|info| info.total_retrans),
-                cwnd_limited: infos.iter().all(limited),
-                streams: infos.len() as u32,
-            },
-        );
-    }
-
-    fn look(
-        &mut self,
-        now: Time,
-        links: &[Arc<SenderLink>],
-        infos: &[Info],
-        wanted: CongestionChoice,
-    ) -> Option<SenderLimit> {
-        let limited =
-            infos.iter().map(|info| info.sndbuf_limited).fold(Duration::ZERO, |a, b| a + b);
-        let more = limited.saturating_sub(self.limited);
-        let elapsed = now.since(self.due) + LIMIT_INTERVAL;
-        (self.due, self.limited) = (now + LIMIT_INTERVAL, limited);
-        let share = more.as_secs_f64() / (elapsed.as_secs_f64() * links.len() as f64);
-        if wanted == CongestionChoice::Bbr
-            && !links.iter().all(|link| link.congestion.is(link.channel.socket(), wanted))
-        {
-            return Some(SenderLimit::Congestion);
-        }
-        // BBR takes no notice of losses.
-        let by_losses = |link: &Arc<SenderLink>| {
-            !link.congestion.is(link.channel.socket(), CongestionChoice::Bbr)
-        };
-        if self.losses_are_random && links.iter().all(by_losses) {
-            return Some(SenderLimit::Losses);
-        }
-        let full = links.iter().all(|link| link.send_buffer.is_at_its_limit());
-        (share > LIMITED_SHARE && full).then_some(SenderLimit::SendBuffer)
-    }
 }

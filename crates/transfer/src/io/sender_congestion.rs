@@ -25,9 +25,7 @@ impl SenderCongestion {
         };
         let _ = options::set_congestion(socket, name);
     }
-}
 
-impl SenderCongestion {
     /// Whether `socket` uses what was chosen. Its own always counts.
     pub fn is(&self, socket: &TcpStream, chosen: CongestionChoice) -> bool {
         let now = options::congestion(socket);
