@@ -329,7 +329,8 @@ impl OutgoingFiles {
         }
     }
 
-    fn is_given_up(&self, entry: u32) -> bool {
+    /// Whether nothing more of a file is wanted.
+    pub fn is_given_up(&self, entry: u32) -> bool {
         let state = lock(&self.state);
         state.over || state.given_up.contains(&entry)
     }
@@ -356,6 +357,8 @@ fn wait<'a>(
 pub(crate) struct Frames {
     pub bytes: Vec<u8>,
     pub content: Bytes,
+    /// The file that all of it belongs to, if it is of one.
+    pub entry: Option<u32>,
 }
 
 /// A thread that reads and hashes what is wanted.
@@ -457,7 +460,7 @@ impl FileReader<'_> {
             let mut run = HoleRun { first: 0, pieces: 0 };
             let (mut data, mut any_sent) = (0, false);
             for piece in 0..count {
-                if piece % 64 == 0 && self.files.is_given_up(entry) {
+                if self.files.is_given_up(entry) {
                     return Ok(Err("given up".into()));
                 }
                 let (offset, length) =
@@ -496,7 +499,7 @@ impl FileReader<'_> {
                 }
                 let header = PieceHeader { entry, piece, hash, length: length as u32 };
                 buffer[..HEADERS].copy_from_slice(&header.to_bytes());
-                self.push(buffer, length as u64)?;
+                self.push(buffer, entry, length as u64)?;
             }
             run.tell(entry, self.channel)?;
             if want.file.is_unchanged(file).unwrap_or(false) || pass > 0 && !any_sent {
@@ -547,7 +550,7 @@ impl FileReader<'_> {
             buffer[..HEADERS].copy_from_slice(&header.to_bytes());
             hashes.push(hash);
             size += length as u64;
-            self.push(buffer, length as u64)?;
+            self.push(buffer, entry, length as u64)?;
             length = following;
         }
         let (pieces_sent, hash) = (hashes.len() as u32, *hash_tree::root(&hashes).as_bytes());
@@ -576,16 +579,21 @@ impl FileReader<'_> {
         self.small.clear();
         full.shrink_to(SMALL_BATCH_BYTES * 4);
         let content = std::mem::take(&mut self.small_content);
-        self.hand_over(full, content)
+        self.hand_over(full, None, content)
     }
 
-    fn push(&mut self, bytes: Vec<u8>, content: u64) -> Result<(), TransferError> {
+    fn push(&mut self, bytes: Vec<u8>, entry: u32, content: u64) -> Result<(), TransferError> {
         lock(&self.files.state).queued += 1;
-        self.hand_over(bytes, content)
+        self.hand_over(bytes, Some(entry), content)
     }
 
-    fn hand_over(&mut self, bytes: Vec<u8>, content: u64) -> Result<(), TransferError> {
-        let frames = Frames { bytes, content: Bytes::new(content) };
+    fn hand_over(
+        &mut self,
+        bytes: Vec<u8>,
+        entry: Option<u32>,
+        content: u64,
+    ) -> Result<(), TransferError> {
+        let frames = Frames { bytes, content: Bytes::new(content), entry };
         self.out.send(frames).map_err(|_| TransferError::Interrupted)
     }
 }

@@ -384,10 +384,13 @@ impl Sending<'_> {
     /// Writes frames to one connection until there are no more.
     fn write(&self, channel: &Channel, ready: &Receiver<Frames>, spent: &Sender<Vec<u8>>) {
         for frames in ready {
-            self.note_if_dry(channel);
-            self.files.writing(frames.content);
-            if let Err(error) = channel.write(&[&frames.bytes]) {
-                return self.fail(error);
+            // The receiver may have given a file up while its pieces waited here.
+            if !frames.entry.is_some_and(|entry| self.files.is_given_up(entry)) {
+                self.note_if_dry(channel);
+                self.files.writing(frames.content);
+                if let Err(error) = channel.write(&[&frames.bytes]) {
+                    return self.fail(error);
+                }
             }
             self.files.written();
             let _ = spent.try_send(frames.bytes);
