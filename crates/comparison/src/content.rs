@@ -42,7 +42,7 @@ fn write_random(path: &Path, size: Bytes, seed: u64) -> io::Result<()> {
     let mut random = Random::new(seed);
     let file = File::create_new(path)?;
     // A disk without room for it fails now, not after it is full.
-    file::reserve(&file, size)?;
+    file::reserve(&file, Bytes::ZERO, size)?;
     let mut file = BufWriter::with_capacity(1 << 20, file);
     let mut left = size.get();
     while left > 0 {

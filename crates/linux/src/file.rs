@@ -62,18 +62,19 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
     if error.kind() == io::ErrorKind::WouldBlock { Ok(false) } else { Err(error) }
 }
 
-/// Reserves `size` on the disk without changing the file's length. Does nothing on file systems that cannot
-/// reserve.
-pub fn reserve(file: impl AsFd, size: Bytes) -> io::Result<()> {
-    let Ok(length) = libc::off_t::try_from(size.get()) else {
-        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+/// Reserves `length` on the disk from `offset` on, without changing the file's length. Does nothing on file systems that
+/// cannot reserve.
+pub fn reserve(file: impl AsFd, offset: Bytes, length: Bytes) -> io::Result<()> {
+    let position = |bytes: Bytes| {
+        libc::off_t::try_from(bytes.get()).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))
     };
+    let (offset, length) = (position(offset)?, position(length)?);
     if length == 0 {
         return Ok(());
     }
+    let keep = libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: the descriptor is open.
-    let rc =
-        unsafe { libc::fallocate(file.as_fd().as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, length) };
+    let rc = unsafe { libc::fallocate(file.as_fd().as_raw_fd(), keep, offset, length) };
     if rc == 0 {
         return Ok(());
     }

@@ -378,9 +378,9 @@ impl TempFile {
         TempFile { file, directory, name, keep, holds_content, done }
     }
 
-    /// The reserved disk space, so that a full disk is known before anything is sent.
-    pub fn reserve(&self, size: Bytes) -> io::Result<()> {
-        file::reserve(&self.file, size)
+    /// Reserves disk space for what comes, in large portions, so that it lies together.
+    pub fn reserve(&self, offset: Bytes, length: Bytes) -> io::Result<()> {
+        file::reserve(&self.file, offset, length)
     }
 
     /// Notes that it holds content that a later transfer can go on with.

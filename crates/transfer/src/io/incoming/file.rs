@@ -36,6 +36,8 @@ pub(super) struct Content {
     pub room: u64,
     /// Disk space that it will need and that is not reserved yet.
     pub promised: u64,
+    /// Disk space is reserved for its first bytes, so many.
+    pub reserved: u64,
     /// A thread has found it whole, and gives it its name.
     pub finishing: bool,
 }
@@ -70,6 +72,7 @@ impl IncomingFile {
                 unflushed: 0,
                 room: 0,
                 promised: 0,
+                reserved: 0,
                 finishing: false,
             }),
         }

@@ -107,9 +107,11 @@ impl IncomingFiles {
         Err(TransferError::Quota { path: path.to_string().into(), quota: quota.limit() })
     }
 
-    /// What was promised to a file is reserved, or not needed any more.
-    fn release_promised(&self, content: &mut Content) {
-        self.promised.fetch_sub(std::mem::take(&mut content.promised), Ordering::Relaxed);
+    /// So much of what was promised to a file is reserved, or not needed any more.
+    fn release_promised(&self, content: &mut Content, bytes: u64) {
+        let released = bytes.min(content.promised);
+        content.promised -= released;
+        self.promised.fetch_sub(released, Ordering::Relaxed);
     }
 
     /// Gives back what [`IncomingFiles::take_room`] took.
@@ -214,7 +216,7 @@ impl IncomingFiles {
             let stays = content.temp_file.take().is_some();
             content.basis = None;
             let room = std::mem::take(&mut content.room);
-            self.release_promised(&mut content);
+            self.release_promised(&mut content, u64::MAX);
             if outcome.is_err() && !stays { room } else { 0 }
         };
         let mut state = lock(&self.state);

@@ -23,6 +23,10 @@ use crate::TransferError;
 /// What is written is sent to the disk in portions, so that little is left for the final fsync.
 const WRITEBACK_BYTES: u64 = 8 << 20;
 
+/// Disk space is reserved in portions: some file systems take their time (tmpfs clears memory), and the sender would
+/// wait meanwhile.
+const RESERVE_BYTES: u64 = 16 << 20;
+
 /// A piece of work for the threads that hash and write.
 pub(crate) enum Job {
     Piece(PieceHeader, Vec<u8>),
@@ -81,7 +85,11 @@ impl IncomingFiles {
             let mut content = lock(&file.content);
             content.progress.handle_piece(header.piece, bytes.len() as u64, header.hash)?;
             content.writing += 1;
-            match self.temp_file(&file, &mut content) {
+            let end = (u64::from(header.piece) + 1) * PIECE_BYTES;
+            match self.temp_file(&file, &mut content).and_then(|temp_file| {
+                self.reserve(&file, &mut content, temp_file.as_deref(), end)?;
+                Ok(temp_file)
+            }) {
                 Ok(temp_file) => temp_file,
                 Err(error) => {
                     drop(content);
@@ -252,20 +260,38 @@ impl IncomingFiles {
             return Err(ProtocolError::OutOfOrder { what, when }.into());
         }
         let failed = |error| exists_or(&file.path, error);
-        let several = file.is_large();
-        let temp_file =
-            target.temp_file(&file.path, several && file.size.is_some()).map_err(failed)?;
+        let keep = file.is_large() && file.size.is_some();
+        let temp_file = target.temp_file(&file.path, keep).map_err(failed)?;
         temp_file.file.set_len(0).map_err(failed)?;
         if let Some(basis) = &content.basis {
             copy(basis, &temp_file.file).map_err(failed)?;
         }
-        self.release_promised(content);
-        if several && !file.sparse {
-            temp_file.reserve(Bytes::new(file.size.unwrap_or(0))).map_err(failed)?;
-        }
         let temp_file = Arc::new(temp_file);
         content.temp_file = Some(Arc::clone(&temp_file));
         Ok(Some(temp_file))
+    }
+
+    /// Reserves disk space up to `end` and somewhat beyond, for a file of several pieces.
+    fn reserve(
+        &self,
+        file: &IncomingFile,
+        content: &mut Content,
+        temp_file: Option<&TempFile>,
+        end: u64,
+    ) -> Result<(), TransferError> {
+        let (Some(size), Some(temp_file)) = (file.size.filter(|_| !file.sparse), temp_file) else {
+            return Ok(());
+        };
+        let end = end.min(size);
+        while file.is_large() && content.reserved < end {
+            let portion = RESERVE_BYTES.min(size - content.reserved);
+            temp_file
+                .reserve(Bytes::new(content.reserved), Bytes::new(portion))
+                .map_err(|error| target::failed(&file.path, error))?;
+            content.reserved += portion;
+            self.release_promised(content, portion);
+        }
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -22,6 +22,8 @@ use crate::TransferError;
 
 /// The most files that may be wanted and not yet whole: honest senders list no further ahead than that.
 const MAX_OPEN_FILES: usize = 1 << 16;
+/// The unit in which `stat` counts what a file takes of the disk, bytes.
+const BLOCK_BYTES: u64 = 512;
 
 /// The answer to an entry, and the file whose hashes follow, if any do.
 type Planned = Result<(Answer, Option<Arc<IncomingFile>>), TransferError>;
@@ -201,13 +203,15 @@ impl IncomingFiles {
                 + partial.map_or(0, |partial| room_of(partial.len()));
             content.room = self.take_room(&file.path, size.unwrap_or(0), held)?;
         }
-        if content.there().is_none() && !file.sparse {
-            // Known at once, before anything is sent.
-            let large = size.filter(|size| *size > PIECE_BYTES).unwrap_or(0);
+        if content.basis.is_none() && !file.sparse {
+            // A full disk is known at once, before anything is sent.
+            let held = content.temp_file.as_ref().and_then(|temp| temp.file.metadata().ok());
+            let held = held.map_or(0, |held| held.blocks() * BLOCK_BYTES);
+            let large = size.filter(|size| *size > PIECE_BYTES).unwrap_or(0).saturating_sub(held);
             let promised = self.promised.fetch_add(large, Ordering::Relaxed);
-            content.promised = large;
+            (content.promised, content.reserved) = (large, held);
             if large > 0 && !target.has_room(Bytes::new(promised + large)) {
-                self.release_promised(content);
+                self.release_promised(content, large);
                 return Err(target::failed(&file.path, Errno::NOSPC.into()));
             }
         }
