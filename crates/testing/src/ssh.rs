@@ -7,6 +7,8 @@ use std::process::Command;
 
 /// The server's program.
 pub const SSHD: &str = "/usr/sbin/sshd";
+/// The server's address behind a veth pair.
+pub const FAR_ADDRESS: &str = "10.77.0.2";
 
 /// Keys and configurations of an ssh server and its client, which calls it `far`, or `gate` as a jump host.
 pub struct Ssh {
@@ -62,13 +64,35 @@ impl Ssh {
             "ip link set lo up && mount -t tmpfs tmpfs /run && mkdir /run/sshd && {SSHD} -f {} || exit 1\n{script}",
             self.at("sshd.conf")
         );
-        let mut command = Command::new("unshare");
-        command.args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]);
-        command.args(["sh", "-c", &script]);
-        command
+        in_namespaces(&script)
+    }
+
+    /// Runs `script` by `sh -c`, the server at [`FAR_ADDRESS`] behind a veth pair, in namespaces that end with it. In it
+    /// `$AT_FAR COMMAND` runs a command at the far end.
+    pub fn across_veth(&self, script: &str) -> Command {
+        let script = format!(
+            "mount -t tmpfs tmpfs /run && mkdir /run/sshd && ip link set lo up || exit 1
+             unshare --net sleep infinity & far=$!
+             until [ \"$(readlink /proc/$far/ns/net)\" != \"$(readlink /proc/self/ns/net)\" ]; do sleep 0.01; done
+             ip link add near type veth peer name far netns $far && ip address add 10.77.0.1/24 dev near &&
+                 ip link set near up || exit 1
+             AT_FAR=\"nsenter --net=/proc/$far/ns/net\"
+             $AT_FAR sh -c \"ip link set lo up && ip address add {FAR_ADDRESS}/24 dev far &&
+                 ip link set far up && {SSHD} -f {} -o ListenAddress={FAR_ADDRESS}\" || exit 1
+             {script}",
+            self.at("sshd.conf")
+        );
+        in_namespaces(&script)
     }
 
     fn at(&self, name: &str) -> String {
         self.directory.join(name).display().to_string()
     }
+}
+
+fn in_namespaces(script: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+    command.args(["sh", "-c", script]);
+    command
 }

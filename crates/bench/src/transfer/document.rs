@@ -4,7 +4,7 @@ use sweetspot_comparison::machine;
 
 use super::faults::FaultResult;
 use super::paths::PathResult;
-use super::peers::LocalResult;
+use super::peers::{Device, LocalResult};
 use crate::median;
 
 /// The document, by `command`.
@@ -20,24 +20,15 @@ pub fn markdown(
         machine::kernel(),
         machine::date()
     );
-    if !locals.is_empty() {
-        text += "## On one host, through its own sshd on loopback\n\n\
-                 All files in memory (tmpfs). Seconds with the start of ssh, medians of the runs; CPU time of the near end.\n\n\
-                 | content | program | seconds | Gbit/s | CPU, s/GB |\n|---|---|---:|---:|---:|\n";
-        for result in locals {
-            let seconds = median(result.seconds.iter().copied()).unwrap_or(f64::NAN);
-            let cpu = median(result.near_cpu.iter().copied()).unwrap_or(f64::NAN);
-            let gigabytes = result.bytes as f64 / 1e9;
-            let _ = writeln!(
-                text,
-                "| {} | {} | {seconds:.2} | {:.2} | {:.2} |",
-                result.content,
-                result.program,
-                8.0 * gigabytes / seconds,
-                cpu / gigabytes
-            );
+    let on_one_host = [
+        (Device::Loopback, "## On one host, through its own sshd on loopback"),
+        (Device::Veth, "## On one host, across a veth pair between two network namespaces"),
+    ];
+    for (device, title) in on_one_host {
+        let rows: Vec<_> = locals.iter().filter(|result| result.device == device).collect();
+        if !rows.is_empty() {
+            text += &moved_on_one_host(title, &rows);
         }
-        text += "\n";
     }
     if !paths.is_empty() {
         text += "## Across emulated paths\n\n\
@@ -66,6 +57,28 @@ pub fn markdown(
         text += &interrupted(faults);
     }
     text
+}
+
+fn moved_on_one_host(title: &str, results: &[&LocalResult]) -> String {
+    let mut text = format!(
+        "{title}\n\n\
+         All files in memory (tmpfs). Seconds with the start of ssh, medians of the runs; CPU time of the near end.\n\n\
+         | content | program | seconds | Gbit/s | CPU, s/GB |\n|---|---|---:|---:|---:|\n"
+    );
+    for result in results {
+        let seconds = median(result.seconds.iter().copied()).unwrap_or(f64::NAN);
+        let cpu = median(result.near_cpu.iter().copied()).unwrap_or(f64::NAN);
+        let gigabytes = result.bytes as f64 / 1e9;
+        let _ = writeln!(
+            text,
+            "| {} | {} | {seconds:.2} | {:.2} | {:.2} |",
+            result.content,
+            result.program,
+            8.0 * gigabytes / seconds,
+            cpu / gigabytes
+        );
+    }
+    text + "\n"
 }
 
 fn interrupted(result: &FaultResult) -> String {

@@ -3,23 +3,32 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
-use sweetspot_testing::ssh::Ssh;
+use sweetspot_testing::ssh::{FAR_ADDRESS, Ssh};
 
 use super::content::Content;
 
-/// One program moving one content on this host, through its own sshd on loopback.
+/// One program moving one content on this host, through its own sshd.
 #[derive(Debug, Clone)]
 pub struct LocalCase {
     pub name: String,
+    pub device: Device,
     pub content: Content,
     pub program: &'static Program,
+}
+
+/// What is between the two ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Device {
+    Loopback,
+    /// A pair of virtual Ethernet devices between two network namespaces.
+    Veth,
 }
 
 /// A program that moves files.
 #[derive(Debug)]
 pub struct Program {
     name: &'static str,
-    /// A shell's words; `$SRC`, `$DST`, `$SSH`, `$CONF`, `$KEY` and `$SWEETSPOT` are set.
+    /// A shell's words; `$SRC`, `$DST`, `$HOST`, `$AT_FAR` (runs a command there), `$SSH`, `$CONF`, `$KEY` and `$SWEETSPOT` are set.
     command: &'static str,
     /// Whether it moves directories, too.
     moves_trees: bool,
@@ -41,6 +50,7 @@ impl Program {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LocalResult {
     pub program: String,
+    pub device: Device,
     pub content: String,
     pub bytes: u64,
     /// Seconds of each run, the start of ssh included.
@@ -66,7 +76,7 @@ const PROGRAMS: [Program; 6] = [
     },
     Program {
         name: "scp -r",
-        command: "scp -q -r -F \"$CONF\" \"$SRC\" far:\"$DST\"",
+        command: "scp -q -r -F \"$CONF\" -o HostName=$HOST \"$SRC\" far:\"$DST\"",
         moves_trees: true,
         is_faithful: true,
         needs: None,
@@ -75,21 +85,21 @@ const PROGRAMS: [Program; 6] = [
         name: "rclone copy over sftp, 8 at a time",
         command: "test -d \"$SRC\" && DST=\"$DST/$(basename \"$SRC\")\"; \
                   rclone -q copy --config /dev/null --transfers 8 \"$SRC\" \
-                  \":sftp,host=127.0.0.1,port=2222,user=root,key_file=$KEY:$DST\"",
+                  \":sftp,host=$HOST,port=2222,user=root,key_file=$KEY:$DST\"",
         moves_trees: true,
         is_faithful: true,
         needs: Some("rclone"),
     },
     Program {
         name: "curl to sftp",
-        command: "curl -s --insecure --key \"$KEY\" -u root: -T \"$SRC\" \"sftp://127.0.0.1:2222$DST/\"",
+        command: "curl -s --insecure --key \"$KEY\" -u root: -T \"$SRC\" \"sftp://$HOST:2222$DST/\"",
         moves_trees: false,
         is_faithful: true,
         needs: Some("curl"),
     },
     Program {
         name: "iperf3 -F, neither encrypted nor verified",
-        command: "iperf3 -s -1 -D -F \"$DST/$(basename \"$SRC\")\" && sleep 0.2 && iperf3 -c 127.0.0.1 -t 60 -F \"$SRC\" >/dev/null",
+        command: "$AT_FAR iperf3 -s -1 -D -F \"$DST/$(basename \"$SRC\")\" && sleep 0.2 && iperf3 -c $HOST -t 60 -F \"$SRC\" >/dev/null",
         moves_trees: false,
         is_faithful: false,
         needs: Some("iperf3"),
@@ -98,17 +108,22 @@ const PROGRAMS: [Program; 6] = [
 
 /// Each content by each program that moves such.
 pub fn local_cases() -> Vec<LocalCase> {
-    let contents =
-        [("file", Content::OneFile(1_500_000_000)), ("small", Content::SmallFiles(100_000))];
-    let case = |(name, content): (&str, Content)| {
-        let moved = move |program: &&Program| program.moves_trees || name == "file";
+    let file = Content::OneFile(4_000_000_000);
+    let cases = [
+        ("file", Device::Loopback, file),
+        ("veth", Device::Veth, file),
+        ("small", Device::Loopback, Content::SmallFiles(100_000)),
+    ];
+    let case = |(name, device, content): (&str, Device, Content)| {
+        let moved =
+            move |program: &&Program| program.moves_trees || matches!(content, Content::OneFile(_));
         let named = move |program: &'static Program| {
             let short = program.name.split(' ').next().unwrap_or(program.name);
-            LocalCase { name: format!("{name}-{short}"), content, program }
+            LocalCase { name: format!("{name}-{short}"), device, content, program }
         };
         PROGRAMS.iter().filter(moved).map(named).collect::<Vec<_>>()
     };
-    contents.into_iter().flat_map(case).collect()
+    cases.into_iter().flat_map(case).collect()
 }
 
 /// An ssh server and client of this benchmark's own.
@@ -149,7 +164,8 @@ impl Peers {
             let _ = fs::remove_dir_all(&target);
         }
         let content = case.content.in_words();
-        Ok(LocalResult { program: case.program.name.to_owned(), content, bytes, seconds, near_cpu })
+        let (program, device) = (case.program.name.to_owned(), case.device);
+        Ok(LocalResult { program, device, content, bytes, seconds, near_cpu })
     }
 
     /// Seconds, and CPU time of the near end, of one run in a namespace with an sshd.
@@ -165,9 +181,13 @@ impl Peers {
              echo \"times $begin $end\"; times; exit $code",
             case.program.command
         );
-        let mut command = self.ssh.beside_server(&script);
+        let (mut command, host) = match case.device {
+            Device::Loopback => (self.ssh.beside_server(&script), "127.0.0.1"),
+            Device::Veth => (self.ssh.across_veth(&script), FAR_ADDRESS),
+        };
+        let client = format!("{} -o HostName={host}", self.ssh.client());
         command.env("SRC", source).env("DST", target).env("SWEETSPOT", program);
-        command.env("SSH", self.ssh.client()).env("CONF", self.ssh.client_configuration());
+        command.env("HOST", host).env("SSH", client).env("CONF", self.ssh.client_configuration());
         command.env("KEY", self.ssh.client_key());
         let output = command.output().map_err(|e| format!("unshare: {e}"))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
