@@ -15,7 +15,7 @@ use super::verdict::Verdict;
 /// The page; `verb` is the command that measured.
 pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &str) -> String {
     let report = &measured.report;
-    let headline = format!("{}, {}", measured.peer, verdict.message());
+    let headline = format!("Path to {}, {}", measured.peer, verdict.message());
     let lines: String =
         verdict.lines().iter().map(|line| format!("<p>{}</p>\n", in_html(line))).collect();
     let remedy = verdict.remedy().map_or_else(String::new, |command| {
