@@ -82,7 +82,7 @@ pub fn while_it_says<T: Send>(
     let watch = |step| {
         if matches!(step, Message::Look) && clock::now() >= next {
             next = clock::now() + WORD_INTERVAL;
-            err!("{}", line());
+            note!("{}", line());
         }
     };
     supervise(work, watch, interrupted)

@@ -14,10 +14,21 @@ pub struct Offering<T> {
     read: fn(&str) -> Result<T, String>,
 }
 
+impl<T> Offering<T> {
+    /// Offers `words`; `read` may take others.
+    pub fn new(words: &'static [&'static str], read: fn(&str) -> Result<T, String>) -> Offering<T> {
+        Offering { words, read }
+    }
+}
+
+/// Offers `words` of those that can be parsed.
+pub fn words<T: FromStr<Err: ToString>>(words: &'static [&'static str]) -> Offering<T> {
+    Offering::new(words, |word| word.parse().map_err(|error: T::Err| error.to_string()))
+}
+
 /// A sizing of a transfer.
 pub fn sizing<T: FromStr<Err: ToString>>() -> Offering<T> {
-    let words = &["sobas", "sobas:paper", "kernel", "fixed:1MB", "bdp", "max"];
-    Offering { words, read: |word| word.parse().map_err(|error: T::Err| error.to_string()) }
+    words(&["sobas", "sobas:paper", "kernel", "fixed:1MB", "bdp", "max"])
 }
 
 /// A congestion control of some kernel.

@@ -114,6 +114,17 @@ fn a_recording_is_no_simulation_in_the_legend() {
     assert!(!svg.contains(">sim<") && !svg.contains(">recorded<"), "{svg}");
 }
 
+/// Which line is whose is to be told only where there are several kinds.
+#[test]
+fn one_engine_alone_has_no_entry_in_the_legend() {
+    let mut plot = plot();
+    assert!(drawn(&plot).contains(">sim</text>"));
+    plot.curves.retain(|curve| curve.origin == Origin::Sim);
+    assert!(drawn(&plot).contains(">sim</text>"), "the published number is no simulation");
+    plot.marks.clear();
+    assert!(!drawn(&plot).contains(">sim</text>"));
+}
+
 #[test]
 fn a_print_is_white_on_every_screen() {
     let plot = Plot::new("", Axis::new("x"), Axis::new("y"));
@@ -199,8 +210,13 @@ fn intervals_stand_in_the_frame() {
     plot.curve("a", Origin::Sim, 0, vec![(1.0, 10.0), (2.0, 20.0)]);
     plot.curves[0].half_widths = vec![1.0, 30.0];
     let tall = svg_file("", &[plot], Theme::Screen);
-    // The axis goes to 20 + 30 at least, so that 40 is marked on it.
-    assert!(tall.contains(">40</text>"), "{tall}");
+    // The axis goes to 20 + 30 at least, so that 40 is marked on it, and to 20 - 30 not: no value is below zero.
+    assert!(tall.contains(">40</text>") && !tall.contains(">-10</text>"), "{tall}");
+    // From 20 - 100 on: -50 is marked.
+    let mut below = Plot::new("", Axis::new("x"), Axis::new("y"));
+    below.curve("a", Origin::Sim, 0, vec![(1.0, -1.0), (2.0, 20.0)]);
+    below.curves[0].half_widths = vec![1.0, 100.0];
+    assert!(svg_file("", &[below], Theme::Screen).contains(">-50</text>"));
 }
 
 /// Two levels of one look: each name stands on its own line, and none in a legend.
@@ -224,4 +240,7 @@ fn a_bands_name_ends_at_the_frame_where_it_would_go_beyond() {
     assert!(drawn(&plot).contains(r#"x="344.0" y="209.0" text-anchor="end"> sweet spot "#));
     plot.band = Some(("sweet spot".to_owned(), 10.0, 99.0));
     assert!(drawn(&plot).contains(r#"x="74.0" y="209.0" text-anchor="start"> sweet spot "#));
+    // A point at (20, 1) would lie below the words: they stand at the top, which begins at 24.
+    plot.curve("low", Origin::Sim, 1, vec![(20.0, 1.0), (100.0, 2.0)]);
+    assert!(drawn(&plot).contains(r#"y="35.0" text-anchor="start"> sweet spot "#));
 }

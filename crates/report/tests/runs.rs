@@ -102,7 +102,10 @@ fn compared(a: ResultFile, b: ResultFile) -> Sheet {
 fn what_two_files_have_in_common_cancels_pair_by_pair() {
     let sheet = compared(under_seeds(0..11, 20.0), under_seeds(0..11, 22.0));
     // 2 Mbit/s in each pair, though one file's runs differ by 5.
-    assert_eq!(sheet.title, "b.json is faster than a.json: +2.00 ± 0.00 Mbit/s in 11 pairs");
+    assert_eq!(
+        sheet.title,
+        "b.json is faster than a.json: +2.00 ± 0.00 Mbit/s, mean RTT +0.00 ± 0.00 ms in 11 pairs"
+    );
     assert_eq!(sheet.tables[0].rows[0].last().unwrap(), "+2.00 ± 0.00");
     // Goodput and RTT: boxes, distributions, differences.
     assert_eq!(sheet.plots.len(), 6);

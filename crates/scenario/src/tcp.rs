@@ -26,7 +26,8 @@ pub enum Congestion {
 }
 
 impl Congestion {
-    pub(crate) const CHOICES: [(&'static str, Congestion); 8] = [
+    /// All of them, with their names in a scenario.
+    pub const CHOICES: [(&'static str, Congestion); 8] = [
         ("reno", Congestion::Reno),
         ("newreno", Congestion::NewReno),
         ("sack", Congestion::Sack),

@@ -29,7 +29,7 @@ pub enum TransferError {
         reason: String,
     },
     /// The directory to serve into is missing or may not be read.
-    #[error("{}: {source}; give --dir a directory that you may write to", .path.display())]
+    #[error("{}: {source}; name a directory that you may write to", .path.display())]
     Directory {
         /// The directory.
         path: PathBuf,

@@ -111,8 +111,10 @@ export class Chart {
       parts.push(`<path class="line ${line.class}" d="${path.join("")}"/>`);
     }
     for (const { class: kind, points } of picture.dots ?? []) {
-      const radius = kind === "now-dot" ? 6 : 3.6;
-      for (const [x, y] of points) parts.push(`<circle class="${kind}" cx="${n(px(x))}" cy="${n(py(y))}" r="${radius}"/>`);
+      const dot = (x, y) => `<circle class="${kind}" cx="${n(x)}" cy="${n(y)}" r="3.6"/>`;
+      // A shape of its own: colours alone say nothing in grey.
+      const diamond = (x, y) => `<path class="${kind}" d="M${n(x)} ${n(y - 7)}l7 7l-7 7l-7 -7Z"/>`;
+      for (const [x, y] of points) parts.push((kind === "now-dot" ? diamond : dot)(px(x), py(y)));
     }
     if (picture.now != null) parts.push(`<path class="now" d="M${n(px(picture.now))} ${TOP}V${bottom}"/>`);
     for (const x of picture.drops ?? []) parts.push(`<path class="line drop" d="M${n(px(x))} ${bottom}v-9"/>`);

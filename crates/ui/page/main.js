@@ -199,7 +199,7 @@ async function simulateCurve(seen, played) {
     const text = scenario(played, packets, "fixed");
     if (view.points.has(text)) continue;
     const told = await player.ask({ ask: "run", scenario: text });
-    if (!told.error) view.points.set(text, told.transfers[0].goodput_bps);
+    if (!told.error) view.points.set(text, told.transfers[0]);
     drawCurve();
   }
 }
@@ -220,10 +220,10 @@ function drawCurve() {
   const most = (largestWindow(s) * PACKET) / unit.size;
   const { curve, series } = view;
   const played = dotWindows(s)
-    .map((packets) => ({ window: packets * PACKET, rate: view.points.get(scenario(s, packets, "fixed")) }))
-    .filter(({ rate }) => rate !== undefined);
-  const dots = (which) => played.filter(which).map(({ window, rate }) => [window / unit.size, rate / unit.rate]);
-  const late = ({ window, rate }) => words.recovering(s, curve, window, rate);
+    .map((packets) => ({ window: packets * PACKET, told: view.points.get(scenario(s, packets, "fixed")) }))
+    .filter(({ told }) => told !== undefined);
+  const dots = (which) => played.filter(which).map(({ window, told }) => [window / unit.size, told.goodput_bps / unit.rate]);
+  const late = ({ window, told }) => words.recovering(s, curve, window, told);
   const picture = {
     words: `Goodput in ${unit.goodput} against the window in ${unit.window}`,
     x: `window S, ${unit.window}`,

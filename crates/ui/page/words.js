@@ -42,15 +42,21 @@ function onPaper(curve, window) {
  */
 const SETTLED = { lossless: 0.9, losing: 0.5 };
 
+/** The packet that the bottleneck is sending, and the one that its input is: neither waits in the buffer. */
+const IN_SERVICE = 2 * PACKET;
+
 /**
  * What the steady state would give, bit/s, where a run has not come to it: slow start overflowed the buffer, and Reno
  * regains a packet per round trip. Else `null`, and beside cross traffic, whose bursts the closed forms leave out.
  */
-export function recovering(s, curve, window, rate) {
+export function recovering(s, curve, window, { goodput_bps: rate, loss_rate: loss }) {
   if (s.cross !== "none" || !curve?.sweet_from_bytes) return null;
   const steady = onPaper(curve, window);
   const least = window <= curve.sweet_to_bytes ? SETTLED.lossless : SETTLED.losing;
-  return steady !== null && rate < least * steady ? steady : null;
+  // A window that overflows the buffer does so in each period of the steady state's sawtooth: where nothing was lost,
+  // not one has passed.
+  const partial = window > curve.sweet_to_bytes + IN_SERVICE && loss === 0;
+  return steady !== null && (partial || rate < least * steady) ? steady : null;
 }
 
 /** Words about a run that has not come to its steady state. */
@@ -91,7 +97,7 @@ export function verdict(s, curve, { outcome, dropped, starting }) {
     return `${NAMES[s.sizing]} has arrived at a window of <b>${bytes(window)}</b>${where(window, curve)}${lost(dropped)}. ${goes}`;
   }
   const window = s.window * PACKET;
-  const early = unsettled(recovering(s, curve, window, told.goodput_bps));
+  const early = unsettled(recovering(s, curve, window, told));
   const [from, to] = [curve?.sweet_from_bytes, curve?.sweet_to_bytes];
   if (!from) {
     return `No closed form knows this cross traffic, so only the simulator speaks. ${goes}`;

@@ -44,11 +44,47 @@ impl Notation {
         if unit.is_empty() {
             return Err(self.error(text, "it has no unit"));
         }
-        let scale = self.units.iter().find(|(name, _)| *name == unit);
-        match scale {
-            Some((_, scale)) => Ok(value * scale),
-            None => Err(self.error(text, format!("unknown unit \"{unit}\""))),
+        match self.scale(unit) {
+            Some(scale) => Ok(value * scale),
+            None => Err(self.error(text, self.unknown(unit))),
         }
+    }
+
+    /// The size of `unit` in base units. The case of letters says nothing where "bit" is written out; elsewhere
+    /// it tells bits from bytes.
+    fn scale(&self, unit: &str) -> Option<f64> {
+        let exact = self.units.iter().find(|(name, _)| *name == unit);
+        let written_out = || {
+            let is_bit = unit.to_ascii_lowercase().contains("bit");
+            self.units.iter().find(|(name, _)| is_bit && name.eq_ignore_ascii_case(unit))
+        };
+        exact.or_else(written_out).map(|(_, scale)| *scale)
+    }
+
+    /// That `unit` is unknown, and which ones may have been meant.
+    pub(crate) fn unknown(&self, unit: &str) -> String {
+        let lower = unit.to_ascii_lowercase();
+        let alike = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            // One letter begins too many words.
+            !lower.is_empty()
+                && (name.starts_with(&lower) || (name.len() > 1 && lower.starts_with(&name)))
+        };
+        let mut meant: Vec<&str> = Vec::new();
+        // Of several spellings of one size the first, which is ours.
+        let mut sizes: Vec<f64> = Vec::new();
+        for (name, size) in self.units {
+            if alike(name) && !sizes.contains(size) {
+                meant.push(name);
+                sizes.push(*size);
+            }
+        }
+        // A prefix of many says nothing.
+        const MOST: usize = 3;
+        if meant.is_empty() || meant.len() > MOST {
+            return format!("unknown unit \"{unit}\"");
+        }
+        format!("unknown unit \"{unit}\" (did you mean {}?)", meant.join(" or "))
     }
 
     /// Reads `text` and rounds it to whole base units, which fit 64 bits.

@@ -34,7 +34,7 @@ impl FromStr for Probability {
     fn from_str(text: &str) -> Result<Probability, UnitError> {
         let (value, unit) = NOTATION.split(text)?;
         let Some((_, scale)) = NOTATION.units.iter().find(|(name, _)| *name == unit) else {
-            return Err(NOTATION.error(text, format!("unknown unit \"{unit}\"")));
+            return Err(NOTATION.error(text, NOTATION.unknown(unit)));
         };
         Probability::new(value * scale)
             .ok_or_else(|| NOTATION.error(text, "it must lie between 0 and 1"))

@@ -67,7 +67,23 @@ fn rates_and_times_are_read_as_other_programs_write_them() {
 #[test]
 fn an_unknown_unit_is_named() {
     let e = "100Mb".parse::<Rate>().unwrap_err().to_string();
-    assert!(e.contains("unknown unit \"Mb\""), "{e}");
+    assert!(e.contains("unknown unit \"Mb\" (did you mean Mbit/s or MB/s?)"), "{e}");
+    let size = |text: &str| text.parse::<Bytes>().unwrap_err().to_string();
+    assert!(size("1M").contains("(did you mean MB or MiB?)"), "{}", size("1M"));
+    assert!(size("64KB").contains("(did you mean kB?)"), "{}", size("64KB"));
+    let e = "2minutes".parse::<Duration>().unwrap_err().to_string();
+    assert!(e.contains("(did you mean min?)"), "{e}");
+    let e = "3 horses".parse::<Rate>().unwrap_err().to_string();
+    assert!(e.contains("unknown unit \"horses\"; write"), "{e}");
+}
+
+#[test]
+fn where_bits_are_written_out_case_says_nothing() {
+    for text in ["10GBit/s", "10Gbit/s", "10 GBIT", "10gbit/s"] {
+        assert_eq!(text.parse(), Ok(Rate::from_mbit_per_second(10_000)), "{text}");
+    }
+    // Of bits and bytes it does.
+    assert_ne!("10GB/s".parse::<Rate>(), "10Gb/s".parse());
 }
 
 #[test]

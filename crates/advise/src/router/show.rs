@@ -149,9 +149,9 @@ impl RouterAdvice {
             return String::new();
         }
         let most = libm::floor(self.gamma);
+        let send = if most > 1.0 { "such inputs send" } else { "such input sends" };
         format!(
-            " Nothing queues unless more than {most:.0} such inputs send at once; it is assumed that they do \
-             (--inputs)."
+            " Nothing queues unless more than {most:.0} {send} at once; it is assumed that they do (--inputs)."
         )
     }
 

@@ -15,10 +15,16 @@ pub struct Arguments {
 }
 
 /// Prints the completions for a shell.
-pub fn run(arguments: Arguments, mut program: clap::Command) -> Ending {
+pub fn run(arguments: Arguments, program: clap::Command) -> Ending {
     let name = program.get_name().to_owned();
+    // clap offers hidden verbs, too.
+    let verbs = program.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned();
+    let mut shown = clap::Command::new(name.clone())
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(program.get_arguments().cloned())
+        .subcommands(verbs);
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut program, name, &mut script);
+    clap_complete::generate(arguments.shell, &mut shown, name, &mut script);
     out!("{}", String::from_utf8_lossy(&script).trim_end());
     Ok(ExitCode::SUCCESS)
 }

@@ -11,6 +11,7 @@ use sweetspot_report::{DemoOutcome, FileFacts, PathFacts, headline, page, table}
 use sweetspot_units::Bytes;
 
 use super::Ending;
+use crate::values;
 use sweetspot_comparison::{
     Content, DEMO_PATH, Ticker, Variant, VariantRunner, machine, scratch, usual,
 };
@@ -35,7 +36,8 @@ pub struct Arguments {
     size: Bytes,
     /// Variants to compare: SIZING or SIZING+CONGESTION, separated by commas [default:
     /// kernel+cubic,kernel+bbr,bdp,sobas:paper,sobas]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true)]
+    #[arg(value_parser = values::words::<Variant>(&["kernel+cubic", "kernel+bbr", "bdp", "sobas:paper", "sobas"]))]
     sizing: Vec<Variant>,
     /// Directory for report.html and outcome.json
     #[arg(long, value_name = "DIR", default_value = "demo-out")]

@@ -20,6 +20,7 @@ use super::engine::EngineName;
 use super::scenario_file::{Parallel, seed};
 use crate::progress::{self, CountingEngine};
 use crate::result_journal::{OnVersionMismatch, ResultJournal};
+use crate::values::{self, Offering};
 use crate::whole_file;
 use sweetspot_comparison::build::identity;
 use sweetspot_comparison::machine;
@@ -38,7 +39,8 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
     /// Populations of random paths: drawn, sizes, long, changes, transfers
-    #[arg(long, value_delimiter = ',', default_value = "drawn")]
+    #[arg(long, value_delimiter = ',', default_value = "drawn", hide_possible_values = true)]
+    #[arg(value_parser = values::words::<Population>(POPULATIONS))]
     population: Vec<Population>,
     /// Seed of the population; the same seed gives the same paths
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
@@ -57,13 +59,15 @@ pub struct Arguments {
     #[arg(long)]
     duration: Option<Duration>,
     /// Congestion controls; each sizing is played with each
-    #[arg(long, value_delimiter = ',', default_value = "cubic", value_parser = congestion)]
+    #[arg(long, value_delimiter = ',', default_value = "cubic", hide_possible_values = true)]
+    #[arg(value_parser = Offering::new(&["cubic", "reno", "bbr"], congestion))]
     congestion: Vec<Congestion>,
     /// Do not let sizings switch the congestion control
     #[arg(long)]
     congestion_fixed: bool,
     /// Sizings to compare with the kernel's
-    #[arg(long, value_delimiter = ',', default_value = "sobas", value_parser = sizing)]
+    #[arg(long, value_delimiter = ',', default_value = "sobas", hide_possible_values = true)]
+    #[arg(value_parser = Offering::new(SIZINGS, sizing))]
     sizing: Vec<Sizing>,
     /// Journal of finished runs; the same command continues after an interruption
     #[arg(long, value_name = "FILE")]
@@ -94,6 +98,10 @@ pub struct Arguments {
     json: bool,
 }
 
+const POPULATIONS: &[&str] = &["drawn", "sizes", "long", "changes", "transfers"];
+/// Those that judge themselves beside the kernel's own.
+const SIZINGS: &[&str] = &["sobas", "sobas:live", "sobas:paper", "drs", "max"];
+
 /// 300 or 100..200.
 fn paths(text: &str) -> Result<Range<u64>, String> {
     let whole = |text: &str| text.trim().parse().ok().filter(|n: &u64| *n < 1 << 53);
@@ -107,7 +115,10 @@ fn paths(text: &str) -> Result<Range<u64>, String> {
 }
 
 fn congestion(text: &str) -> Result<Congestion, String> {
-    Congestion::named(text).ok_or_else(|| "there is no such congestion control".to_owned())
+    Congestion::named(text).ok_or_else(|| {
+        let known = Congestion::CHOICES.map(|(name, _)| name).join(", ");
+        format!("there is no such congestion control; there are {known}")
+    })
 }
 
 fn sizing(text: &str) -> Result<Sizing, String> {

@@ -5,7 +5,7 @@ use sweetspot_report::{RunSeries, TableFormat, run_file};
 use sweetspot_scenario::{
     CrossOutcome, Derivation, EngineError, NoRecorder, Outcome, Recorder, Scenario, TransferOutcome,
 };
-use sweetspot_units::Duration;
+use sweetspot_units::{Bytes, Duration};
 
 use super::Ending;
 use super::engine::EngineName;
@@ -132,7 +132,11 @@ pub fn read(
 }
 
 fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
-    out!("{} ({} engine, seed {})", outcome.scenario, outcome.engine, outcome.seed);
+    let title = match outcome.scenario.as_str() {
+        "" => "Untitled scenario",
+        title => title,
+    };
+    out!("{title} ({} engine, seed {})", outcome.engine, outcome.seed);
     for (i, t) in outcome.transfers.iter().enumerate() {
         match why_nothing_moved(scenario, i, t) {
             Some(why) => out!("transfer {i}: nothing measured, {why} [{}]", t.sizing),
@@ -167,13 +171,13 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
 
 fn print_transfer(i: usize, t: &TransferOutcome) {
     out!(
-        "transfer {i}: {:.2} Mbit/s, RTT {:.1} ms (99 %: {:.1} ms), loss {:.4} %, {} timeouts, window {} kB [{}]",
+        "transfer {i}: {:.2} Mbit/s, RTT {:.1} ms (99 %: {:.1} ms), loss {:.4} %, {} timeouts, window {} [{}]",
         t.goodput_bps / 1e6,
         t.rtt_mean_s * 1e3,
         t.rtt_p99_s * 1e3,
         t.loss_rate * 100.0,
         t.timeouts,
-        t.window_final_bytes / 1000,
+        Bytes::new(t.window_final_bytes),
         t.sizing,
     );
 }

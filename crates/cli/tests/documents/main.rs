@@ -133,6 +133,25 @@ fn examples_that_are_not_run_name_what_exists() -> Result<(), Box<dyn std::error
     Ok(())
 }
 
+/// What peers have is here, or it is said why not.
+#[test]
+fn each_convenience_of_a_peer_is_done_or_refused_with_a_reason()
+-> Result<(), Box<dyn std::error::Error>> {
+    let text = std::fs::read_to_string(root().join("docs/conveniences.md"))?;
+    let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let mut count = 0;
+    for row in rows {
+        count += 1;
+        let answer =
+            row.replace("\\|", "").trim_end_matches(" |").rsplit("| ").next().map(str::to_owned);
+        let answer = answer.unwrap_or_default();
+        let refused = answer.strip_prefix("refused: ").is_some_and(|why| why.len() > 20);
+        assert!(answer.starts_with("done") || refused, "{row}");
+    }
+    assert!(count >= 40, "{count} rows");
+    Ok(())
+}
+
 #[test]
 fn a_command_of_ours_stands_in_no_block_without_a_language()
 -> Result<(), Box<dyn std::error::Error>> {

@@ -12,6 +12,8 @@ const inkOn = colour => {
 };
 const seconds = us => us >= 1e6 ? (us / 1e6).toFixed(3) + " s" : us >= 1e3 ? (us / 1e3).toFixed(2) + " ms" : us.toFixed(0) + " us";
 const size = b => b >= 1e9 ? (b / 1e9).toFixed(2) + " GB" : b >= 1e6 ? (b / 1e6).toFixed(2) + " MB" : b >= 1e3 ? (b / 1e3).toFixed(1) + " kB" : b.toFixed(0) + " B";
+// The least of 1, 2 or 5 times a power of ten that is not below a number.
+const round = v => { const p = 10 ** Math.floor(Math.log10(v)); return [1, 2, 5, 10].find(m => m * p >= v * (1 - 1e-9)) * p; };
 const speed = r => r >= 1e6 ? (r / 1e6).toFixed(1) + " Mbit/s" : (r / 1e3).toFixed(0) + " kbit/s";
 
 function draw(section, graph) {
@@ -139,11 +141,14 @@ function draw(section, graph) {
       below += small + gap;
     }
     context.fillStyle = tone("muted"); context.textAlign = "center";
-    const marks = Math.max(2, Math.floor((right - left) / 110));
-    for (let i = 0; i <= marks; i++) {
-      const t = from + (to - from) * i / marks;
-      context.textAlign = i === 0 ? "left" : i === marks ? "right" : "center";
-      context.fillText(seconds(t), x(t), height - 4);
+    // At round times, all in the unit of their step.
+    const step = round((to - from) / Math.max(2, Math.floor((right - left) / 110)));
+    const [unit, name] = step >= 1e5 ? [1e6, "s"] : step >= 100 ? [1e3, "ms"] : [1, "us"];
+    const digits = Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9));
+    for (let n = Math.ceil(from / step - 1e-9); n * step <= to * (1 + 1e-9); n++) {
+      const words = (n * step / unit).toFixed(digits) + " " + name, half = context.measureText(words).width / 2;
+      context.fillText(words, Math.min(x(n * step), right - half), height - 4);
+      context.fillRect(x(n * step), height - axis - 2, 1, 3);
     }
     if (pointer !== null) {
       context.strokeStyle = tone("muted"); context.beginPath();

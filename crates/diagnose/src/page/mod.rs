@@ -78,11 +78,30 @@ fn message(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
     };
     match flows {
         [(flow, _)] => format!(
-            "{name}: {:.2} Mbit/s, limited for {:.0} % of the time by: {most}",
+            "{name}: {:.2} Mbit/s, {:.0} % of the time {}",
             flow.goodput_bps / 1e6,
-            flow.verdict.share_of_time * 100.0
+            flow.verdict.share_of_time * 100.0,
+            state(*most),
         ),
-        _ => format!("{name}: {} of {} connections limited by: {most}", times(most), flows.len()),
+        _ => format!(
+            "{name}: {} of {} connections most of the time {}",
+            times(most),
+            flows.len(),
+            state(*most)
+        ),
+    }
+}
+
+/// What a connection is while `cause` holds it, as the end of a sentence.
+fn state(cause: Class) -> String {
+    match cause {
+        Class::Bandwidth => "at the path's capacity".to_owned(),
+        Class::Unknown => "held by what cannot be told".to_owned(),
+        Class::Stalled | Class::WaitingForPeer | Class::Idle | Class::NeverEstablished => {
+            cause.to_string()
+        }
+        Class::Opportunity | Class::Pacing => format!("limited by {cause}"),
+        _ => format!("limited by the {cause}"),
     }
 }
 

@@ -55,7 +55,7 @@ fn a_direction_s_own_key_beats_the_common_one() {
 fn an_unknown_unit_is_named_with_its_key() {
     assert_eq!(
         complaint("rate=100Mb rtt=100ms buffer=125kB"),
-        "path: rate: \"100Mb\" is not a rate: unknown unit \"Mb\"; \
+        "path: rate: \"100Mb\" is not a rate: unknown unit \"Mb\" (did you mean Mbit/s or MB/s?); \
          write it like 20Mbit/s, 1.5Gbit/s, 12.5MB/s"
     );
     assert!(complaint("rate=1Mbit/s rtt=100 buffer=125kB").contains("rtt: \"100\""));

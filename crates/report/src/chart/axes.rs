@@ -24,10 +24,11 @@ impl PlotFrame {
         let curves = || plot.curves.iter().flat_map(|curve| curve.points.iter().copied());
         let mut xs: Vec<f64> = curves().map(|point| point.0).collect();
         let mut ys: Vec<f64> = curves().map(|point| point.1).collect();
-        // Whole intervals stand in the frame.
+        // Whole intervals stand in the frame; what is never below zero, a rate or a time, has no interval there either.
+        let least = if ys.iter().all(|y| *y >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
         for curve in &plot.curves {
             let both = curve.points.iter().zip(&curve.half_widths);
-            ys.extend(both.flat_map(|(&(_, y), half)| [y - half, y + half]));
+            ys.extend(both.flat_map(|(&(_, y), half)| [(y - half).max(least), y + half]));
         }
         ys.extend(plot.boxes.iter().flat_map(|each| each.quantiles));
         for mark in &plot.marks {
@@ -65,12 +66,14 @@ impl PlotFrame {
             // Words end at the frame where they would go beyond it.
             let words = name.chars().count() as f64 * CHAR_WIDTH;
             let (at, anchor) = if x0 + words > right { (right, "end") } else { (x0, "start") };
+            let begins = if x0 + words > right { right - words } else { x0 };
+            let y = self.name_of_band(plot, (begins, begins + words));
             let _ = write!(
                 svg,
                 r#"<rect class="band" x="{x0:.1}" y="{top}" width="{:.1}" height="{}"/><text class="num" x="{at:.1}" y="{:.1}" text-anchor="{anchor}"> {} </text>"#,
                 (x1 - x0).max(1.0),
                 bottom - top,
-                bottom - 5.0,
+                y,
                 typeset(name),
             );
         }
@@ -104,6 +107,21 @@ impl PlotFrame {
             typeset(&plot.x.label),
         );
         svg
+    }
+}
+
+impl PlotFrame {
+    /// Where the name of a band stands that has the width `from` to `to`: at the bottom, or at the top if fewer points are
+    /// there.
+    fn name_of_band(&self, plot: &Plot, (from, to): (f64, f64)) -> f64 {
+        /// A line of text.
+        const HEIGHT: f64 = 15.0;
+        let points = || plot.curves.iter().flat_map(|curve| curve.points.iter());
+        let beside = points().filter(|(x, _)| (from..to).contains(&self.x.at(*x)));
+        let heights: Vec<f64> = beside.map(|(_, y)| self.y.clamped(*y)).collect();
+        let low = heights.iter().filter(|y| **y > self.bottom - HEIGHT).count();
+        let high = heights.iter().filter(|y| **y < self.top + HEIGHT).count();
+        if high < low { self.top + 11.0 } else { self.bottom - 5.0 }
     }
 }
 

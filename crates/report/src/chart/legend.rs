@@ -105,13 +105,18 @@ fn in_common(one: &str, other: &str) -> String {
     same.join(", ")
 }
 
-/// One entry per engine, and one for what was published. Of a recording the label says all.
+/// One entry per engine, and one for what was published; none where all that is drawn is by one engine, and so
+/// in one style. Of a recording the label says all.
 fn styles(plot: &Plot) -> Vec<LegendItem> {
     let mut origins: Vec<Origin> = Vec::new();
     for curve in &plot.curves {
         if curve.origin != Origin::Recorded && !origins.contains(&curve.origin) {
             origins.push(curve.origin);
         }
+    }
+    let published = plot.marks.iter().any(|mark| mark.label.starts_with(PUBLISHED));
+    if origins.len() + usize::from(published) < 2 {
+        return Vec::new();
     }
     let of = |origin: Origin| match origin {
         Origin::Ns2 => r#"<circle class="dot ns2 ink" cx="10" cy="0" r="3"/>"#.to_owned(),
@@ -121,7 +126,7 @@ fn styles(plot: &Plot) -> Vec<LegendItem> {
         .iter()
         .map(|origin| LegendItem { sample: of(*origin), words: origin.name().to_owned() })
         .collect();
-    if plot.marks.iter().any(|mark| mark.label.starts_with(PUBLISHED)) {
+    if published {
         items.push(LegendItem {
             sample: r#"<path class="mark ink" d="M10 -5l5 5l-5 5l-5 -5Z"/>"#.to_owned(),
             words: PUBLISHED.to_owned(),

@@ -212,13 +212,17 @@ fn comparison_table(comparisons: &[PublishedComparison]) -> String {
 
 /// A table that scrolls within the page where it is wider.
 pub fn table_element(table: &Table) -> String {
-    let heads: String =
-        table.heads.iter().map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
-    let mut rows = String::new();
-    for row in &table.rows {
-        let cells: String = row.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
-        rows += &format!("<tr>{cells}</tr>");
-    }
+    let cell = |(place, text): (usize, &String), tag: &str| {
+        let class = if is_prose(table, place) { r#" class="prose""# } else { "" };
+        let name = tag.split(' ').next().unwrap_or(tag);
+        format!("<{tag}{class}>{}</{name}>", escape(text))
+    };
+    let row = |cells: &[String], tag: &str| -> String {
+        cells.iter().enumerate().map(|at| cell(at, tag)).collect()
+    };
+    let heads = row(&table.heads, r#"th scope="col""#);
+    let rows: String =
+        table.rows.iter().map(|cells| format!("<tr>{}</tr>", row(cells, "td"))).collect();
     let title = match table.title.as_str() {
         "" => String::new(),
         title => format!("<p>{}</p>", escape(title)),
@@ -226,6 +230,14 @@ pub fn table_element(table: &Table) -> String {
     format!(
         r#"{title}<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"#
     )
+}
+
+/// Whether sentences stand in a column: they begin at the left and may be broken, where numbers stand at the right on one
+/// line.
+fn is_prose(table: &Table, column: usize) -> bool {
+    const FEW_WORDS: usize = 32;
+    let mut cells = table.rows.iter().filter_map(|row| row.get(column));
+    column > 0 && cells.any(|cell| cell.chars().count() > FEW_WORDS && cell.contains(' '))
 }
 
 #[cfg(test)]
@@ -246,6 +258,20 @@ mod tests {
             published: "",
             ours: deviations.iter().map(value).collect(),
         }
+    }
+
+    #[test]
+    fn sentences_in_a_table_may_be_broken_and_numbers_may_not() {
+        let mut table = Table::new("", &["", "value", "how"]);
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        table.rows = vec![
+            row(["rate", "49.8 Mbit/s to 50.2 Mbit/s", "by streams"]),
+            row(["rtt", "40 ms", "dispersion of 13 streams sent faster than the link"]),
+        ];
+        let html = table_element(&table);
+        assert!(html.contains("<td>49.8 Mbit/s to 50.2 Mbit/s</td>"), "{html}");
+        assert!(html.contains(r#"<td class="prose">by streams</td>"#), "{html}");
+        assert!(html.contains(r#"<th scope="col" class="prose">how</th>"#), "{html}");
     }
 
     /// By the simulator where it has a number, else by theory; 2, 4 and 10 % have 4 in their middle.

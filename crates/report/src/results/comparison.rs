@@ -131,39 +131,52 @@ pub fn sheets(findings: &[(String, ResultFile)]) -> Option<Sheet> {
     }
     Some(Sheet {
         name: "comparison".into(),
-        title: message(&a, &b, &differences[0]),
+        title: message(&a, &b, &differences),
         about: about(&a, &b, pairs.len()),
         plots,
         tables: vec![table(&a, &b, &differences)],
     })
 }
 
-fn message(a: &Side<'_>, b: &Side<'_>, differences: &[f64]) -> String {
-    let goodput = &QUANTITIES[0];
-    let (before, after) = (a.mean(goodput), b.mean(goodput));
-    let interval = Spread::of(differences).and_then(|s| Some((s.mean, s.half_width?)));
-    let count = differences.len();
-    let than = |mean: f64| if mean > 0.0 { "faster" } else { "slower" };
-    match interval {
-        Some((mean, half)) if mean.abs() > half => format!(
-            "{} is {} than {}: {mean:+.2} ± {half:.2} Mbit/s in {count} pairs",
-            b.name,
-            than(mean),
-            a.name,
-        ),
-        Some((mean, half)) => format!(
-            "{} and {}: no difference in goodput beyond chance ({mean:+.2} ± {half:.2} Mbit/s in {count} pairs)",
-            a.name, b.name,
-        ),
-        None if count == 1 && differences[0].abs() >= 0.005 => format!(
-            "{} is {} than {}: {:+.2} Mbit/s in one pair",
-            b.name,
-            than(differences[0]),
-            a.name,
-            differences[0],
-        ),
-        None => format!("{} {before:.2} Mbit/s, {} {after:.2} Mbit/s", a.name, b.name),
+/// What the second has of goodput beside the first, and of round trip.
+fn message(a: &Side<'_>, b: &Side<'_>, differences: &[Vec<f64>]) -> String {
+    let [goodput, rtt] = [0, 1].map(|i| difference(&QUANTITIES[i], &differences[i]));
+    let count = differences[0].len();
+    let (Some(goodput), Some(rtt)) = (goodput, rtt) else {
+        let [before, after] = [a, b].map(|side| side.mean(&QUANTITIES[0]));
+        return format!("{} {before:.2} Mbit/s, {} {after:.2} Mbit/s", a.name, b.name);
+    };
+    let pairs = if count == 1 { "one pair".to_owned() } else { format!("{count} pairs") };
+    let numbers = format!("{}, mean RTT {} in {pairs}", goodput.words, rtt.words);
+    if !goodput.beyond_chance {
+        return format!(
+            "{} and {}: no difference in goodput beyond chance ({numbers})",
+            a.name, b.name
+        );
     }
+    let faster = if goodput.mean > 0.0 { "faster" } else { "slower" };
+    format!("{} is {faster} than {}: {numbers}", b.name, a.name)
+}
+
+/// The mean of the differences of pairs.
+struct MeanDifference {
+    mean: f64,
+    words: String,
+    /// Whether its interval leaves out zero; of one pair, whether it shows at all.
+    beyond_chance: bool,
+}
+
+fn difference(quantity: &Quantity, differences: &[f64]) -> Option<MeanDifference> {
+    let Quantity { unit, decimals, .. } = *quantity;
+    let spread = Spread::of(differences)?;
+    let half = spread.half_width.map_or(String::new(), |half| format!(" ± {half:.decimals$}"));
+    // The least that the digits show.
+    let seen = 0.5 * 10_f64.powi(-(decimals as i32));
+    Some(MeanDifference {
+        mean: spread.mean,
+        words: format!("{:+.decimals$}{half} {unit}", spread.mean),
+        beyond_chance: spread.mean.abs() > spread.half_width.unwrap_or(0.0).max(seen),
+    })
 }
 
 fn about(a: &Side<'_>, b: &Side<'_>, pairs: usize) -> String {

@@ -12,6 +12,7 @@ use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::{OutputOptions, Verify};
+use crate::values;
 use crate::verbs::Ending;
 use crate::verbs::scenario_file::Parallel;
 
@@ -48,7 +49,8 @@ pub struct Arguments {
     #[arg(long, value_name = "short|bulk|FILE", default_value = "bulk")]
     mix: String,
     /// Whom the buffer serves: throughput, short or latency [default: what the mix is made of]
-    #[arg(long, value_name = "throughput|short|latency")]
+    #[arg(long, value_name = "throughput|short|latency", hide_possible_values = true)]
+    #[arg(value_parser = values::words::<Favour>(&["throughput", "short", "latency"]))]
     favour: Option<Favour>,
     /// The buffer that the device has
     #[arg(long, allow_hyphen_values = true, value_name = "12MB")]

@@ -15,14 +15,15 @@ use super::verdict::Verdict;
 /// The page; `verb` is the command that measured.
 pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &str) -> String {
     let report = &measured.report;
-    let headline = format!("Path to {}", measured.peer);
+    let headline = format!("Path to {}, {}", measured.peer, verdict.message());
     let lines: String =
         verdict.lines().iter().map(|line| format!("<p>{}</p>\n", in_html(line))).collect();
     let remedy = verdict.remedy().map_or_else(String::new, |command| {
         format!("<p>To hold downloads at that window:</p>\n<pre>{command}</pre>\n")
     });
     let mut body = format!(
-        "<header>\n<p class=\"brand\">sweetspot {verb}</p>\n<h1>{headline}</h1>\n{lines}{remedy}<p class=\"note\">{}</p>\n</header>\n",
+        "<header>\n<p class=\"brand\">sweetspot {verb}</p>\n<h1>{}</h1>\n{lines}{remedy}<p class=\"note\">{}</p>\n</header>\n",
+        in_html(&headline),
         in_html(&about(measured)),
     );
     if let Some((first, last)) = report.changed {
@@ -141,7 +142,7 @@ fn pictures(measured: &Measured) -> Vec<Plot> {
     );
     let mut over_time = Plot::new(
         "While TCP fills the path",
-        Axis::new("s"),
+        Axis::new("time, s"),
         Axis::new("round trip of others, ms"),
     );
     let mut add = |name: &str, group: usize, points: &[DelayPoint]| {
@@ -164,12 +165,12 @@ fn pictures(measured: &Measured) -> Vec<Plot> {
         }
         let mut plot = Plot::new(
             format!("The buffer fills, {}", direction.direction.name()),
-            Axis::new("s"),
+            Axis::new("time, s"),
             Axis::new("packets wait, ms"),
         );
-        plot.curve("half as fast again", Origin::Recorded, 0, in_ms(&direction.overload));
+        plot.curve("1.5 times the link", Origin::Recorded, 0, in_ms(&direction.overload));
         if !direction.slight.is_empty() {
-            plot.curve("a little too fast", Origin::Recorded, 1, in_ms(&direction.slight));
+            plot.curve("just above the link", Origin::Recorded, 1, in_ms(&direction.slight));
         }
         if let Some(depth) = report.buffer.delay.value() {
             plot.mark("full", 2, MarkPosition::Level(depth.as_secs_f64() * 1e3));

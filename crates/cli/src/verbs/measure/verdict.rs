@@ -8,6 +8,7 @@ use crate::print::wrapped;
 
 /// The verdict on a path.
 pub struct Verdict {
+    message: String,
     lines: Vec<String>,
     remedy: Option<&'static str>,
 }
@@ -19,6 +20,7 @@ const WORTH: Duration = Duration::from_millis(5);
 pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     let idle = measured.report.round_trip.median.value();
     let mut lines = Vec::new();
+    let mut message = None;
     let mut remedy = None;
     for (place, direction) in measured.report.directions.iter().enumerate() {
         let rate = direction
@@ -36,6 +38,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         if let Some((loaded, grade)) = loaded.zip(load.and_then(|load| load.grade)) {
             line += &format!(", {} loaded, grade {}", ms(loaded.as_secs_f64()), grade.name());
         }
+        message.get_or_insert_with(|| line.clone());
         // The simulation is of the direction that was measured first.
         if let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref())
             && place == 0
@@ -54,10 +57,16 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         let why = outlook.unknown.as_deref().unwrap_or("nothing else was measured");
         lines.push(format!("{idle} idle; {why}"));
     }
-    Verdict { lines, remedy }
+    let message = message.unwrap_or_else(|| lines.join(" "));
+    Verdict { message, lines, remedy }
 }
 
 impl Verdict {
+    /// What was seen of the direction that was measured first.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// A sentence per direction.
     pub fn lines(&self) -> &[String] {
         &self.lines

@@ -11,6 +11,7 @@ use sweetspot_linux::sysctl;
 use sweetspot_tune::{Exporter, TunerOptions, TunerSnapshot};
 
 use super::inside::Inside;
+use crate::values;
 
 /// Options common to all tuning verbs.
 #[derive(Debug, clap::Args)]
@@ -35,13 +36,15 @@ pub struct Common {
 
     /// Goal of transfers: throughput, or less-than-best-effort, which yields to other traffic (RFC
     /// 9840)
-    #[arg(long, value_name = "GOAL", default_value = "throughput")]
+    #[arg(long, value_name = "GOAL", default_value = "throughput", hide_possible_values = true)]
+    #[arg(value_parser = values::words::<Goal>(&["throughput", "less-than-best-effort"]))]
     pub goal: Goal,
 
     /// Where to look and act from: pidfd borrows each socket from its process; bpf is inside the
     /// kernel, at every segment, without any right over the processes (needs root, Linux 5.15);
     /// auto is bpf where the host has what it needs, and says so where it is pidfd
-    #[arg(long, value_name = "WAY", default_value = "pidfd")]
+    #[arg(long, value_name = "WAY", default_value = "pidfd", hide_possible_values = true)]
+    #[arg(value_parser = values::words::<Via>(&["pidfd", "bpf", "auto"]))]
     pub via: Via,
 
     /// Do not print actions
@@ -125,8 +128,12 @@ impl Common {
             None => None,
             Some(path) => {
                 let file = File::options().create(true).append(true).open(path);
-                let file =
-                    file.map_err(|e| format!("cannot write events to {}: {e}", path.display()))?;
+                let file = file.map_err(|e| {
+                    format!(
+                        "cannot write events to {}: {e}; name a file that you may write to",
+                        path.display()
+                    )
+                })?;
                 Some((path.clone(), file))
             }
         };

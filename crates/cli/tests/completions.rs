@@ -1,0 +1,73 @@
+//! Completions in bash itself: verbs that people call, and the values of options that have names.
+
+use std::process::{Command, Stdio};
+
+type Tested = Result<(), Box<dyn std::error::Error>>;
+
+/// What bash offers where each line of `typed` ends; a line ends in a blank if its last word is empty.
+fn offered(typed: &[&str]) -> Result<Option<Vec<String>>, Box<dyn std::error::Error>> {
+    if !Command::new("bash").arg("-c").arg("true").status().is_ok_and(|status| status.success()) {
+        sweetspot_testing::skipped("there is no bash here (install bash)");
+        return Ok(None);
+    }
+    let script =
+        Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(["completions", "bash"]).output()?;
+    let mut source = String::from_utf8(script.stdout)?;
+    // As readline calls it: the words, the place of the last, the function.
+    source += r#"
+offer() {
+    COMP_LINE="$1"; COMP_POINT=${#1}
+    read -r -a COMP_WORDS <<< "$1"
+    [[ "$1" == *" " ]] && COMP_WORDS+=("")
+    COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 )); COMPREPLY=()
+    _sweetspot sweetspot "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    echo "${COMPREPLY[*]}"
+}
+"#;
+    for line in typed {
+        source += &format!("offer '{line}'\n");
+    }
+    let empty = tempfile::tempdir()?;
+    let output = Command::new("bash")
+        .args(["-c", &source])
+        .current_dir(empty.path())
+        .stdin(Stdio::null())
+        .output()?;
+    let said = String::from_utf8(output.stdout)?;
+    Ok(Some(said.lines().map(str::to_owned).collect()))
+}
+
+#[test]
+fn bash_offers_the_values_that_have_names() -> Tested {
+    let cases = [
+        ("sweetspot send --sizing ", "sobas sobas:paper kernel fixed:1MB bdp max"),
+        ("sweetspot send --sizing k", "kernel"),
+        ("sweetspot copy --congestion ", "cubic bbr reno"),
+        ("sweetspot report --theme ", "screen print"),
+        ("sweetspot run x.toml --engine ", "sim theory lab"),
+        ("sweetspot top --sort ", "traffic bytes rtt resent program"),
+        ("sweetspot tune run --via ", "pidfd bpf auto"),
+        ("sweetspot tune daemon --goal ", "throughput less-than-best-effort"),
+        ("sweetspot advise router --favour ", "throughput short latency"),
+        ("sweetspot gauntlet --population ", "drawn sizes long changes transfers"),
+        ("sweetspot gauntlet --sizing sobas:l", "sobas:live"),
+        ("sweetspot demo --sizing b", "bdp"),
+        ("sweetspot diagnose --fo", "--follow --for"),
+    ];
+    let typed: Vec<&str> = cases.iter().map(|case| case.0).collect();
+    let Some(offered) = offered(&typed)? else { return Ok(()) };
+    for ((typed, due), offered) in cases.iter().zip(&offered) {
+        assert_eq!(offered, due, "{typed}");
+    }
+    assert_eq!(offered.len(), cases.len());
+    Ok(())
+}
+
+#[test]
+fn bash_offers_no_verb_that_people_do_not_call() -> Tested {
+    let Some(offered) = offered(&["sweetspot "])? else { return Ok(()) };
+    let words: Vec<&str> = offered[0].split(' ').collect();
+    assert!(words.contains(&"send") && words.contains(&"--version"), "{words:?}");
+    assert!(!words.contains(&"endpoint"), "{words:?}");
+    Ok(())
+}
