@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use sweetspot_linux::clock;
+use sweetspot_scenario::Scenario;
 use sweetspot_units::Duration;
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
@@ -114,7 +115,19 @@ fn a_watched_path_is_a_line_per_measurement_and_a_scenario_that_changes() -> Tes
         assert!(sample["time"].is_string() && findings_are_whole(sample) >= 5, "{sample}");
     }
     let text = fs::read_to_string(&file)?;
-    assert!(text.contains("[[path.change]]"), "{text}");
+    // What it says of each measurement's time is what that found.
+    let path = Scenario::parse(&text)?.path;
+    let (first, second) = (Duration::ZERO, path.changes.last().ok_or("no change")?.at);
+    for (sample, at) in samples.iter().zip([first, second]) {
+        let until = at + Duration::from_millis(1);
+        let value = |of: &Value| of["value"].as_f64();
+        let base = value(&sample["round_trip"]["base_s"]).ok_or("no base round trip")?;
+        // Whole microseconds, each way.
+        assert!((path.mean_rtt(at, until) - base).abs() < 3e-6, "{text}\n{sample}");
+        let down = &sample["directions"][0];
+        let left = value(&down["available_bps"]).or(value(&down["capacity_bps"]));
+        assert_eq!(Some(path.mean_rate(at, until).as_f64()), left, "{text}\n{sample}");
+    }
     let run = Command::new(PROGRAM)
         .args(["run", &file.to_string_lossy(), "--json", "--set", "duration=20s"])
         .output()?;

@@ -56,6 +56,7 @@ mod pipe;
 mod propagation;
 mod queue;
 mod random;
+mod rate_trace;
 mod ring;
 mod spec;
 mod token_bucket;
@@ -78,10 +79,11 @@ pub use queue::{
     RedConfig,
 };
 pub use random::Random;
+pub use rate_trace::RateTrace;
 pub use ring::Ring;
 pub use spec::{PathError, PathSpec};
 pub use token_bucket::{Policer, TokenBucket};
-pub use trace::{DeliveryTrace, TraceError};
+pub use trace::{DeliveryTrace, Trace, TraceError};
 pub use variation::{Change, Changes, Variation};
 
 use sweetspot_units::Bytes;

@@ -5,12 +5,13 @@ use std::process::{Command, ExitCode, Stdio};
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, isolate, self_test};
 use sweetspot_linux::clock;
 use sweetspot_linux::signals::{ProcessEvent, Signal, Supervisor};
-use sweetspot_path::{DeliveryTrace, DirectionSpec, NAMED_PATHS, PathError, PathSpec, Variation};
-use sweetspot_scenario::Scenario;
+use sweetspot_path::{DirectionSpec, NAMED_PATHS, PathError, PathSpec, Trace, Variation};
+use sweetspot_scenario::{Scenario, Way};
 use sweetspot_units::Duration;
 
 use super::Ending;
 use crate::print::wrapped;
+use crate::text_file;
 use crate::whole_file;
 
 /// What a shell reports when a command does not exist.
@@ -55,8 +56,8 @@ pub struct Arguments {
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml", required_unless_present_any = ["self_test", "list"])]
     path: Option<String>,
 
-    /// Send near to far when FILE says, in Mahimahi's format: each line is a time in milliseconds at
-    /// which 1504 bytes may leave; it repeats. rate= is not needed then
+    /// Send near to far as FILE says: a line for each time in milliseconds at which 1504 bytes may leave
+    /// (Mahimahi's format), or lines of seconds,rate (CSV); it repeats. rate= is not needed then
     #[arg(long, value_name = "FILE", requires = "path")]
     trace_up: Option<PathBuf>,
 
@@ -129,13 +130,13 @@ struct VaryingPath {
 
 /// The path as written on the command line, or that of a scenario file.
 fn resolve(text: &str, arguments: &Arguments) -> Result<VaryingPath, Box<dyn std::error::Error>> {
-    let (up, down) = (trace(&arguments.trace_up)?, trace(&arguments.trace_down)?);
+    let traces = (trace(&arguments.trace_up)?, trace(&arguments.trace_down)?);
     let mut path = if text.ends_with(".toml") {
         let scenario = super::run::read(Path::new(text), &[], None)?;
         path_of(&scenario).map_err(|why| format!("{text}: {why}"))?
     } else {
         let mut text = text.to_owned();
-        for (side, trace) in [("up", &up), ("down", &down)] {
+        for (side, trace) in [("up", &traces.0), ("down", &traces.1)] {
             if let Some(trace) = trace
                 && !text.split([' ', ',', '\n', '\t']).any(|word| names_rate(word, side))
                 && !text.trim_start().starts_with('@')
@@ -146,7 +147,9 @@ fn resolve(text: &str, arguments: &Arguments) -> Result<VaryingPath, Box<dyn std
         let steady = Variation::default;
         VaryingPath { spec: text.parse()?, up: steady(), down: steady() }
     };
-    (path.up.trace, path.down.trace) = (up, down);
+    // They take the place of a scenario's own.
+    path.up.trace = traces.0.or(path.up.trace);
+    path.down.trace = traces.1.or(path.down.trace);
     Ok(path)
 }
 
@@ -156,12 +159,10 @@ fn names_rate(word: &str, side: &str) -> bool {
         || word.split_once('.').is_some_and(|(of, rest)| of == side && rest.starts_with("rate="))
 }
 
-fn trace(file: &Option<PathBuf>) -> Result<Option<DeliveryTrace>, String> {
+fn trace(file: &Option<PathBuf>) -> Result<Option<Trace>, String> {
     let Some(file) = file else { return Ok(None) };
-    let text = fs::read_to_string(file).map_err(|error| {
-        format!("{}: {error}; give a trace in Mahimahi's format", file.display())
-    })?;
-    let trace = DeliveryTrace::parse(&text);
+    let text = text_file::read(file, "a trace in Mahimahi's format or a CSV of rates")?;
+    let trace = Trace::parse(&text);
     trace.map(Some).map_err(|error| format!("{}: {error}", file.display()))
 }
 
@@ -179,13 +180,16 @@ fn path_of(scenario: &Scenario) -> Result<VaryingPath, String> {
     let [hop] = scenario.path.hops[..] else {
         return Err("path.hop: `emulate` plays one hop; `run` plays a chain".into());
     };
-    let direction = DirectionSpec { delay: scenario.path.rtt / 2, ..hop };
-    let (mtu, seed) = (scenario.path.packet, scenario.seed);
+    // What the hop leaves of the round trip, half of it each way.
+    let path = &scenario.path;
+    let rest = path.rtt.saturating_sub(path.between((0, 0))) / 2;
+    let played = |hop: DirectionSpec| DirectionSpec { delay: hop.delay + rest, ..hop };
+    let (up, down) = (played(hop), played(path.backward[0]));
     // Through the words of the command line, whose limits hold for a file, too.
-    let spec = PathSpec { up: direction, down: direction, mtu, seed };
+    let spec = PathSpec { up, down, mtu: path.packet, seed: scenario.seed };
     let spec: PathSpec = spec.to_string().parse().map_err(|error: PathError| error.to_string())?;
-    let variation = scenario.path.variation(0, direction.delay);
-    Ok(VaryingPath { spec, up: variation.clone(), down: variation })
+    let varied = |way: Way| path.variation_with(way, 0, rest);
+    Ok(VaryingPath { spec, up: varied(Way::Forward), down: varied(Way::Backward) })
 }
 
 /// Runs the commands inside the namespaces; returns the near command's exit code.

@@ -56,7 +56,7 @@ pub(super) fn play(
 
     let measured = (plan.begin, plan.end);
     let first = plan.targets.iter().map(|target| target.start).min().unwrap_or(plan.begin);
-    let bottleneck = Bottleneck { samples: &traces.samples, rate: plan.path.up.rate };
+    let bottleneck = Bottleneck { samples: &traces.samples, path: &scenario.path };
     // The receiver accepts one and a half round trips after the sender's SYN.
     let handshake = scenario.path.rtt + scenario.path.rtt / 2;
     let transfers = plan.targets.iter().zip(&traces.targets).zip(sizes);
@@ -103,7 +103,8 @@ fn run(
     }
     let mut memory = MemoryWatch::open(emulation, plan).doing("read sockets' memory")?;
     let zero = clock::now() + START_DELAY;
-    emulation.vary(zero, plan.variation.clone(), plan.variation.clone());
+    let (up, down) = plan.variations.clone();
+    emulation.vary(zero, up, down);
     let end = zero + plan.end;
     thread::scope(|scope| {
         let nodes: Vec<_> =

@@ -6,7 +6,7 @@ mod refusal;
 use sweetspot_emulator::HostPair;
 use sweetspot_path::{DirectionSpec, PathSpec, Variation};
 use sweetspot_scenario::{
-    Application, Congestion, Cross, Flavour, Reverse, Scenario, Tcp, TrafficKind,
+    Application, Congestion, Cross, Flavour, Reverse, Scenario, Tcp, TrafficKind, Way,
 };
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Volume};
@@ -27,8 +27,10 @@ const INITIAL_BUFFER: Bytes = Bytes::new(131_072);
 #[derive(Debug)]
 pub(crate) struct LabPlan {
     pub path: PathSpec,
-    /// How both of its directions vary in time.
-    pub variation: Variation,
+    /// How the way of the data varies in time, and the way back.
+    pub variations: (Variation, Variation),
+    /// The least round trip of any flow, which the path has without the host pairs' extra delays.
+    shortest: Duration,
     pub host_pairs: Vec<HostPair>,
     /// `net.ipv4` settings of both namespaces.
     pub settings: Vec<(&'static str, String)>,
@@ -98,13 +100,21 @@ impl LabPlan {
         let hop = scenario.path.narrow();
         let end = scenario.warmup + scenario.duration;
         let shortest = shortest_round_trip(scenario);
-        let direction = DirectionSpec { delay: shortest / 2, ..*hop };
-        let mtu = scenario.path.packet;
-        let path = PathSpec { up: direction, down: direction, mtu, seed: scenario.seed };
+        let narrow = scenario.path.bottleneck();
+        // What the hop leaves of the shortest round trip is played behind it, half of it each way.
+        let rest = shortest.saturating_sub(scenario.path.between((narrow, narrow))) / 2;
+        let played = |way: Way| {
+            let hop = scenario.path.hops_of(way)[narrow];
+            DirectionSpec { delay: hop.delay + rest, ..hop }
+        };
+        let (mtu, seed) = (scenario.path.packet, scenario.seed);
+        let path = PathSpec { up: played(Way::Forward), down: played(Way::Backward), mtu, seed };
+        let varied = |way: Way| scenario.path.variation_with(way, narrow, rest);
         let mut plan = LabPlan {
             settings: settings(scenario),
             path,
-            variation: scenario.path.variation(scenario.path.bottleneck(), shortest / 2),
+            variations: (varied(Way::Forward), varied(Way::Backward)),
+            shortest,
             host_pairs: Vec::new(),
             targets: Vec::new(),
             loads: Vec::new(),
@@ -116,7 +126,9 @@ impl LabPlan {
         for transfer in &scenario.transfers {
             let host_pair = plan.add_leaf(scenario.path.rtt, &transfer.tcp);
             // No more than that gets through.
-            let most = hop.rate * end.saturating_sub(transfer.start) + mtu;
+            let burst = hop.policer.map_or(hop.burst, |policer| policer.burst);
+            let rate = scenario.path.mean_rate(transfer.start, end);
+            let most = rate * end.saturating_sub(transfer.start) + burst + mtu;
             let full = mtu.saturating_sub(headers(&transfer.tcp));
             plan.targets.push(TargetPlan {
                 host_pair,
@@ -141,7 +153,7 @@ impl LabPlan {
 
     fn add_leaf(&mut self, rtt: Duration, tcp: &Tcp) -> usize {
         self.host_pairs.push(HostPair {
-            extra_delay: (rtt / 2).saturating_sub(self.path.up.delay),
+            extra_delay: rtt.saturating_sub(self.shortest) / 2,
             initial_window: Some(tcp.initial_window.min(u64::from(u16::MAX)) as u32),
             quick_acks: !tcp.delayed_ack,
         });

@@ -2,4 +2,5 @@
 
 mod elements;
 mod spec;
+mod traces;
 mod variation;
