@@ -7,7 +7,7 @@ use sweetspot_linux::clock;
 use sweetspot_linux::signals::{ProcessEvent, Signal, Supervisor};
 use sweetspot_path::{DirectionSpec, NAMED_PATHS, PathError, PathSpec, Trace, Variation};
 use sweetspot_scenario::{Scenario, Way};
-use sweetspot_units::Duration;
+use sweetspot_units::{Duration, Rate};
 
 use super::Ending;
 use crate::print::wrapped;
@@ -123,9 +123,10 @@ pub fn run(arguments: Arguments) -> Ending {
 
 /// A path, and how its directions vary in time.
 struct VaryingPath {
-    spec: PathSpec,
-    up: Variation,
-    down: Variation,
+    /// The links between routers, from the near side.
+    hops: Vec<PathSpec>,
+    up: Vec<Variation>,
+    down: Vec<Variation>,
 }
 
 /// The path as written on the command line, or that of a scenario file.
@@ -144,12 +145,19 @@ fn resolve(text: &str, arguments: &Arguments) -> Result<VaryingPath, Box<dyn std
                 text += &format!(" {side}.rate={}bit/s", trace.mean_rate().bits_per_second());
             }
         }
-        let steady = Variation::default;
-        VaryingPath { spec: text.parse()?, up: steady(), down: steady() }
+        let steady = || vec![Variation::default()];
+        VaryingPath { hops: vec![text.parse()?], up: steady(), down: steady() }
     };
-    // They take the place of a scenario's own.
-    path.up.trace = traces.0.or(path.up.trace);
-    path.down.trace = traces.1.or(path.down.trace);
+    // They take the place of a scenario's own, at its narrow hop.
+    let narrow = |rates: Vec<Rate>| (0..rates.len()).min_by_key(|hop| rates[*hop]).unwrap_or(0);
+    if let Some(trace) = traces.0 {
+        let hop = narrow(path.hops.iter().map(|hop| hop.up.lasting_rate()).collect());
+        path.up[hop].trace = Some(trace);
+    }
+    if let Some(trace) = traces.1 {
+        let hop = narrow(path.hops.iter().map(|hop| hop.down.lasting_rate()).collect());
+        path.down[hop].trace = Some(trace);
+    }
     Ok(path)
 }
 
@@ -177,27 +185,36 @@ fn list() {
 
 /// The path of a scenario, if the emulator plays it.
 fn path_of(scenario: &Scenario) -> Result<VaryingPath, String> {
-    let [hop] = scenario.path.hops[..] else {
-        return Err("path.hop: `emulate` plays one hop; `run` plays a chain".into());
-    };
-    // What the hop leaves of the round trip, half of it each way.
     let path = &scenario.path;
-    let rest = path.rtt.saturating_sub(path.between((0, 0))) / 2;
-    let played = |hop: DirectionSpec| DirectionSpec { delay: hop.delay + rest, ..hop };
-    let (up, down) = (played(hop), played(path.backward[0]));
-    // Through the words of the command line, whose limits hold for a file, too.
-    let spec = PathSpec { up, down, mtu: path.packet, seed: scenario.seed };
-    let spec: PathSpec = spec.to_string().parse().map_err(|error: PathError| error.to_string())?;
-    let varied = |way: Way| path.variation_with(way, 0, rest);
-    Ok(VaryingPath { spec, up: varied(Way::Forward), down: varied(Way::Backward) })
+    let last = path.hops.len() - 1;
+    // What the hops leave of the round trip lies behind the last one, half of it each way.
+    let rest = path.rtt.saturating_sub(path.between((0, last))) / 2;
+    let behind = |way: Way, hop: usize| {
+        let ends = if way == Way::Forward { last } else { 0 };
+        if hop == ends { rest } else { Duration::ZERO }
+    };
+    let played = |way: Way, hop: usize| {
+        let spec = path.hops_of(way)[hop];
+        DirectionSpec { delay: spec.delay + behind(way, hop), ..spec }
+    };
+    let hops = (0..=last).map(|hop| {
+        let (up, down) = (played(Way::Forward, hop), played(Way::Backward, hop));
+        // Through the words of the command line, whose limits hold for a file, too.
+        let spec = PathSpec { up, down, mtu: path.packet, seed: scenario.seed };
+        spec.to_string().parse().map_err(|error: PathError| error.to_string())
+    });
+    let varied =
+        |way: Way| (0..=last).map(|hop| path.variation_with(way, hop, behind(way, hop))).collect();
+    let hops = hops.collect::<Result<_, String>>()?;
+    Ok(VaryingPath { hops, up: varied(Way::Forward), down: varied(Way::Backward) })
 }
 
 /// Runs the commands inside the namespaces; returns the near command's exit code.
 fn play(path: &VaryingPath, arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
     let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
     let mut supervisor = Supervisor::new()?;
-    let emulation = Emulation::start(&path.spec)?;
-    emulation.vary(emulation.started(), path.up.clone(), path.down.clone());
+    let emulation = Emulation::start_chain(&path.hops, &[])?;
+    emulation.vary_chain(emulation.started(), path.up.clone(), path.down.clone());
     let far = match &arguments.far {
         Some(line) => {
             let mut shell = Command::new("sh");

@@ -1,5 +1,6 @@
 //! Laws of the path's elements.
 
+mod chain;
 mod elements;
 mod spec;
 mod traces;
