@@ -41,6 +41,7 @@ class Path(TypedDict, total=False):
     reverse: str
     queue: str
     loss: str
+    backward: Hop
     hop: Sequence[Hop]
 
 

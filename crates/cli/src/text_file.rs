@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use sweetspot_scenario::with_files;
+
 /// Largest file read, bytes: hand-written files are smaller, and a device may never end.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
@@ -15,6 +17,15 @@ pub fn read(path: &Path, what: &str) -> Result<String, String> {
         let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
         format!("{}: line {line}: this is no UTF-8; save the file as that", path.display())
     })
+}
+
+/// The text of a scenario file, with the traces that it names, which lie where it does, in their place.
+pub fn scenario(path: &Path) -> Result<String, String> {
+    let text = read(path, "a scenario file")?;
+    let beside = path.parent().unwrap_or(Path::new(""));
+    let trace =
+        |name: &str| read(&beside.join(name), "a trace in Mahimahi's format or a CSV of rates");
+    with_files(&text, trace).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {

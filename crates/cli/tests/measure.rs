@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use sweetspot_linux::clock;
+use sweetspot_scenario::Scenario;
 use sweetspot_units::Duration;
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
@@ -114,7 +115,19 @@ fn a_watched_path_is_a_line_per_measurement_and_a_scenario_that_changes() -> Tes
         assert!(sample["time"].is_string() && findings_are_whole(sample) >= 5, "{sample}");
     }
     let text = fs::read_to_string(&file)?;
-    assert!(text.contains("[[path.change]]"), "{text}");
+    // What it says of each measurement's time is what that found.
+    let path = Scenario::parse(&text)?.path;
+    let (first, second) = (Duration::ZERO, path.changes.last().ok_or("no change")?.at);
+    for (sample, at) in samples.iter().zip([first, second]) {
+        let until = at + Duration::from_millis(1);
+        let value = |of: &Value| of["value"].as_f64();
+        let base = value(&sample["round_trip"]["base_s"]).ok_or("no base round trip")?;
+        // Whole microseconds, each way.
+        assert!((path.mean_rtt(at, until) - base).abs() < 3e-6, "{text}\n{sample}");
+        let down = &sample["directions"][0];
+        let left = value(&down["available_bps"]).or(value(&down["capacity_bps"]));
+        assert_eq!(Some(path.mean_rate(at, until).as_f64()), left, "{text}\n{sample}");
+    }
     let run = Command::new(PROGRAM)
         .args(["run", &file.to_string_lossy(), "--json", "--set", "duration=20s"])
         .output()?;
@@ -187,22 +200,35 @@ fn a_far_end_that_dies_is_named_and_ends_the_measurement() -> Tested {
 }
 
 #[test]
-fn a_chain_of_routers_is_none_for_the_emulator() -> Tested {
+fn the_path_of_a_scenario_is_emulated_hop_by_hop_both_ways() -> Tested {
     let dir = tempfile::tempdir()?;
-    let file = dir.path().join("chain.toml");
+    let (file, certificate) = (dir.path().join("chain.toml"), dir.path().join("certificate.json"));
+    fs::write(dir.path().join("back.csv"), "0,6Mbit/s\n1,2Mbit/s\n")?;
     fs::write(
         &file,
         "duration = \"1s\"\n[path]\nrtt = \"9ms\"\n\
-         [[path.hop]]\nrate = \"9Mbit/s\"\nbuffer = \"90kB\"\n\
-         [[path.hop]]\nrate = \"5Mbit/s\"\nbuffer = \"90kB\"\n[[transfer]]\n",
+         [[path.hop]]\nrate = \"9Mbit/s\"\nbuffer = \"90kB\"\nbackward = { rate = \"3Mbit/s\" }\n\
+         [[path.hop]]\nrate = \"5Mbit/s\"\nbuffer = \"90kB\"\n\
+         [[path.trace]]\nhop = 1\nway = \"backward\"\nfile = \"back.csv\"\n[[transfer]]\n",
     )?;
     let output = Command::new(PROGRAM)
-        .args(["emulate", "--path"])
+        .args(["emulate", "--quiet", "--path"])
         .arg(&file)
-        .args(["--", "true"])
+        .arg("--certificate")
+        .arg(&certificate)
+        .args(["--", "sh", "-c", "ping -c 1 -W 5 $SWEETSPOT_FAR || true"])
         .output()?;
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr)?;
-    assert!(said.contains("path.hop") && said.contains("`run` plays a chain"), "{said}");
+    if String::from_utf8_lossy(&output.stderr).contains("namespace") {
+        return Ok(());
+    }
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let certified: Value = serde_json::from_slice(&fs::read(&certificate)?)?;
+    let path = certified["path"].as_str().ok_or("no path")?;
+    assert_eq!(path.matches(" | ").count(), 1, "{path}");
+    assert!(path.contains("down.rate=3Mbit/s") && path.contains("down.rate=4Mbit/s"), "{path}");
+    assert_eq!(
+        (&certified["up"]["asked_bps"], &certified["down"]["asked_bps"]),
+        (&5_000_000.into(), &3_000_000.into())
+    );
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::veth::{FAR, LinkDrops, NEAR, NamespaceLink};
 ///
 /// It carries packets from [`Emulation::start`] to [`Emulation::finish`]. Dropping it ends it without a certificate.
 pub struct Emulation {
-    spec: PathSpec,
+    hops: Vec<PathSpec>,
     started: Time,
     near: Side,
     far: Side,
@@ -43,7 +43,17 @@ impl Emulation {
         spec: &PathSpec,
         host_pairs: &[HostPair],
     ) -> Result<Emulation, EmulatorError> {
+        Emulation::start_chain(std::slice::from_ref(spec), host_pairs)
+    }
+
+    /// Starts an emulation of several links between routers, at least one, from the near side to the far one. Packets are
+    /// of up to the first one's MTU, and its seed counts.
+    pub fn start_chain(
+        hops: &[PathSpec],
+        host_pairs: &[HostPair],
+    ) -> Result<Emulation, EmulatorError> {
         host_pair::check(host_pairs)?;
+        let spec = hops.first().ok_or(EmulatorError::NoHop)?;
         let near = NamespaceLink::lay(NEAR, FAR, spec.mtu, host_pairs)?;
         let far = NamespaceLink::lay(FAR, NEAR, spec.mtu, host_pairs)?;
         let ports = (near.port(spec.mtu)?, far.port(spec.mtu)?);
@@ -55,12 +65,12 @@ impl Emulation {
             let ring = |port: &PacketPort| port.as_fd().try_clone_to_owned();
             let rings = [ring(&ports.0)?, ring(&ports.1)?];
             let packet_loop =
-                PacketLoop::new(started, spec, host_pairs, ports, (receive_commands, send_samples));
+                PacketLoop::new(started, hops, host_pairs, ports, (receive_commands, send_samples));
             RelayThreads::start(packet_loop, rings, event_fd.clone())
         };
         let threads = start().doing("start the threads that carry the packets")?;
         Ok(Emulation {
-            spec: spec.clone(),
+            hops: hops.to_vec(),
             started,
             near: Side::new(NEAR, near),
             far: Side::new(FAR, far),
@@ -81,9 +91,9 @@ impl Emulation {
         &self.far
     }
 
-    /// The path that was asked for.
-    pub fn spec(&self) -> &PathSpec {
-        &self.spec
+    /// The path that was asked for, hop by hop from the near side.
+    pub fn hops(&self) -> &[PathSpec] {
+        &self.hops
     }
 
     /// When the emulation began to carry packets, on the clock of [`clock::now`].
@@ -106,9 +116,15 @@ impl Emulation {
         self.command(Command::RateDown(rate));
     }
 
-    /// Varies the path from now on: near to far, and far to near. Time 0 of the variations is `start`, on the clock of
-    /// [`clock::now`].
+    /// Varies a path of one hop from now on: near to far, and far to near. Time 0 of the variations is `start`, on the clock
+    /// of [`clock::now`].
     pub fn vary(&self, start: Time, up: Variation, down: Variation) {
+        self.vary_chain(start, vec![up], vec![down]);
+    }
+
+    /// Varies each hop, both lists from the near side.
+    pub fn vary_chain(&self, start: Time, up: Vec<Variation>, mut down: Vec<Variation>) {
+        down.reverse();
         self.command(Command::VaryUp(start, up));
         self.command(Command::VaryDown(start, down));
     }
@@ -120,7 +136,7 @@ impl Emulation {
         let (near, far) = (self.near.link.losses()?, self.far.link.losses()?);
         report.up.cable_losses = lost(near, far);
         report.down.cable_losses = lost(far, near);
-        Ok(Certificate::new(&self.spec, &report))
+        Ok(Certificate::new(&self.hops, &report))
     }
 
     fn command(&self, command: Command) {

@@ -18,6 +18,9 @@ pub enum EmulatorError {
     /// There are more pairs of hosts than addresses. Holds their number.
     #[error("emulator: {0} pairs of hosts are more than the {MAX_HOST_PAIRS} that a path takes")]
     TooManyHostPairs(usize),
+    /// A path without a hop.
+    #[error("emulator: the path has no hop; give one or more")]
+    NoHop,
     /// The real-time loop failed.
     #[error("emulator: the loop that carries the packets failed: {0}")]
     Loop(io::Error),

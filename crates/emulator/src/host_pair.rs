@@ -7,8 +7,10 @@ use crate::error::EmulatorError;
 /// A pair of hosts, one on each side, whose flows cross the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostPair {
-    /// Propagation delay behind the bottleneck in addition to the path's own, each way.
+    /// Propagation delay behind the path in addition to its own, each way.
     pub extra_delay: Duration,
+    /// The first and the last hop that it crosses, counted from the near side; `None`: all.
+    pub hops: Option<(usize, usize)>,
     /// TCP's initial congestion window, in packets; `None`: the kernel's.
     pub initial_window: Option<u32>,
     /// Whether TCP acknowledges every segment at once, instead of every second.
@@ -32,23 +34,32 @@ pub(crate) fn check(host_pairs: &[HostPair]) -> Result<(), EmulatorError> {
     if few { Ok(()) } else { Err(EmulatorError::TooManyHostPairs(host_pairs.len())) }
 }
 
-/// The extra delay of each host pair's packets.
+/// The extra delay of each host pair's packets, and their way through the hops.
 #[derive(Debug)]
-pub(crate) struct ExtraDelays {
-    /// By the tag of the host pair; the first is for packets of nobody's. Empty: nobody has one.
-    by_tag: Vec<Duration>,
+pub(crate) struct Routes {
+    /// By the tag of the host pair; the first is for packets of nobody's. Empty: all go the same way.
+    by_tag: Vec<(Duration, (usize, usize))>,
+    whole: (usize, usize),
 }
 
-impl ExtraDelays {
-    pub fn new(host_pairs: &[HostPair]) -> ExtraDelays {
-        if host_pairs.iter().all(|host_pair| host_pair.extra_delay == Duration::ZERO) {
-            return ExtraDelays { by_tag: Vec::new() };
+impl Routes {
+    /// The ways of packets from near to far, or `back`, through so many `hops`.
+    pub fn new(host_pairs: &[HostPair], hops: usize, back: bool) -> Routes {
+        let last = hops - 1;
+        let whole = (0, last);
+        let alike = |pair: &HostPair| pair.extra_delay == Duration::ZERO && pair.hops.is_none();
+        if host_pairs.iter().all(alike) {
+            return Routes { by_tag: Vec::new(), whole };
         }
-        let all = host_pairs.iter().map(|host_pair| host_pair.extra_delay);
-        ExtraDelays { by_tag: std::iter::once(Duration::ZERO).chain(all).collect() }
+        let all = host_pairs.iter().map(|pair| {
+            let (from, to) = pair.hops.map_or(whole, |(a, b)| (a.min(last), b.min(last)));
+            (pair.extra_delay, if back { (last - to, last - from) } else { (from, to) })
+        });
+        let nobody = std::iter::once((Duration::ZERO, whole));
+        Routes { by_tag: nobody.chain(all).collect(), whole }
     }
 
-    /// Whether there is none at all.
+    /// Whether all packets take the same way.
     pub fn is_empty(&self) -> bool {
         self.by_tag.is_empty()
     }
@@ -71,8 +82,13 @@ impl ExtraDelays {
     }
 
     /// The extra delay of the host pair with this tag.
-    pub fn of(&self, tag: u16) -> Duration {
-        self.by_tag.get(usize::from(tag)).copied().unwrap_or(Duration::ZERO)
+    pub fn extra_delay(&self, tag: u16) -> Duration {
+        self.by_tag.get(usize::from(tag)).map_or(Duration::ZERO, |(delay, _)| *delay)
+    }
+
+    /// The first and the last hop of the host pair with this tag.
+    pub fn hops(&self, tag: u16) -> (usize, usize) {
+        self.by_tag.get(usize::from(tag)).map_or(self.whole, |(_, hops)| *hops)
     }
 }
 
@@ -92,8 +108,8 @@ mod tests {
     #[test]
     fn a_packet_gets_the_extra_delay_of_who_sent_it() {
         let host_pair = |ms| HostPair { extra_delay: MS(ms), ..HostPair::default() };
-        let extra_delays = ExtraDelays::new(&[host_pair(0), host_pair(7)]);
-        let of = |frame: &[u8]| extra_delays.of(extra_delays.pair_of(frame));
+        let routes = Routes::new(&[host_pair(0), host_pair(7)], 1, false);
+        let of = |frame: &[u8]| routes.extra_delay(routes.pair_of(frame));
         // Host pair 1 has tag 2, on both sides.
         assert_eq!(of(&from([10, 78, 0, 2])), MS(7));
         assert_eq!(of(&from([10, 79, 0, 2])), MS(7));
@@ -107,7 +123,16 @@ mod tests {
     }
 
     #[test]
-    fn host_pairs_without_extra_delay_need_no_fan() {
-        assert!(ExtraDelays::new(&[HostPair::default(); 3]).is_empty());
+    fn host_pairs_that_are_alike_need_no_routes() {
+        assert!(Routes::new(&[HostPair::default(); 3], 2, false).is_empty());
+    }
+
+    #[test]
+    fn the_way_back_takes_the_same_hops_the_other_way_round() {
+        let pair = HostPair { hops: Some((0, 1)), ..HostPair::default() };
+        let there = Routes::new(&[pair], 3, false);
+        let back = Routes::new(&[pair], 3, true);
+        assert_eq!((there.hops(1), back.hops(1)), ((0, 1), (1, 2)));
+        assert_eq!((there.hops(0), back.hops(0)), ((0, 2), (0, 2)));
     }
 }

@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, Sender};
 use sweetspot_linux::clock;
 use sweetspot_linux::packet::PacketPort;
 use sweetspot_path::{DirectionSpec, PathSpec, Variation};
-use sweetspot_units::{Duration, Rate, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::counters::DirectionCounters;
-use crate::host_pair::{ExtraDelays, HostPair};
+use crate::host_pair::{HostPair, Routes};
 use crate::path_direction::PathDirection;
 use crate::pool::Pool;
 use crate::series::PathSample;
@@ -33,10 +33,10 @@ pub(crate) enum Command {
     RateUp(Rate),
     /// Change the rate of the direction far to near.
     RateDown(Rate),
-    /// Vary the direction near to far; the time is the variation's time 0.
-    VaryUp(Time, Variation),
-    /// Vary the direction far to near.
-    VaryDown(Time, Variation),
+    /// Vary the hops near to far, in this order; the time is the variations' time 0.
+    VaryUp(Time, Vec<Variation>),
+    /// Vary the hops far to near, in this order.
+    VaryDown(Time, Vec<Variation>),
     /// Stop.
     Stop,
 }
@@ -79,23 +79,22 @@ impl PacketLoop {
     /// A loop between the two ports, which carries out `commands`.
     pub fn new(
         started: Time,
-        spec: &PathSpec,
+        hops: &[PathSpec],
         host_pairs: &[HostPair],
         (near, far): (PacketPort, PacketPort),
         (commands, samples): (Receiver<Command>, Sender<PathSample>),
     ) -> PacketLoop {
+        let (mtu, seed) = (hops[0].mtu, hops[0].seed);
+        let up: Vec<DirectionSpec> = hops.iter().map(|hop| hop.up).collect();
+        let down: Vec<DirectionSpec> = hops.iter().rev().map(|hop| hop.down).collect();
+        let routes = |back| Routes::new(host_pairs, hops.len(), back);
         PacketLoop {
             near,
             far,
-            up: PathDirection::new(&spec.up, spec.mtu, ExtraDelays::new(host_pairs), spec.seed),
+            up: PathDirection::new(&up, mtu, routes(false), seed),
             // The directions' losses must not fall together.
-            down: PathDirection::new(
-                &spec.down,
-                spec.mtu,
-                ExtraDelays::new(host_pairs),
-                spec.seed ^ 0x646f_776e,
-            ),
-            pool: Pool::new(frame_size(spec.mtu), pool_slots(spec)),
+            down: PathDirection::new(&down, mtu, routes(true), seed ^ 0x646f_776e),
+            pool: Pool::new(frame_size(mtu), pool_slots(up.iter().chain(&down), mtu)),
             rest: SleepMonitor::new(started),
             started,
             next_sample: started,
@@ -213,12 +212,12 @@ impl PacketLoop {
 
 /// Slots for all packets that the path can hold: its delay and its buffer, both ways, were all
 /// of them full-size, and as many small ones again.
-fn pool_slots(spec: &PathSpec) -> usize {
+fn pool_slots<'a>(hops: impl Iterator<Item = &'a DirectionSpec>, mtu: Bytes) -> usize {
     // The pool grows beyond this when it must; memory is not taken in advance without limit.
     const MAX_POOL_BYTES: u64 = 64 << 20;
-    let hold = |s: &DirectionSpec| s.rate * s.delay + s.buffer.in_bytes(spec.mtu);
-    let bytes = (hold(&spec.up).get() + hold(&spec.down).get()).min(MAX_POOL_BYTES);
-    2 * (bytes / spec.mtu.get()) as usize + 1024
+    let hold = |s: &DirectionSpec| (s.rate * s.delay + s.buffer.in_bytes(mtu)).get();
+    let bytes = hops.map(hold).sum::<u64>().min(MAX_POOL_BYTES);
+    2 * (bytes / mtu.get()) as usize + 1024
 }
 
 /// The wall clock, in which the kernel stamps packets, less the monotonic one.

@@ -1,24 +1,23 @@
 use sweetspot_linux::clock;
 use sweetspot_linux::packet::{MAX_BATCH_FRAMES, PacketPort, ReceivedFrame};
-use sweetspot_path::{Direction, DirectionSpec, DropReason, Fan, Packet, Variation};
+use sweetspot_path::{Chain, DirectionSpec, DropReason, Fan, Packet, Variation};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::counters::DirectionCounters;
-use crate::host_pair::ExtraDelays;
+use crate::host_pair::Routes;
 use crate::pool::{PacketHandle, Pool};
 use crate::series::DirectionSample;
 use crate::veth::frame_size;
 
 /// One direction of the path, between the ring it arrives from and the port it leaves by.
 pub(crate) struct PathDirection {
-    direction: Direction<PacketHandle>,
-    extra_delays: ExtraDelays,
+    chain: Chain<PacketHandle>,
+    /// The narrow hop, whose queue is sampled.
+    narrow: usize,
+    routes: Routes,
     /// What waits for its extra delay.
     fan: Fan<PacketHandle>,
     largest: usize,
-    /// The queue has been judged as of this time; what arrived before it comes too late to have
-    /// been in it and counts as arriving now.
-    decided: Time,
     batch: Vec<(Time, PacketHandle)>,
     run: Option<BusyPeriod>,
     pub counters: DirectionCounters,
@@ -45,19 +44,14 @@ struct BusyPeriod {
 const MIN_BUSY_PERIOD: Duration = Duration::from_millis(20);
 
 impl PathDirection {
-    /// An idle direction for packets of up to `mtu` bytes.
-    pub fn new(
-        spec: &DirectionSpec,
-        mtu: Bytes,
-        extra_delays: ExtraDelays,
-        seed: u64,
-    ) -> PathDirection {
+    /// An idle direction through `hops`, in the order in which packets take them, of up to `mtu` bytes.
+    pub fn new(hops: &[DirectionSpec], mtu: Bytes, routes: Routes, seed: u64) -> PathDirection {
         PathDirection {
-            direction: Direction::new(spec, mtu, seed),
-            extra_delays,
+            chain: Chain::new(hops, mtu, seed),
+            narrow: narrow(hops),
+            routes,
             fan: Fan::default(),
             largest: frame_size(mtu),
-            decided: Time::ZERO,
             batch: Vec::with_capacity(MAX_BATCH_FRAMES),
             run: None,
             counters: DirectionCounters::default(),
@@ -70,48 +64,52 @@ impl PathDirection {
             self.counters.oversized += 1;
             return;
         }
-        if stamp < self.decided {
+        let pair = self.routes.pair_of(frame.bytes);
+        let route = self.routes.hops(pair);
+        // The queue has been judged as of this time; what arrived before it comes too late to have been in it and counts
+        // as arriving now.
+        let decided = self.chain.decided(route.0);
+        if stamp < decided {
             self.counters.stale_stamps += 1;
-            self.counters.stalest = self.counters.stalest.max(self.decided.since(stamp));
+            self.counters.stalest = self.counters.stalest.max(decided.since(stamp));
         }
-        let now = stamp.max(self.decided);
-        self.direction.advance(now);
-        self.decided = now;
-        let follows = self.direction.link().backlog_packets() > 0;
-        let packet = pool.store(frame.bytes, self.extra_delays.pair_of(frame.bytes), follows);
+        let now = stamp.max(decided);
+        self.chain.advance(route.0, now);
+        let follows = self.chain.hop(route.0).link().backlog_packets() > 0;
+        let packet = pool.store(frame.bytes, pair, follows);
         self.counters.packets_in += 1;
         self.counters.bytes_in += packet.wire_size();
-        if let Err(dropped) = self.direction.handle_arrival(now, packet) {
-            pool.free(dropped.packet);
-            match dropped.reason {
-                DropReason::Queue => self.counters.buffer_drops += 1,
-                DropReason::RandomLoss => self.counters.random_losses += 1,
-                DropReason::Policer => self.counters.policer_drops += 1,
-            }
-        }
+        self.chain.handle_arrival(now, route, packet);
         self.free_dropped(pool);
-        self.counters.backlog_max = self.counters.backlog_max.max(self.direction.link().backlog());
     }
 
-    /// Gives back what the queue discipline dropped at its head.
+    /// Gives back what was dropped.
     fn free_dropped(&mut self, pool: &mut Pool) {
-        while let Some(dropped) = self.direction.poll_dropped() {
+        while let Some(dropped) = self.chain.poll_dropped() {
             pool.free(dropped.packet);
-            self.counters.buffer_drops += 1;
+            self.count_drop(dropped.reason);
+        }
+    }
+
+    fn count_drop(&mut self, reason: DropReason) {
+        match reason {
+            DropReason::Queue => self.counters.buffer_drops += 1,
+            DropReason::RandomLoss => self.counters.random_losses += 1,
+            DropReason::Policer => self.counters.policer_drops += 1,
         }
     }
 
     /// When the next packet is due at the exit.
     pub fn poll_timeout(&self) -> Option<Time> {
-        [self.direction.poll_timeout(), self.fan.poll_timeout()].into_iter().flatten().min()
+        [self.chain.poll_timeout(), self.fan.poll_timeout()].into_iter().flatten().min()
     }
 
     fn poll_delivery(&mut self, now: Time) -> Option<(Time, PacketHandle)> {
-        if self.extra_delays.is_empty() {
-            return self.direction.poll_delivery(now);
+        if self.routes.is_empty() {
+            return self.chain.poll_delivery(now);
         }
-        while let Some((through, packet)) = self.direction.poll_delivery(now) {
-            self.fan.handle_entry(through + self.extra_delays.of(packet.host_pair), packet);
+        while let Some((through, packet)) = self.chain.poll_delivery(now) {
+            self.fan.handle_entry(through + self.routes.extra_delay(packet.host_pair), packet);
         }
         self.fan.poll_exit(now)
     }
@@ -126,7 +124,6 @@ impl PathDirection {
             batch.push(delivery);
         }
         self.free_dropped(pool);
-        self.decided = self.decided.max(now - self.direction.least_delay());
         for (_, packet) in &batch {
             pool.write_mark(*packet);
         }
@@ -157,9 +154,8 @@ impl PathDirection {
 
     /// The state of the direction at `now`. Arrivals before `now` must have been handed in.
     pub fn observe(&mut self, now: Time) -> DirectionSample {
-        self.direction.advance(now);
-        self.decided = self.decided.max(now);
-        let link = self.direction.link();
+        self.chain.advance(self.narrow, now);
+        let link = self.chain.hop(self.narrow).link();
         let backlog = link.backlog();
         self.counters.backlog_sum += backlog;
         self.counters.backlog_samples += 1;
@@ -175,29 +171,31 @@ impl PathDirection {
         }
     }
 
-    /// Changes the bottleneck's rate from `now` on.
+    /// Changes the narrow hop's rate from `now` on.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
-        self.direction.set_rate(now, rate);
-        self.decided = self.decided.max(now);
+        self.chain.set_rate(self.narrow, now, rate);
     }
 
-    /// Varies from now on; time 0 of `variation` is `start`.
-    pub fn vary(&mut self, start: Time, variation: &Variation) {
-        self.direction.vary(start, variation);
+    /// The hops vary from now on, each as its own says; time 0 of `variations` is `start`.
+    pub fn vary(&mut self, start: Time, variations: &[Variation]) {
+        for (hop, variation) in variations.iter().enumerate().take(self.chain.hops()) {
+            self.chain.vary(hop, start, variation);
+        }
     }
 
-    /// The least time from the bottleneck to the exit.
+    /// The least time from the first queue to the exit.
     pub fn least_delay(&self) -> Duration {
-        self.direction.least_delay()
+        self.chain.least_delay()
     }
 
     /// Ends the counting.
     pub fn into_counters(mut self) -> DirectionCounters {
         self.close_run();
-        while self.direction.poll_dropped().is_some() {
-            self.counters.buffer_drops += 1;
+        while let Some(dropped) = self.chain.poll_dropped() {
+            self.count_drop(dropped.reason);
         }
-        self.counters.held = self.direction.counters().queued + self.fan.counters().queued;
+        self.counters.backlog_max = self.chain.longest(self.narrow);
+        self.counters.held = self.chain.counters().queued + self.fan.counters().queued;
         self.counters
     }
 
@@ -206,9 +204,9 @@ impl PathDirection {
         counters.packets_out += 1;
         counters.bytes_out += packet.wire_size();
         counters.lateness.record(release.done.since(release.due));
-        if !self.extra_delays.is_empty() {
-            // Releases are no longer in the order in which the bottleneck sent: they tell nothing
-            // of its rate.
+        if !self.routes.is_empty() || self.chain.hops() > 1 {
+            // Releases are no longer in the order in which the bottleneck sent, or have waited behind it: they tell
+            // nothing of its rate.
             return;
         }
         match &mut self.run {
@@ -232,4 +230,10 @@ impl PathDirection {
             self.counters.backlogged_time += last.done.since(first.done);
         }
     }
+}
+
+/// The hop with the least rate that lasts.
+pub(crate) fn narrow(hops: &[DirectionSpec]) -> usize {
+    let rates = hops.iter().map(DirectionSpec::lasting_rate).enumerate();
+    rates.min_by_key(|(_, rate)| *rate).map_or(0, |(hop, _)| hop)
 }

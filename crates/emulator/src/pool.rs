@@ -15,7 +15,7 @@ const SLOTS_PER_CHUNK: usize = 512;
 pub(crate) struct PacketHandle {
     slot: u32,
     length: u32,
-    /// Which pair of hosts it travels between; see [`ExtraDelays`](crate::host_pair::ExtraDelays).
+    /// Which pair of hosts it travels between; see [`Routes`](crate::host_pair::Routes).
     pub host_pair: u16,
     /// Another packet was in the buffer when this one came: it leaves right behind it.
     pub follows: bool,

@@ -36,12 +36,12 @@ pub struct CertificateVerdict {
 }
 
 impl CertificateVerdict {
-    pub(crate) fn of(spec: &PathSpec, report: &PacketLoopReport) -> CertificateVerdict {
+    pub(crate) fn of(hops: &[PathSpec], report: &PacketLoopReport) -> CertificateVerdict {
         let mut reasons = Vec::new();
-        for (name, direction, counters) in
-            [("up", &spec.up, &report.up), ("down", &spec.down, &report.down)]
-        {
-            judge(name, &LatenessLimits::of(spec, direction), counters, &mut reasons);
+        let directions: [(_, fn(&PathSpec) -> &DirectionSpec, _); 2] =
+            [("up", |hop| &hop.up, &report.up), ("down", |hop| &hop.down, &report.down)];
+        for (name, direction, counters) in directions {
+            judge(name, &LatenessLimits::of(hops, direction), counters, &mut reasons);
         }
         CertificateVerdict { trust: reasons.is_empty(), reasons }
     }
@@ -54,9 +54,15 @@ struct LatenessLimits {
 }
 
 impl LatenessLimits {
-    fn of(spec: &PathSpec, direction: &DirectionSpec) -> LatenessLimits {
-        let drain = direction.buffer.in_bytes(spec.mtu) / direction.rate;
-        let rtt = if spec.rtt() == Duration::ZERO { Duration::MAX } else { spec.rtt() };
+    /// Of the hops' buffers the one that drains first is the most easily upset.
+    fn of(hops: &[PathSpec], direction: fn(&PathSpec) -> &DirectionSpec) -> LatenessLimits {
+        let drain = |hop: &PathSpec| {
+            let direction = direction(hop);
+            direction.buffer.in_bytes(hop.mtu) / direction.rate
+        };
+        let drain = hops.iter().map(drain).min().unwrap_or(Duration::ZERO);
+        let rtt = hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.rtt());
+        let rtt = if rtt == Duration::ZERO { Duration::MAX } else { rtt };
         LatenessLimits {
             p99: drain
                 .scaled(MAX_SHARE_OF_BUFFER)
@@ -126,7 +132,7 @@ mod tests {
             real_time: true,
             ran: Duration::from_secs(10),
         };
-        CertificateVerdict::of(&path.parse().unwrap(), &report)
+        CertificateVerdict::of(&[path.parse().unwrap()], &report)
     }
 
     /// Counters of `count` packets, each released `late`.

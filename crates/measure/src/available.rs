@@ -42,12 +42,16 @@ pub fn available_bandwidth(
     match mean_interval(&found) {
         Some((mean, half)) => {
             let half = half.max(half_least);
+            // What yields to one stream has not yet yielded to another: what is free lies between what they say.
+            let range = found.iter().fold((mean - half, mean + half), |range, one| {
+                (range.0.min(*one), range.1.max(*one))
+            });
             let how = format!(
                 "growth of the delays of {} self-loading streams, of {} sent",
                 found.len(),
                 streams.len()
             );
-            Finding::known(bound(mean), bound(mean - half), bound(mean + half), how)
+            Finding::known(bound(mean), bound(range.0), bound(range.1), how)
         }
         None if steady > 0.0 => Finding::known(
             bound(steady.min(least_above)),

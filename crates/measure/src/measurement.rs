@@ -11,7 +11,9 @@ use crate::spacing::Spacing;
 use crate::statistics::{median, quantile, sorted};
 use crate::traces::{DirectionTrace, Traces, round_trips};
 use crate::trend::trend;
-use crate::{Finding, Overload, available_bandwidth, by_idle_time, by_pairs, capacity};
+use crate::{
+    Finding, Overload, available_bandwidth, by_idle_time, by_pairs, capacity, serialization,
+};
 
 /// An echo on the wire: as small as its datagram may be.
 const ECHO_SIZE: Bytes = Bytes::new(100);
@@ -72,7 +74,24 @@ impl Observations {
     pub fn capacity(&self) -> crate::CapacityEstimate {
         let long: Vec<&StreamRecord> = self.trains.iter().chain(self.saturating()).collect();
         // Over so few packets jitter weighs much.
-        if long.is_empty() { capacity(&self.scouts) } else { capacity(long.iter().copied()) }
+        let trains =
+            if long.is_empty() { capacity(&self.scouts) } else { capacity(long.iter().copied()) };
+        let heads = || self.scouts.iter().chain(&self.trains);
+        let single = self.sparse.as_ref().and_then(|sparse| {
+            let single = serialization(sparse, heads());
+            // Where jitter hides the packets that found the link idle, the line under them is too high.
+            let size = heads().next()?.size.as_f64();
+            by_idle_time(single.value()?, sparse, size).value().map(|_| single)
+        });
+        // No packet is sent faster than the link is: a train that says less shares it with other flows' queues.
+        match (trains.capacity.estimate(), single) {
+            (Some(shared), Some(single))
+                if single.estimate().is_some_and(|single| single.low > shared.high) =>
+            {
+                crate::CapacityEstimate { capacity: single, ..trains }
+            }
+            _ => trains,
+        }
     }
 
     /// The available bandwidth as packets saw it that disturbed nobody; `None` where they cannot tell.

@@ -75,15 +75,14 @@ impl Report {
         spent: Bytes,
         noise: Duration,
     ) -> Report {
-        let capacities: Vec<Option<Rate>> =
-            observations.iter().map(|o| o.capacity().capacity.value()).collect();
+        let capacities: Vec<_> =
+            observations.iter().map(|o| o.capacity().capacity.estimate()).collect();
         let both = [
             capacities.first().copied().flatten(),
             // One direction alone stands for the other.
             capacities.get(1).or(capacities.first()).copied().flatten(),
         ];
-        // What was queued by the measurement itself may still stand when echoes are asked for again.
-        let round_trip = round_trip(&idle[..idle.len().min(1)], both);
+        let round_trip = round_trip(idle, both);
         let base = round_trip.base.value().unwrap_or(Duration::ZERO);
         let idle_median = round_trip.median.value();
         let directions: Vec<_> = plan

@@ -1,9 +1,9 @@
 //! The base round trip and its variation.
 
-use sweetspot_units::{Duration, Rate};
+use sweetspot_units::{Duration, Rate, Time};
 
-use crate::finding::Finding;
-use crate::observation::EchoRecord;
+use crate::finding::{Estimate, Finding};
+use crate::observation::{Echo, EchoRecord};
 use crate::statistics::{quantile, sorted};
 
 /// Round trips of single packets on an otherwise idle path.
@@ -22,17 +22,32 @@ const HOSTS: Duration = Duration::from_micros(100);
 /// The fewest echoes of which a variation is told.
 const LEAST_ECHOES: usize = 10;
 
-/// The round trips in `records`. `capacities` of both directions, where known, say how long a packet itself takes.
-pub fn round_trip(records: &[EchoRecord], capacities: [Option<Rate>; 2]) -> RoundTrip {
-    let samples = sorted(records.iter().flat_map(|record| {
-        let own: f64 =
-            capacities.iter().flatten().map(|rate| (record.size / *rate).as_secs_f64()).sum();
+/// The round trips in `records`, of which the first was taken before anything else. `capacities` of both directions, where
+/// known, say how long a packet itself takes.
+pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2]) -> RoundTrip {
+    let changed = path_change(records).is_some();
+    let first = &records[..records.len().min(1)];
+    // Of a path that changed, what it was at first.
+    let for_base = if changed { first } else { records };
+    let own = |record: &EchoRecord, of: fn(Estimate<Rate>) -> Rate| -> f64 {
+        capacities.iter().flatten().map(|rate| (record.size / of(*rate)).as_secs_f64()).sum()
+    };
+    let samples = sorted(first.iter().flat_map(|record| {
+        let own = own(record, |rate| rate.value);
         record.echoes.iter().map(move |echo| (echo.round_trip().as_secs_f64() - own).max(0.0))
     }));
-    let sent: u32 = records.iter().map(|record| record.sent).sum();
+    let sent: u32 = first.iter().map(|record| record.sent).sum();
     let at = |share| quantile(&samples, share);
-    let span = Duration::from_secs_f64;
-    let (Some(least), Some(low), Some(middle), Some(high)) = (at(0.0), at(0.05), at(0.5), at(0.95))
+    let span = |seconds: f64| Duration::from_secs_f64(seconds.max(0.0));
+    let bases = for_base.iter().filter_map(|record| {
+        let base = base(record)?;
+        let own = [own(record, |c| c.high), own(record, |c| c.value), own(record, |c| c.low)];
+        Some([base[0] - own[2], base[1] - own[1], base[2] - own[0]])
+    });
+    // What was queued by the measurement itself may still stand when echoes are asked for again.
+    let least = bases.min_by(|a, b| a[2].total_cmp(&b[2]));
+    let (Some([lowest, base, highest]), Some(low), Some(middle), Some(high)) =
+        (least, at(0.05), at(0.5), at(0.95))
     else {
         let why = format!("none of {sent} echoes came back");
         return RoundTrip {
@@ -42,25 +57,80 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Rate>; 2]) -> Roun
         };
     };
     let how = format!("{} echoes of {sent}", samples.len());
-    // The least of n is above the base by about as much as the 5th percentile is above the least, or less, and by what both
-    // hosts take between a packet and its time stamp.
     let base = Finding::known(
-        span(least),
-        span((2.0 * least - low).min(least - HOSTS.as_secs_f64()).max(0.0)),
-        span(least),
-        format!("the least of {how}"),
+        span(base),
+        span(lowest.min(base - HOSTS.as_secs_f64())),
+        span(highest),
+        format!("the earliest of {how}, each way"),
     );
     let enough = samples.len() >= LEAST_ECHOES;
     let few = || Finding::unknown(format!("{how}; it takes {LEAST_ECHOES}"));
     let median = Finding::known(span(middle), span(low), span(high), how.clone());
     let variation = if enough {
-        let most = at(1.0).unwrap_or(high) - least;
+        let most = at(1.0).unwrap_or(high) - at(0.0).unwrap_or(low);
         let quarter = at(0.75).unwrap_or(high) - at(0.25).unwrap_or(low);
         Finding::known(span(high - low), span(quarter), span(most), format!("5 to 95 % of {how}"))
     } else {
         few()
     };
     RoundTrip { base, median, variation }
+}
+
+/// F(4, 4) is below this with a probability of 95 %.
+const F_4_4: f64 = 6.39;
+/// Delays of the two ways that differ more than their sum by this factor are those of clocks that did not keep time.
+const MOST_CLOCK_SHARE: f64 = 4.0;
+
+/// The least round trip without queues: its lower bound, the value, its upper bound, in seconds.
+///
+/// The earliest packet of each way counts, as it is rare that one echo is early both ways; the offset between the clocks
+/// leaves the sum. The ends of the distributions lie before the earliest, by about as much as it is before the second
+/// (Robson, Whitlock 1964, "Estimation of a truncation point"). Where the density does not vanish at the end, both gaps are
+/// exponential: the sum over both ways of what is missing, over that of the gaps seen, is F(4, 4).
+fn base(record: &EchoRecord) -> Option<[f64; 3]> {
+    let whole = sorted(record.echoes.iter().map(|echo| echo.round_trip().as_secs_f64()));
+    let there = ends(record.echoes.iter().map(|echo| (echo.sent, echo.reflected)));
+    let back = ends(record.echoes.iter().map(|echo| (echo.reflected + echo.held, echo.received)));
+    match there.zip(back).filter(|_| keeps_time(record)) {
+        Some(([least, second], [least_back, second_back])) => {
+            let earliest = least + least_back;
+            let gaps = second + second_back - earliest;
+            Some([earliest - F_4_4 * gaps, earliest - gaps, earliest])
+        }
+        None => {
+            let (least, low) = (quantile(&whole, 0.0)?, quantile(&whole, 0.05)?);
+            // The least of n is above the base by about as much as the 5th percentile is above the least, or less.
+            Some([2.0 * least - low, least, least])
+        }
+    }
+}
+
+/// The two least delays; between clocks that are apart by anything.
+fn ends(delays: impl Iterator<Item = (Time, Time)>) -> Option<[f64; 2]> {
+    let delay = |(from, to): (Time, Time)| to.as_nanos().wrapping_sub(from.as_nanos()) as i64;
+    let mut delays: Vec<i64> = delays.map(delay).collect();
+    delays.sort_unstable();
+    match delays[..] {
+        [first, second, ..] => Some([first as f64 / 1e9, second as f64 / 1e9]),
+        _ => None,
+    }
+}
+
+/// Whether the clocks kept time with one another: what one gains is added to one way's delay and missing in the other's, so
+/// that their difference varies and their sum does not. Of queues and jitter both vary alike.
+fn keeps_time(record: &EchoRecord) -> bool {
+    let spread = |of: &dyn Fn(&Echo) -> i64| {
+        let values: Vec<i64> = record.echoes.iter().map(of).collect();
+        let origin = values.first().copied().unwrap_or(0);
+        let values: Vec<f64> = values.iter().map(|v| v.wrapping_sub(origin) as f64).collect();
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>()
+    };
+    let one_way = |from: Time, to: Time| to.as_nanos().wrapping_sub(from.as_nanos()) as i64;
+    let there = |echo: &Echo| one_way(echo.sent, echo.reflected);
+    let back = |echo: &Echo| one_way(echo.reflected + echo.held, echo.received);
+    let sum = spread(&|echo| there(echo).wrapping_add(back(echo)));
+    spread(&|echo| there(echo).wrapping_sub(back(echo))) <= MOST_CLOCK_SHARE * sum
 }
 
 /// Base round trips that differ by this much and by this part are of two paths.
@@ -79,9 +149,9 @@ pub fn path_change(records: &[EchoRecord]) -> Option<(Duration, Duration)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::Echo;
     use proptest::prelude::*;
-    use sweetspot_units::{Bytes, Time};
+    use sweetspot_path::Random;
+    use sweetspot_units::Bytes;
 
     /// Echoes of so many milliseconds.
     fn echoes(round_trips: &[u64]) -> EchoRecord {
@@ -123,11 +193,52 @@ mod tests {
                 }
             });
             let record = EchoRecord { sent: 60, size: Bytes::new(125), echoes: echoes.collect() };
-            let rate = Some(Rate::from_mbit_per_second(1));
+            let rate = Rate::from_mbit_per_second(1);
+            let rate = Some(Estimate { value: rate, low: rate, high: rate });
             let found = round_trip(&[record], [rate, rate]).base.estimate().unwrap();
             let off = found.value.as_secs_f64() - us(base + least).as_secs_f64();
             prop_assert!(off.abs() < 2e-9);
             prop_assert!(found.low <= found.value && found.value <= found.high);
         }
+    }
+
+    /// Echoes over 40 ms each way and up to `jitter_ms` more, each way; the far end's clock is ahead by `ahead` of the number.
+    fn jittery(seed: u64, jitter_ms: f64, ahead: impl Fn(u64) -> u64) -> EchoRecord {
+        let mut random = Random::new(seed);
+        let mut way = || Duration::from_secs_f64(0.04 + jitter_ms * 1e-3 * random.unit());
+        let echoes = (0..60).map(|n| {
+            let sent = Time::ZERO + Duration::from_millis(n * 20);
+            let there = sent + way();
+            Echo {
+                sent,
+                reflected: Time::from_nanos(there.as_nanos().wrapping_add(ahead(n))),
+                held: Duration::ZERO,
+                received: there + way(),
+            }
+        });
+        EchoRecord { sent: 60, size: Bytes::new(100), echoes: echoes.collect() }
+    }
+
+    #[test]
+    fn intervals_of_the_base_hold_it_in_nineteen_of_twenty_whatever_the_jitter() {
+        let (mut held, mut near) = (0, 0);
+        for seed in 0..400 {
+            let record = jittery(seed, 5.0, |_| u64::MAX - 5_000_000);
+            let found = round_trip(&[record], [None, None]).base.estimate().unwrap();
+            let base = Duration::from_millis(80);
+            held += u32::from((found.low..=found.high).contains(&base));
+            // An end's gap of 5 ms / 61 each way.
+            near += u32::from((found.value.as_secs_f64() - base.as_secs_f64()).abs() < 0.3e-3);
+        }
+        // Three standard deviations of 400 x 0.95 x 0.05 below 380.
+        assert!(held >= 367, "{held} of 400");
+        assert!(near >= 360, "{near} of 400");
+    }
+
+    #[test]
+    fn a_clock_that_jumps_does_not_shorten_the_path() {
+        let jump = |n: u64| if n < 30 { 0 } else { 30_000_000 };
+        let found = round_trip(&[jittery(3, 5.0, jump)], [None, None]).base.estimate().unwrap();
+        assert!(found.value >= Duration::from_millis(80), "{found:?}");
     }
 }

@@ -61,6 +61,17 @@ pub fn mean_interval(samples: &[f64]) -> Option<(f64, f64)> {
     Some((mean, t * (variance / n).sqrt()))
 }
 
+/// The same where neighbours may depend on one another, as traffic does over long times (Leland, Taqqu, Willinger, Wilson
+/// 1994, "On the self-similar nature of Ethernet traffic"): the wider of the intervals by the samples and by means of three in a
+/// row, which differ more than independent ones would.
+pub fn dependent_mean_interval(samples: &[f64]) -> Option<(f64, f64)> {
+    let (mean, half) = mean_interval(samples)?;
+    let threes: Vec<f64> =
+        samples.chunks_exact(3).map(|three| three.iter().sum::<f64>() / 3.0).collect();
+    let longer = mean_interval(&threes).map_or(0.0, |(_, half)| half);
+    Some((mean, half.max(longer)))
+}
+
 /// The 95 % interval of a share of which `hits` of `n` were seen (Wilson 1927, "Probable inference").
 pub fn wilson(hits: u64, n: u64) -> (f64, f64) {
     if n == 0 {

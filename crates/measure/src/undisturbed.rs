@@ -1,11 +1,11 @@
 //! The available bandwidth from packets too few to disturb it: other traffic neither loses packets by them nor waits
 //! for them, so that what yields to a measurement does not count as free.
 
-use sweetspot_units::Rate;
+use sweetspot_units::{Rate, Time};
 
 use crate::finding::Finding;
 use crate::observation::{Arrival, StreamRecord};
-use crate::statistics::{mean_interval, quantile, sorted};
+use crate::statistics::{dependent_mean_interval, quantile, sorted};
 
 /// The stream is cut into so many parts, whose differences give the interval.
 const PARTS: usize = 12;
@@ -87,7 +87,7 @@ fn interval(
     less: f64,
     how: String,
 ) -> Finding<Rate> {
-    let Some((mean, half)) = mean_interval(samples) else {
+    let Some((mean, half)) = dependent_mean_interval(samples) else {
         return Finding::unknown("too few packets arrived");
     };
     let (one, other) = (available(mean - half), available(mean + half));
@@ -122,17 +122,23 @@ fn resolves(waits: &[f64], bound: f64) -> bool {
 /// Place and wait of each packet, in the order of sending: its delay above the line under all delays, which is the path
 /// without queues and the drift between the clocks.
 fn waits(stream: &StreamRecord) -> Vec<(f64, f64)> {
-    let ordered = ordered(stream);
-    let first = ordered.first().map_or(0, |arrival| arrival.sent.as_nanos());
-    let at = |arrival: &Arrival| arrival.sent.as_nanos().wrapping_sub(first) as i64 as f64 / 1e9;
-    let points: Vec<(f64, f64)> = ordered.iter().map(|a| (at(a), a.delay_s())).collect();
+    let points = points(stream, None);
     let (intercept, slope) = lower_line(&points);
     points.iter().map(|(x, y)| (*x, (y - intercept - slope * x).max(0.0))).collect()
 }
 
+/// Time of sending since `origin`, or the first packet's, and delay of each packet, in seconds, in the order of sending.
+pub(crate) fn points(stream: &StreamRecord, origin: Option<Time>) -> Vec<(f64, f64)> {
+    let ordered = ordered(stream);
+    let first = ordered.first().map_or(Time::ZERO, |arrival| arrival.sent);
+    let origin = origin.unwrap_or(first).as_nanos();
+    let at = |arrival: &Arrival| arrival.sent.as_nanos().wrapping_sub(origin) as i64 as f64 / 1e9;
+    ordered.iter().map(|a| (at(a), a.delay_s())).collect()
+}
+
 /// The line below all points that is closest to them: the edge of their lower hull over their mean place (Moon, Skelly,
 /// Towsley 1999, "Estimation and removal of clock skew from network delay measurements").
-fn lower_line(points: &[(f64, f64)]) -> (f64, f64) {
+pub(crate) fn lower_line(points: &[(f64, f64)]) -> (f64, f64) {
     let mut hull: Vec<(f64, f64)> = Vec::new();
     for point in points {
         while let [.., a, b] = hull[..] {
@@ -188,7 +194,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use sweetspot_path::Random;
-    use sweetspot_units::{Bytes, Duration, Time};
+    use sweetspot_units::{Bytes, Duration};
 
     /// Packets of `size` over a link of 10 Mbit/s that carries Poisson packets of 1000 bytes besides, a share `load` of it;
     /// the receiver's clock gains `skew`.

@@ -5,7 +5,7 @@
 //!
 //! A [`Link`] serves a [`Queue`] at a rate. A [`Pipe`] delays what left the link. Bytes in flight on the wire never
 //! count as buffer. A [`Line`] is what is behind a link,
-//! with its changes in time. A [`Direction`] chains random loss, policer, queue, link and line. A [`Fan`] behind it gives flows
+//! with its changes in time. A [`Direction`] chains random loss, policer, queue, link and line; a [`Chain`] is several of them, as routers are. A [`Fan`] behind it gives flows
 //! their own round trips. A [`Conduit`] is a drop-tail queue, link and pipe in one, for speed. A [`PathSpec`] is a
 //! path as written on the command line.
 //!
@@ -43,6 +43,7 @@
 //! assert_eq!(link.counters().dropped, 1);
 //! ```
 
+mod chain;
 mod conduit;
 mod direction;
 mod direction_spec;
@@ -56,12 +57,14 @@ mod pipe;
 mod propagation;
 mod queue;
 mod random;
+mod rate_trace;
 mod ring;
 mod spec;
 mod token_bucket;
 mod trace;
 mod variation;
 
+pub use chain::Chain;
 pub use conduit::{Conduit, Waits};
 pub use direction::{Direction, DropReason, Dropped};
 pub use direction_spec::{DirectionSpec, PolicerSpec, QueueDiscipline};
@@ -78,10 +81,11 @@ pub use queue::{
     RedConfig,
 };
 pub use random::Random;
+pub use rate_trace::RateTrace;
 pub use ring::Ring;
 pub use spec::{PathError, PathSpec};
 pub use token_bucket::{Policer, TokenBucket};
-pub use trace::{DeliveryTrace, TraceError};
+pub use trace::{DeliveryTrace, Trace, TraceError};
 pub use variation::{Change, Changes, Variation};
 
 use sweetspot_units::Bytes;

@@ -1,9 +1,9 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::{Counters, DeliveryTrace, Packet, Queue, TokenBucket};
+use crate::{Counters, Packet, Queue, TokenBucket, Trace};
 
 /// A transmitter, which takes packets from its queue and sends them at a constant rate, out of a token bucket, or when
-/// a trace has an opportunity.
+/// a trace lets it.
 ///
 /// A packet leaves when its last bit has been sent. Service times carry their sub-nanosecond
 /// remainder through a busy period, so that the long-run rate is exact. One timer is pending at
@@ -21,7 +21,7 @@ pub struct Link<P, Q> {
 enum Transmitter {
     Constant(ConstantRate),
     Shaper(TokenBucket),
-    Trace(DeliveryTrace),
+    Trace(Trace),
 }
 
 #[derive(Debug)]
@@ -117,9 +117,9 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         }
     }
 
-    /// Sends when `trace` has an opportunity, from the next packet on.
-    pub fn follow(&mut self, trace: DeliveryTrace) {
-        self.transmitter = Transmitter::Trace(trace);
+    /// Sends as `trace` says, from the next packet on.
+    pub fn follow(&mut self, trace: impl Into<Trace>) {
+        self.transmitter = Transmitter::Trace(trace.into());
     }
 
     /// The current rate; a trace's mean rate.

@@ -1,12 +1,100 @@
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 use thiserror::Error;
 
+use crate::RateTrace;
+
+/// What a link of varying capacity may send, over time.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Trace {
+    /// When packets may leave.
+    Deliveries(DeliveryTrace),
+    /// At which rate.
+    Rates(RateTrace),
+}
+
+impl Trace {
+    /// The trace in `text`: a CSV of rates if it has columns, else Mahimahi's format.
+    pub fn parse(text: &str) -> Result<Trace, TraceError> {
+        if text.contains([',', ';', '\t']) {
+            RateTrace::parse(text).map(Trace::Rates)
+        } else {
+            DeliveryTrace::parse(text).map(Trace::Deliveries)
+        }
+    }
+
+    /// The same trace, whose time 0 is `start`.
+    #[must_use]
+    pub fn starting_at(&self, start: Time) -> Trace {
+        match self {
+            Trace::Deliveries(trace) => Trace::Deliveries(trace.starting_at(start)),
+            Trace::Rates(trace) => Trace::Rates(trace.starting_at(start)),
+        }
+    }
+
+    /// The mean rate of a period.
+    pub fn mean_rate(&self) -> Rate {
+        match self {
+            Trace::Deliveries(trace) => trace.mean_rate(),
+            Trace::Rates(trace) => trace.mean_rate(),
+        }
+    }
+
+    /// The mean rate between two times from the trace's time 0 on.
+    pub fn mean_rate_between(&self, from: Duration, until: Duration) -> Rate {
+        match self {
+            Trace::Deliveries(trace) => trace.mean_rate_between(from, until),
+            Trace::Rates(trace) => trace.mean_rate_between(from, until),
+        }
+    }
+
+    /// When a packet of `size` that nothing waits before from `start` on has left.
+    #[inline]
+    pub(crate) fn handle_service(&mut self, start: Time, size: Bytes) -> Time {
+        match self {
+            Trace::Deliveries(trace) => trace.handle_service(start, size),
+            Trace::Rates(trace) => trace.handle_service(start, size),
+        }
+    }
+}
+
+/// The text of a file that [`Trace::parse`] reads back as the same trace.
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trace::Deliveries(trace) => trace.fmt(f),
+            Trace::Rates(trace) => trace.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Trace {
+    type Err = TraceError;
+
+    fn from_str(text: &str) -> Result<Trace, TraceError> {
+        Trace::parse(text)
+    }
+}
+
+impl From<DeliveryTrace> for Trace {
+    fn from(trace: DeliveryTrace) -> Trace {
+        Trace::Deliveries(trace)
+    }
+}
+
+impl From<RateTrace> for Trace {
+    fn from(trace: RateTrace) -> Trace {
+        Trace::Rates(trace)
+    }
+}
+
 /// When a link of varying capacity may send, in the format of Mahimahi's `mm-link`: a line per opportunity, each the
 /// time in whole milliseconds at which up to 1504 bytes may leave. The trace repeats, with its last time as the period.
 /// What an opportunity has left when the queue is empty is lost; a packet may take several.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DeliveryTrace {
     /// In order; the last is the period.
     times: Arc<[Duration]>,
@@ -38,6 +126,21 @@ pub enum TraceError {
         "line {0} of the trace: its time lies before the line above it; sort the lines by time"
     )]
     Backwards(usize),
+    /// A line is no time and rate.
+    #[error(
+        "line {line} of the trace: \"{text}\" is not a time in seconds and a rate up to 1 Tbit/s, such as 0.5,12Mbit/s"
+    )]
+    NotARate {
+        /// The line, from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+    /// No rate is above zero.
+    #[error(
+        "the trace has no rate above zero, so nothing would ever leave; write lines such as 0.5,12Mbit/s"
+    )]
+    NeverSends,
     /// It has no line, or all are of time 0.
     #[error("the trace is empty: its last line must be a time above 0, which is its period")]
     Empty,
@@ -79,6 +182,22 @@ impl DeliveryTrace {
         OPPORTUNITY * self.times.len() as u64 / self.period()
     }
 
+    /// The mean rate between two times from the trace's time 0 on.
+    pub fn mean_rate_between(&self, from: Duration, until: Duration) -> Rate {
+        let elapsed = until.saturating_sub(from).max(Duration::from_nanos(1));
+        OPPORTUNITY * (self.count_by(until) - self.count_by(from.min(until))) / elapsed
+    }
+
+    /// Opportunities up to and at `time` after the start.
+    fn count_by(&self, time: Duration) -> u64 {
+        let (periods, within) = (
+            time.as_nanos() / self.period().as_nanos(),
+            Duration::from_nanos(time.as_nanos() % self.period().as_nanos()),
+        );
+        let in_period = self.times.partition_point(|at| *at <= within) as u64;
+        periods * self.times.len() as u64 + in_period
+    }
+
     fn period(&self) -> Duration {
         self.times.last().copied().unwrap_or(Duration::ZERO)
     }
@@ -114,5 +233,12 @@ impl DeliveryTrace {
         while self.time_of(self.over) <= now {
             self.over += 1;
         }
+    }
+}
+
+/// The text of a file, which [`DeliveryTrace::parse`] reads back as the same trace.
+impl fmt::Display for DeliveryTrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.times.iter().try_for_each(|time| writeln!(f, "{}", time.as_nanos() / 1_000_000))
     }
 }

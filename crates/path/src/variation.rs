@@ -2,13 +2,13 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Duration, Rate, Time};
 
-use crate::{DeliveryTrace, Discipline, Link, Packet, Propagation};
+use crate::{Discipline, Link, Packet, Propagation, Trace};
 
 /// How a direction varies in time.
 #[derive(Debug, Clone, Default)]
 pub struct Variation {
-    /// Its link sends when the trace has an opportunity, whatever its rate.
-    pub trace: Option<DeliveryTrace>,
+    /// Its link sends as the trace says, whatever its rate.
+    pub trace: Option<Trace>,
     /// Changes, in the order of time.
     pub changes: Vec<Change>,
 }

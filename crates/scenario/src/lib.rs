@@ -26,6 +26,8 @@
 mod application;
 mod engine;
 mod error;
+mod files;
+mod hop;
 mod nearest;
 mod outcome;
 mod path;
@@ -40,12 +42,13 @@ mod writer;
 pub use application::{Application, ApplicationError, Pace, Pause};
 pub use engine::{Engine, EngineError, FinishedFlow, NoRecorder, Recorder, Sample};
 pub use error::{ScenarioError, SourceLocation};
+pub use files::with_files;
 pub use nearest::nearest;
 pub use outcome::{
     AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,
     SocketMemoryOutcome, TransferOutcome,
 };
-pub use path::{Change, Path, Reverse};
+pub use path::{Change, Path, Reverse, TracedHop, Way};
 pub use scenario::{Scenario, Ties};
 pub use schedule::Schedule;
 pub use tcp::{Congestion, Flavour, Tcp};

@@ -1,14 +1,17 @@
-use sweetspot_path::{DirectionSpec, PolicerSpec, QueueDiscipline, Variation};
-use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
+use sweetspot_path::{DirectionSpec, Trace, Variation};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::error::ScenarioError;
+use crate::hop::{Hops, read_hops};
 use crate::reader::Reader;
 
 /// `[path]`: the path between the target's sender and its receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
-    /// The routers' links, in the order the data takes them, each alike in both directions; one in a dumbbell.
+    /// The routers' links, in the order the data takes them; one in a dumbbell.
     pub hops: Vec<DirectionSpec>,
+    /// The same links as the ACKs take them, in the same order: hop for hop the way back.
+    pub backward: Vec<DirectionSpec>,
     /// Two-way propagation of the target: T_m.
     pub rtt: Duration,
     /// A data packet on the wire.
@@ -19,19 +22,49 @@ pub struct Path {
     pub reverse: Reverse,
     /// Changes of hops during the run, in the order of time.
     pub changes: Vec<Change>,
+    /// Hops that send as a trace says, from time 0 on.
+    pub traces: Vec<TracedHop>,
 }
 
-/// `[[path.change]]`: a hop changes at a time, in both directions.
+/// A direction of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// As the measured transfers' data goes.
+    Forward,
+    /// As their ACKs go.
+    Backward,
+}
+
+impl Way {
+    /// Both, by the names with which they are written.
+    pub const CHOICES: [(&'static str, Way); 2] =
+        [("forward", Way::Forward), ("backward", Way::Backward)];
+}
+
+/// `[[path.change]]`: a hop changes at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
     /// The time, since time 0.
     pub at: Duration,
     /// Index of the hop, from 0.
     pub hop: usize,
+    /// The direction that changes; `None`: both.
+    pub way: Option<Way>,
     /// Its new rate; `None`: unchanged. A packet in transmission is sent at the old rate.
     pub rate: Option<Rate>,
     /// Its new one-way propagation; `None`: unchanged.
     pub delay: Option<Duration>,
+}
+
+/// `[[path.trace]]`: a hop whose capacity varies as recorded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TracedHop {
+    /// Index of the hop, from 0.
+    pub hop: usize,
+    /// The direction; `None`: both.
+    pub way: Option<Way>,
+    /// The trace, whose time 0 is the run's.
+    pub trace: Trace,
 }
 
 /// What the reverse path carries besides the target's ACKs.
@@ -55,24 +88,42 @@ impl Path {
         &self.hops[self.bottleneck()]
     }
 
-    /// The changes of hop `index`.
-    pub fn changes_of(&self, index: usize) -> impl Iterator<Item = sweetspot_path::Change> {
-        let own = self.changes.iter().filter(move |change| change.hop == index);
-        own.map(|Change { at, rate, delay, .. }| sweetspot_path::Change {
+    /// The hops of one direction.
+    pub fn hops_of(&self, way: Way) -> &[DirectionSpec] {
+        match way {
+            Way::Forward => &self.hops,
+            Way::Backward => &self.backward,
+        }
+    }
+
+    /// Two-way propagation of the hops from the first to the last, which leaves the rest of a round trip to the links
+    /// of the hosts.
+    pub fn between(&self, (first, last): (usize, usize)) -> Duration {
+        let ways = [&self.hops[first..=last], &self.backward[first..=last]];
+        ways.into_iter().flatten().fold(Duration::ZERO, |sum, hop| sum + hop.delay)
+    }
+
+    /// How hop `index` varies in one direction.
+    pub fn variation(&self, way: Way, index: usize) -> Variation {
+        let own = |hop: usize, of: Option<Way>| hop == index && of.is_none_or(|of| of == way);
+        let changes = self.changes.iter().filter(|change| own(change.hop, change.way));
+        let changes = changes.map(|Change { at, rate, delay, .. }| sweetspot_path::Change {
             at: *at,
             rate: *rate,
             delay: *delay,
-        })
+        });
+        let trace = self.traces.iter().find(|traced| own(traced.hop, traced.way));
+        Variation { trace: trace.map(|traced| traced.trace.clone()), changes: changes.collect() }
     }
 
-    /// How each direction of hop `index` varies where the whole way is played as one `propagation`. The hop's delay is
-    /// a part of it: where it changes, the whole changes by as much.
-    pub fn variation(&self, index: usize, propagation: Duration) -> Variation {
-        let rest = |delay: Duration| (propagation + delay).saturating_sub(self.hops[index].delay);
-        let changes = self.changes_of(index);
-        let changes = changes
-            .map(|change| sweetspot_path::Change { delay: change.delay.map(rest), ..change });
-        Variation { trace: None, changes: changes.collect() }
+    /// The same where `more` propagation is played as a part of the hop's: where that changes, the whole changes by as
+    /// much.
+    pub fn variation_with(&self, way: Way, index: usize, more: Duration) -> Variation {
+        let mut variation = self.variation(way, index);
+        for change in &mut variation.changes {
+            change.delay = change.delay.map(|delay| delay + more);
+        }
+        variation
     }
 
     /// C x T_m.
@@ -82,27 +133,30 @@ impl Path {
 
     /// The bottleneck's mean rate between two times.
     pub fn mean_rate(&self, from: Duration, until: Duration) -> Rate {
-        let narrow = self.bottleneck();
-        let own = self.changes.iter().filter(|change| change.hop == narrow);
-        let rates = own.filter_map(|change| Some((change.at, change.rate?)));
-        let rate = Rate::from_f64(mean_of_steps(
-            self.narrow().rate.as_f64(),
-            rates.map(|(at, rate)| (at, rate.as_f64())),
-            from,
-            until,
-        ));
+        let variation = self.variation(Way::Forward, self.bottleneck());
+        let rate = match variation.trace {
+            Some(trace) => trace.mean_rate_between(from, until),
+            None => {
+                let steps = variation.changes.iter();
+                let steps = steps.filter_map(|change| Some((change.at, change.rate?.as_f64())));
+                Rate::from_f64(mean_of_steps(self.narrow().rate.as_f64(), steps, from, until))
+            }
+        };
         self.narrow().policer.map_or(rate, |policer| policer.rate.min(rate))
     }
 
     /// Two-way propagation of the target between two times, averaged, seconds.
     pub fn mean_rtt(&self, from: Duration, until: Duration) -> f64 {
-        let hops = self.hops.iter().enumerate().map(|(index, hop)| {
-            let own = self.changes.iter().filter(|change| change.hop == index);
-            let delays = own.filter_map(|change| Some((change.at, change.delay?.as_secs_f64())));
-            let delay = hop.delay.as_secs_f64();
-            2.0 * (mean_of_steps(delay, delays, from, until) - delay)
-        });
-        self.rtt.as_secs_f64() + hops.sum::<f64>()
+        let change = |way: Way| {
+            self.hops_of(way).iter().enumerate().map(move |(index, hop)| {
+                let changes = self.variation(way, index).changes;
+                let delays = changes.iter();
+                let delays = delays.filter_map(|c| Some((c.at, c.delay?.as_secs_f64())));
+                let delay = hop.delay.as_secs_f64();
+                mean_of_steps(delay, delays, from, until) - delay
+            })
+        };
+        self.rtt.as_secs_f64() + change(Way::Forward).chain(change(Way::Backward)).sum::<f64>()
     }
 
     pub(crate) fn read(mut reader: Reader<'_>) -> Result<Path, ScenarioError> {
@@ -118,27 +172,24 @@ impl Path {
         if access_rate < *DirectionSpec::RATES.start() {
             return Err(reader.impossible("access_rate", "it must be 1kbit/s or more"));
         }
-        let mut written = reader.tables("hop")?;
-        let mut hops = Vec::new();
-        let each = rtt / (5 * written.len().max(1) as u64);
-        for hop in &mut written {
-            hops.push(read_hop(hop, (each, rtt), packet)?);
+        let mut traces = Vec::new();
+        for trace in reader.tables("trace")? {
+            traces.push(TracedHop::read(trace)?);
         }
-        for hop in written {
-            hop.finish()?;
+        let Hops { hops, backward } = read_hops(&mut reader, rtt, packet, &traces)?;
+        if let Some(traced) = traces.iter().position(|traced| traced.hop >= hops.len()) {
+            let reason = format!("there is no such hop; they are 0 to {}", hops.len() - 1);
+            return Err(reader.impossible_in("trace", traced, "hop", &reason));
         }
-        if hops.is_empty() {
-            // A fifth of the round trip, as between the routers of the paper's Figure 2.
-            hops.push(read_hop(&mut reader, (rtt / 5, rtt), packet)?);
-        } else {
-            for key in DirectionSpec::KEYS {
-                if let Some(node) = reader.node(key) {
-                    return Err(reader.error(key, node, "it belongs in each [[path.hop]]"));
-                }
+        for (number, traced) in traces.iter().enumerate() {
+            let same = |other: &TracedHop| {
+                other.hop == traced.hop
+                    && (other.way.is_none() || traced.way.is_none() || other.way == traced.way)
+            };
+            if traces[..number].iter().any(same) {
+                let reason = "another trace plays this hop in that direction";
+                return Err(reader.impossible_in("trace", number, "hop", reason));
             }
-        }
-        if hops.iter().map(|hop| hop.delay).fold(Duration::ZERO, |a, b| a + b) > rtt / 2 {
-            return Err(reader.impossible("rtt", "its half is less than the hops' delays together"));
         }
         let mut changes = Vec::new();
         for change in reader.tables("change")? {
@@ -146,7 +197,7 @@ impl Path {
         }
         changes.sort_by_key(|change| change.at);
         reader.finish()?;
-        Ok(Path { hops, rtt, packet, access_rate, reverse, changes })
+        Ok(Path { hops, backward, rtt, packet, access_rate, reverse, changes, traces })
     }
 }
 
@@ -172,6 +223,7 @@ impl Change {
         let change = Change {
             at: reader.required("at", "at = \"10s\"")?,
             hop: reader.whole("hop", 0, hops - 1)?.unwrap_or(0) as usize,
+            way: reader.choice("way", &Way::CHOICES)?,
             rate: reader.quantity("rate")?,
             delay: reader.quantity("delay")?,
         };
@@ -186,40 +238,16 @@ impl Change {
     }
 }
 
-/// `rtt` is the path's.
-fn read_hop(
-    reader: &mut Reader<'_>,
-    (delay, rtt): (Duration, Duration),
-    packet: Bytes,
-) -> Result<DirectionSpec, ScenarioError> {
-    let policer = match reader.quantity("policer")? {
-        Some(rate) => {
-            let burst = reader.required("policer_burst", "policer_burst = \"100kB\"")?;
-            Some(PolicerSpec { rate, burst })
+impl TracedHop {
+    fn read(mut reader: Reader<'_>) -> Result<TracedHop, ScenarioError> {
+        if let Some(node) = reader.node("file") {
+            let reason = "this reader has no files; give the file's text as content";
+            return Err(reader.error("file", node, reason));
         }
-        None if reader.node("policer_burst").is_some() => {
-            return Err(reader.missing("policer", "policer = \"20Mbit/s\""));
-        }
-        None => None,
-    };
-    let rate = reader.required("rate", "rate = \"50Mbit/s\"")?;
-    let buffer: BufferSize =
-        reader.required("buffer", "buffer = \"625pkt\", \"625kB\" or \"1bdp\"")?;
-    let hop = DirectionSpec {
-        queue: reader.choice("queue", &QueueDiscipline::CHOICES)?.unwrap_or_default(),
-        burst: reader.quantity("burst")?.unwrap_or(Bytes::ZERO),
-        policer,
-        loss: reader.quantity("loss")?.unwrap_or(Probability::ZERO),
-        loss_burst: reader.whole("loss_burst", 1, 1_000_000)?.unwrap_or(1) as u32,
-        jitter: reader.quantity("jitter")?.unwrap_or(Duration::ZERO),
-        jitter_reorders: reader
-            .choice("jitter_order", &DirectionSpec::JITTER_ORDERS)?
-            .unwrap_or(false),
-        reorder: reader.quantity("reorder")?.unwrap_or(Probability::ZERO),
-        reorder_by: reader.quantity("reorder_by")?.unwrap_or(Duration::ZERO),
-        aggregation: reader.quantity("aggregation")?.unwrap_or(Duration::ZERO),
-        ..DirectionSpec::new(rate, reader.quantity("delay")?.unwrap_or(delay), buffer.on(rate, rtt))
-    };
-    hop.check(packet).map_err(|(key, why)| reader.impossible(key, &why))?;
-    Ok(hop)
+        let trace = reader.required("content", "file = \"lte.trace\"")?;
+        let hop = reader.whole("hop", 0, u64::from(u16::MAX))?.unwrap_or(0) as usize;
+        let traced = TracedHop { hop, way: reader.choice("way", &Way::CHOICES)?, trace };
+        reader.finish()?;
+        Ok(traced)
+    }
 }

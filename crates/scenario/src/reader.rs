@@ -64,6 +64,25 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The error that `key` in entry `index` of the tables under `list` is impossible.
+    pub(crate) fn impossible_in(
+        &mut self,
+        list: &'static str,
+        index: usize,
+        key: &'static str,
+        reason: &str,
+    ) -> ScenarioError {
+        match self.tables(list).map(|tables| tables.into_iter().nth(index)) {
+            Ok(Some(mut entry)) => entry.impossible(key, reason),
+            Ok(None) | Err(_) => self.impossible(list, reason),
+        }
+    }
+
+    /// Whether `key` has this word.
+    pub(crate) fn is_word(&mut self, key: &'static str, word: &str) -> bool {
+        self.node(key).is_some_and(|node| matches!(&node.value, Value::Text(text) if text == word))
+    }
+
     /// A quantity.
     pub(crate) fn quantity<T>(&mut self, key: &'static str) -> Result<Option<T>, ScenarioError>
     where

@@ -99,6 +99,11 @@ pub struct Tcp {
 }
 
 impl Tcp {
+    /// An ACK on the wire, without SACK blocks: 20 bytes of IP, 20 of TCP, and the options that its packets carry, too.
+    pub fn ack_size(&self) -> Bytes {
+        self.header.max(Bytes::new(40))
+    }
+
     /// The defaults: those of ns-2.35.
     pub const NS2: Tcp = Tcp {
         flavour: Flavour::Ns2,

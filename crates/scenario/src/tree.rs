@@ -11,8 +11,11 @@ pub(crate) struct Node {
     pub value: Value,
 }
 
-/// No key has more parts: path.hop.0.rate.
-const MAX_KEY_PARTS: usize = 4;
+/// No key has more parts: path.hop.0.backward.rate.
+const MAX_KEY_PARTS: usize = 5;
+
+/// A longer text is cut in messages.
+const LONGEST_SHOWN: usize = 120;
 
 /// Why a value cannot be set.
 enum SetError {
@@ -113,6 +116,10 @@ impl Value {
     /// The value as written in TOML, for messages.
     pub(crate) fn written(&self) -> String {
         match self {
+            Value::Text(text) if text.len() > LONGEST_SHOWN => {
+                let shown: String = text.chars().take(LONGEST_SHOWN / 2).collect();
+                format!("{shown:?}...")
+            }
             Value::Text(text) => format!("\"{text}\""),
             Value::Number(number) => number.to_string(),
             Value::Truth(truth) => truth.to_string(),
@@ -136,6 +143,16 @@ fn syntax_error(text: &str, lines: &LineIndex, error: &toml::de::Error) -> Scena
         }
     };
     ScenarioError::Syntax { origin, message }
+}
+
+/// The same of a text whose lines are not known.
+pub(crate) fn syntax_error_of(text: &str, error: &toml::de::Error) -> ScenarioError {
+    syntax_error(text, &LineIndex::of(text), error)
+}
+
+/// The line of the letter at `offset` of `text`.
+pub(crate) fn line_at(text: &str, offset: usize) -> SourceLocation {
+    SourceLocation::Line(LineIndex::of(text).at(offset))
 }
 
 /// Turns byte offsets into line numbers.

@@ -6,7 +6,7 @@ use core::str::FromStr;
 use sweetspot_path::DirectionSpec;
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
-use crate::path::{Change, Path, Reverse};
+use crate::path::{Change, Path, Reverse, TracedHop, Way};
 use crate::scenario::{Scenario, Ties};
 use crate::tcp::{Flavour, Tcp};
 use crate::traffic::{Cross, TrafficKind, Transfer};
@@ -56,15 +56,23 @@ impl Path {
         table.value("packet", bytes(self.packet))?;
         table.value("access_rate", rate(self.access_rate))?;
         table.value("reverse", text(reverse(self.reverse)))?;
-        for hop in &self.hops {
+        for (hop, back) in self.hops.iter().zip(&self.backward) {
+            table.header("[[path.hop]]")?;
             write_hop(hop, table)?;
+            if back != hop {
+                table.header("[path.hop.backward]")?;
+                write_hop(back, table)?;
+                if back.policer.is_none() && hop.policer.is_some() {
+                    table.value("policer", text("none"))?;
+                }
+            }
         }
-        self.changes.iter().try_for_each(|change| change.write(table))
+        self.changes.iter().try_for_each(|change| change.write(table))?;
+        self.traces.iter().try_for_each(|traced| traced.write(table))
     }
 }
 
 fn write_hop(hop: &DirectionSpec, table: &mut Table<'_, '_>) -> fmt::Result {
-    table.header("[[path.hop]]")?;
     table.value("rate", rate(hop.rate))?;
     table.value("delay", duration(hop.delay))?;
     table.value("buffer", volume(hop.buffer))?;
@@ -86,8 +94,18 @@ impl Change {
         table.header("[[path.change]]")?;
         table.value("at", duration(self.at))?;
         table.value("hop", self.hop)?;
+        table.optional("way", self.way.map(way))?;
         table.optional("rate", self.rate.map(rate))?;
         table.optional("delay", self.delay.map(duration))
+    }
+}
+
+impl TracedHop {
+    fn write(&self, table: &mut Table<'_, '_>) -> fmt::Result {
+        table.header("[[path.trace]]")?;
+        table.value("hop", self.hop)?;
+        table.optional("way", self.way.map(way))?;
+        table.value("content", text(&self.trace.to_string()))
     }
 }
 
@@ -194,6 +212,10 @@ fn ties(ties: Ties) -> &'static str {
         Ties::Seeded => "seeded",
         Ties::Declared => "declared",
     }
+}
+
+fn way(way: Way) -> String {
+    text(Way::CHOICES.iter().find(|(_, of)| *of == way).map_or("", |(name, _)| name))
 }
 
 fn reverse(reverse: Reverse) -> &'static str {

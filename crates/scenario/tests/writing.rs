@@ -46,14 +46,16 @@ proptest! {
     #[test]
     fn quantities_survive_to_the_last_digit(
         rate in 1_000_u64..1_000_000_000_000, rtt in 1_000_u64..10_000_000_000, buffer in 2_000_u64..1_000_000_000,
-        loss in 0.0..0.5_f64, title in "\\PC{0,20}", shape in 1.001..9.0_f64, at in 0_u64..1_000_000_000,
+        loss in 0.0..0.5_f64, title in "\\PC{0,20}", opportunity in 1_u32..9, shape in 1.001..9.0_f64, at in 0_u64..1_000_000_000,
         sizing in prop::sample::select(vec!["sobas", "fixed:1234567B", "drs", "linux:6.15", "heffner:twice", "bdp3"]),
         window in prop::option::of(1_u64..10_000_000), queue in prop::sample::select(vec!["red", "codel", "fq-codel"]),
     ) {
         let window = window.map_or(String::new(), |bytes| format!("window = '{bytes}B'"));
         let text = format!(
             "duration = '1.5s'\nsend_pool = '{buffer}kB'\n[path]\nrate = '{rate}bit/s'\nrtt = '{rtt}ns'\nbuffer = '{buffer}B'\nloss = {loss}\n\
-             queue = '{queue}'\n[[path.change]]\nat = '{at}ns'\nrate = '{rate}bit/s'\n\
+             queue = '{queue}'\npolicer = '{rate}bit/s'\npolicer_burst = '9kB'\n[[path.change]]\nat = '{at}ns'\nrate = '{rate}bit/s'\nway = 'backward'\n\
+             [path.backward]\npolicer = 'none'\nbuffer = '{buffer}pkt'\n\
+             [[path.trace]]\nway = 'backward'\ncontent = '1,{rate}bit/s'\n[[path.trace]]\nway = 'forward'\ncontent = '''1\n{opportunity}'''\n\
              [[cross]]\nkind = 'pareto'\ncount = 3\nrate = '{rate}bit/s'\nshape = {shape}\n\
              [[cross]]\nkind = 'mice'\ncount = 30\npackets = [10, 15]\nsleep = ['1s', '2s']\n{window}\n\
              [[cross]]\nkind = 'closed-loop'\nusers = 4\nsize_mean = '80kB'\nthink_mean = '1s'\n\

@@ -1,7 +1,6 @@
 //! Builds a world from a scenario.
 
-use sweetspot_path::Changes;
-use sweetspot_scenario::{Cross, Inputs, Path, Reverse, Scenario, TrafficKind, Transfer};
+use sweetspot_scenario::{Cross, Inputs, Path, Reverse, Scenario, TrafficKind, Transfer, Way};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Deadline, Duration, Time};
 
@@ -26,11 +25,11 @@ pub(crate) fn build<S: Scheduler>(
 ) -> World<S> {
     makers.resize_with(scenario.transfers.len(), || None);
     let mut world = World::new(scheduler, scenario, known);
-    for direction in [0, 1] {
-        for (i, hop) in scenario.path.hops.iter().enumerate() {
+    for (direction, way) in [(0, Way::Forward), (1, Way::Backward)] {
+        for (i, hop) in scenario.path.hops_of(way).iter().enumerate() {
             let seed = random::stream(scenario.seed, 3, direction, i as u64).bits();
-            let changes = Changes::new(scenario.path.changes_of(i));
-            world.network.push_hop(Hop::new(hop, changes, scenario.path.packet, seed));
+            let variation = scenario.path.variation(way, i);
+            world.network.push_hop(Hop::new(hop, variation, scenario.path.packet, seed));
         }
     }
     let begin = Time::ZERO + scenario.warmup;
@@ -76,13 +75,12 @@ impl<S: Scheduler> Builder<'_, S> {
         }
         let group = self.add_group(group);
         // The propagation that the hops leave is shared by the two hosts' links: Figure 2.
-        let between = self.path.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
-        let each = (self.path.rtt / 2).saturating_sub(between) / 2;
-        let last = (self.path.hops.len() - 1) as u16;
+        let last = self.path.hops.len() - 1;
+        let each = self.path.rtt.saturating_sub(self.path.between((0, last))) / 4;
         self.world.hosts.targets.push(Target::new(each, transfer, maker));
         self.world.observers.monitors.push(HostMonitor::new(self.measured));
         let start = Time::ZERO + transfer.start;
-        let index = self.world.hosts.push_flow(group, Direction::Forward, (0, last), each);
+        let index = self.world.hosts.push_flow(group, Direction::Forward, (0, last as u16), each);
         self.add_applications(index, transfer, (payload, packets));
         self.start_flow(index, start);
         debug_assert_eq!(index as usize + 1, self.world.hosts.targets.len());
@@ -157,11 +155,9 @@ impl<S: Scheduler> Builder<'_, S> {
 
     /// Propagation between the first router and node `node` of `nodes`.
     fn access_delay(&self, cross: &Cross, node: u64, nodes: u64) -> Duration {
-        let crossed = &self.path.hops[cross.hops.0..=cross.hops.1];
-        let between = crossed.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
         let share = if nodes > 1 { node as f64 / (nodes - 1) as f64 } else { 0.5 };
         let rtt = cross.rtt.0 + (cross.rtt.1 - cross.rtt.0).scaled(share);
-        (rtt / 2).saturating_sub(between)
+        rtt.saturating_sub(self.path.between(cross.hops)) / 2
     }
 
     /// Adds `count` flows whose round trips have `nodes` values, spread evenly.

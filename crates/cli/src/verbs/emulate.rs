@@ -5,12 +5,13 @@ use std::process::{Command, ExitCode, Stdio};
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, isolate, self_test};
 use sweetspot_linux::clock;
 use sweetspot_linux::signals::{ProcessEvent, Signal, Supervisor};
-use sweetspot_path::{DeliveryTrace, DirectionSpec, NAMED_PATHS, PathError, PathSpec, Variation};
-use sweetspot_scenario::Scenario;
-use sweetspot_units::Duration;
+use sweetspot_path::{DirectionSpec, NAMED_PATHS, PathError, PathSpec, Trace, Variation};
+use sweetspot_scenario::{Scenario, Way};
+use sweetspot_units::{Duration, Rate};
 
 use super::Ending;
 use crate::print::wrapped;
+use crate::text_file;
 use crate::whole_file;
 
 /// What a shell reports when a command does not exist.
@@ -55,8 +56,8 @@ pub struct Arguments {
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml", required_unless_present_any = ["self_test", "list"])]
     path: Option<String>,
 
-    /// Send near to far when FILE says, in Mahimahi's format: each line is a time in milliseconds at
-    /// which 1504 bytes may leave; it repeats. rate= is not needed then
+    /// Send near to far as FILE says: a line for each time in milliseconds at which 1504 bytes may leave
+    /// (Mahimahi's format), or lines of seconds,rate (CSV); it repeats. rate= is not needed then
     #[arg(long, value_name = "FILE", requires = "path")]
     trace_up: Option<PathBuf>,
 
@@ -122,20 +123,21 @@ pub fn run(arguments: Arguments) -> Ending {
 
 /// A path, and how its directions vary in time.
 struct VaryingPath {
-    spec: PathSpec,
-    up: Variation,
-    down: Variation,
+    /// The links between routers, from the near side.
+    hops: Vec<PathSpec>,
+    up: Vec<Variation>,
+    down: Vec<Variation>,
 }
 
 /// The path as written on the command line, or that of a scenario file.
 fn resolve(text: &str, arguments: &Arguments) -> Result<VaryingPath, Box<dyn std::error::Error>> {
-    let (up, down) = (trace(&arguments.trace_up)?, trace(&arguments.trace_down)?);
+    let traces = (trace(&arguments.trace_up)?, trace(&arguments.trace_down)?);
     let mut path = if text.ends_with(".toml") {
         let scenario = super::run::read(Path::new(text), &[], None)?;
         path_of(&scenario).map_err(|why| format!("{text}: {why}"))?
     } else {
         let mut text = text.to_owned();
-        for (side, trace) in [("up", &up), ("down", &down)] {
+        for (side, trace) in [("up", &traces.0), ("down", &traces.1)] {
             if let Some(trace) = trace
                 && !text.split([' ', ',', '\n', '\t']).any(|word| names_rate(word, side))
                 && !text.trim_start().starts_with('@')
@@ -143,10 +145,19 @@ fn resolve(text: &str, arguments: &Arguments) -> Result<VaryingPath, Box<dyn std
                 text += &format!(" {side}.rate={}bit/s", trace.mean_rate().bits_per_second());
             }
         }
-        let steady = Variation::default;
-        VaryingPath { spec: text.parse()?, up: steady(), down: steady() }
+        let steady = || vec![Variation::default()];
+        VaryingPath { hops: vec![text.parse()?], up: steady(), down: steady() }
     };
-    (path.up.trace, path.down.trace) = (up, down);
+    // They take the place of a scenario's own, at its narrow hop.
+    let narrow = |rates: Vec<Rate>| (0..rates.len()).min_by_key(|hop| rates[*hop]).unwrap_or(0);
+    if let Some(trace) = traces.0 {
+        let hop = narrow(path.hops.iter().map(|hop| hop.up.lasting_rate()).collect());
+        path.up[hop].trace = Some(trace);
+    }
+    if let Some(trace) = traces.1 {
+        let hop = narrow(path.hops.iter().map(|hop| hop.down.lasting_rate()).collect());
+        path.down[hop].trace = Some(trace);
+    }
     Ok(path)
 }
 
@@ -156,12 +167,10 @@ fn names_rate(word: &str, side: &str) -> bool {
         || word.split_once('.').is_some_and(|(of, rest)| of == side && rest.starts_with("rate="))
 }
 
-fn trace(file: &Option<PathBuf>) -> Result<Option<DeliveryTrace>, String> {
+fn trace(file: &Option<PathBuf>) -> Result<Option<Trace>, String> {
     let Some(file) = file else { return Ok(None) };
-    let text = fs::read_to_string(file).map_err(|error| {
-        format!("{}: {error}; give a trace in Mahimahi's format", file.display())
-    })?;
-    let trace = DeliveryTrace::parse(&text);
+    let text = text_file::read(file, "a trace in Mahimahi's format or a CSV of rates")?;
+    let trace = Trace::parse(&text);
     trace.map(Some).map_err(|error| format!("{}: {error}", file.display()))
 }
 
@@ -176,24 +185,36 @@ fn list() {
 
 /// The path of a scenario, if the emulator plays it.
 fn path_of(scenario: &Scenario) -> Result<VaryingPath, String> {
-    let [hop] = scenario.path.hops[..] else {
-        return Err("path.hop: `emulate` plays one hop; `run` plays a chain".into());
+    let path = &scenario.path;
+    let last = path.hops.len() - 1;
+    // What the hops leave of the round trip lies behind the last one, half of it each way.
+    let rest = path.rtt.saturating_sub(path.between((0, last))) / 2;
+    let behind = |way: Way, hop: usize| {
+        let ends = if way == Way::Forward { last } else { 0 };
+        if hop == ends { rest } else { Duration::ZERO }
     };
-    let direction = DirectionSpec { delay: scenario.path.rtt / 2, ..hop };
-    let (mtu, seed) = (scenario.path.packet, scenario.seed);
-    // Through the words of the command line, whose limits hold for a file, too.
-    let spec = PathSpec { up: direction, down: direction, mtu, seed };
-    let spec: PathSpec = spec.to_string().parse().map_err(|error: PathError| error.to_string())?;
-    let variation = scenario.path.variation(0, direction.delay);
-    Ok(VaryingPath { spec, up: variation.clone(), down: variation })
+    let played = |way: Way, hop: usize| {
+        let spec = path.hops_of(way)[hop];
+        DirectionSpec { delay: spec.delay + behind(way, hop), ..spec }
+    };
+    let hops = (0..=last).map(|hop| {
+        let (up, down) = (played(Way::Forward, hop), played(Way::Backward, hop));
+        // Through the words of the command line, whose limits hold for a file, too.
+        let spec = PathSpec { up, down, mtu: path.packet, seed: scenario.seed };
+        spec.to_string().parse().map_err(|error: PathError| error.to_string())
+    });
+    let varied =
+        |way: Way| (0..=last).map(|hop| path.variation_with(way, hop, behind(way, hop))).collect();
+    let hops = hops.collect::<Result<_, String>>()?;
+    Ok(VaryingPath { hops, up: varied(Way::Forward), down: varied(Way::Backward) })
 }
 
 /// Runs the commands inside the namespaces; returns the near command's exit code.
 fn play(path: &VaryingPath, arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
     let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
     let mut supervisor = Supervisor::new()?;
-    let emulation = Emulation::start(&path.spec)?;
-    emulation.vary(emulation.started(), path.up.clone(), path.down.clone());
+    let emulation = Emulation::start_chain(&path.hops, &[])?;
+    emulation.vary_chain(emulation.started(), path.up.clone(), path.down.clone());
     let far = match &arguments.far {
         Some(line) => {
             let mut shell = Command::new("sh");

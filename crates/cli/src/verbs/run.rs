@@ -123,7 +123,7 @@ pub fn read(
     overrides: &[String],
     seed: Option<u64>,
 ) -> Result<Scenario, Box<dyn std::error::Error>> {
-    let mut scenario = Scenario::parse_with(&text_file::read(path, "a scenario file")?, overrides)
+    let mut scenario = Scenario::parse_with(&text_file::scenario(path)?, overrides)
         .map_err(|error| format!("{}: {error}", path.display()))?;
     if let Some(seed) = seed {
         scenario.seed = seed;

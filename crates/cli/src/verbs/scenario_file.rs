@@ -19,7 +19,7 @@ pub struct ScenarioFile {
 impl ScenarioFile {
     /// The text; an error names the file.
     pub fn text(&self) -> Result<String, String> {
-        text_file::read(&self.path, "a scenario file")
+        text_file::scenario(&self.path)
     }
 
     /// The scenario; an error names the file.

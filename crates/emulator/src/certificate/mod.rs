@@ -8,6 +8,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
 use crate::counters::DirectionCounters;
 use crate::packet_loop::PacketLoopReport;
+use crate::path_direction::narrow;
 use crate::serial::{bits_per_second, bytes, maybe_bits_per_second, maybe_seconds, seconds, shown};
 use crate::verdict::MIN_BACKLOGGED_TIME;
 use crate::{CertificateVerdict, Lateness};
@@ -18,7 +19,7 @@ use crate::{CertificateVerdict, Lateness};
 pub struct Certificate {
     /// Whether the emulation can be trusted.
     pub verdict: CertificateVerdict,
-    /// The path, every key written out.
+    /// The path, every key written out; its hops with `|` between them.
     pub path: String,
     /// How long packets were carried.
     #[serde(rename = "duration_s", serialize_with = "seconds")]
@@ -132,14 +133,17 @@ pub struct LatenessBucket {
 const BORDERS_US: [u64; 9] = [10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000];
 
 impl Certificate {
-    pub(crate) fn new(spec: &PathSpec, report: &PacketLoopReport) -> Certificate {
+    pub(crate) fn new(hops: &[PathSpec], report: &PacketLoopReport) -> Certificate {
+        let up: Vec<DirectionSpec> = hops.iter().map(|hop| hop.up).collect();
+        let down: Vec<DirectionSpec> = hops.iter().map(|hop| hop.down).collect();
+        let path: Vec<String> = hops.iter().map(PathSpec::to_string).collect();
         Certificate {
-            verdict: CertificateVerdict::of(spec, report),
-            path: spec.to_string(),
+            verdict: CertificateVerdict::of(hops, report),
+            path: path.join(" | "),
             duration: report.ran,
             real_time_priority: report.real_time,
-            up: DirectionCertificate::new(&spec.up, &report.up),
-            down: DirectionCertificate::new(&spec.down, &report.down),
+            up: DirectionCertificate::new(&up[narrow(&up)], &report.up),
+            down: DirectionCertificate::new(&down[narrow(&down)], &report.down),
         }
     }
 

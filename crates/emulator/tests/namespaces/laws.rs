@@ -224,7 +224,7 @@ pub fn a_path_varies_as_it_is_told() {
     assert!(receive(50) < Duration::from_secs(20));
     // One packet each 30 ms, whatever the rate.
     let trace = DeliveryTrace::parse("30\n").unwrap();
-    let traced = Variation { trace: Some(trace), changes: Vec::new() };
+    let traced = Variation { trace: Some(trace.into()), changes: Vec::new() };
     emulation.vary(clock::now(), traced, Variation::default());
     burst(&emulation, 11, 1400);
     receive(1);
@@ -263,8 +263,12 @@ pub fn emulations_follow_one_another() {
 
 pub fn host_pairs_share_the_bottleneck_and_have_round_trips_of_their_own() {
     let ms = Duration::from_millis;
-    let host_pair =
-        |extra_delay| HostPair { extra_delay, initial_window: Some(2), quick_acks: true };
+    let host_pair = |extra_delay| HostPair {
+        extra_delay,
+        initial_window: Some(2),
+        quick_acks: true,
+        hops: None,
+    };
     let path = "rate=100Mbit/s rtt=10ms buffer=100kB".parse().unwrap();
     let emulation = Emulation::start_with(&path, &[host_pair(ms(0)), host_pair(ms(40))]).unwrap();
     let (near, far) = (emulation.near(), emulation.far());
@@ -292,6 +296,64 @@ pub fn host_pairs_share_the_bottleneck_and_have_round_trips_of_their_own() {
     let certificate = emulation.finish().unwrap();
     assert_eq!(certificate.up.packets_out, 10);
     assert_sane(&certificate);
+}
+
+pub fn hops_follow_one_another_and_each_has_its_own_queue() {
+    let hop = |text: &str| text.parse().unwrap();
+    let hops = [
+        hop("rate=1Gbit/s delay=5ms buffer=1MB"),
+        hop("up.rate=100kbit/s down.rate=1Gbit/s delay=3ms buffer=20pkt"),
+    ];
+    let emulation = Emulation::start_chain(&hops, &[]).unwrap();
+    let (near, far) = (udp(emulation.near()), udp(emulation.far()));
+    let sent = clock::now();
+    near.send_to(b"ping", echo_port(emulation.far())).unwrap();
+    let (_, from) = far.recv_from(&mut [0; 16]).unwrap();
+    far.send_to(b"pong", from).unwrap();
+    near.recv_from(&mut [0; 16]).unwrap();
+    // 8 ms each way, and 32 bytes at 100 kbit/s: 2.56 ms.
+    let rtt = clock::now().since(sent);
+    assert!(rtt >= Duration::from_micros(18_560), "{rtt} is faster than the path");
+    drop(near);
+    burst(&emulation, 100, 1000);
+    // They are at the second hop 5 ms later.
+    clock::sleep_until(clock::now() + Duration::from_millis(60));
+    let certificate = emulation.finish().unwrap();
+    // 80 ms for each: the second hop's buffer takes 20, one more for each 80 ms that a busy machine needs.
+    assert!((78..=80).contains(&certificate.up.dropped_by_buffer), "{certificate}");
+    assert_eq!(certificate.up.queue_max, Bytes::new(20_000));
+    assert_eq!(certificate.down.packets_out, 1);
+    assert_sane(&certificate);
+}
+
+pub fn a_host_pair_crosses_the_hops_that_it_names_alone() {
+    let hop = |text: &str| text.parse().unwrap();
+    let hops =
+        [hop("rate=1Gbit/s delay=5ms buffer=1MB"), hop("rate=1Gbit/s delay=30ms buffer=1MB")];
+    let pair = |hops| HostPair { hops: Some(hops), ..HostPair::default() };
+    let emulation = Emulation::start_chain(&hops, &[pair((0, 0)), pair((0, 1))]).unwrap();
+    let (near, far) = (emulation.near(), emulation.far());
+    for (number, least, most) in [(0, 10, 60), (1, 70, 300)] {
+        let bind = |side: &Side| {
+            let socket =
+                side.run(|| UdpSocket::bind((side.host_pair(number), 7))).unwrap().unwrap();
+            socket.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
+            socket
+        };
+        let (one, other) = (bind(near), bind(far));
+        let mut best = Duration::MAX;
+        for _ in 0..5 {
+            let sent = clock::now();
+            one.send_to(b"ping", (far.host_pair(number), 7)).unwrap();
+            let (_, from) = other.recv_from(&mut [0; 16]).unwrap();
+            other.send_to(b"pong", from).unwrap();
+            one.recv_from(&mut [0; 16]).unwrap();
+            best = best.min(clock::now().since(sent));
+        }
+        let ms = Duration::from_millis;
+        assert!(best >= ms(least) && best < ms(most), "host pair {number}: {best}");
+    }
+    assert_sane(&emulation.finish().unwrap());
 }
 
 pub fn too_many_host_pairs_are_refused() {

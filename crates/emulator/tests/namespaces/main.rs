@@ -34,6 +34,14 @@ const INSIDE: &[Law] = &[
         "host_pairs_share_the_bottleneck_and_have_round_trips_of_their_own",
         laws::host_pairs_share_the_bottleneck_and_have_round_trips_of_their_own,
     ),
+    (
+        "hops_follow_one_another_and_each_has_its_own_queue",
+        laws::hops_follow_one_another_and_each_has_its_own_queue,
+    ),
+    (
+        "a_host_pair_crosses_the_hops_that_it_names_alone",
+        laws::a_host_pair_crosses_the_hops_that_it_names_alone,
+    ),
     ("too_many_host_pairs_are_refused", laws::too_many_host_pairs_are_refused),
     ("commands_run_on_the_side_they_were_given_to", laws::commands_run_on_their_side),
     ("a_missing_command_is_named", laws::a_missing_command_is_named),

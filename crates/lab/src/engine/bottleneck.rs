@@ -1,12 +1,12 @@
 use sweetspot_emulator::{DirectionSample, PathSample};
-use sweetspot_scenario::BottleneckOutcome;
-use sweetspot_units::{Duration, Rate};
+use sweetspot_scenario::{BottleneckOutcome, Path};
+use sweetspot_units::Duration;
 
 /// The emulator's samples of the bottleneck in the direction of the data, with times since the
 /// start of the run.
 pub(super) struct Bottleneck<'a> {
     pub samples: &'a [(Duration, PathSample)],
-    pub rate: Rate,
+    pub path: &'a Path,
 }
 
 impl Bottleneck<'_> {
@@ -51,7 +51,7 @@ impl Bottleneck<'_> {
         match self.within(from, to) {
             [(t0, a), .., (t1, b)] => {
                 let carried = b.up.delivered.saturating_sub(a.up.delivered) / (*t1 - *t0);
-                carried.as_f64() / self.rate.as_f64()
+                carried.as_f64() / self.path.mean_rate(*t0, *t1).as_f64()
             }
             _ => 0.0,
         }
@@ -67,6 +67,11 @@ pub(super) fn waiting(flow: &DirectionSample) -> u64 {
 mod tests {
     use super::*;
     use sweetspot_units::Bytes;
+
+    fn path() -> Path {
+        let text = "duration = '1s'\n[path]\nrate = '10Mbit/s'\nrtt = '10ms'\nbuffer = '9pkt'";
+        sweetspot_scenario::Scenario::parse(text).unwrap().path
+    }
 
     /// 10 Mbit/s, half used: 6250 B in 10 ms; five packets in the buffer, a tenth lost.
     fn sample(n: u64) -> (Duration, PathSample) {
@@ -87,7 +92,8 @@ mod tests {
     #[test]
     fn averages_are_over_the_measured_time() {
         let samples: Vec<_> = (0..=100).map(sample).collect();
-        let bottleneck = Bottleneck { samples: &samples, rate: Rate::from_mbit_per_second(10) };
+        let path = path();
+        let bottleneck = Bottleneck { samples: &samples, path: &path };
         let second = Duration::from_secs(1);
         let outcome = bottleneck.outcome((second / 2, second), Duration::ZERO);
         assert!((outcome.utilisation - 0.5).abs() < 1e-9);
@@ -99,7 +105,8 @@ mod tests {
 
     #[test]
     fn without_samples_nothing_is_made_up() {
-        let bottleneck = Bottleneck { samples: &[], rate: Rate::from_mbit_per_second(10) };
+        let path = path();
+        let bottleneck = Bottleneck { samples: &[], path: &path };
         let outcome = bottleneck.outcome((Duration::ZERO, Duration::from_secs(1)), Duration::ZERO);
         assert_eq!(
             (outcome.utilisation, outcome.loss_rate, outcome.queue_mean_packets),

@@ -13,7 +13,7 @@ const MAX_HALVINGS: u32 = 4;
 /// Tries the path briefly at its full rate if that may be too much for this machine. Returns why it
 /// is too much and what is feasible, or `None`.
 pub(super) fn rehearse(plan: &LabPlan) -> Result<Option<String>, LabError> {
-    let path = &plan.path;
+    let path = &plan.narrow;
     let packets = path.up.rate.as_f64() / 8.0 / path.mtu.as_f64();
     if packets <= SAFE_PACKETS_PER_SECOND {
         return Ok(None);

@@ -38,7 +38,7 @@ pub(super) fn play(
     scratch: &Path,
 ) -> Result<LabRun, LabError> {
     process::raise_descriptor_limit().doing("raise the limit on open files")?;
-    let emulation = Emulation::start_with(&plan.path, &plan.host_pairs)?;
+    let emulation = Emulation::start_chain(&plan.hops, &plan.host_pairs)?;
     for side in [emulation.near(), emulation.far()] {
         for (name, value) in &plan.settings {
             settings::set(side, name, value)?;
@@ -56,7 +56,7 @@ pub(super) fn play(
 
     let measured = (plan.begin, plan.end);
     let first = plan.targets.iter().map(|target| target.start).min().unwrap_or(plan.begin);
-    let bottleneck = Bottleneck { samples: &traces.samples, rate: plan.path.up.rate };
+    let bottleneck = Bottleneck { samples: &traces.samples, path: &scenario.path };
     // The receiver accepts one and a half round trips after the sender's SYN.
     let handshake = scenario.path.rtt + scenario.path.rtt / 2;
     let transfers = plan.targets.iter().zip(&traces.targets).zip(sizes);
@@ -103,7 +103,8 @@ fn run(
     }
     let mut memory = MemoryWatch::open(emulation, plan).doing("read sockets' memory")?;
     let zero = clock::now() + START_DELAY;
-    emulation.vary(zero, plan.variation.clone(), plan.variation.clone());
+    let (up, down) = plan.variations.clone();
+    emulation.vary_chain(zero, up, down);
     let end = zero + plan.end;
     thread::scope(|scope| {
         let nodes: Vec<_> =

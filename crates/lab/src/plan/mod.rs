@@ -6,7 +6,7 @@ mod refusal;
 use sweetspot_emulator::HostPair;
 use sweetspot_path::{DirectionSpec, PathSpec, Variation};
 use sweetspot_scenario::{
-    Application, Congestion, Cross, Flavour, Reverse, Scenario, Tcp, TrafficKind,
+    Application, Congestion, Cross, Flavour, Path, Reverse, Scenario, Tcp, TrafficKind, Way,
 };
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Volume};
@@ -26,9 +26,14 @@ const INITIAL_BUFFER: Bytes = Bytes::new(131_072);
 /// The plan of a run.
 #[derive(Debug)]
 pub(crate) struct LabPlan {
-    pub path: PathSpec,
-    /// How both of its directions vary in time.
-    pub variation: Variation,
+    /// The links between routers, from the senders of the transfers on.
+    pub hops: Vec<PathSpec>,
+    /// The narrow one of them, with the propagation of all.
+    pub narrow: PathSpec,
+    /// How each varies in time, as the data goes and as the ACKs go.
+    pub variations: (Vec<Variation>, Vec<Variation>),
+    /// One-way propagation of all flows behind the hops, which the last one plays; the host pairs have the rest.
+    common: Duration,
     pub host_pairs: Vec<HostPair>,
     /// `net.ipv4` settings of both namespaces.
     pub settings: Vec<(&'static str, String)>,
@@ -95,16 +100,33 @@ const FIRST_PORT: u16 = 20_000;
 impl LabPlan {
     /// The plan of `scenario`, which must not be refused.
     pub fn new(scenario: &Scenario) -> LabPlan {
-        let hop = scenario.path.narrow();
+        let (path, hop) = (&scenario.path, scenario.path.narrow());
         let end = scenario.warmup + scenario.duration;
-        let shortest = shortest_round_trip(scenario);
-        let direction = DirectionSpec { delay: shortest / 2, ..*hop };
-        let mtu = scenario.path.packet;
-        let path = PathSpec { up: direction, down: direction, mtu, seed: scenario.seed };
+        let common = common_rest(scenario);
+        let last = path.hops.len() - 1;
+        // What all flows have behind the hops is played at the end of each way.
+        let behind = |way: Way, index: usize| {
+            let ends = if way == Way::Forward { last } else { 0 };
+            if index == ends { common } else { Duration::ZERO }
+        };
+        let played = |way: Way, index: usize| {
+            let hop = path.hops_of(way)[index];
+            DirectionSpec { delay: hop.delay + behind(way, index), ..hop }
+        };
+        let varied =
+            |way: Way| (0..=last).map(|i| path.variation_with(way, i, behind(way, i))).collect();
+        let (mtu, seed) = (path.packet, scenario.seed);
+        let hops = (0..=last).map(|index| {
+            let (up, down) = (played(Way::Forward, index), played(Way::Backward, index));
+            PathSpec { up, down, mtu, seed }
+        });
+        let hops: Vec<PathSpec> = hops.collect();
         let mut plan = LabPlan {
             settings: settings(scenario),
-            path,
-            variation: scenario.path.variation(scenario.path.bottleneck(), shortest / 2),
+            narrow: narrow_with_all(&hops, path.bottleneck()),
+            hops,
+            variations: (varied(Way::Forward), varied(Way::Backward)),
+            common,
             host_pairs: Vec::new(),
             targets: Vec::new(),
             loads: Vec::new(),
@@ -114,9 +136,11 @@ impl LabPlan {
             seed: scenario.seed,
         };
         for transfer in &scenario.transfers {
-            let host_pair = plan.add_leaf(scenario.path.rtt, &transfer.tcp);
+            let host_pair = plan.add_leaf(path, (0, last), path.rtt, &transfer.tcp);
             // No more than that gets through.
-            let most = hop.rate * end.saturating_sub(transfer.start) + mtu;
+            let burst = hop.policer.map_or(hop.burst, |policer| policer.burst);
+            let rate = scenario.path.mean_rate(transfer.start, end);
+            let most = rate * end.saturating_sub(transfer.start) + burst + mtu;
             let full = mtu.saturating_sub(headers(&transfer.tcp));
             plan.targets.push(TargetPlan {
                 host_pair,
@@ -139,9 +163,10 @@ impl LabPlan {
         plan
     }
 
-    fn add_leaf(&mut self, rtt: Duration, tcp: &Tcp) -> usize {
+    fn add_leaf(&mut self, path: &Path, hops: (usize, usize), rtt: Duration, tcp: &Tcp) -> usize {
         self.host_pairs.push(HostPair {
-            extra_delay: (rtt / 2).saturating_sub(self.path.up.delay),
+            extra_delay: rest(path, hops, rtt).saturating_sub(self.common),
+            hops: (path.hops.len() > 1).then_some(hops),
             initial_window: Some(tcp.initial_window.min(u64::from(u16::MAX)) as u32),
             quick_acks: !tcp.delayed_ack,
         });
@@ -155,7 +180,7 @@ impl LabPlan {
         let host_pairs = (0..nodes).map(|node| {
             // As in the simulator: spread evenly from one end to the other.
             let share = if nodes > 1 { node as f64 / (nodes - 1) as f64 } else { 0.5 };
-            self.add_leaf(low + (high - low).scaled(share), &cross.tcp)
+            self.add_leaf(&scenario.path, cross.hops, low + (high - low).scaled(share), &cross.tcp)
         });
         let host_pairs: Vec<usize> = host_pairs.collect();
         let sources = match cross.kind {
@@ -163,7 +188,7 @@ impl LabPlan {
             TrafficKind::Arrivals { .. } => host_pairs.len() as u64,
             _ => sources,
         };
-        let packet = self.path.mtu;
+        let packet = scenario.path.packet;
         let headers = match cross.kind {
             TrafficKind::Pareto { .. } | TrafficKind::Poisson { .. } => UDP_HEADERS,
             _ => headers(&cross.tcp),
@@ -202,10 +227,28 @@ fn shape(kind: &TrafficKind) -> (u64, u64, Option<Volume>) {
     }
 }
 
-fn shortest_round_trip(scenario: &Scenario) -> Duration {
-    let target = (!scenario.transfers.is_empty()).then_some(scenario.path.rtt);
+fn narrow_with_all(hops: &[PathSpec], narrow: usize) -> PathSpec {
+    let mut all = hops[narrow].clone();
+    all.up.delay = hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.up.delay);
+    all.down.delay = hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.down.delay);
+    all
+}
+
+/// One-way propagation that a round trip of `rtt` leaves behind the hops it crosses.
+fn rest(path: &Path, hops: (usize, usize), rtt: Duration) -> Duration {
+    rtt.saturating_sub(path.between(hops)) / 2
+}
+
+/// The least such rest of any flow; none where flows leave before the last hop, or enter behind the first.
+fn common_rest(scenario: &Scenario) -> Duration {
+    let path = &scenario.path;
+    let whole = (0, path.hops.len() - 1);
+    if scenario.cross.iter().any(|cross| cross.hops != whole) {
+        return Duration::ZERO;
+    }
+    let target = (!scenario.transfers.is_empty()).then_some(path.rtt);
     let cross = scenario.cross.iter().map(|cross| cross.rtt.0);
-    target.into_iter().chain(cross).min().unwrap_or(scenario.path.rtt)
+    rest(path, whole, target.into_iter().chain(cross).min().unwrap_or(path.rtt))
 }
 
 /// The kernel's name of a congestion control. Loss recovery is the kernel's own in any case:

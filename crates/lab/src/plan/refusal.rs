@@ -24,13 +24,6 @@ pub(crate) fn refusals(scenario: &Scenario, controls: &[String]) -> Vec<String> 
 fn path(scenario: &Scenario, reasons: &mut Vec<String>) {
     let path = &scenario.path;
     let hop = path.narrow();
-    if path.hops.len() > 1 {
-        let n = path.hops.len();
-        reasons.push(format!(
-            "it emulates one hop, not {n}; keep the narrow one, of {}, as path.rate and path.buffer",
-            hop.rate
-        ));
-    }
     // 576: what every IPv4 host takes (RFC 791); 9000: the common jumbo frame.
     if !(576..=9000).contains(&path.packet.get()) {
         reasons.push(format!(

@@ -43,6 +43,10 @@ const LAWS: &[Law] = &[
         "a_path_that_changes_carries_what_it_has_left",
         scenarios::a_path_that_changes_carries_what_it_has_left,
     ),
+    (
+        "several_hops_each_way_and_a_trace_are_played",
+        scenarios::several_hops_each_way_and_a_trace_are_played,
+    ),
     ("what_the_machine_lacks_is_refused", scenarios::what_the_machine_lacks_is_refused),
     ("nothing_stays_behind", scenarios::nothing_stays_behind),
     ("an_error_inside_comes_back_in_its_own_words", blog::an_error_inside_comes_back),

@@ -127,3 +127,41 @@ pub fn nothing_stays_behind() {
     assert!(played.series.is_empty() || played.series.iter().all(|row| row.at_s < 1.0));
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
 }
+
+pub fn several_hops_each_way_and_a_trace_are_played() {
+    let text = r#"
+title = "chain"
+warmup = "1s"
+duration = "3s"
+[path]
+rtt = "20ms"
+packet = "1500B"
+[[path.hop]]
+rate = "50Mbit/s"
+buffer = "100pkt"
+[[path.hop]]
+buffer = "50pkt"
+backward = { rate = "2Mbit/s", delay = "6ms" }
+[[path.trace]]
+hop = 1
+way = "forward"
+content = "0,10Mbit/s\n0.5,4Mbit/s\n"
+[[cross]]
+kind = "poisson"
+count = 1
+rate = "500kbit/s"
+hop = 0
+[[transfer]]
+congestion = "cubic"
+"#;
+    let played = Lab.play(&Scenario::parse(text).unwrap()).unwrap();
+    let transfer = &played.outcome.transfers[0];
+    // Three periods of 10 and 4 Mbit/s, headers off; what was queued before counts for 50 packets at most.
+    let most = 7e6 * 1448.0 / 1500.0 + 50.0 * 1448.0 * 8.0 / 3.0;
+    assert!(transfer.goodput_bps <= most && transfer.goodput_bps > 3e6, "{transfer:?}");
+    // 2 + 2 ms there, 2 + 6 ms back, the rest of 20 ms on the hosts' links.
+    assert!(transfer.rtt_mean_s >= 0.020, "{transfer:?}");
+    // What crosses the first hop alone is not in the second one's way.
+    assert!(played.outcome.cross[0].goodput_bps > 1e5, "{:?}", played.outcome.cross);
+    assert!(played.outcome.bottleneck.utilisation > 0.5, "{:?}", played.outcome.bottleneck);
+}

@@ -1,5 +1,7 @@
 //! Laws of the path's elements.
 
+mod chain;
 mod elements;
 mod spec;
+mod traces;
 mod variation;

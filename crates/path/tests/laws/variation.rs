@@ -1,9 +1,9 @@
-//! What varies: token buckets, bursts of loss, reordering, turns, traces, changes.
+//! What varies: token buckets, bursts of loss, reordering, turns, changes.
 
 use proptest::prelude::*;
 use sweetspot_path::{
-    Change, DeliveryTrace, Direction, DirectionSpec, DropReason, DropTail, Link, Policer,
-    PolicerSpec, Propagation, RandomLoss, TokenBucket, TraceError, Variation,
+    Change, Direction, DirectionSpec, DropReason, DropTail, Link, Policer, PolicerSpec,
+    Propagation, RandomLoss, TokenBucket, Variation,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
 
@@ -199,54 +199,6 @@ fn held_back_packets_are_overtaken_by_those_within_the_time() {
     let most = late.clone().max().unwrap();
     assert!((5..=8).contains(&most), "{most}");
     assert!(late.min().unwrap() < 0);
-}
-
-/// A link that follows `trace`, with `sizes` arriving at `when`; when they left, milliseconds.
-fn follow(trace: &str, when: u64, sizes: &[u64]) -> Vec<u64> {
-    let mut link = Link::new(BYTE_PER_US, DropTail::new(Volume::Packets(100)));
-    link.follow(DeliveryTrace::parse(trace).unwrap());
-    for (n, size) in sizes.iter().enumerate() {
-        link.handle_arrival(at_us(when * 1000), Numbered(n as u64, *size)).unwrap();
-    }
-    std::iter::from_fn(|| link.poll_departure(Time::MAX, &mut |_| {}))
-        .map(|(left, _)| left.as_nanos() / 1_000_000)
-        .collect()
-}
-
-#[test]
-fn each_opportunity_of_a_trace_carries_1504_bytes_and_the_trace_repeats() {
-    assert_eq!(follow("1\n1\n5\n", 0, &[1504; 6]), [1, 1, 5, 6, 6, 10]);
-    assert_eq!(follow("1\n1\n5\n", 0, &[752; 6]), [1, 1, 1, 1, 5, 5]);
-    // 3008 bytes take both opportunities at 1 ms; 1505 the one at 5 and a byte of that at 6.
-    assert_eq!(follow("1\n1\n5\n", 0, &[3008, 1505]), [1, 6]);
-}
-
-#[test]
-fn what_a_link_did_not_use_of_a_trace_is_lost() {
-    // At 7 ms the opportunities of 6 ms are over; the next one is at 10.
-    assert_eq!(follow("1\n1\n5\n", 7, &[1504, 1504]), [10, 11]);
-    // A day later, too: 86,400,000 ms are 17,280,000 periods.
-    assert_eq!(follow("1\n1\n5\n", 86_400_002, &[1504, 1504]), [86_400_005, 86_400_006]);
-}
-
-#[test]
-fn a_trace_that_is_none_is_refused_with_its_line() {
-    let refused = |text| DeliveryTrace::parse(text).unwrap_err();
-    assert_eq!(refused("1\nx\n"), TraceError::NotATime { line: 2, text: "x".into() });
-    assert_eq!(refused("3\n2\n"), TraceError::Backwards(2));
-    assert_eq!(refused("0\n0\n"), TraceError::Empty);
-    // 3 x 1504 B in 5 ms.
-    let rate = DeliveryTrace::parse("1\n1\n5\n").unwrap().mean_rate();
-    assert_eq!(rate, Rate::from_bits_per_second(3 * 1504 * 8 * 1000 / 5));
-}
-
-proptest! {
-    #[test]
-    fn no_text_upsets_the_reading_of_a_trace(text in "[0-9 \n.-]{0,40}") {
-        if let Ok(trace) = DeliveryTrace::parse(&text) {
-            prop_assert!(trace.mean_rate() > Rate::ZERO);
-        }
-    }
 }
 
 #[test]

@@ -1,5 +1,8 @@
-use sweetspot_path::{Codel, CodelConfig, Queue};
-use sweetspot_units::{Bytes, Volume};
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use sweetspot_path::{Codel, CodelConfig, Queue, Random};
+use sweetspot_units::{Bytes, Time, Volume};
 
 use crate::{Numbered, at, packet};
 
@@ -105,4 +108,108 @@ fn the_limit_holds_the_packet_in_service_too() {
     assert!(codel.enqueue(at(0), packet(0), PACKET, PACKET).is_ok());
     assert!(codel.enqueue(at(0), packet(1), PACKET, PACKET).is_ok());
     assert_eq!(codel.enqueue(at(0), packet(2), PACKET, PACKET), Err(packet(2)));
+}
+
+/// The pseudo-code of RFC 8289, section 5, as it stands there, for packets of one size: numbers and times of arrival, in
+/// nanoseconds.
+#[derive(Default)]
+struct PseudoCode {
+    queue: VecDeque<(u64, u64)>,
+    first_above_time: u64,
+    drop_next: u64,
+    count: u64,
+    lastcount: u64,
+    dropping: bool,
+    dropped: Vec<u64>,
+}
+
+const TARGET: u64 = 5_000_000;
+const INTERVAL: u64 = 100_000_000;
+
+impl PseudoCode {
+    fn control_law(t: u64, count: u64) -> u64 {
+        t + (INTERVAL as f64 * (1.0 / (count as f64).sqrt())).round() as u64
+    }
+
+    fn drop(&mut self, p: Option<(u64, u64)>) {
+        self.dropped.extend(p.map(|(number, _)| number));
+    }
+
+    fn dodequeue(&mut self, now: u64) -> (Option<(u64, u64)>, bool) {
+        let r = self.queue.pop_front();
+        let Some((_, tstamp)) = r else {
+            self.first_above_time = 0;
+            return (None, false);
+        };
+        let mut ok_to_drop = false;
+        // bytes() <= MAXPACKET: one packet is left.
+        if now - tstamp < TARGET || self.queue.len() <= 1 {
+            self.first_above_time = 0;
+        } else if self.first_above_time == 0 {
+            self.first_above_time = now + INTERVAL;
+        } else if now >= self.first_above_time {
+            ok_to_drop = true;
+        }
+        (r, ok_to_drop)
+    }
+
+    fn dequeue(&mut self, now: u64) -> Option<u64> {
+        let (mut p, mut ok_to_drop) = self.dodequeue(now);
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false;
+            }
+            while now >= self.drop_next && self.dropping {
+                self.drop(p);
+                self.count += 1;
+                (p, ok_to_drop) = self.dodequeue(now);
+                if ok_to_drop {
+                    self.drop_next = PseudoCode::control_law(self.drop_next, self.count);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if ok_to_drop {
+            self.drop(p);
+            (p, _) = self.dodequeue(now);
+            self.dropping = true;
+            let delta = self.count - self.lastcount;
+            self.count = 1;
+            if delta > 1 && now.saturating_sub(self.drop_next) < 16 * INTERVAL {
+                self.count = delta;
+            }
+            self.drop_next = PseudoCode::control_law(now, self.count);
+            self.lastcount = self.count;
+        }
+        p.map(|(number, _)| number)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Packets of 1 ms arrive at up to three times the rate of the link, in phases, for a minute: each is dropped, or
+    /// sent, when the pseudo-code drops or sends it.
+    #[test]
+    fn every_packet_fares_as_in_the_rfcs_pseudo_code(
+        phases in prop::collection::vec((0.2..3.0_f64, 100_usize..8000), 1..10), seed: u64,
+    ) {
+        let (mut ours, mut rfc) = (codel(CodelConfig::default()), PseudoCode::default());
+        let mut random = Random::new(seed);
+        let gaps = phases.iter().flat_map(|(load, packets)| std::iter::repeat_n(1e6 / load, *packets));
+        let (mut now, mut free, mut dropped) = (1.0_f64, 1_000_000_u64, Vec::new());
+        for (number, gap) in (0..).zip(gaps) {
+            now -= gap * (1.0 - random.unit()).ln();
+            let arrival = now as u64;
+            while free < arrival {
+                let sent = rfc.dequeue(free);
+                let mine = ours.dequeue(Time::from_nanos(free), &mut |p| dropped.push(p.number));
+                prop_assert_eq!(mine.map(|(p, _)| p.number), sent);
+                prop_assert_eq!(&dropped, &rfc.dropped);
+                // An idle link serves the next packet when it comes.
+                free = if sent.is_some() { free + 1_000_000 } else { arrival };
+            }
+            rfc.queue.push_back((number, arrival));
+            ours.enqueue(Time::from_nanos(arrival), packet(number), PACKET, PACKET).unwrap();
+        }
+    }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Group {
     pub receiver: ReceiverConfig,
     /// Bytes of payload of a full packet.
     pub payload: Bytes,
+    /// Bytes of an ACK on the wire.
+    pub ack_size: u16,
     pub application: Application,
     /// Whether its data can carry congestion marks.
     pub ecn: bool,
@@ -86,6 +88,7 @@ impl Group {
         let payload = packet.saturating_sub(tcp.header);
         let packets = |volume: Volume| volume.in_packets(payload).clamp(1, UNLIMITED);
         Group {
+            ack_size: tcp.ack_size().get() as u16,
             sender: SenderConfig {
                 algorithm,
                 recovery,

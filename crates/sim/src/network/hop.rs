@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use sweetspot_path::{
     Changes, Conduit, DirectionSpec, Discipline, Line, Link, Policer, Propagation, RandomLoss,
-    Waits,
+    Variation, Waits,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Time};
 
@@ -61,15 +61,20 @@ pub(crate) struct HopTotals {
 }
 
 impl Hop {
-    pub(crate) fn new(spec: &DirectionSpec, changes: Changes, packet: Bytes, seed: u64) -> Hop {
+    pub(crate) fn new(spec: &DirectionSpec, variation: Variation, packet: Bytes, seed: u64) -> Hop {
         let propagation = Propagation::new(spec, seed);
-        // Where the rate changes, what becomes of a packet is not known when it arrives.
-        let elements = if spec.is_plain() && changes.is_empty() {
+        let Variation { trace, changes } = variation;
+        // Where the rate varies, what becomes of a packet is not known when it arrives.
+        let elements = if spec.is_plain() && changes.is_empty() && trace.is_none() {
             Elements::Plain(Conduit::new(spec.rate, spec.buffer, propagation))
         } else {
+            let mut link = spec.link_behind(spec.discipline(packet, seed));
+            if let Some(trace) = trace {
+                link.follow(trace);
+            }
             Elements::Managed(Box::new(Managed {
-                link: spec.link_behind(spec.discipline(packet, seed)),
-                line: Line::new(propagation, changes),
+                link,
+                line: Line::new(propagation, Changes::new(changes)),
                 victims: Vec::new(),
                 accepted: 0,
                 accepted_bytes: 0,

@@ -87,8 +87,8 @@ pub(crate) enum Passage {
 const READ_AHEAD_BATCH: usize = 16;
 
 impl Network {
-    /// A network without hops and input links.
-    pub(crate) fn new(access_rate: Rate, packet: u16) -> Network {
+    /// A network without hops and input links; most packets are of `packet` bytes, or ACKs of `ack`.
+    pub(crate) fn new(access_rate: Rate, packet: u16, ack: u16) -> Network {
         Network {
             hops: Vec::new(),
             next_events: Vec::new(),
@@ -97,7 +97,7 @@ impl Network {
             horizon: Deadline::NEVER,
             transit: Transit::default(),
             inputs: Vec::new(),
-            wire_times: WireTimes::new(access_rate, packet),
+            wire_times: WireTimes::new(access_rate, packet, ack),
             sacks: Slab::default(),
             reports: Slab::default(),
         }

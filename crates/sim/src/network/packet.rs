@@ -204,7 +204,7 @@ impl Header {
 /// The bit beside an ACK's packed key.
 const CONGESTION_ECHO: u32 = 1 << 31;
 
-/// Bytes of an ACK or a SYN on the wire: 20 of IP, 20 of TCP.
+/// Bytes of a segment without payload and options on the wire: 20 of IP, 20 of TCP.
 pub(crate) const BARE_SEGMENT: u16 = 40;
 
 impl Packet {

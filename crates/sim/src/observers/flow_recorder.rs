@@ -6,7 +6,7 @@ use crate::hosts::Flow;
 /// Records connections of cross traffic one by one.
 #[derive(Debug)]
 pub(crate) struct FlowRecorder {
-    /// One-way propagation of each hop.
+    /// Propagation of each hop, there and back.
     delays: Vec<Duration>,
     /// Measured transfers, whose groups come before those of cross traffic.
     transfers: usize,
@@ -20,7 +20,7 @@ pub(crate) struct FlowRecorder {
 impl FlowRecorder {
     pub(crate) fn new(scenario: &Scenario) -> FlowRecorder {
         FlowRecorder {
-            delays: scenario.path.hops.iter().map(|hop| hop.delay).collect(),
+            delays: (0..scenario.path.hops.len()).map(|i| scenario.path.between((i, i))).collect(),
             transfers: scenario.transfers.len(),
             from: Time::ZERO + scenario.warmup,
             losses: Vec::new(),
@@ -43,12 +43,12 @@ impl FlowRecorder {
         let entry = (flow.group as usize).checked_sub(self.transfers);
         let Some(entry) = entry.filter(|_| at >= self.from) else { return };
         let hops = &self.delays[usize::from(flow.hops.0)..=usize::from(flow.hops.1)];
-        let one_way = hops.iter().fold(flow.delay, |sum, delay| sum + *delay);
+        let propagation = hops.iter().fold(flow.delay * 2, |sum, delay| sum + *delay);
         self.finished.push(FinishedFlow {
             entry,
             packets: flow.sender.acknowledged(),
             duration_s: at.since(began).as_secs_f64(),
-            propagation_s: (one_way * 2).as_secs_f64(),
+            propagation_s: propagation.as_secs_f64(),
             losses_s: losses.into_iter().map(Time::as_secs_f64).collect(),
         });
     }

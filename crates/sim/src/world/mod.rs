@@ -11,7 +11,7 @@ use sweetspot_units::{Deadline, Duration, Time};
 use crate::event::Event;
 use crate::event_queue::EventQueue;
 use crate::hosts::Hosts;
-use crate::network::Network;
+use crate::network::{BARE_SEGMENT, Network};
 use crate::observers::{Observers, PathMonitor};
 use crate::scheduler::{Key, Scheduler};
 
@@ -37,9 +37,12 @@ impl<S: Scheduler> World<S> {
     /// A world without hops and hosts.
     pub(crate) fn new(scheduler: S, scenario: &Scenario, known: KnownPath) -> World<S> {
         let packet_size = scenario.path.packet.get() as u16;
+        let all = scenario.transfers.iter().map(|transfer| &transfer.tcp);
+        let tcp = all.chain(scenario.cross.iter().map(|cross| &cross.tcp)).next();
+        let ack_size = tcp.map_or(BARE_SEGMENT, |tcp| tcp.ack_size().get() as u16);
         World {
             queue: EventQueue::new(scheduler, scenario.ties, scenario.seed),
-            network: Network::new(scenario.path.access_rate, packet_size),
+            network: Network::new(scenario.path.access_rate, packet_size, ack_size),
             hosts: Hosts::new(packet_size, scenario.seed),
             observers: Observers::new(PathMonitor::new(&scenario.path, known)),
         }

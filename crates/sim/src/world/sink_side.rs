@@ -170,7 +170,7 @@ impl<S: Scheduler> World<S> {
             congestion_echo: ack.congestion_echo,
             sacks: ack.sacks.then(|| self.network.sacks.put(blocks())),
         });
-        let packet = self.hosts.packet(flow, BARE_SEGMENT, header);
+        let packet = self.hosts.packet(flow, self.hosts.group(index).ack_size, header);
         if self.hosts.is_target(index) {
             if self.hosts.is_controlled(index) {
                 self.hosts.targets[index].note_ack(ack.next, at);

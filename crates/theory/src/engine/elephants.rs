@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::not_covered;
 use super::steady::{SOBAS, Steady, SteadyFlow, formula};
-use super::terms::{ACK, KnownCross, Terms};
+use super::terms::{KnownCross, Terms};
 use super::window::Window;
 use crate::path::elephants::Elephants;
 use crate::path::saturation::SweetSpot;
@@ -119,7 +119,7 @@ fn available_buffer(terms: &Terms<'_>, cross_rtt: Duration, acks: f64) -> Bytes 
     for _ in 0..FIXED_POINT_ROUNDS {
         let slowed = cross_rtt / (cross_rtt + buffer / capacity);
         let ack_bytes = terms.used.as_f64() / 8.0 * acks * slowed;
-        let packets = (capacity - ack_bytes) / packet + ack_bytes / ACK;
+        let packets = (capacity - ack_bytes) / packet + ack_bytes / terms.ack.as_f64();
         buffer = (places - 1) as f64 * capacity / packets;
     }
     Bytes::from_f64(buffer)

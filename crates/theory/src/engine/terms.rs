@@ -2,15 +2,12 @@
 
 use sweetspot_path::{DirectionSpec, QueueDiscipline};
 use sweetspot_scenario::{
-    Congestion, EngineError, Flavour, Reverse, Scenario, TrafficKind, Transfer,
+    Congestion, EngineError, Flavour, Reverse, Scenario, Tcp, TrafficKind, Transfer,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
 use super::not_covered;
 use crate::path::Path;
-
-/// An ACK: 20 bytes IP, 20 bytes TCP.
-pub(super) const ACK: f64 = 40.0;
 
 /// The formulas' arguments.
 #[derive(Debug)]
@@ -20,6 +17,8 @@ pub(super) struct Terms<'a> {
     pub path: Path,
     /// A full packet on the wire.
     pub packet: Bytes,
+    /// An ACK of the cross traffic's on the wire.
+    pub ack: Bytes,
     pub cross: KnownCross,
     /// Rate of the cross traffic before the transfers start, its ACKs included.
     pub used: Rate,
@@ -87,13 +86,19 @@ impl<'a> Terms<'a> {
                 "the round trip varies by itself, and the formulas take it as fixed",
             ));
         }
-        if !path.changes.is_empty() {
+        if path.backward != path.hops {
+            return Err(not_covered(
+                "its links differ between the two directions, and the formulas take them as alike",
+            ));
+        }
+        if !path.changes.is_empty() || !path.traces.is_empty() {
             return Err(not_covered("the path changes, and the formulas take it as fixed"));
         }
         let mut terms = Terms {
             transfers: &scenario.transfers,
             path: Path::new(narrow.rate, path.rtt + serial, buffer)?,
             packet: path.packet,
+            ack: scenario.cross.first().map_or(Tcp::NS2, |cross| cross.tcp).ack_size(),
             cross: KnownCross::None,
             used: Rate::ZERO,
             loss: forward_loss(scenario),
@@ -144,7 +149,7 @@ impl<'a> Terms<'a> {
                     windows += count as f64 * window * 8.0 * inverse;
                     reciprocal += count as f64 * window * 8.0;
                     let each = if cross.tcp.delayed_ack { 2.0 } else { 1.0 };
-                    let share = ACK / self.packet.as_f64() / each;
+                    let share = cross.tcp.ack_size().as_f64() / self.packet.as_f64() / each;
                     acks += count as f64 * window * 8.0 * inverse * share;
                 }
                 TrafficKind::Elephants { window: None, .. } => {

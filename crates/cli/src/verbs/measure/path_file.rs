@@ -20,7 +20,7 @@ const DURATION: Duration = Duration::from_secs(20);
 /// Hosts have links of this rate or more to their routers.
 const LEAST_ACCESS: Rate = Rate::from_mbit_per_second(1000);
 
-/// A scenario with the path as it was measured, the direction that was measured first.
+/// A scenario with the path as it was measured: data goes in the direction that was measured first, ACKs in the other.
 #[derive(Debug, Clone)]
 pub struct PathFile {
     /// The file's text; comments say how each value was found.
@@ -78,47 +78,41 @@ fn written(
         (Some(last), Some((_, interval))) => last.at + interval,
         _ => DURATION,
     };
-    let mut text = String::new();
     let packet = measured.tcp.path_mtu.get().clamp(576, 9000);
-    let (buffer, buffer_how) = buffer(forward, rate, rtt);
-    let (queue, queue_how) = queue(forward);
-    let loss = forward.loss.rate.value().map_or(0.0, |loss| loss.get());
+    let round_trip = &measured.report.round_trip.base;
+    let mut text = String::new();
     // Writing to a String cannot fail.
     let mut line = |words: std::fmt::Arguments<'_>| {
         let _ = writeln!(text, "{words}");
     };
     line(format_args!("title = \"path to {}, {}\"", measured.peer, forward.direction.name()));
     line(format_args!("warmup = \"5s\"\nduration = \"{}s\"\n\n[path]", duration.as_secs_f64()));
-    if samples.is_empty() {
-        line(format_args!("# {}", how(&forward.capacity)));
-    } else {
-        line(format_args!("# what others left of it, at each of {} measurements", samples.len()));
-    }
-    line(format_args!("rate = \"{}bit/s\"", rate.bits_per_second()));
-    line(format_args!("# {}", how(&measured.report.round_trip.base)));
-    line(format_args!("rtt = \"{}us\"", rtt.as_micros()));
-    line(format_args!("# {buffer_how}\nbuffer = \"{}B\"", buffer.get().max(packet)));
-    line(format_args!("# {queue_how}\nqueue = \"{queue}\""));
-    line(format_args!("# {}\nloss = \"{}%\"", how(&forward.loss.rate), loss * 100.0));
-    match forward.jitter.value() {
-        Some(jitter) if jitter < LEAST_JITTER => {
-            line(format_args!("# jitter of {jitter} is the hosts' own and left out"));
-        }
-        Some(jitter) => {
-            let us = jitter.as_micros();
-            line(format_args!("# {}\njitter = \"{us}us\"", how(&forward.jitter)));
-        }
-        None => line(format_args!("# jitter: {}", how(&forward.jitter))),
+    line(format_args!("# {}\nrtt = \"{}us\"", how(round_trip), rtt.as_micros()));
+    if over_time.is_some() {
+        // All of the round trip, for the changes below.
+        line(format_args!("delay = \"{}us\"", rtt.as_micros() / 2));
     }
     line(format_args!("packet = \"{packet}B\""));
     let access = rate.scaled(10.0).max(LEAST_ACCESS);
     line(format_args!("access_rate = \"{}bit/s\"", access.bits_per_second()));
     line(format_args!("reverse = \"clean\""));
+    line(format_args!("{}", direction(forward, (rate, rtt, packet), samples.len())));
+    let back = measured.report.directions.get(1);
+    let back_rate =
+        back.and_then(|back| samples.first().map_or(back.capacity.value(), |first| first.back));
+    if let Some((back, rate)) = back.zip(back_rate) {
+        line(format_args!("\n[path.backward]"));
+        line(format_args!("{}", direction(back, (rate, rtt, packet), samples.len())));
+    }
     for sample in samples.iter().skip(1) {
         let (at, delay) = (sample.at.as_secs_f64(), sample.rtt.as_micros() / 2);
-        line(format_args!("\n[[path.change]]\nat = \"{at}s\""));
         let rate = sample.rate.bits_per_second();
-        line(format_args!("rate = \"{rate}bit/s\"\ndelay = \"{delay}us\""));
+        line(format_args!("\n[[path.change]]\nat = \"{at}s\"\ndelay = \"{delay}us\""));
+        line(format_args!("rate = \"{rate}bit/s\""));
+        if let (Some(rate), true) = (sample.back, back_rate.is_some()) {
+            line(format_args!("[[path.change]]\nat = \"{at}s\"\nway = \"backward\""));
+            line(format_args!("rate = \"{}bit/s\"", rate.bits_per_second()));
+        }
     }
     line(format_args!("\n[tcp]\nflavour = \"linux\""));
     if let (Some(available), true) = (forward.available.value(), samples.is_empty()) {
@@ -133,6 +127,38 @@ fn written(
     line(format_args!("\n[[transfer]]\ncongestion = \"cubic\""));
     line(format_args!("sizing = \"kernel\""));
     text
+}
+
+/// The keys of one direction; `samples` is how many measurements its rate comes from, none where it does not change.
+fn direction(
+    found: &DirectionReport,
+    (rate, rtt, packet): (Rate, Duration, u64),
+    samples: usize,
+) -> String {
+    let (buffer, buffer_how) = buffer(found, rate, rtt);
+    let (queue, queue_how) = queue(found);
+    let loss = found.loss.rate.value().map_or(0.0, |loss| loss.get());
+    let rate_how = match samples {
+        0 => how(&found.capacity),
+        samples => format!("what others left of it, at each of {samples} measurements"),
+    };
+    let jitter = match found.jitter.value() {
+        Some(jitter) if jitter < LEAST_JITTER => {
+            format!("# jitter of {jitter} is the hosts' own and left out")
+        }
+        Some(jitter) => {
+            format!("# {}\njitter = \"{}us\"", how(&found.jitter), jitter.as_micros())
+        }
+        None => format!("# jitter: {}", how(&found.jitter)),
+    };
+    [
+        format!("# {rate_how}\nrate = \"{}bit/s\"", rate.bits_per_second()),
+        format!("# {buffer_how}\nbuffer = \"{}B\"", buffer.get().max(packet)),
+        format!("# {queue_how}\nqueue = \"{queue}\""),
+        format!("# {}\nloss = \"{}%\"", how(&found.loss.rate), loss * 100.0),
+        jitter,
+    ]
+    .join("\n")
 }
 
 /// How a value was found, or that it was not.

@@ -15,8 +15,10 @@ use sweetspot_units::{Duration, Rate, Time};
 pub struct Sample {
     /// From the first sample on.
     pub at: Duration,
-    /// What it had left.
+    /// What it had left in the direction measured first.
     pub rate: Rate,
+    /// The same in the other direction, where that was measured.
+    pub back: Option<Rate>,
     /// Its base round trip.
     pub rtt: Duration,
 }
@@ -33,11 +35,14 @@ impl Series {
     /// Takes a measurement that began at `at`.
     pub fn add(&mut self, at: Time, measured: &Measured) {
         let first = *self.first.get_or_insert(at);
-        let Some(forward) = measured.report.directions.first() else { return };
-        let rate = forward.available.value().or(forward.capacity.value());
+        let mut rates = measured.report.directions.iter().map(|direction| {
+            let rate = direction.available.value().or(direction.capacity.value());
+            rate.filter(|rate| *rate > Rate::ZERO)
+        });
         let rtt = measured.report.round_trip.base.value();
-        if let Some((rate, rtt)) = rate.zip(rtt).filter(|(rate, _)| rate.as_f64() > 0.0) {
-            self.samples.push(Sample { at: at.since(first), rate, rtt });
+        if let Some((rate, rtt)) = rates.next().flatten().zip(rtt) {
+            let back = rates.next().flatten();
+            self.samples.push(Sample { at: at.since(first), rate, back, rtt });
         }
     }
 }

@@ -1,0 +1,53 @@
+//! How long the path takes to send one packet: what its links add to the delay of larger packets.
+
+use sweetspot_units::Rate;
+
+use crate::finding::Finding;
+use crate::observation::StreamRecord;
+use crate::undisturbed::{lower_line, points};
+
+/// What is told of a rate by clocks and schedulers, on either side.
+const HALF_WIDTH: f64 = 0.02;
+/// The fewest packets of either size.
+const LEAST_PACKETS: usize = 8;
+
+/// The rate behind how much later the earliest full packets are than the earliest small ones (Jacobson 1997, "pathchar").
+///
+/// A packet of L bytes on an idle path takes L / C_i on each link: between two sizes lies (L - l) sum(1 / C_i), so that the rate is
+/// below that of the narrow link, never above it. What other flows get of the link is no part of it: a train is slower where
+/// each flow has a queue of its own (FQ-CoDel) and others use the link; a single packet is not. `sparse` are the small
+/// packets, of which the line under all delays is the path without queues; `heads` are streams of full packets, of which the
+/// first has nothing of its own before it.
+pub fn serialization<'a>(
+    sparse: &StreamRecord,
+    heads: impl IntoIterator<Item = &'a StreamRecord>,
+) -> Finding<Rate> {
+    let small = points(sparse, None);
+    let origin = sparse.arrivals.iter().min_by_key(|arrival| arrival.index);
+    let Some(origin) = origin.filter(|_| small.len() >= LEAST_PACKETS) else {
+        return Finding::unknown("too few small packets arrived");
+    };
+    let (intercept, slope) = lower_line(&small);
+    let (mut found, mut least, mut bits) = (0, f64::INFINITY, 0.0);
+    for stream in heads {
+        let head = StreamRecord {
+            arrivals: stream.arrivals.iter().filter(|a| a.index == 0).copied().collect(),
+            ..*stream
+        };
+        for (at, delay) in points(&head, Some(origin.sent)) {
+            found += 1;
+            least = least.min(delay - intercept - slope * at);
+            bits = (stream.size.as_f64() - sparse.size.as_f64()) * 8.0;
+        }
+    }
+    if found < LEAST_PACKETS || bits <= 0.0 || least <= 0.0 {
+        return Finding::unknown(format!("{found} full packets met no other: too few"));
+    }
+    let rate = bits / least;
+    let bound = |rate: f64| Rate::from_f64(rate.round());
+    let (low, high) = (bound(rate * (1.0 - HALF_WIDTH)), bound(rate * (1.0 + HALF_WIDTH)));
+    let how = format!(
+        "the delay of {found} single packets above that of small ones: trains get a share of the link"
+    );
+    Finding::known(bound(rate), low, high, how)
+}

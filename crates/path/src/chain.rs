@@ -1,0 +1,195 @@
+use std::collections::VecDeque;
+
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use crate::{Counters, Direction, DirectionSpec, Dropped, Packet, Pipe, Variation};
+
+/// Directions one behind another, as the links between routers are: what comes out of one arrives at the next in the
+/// instant in which it does. A packet may enter at any of them and leave behind any later one.
+///
+/// What happened where is worked off in the order of time, up to the present and no further than that needs, so that a
+/// late call makes nothing late: neither a drop nor the time at which a packet is through depends on when it is asked for.
+#[derive(Debug)]
+pub struct Chain<P> {
+    hops: Vec<Direction<Routed<P>>>,
+    /// All arrivals at each hop up to this time were handed in: the next one counts as no earlier.
+    decided: Vec<Time>,
+    /// The longest queue of each hop.
+    longest: Vec<Bytes>,
+    /// What is through.
+    out: Pipe<P>,
+    dropped: VecDeque<Dropped<P>>,
+    /// Whether a packet ever left before the last hop.
+    leaves_early: bool,
+    counters: Counters,
+}
+
+/// A packet and the hop behind which it leaves.
+#[derive(Debug)]
+struct Routed<P> {
+    packet: P,
+    last: usize,
+}
+
+impl<P: Packet> Packet for Routed<P> {
+    fn wire_size(&self) -> Bytes {
+        self.packet.wire_size()
+    }
+
+    fn flow(&self) -> u64 {
+        self.packet.flow()
+    }
+
+    fn mark_ecn(&mut self) -> bool {
+        self.packet.mark_ecn()
+    }
+}
+
+impl<P: Packet> Chain<P> {
+    /// Idle directions as `specs` describe them, at least one, for packets of up to `mtu`. `seed` decides losses and jitter,
+    /// of each hop apart.
+    pub fn new(specs: &[DirectionSpec], mtu: Bytes, seed: u64) -> Chain<P> {
+        assert!(!specs.is_empty(), "a chain has a hop");
+        // The first hop has the seed that it has alone. An odd factor keeps the others' apart (2^64 over the golden ratio).
+        let seed_of = |hop: usize| seed ^ (hop as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let hops = specs.iter().enumerate();
+        Chain {
+            hops: hops.map(|(hop, spec)| Direction::new(spec, mtu, seed_of(hop))).collect(),
+            decided: vec![Time::ZERO; specs.len()],
+            longest: vec![Bytes::ZERO; specs.len()],
+            out: Pipe::default(),
+            dropped: VecDeque::new(),
+            leaves_early: false,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The number of hops.
+    pub fn hops(&self) -> usize {
+        self.hops.len()
+    }
+
+    /// The earliest time at which a packet can still arrive at `hop`: what the hop did up to then is decided.
+    pub fn decided(&self, hop: usize) -> Time {
+        self.decided[hop]
+    }
+
+    /// A packet arrives at hop `first` at `now`, which must not lie before [`Chain::decided`], and leaves behind hop `last`.
+    /// Whether it was taken in; one that was not comes out of [`Chain::poll_dropped`].
+    pub fn handle_arrival(&mut self, now: Time, (first, last): (usize, usize), packet: P) -> bool {
+        self.counters.received += 1;
+        self.counters.queued += 1;
+        self.leaves_early |= last + 1 < self.hops.len();
+        self.advance(first, now);
+        self.enter(first, now, Routed { packet, last })
+    }
+
+    /// When to call [`Chain::poll_delivery`] next; `None` while no packet is inside.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let mut due = self.out.poll_timeout();
+        let mut behind = Duration::ZERO;
+        for hop in self.hops.iter().rev() {
+            let own = hop.poll_timeout().map(|through| through + behind);
+            due = [due, own].into_iter().flatten().min();
+            if !self.leaves_early {
+                behind += hop.least_delay();
+            }
+        }
+        due
+    }
+
+    /// The next packet that is through by `now`, with the time at which it was.
+    pub fn poll_delivery(&mut self, now: Time) -> Option<(Time, P)> {
+        self.work_off(self.hops.len(), now);
+        let through = self.out.poll_exit(now)?;
+        self.counters.delivered += 1;
+        self.counters.queued -= 1;
+        debug_assert!(self.counters.conserved());
+        Some(through)
+    }
+
+    /// The next packet that was dropped.
+    pub fn poll_dropped(&mut self) -> Option<Dropped<P>> {
+        self.dropped.pop_front()
+    }
+
+    /// The least time from the first hop's queue to the end.
+    pub fn least_delay(&self) -> Duration {
+        self.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.least_delay())
+    }
+
+    /// Hop `hop` varies as `variation` says from now on; its time 0 is `start`.
+    pub fn vary(&mut self, hop: usize, start: Time, variation: &Variation) {
+        self.hops[hop].vary(start, variation);
+    }
+
+    /// Changes the rate of `hop` from `now` on.
+    pub fn set_rate(&mut self, hop: usize, now: Time, rate: Rate) {
+        self.advance(hop, now);
+        self.hops[hop].set_rate(now, rate);
+    }
+
+    /// Works off what happened up to and at `hop` by `now`, so that its queue shows as it stands then.
+    pub fn advance(&mut self, hop: usize, now: Time) {
+        self.work_off(hop, now);
+        self.hops[hop].advance(now);
+        self.note_drops(hop);
+        self.decided[hop] = self.decided[hop].max(now);
+    }
+
+    /// Hop `hop`, for its queue and counters.
+    pub fn hop(&self, hop: usize) -> &Direction<impl Packet + use<P>> {
+        &self.hops[hop]
+    }
+
+    /// The longest that the queue of `hop` was, the packet in service included.
+    pub fn longest(&self, hop: usize) -> Bytes {
+        self.longest[hop]
+    }
+
+    /// What this chain did so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Hands on what came out of the hops before `end` by `until`: to the next hop, or out.
+    fn work_off(&mut self, end: usize, until: Time) {
+        let Some(hop) = end.checked_sub(1) else { return };
+        // What leaves the link later than this is not through by then.
+        let of_link = until - self.hops[hop].least_delay();
+        self.work_off(hop, of_link);
+        self.decided[hop] = self.decided[hop].max(of_link);
+        while let Some((at, routed)) = self.hops[hop].poll_delivery(until) {
+            if routed.last == hop {
+                self.out.handle_overtaking_entry(at, routed.packet);
+            } else {
+                self.enter(end, at, routed);
+            }
+        }
+        self.note_drops(hop);
+    }
+
+    fn enter(&mut self, hop: usize, at: Time, routed: Routed<P>) -> bool {
+        self.decided[hop] = self.decided[hop].max(at);
+        let refused = self.hops[hop].handle_arrival(at, routed).err();
+        let taken = refused.is_none();
+        self.longest[hop] = self.longest[hop].max(self.hops[hop].link().backlog());
+        if let Some(Dropped { packet, reason }) = refused {
+            self.drop(Dropped { packet: packet.packet, reason });
+        }
+        self.note_drops(hop);
+        taken
+    }
+
+    fn note_drops(&mut self, hop: usize) {
+        while let Some(Dropped { packet, reason }) = self.hops[hop].poll_dropped() {
+            self.drop(Dropped { packet: packet.packet, reason });
+        }
+    }
+
+    fn drop(&mut self, dropped: Dropped<P>) {
+        self.counters.dropped += 1;
+        self.counters.queued -= 1;
+        self.dropped.push_back(dropped);
+    }
+}

@@ -1,0 +1,148 @@
+//! Reads the hops of a path, in both directions.
+
+use sweetspot_path::{DirectionSpec, PolicerSpec, QueueDiscipline};
+use sweetspot_units::{BufferSize, Bytes, Duration, Rate};
+
+use crate::error::ScenarioError;
+use crate::path::{TracedHop, Way};
+use crate::reader::Reader;
+
+/// The hops as the data takes them, and as the ACKs do.
+pub(crate) struct Hops {
+    pub hops: Vec<DirectionSpec>,
+    pub backward: Vec<DirectionSpec>,
+}
+
+/// What a hop takes where its table does not say it.
+#[derive(Clone, Copy)]
+enum Unsaid {
+    /// A one-way propagation, and the mean rate of a trace, if it plays one.
+    Forward(Duration, Option<Rate>),
+    /// The same as the other direction, or the mean rate of a trace of its own.
+    Backward(DirectionSpec, Option<Rate>),
+}
+
+/// The hops in `[path]` or `[[path.hop]]`; `rtt` is the path's.
+pub(crate) fn read_hops(
+    reader: &mut Reader<'_>,
+    rtt: Duration,
+    packet: Bytes,
+    traces: &[TracedHop],
+) -> Result<Hops, ScenarioError> {
+    let mut found = Hops { hops: Vec::new(), backward: Vec::new() };
+    let tables = reader.tables("hop")?;
+    if tables.is_empty() {
+        // A fifth of the round trip, as between the routers of the paper's Figure 2.
+        found.read_one(reader, rtt / 5, (rtt, packet), traces)?;
+    } else {
+        for key in DirectionSpec::KEYS.into_iter().chain(["backward"]) {
+            if let Some(node) = reader.node(key) {
+                return Err(reader.error(key, node, "it belongs in each [[path.hop]]"));
+            }
+        }
+        let each = rtt / (5 * tables.len() as u64);
+        for mut table in tables {
+            found.read_one(&mut table, each, (rtt, packet), traces)?;
+            table.finish()?;
+        }
+    }
+    let all = found.hops.iter().chain(&found.backward);
+    if all.fold(Duration::ZERO, |sum, hop| sum + hop.delay) > rtt {
+        let reason = "it is less than the hops' delays together, there and back";
+        return Err(reader.impossible("rtt", reason));
+    }
+    Ok(found)
+}
+
+impl Hops {
+    fn read_one(
+        &mut self,
+        table: &mut Reader<'_>,
+        delay: Duration,
+        path: (Duration, Bytes),
+        traces: &[TracedHop],
+    ) -> Result<(), ScenarioError> {
+        let index = self.hops.len();
+        let traced = |way: Way| {
+            let own = |t: &&TracedHop| t.hop == index && t.way.is_none_or(|of| of == way);
+            traces.iter().find(own).map(|traced| traced.trace.mean_rate())
+        };
+        let hop = read_hop(table, Unsaid::Forward(delay, traced(Way::Forward)), path)?;
+        let unsaid = Unsaid::Backward(hop, traced(Way::Backward));
+        let back = match table.table("backward")? {
+            Some(mut own) => {
+                let back = read_hop(&mut own, unsaid, path)?;
+                own.finish()?;
+                back
+            }
+            None => DirectionSpec { rate: traced(Way::Backward).unwrap_or(hop.rate), ..hop },
+        };
+        self.hops.push(hop);
+        self.backward.push(back);
+        Ok(())
+    }
+}
+
+fn read_hop(
+    reader: &mut Reader<'_>,
+    unsaid: Unsaid,
+    (rtt, packet): (Duration, Bytes),
+) -> Result<DirectionSpec, ScenarioError> {
+    let base = match unsaid {
+        Unsaid::Backward(other, traced) => {
+            DirectionSpec { rate: traced.unwrap_or(other.rate), ..other }
+        }
+        Unsaid::Forward(delay, traced) => {
+            let rate = match (traced, reader.quantity("rate")?) {
+                (_, Some(rate)) | (Some(rate), None) => rate,
+                (None, None) => return Err(reader.missing("rate", "rate = \"50Mbit/s\"")),
+            };
+            let buffer: BufferSize =
+                reader.required("buffer", "buffer = \"625pkt\", \"625kB\" or \"1bdp\"")?;
+            DirectionSpec::new(rate, delay, buffer.on(rate, rtt))
+        }
+    };
+    let rate = reader.quantity("rate")?.unwrap_or(base.rate);
+    let buffer: Option<BufferSize> = reader.quantity("buffer")?;
+    let hop = DirectionSpec {
+        rate,
+        delay: reader.quantity("delay")?.unwrap_or(base.delay),
+        buffer: buffer.map_or(base.buffer, |buffer| buffer.on(rate, rtt)),
+        queue: reader.choice("queue", &QueueDiscipline::CHOICES)?.unwrap_or(base.queue),
+        burst: reader.quantity("burst")?.unwrap_or(base.burst),
+        policer: read_policer(reader, base.policer)?,
+        loss: reader.quantity("loss")?.unwrap_or(base.loss),
+        loss_burst: reader
+            .whole("loss_burst", 1, 1_000_000)?
+            .map_or(base.loss_burst, |packets| packets as u32),
+        jitter: reader.quantity("jitter")?.unwrap_or(base.jitter),
+        jitter_reorders: reader
+            .choice("jitter_order", &DirectionSpec::JITTER_ORDERS)?
+            .unwrap_or(base.jitter_reorders),
+        reorder: reader.quantity("reorder")?.unwrap_or(base.reorder),
+        reorder_by: reader.quantity("reorder_by")?.unwrap_or(base.reorder_by),
+        aggregation: reader.quantity("aggregation")?.unwrap_or(base.aggregation),
+    };
+    hop.check(packet).map_err(|(key, why)| reader.impossible(key, &why))?;
+    Ok(hop)
+}
+
+/// The policer of a table, `base` where it says nothing of one; `"none"` is none.
+fn read_policer(
+    reader: &mut Reader<'_>,
+    base: Option<PolicerSpec>,
+) -> Result<Option<PolicerSpec>, ScenarioError> {
+    if reader.is_word("policer", "none") {
+        return Ok(None);
+    }
+    match reader.quantity("policer")? {
+        Some(rate) => {
+            let burst = reader.required("policer_burst", "policer_burst = \"100kB\"")?;
+            Ok(Some(PolicerSpec { rate, burst }))
+        }
+        None if reader.node("policer_burst").is_some() => {
+            Err(reader.missing("policer", "policer = \"20Mbit/s\""))
+        }
+        None => Ok(base),
+    }
+}

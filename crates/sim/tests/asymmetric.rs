@@ -1,0 +1,140 @@
+//! Links that differ between the two directions, and links whose capacity a trace gives.
+
+mod common;
+
+use common::{goodput, play};
+
+const PATH: &str = r#"
+    warmup = "5s"
+    duration = "20s"
+    [path]
+    rate = "40Mbit/s"
+    rtt = "40ms"
+    buffer = "200pkt"
+    packet = "1500B"
+    reverse = "clean"
+    [tcp]
+    flavour = "linux"
+    header = "52B"
+    [[transfer]]
+    congestion = "cubic"
+    sizing = "kernel"
+"#;
+
+#[test]
+fn a_way_back_that_is_the_same_changes_nothing() {
+    let same = ["path.backward.rate=40Mbit/s", "path.backward.delay=8ms", "path.backward.loss=0"];
+    assert_eq!(play(PATH, &[]), play(PATH, &same));
+}
+
+/// A receiver acknowledges each second segment with a bare ACK of 52 bytes: a way back of R bit/s carries R / (52 x 8)
+/// ACKs and so lets R / (52 x 8) x 2 x 1448 bytes per second through, however fast the way there is.
+#[test]
+fn a_thin_way_back_limits_goodput_to_its_acks() {
+    for kbit in [50.0, 100.0, 200.0] {
+        let back = format!("path.backward.rate={kbit}kbit/s");
+        let expected = kbit * 1e3 / (52.0 * 8.0) * 2.0 * 1448.0 * 8.0 / 1e6;
+        // A window that never overflows either buffer: what is lost, or sent in bursts, is another matter.
+        let set = [
+            back.as_str(),
+            "path.backward.buffer=10000pkt",
+            "transfer.sizing=fixed:300pkt",
+            "warmup=20s",
+        ];
+        let found = goodput(PATH, &set);
+        assert!(
+            (found / expected - 1.0).abs() < 0.01,
+            "{kbit} kbit/s: {found} of {expected} Mbit/s"
+        );
+    }
+}
+
+/// Without delayed ACKs there are twice as many.
+#[test]
+fn an_ack_for_each_segment_halves_what_a_thin_way_back_lets_through() {
+    let set = |delayed: &'static str| {
+        [
+            "path.backward.rate=100kbit/s",
+            "path.backward.buffer=10000pkt",
+            "transfer.sizing=fixed:300pkt",
+            "warmup=20s",
+            delayed,
+        ]
+    };
+    let each = goodput(PATH, &set("tcp.delayed_ack=false"));
+    let second = goodput(PATH, &set("tcp.delayed_ack=true"));
+    assert!((second / each - 2.0).abs() < 0.02, "{second} {each}");
+}
+
+#[test]
+fn the_round_trip_is_both_propagations() {
+    // T_m stays what rtt says; a hop's larger delay takes it from the hosts' links.
+    let window = ["transfer.sizing=fixed:20pkt", "path.backward.delay=20ms", "path.delay=2ms"];
+    let found = play(PATH, &window).transfers[0].rtt_mean_s;
+    let alike = play(PATH, &window[..1]).transfers[0].rtt_mean_s;
+    assert!((found - alike).abs() < 1e-4, "{found} {alike}");
+}
+
+#[test]
+fn losses_of_one_way_are_that_ways_own() {
+    let back = play(PATH, &["path.backward.loss=0.05"]);
+    // Lost ACKs lose no data.
+    assert!(back.bottleneck.loss_rate < 0.001, "{}", back.bottleneck.loss_rate);
+    let there = play(PATH, &["path.loss=0.05", "path.backward.loss=0"]);
+    assert!((there.bottleneck.loss_rate - 0.05).abs() < 0.01, "{}", there.bottleneck.loss_rate);
+}
+
+#[test]
+fn a_change_of_one_way_leaves_the_other() {
+    let change =
+        |way: &str| format!("{PATH}\n[[path.change]]\nat = \"4s\"\nrate = \"1Mbit/s\"\n{way}");
+    let both = goodput(&change(""), &[]);
+    let there = goodput(&change("way = \"forward\""), &[]);
+    let back = goodput(&change("way = \"backward\""), &[]);
+    // 1 Mbit/s, headers off; ACKs of 40 Mbit/s take 1667 x 52 x 8 = 0.69 Mbit/s.
+    assert!((there / 0.965 - 1.0).abs() < 0.02, "{there}");
+    assert!((both / there - 1.0).abs() < 0.01, "{both} {there}");
+    assert!((back / 38.6 - 1.0).abs() < 0.03, "{back}");
+}
+
+fn traced(content: &str, more: &str) -> String {
+    format!("{PATH}\n[[path.trace]]\nway = \"forward\"\ncontent = \"{content}\"\n{more}")
+}
+
+/// 20 Mbit/s and 5, a second each: 12.5 on average. A datagram source of 100 Mbit/s keeps the queue full.
+#[test]
+fn a_full_link_carries_the_integral_of_its_trace() {
+    let flood = "[[cross]]\nkind = \"poisson\"\ncount = 1\nrate = \"100Mbit/s\"";
+    let content = r"0,20Mbit/s\n1,5Mbit/s\n";
+    let outcome = play(&traced(content, flood), &["duration=20s"]);
+    let carried = outcome.cross[0].goodput_bps / 1e6 + outcome.transfers[0].goodput_bps / 1e6;
+    // Headers off.
+    let most = 12.5 * 1448.0 / 1500.0;
+    assert!(carried <= most * 1.001 && carried > most * 0.99, "{carried} of {most}");
+    assert!((0.995..=1.0).contains(&outcome.bottleneck.utilisation), "{outcome:?}");
+}
+
+#[test]
+fn tcp_never_gets_more_than_its_trace_lets_through() {
+    // An opportunity per millisecond: 12.032 Mbit/s; then an outage of half a second in each.
+    let even: String = (1..=500).map(|ms| format!("{ms}\\n")).collect();
+    for (content, most) in
+        [(even.clone(), 12.032), (format!("{even}1000\\n"), 12.032 * 501.0 / 1000.0)]
+    {
+        let found = goodput(&traced(&content, ""), &[]);
+        assert!(found <= most * 1448.0 / 1500.0 * 1.001, "{found} of {most}");
+        assert!(found > most * 0.7, "{found} of {most}");
+    }
+}
+
+#[test]
+fn a_trace_of_one_rate_is_a_path_of_that_rate() {
+    let mut constant = play(PATH, &["path.rate=20Mbit/s", "path.backward.rate=40Mbit/s"]);
+    let mut traced = play(
+        &traced(r"0,20Mbit/s\n7,20Mbit/s\n", ""),
+        &["path.rate=20Mbit/s", "path.backward.rate=40Mbit/s"],
+    );
+    // Who works an event off, and when, differs; what happens does not.
+    (constant.events, traced.events) = (0, 0);
+    assert_eq!(constant, traced);
+}
