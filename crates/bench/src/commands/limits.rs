@@ -20,19 +20,24 @@ pub struct Arguments {
     /// The seed from which paths and strengths are drawn
     #[arg(long, default_value_t = 606)]
     seed: u64,
+    /// Flows of each cause
+    #[arg(long, default_value_t = FLOWS)]
+    flows: u64,
 }
 
+/// Flows of each cause, if nothing else is asked for.
+const FLOWS: u64 = 20;
 const NAME: &str = "limits";
 
 /// Plays the selected flows, then writes the document from all stored results.
 pub fn run(arguments: Arguments) -> Ending {
     let selection = &arguments.selection;
-    let seed = arguments.seed;
+    let (seed, flows) = (arguments.seed, arguments.flows);
     // Flows of two seeds are different flows.
     let store = selection.store(NAME, Some(&seed.to_string()))?;
     let code = isolate(|| {
         let is_due = |plan: &FlowPlan| selection.is_due::<ClassifiedFlow>(&store, &plan.name);
-        for plan in plans(seed).into_iter().filter(is_due) {
+        for plan in plans(seed, flows).into_iter().filter(is_due) {
             if let Err(why) = measure(&plan, &store, arguments.keep.as_deref()) {
                 eprintln!("sweetspot-bench: {}: {why}", plan.name);
                 return 1;
@@ -41,7 +46,7 @@ pub fn run(arguments: Arguments) -> Ending {
         0
     })?;
     if code == 0 {
-        selection.write_document(NAME, |_| document(&store, seed))?;
+        selection.write_document(NAME, |_| document(&store, seed, flows))?;
     }
     Ok(ExitCode::from(code))
 }
@@ -82,10 +87,11 @@ fn measure(plan: &FlowPlan, store: &Store, keep: Option<&Path>) -> Result<(), St
     store.put(&plan.name, &classified)
 }
 
-fn document(store: &Store, seed: u64) -> String {
-    let kept: Vec<(String, ClassifiedFlow)> = plans(seed)
+fn document(store: &Store, seed: u64, flows: u64) -> String {
+    let kept: Vec<(String, ClassifiedFlow)> = plans(seed, flows)
         .into_iter()
         .filter_map(|p| Some((p.name.clone(), store.get(&p.name)?)))
         .collect();
-    markdown(&kept, &format!("make bench-limits ARGS=\"--seed {seed}\""))
+    let fewer = if flows == FLOWS { String::new() } else { format!(" --flows {flows}") };
+    markdown(&kept, &format!("make bench-limits ARGS=\"--seed {seed}{fewer}\""))
 }

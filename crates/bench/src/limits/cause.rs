@@ -163,10 +163,9 @@ const OFFLOADED: [Cause; 5] = [
     Cause::CleanPath,
 ];
 
-/// Twenty flows of each cause, with the paths and the strengths that follow from `seed`.
-pub fn plans(seed: u64) -> Vec<FlowPlan> {
-    const FLOWS: u64 = 20;
-    let all = Cause::ALL.into_iter().flat_map(|cause| (0..FLOWS).map(move |n| (cause, n)));
+/// The first `flows` of each cause, with the paths and the strengths that follow from `seed`.
+pub fn plans(seed: u64, flows: u64) -> Vec<FlowPlan> {
+    let all = Cause::ALL.into_iter().flat_map(|cause| (0..flows).map(move |n| (cause, n)));
     all.map(|(cause, n)| plan(cause, n, seed)).collect()
 }
 

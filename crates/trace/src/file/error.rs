@@ -6,9 +6,9 @@ pub enum CaptureError {
     /// There is nothing in it.
     #[error("it is empty; was anything captured?")]
     Empty,
-    /// Neither pcap nor pcapng.
+    /// None of the formats that are known.
     #[error(
-        "it is neither pcap nor pcapng but {found}; make one with tcpdump -w FILE or dumpcap -w FILE"
+        "it is neither pcap nor pcapng nor snoop but {found}; make one with tcpdump -w FILE or dumpcap -w FILE"
     )]
     NotACapture {
         /// What its first bytes look like.

@@ -1,9 +1,10 @@
-//! The two formats of captures, as streams of [`Record`]s.
+//! The formats of captures, as streams of [`Record`]s.
 
 mod bytes;
 mod error;
 mod pcap;
 mod pcapng;
+mod snoop;
 
 pub use error::CaptureError;
 pub use pcap::{file_header, record_header};
@@ -51,6 +52,7 @@ enum Format {
     Unknown,
     Pcap(pcap::Header),
     Pcapng(pcapng::Section),
+    Snoop(snoop::Header),
 }
 
 /// What stands at the front of the input.
@@ -83,6 +85,7 @@ impl Decoder {
                 },
                 Format::Pcap(header) => header.next(input, self.taken)?,
                 Format::Pcapng(section) => section.next(input, self.taken)?,
+                Format::Snoop(header) => header.next(input, self.taken)?,
             };
             match item {
                 Item::Record(record, size) => {
@@ -121,6 +124,9 @@ fn recognise(input: &[u8]) -> Result<Option<Format>, CaptureError> {
     let Some(magic) = input.first_chunk::<4>() else { return Ok(None) };
     if u32::from_be_bytes(*magic) == pcapng::SECTION_HEADER {
         return Ok(Some(Format::Pcapng(pcapng::Section::default())));
+    }
+    if u32::from_be_bytes(*magic) == snoop::MAGIC {
+        return Ok(Some(Format::Snoop(snoop::Header::default())));
     }
     for order in [Order::Little, Order::Big] {
         if let Some(header) = pcap::Header::recognise(order, order.u32(*magic)) {

@@ -44,6 +44,9 @@ pub struct Connection {
     pub copies: u64,
     /// Packets whose time lies before that of the packet in front of them.
     pub backward: u64,
+    /// How many of the latest packets lie before others, one behind the other, and by how much the clock was set back.
+    behind: u32,
+    set_back: Duration,
     /// What each end sent, in the order of `ends`.
     pub streams: [Stream; 2],
     finished: [bool; 2],
@@ -70,6 +73,8 @@ impl Connection {
             packets: 0,
             copies: 0,
             backward: 0,
+            behind: 0,
+            set_back: Duration::ZERO,
             streams: [Stream::default(), Stream::default()],
             finished: [false; 2],
             local: [None; 2],
@@ -93,10 +98,8 @@ impl Connection {
 
     /// Takes a segment of this connection.
     pub fn take(&mut self, segment: &Segment) {
-        // Captures of several devices are not always in order; time does not go back here.
-        self.backward += u64::from(segment.time < self.last);
-        let segment = Segment { time: segment.time.max(self.last), ..*segment };
-        let now = segment.time;
+        let now = self.clock(segment.time);
+        let segment = Segment { time: now, ..*segment };
         let side = usize::from(segment.source != self.ends[0]);
         if self.duplicates.is_copy(side, &segment) {
             self.copies += 1;
@@ -138,6 +141,19 @@ impl Connection {
         } else if self.finished != [false; 2] && self.ending == Ending::Open {
             self.ending = Ending::Finished;
         }
+    }
+
+    /// The time of a packet whose capture says `time`. Captures of several devices are not always in order; time does
+    /// not go back here. A clock that was set back stays back: from then on its times count from where they were.
+    fn clock(&mut self, time: Time) -> Time {
+        const SET_BACK: u32 = 8;
+        let time = time + self.set_back;
+        self.behind = if time < self.last { self.behind + 1 } else { 0 };
+        self.backward += u64::from(self.behind > 0);
+        if self.behind >= SET_BACK {
+            self.set_back += self.last.since(time);
+        }
+        time.max(self.last)
     }
 
     /// Side `own` sends payload.

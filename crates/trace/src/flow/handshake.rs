@@ -34,7 +34,8 @@ pub struct Handshake {
     /// Whether the opening side acknowledged the answer.
     pub confirmed: bool,
     syn: Option<Time>,
-    answer: Option<Time>,
+    /// When the SYN was answered, until that is confirmed; `None` within where it was answered more than once.
+    answer: Option<Option<Time>>,
     /// From SYN to SYN/ACK: to the opened side and back.
     pub to_opened: Option<Duration>,
     /// From SYN/ACK to ACK: to the opening side and back.
@@ -63,7 +64,7 @@ impl Handshake {
                 self.syn = (!repeated).then_some(now);
             } else {
                 self.to_opened = self.syn.take().map(|syn| now.since(syn));
-                self.answer = (!repeated).then_some(now);
+                self.answer = Some((!repeated).then_some(now)).filter(|_| !self.confirmed);
             }
             return false;
         }
@@ -72,7 +73,7 @@ impl Handshake {
         }
         self.confirmed |= self.offers[1].is_some() && !flags.rst;
         let Some(answer) = self.answer.take() else { return false };
-        self.to_opener = Some(now.since(answer));
+        self.to_opener = answer.map(|answer| now.since(answer));
         true
     }
 

@@ -50,6 +50,7 @@ struct Pending {
     busy: Duration,
     until: Time,
     full: bool,
+    flight: u64,
 }
 
 /// What the sender can see at a time.
@@ -136,6 +137,11 @@ impl Held {
 pub struct Rounds {
     round: Option<Round>,
     pending: Vec<Pending>,
+    /// A round after which the sender went on later than an acknowledgement would have let it, but not by more than a
+    /// round trip: how much it sent then tells whether round trips are longer than was thought.
+    doubtful: Option<Pending>,
+    /// Whether the last such round was one of slow start.
+    slow: bool,
     /// The last segment was not full: all that there was had gone.
     drained: bool,
     last_hold: Option<Hold>,
@@ -170,6 +176,8 @@ impl Default for Rounds {
         Rounds {
             round: None,
             pending: Vec::new(),
+            doubtful: None,
+            slow: false,
             drained: false,
             last_hold: None,
             // Nobody waited before the first flight.
@@ -256,15 +264,20 @@ impl Rounds {
         self.spoke = true;
         let flight = view.next - view.una;
         let fresh = flight <= sending.bytes;
-        for Pending { mut account, busy, until, full } in self.pending.drain(..) {
+        let soon = view.base.is_some_and(|base| sending.gap <= base * 2);
+        for mut pending in std::mem::take(&mut self.pending) {
             if fresh && sending.answers {
                 // What was sent was a request or an answer, and then it was the other's turn.
-                account.hold = Hold::Waiting;
-            } else if fresh && (sending.pause == Some(false) || !full) {
+                pending.account.hold = Hold::Waiting;
+            } else if fresh && pending.full && sending.pause == Some(false) && soon {
+                self.settle_doubt(None);
+                self.doubtful = Some(pending);
+                continue;
+            } else if fresh && (sending.pause == Some(false) || !pending.full) {
                 // What was sent was all there was.
-                account.hold = Hold::Idle;
+                pending.account.hold = Hold::Idle;
             }
-            self.accounts.book(account, busy, until);
+            self.accounts.book(pending.account, pending.busy, pending.until);
         }
         self.drained = !sending.full;
         if fresh && sending.gap >= RESTART {
@@ -317,8 +330,33 @@ impl Rounds {
         if let Some(round) = self.round.take() {
             self.close(&round, view);
         }
+        self.settle_doubt(None);
         for Pending { account, busy, until, .. } in self.pending.drain(..) {
             self.accounts.book(account, busy, until);
+        }
+    }
+
+    /// What came after a round in doubt was `next`, if anything: the flight, whether it was full, and whether it was the last.
+    fn settle_doubt(&mut self, next: Option<(u64, bool, bool)>) {
+        let Some(mut doubtful) = self.doubtful.take() else { return };
+        self.slow = match next {
+            // The last flight is as small as what was left.
+            Some((flight, _, true)) if flight <= doubtful.flight => self.slow,
+            Some((flight, full, _)) => full && grows(doubtful.flight, flight),
+            None => false,
+        };
+        if !self.slow {
+            doubtful.account.hold = Hold::Idle;
+        }
+        self.accounts.book(doubtful.account, doubtful.busy, doubtful.until);
+    }
+
+    /// Flights were not what they seemed: round trips are shorter than was thought.
+    pub fn forget_flights(&mut self) {
+        self.known = 0;
+        self.prompted = true;
+        if let Some(round) = &mut self.round {
+            (round.flight, round.room, round.unprompted) = (0, u64::MAX, 0);
         }
     }
 
@@ -334,6 +372,7 @@ impl Rounds {
     }
 
     fn close(&mut self, round: &Round, view: &View) {
+        self.settle_doubt(Some((round.flight, round.full, view.finished)));
         let hold = self.hold(round, view);
         let lasted = view.now.since(round.begun);
         let nanos = lasted.as_nanos().max(1);
@@ -345,8 +384,8 @@ impl Rounds {
         let whole = round.fresh && self.drained;
         let over = view.next == view.una;
         if (over || whole) && hold != Hold::WindowFull && hold != Hold::WindowShut {
-            let (busy, until, full) = (round.busy, view.now, round.full);
-            self.pending.push(Pending { account, busy, until, full });
+            let (busy, until, full, flight) = (round.busy, view.now, round.full, round.flight);
+            self.pending.push(Pending { account, busy, until, full, flight });
         } else {
             self.accounts.book(account, round.busy, view.now);
         }
@@ -413,9 +452,9 @@ impl Rounds {
     /// Whether a pause that no acknowledgement ended is rather a round trip longer than the
     /// handshake's: a program seldom has twice as much to send after each.
     fn starts_slowly(&self, round: &Round, view: &View) -> bool {
-        let before = self.flights[0];
-        let grows = 2 * round.flight >= 3 * before && 2 * round.flight <= 5 * before;
-        round.full && grows && view.base.is_some_and(|base| round.paused <= base)
+        let ends = view.finished && self.slow && round.flight <= self.flights[0];
+        let grows = round.full && grows(self.flights[0], round.flight);
+        (grows || ends) && view.base.is_some_and(|base| round.paused <= base * 2)
     }
 
     /// Slow start multiplies the flight by 1.5 to 2 per round (RFC 5681 §3.1), a quarter is its
@@ -465,6 +504,12 @@ impl Round {
             unanswered: Duration::ZERO,
         }
     }
+}
+
+/// Whether a flight of `before` became one of `flight` by slow start, a round trip later. A program seldom has twice as
+/// much to send after each pause.
+fn grows(before: u64, flight: u64) -> bool {
+    2 * flight >= 3 * before && 2 * flight <= 5 * before
 }
 
 /// Whether a window is closed, or no more than half of the largest that was advertised before: what a window grows to

@@ -18,11 +18,17 @@ pub struct Spacing {
     /// The same weighted with microseconds, which pauses rule.
     by_time: Histogram,
     short_bytes: u64,
+    /// When the latest full segment went, and the least time from one to the next.
+    latest: Option<Time>,
+    least: Option<Duration>,
 }
 
 impl Spacing {
     /// New data passed.
     pub fn sent(&mut self, now: Time, bytes: u64, full: bool) {
+        let before = std::mem::replace(&mut self.latest, full.then_some(now));
+        let apart = before.filter(|_| full).map(|before| now.since(before));
+        self.least = apart.into_iter().chain(self.least).min();
         if !full {
             self.last = None;
             self.short_bytes += bytes;
@@ -41,6 +47,12 @@ impl Spacing {
             self.by_time.add(rate, nanos / 1000);
         }
         self.last = Some((now, bytes, 1));
+    }
+
+    /// How long a full segment takes at the slowest device between the sender and the capture, if two went one behind
+    /// the other; it took no longer.
+    pub fn least(&self) -> Option<Duration> {
+        self.least
     }
 
     /// Whether at least `bytes` passed and the middle four fifths of them, and of the time, have rates that differ by

@@ -4,11 +4,13 @@ use sweetspot_units::{Rate, Time};
 
 use crate::Histogram;
 
-/// Segments of a train: fewer are timed badly. It must also fit into a third of what is under
-/// way, so that some trains do not reach over the pause between two flights.
-const SEGMENTS: u64 = 8;
+/// Segments of a train: fewer are timed badly where delays vary, which makes half of the trains seem faster than the path. It
+/// must also fit into a third of what is under way, so that some trains do not reach over the pause between two flights.
+const SEGMENTS: u64 = 32;
 /// And never less than this.
 const LEAST_SEGMENTS: u64 = 2;
+/// One segment in so many may be short.
+const SHORT: u64 = 8;
 /// Short segments remembered at once.
 const REMEMBERED: usize = 256;
 
@@ -62,7 +64,7 @@ impl Trains {
         while self.short.front().is_some_and(|end| *end <= una) {
             short += u64::from(self.short.pop_front() > Some(from));
         }
-        from >= self.unknown && short <= (una - from) / mss.max(1) / SEGMENTS
+        from >= self.unknown && short <= (una - from) / mss.max(1) / SHORT
     }
 
     /// The rates of all trains in bits per second, weighted with their bytes.

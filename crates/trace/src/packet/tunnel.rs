@@ -1,4 +1,4 @@
-//! Tunnels: IP in IP, GRE, VXLAN, GTP.
+//! Tunnels: IP in IP, GRE, VXLAN, Geneve, GTP.
 
 use super::NotASegment;
 use super::link::{ethernet, tagged};
@@ -9,6 +9,8 @@ const IPV6_IN_IP: u8 = 41;
 const GRE: u8 = 47;
 /// VXLAN (RFC 7348), and the port that Linux took before one was assigned.
 const VXLAN: [u16; 2] = [4789, 8472];
+/// Geneve (RFC 8926).
+const GENEVE: u16 = 6081;
 /// GTP-U (3GPP TS 29.281).
 const GTP: u16 = 2152;
 /// Extension headers of GTP; more is an attack.
@@ -50,11 +52,25 @@ fn udp(content: &[u8]) -> Result<&[u8], NotASegment> {
             Some(0x08) => ethernet(rest.get(8..).ok_or(NotASegment::CutShort)?).map_err(not_tcp),
             _ => Err(NotASegment::NotTcp),
         }
+    } else if ports[1] == GENEVE {
+        geneve(rest)
     } else if ports.contains(&GTP) {
         gtp(rest)
     } else {
         Err(NotASegment::NotTcp)
     }
+}
+
+/// RFC 8926 §3.4: eight bytes and options, counted in units of four.
+fn geneve(content: &[u8]) -> Result<&[u8], NotASegment> {
+    let head: &[u8; 8] = content.first_chunk().ok_or(NotASegment::CutShort)?;
+    let (version, options) = (head[0] >> 6, usize::from(head[0] & 0x3f) * 4);
+    let kind = u16::from_be_bytes([head[2], head[3]]);
+    let rest = content.get(8 + options..).ok_or(NotASegment::CutShort)?;
+    if version != 0 {
+        return Err(NotASegment::NotTcp);
+    }
+    tagged(kind, rest).map_err(not_tcp)
 }
 
 /// A packet of a user in GTP-U, version 1.

@@ -477,6 +477,139 @@ fn data_beyond_the_known_window_shows_that_the_handshake_was_slow() {
     assert_eq!(stream.largest_flight().get(), u64::from(2 * MSS));
 }
 
+/// The answer to the SYN comes twice, because the third packet of the handshake was lost or late.
+#[test]
+fn a_connection_whose_syn_was_answered_twice_is_open() {
+    let mut script = Script { table: Table::default(), now: Time::ZERO };
+    let syn = Flags { syn: true, ..Flags::default() };
+    // Maximum segment size, window scale 2, a byte of padding.
+    let options = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 2, 1]);
+    script.play(0, Segment { flags: syn, options, ..segment() });
+    let flags = Flags { ack: true, ..syn };
+    let answer = Segment { flags, ack: 1, options, window: 2000, ..segment() };
+    script.hear(100, answer);
+    script.hear(1100, answer);
+    script.play(1500, Segment { seq: 1, ack: 1, ..segment() });
+    script.send(1500, 0);
+    script.window(1600, 1, 1000);
+    let connection = script.end();
+    let stream = &connection.streams[0];
+    // Which answer was confirmed is not known (Karn); the scale and the segment size are.
+    assert_eq!((connection.handshake.to_opener, stream.mss()), (None, u64::from(MSS)));
+    assert_eq!(stream.counts().largest_window, 4000);
+    let opening = stream.accounts().iter().find(|(account, _)| account.hold == Hold::Opening);
+    assert_eq!(opening.map(|(_, time)| time), ms(1500));
+}
+
+/// Captured at the receiver: the handshake took 200 ms to the sender and back, the data takes 100.
+/// Twenty segments after ten can only follow the acknowledgements of these.
+#[test]
+fn more_than_an_initial_window_shows_that_acknowledgements_have_arrived() {
+    let mut script = Script { table: Table::default(), now: Time::ZERO };
+    let syn = Flags { syn: true, ..Flags::default() };
+    let options = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 0, 1]);
+    script.play(0, Segment { flags: syn, options, ..segment() });
+    let answer = Flags { ack: true, ..syn };
+    script.hear(0, Segment { flags: answer, ack: 1, options, ..segment() });
+    script.play(200, Segment { seq: 1, ack: 1, ..segment() });
+    let (mut at, mut next) = (200, 0);
+    for flight in [10, 20, 28] {
+        (next..next + flight).for_each(|n| script.send(at, n));
+        script.ack(at, next + flight);
+        (at, next) = (at + 100, next + flight);
+    }
+    let connection = script.end();
+    let stream = &connection.streams[0];
+    assert_eq!(stream.round_trips().least(), ms(100));
+    assert!(stream.counts().handshake_was_slow);
+    assert!(!is_mostly_own(&connection));
+}
+
+/// Captured at the receiver, 100 ms from the sender and back: a window of four segments, two of which come 20 ms after
+/// the others. Of two flights the capture misses the last acknowledgement, so that what follows seems to come 20 ms
+/// after the one that allows it.
+#[test]
+fn an_acknowledgement_that_the_capture_missed_brings_the_sender_no_nearer() {
+    let mut script = Script { table: Table::default(), now: Time::ZERO };
+    let syn = Flags { syn: true, ..Flags::default() };
+    let options = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 0, 1]);
+    script.play(0, Segment { flags: syn, options, ..segment() });
+    let flags = Flags { ack: true, ..syn };
+    script.hear(0, Segment { flags, ack: 1, options, window: 4000, ..segment() });
+    script.play(100, Segment { seq: 1, ack: 1, ..segment() });
+    for flight in 0..12_u32 {
+        let (at, first) = (100 + u64::from(flight) * 100, flight * 4);
+        for half in [0, 1] {
+            let (at, first) = (at + u64::from(half) * 20, first + half * 2);
+            script.send(at, first);
+            script.send(at, first + 1);
+            if half == 0 || (flight != 4 && flight != 8) {
+                script.window(at, first + 2, 4000);
+            }
+        }
+    }
+    let connection = script.end();
+    assert_eq!(connection.streams[0].round_trips().least(), ms(100));
+}
+
+/// A request and its answer each 100 ms; then the capture's clock is set back by five seconds.
+#[test]
+fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
+    let mut script = Script::open();
+    for n in 0..40_u32 {
+        let at = 10_000 + u64::from(n) * 100 - if n >= 10 { 5_000 } else { 0 };
+        script.send(at, n);
+        script.ack(at + 50, n + 1);
+    }
+    let connection = script.end();
+    // Eight packets show it; the last of them is where the others count from.
+    assert_eq!(connection.backward, 8);
+    assert_eq!(Some(connection.lasted()), ms(10_000 + 39 * 100 + 50 - 400));
+}
+
+/// Captured at the receiver: each flight comes 130 ms after the acknowledgement of the one before, though the
+/// handshake took 100; and each is half larger than that, or as large.
+#[test]
+fn flights_that_double_after_each_longer_round_trip_are_slow_start() {
+    for (flights, own) in [([4, 6, 9, 14], false), ([4, 4, 4, 4], true)] {
+        let mut script = Script { table: Table::default(), now: Time::ZERO };
+        let syn = Flags { syn: true, ..Flags::default() };
+        let options = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 0, 1]);
+        script.play(0, Segment { flags: syn, options, ..segment() });
+        let answer = Flags { ack: true, ..syn };
+        script.hear(0, Segment { flags: answer, ack: 1, options, ..segment() });
+        script.play(100, Segment { seq: 1, ack: 1, ..segment() });
+        let (mut at, mut next) = (100, 0);
+        for flight in flights {
+            (next..next + flight).for_each(|n| script.send(at, n));
+            script.ack(at, next + flight);
+            (at, next) = (at + 130, next + flight);
+        }
+        assert_eq!(is_mostly_own(&script.end()), own, "{flights:?}");
+    }
+}
+
+/// Captured behind a switch of 10 Mbit/s, where a full frame comes 2.4 ms after the acknowledgement that let it go and
+/// the next 1.2 ms later: longer than the small packets of the handshake take. A program that writes comes when it likes.
+#[test]
+fn a_full_segment_is_longer_on_its_way_than_the_handshake() {
+    for (late, own) in [(3, false), (20, true)] {
+        let mut script = Script::open();
+        let mut events = vec![];
+        for burst in 0..40_u64 {
+            let (at, first) = (200 + burst * 40, burst as u32 * 2);
+            events.extend([(at, true, first), (at + 1, true, first + 1)]);
+            // The next comes so long after an acknowledgement of what went 400 ms ago.
+            events.push((at + 440 - late, false, first + 2));
+        }
+        events.sort_unstable();
+        for (at, sends, n) in events {
+            if sends { script.send(at, n) } else { script.ack(at, n) }
+        }
+        assert_eq!(is_mostly_own(&script.end()), own, "{late} ms");
+    }
+}
+
 #[test]
 fn who_repeats_himself_without_an_answer_is_told_when_the_silence_began() {
     let mut script = Script::open();

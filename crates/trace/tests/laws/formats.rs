@@ -132,6 +132,30 @@ fn a_capture_cut_anywhere_says_so_and_keeps_what_came_before() {
 }
 
 #[test]
+fn snoop_is_read_with_the_padding_of_its_records() {
+    let frame = plain(10);
+    let fields = |fields: &[u32]| fields.iter().flat_map(|n| n.to_be_bytes()).collect::<Vec<u8>>();
+    let mut file = [&b"snoop\0\0\0"[..], &fields(&[2, 4])].concat();
+    // What there was, what was kept, the whole record, packets that were missed, seconds, microseconds.
+    let (length, kept) = (frame.len() as u32, frame.len() as u32 - 4);
+    for second in [1, 2] {
+        file.extend(fields(&[length, kept, 24 + kept + 3, 0, second, 5]));
+        file.extend(&frame[..kept as usize]);
+        file.extend([0; 3]);
+    }
+    let at = |s: u64| Time::from_nanos(s * 1_000_000_000 + 5_000);
+    let kept = kept as usize;
+    assert_eq!(read(&file), Ok(vec![(at(1), kept), (at(2), kept)]));
+    assert!(matches!(read(&file[..file.len() - 1]), Err(CaptureError::CutOff { .. })));
+    // A record that is shorter than what was kept, a version that nobody knows, another word that begins so.
+    file[16 + 8..16 + 12].copy_from_slice(&fields(&[24]));
+    assert!(matches!(read(&file), Err(CaptureError::Corrupt { at: 16, .. })));
+    file[8..12].copy_from_slice(&fields(&[3]));
+    assert!(matches!(read(&file), Err(CaptureError::Version { format: "snoop", .. })));
+    assert!(matches!(read(b"snooping around..."), Err(CaptureError::NotACapture { .. })));
+}
+
+#[test]
 fn what_is_no_capture_is_named() {
     let words = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
     assert!(words(&[0x1f, 0x8b, 8, 0]).contains("gunzip"));

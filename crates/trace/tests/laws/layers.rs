@@ -41,6 +41,8 @@ fn every_link_layer_leads_to_the_same_segment() {
         ipv4(17, 0, &[], &[&[0, 9], &port.to_be_bytes()[..], &[0; 4], inner].concat())
     };
     let vxlan = udp(4789, &[&[8, 0, 0, 0, 0, 0, 7, 0][..], &plain].concat());
+    // Two words of options, then Ethernet.
+    let geneve = udp(6081, &[&[2, 0, 0x65, 0x58, 0, 0, 7, 0][..], &[0; 8], &plain].concat());
     let gtp = udp(2152, &[&[0x30, 255, 0, 0, 0, 0, 0, 9][..], &packet].concat());
     // With a sequence number and one extension header of four bytes.
     let extended = [0x36, 255, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0x85, 1, 0, 0, 0];
@@ -87,6 +89,7 @@ fn every_link_layer_leads_to_the_same_segment() {
         (101, gre(0x6558, 0, &plain)),
         (101, ipv4(4, 0, &[], &packet)),
         (101, vxlan),
+        (101, geneve),
         (101, gtp),
         (101, gtp_extended),
     ] {

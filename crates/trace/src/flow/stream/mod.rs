@@ -1,9 +1,13 @@
+mod beginning;
+mod bounds;
 mod found;
 
 use std::collections::VecDeque;
 
 use sweetspot_units::{Duration, Time};
 
+use self::beginning::Beginning;
+use self::bounds::Bounds;
 use super::accounts::Hold;
 use super::ack::Ack;
 use super::counts::Counts;
@@ -27,6 +31,8 @@ const FIRST_SAMPLES: u64 = 4;
 const LONGEST_TRIP: Duration = Duration::from_secs(1);
 /// What a host takes to act on a packet.
 const AT_ONCE: Duration = Duration::from_millis(1);
+/// What a full frame takes on the slowest Ethernet, 10 Mbit/s.
+const LONGEST_FRAME: Duration = Duration::from_micros(1250);
 /// Acknowledgements since data last went that are remembered one by one.
 const RECENT: usize = 256;
 /// The default segment of hosts that know no better (RFC 9293 §3.7.1), less options: a largest
@@ -81,6 +87,7 @@ pub struct Stream {
     last_room: Option<Time>,
     apart: Duration,
     distance: Distance,
+    bounds: Bounds,
     /// The round trip that was measured last before each loss, in nanoseconds.
     before_losses: Histogram,
     /// How long the latest segment's echo of the receiver's clock took, if it was a new one.
@@ -89,6 +96,8 @@ pub struct Stream {
     /// too long ago to be told one by one.
     answers: VecDeque<(Time, u64)>,
     more_answers: usize,
+    /// How it began, if the handshake is in the capture.
+    beginning: Option<Beginning>,
     /// What was under way when data was last sent.
     left_behind: u64,
     burst: u64,
@@ -293,7 +302,7 @@ impl Stream {
     }
 
     /// What the sender does shows what it has heard: it never sends beyond the window that it
-    /// knows of, and its clock's echo names what it heard last. What was thought to be on its way
+    /// knows of, nor more than an initial window before its first acknowledgement, and its clock's echo names what it heard last. What was thought to be on its way
     /// still has then arrived, and the way is no longer than that.
     fn catch_up(&mut self, end: u64, segment: &Segment) {
         let now = segment.time;
@@ -305,26 +314,42 @@ impl Stream {
             let Some(first) = self.acks.pop_front() else { break };
             self.hear(now, first.ack);
         }
-        let beyond = |edge: Option<u64>| edge.is_some_and(|edge| end > edge);
-        if !self.counts.window_known || !beyond(self.edge) {
+        let beyond_window = self.counts.window_known && self.edge.is_some_and(|edge| end > edge);
+        let beyond_start =
+            self.beginning.is_some_and(|beginning| beginning.is_over(self.una, end, self.mss()));
+        if !beyond_window && !beyond_start {
             return;
         }
-        let known = |ack: &Underway| ack.ack.ack.saturating_add(ack.ack.window) >= end;
+        let una = self.una;
+        let known = |ack: &Underway| {
+            let edge = ack.ack.ack.saturating_add(ack.ack.window);
+            (!beyond_window || edge >= end) && (!beyond_start || ack.ack.ack > una)
+        };
         let Some(allowing) = self.acks.iter().find(|ack| known(ack)).map(|ack| ack.passed) else {
             return;
         };
-        let most = now.since(allowing);
-        if self.round_trips.up.least().is_some_and(|least| least > most) {
-            self.counts.handshake_was_slow = true;
-            self.round_trips.bound_up(most);
+        if let Some(most) = self.bounds.learn(now, now.since(allowing), beyond_start, &self.counts)
+        {
+            self.bound(most);
         }
-        self.distance.bound(most, &self.round_trips);
         while self.acks.front().is_some_and(|ack| ack.passed <= allowing) {
             let Some(first) = self.acks.pop_front() else { break };
             self.hear(now, first.ack);
         }
         let up = self.distance.up();
         self.acks.iter_mut().for_each(|ack| ack.due = ack.due.min(ack.passed + up));
+    }
+
+    /// What the sender sent shows that it is no further away than `most`, there and back.
+    fn bound(&mut self, most: Duration) {
+        if let Some(least) = self.round_trips.up.least().filter(|least| *least > most) {
+            self.counts.handshake_was_slow = true;
+            if least > most + self.blur() {
+                self.rounds.forget_flights();
+            }
+            self.round_trips.bound_up(most);
+        }
+        self.distance.bound(most, &self.round_trips);
     }
 
     /// Whether the receiver has closed its window; zero is zero, whatever the scale.
@@ -346,6 +371,10 @@ impl Stream {
         }
         let bytes = end - start;
         self.counts.bytes += bytes;
+        if self.mss_offered && self.counts.first_data == Some(now) && self.beginning.is_none() {
+            self.beginning = Some(Beginning::new(start));
+        }
+        self.beginning.iter_mut().for_each(|beginning| beginning.sent(end, pause.is_some()));
         self.burst = if pause.is_some() { bytes } else { self.burst + bytes };
         self.counts.largest_burst = self.counts.largest_burst.max(self.burst);
         self.learn_mss(bytes, segment.flags.psh);
@@ -445,11 +474,15 @@ impl Stream {
     }
 
     /// How long after an acknowledgement what it let go may come: as soon as its handshake was answered, where the
-    /// capture is at the sender or near; as well as the way there is known, elsewhere. Who had no more at hand goes on when its program writes: an
+    /// capture is at the sender or near, and a full segment, longer than those of the handshake, has passed its device and a switch;
+    /// as well as the way there is known, elsewhere. Who had no more at hand goes on when its program writes: an
     /// acknowledgement that lets that go on is not told by chance.
     fn patience(&self) -> Duration {
         match self.distance.up() {
-            Duration::ZERO => AT_ONCE + self.round_trips.up.least().unwrap_or_default(),
+            Duration::ZERO => {
+                let longer = self.spacing.least().unwrap_or_default().min(LONGEST_FRAME) * 2;
+                AT_ONCE + self.round_trips.up.least().unwrap_or_default() + longer
+            }
             _ if self.drained => AT_ONCE * 2,
             _ => self.blur(),
         }
