@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use sweetspot_groups::{PacedUpload, TuneEventKind};
+use sweetspot_groups::{PaceStep, PacedUpload, TuneEventKind};
 use sweetspot_sizing::SenderReport;
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -24,6 +24,8 @@ struct Case {
     others: fn(f64) -> f64,
     /// The time between two looks, at least: a busy host looks seldom.
     look: f64,
+    /// The time between two samples, of which a look shows those since the last; `None`: a look is one.
+    sampled: Option<f64>,
     /// What the program sends at most, per second, ...
     program: f64,
     /// ... until this time.
@@ -38,6 +40,7 @@ const USUAL: Case = Case {
     change: None,
     others: |_| 0.0,
     look: 0.025,
+    sampled: None,
     program: f64::INFINITY,
     stops: f64::INFINITY,
     paced: true,
@@ -77,6 +80,7 @@ fn play(case: &Case, seconds: usize) -> Run {
     let mut acks: VecDeque<(f64, f64)> = VecDeque::new();
     let mut run = Run::default();
     let (mut second, mut depth, mut rtt, mut next_look, mut looks) = (0.0, 0.0, RTT, 0.0, 0);
+    let (mut samples, mut next_sample) = (Vec::new(), 0.0);
     for n in 0..(seconds as f64 / STEP) as u64 {
         let t = n as f64 * STEP;
         while acks.front().is_some_and(|(due, _)| *due <= t) {
@@ -109,21 +113,33 @@ fn play(case: &Case, seconds: usize) -> Run {
         depth += queue * STEP;
         run.delivered.push(delivered);
         run.standing.push(queue);
-        if t >= next_look {
-            looks += 1;
+        let now = Time::from_nanos((t * 1e9) as u64 + 1);
+        if t >= case.sampled.map_or(next_look, |_| next_sample) {
             let report = SenderReport {
                 in_flight: Bytes::from_f64(in_flight),
                 minimum_rtt: Duration::from_secs_f64(RTT),
                 starved: program < RATE,
                 ..SenderReport::default()
             };
-            let now = Time::from_nanos((t * 1e9) as u64 + 1);
             let (bytes, rtt) = (Bytes::from_f64(delivered), Duration::from_secs_f64(rtt));
-            let step = upload.handle_sample(now, bytes, rtt, &report);
+            samples.push((now, bytes, rtt, report));
+            next_sample = t + case.sampled.unwrap_or(0.0);
+        }
+        if t >= next_look {
+            looks += 1;
+            let mut steps: Vec<PaceStep> = samples
+                .drain(..)
+                .filter_map(|(at, bytes, rtt, report)| {
+                    upload.handle_sample(at, bytes, rtt, &report)
+                })
+                .collect();
+            if upload.poll_timeout() <= now {
+                steps.extend(upload.handle_timeout(now));
+            }
             let due = upload.poll_timeout().as_secs_f64();
             let least = if case.look > USUAL.look { case.look } else { 0.0 };
             next_look = (t + case.look).min(due.max(t + least));
-            if let Some(step) = step {
+            for step in steps {
                 run.steps.push(step.kind);
                 if case.paced {
                     pace = step.pace.map_or(f64::INFINITY, |rate| rate.as_f64() / 8.0);
@@ -169,13 +185,12 @@ fn it_follows_a_path_that_gets_slower_and_faster() {
 }
 
 /// 20 round trips of 40 ms are 0.8 s; the two seconds after that are judged, as the bench does.
-#[test]
-fn within_twenty_round_trips_of_a_change_the_path_is_full_and_its_queue_gone() {
+fn follows_within_twenty_round_trips(sampled: Option<f64>) {
     // Whenever it falls in the cycle of trials, which takes eight round trips.
     for shift in 0..8 {
         let begin = 8.0 + f64::from(shift) * 0.04;
         for (slow, fast) in [(0.5, 1.0), (0.25, 0.5)] {
-            let run = play_change(begin, slow * RATE, fast * RATE);
+            let run = play_change(begin, slow * RATE, fast * RATE, sampled);
             for (at, rate) in [(begin, slow), (begin + 8.0, fast)] {
                 let from = ((at + 0.8) / STEP) as usize;
                 let got = (run.delivered[from + 2000] - run.delivered[from]) / 2.0;
@@ -189,9 +204,25 @@ fn within_twenty_round_trips_of_a_change_the_path_is_full_and_its_queue_gone() {
     }
 }
 
+#[test]
+fn within_twenty_round_trips_of_a_change_the_path_is_full_and_its_queue_gone() {
+    follows_within_twenty_round_trips(None);
+}
+
+/// A kernel that reports by itself does so a quarter of a look apart; what is due is due by the clock.
+#[test]
+fn samples_that_are_older_than_the_look_change_nothing() {
+    follows_within_twenty_round_trips(Some(USUAL.look / 4.0));
+    let samples = Case { sampled: Some(USUAL.look / 4.0), ..USUAL };
+    let (looked, sampled) = (play(&USUAL, 20), play(&samples, 20));
+    let ratio = sampled.goodput(5..20) / looked.goodput(5..20);
+    assert!((0.99..=1.01).contains(&ratio), "{ratio}");
+    assert!(sampled.queue(5..20) <= 0.1 * BDP, "{:?}", sampled.queues);
+}
+
 /// A path of rate `fast` that has `slow` for eight seconds from `begin` on.
-fn play_change(begin: f64, slow: f64, fast: f64) -> Run {
-    play(&Case { change: Some((begin, slow, fast)), ..USUAL }, 20)
+fn play_change(begin: f64, slow: f64, fast: f64, sampled: Option<f64>) -> Run {
+    play(&Case { change: Some((begin, slow, fast)), sampled, ..USUAL }, 20)
 }
 
 /// Trials then last as long as it takes until somebody looks.

@@ -25,7 +25,9 @@ pub struct TunedConnection {
     /// The program's own pace limit, once ours is set.
     paced_before: Option<Option<Rate>>,
     /// Whether its upload is left alone from now on.
-    pub leave_upload: bool,
+    leave_upload: bool,
+    /// What the latest look at the upload showed: the rate at which the peer receives, the round trip and the least one.
+    upload_seen: (Rate, Duration, Duration),
 }
 
 impl TunedConnection {
@@ -44,6 +46,7 @@ impl TunedConnection {
             buffer: BufferAdvice::default(),
             paced_before: None,
             leave_upload: false,
+            upload_seen: (seen.delivery_rate, seen.rtt, seen.look.minimum_rtt),
         }
     }
 
@@ -121,41 +124,74 @@ impl TunedConnection {
     /// Looks at what the connection sends and applies its pace. Returns the events to report.
     pub fn handle_upload(
         &mut self,
-        now: Time,
         seen: &Seen,
         leases: &mut Leases,
         dry_run: bool,
     ) -> Vec<TuneEvent> {
         let mut told = Vec::new();
-        let minimum_rtt = seen.look.minimum_rtt;
-        let rtt = (seen.rtt, Some(minimum_rtt));
-        let rate = seen.delivery_rate;
-        if let Some(advice) = self.buffer.handle_sample(now, &seen.buffer) {
+        self.upload_seen = (seen.delivery_rate, seen.rtt, seen.look.minimum_rtt);
+        if let Some(advice) = self.buffer.handle_sample(seen.at, &seen.buffer) {
             let change = AppliedChange::Pace { from: None, to: None, kernel: None };
-            told.push(self.event(TuneEventKind::Advised, &advice, change, rate, rtt));
+            told.push(self.upload_event(TuneEventKind::Advised, &advice, change));
         }
-        if self.leave_upload {
-            return told;
+        if !self.leave_upload
+            && let Some(step) =
+                self.upload.handle_sample(seen.at, seen.delivered, seen.rtt, &seen.report)
+        {
+            told.extend(self.apply_step(&step, leases, dry_run));
         }
-        let Some(step) = self.upload.handle_sample(now, seen.delivered, seen.rtt, &seen.report)
-        else {
-            return told;
-        };
+        told
+    }
+
+    /// When the upload's controller is to be called, whether there is something to look at or not.
+    pub fn upload_due(&self) -> Time {
+        if self.leave_upload { Time::MAX } else { self.upload.poll_timeout() }
+    }
+
+    /// Lets the upload's controller act by time alone, where that is due at `now`.
+    pub fn handle_upload_timeout(
+        &mut self,
+        now: Time,
+        leases: &mut Leases,
+        dry_run: bool,
+    ) -> Option<TuneEvent> {
+        if now < self.upload_due() {
+            return None;
+        }
+        let step = self.upload.handle_timeout(now)?;
+        self.apply_step(&step, leases, dry_run)
+    }
+
+    /// Sets the pace. Returns the event to report, if there is one.
+    fn apply_step(
+        &mut self,
+        step: &PaceStep,
+        leases: &mut Leases,
+        dry_run: bool,
+    ) -> Option<TuneEvent> {
         let change = |to, kernel| AppliedChange::Pace { from: step.before, to, kernel };
         if dry_run {
             // What would follow from a pace that is not set, nobody knows.
             self.leave_upload = true;
-            let advice = advice(&step, minimum_rtt);
-            let change = change(step.before, None);
-            told.push(self.event(TuneEventKind::Advised, &advice, change, rate, rtt));
-        } else if let Err(why) = self.pace(leases, step.pace) {
-            self.leave_upload = true;
-            told.push(self.event(TuneEventKind::Refused, &why, change(step.pace, None), rate, rtt));
-        } else if let Some(kind) = step.kind {
-            let change = change(step.pace, self.handle.kernel_pace().ok().flatten());
-            told.push(self.event(kind, &step.why, change, rate, rtt));
+            let advice = advice(step, self.upload_seen.2);
+            return Some(self.upload_event(
+                TuneEventKind::Advised,
+                &advice,
+                change(step.before, None),
+            ));
         }
-        told
+        if let Err(why) = self.pace(leases, step.pace) {
+            self.leave_upload = true;
+            let unchanged = change(step.pace, None);
+            return Some(self.upload_event(TuneEventKind::Refused, &why, unchanged));
+        }
+        let change = change(step.pace, self.handle.kernel_pace().ok().flatten());
+        Some(self.upload_event(step.kind?, &step.why, change))
+    }
+
+    fn upload_event(&self, kind: TuneEventKind, why: &str, change: AppliedChange) -> TuneEvent {
+        let (rate, rtt, minimum_rtt) = self.upload_seen;
+        self.event(kind, why, change, rate, (rtt, Some(minimum_rtt)))
     }
 }
 

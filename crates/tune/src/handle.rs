@@ -22,8 +22,8 @@ pub enum Handle {
 
 /// What a look showed.
 pub enum Looked {
-    /// What the kernel reports.
-    Seen(Box<Seen>),
+    /// What the kernel reports since the last look, oldest first.
+    Seen(Vec<Seen>),
     /// Nothing new, or it is out of reach for a moment.
     Nothing,
     /// The connection is over.
@@ -44,13 +44,15 @@ impl Handle {
     pub fn look(&self, limit: Option<Bytes>, touched: bool, own: &mut OwnClamp) -> Looked {
         match self {
             Handle::Borrowed(socket, _) => match look::look(socket, limit, touched, own) {
-                Ok(Ok(seen)) => Looked::Seen(Box::new(seen)),
+                Ok(Ok(seen)) => Looked::Seen(vec![seen]),
                 // What was done to it is yet to be undone.
                 Err(error) if touched && !error.is_over() => Looked::Nothing,
                 _ => Looked::Over,
             },
-            Handle::InKernel(connection) => match connection.take_latest(clock::now()) {
-                Latest::News(record) => Looked::Seen(Box::new(Seen::of_record(&record))),
+            Handle::InKernel(connection) => match connection.take_news(clock::now()) {
+                Latest::News(records) => {
+                    Looked::Seen(records.iter().map(Seen::of_record).collect())
+                }
                 Latest::Nothing => Looked::Nothing,
                 Latest::Over => Looked::Over,
             },

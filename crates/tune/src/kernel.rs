@@ -44,14 +44,14 @@ struct Table {
     found: VecDeque<Record>,
 }
 
-/// The latest of a connection.
+/// What was heard of a connection.
 #[derive(Debug)]
 struct Known {
-    record: Record,
+    latest: Record,
+    /// Those that were not looked at yet, oldest first.
+    news: Vec<Record>,
     /// When it was heard of or asked after.
     heard: Time,
-    /// Whether the record was not looked at yet.
-    is_news: bool,
     over: bool,
 }
 
@@ -116,7 +116,14 @@ impl Table {
             if over && !self.known.contains_key(&record.cookie) {
                 continue;
             }
-            self.known.insert(record.cookie, Known { record, heard, is_news: true, over });
+            let known = self.known.entry(record.cookie).or_insert_with(|| Known {
+                latest: record.clone(),
+                news: Vec::new(),
+                heard,
+                over,
+            });
+            known.news.push(record.clone());
+            (known.latest, known.heard, known.over) = (record, heard, over);
         }
     }
 }
@@ -130,8 +137,8 @@ pub struct KernelConnection {
 
 /// What is known of a connection now.
 pub enum Latest {
-    /// A record that was not looked at yet.
-    News(Box<Record>),
+    /// The records that were not looked at yet, oldest first.
+    News(Vec<Record>),
     /// Nothing new.
     Nothing,
     /// It is over.
@@ -144,13 +151,13 @@ impl KernelConnection {
         self.cookie
     }
 
-    /// The latest record, once.
-    pub fn take_latest(&self, now: Time) -> Latest {
+    /// The records since the last call.
+    pub fn take_news(&self, now: Time) -> Latest {
         let mut table = self.table.0.borrow_mut();
         table.drain();
         let Table { connections, known, .. } = &mut *table;
         let Some(known) = known.get_mut(&self.cookie) else { return Latest::Over };
-        if !known.is_news && now.since(known.heard) >= SILENCE {
+        if known.news.is_empty() && now.since(known.heard) >= SILENCE {
             known.heard = now;
             // Its end may have been announced when there was no room for it.
             known.over = connections.is_over(self.cookie);
@@ -158,9 +165,9 @@ impl KernelConnection {
         if known.over {
             return Latest::Over;
         }
-        match std::mem::take(&mut known.is_news) {
-            true => Latest::News(Box::new(known.record.clone())),
-            false => Latest::Nothing,
+        match known.news.is_empty() {
+            true => Latest::Nothing,
+            false => Latest::News(std::mem::take(&mut known.news)),
         }
     }
 
@@ -168,7 +175,7 @@ impl KernelConnection {
     pub fn latest(&self) -> Option<Record> {
         let mut table = self.table.0.borrow_mut();
         table.drain();
-        table.known.get(&self.cookie).map(|known| known.record.clone())
+        table.known.get(&self.cookie).map(|known| known.latest.clone())
     }
 
     /// Limits its window; `None` lifts the limit.
@@ -209,7 +216,7 @@ impl KernelConnection {
     fn change(&self, to: impl FnOnce(Command) -> Command) -> Result<(), KernelError> {
         let mut table = self.table.0.borrow_mut();
         // A connection may have begun with a limit that its path is remembered for.
-        let limit = table.known.get(&self.cookie).and_then(|known| known.record.limit);
+        let limit = table.known.get(&self.cookie).and_then(|known| known.latest.limit);
         let first = Command { limit, pace: None, interval: FIRST_INTERVAL, left: false };
         let given = table.connections.given(self.cookie).unwrap_or(first);
         table.connections.command(self.cookie, to(given))

@@ -29,6 +29,10 @@ const STILL_TIME: Duration = Duration::from_millis(60);
 /// The longest time between two looks at uploads: a quarter of the shortest epoch.
 const UPLOAD_INTERVAL: Duration = Duration::from_millis(25);
 
+/// Samples of an upload for each look at it, where they come by themselves: the latest one is then new enough to be what
+/// the controller would see if it looked for itself.
+const UPLOAD_SAMPLES_PER_LOOK: u64 = 4;
+
 /// A path group and the connections in it.
 pub struct TunedPath {
     pub group: PathGroup,
@@ -110,9 +114,10 @@ impl TunedPath {
             pause = pause.min(UPLOAD_INTERVAL.max(cpu_budget));
         }
         let due =
-            self.connections.values().map(|c| c.upload.poll_timeout()).fold(Time::MAX, Time::min);
+            self.connections.values().map(TunedConnection::upload_due).fold(Time::MAX, Time::min);
         self.next_round = due.max(done + cpu_budget).min(done + pause);
-        self.connections.values().for_each(|connection| connection.handle.set_interval(pause));
+        let interval = if uploads { pause / UPLOAD_SAMPLES_PER_LOOK } else { pause };
+        self.connections.values().for_each(|connection| connection.handle.set_interval(interval));
     }
 
     /// Lifts all limits. Returns the events to report.
@@ -145,20 +150,27 @@ impl TunedPath {
     ) -> (Vec<TuneEvent>, Option<Time>) {
         let (mut gone, mut told, mut shown) = (Vec::new(), Vec::new(), None);
         for (cookie, connection) in &mut self.connections {
-            let seen = match connection.look(leases, self.group.limit(*cookie)) {
-                Looked::Seen(seen) => seen,
-                Looked::Nothing => continue,
+            let now = clock::now();
+            match connection.look(leases, self.group.limit(*cookie)) {
+                Looked::Seen(all) => {
+                    for seen in all.iter().filter(|_| options.uploads) {
+                        told.extend(connection.handle_upload(seen, leases, options.dry_run));
+                    }
+                    if let Some(seen) = all.last() {
+                        connection.advertised = seen.look.advertised;
+                        self.group.handle_sample(seen.at, *cookie, seen.look);
+                        shown = shown.max(Some(seen.at));
+                    }
+                }
+                Looked::Nothing => {}
                 Looked::Over => {
                     gone.push(*cookie);
                     continue;
                 }
-            };
-            connection.advertised = seen.look.advertised;
-            if options.uploads {
-                told.extend(connection.handle_upload(seen.at, &seen, leases, options.dry_run));
             }
-            self.group.handle_sample(seen.at, *cookie, seen.look);
-            shown = shown.max(Some(seen.at));
+            if options.uploads {
+                told.extend(connection.handle_upload_timeout(now, leases, options.dry_run));
+            }
         }
         for cookie in gone {
             told.extend(self.forget(cookie, leases));

@@ -27,12 +27,16 @@ pub struct PaceStep {
 
 /// Paces one connection by [`sweetspot_sizing::Upload`].
 ///
-/// **Contract.** `now` never goes backwards. The caller looks at the connection again no later than at
-/// [`PacedUpload::poll_timeout`].
+/// **Contract.** The caller looks at the connection again no later than at [`PacedUpload::poll_timeout`], or calls
+/// [`PacedUpload::handle_timeout`] then: a sample of the kernel may be older than that.
 pub struct PacedUpload {
     driver: Driver,
+    /// What the latest sample showed.
+    kernel: KernelView,
     delivered: Bytes,
     pace: Option<Rate>,
+    /// The latest time of all. A sample that was taken before a timer expired may be read after that.
+    now: Time,
 }
 
 impl Default for PacedUpload {
@@ -40,7 +44,8 @@ impl Default for PacedUpload {
         let controller = Box::new(sweetspot_sizing::Upload::default());
         // Called at this connection's looks.
         let driver = Driver::new(controller, Time::ZERO, InputSource::Caller);
-        PacedUpload { driver, delivered: Bytes::ZERO, pace: None }
+        let (kernel, now) = (KernelView::default(), Time::ZERO);
+        PacedUpload { driver, kernel, delivered: Bytes::ZERO, pace: None, now }
     }
 }
 
@@ -54,14 +59,22 @@ impl PacedUpload {
         rtt: Duration,
         report: &SenderReport,
     ) -> Option<PaceStep> {
-        let minimum_rtt = report.minimum_rtt;
-        let kernel = KernelView { rtt, minimum_rtt, ..KernelView::default() };
+        self.now = self.now.max(now);
+        self.kernel = KernelView { rtt, minimum_rtt: report.minimum_rtt, ..KernelView::default() };
         let before = std::mem::replace(&mut self.delivered, delivered);
-        self.driver.handle_kernel(now, &kernel);
-        self.driver.handle_sender(now, report);
-        self.driver.handle_data(now, delivered.saturating_sub(before), Bytes::ZERO);
-        self.driver.handle_timeout(now, &kernel);
-        self.take_step(rtt.saturating_sub(minimum_rtt))
+        self.driver.handle_kernel(self.now, &self.kernel);
+        self.driver.handle_sender(self.now, report);
+        self.driver.handle_data(self.now, delivered.saturating_sub(before), Bytes::ZERO);
+        self.driver.handle_timeout(self.now, &self.kernel);
+        self.take_step()
+    }
+
+    /// The time of [`PacedUpload::poll_timeout`] has come, and there is no sample of it. Returns the change to apply or
+    /// report, if any.
+    pub fn handle_timeout(&mut self, now: Time) -> Option<PaceStep> {
+        self.now = self.now.max(now);
+        self.driver.handle_timeout(self.now, &self.kernel);
+        self.take_step()
     }
 
     /// When to look at the connection again; [`Time::MAX`] if nothing is due.
@@ -74,7 +87,8 @@ impl PacedUpload {
         self.pace
     }
 
-    fn take_step(&mut self, queue: Duration) -> Option<PaceStep> {
+    fn take_step(&mut self) -> Option<PaceStep> {
+        let queue = self.kernel.rtt.saturating_sub(self.kernel.minimum_rtt);
         let (before, mut told) = (self.pace, None);
         while let Some(effect) = self.driver.poll_effect() {
             match effect {

@@ -1,5 +1,5 @@
 //! All parameters of upload pacing. Those without a source were chosen on the fluid model of
-//! `crates/tune/tests/upload.rs` and are measured on the kernel: docs/results/live.md.
+//! `crates/groups/tests/upload.rs` and are measured on the kernel: docs/results/live.md.
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
