@@ -13,14 +13,16 @@ fn offered(typed: &[&str]) -> Result<Option<Vec<String>>, Box<dyn std::error::Er
     let script =
         Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(["completions", "bash"]).output()?;
     let mut source = String::from_utf8(script.stdout)?;
-    // As readline calls it: the words, the place of the last, the function.
+    // As readline calls the function: with the words, a colon one of its own, and the place of the last.
     source += r#"
+COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
+registered=$(complete -p sweetspot); registered=${registered#*-F }; registered=${registered%% *}
 offer() {
     COMP_LINE="$1"; COMP_POINT=${#1}
-    read -r -a COMP_WORDS <<< "$1"
-    [[ "$1" == *" " ]] && COMP_WORDS+=("")
+    read -r -a COMP_WORDS <<< "${1//:/ : }"
+    [[ "$1" == *[:\ ] ]] && COMP_WORDS+=("")
     COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 )); COMPREPLY=()
-    _sweetspot sweetspot "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    "$registered" sweetspot "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
     echo "${COMPREPLY[*]}"
 }
 "#;
@@ -50,7 +52,9 @@ fn bash_offers_the_values_that_have_names() -> Tested {
         ("sweetspot tune daemon --goal ", "throughput less-than-best-effort"),
         ("sweetspot advise router --favour ", "throughput short latency"),
         ("sweetspot gauntlet --population ", "drawn sizes long changes transfers"),
-        ("sweetspot gauntlet --sizing sobas:l", "sobas:live"),
+        // What stands before the colon is not inserted a second time.
+        ("sweetspot gauntlet --sizing sobas:l", "live"),
+        ("sweetspot send --sizing sobas:paper --congestion b", "bbr"),
         ("sweetspot demo --sizing b", "bdp"),
         ("sweetspot diagnose --fo", "--follow --for"),
     ];

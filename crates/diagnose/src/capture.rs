@@ -206,8 +206,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
     Evidence {
         goodput,
         capacity: capacity(stream, goodput),
-        // Without the way to the sender rounds are too short.
-        best: best(stream).filter(|_| stream.round_trips().vantage() != Vantage::Unknown),
+        best: best(stream).filter(|_| measures_rounds(stream)),
         rtt_min: stream.round_trips().least(),
         rtt: stream.round_trips().median(),
         window: full.map(|(window, _)| window),
@@ -241,6 +240,13 @@ fn goodput(stream: &Stream) -> Rate {
     // Without acknowledgements what was sent must do.
     let bytes = if counts.acked == 0 { counts.bytes } else { counts.acked };
     if active > Duration::ZERO { Bytes::new(bytes) / active } else { Rate::ZERO }
+}
+
+/// Whether how long rounds take is known: without the way to the sender they are too short, and shorter ones than a tick of
+/// the capture's clock take no time on it.
+fn measures_rounds(stream: &Stream) -> bool {
+    let trips = stream.round_trips();
+    trips.vantage() != Vantage::Unknown && trips.least().is_some_and(|least| least > Duration::ZERO)
 }
 
 /// The rate that a tenth of the bytes exceeded in the mean of a round trip.

@@ -494,6 +494,28 @@ fn how_soon_a_whole_request_is_answered_is_a_round_trip() {
     }
 }
 
+/// A window that closes, on a path of 2 ms, and a clock with ticks of 10 ms.
+#[test]
+fn rounds_that_the_clock_does_not_resolve_promise_nothing() {
+    let model = Model {
+        mss: 1448,
+        window: 28_960,
+        delay: 1_000,
+        rounds: 300,
+        first: 20,
+        closes: Some(3),
+        timestamps: false,
+        ..PLAIN
+    };
+    let mut packets = model.play();
+    mutate(&mut packets, &Mutation::Coarse(10_000));
+    let flow = flows(&packets).swap_remove(0);
+    assert_eq!(flow.rtt_min_s, Some(0.0), "{flow:?}");
+    let capacity = flow.facts.as_ref().and_then(|facts| facts.delivery_bps);
+    let most = capacity.map_or(0.0, |capacity| capacity - flow.goodput_bps);
+    assert!(flow.expected_gain_bps <= most.max(0.0), "{flow:?}");
+}
+
 /// Without the handshake the scale is unknown, but nobody sends beyond the window.
 #[test]
 fn a_window_of_unknown_scale_that_is_always_full_is_the_limit() {

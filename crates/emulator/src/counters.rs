@@ -13,6 +13,8 @@ pub(crate) struct DirectionCounters {
     /// Released at its exit.
     pub packets_out: u64,
     pub bytes_out: Bytes,
+    /// Those of packets that crossed the narrow hop.
+    pub bytes_carried: Bytes,
     /// Dropped because the bottleneck's buffer was full.
     pub buffer_drops: u64,
     /// Lost at random, as asked.

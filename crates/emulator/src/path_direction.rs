@@ -167,7 +167,7 @@ impl PathDirection {
             random_losses: self.counters.random_losses,
             policer_drops: self.counters.policer_drops,
             arrived: self.counters.packets_in,
-            delivered: self.counters.bytes_out,
+            delivered: self.counters.bytes_carried,
         }
     }
 
@@ -203,6 +203,10 @@ impl PathDirection {
         let counters = &mut self.counters;
         counters.packets_out += 1;
         counters.bytes_out += packet.wire_size();
+        let (first, last) = self.routes.hops(packet.host_pair);
+        if (first..=last).contains(&self.narrow) {
+            counters.bytes_carried += packet.wire_size();
+        }
         counters.lateness.record(release.done.since(release.due));
         if !self.routes.is_empty() || self.chain.hops() > 1 {
             // Releases are no longer in the order in which the bottleneck sent, or have waited behind it: they tell

@@ -28,7 +28,7 @@ pub struct DirectionSample {
     pub policer_drops: u64,
     /// Packets that arrived at the entry.
     pub arrived: u64,
-    /// IP bytes released at the exit.
+    /// IP bytes released at the exit, of packets that crossed the narrow hop.
     pub delivered: Bytes,
 }
 

@@ -144,8 +144,8 @@ struct {
 	__type(value, struct path);
 } paths SEC(".maps");
 
-/* A path is looked up once a connection received the initial window (RFC 6928): no buffer has overflowed by then, and
- * one that only carries a small answer has not taken the memory from another. */
+/* A connection has what its path is remembered for to itself once it received the initial window (RFC 6928): one that only
+ * carries a small answer has not taken it from another. */
 #define RESUME_BYTES 14600
 
 #define common(tp) (tp)->inet_conn.icsk_inet.sk.__sk_common
@@ -347,18 +347,16 @@ INLINE void ask_for_callbacks(struct bpf_sock_ops *ctx, struct connection *c, in
 	bpf_sock_ops_cb_flags_set(ctx, flags);
 }
 
-/* Limits a connection by what the path is remembered for, if its round trip is that of the same path: more than half of
- * the saved one, and no more than ten times it (RFC 9959, section 4.2.1). What was learnt of a host is preferred to what
- * was learnt of its network. Only one connection of a network at a time: saved parameters are not for several (RFC 9959,
- * section 4). */
-INLINE void resume(struct tcp_sock *tp, struct connection *c, struct settings *s)
+/* What is remembered of a connection's path, and of its network, if there is something; returns whether the connection may
+ * have it. Its round trip must be that of the same path: more than half of the saved one, and no more than ten times it (RFC
+ * 9959, section 4.2.1). What was learnt of a host is preferred to what was learnt of its network. Only one connection of a
+ * network at a time: saved parameters are not for several (RFC 9959, section 4). */
+INLINE int recall(struct tcp_sock *tp, struct path **path, struct path **network)
 {
 	struct destination key = { .prefix_bits = 128 };
 	__u64 rtt = tp->rtt_min.s[0].v;
-	struct path *path, *network;
 	int is_v6 = common(tp).skc_family == AF_INET6;
 
-	c->asked = 1;
 	if (is_v6) {
 		key.address[0] = common(tp).skc_v6_daddr.in6_u.u6_addr32[0];
 		key.address[1] = common(tp).skc_v6_daddr.in6_u.u6_addr32[1];
@@ -368,17 +366,40 @@ INLINE void resume(struct tcp_sock *tp, struct connection *c, struct settings *s
 		key.address[2] = __builtin_bswap32(0xffff);
 		key.address[3] = common(tp).skc_daddr;
 	}
-	path = bpf_map_lookup_elem(&paths, &key);
-	if (!path || path->taken)
-		return;
+	*path = bpf_map_lookup_elem(&paths, &key);
+	if (!*path || (*path)->taken)
+		return 0;
 	/* Of IPv4 that is mapped into a socket of IPv6, too. */
 	is_v6 = is_v6 && (key.address[0] || key.address[1] || key.address[2] != __builtin_bswap32(0xffff));
 	key.prefix_bits = is_v6 ? NETWORK_BITS_V6 : NETWORK_BITS_V4;
-	network = bpf_map_lookup_elem(&paths, &key);
-	if (network && network->taken)
+	*network = bpf_map_lookup_elem(&paths, &key);
+	if (*network && (*network)->taken)
+		return 0;
+	return rtt > (*path)->minimum_rtt_us / 2 && rtt <= (*path)->minimum_rtt_us * 10;
+}
+
+/* Limits a connection before its first byte by what its path is remembered for. It is only a limit: several connections may
+ * begin with it. */
+INLINE void resume(struct tcp_sock *tp, struct connection *c)
+{
+	struct path *path, *network;
+
+	if (recall(tp, &path, &network))
+		c->limit = path->window;
+}
+
+/* A connection that is no small answer: from now on it alone has what the path is remembered for. If another has it already,
+ * this one is as any other. */
+INLINE void take(void *socket, struct tcp_sock *tp, struct connection *c, struct settings *s)
+{
+	struct path *path, *network;
+
+	c->asked = 1;
+	if (!recall(tp, &path, &network)) {
+		c->limit = 0;
+		lift(socket, tp, c);
 		return;
-	if (rtt <= path->minimum_rtt_us / 2 || rtt > path->minimum_rtt_us * 10)
-		return;
+	}
 	path->taken = 1;
 	if (network)
 		network->taken = 1;
@@ -410,7 +431,7 @@ INLINE void attend(struct bpf_sock_ops *ctx)
 		int sends = acked > received;
 
 		if (!c->asked && received >= RESUME_BYTES)
-			resume(tp, c, s);
+			take(ctx, tp, c, s);
 		if (c->limit) {
 			if (bpf_ktime_get_coarse_ns() < s->lease_ends)
 				hold(ctx, tp, c);
@@ -458,6 +479,8 @@ INLINE void begin(struct bpf_sock_ops *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct connection *c;
+	struct settings *s;
+	struct tcp_sock *tp;
 
 	if (!sk)
 		return;
@@ -467,6 +490,14 @@ INLINE void begin(struct bpf_sock_ops *ctx)
 	c->cookie = bpf_get_socket_cookie(ctx);
 	c->epoch = bpf_ktime_get_coarse_ns();
 	ask_for_callbacks(ctx, c, 1);
+	s = current_settings();
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!s || !tp || c->epoch >= s->lease_ends)
+		return;
+	/* The handshake has measured the round trip. The kernel overwrites a clamp that is set now with the first full segments:
+	 * it is held at each. */
+	resume(tp, c);
+	hold(ctx, tp, c);
 }
 
 INLINE void end(struct bpf_sock_ops *ctx)

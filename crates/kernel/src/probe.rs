@@ -161,10 +161,10 @@ fn loads() -> Finding {
         interval: Duration::from_secs(1),
         uploads: false,
     };
-    let loaded = SocketPrograms::load(watch);
+    let loaded = SocketPrograms::load(watch).and_then(|(mut programs, _)| programs.load_all());
     let there = loaded.is_ok();
     let says = match loaded {
-        Ok(_) => "the verifier takes every program".to_owned(),
+        Ok(()) => "the verifier takes every program".to_owned(),
         Err(error) => error.to_string(),
     };
     finding("loading", there, says, "use --via pidfd")

@@ -53,26 +53,16 @@ pub struct SocketPrograms {
 }
 
 impl SocketPrograms {
-    /// Loads the programs. Nothing is looked at before [`SocketPrograms::attach`], and nothing is limited before
-    /// [`Connections::renew`].
+    /// Loads the programs that run at events. Nothing is looked at before [`SocketPrograms::attach`], and nothing is limited
+    /// before [`Connections::renew`].
     pub fn load(watch: Watch) -> Result<(SocketPrograms, Connections), KernelError> {
         if let Some(finding) = probe::lacking() {
             return Err(KernelError::Missing(finding.to_string()));
         }
         let object = OBJECT.ok_or(KernelError::LeftOut)?;
-        let btf = Btf::from_sys_fs().map_err(|error| {
-            let said = chain(&error);
-            KernelError::Missing(format!(
-                "this kernel does not describe itself ({said}); it needs CONFIG_DEBUG_INFO_BTF"
-            ))
-        })?;
-        let mut ebpf = EbpfLoader::new().btf(Some(&btf)).load(object)?;
+        let mut ebpf = EbpfLoader::new().load(object)?;
         load::<SockOps>(&mut ebpf, OPS)?.load().map_err(KernelError::refused(OPS))?;
         load::<CgroupSockopt>(&mut ebpf, SET)?.load().map_err(KernelError::refused(SET))?;
-        for name in [LIFT, FIND] {
-            let program = load::<Iter>(&mut ebpf, name)?;
-            program.load("tcp", &btf).map_err(KernelError::refused(name))?;
-        }
         let (mut shared, again) = twice(map(&mut ebpf, "settings")?)?;
         // Nobody has a lease yet.
         shared.set(0, settings(&watch, Time::ZERO, 0), 0)?;
@@ -82,6 +72,12 @@ impl SocketPrograms {
         let samples: RingBuf<_> = map(&mut ebpf, "samples")?.try_into()?;
         let connections = Connections::new(watch, again, commands, paths, [announcements, samples]);
         Ok((SocketPrograms { ebpf, settings: shared, attached: Vec::new() }, connections))
+    }
+
+    /// Loads the programs that walk over all connections, too, which else are loaded once they are needed: reading the
+    /// kernel's type information for them takes as long as all of [`SocketPrograms::load`], for which a command waits.
+    pub fn load_all(&mut self) -> Result<(), KernelError> {
+        [LIFT, FIND].into_iter().try_for_each(|name| self.iterator(name).map(drop))
     }
 
     /// Attaches the programs to `cgroup`: all connections that begin in it, or in one below, are seen from then on. What a
@@ -153,8 +149,18 @@ impl SocketPrograms {
             .collect()
     }
 
-    fn walk(&mut self, name: &'static str) -> Result<(), KernelError> {
+    /// A program that walks over connections, loaded.
+    fn iterator(&mut self, name: &'static str) -> Result<&mut Iter, KernelError> {
         let program = load::<Iter>(&mut self.ebpf, name)?;
+        if program.fd().is_err() {
+            let btf = Btf::from_sys_fs().map_err(|error| KernelError::Load(chain(&error)))?;
+            program.load("tcp", &btf).map_err(KernelError::refused(name))?;
+        }
+        Ok(program)
+    }
+
+    fn walk(&mut self, name: &'static str) -> Result<(), KernelError> {
+        let program = self.iterator(name)?;
         let link = program.attach().map_err(KernelError::refused(name))?;
         let link = program.take_link(link).map_err(KernelError::refused(name))?;
         let mut file: File = link.into_file().map_err(|error| KernelError::Load(chain(&error)))?;

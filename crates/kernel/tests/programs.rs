@@ -1,29 +1,26 @@
 //! The programs on this kernel, on connections over loopback of a process in a cgroup of its own.
 
+mod cgroup;
+
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use sweetspot_kernel::{
     Command as Decision, Connections, KernelError, Record, RecordKind, RememberedPath,
-    SocketPrograms, Watch, probe,
+    SocketPrograms,
 };
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{LiveSocket, ProcessHandle};
 use sweetspot_linux::processes;
-use sweetspot_linux::tcp::options;
+use sweetspot_linux::tcp::{Info, options};
 use sweetspot_units::{Bytes, Duration, Time};
 
-const WATCH: Watch = Watch {
-    bulk: Bytes::new(60_000),
-    within: Duration::from_secs(2),
-    interval: Duration::from_millis(3),
-    uploads: false,
-};
+use cgroup::{WATCH, programs};
 
 /// Connects; if a second number is given, sets this clamp; reads whatever comes.
 const CLIENT: &str = "\
@@ -42,22 +39,6 @@ struct Host {
     connections: Connections,
     client: Child,
     sending: Arc<AtomicBool>,
-}
-
-/// Programs on a new cgroup, with nobody in it yet; `None`, with a word why, where they cannot be had.
-fn programs() -> Option<(Cgroup, SocketPrograms, Connections)> {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    // That the verifier refuses a program is a fault, and no host's lack.
-    if let Some(missing) = probe::lacking() {
-        sweetspot_testing::skipped(missing);
-        return None;
-    }
-    let (mut programs, connections) = SocketPrograms::load(WATCH).unwrap();
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let name = format!("sweetspot-test-{}-{number}", std::process::id());
-    let cgroup = Cgroup::of(std::process::id()).unwrap().create(&name).unwrap();
-    programs.attach(&cgroup).unwrap();
-    Some((cgroup, programs, connections))
 }
 
 impl Host {
@@ -318,6 +299,31 @@ fn begins_with(remembered: &[(&str, u8, Bytes)], expected: Option<Bytes>) {
 #[test]
 fn a_remembered_path_is_held_before_the_transfer_is_bulk() {
     begins_with(&[("127.0.0.1", 32, LIMIT)], Some(LIMIT));
+}
+
+#[test]
+fn a_remembered_path_limits_a_connection_before_its_first_byte() {
+    let minimum_rtt = Duration::from_micros(60);
+    let Some(host) = Host::start_with(Some(0), &[], |connections| {
+        connections.renew(clock::now()).unwrap();
+        let path = RememberedPath { window: LIMIT, minimum_rtt };
+        connections.remember(("127.0.0.1".parse().unwrap(), 32), Some(path)).unwrap();
+    }) else {
+        return;
+    };
+    let process = ProcessHandle::open(host.client.id()).unwrap();
+    let sockets = processes::sockets(host.client.id()).unwrap();
+    let mut named =
+        sockets.iter().filter_map(|d| LiveSocket::name(&process, d.fd, d.inode, None).ok());
+    let socket = named.find(|socket| {
+        socket.with(|fd| options::ends(fd)).is_ok_and(|ends| matches!(ends, Ok(Some(_))))
+    });
+    let socket = socket.expect("the connection");
+    let info = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
+    assert_eq!(info.bytes_received, Bytes::ZERO);
+    // On a busy host the handshake may have taken too long for the same path.
+    let same = info.min_rtt > minimum_rtt / 2 && info.min_rtt <= minimum_rtt * 10;
+    assert_eq!(clamp(&socket) == LIMIT, same, "{} after {}", clamp(&socket), info.min_rtt);
 }
 
 #[test]

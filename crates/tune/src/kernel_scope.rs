@@ -57,8 +57,6 @@ impl KernelScope {
         chosen: Chosen,
     ) -> KernelScope {
         let table = KernelTable::new(connections);
-        // What was there before is looked at, too, where the kernel lets it.
-        find_present(&programs);
         let (next_renewal, remembered) = (Time::ZERO, BTreeMap::new());
         KernelScope { cgroup, table, programs, chosen, next_renewal, remembered }
     }
@@ -67,7 +65,12 @@ impl KernelScope {
     pub fn choose(&mut self, chosen: Chosen) {
         self.chosen = chosen;
         self.table.forget_all();
-        find_present(&self.programs);
+        self.find_present();
+    }
+
+    /// Looks at the connections that were there before, too, where the kernel lets it.
+    pub fn find_present(&self) {
+        let _ = self.programs.lock().unwrap_or_else(PoisonError::into_inner).find_present();
     }
 
     /// The process that has the socket with this inode.
@@ -83,10 +86,6 @@ impl KernelScope {
 fn host(peer: IpAddr) -> Network {
     let peer = peer.to_canonical();
     (peer, if peer.is_ipv4() { 32 } else { 128 })
-}
-
-fn find_present(programs: &Mutex<SocketPrograms>) {
-    let _ = programs.lock().unwrap_or_else(PoisonError::into_inner).find_present();
 }
 
 /// Lifts every limit that the programs hold, and detaches them. May be called again, and by another process.

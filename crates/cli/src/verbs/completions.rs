@@ -25,6 +25,9 @@ pub fn run(arguments: Arguments, program: clap::Command) -> Ending {
         .subcommands(verbs);
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut shown, name, &mut script);
+    if arguments.shell == Shell::Bash {
+        script.extend(include_bytes!("completions.bash"));
+    }
     out!("{}", String::from_utf8_lossy(&script).trim_end());
     Ok(ExitCode::SUCCESS)
 }

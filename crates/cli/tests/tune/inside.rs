@@ -350,3 +350,40 @@ fn an_upload_is_paced_from_inside_and_left_alone_when_the_tuner_is_killed() {
     Signal::KILL.send(emulated.tuner()[1]);
     wait_for("the end of the pace", || pace().is_none().then_some(()));
 }
+
+/// What a path of one BDP of 500 kB and its buffer of 1 MB hold together.
+const PATH_AND_BUFFER: Bytes = Bytes::new(1_500_000);
+
+#[test]
+fn the_second_download_over_a_path_has_its_window_from_the_first_and_loses_nothing() {
+    if !possible() {
+        return;
+    }
+    let (scratch, cgroup) = (tempfile::tempdir().unwrap(), OwnCgroup::make());
+    let dir = scratch.path();
+    std::fs::write(dir.join("policy.toml"), "[[rule]]\ngoal = \"throughput\"\n").unwrap();
+    let line = format!(
+        "cd {}; echo 0 > {path}/cgroup.procs; \
+         $SWEETSPOT tune daemon --via bpf --cgroup {path} --policy policy.toml --quiet \
+           --events events.jsonl & \
+         sleep 1; python3 -c \"$CLIENT\" {SENDS} & first=$!; \
+         until grep -q '\"event\":\"held\"' events.jsonl; do sleep 0.1; done; kill $first; \
+         until grep -q '\"event\":\"gone\"' events.jsonl; do sleep 0.1; done; \
+         touch second; python3 -c \"$CLIENT\" {SENDS}",
+        dir.display(),
+        path = cgroup.0.path().display()
+    );
+    let Some(emulated) = Emulated::start("rate=100Mbit/s rtt=40ms buffer=1MB", &line) else {
+        return;
+    };
+    wait_for("the second download", || dir.join("second").exists().then_some(()));
+    let socket = connection(emulated.client(), SENDS);
+    // Slow start would have filled path and buffer twice by then.
+    let info = wait_for("slow start's end", || {
+        // No more than the first could hold may be on its way: then nothing can overflow.
+        let received = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
+        assert!(clamp(&socket) <= PATH_AND_BUFFER, "{}", clamp(&socket));
+        (received.bytes_received > PATH_AND_BUFFER * 2).then_some(received)
+    });
+    assert_eq!(info.rcv_ooopack, Some(0));
+}

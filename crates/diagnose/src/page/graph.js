@@ -4,6 +4,8 @@ const data = JSON.parse(document.getElementById("data").textContent);
 // By class, told apart by colour-blind eyes as far as fourteen can be (after Okabe and Ito).
 const BAND = ["#56b4e9", "#d55e00", "#f0a070", "#e69f00", "#b8860b", "#cc79a7", "#009e73", "#9a9a94",
   "#7f6fbf", "#b00020", "#bdbdb6", "#dcdcd6", "#5a0010", "#6b6b6b"];
+// Room for the numbers beside the curves, and behind them.
+const LEFT = 76, RIGHT = 8;
 const tone = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 // Black or white, whichever stands out more from a colour (WCAG's relative luminance).
 const inkOn = colour => {
@@ -47,7 +49,7 @@ function draw(section, graph) {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     context.font = "11px system-ui,sans-serif";
-    const left = 64, right = width - 8, top = 8, band = 16, gap = 8, axis = 18;
+    const left = LEFT, right = width - RIGHT, top = 8, band = 16, gap = 8, axis = 18;
     const small = (height - axis - top) * .115;
     const mainHeight = height - axis - top - band - gap - 4 * (small + gap);
     const x = t => left + (t - from) / (to - from) * (right - left);
@@ -174,7 +176,7 @@ function draw(section, graph) {
     }
   }
   const again = () => { if (!queued) { queued = true; requestAnimationFrame(paint); } };
-  const time = px => from + (px - 64) / (canvas.clientWidth - 72) * (to - from);
+  const time = px => from + (px - LEFT) / (canvas.clientWidth - LEFT - RIGHT) * (to - from);
   function zoom(centre, factor) {
     const span = Math.min(all, Math.max((to - from) * factor, 20));
     const share = (centre - from) / (to - from);

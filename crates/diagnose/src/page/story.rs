@@ -14,7 +14,7 @@ fn what(flow: &Flow) -> String {
     match flow.bytes {
         0 => format!("{} sent nothing to {}.", flow.source.ip(), flow.destination.ip()),
         _ => format!(
-            "{} sent {bytes} to {} within {}, while it sent at {rate}.",
+            "{} sent {bytes} to {} within {}: {rate} from the first byte to the last.",
             flow.source.ip(),
             flow.destination.ip(),
             rounded(lasted)
@@ -23,7 +23,8 @@ fn what(flow: &Flow) -> String {
 }
 
 fn why(flow: &Flow) -> String {
-    let share = (flow.verdict.share_of_time * 100.0).round();
+    // Of a family of causes, the time of the one that is told.
+    let share = (flow.limits.share(flow.verdict.cause) * 100.0).round();
     let cause = match flow.verdict.cause {
         Class::Opportunity => "it was too short to become fast: every connection starts slowly",
         Class::Congestion => "packets were lost on the way, and TCP slows down when they are",
@@ -46,10 +47,35 @@ fn why(flow: &Flow) -> String {
 fn next(flow: &Flow) -> String {
     if flow.expected_gain_bps > 0.05 * flow.goodput_bps {
         let reached = rate(flow.goodput_bps + flow.expected_gain_bps);
-        format!("With that mended, about {reached} can be expected.")
-    } else {
-        "Nothing that this capture shows would make it faster.".to_owned()
+        return format!("With that mended, about {reached} can be expected.");
     }
+    match flow.verdict.cause {
+        Class::Opportunity => {
+            "Nothing is wrong; fewer and longer connections spare the slow beginning."
+        }
+        Class::Congestion => "Whoever runs the network can find where the packets are lost.",
+        Class::Transport => "Nothing is wrong; it becomes faster the longer it lasts.",
+        Class::ReceiverWindow => "A larger buffer at the receiver allows more.",
+        Class::SenderWindow => "A larger buffer at the sender allows more.",
+        Class::ReceiverApplication => "The receiving program, or its disk, is the place to look.",
+        Class::Bandwidth => "Only a faster path makes it faster.",
+        Class::Application => "The sending program, or what it waits for, is the place to look.",
+        Class::WaitingForPeer => {
+            "It is done sooner if the other program asks sooner, or for more at once."
+        }
+        Class::Idle => "Nothing needs to be done.",
+        Class::Pacing => "The sending program can lift that limit.",
+        Class::Stalled => {
+            "Whoever runs the other end and the network can find which of them fell silent."
+        }
+        Class::NeverEstablished => {
+            "The service there, or a filter before it, is the place to look."
+        }
+        Class::Unknown => {
+            "A capture from before the connection begins, of both directions, tells more."
+        }
+    }
+    .to_owned()
 }
 
 fn rate(bps: f64) -> String {
@@ -65,5 +91,41 @@ fn rounded(time: Duration) -> String {
         s if s >= 100.0 => format!("{s:.0} s"),
         s if s >= 1.0 => format!("{s:.1} s"),
         s => format!("{:.0} ms", s * 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_units::{Duration, Rate};
+
+    use super::*;
+    use crate::{Evidence, Limits};
+
+    fn told(limits: Limits) -> [String; 3] {
+        let ends = ["192.0.2.1:1000".parse().unwrap(), "192.0.2.2:80".parse().unwrap()];
+        let evidence = Evidence {
+            bytes: Bytes::new(20_000),
+            goodput: Rate::from_mbit_per_second(2),
+            ..Evidence::default()
+        };
+        story(&Flow::new(ends[0], ends[1], limits, &evidence))
+    }
+
+    #[test]
+    fn every_class_has_three_sentences_of_its_own() {
+        let stories = Class::ALL.map(|class| told(Limits::only(class, Duration::from_secs(1))));
+        for (n, sentences) in stories.iter().enumerate() {
+            for sentence in sentences {
+                assert!(sentence.ends_with('.') && !sentence.contains(". "), "{sentence}");
+            }
+            assert!(stories[n + 1..].iter().all(|other| other[1] != sentences[1]), "{sentences:?}");
+        }
+    }
+
+    #[test]
+    fn the_time_that_is_told_is_that_of_the_cause_and_not_of_its_family() {
+        let mut limits = Limits::only(Class::WaitingForPeer, Duration::from_secs(6));
+        limits.add(Class::Idle, Duration::from_secs(4));
+        assert!(told(limits)[1].starts_with("For 60 % of the time the sender waited"));
     }
 }

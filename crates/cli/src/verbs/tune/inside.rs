@@ -79,7 +79,12 @@ impl Inside {
 
     /// The scope of its connections.
     pub fn scope(self, chosen: Chosen) -> KernelScope {
-        let Inside { programs, connections, cgroup, .. } = self;
-        KernelScope::new(cgroup, programs, connections, chosen)
+        let Inside { programs, connections, cgroup, is_own } = self;
+        let scope = KernelScope::new(cgroup, programs, connections, chosen);
+        // Nothing was in a cgroup that was made for the command.
+        if !is_own {
+            scope.find_present();
+        }
+        scope
     }
 }

@@ -1,0 +1,16 @@
+
+# Bash takes a colon for the end of a word, and in sobas:paper it is not: the words are given whole, and of what is
+# offered the part that stands already is left out.
+_sweetspot_whole() {
+    local typed="${COMP_LINE:0:COMP_POINT}"
+    local word="${typed##*[[:space:]]}"
+    if [[ "$word" != *:* || "$COMP_WORDBREAKS" != *:* ]]; then
+        _sweetspot "$@"
+        return
+    fi
+    read -r -a COMP_WORDS <<< "$typed"
+    COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 ))
+    _sweetspot "$1" "$word" "${COMP_WORDS[COMP_CWORD - 1]}"
+    COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*:}"}"}")
+}
+complete -F _sweetspot_whole -o bashdefault -o default sweetspot
