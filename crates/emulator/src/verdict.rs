@@ -38,11 +38,10 @@ pub struct CertificateVerdict {
 impl CertificateVerdict {
     pub(crate) fn of(hops: &[PathSpec], report: &PacketLoopReport) -> CertificateVerdict {
         let mut reasons = Vec::new();
-        let directions: [(_, fn(&PathSpec) -> &DirectionSpec, _); 2] =
-            [("up", |hop| &hop.up, &report.up), ("down", |hop| &hop.down, &report.down)];
-        for (name, direction, counters) in directions {
-            judge(name, &LatenessLimits::of(hops, direction), counters, &mut reasons);
-        }
+        let up = LatenessLimits::of(hops, |hop| &hop.up);
+        judge("up", &up, &report.up, &mut reasons);
+        let down = LatenessLimits::of(hops, |hop| &hop.down);
+        judge("down", &down, &report.down, &mut reasons);
         CertificateVerdict { trust: reasons.is_empty(), reasons }
     }
 }
