@@ -93,7 +93,7 @@ fn a_directory_that_cannot_be_served_is_named() {
     serve("/proc/nowhere").failed_saying(&["/proc/nowhere", "--dir"]);
     // Of a longer path most is a mistake if it is not there.
     serve("/tmp/no/such/place").failed_saying(&["/tmp/no/such/place", "--dir"]);
-    serve("/dev/null").failed_saying(&["/dev/null", "--dir"]);
+    serve("/dev/null").failed_saying(&["/dev/null", "name a directory"]);
     serve("/proc").failed_saying(&["/proc"]);
 }
 
