@@ -29,6 +29,13 @@ pub fn spans(stream: &Stream, begun: Time, lasted: Duration) -> Vec<(Time, Time,
     for n in 1..spans.len() {
         spans[n - 1].1 = spans[n].0;
     }
+    spans.dedup_by(|next, kept| {
+        let same = next.2 == kept.2;
+        if same {
+            kept.1 = next.1;
+        }
+        same
+    });
     spans
 }
 

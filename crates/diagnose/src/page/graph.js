@@ -25,8 +25,9 @@ function draw(section, graph) {
   let from = 0, to = all, pointer = null, queued = false;
   const found = new Set(graph.spans.map(s => s[2]));
   const keys = [["data", "data"], ["ack", "acknowledged"], ["window", "window's edge"], ["again", "retransmitted"], ["sack", "acknowledged selectively"]]
-    .map(([c, w]) => `<span><i style="background:var(--${c})"></i>${w}</span>`)
+    .map(([c, w]) => `<span><i class="line" style="background:var(--${c})"></i>${w}</span>`)
     .concat(graph.simulated.length ? ['<span><i class="dashed"></i>simulated without the limit</span>'] : [])
+    .concat(found.size ? ["<br>"] : [])
     .concat([...found].sort((a, b) => a - b).map(c => `<span><i style="background:${BAND[c]}"></i>${data.classes[c]}</span>`));
   section.querySelector(".keys").innerHTML = keys.join(" ") + "<br>Wheel or + and &minus; zoom, dragging or arrows move, 0 shows all.";
   // The bins as curves: flight, window, round trip, rate over a fiftieth of the time.

@@ -39,7 +39,7 @@ pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>Sweetspot: {name}</title>
+<title>Sweetspot: {title}</title>
 <style>{style}</style>
 </head>
 <body>
@@ -58,7 +58,6 @@ pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
 </body>
 </html>
 "#,
-        name = escape(name),
         title = escape(&message(name, flows)),
         style = include_str!("style.css"),
         // What ends a script would end it.

@@ -245,8 +245,13 @@ fn paired(a: &Side<'_>, b: &Side<'_>, quantity: &Quantity, differences: &[f64]) 
 
 fn table(a: &Side<'_>, b: &Side<'_>, differences: &[Vec<f64>]) -> Table {
     let heads = ["mean of", a.name, b.name, "difference in pairs"];
-    let mut table =
-        Table::new("Differences with the 95 % confidence interval of their mean", &heads);
+    // One pair has no interval.
+    let title = if differences.iter().any(|of| of.len() > 1) {
+        "Differences with the 95 % confidence interval of their mean"
+    } else {
+        "Differences"
+    };
+    let mut table = Table::new(title, &heads);
     for (quantity, differences) in QUANTITIES.iter().zip(differences) {
         let decimals = quantity.decimals;
         let difference = Spread::of(differences).map_or("–".to_owned(), |spread| {

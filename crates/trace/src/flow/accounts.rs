@@ -84,6 +84,7 @@ impl Accounts {
         if let Some(last) = spans.last_mut()
             && last.account.hold == account.hold
             && last.account.queue == account.queue
+            && bin(last.account.rate) == bin(account.rate)
             && from <= last.to
         {
             last.to = last.to.max(to);
@@ -127,4 +128,27 @@ fn halve(spans: &[Span]) -> Vec<Span> {
         Span { from: a.from.min(b.from), to: a.to.max(b.to), account }
     };
     spans.chunks(2).map(|pair| longer(&pair[0], pair.last().unwrap_or(&pair[0]))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_that_follow_one_another_are_one_only_where_their_rates_are_alike() {
+        let mut accounts = Accounts::default();
+        accounts.record();
+        let second = Duration::from_secs(1);
+        // 3 % apart is one bin at most, a factor of two is not.
+        let rates = [1_000_000, 1_000_000, 2_000_000];
+        let mut until = Time::ZERO;
+        for rate in rates {
+            until = until + second;
+            accounts.book(Account { hold: Hold::Growing, queue: true, rate }, second, until);
+        }
+        let lasting = |span: &Span| span.to.since(span.from);
+        let spans: Vec<_> = accounts.spans().iter().map(lasting).collect();
+        assert_eq!(spans, [second * 2, second]);
+        assert_eq!(accounts.total(), second * 3);
+    }
 }

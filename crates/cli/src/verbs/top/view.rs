@@ -50,7 +50,7 @@ n         names of peers in the place of addresses, and back
 d         explain the connection: what limits it, the evidence, what to do
 t         tune it, as sweetspot tune attach does; shows before and after
 u         undo that; leaving top undoes all
-space     freeze and go on
+space, f  freeze and go on
 Up, Down  mark a connection; Enter opens it, Esc goes back
 
 ↑ ↓       most data goes out, comes in
@@ -110,9 +110,8 @@ fn footline(screen: &Screen) -> String {
                 if screen.typing { "_" } else { "  (Esc clears)" }
             )
         }
-        None => {
-            "q quit  ? help  s sort  / filter  n names  Enter open  d explain  t tune".to_owned()
-        }
+        None => "q quit  ? help  s sort  / filter  n names  Enter open  d explain  t tune  u undo"
+            .to_owned(),
     }
 }
 
