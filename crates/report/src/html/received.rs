@@ -62,6 +62,7 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Strin
 
 /// When the last variant ended, seconds: the end of every time axis.
 pub fn longest(outcome: &DemoOutcome) -> f64 {
-    let ends = outcome.variants.iter().filter_map(|c| c.series.t.last());
-    ends.map(|t| t.as_secs_f64()).fold(0.1, f64::max)
+    // The queue is sampled until the receiver has its last byte, somewhat longer than the sender looks.
+    let ends = outcome.variants.iter().flat_map(|c| [c.series.t.last(), c.series.queue.t.last()]);
+    ends.flatten().map(|t| t.as_secs_f64()).fold(0.1, f64::max)
 }
