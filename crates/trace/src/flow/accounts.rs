@@ -143,7 +143,7 @@ mod tests {
         let rates = [1_000_000, 1_000_000, 2_000_000];
         let mut until = Time::ZERO;
         for rate in rates {
-            until = until + second;
+            until += second;
             accounts.book(Account { hold: Hold::Growing, queue: true, rate }, second, until);
         }
         let lasting = |span: &Span| span.to.since(span.from);
