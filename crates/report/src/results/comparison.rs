@@ -147,7 +147,9 @@ fn message(a: &Side<'_>, b: &Side<'_>, differences: &[Vec<f64>]) -> String {
         return format!("{} {before:.2} Mbit/s, {} {after:.2} Mbit/s", a.name, b.name);
     };
     let pairs = if count == 1 { "one pair".to_owned() } else { format!("{count} pairs") };
-    let numbers = format!("{}, mean RTT {} in {pairs}", goodput.words, rtt.words);
+    let [of_goodput, of_rtt] = [0, 1].map(|i| QUANTITIES[i].unit);
+    let numbers =
+        format!("{} {of_goodput}, mean RTT {} {of_rtt} in {pairs}", goodput.words, rtt.words);
     if !goodput.beyond_chance {
         return format!(
             "{} and {}: no difference in goodput beyond chance ({numbers})",
@@ -167,14 +169,14 @@ struct MeanDifference {
 }
 
 fn difference(quantity: &Quantity, differences: &[f64]) -> Option<MeanDifference> {
-    let Quantity { unit, decimals, .. } = *quantity;
+    let Quantity { decimals, .. } = *quantity;
     let spread = Spread::of(differences)?;
     let half = spread.half_width.map_or(String::new(), |half| format!(" ± {half:.decimals$}"));
     // The least that the digits show.
     let seen = 0.5 * 10_f64.powi(-(decimals as i32));
     Some(MeanDifference {
         mean: spread.mean,
-        words: format!("{:+.decimals$}{half} {unit}", spread.mean),
+        words: format!("{:+.decimals$}{half}", spread.mean),
         beyond_chance: spread.mean.abs() > spread.half_width.unwrap_or(0.0).max(seen),
     })
 }
@@ -254,11 +256,8 @@ fn table(a: &Side<'_>, b: &Side<'_>, differences: &[Vec<f64>]) -> Table {
     let mut table = Table::new(title, &heads);
     for (quantity, differences) in QUANTITIES.iter().zip(differences) {
         let decimals = quantity.decimals;
-        let difference = Spread::of(differences).map_or("–".to_owned(), |spread| {
-            let half =
-                spread.half_width.map_or(String::new(), |half| format!(" ± {half:.decimals$}"));
-            format!("{:+.decimals$}{half}", spread.mean)
-        });
+        let difference = difference(quantity, differences)
+            .map_or("–".to_owned(), |difference| difference.words);
         let mean = |side: &Side<'_>| format!("{:.decimals$}", side.mean(quantity));
         table.rows.push(vec![named(quantity), mean(a), mean(b), difference]);
     }

@@ -196,17 +196,16 @@ impl IncomingFiles {
             let failed = |error| exists_or(&file.path, error);
             content.temp_file = Some(Arc::new(target.temp_file(&file.path, true).map_err(failed)?));
         }
+        let partial = content.temp_file.as_ref().and_then(|temp| temp.file.metadata().ok());
         if !file.compare_only {
-            let partial = content.temp_file.as_ref().and_then(|temp| temp.file.metadata().ok());
             let there = there.as_ref().filter(|stat| target::is(stat, FileType::RegularFile));
             let held = there.map_or(0, |stat| room_of(stat.st_size as u64))
-                + partial.map_or(0, |partial| room_of(partial.len()));
+                + partial.as_ref().map_or(0, |partial| room_of(partial.len()));
             content.room = self.take_room(&file.path, size.unwrap_or(0), held)?;
         }
         if content.basis.is_none() && !file.sparse {
             // A full disk is known at once, before anything is sent.
-            let held = content.temp_file.as_ref().and_then(|temp| temp.file.metadata().ok());
-            let held = held.map_or(0, |held| held.blocks() * BLOCK_BYTES);
+            let held = partial.map_or(0, |partial| partial.blocks() * BLOCK_BYTES);
             let large = size.filter(|size| *size > PIECE_BYTES).unwrap_or(0).saturating_sub(held);
             let promised = self.promised.fetch_add(large, Ordering::Relaxed);
             (content.promised, content.reserved) = (large, held);
