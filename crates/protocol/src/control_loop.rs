@@ -81,6 +81,8 @@ pub enum TransferEffect {
 struct RowInProgress {
     since: Time,
     content: Bytes,
+    /// The latest round trip that a probe measured since then.
+    rtt: Option<Duration>,
 }
 
 impl ControlLoop {
@@ -101,7 +103,7 @@ impl ControlLoop {
             start,
             effects: VecDeque::new(),
             next_tick: now,
-            row: RowInProgress { since: now, content: Bytes::ZERO },
+            row: RowInProgress { since: now, content: Bytes::ZERO, rtt: None },
             content: Bytes::ZERO,
             window: None,
             limit: None,
@@ -139,6 +141,7 @@ impl ControlLoop {
             Some(ProbePacket::Answer(answer)) => {
                 if let Some(rtt) = self.driver.handle_answer(now, arrived, &answer) {
                     self.by_probes.record(rtt);
+                    self.row.rtt = Some(rtt);
                 }
             }
             Some(ProbePacket::Train(packet)) => {
@@ -181,8 +184,15 @@ impl ControlLoop {
 
     /// The present round trip: by probes, else as the kernel estimates it.
     pub fn rtt(&self) -> Option<Duration> {
-        let by_kernel = Some(self.kernel_rtt).filter(|rtt| *rtt > Duration::ZERO);
-        self.driver.prober().and_then(Prober::rtt).or(by_kernel)
+        self.rtt_by_probes().or(self.rtt_by_kernel())
+    }
+
+    fn rtt_by_probes(&self) -> Option<Duration> {
+        self.driver.prober().and_then(Prober::rtt)
+    }
+
+    fn rtt_by_kernel(&self) -> Option<Duration> {
+        Some(self.kernel_rtt).filter(|rtt| *rtt > Duration::ZERO)
     }
 
     /// The path's capacity, IP packets, as it was estimated last; `None` while it is not known.
@@ -276,7 +286,10 @@ impl ControlLoop {
 
     fn end_row(&mut self, now: Time) {
         let report = self.driver.prober().and_then(Prober::report);
-        let rtt = self.rtt();
+        let rtt = match self.rtt_by_probes() {
+            Some(_) => self.row.rtt,
+            None => self.rtt_by_kernel(),
+        };
         let goodput = (self.content - self.row.content) / now.since(self.row.since);
         self.effects.push_back(TransferEffect::Record(SeriesRecord::Row(SeriesRow {
             t_s: now.since(self.start).as_secs_f64(),
@@ -291,6 +304,6 @@ impl ControlLoop {
             segments: None,
             timeouts: None,
         })));
-        self.row = RowInProgress { since: now, content: self.content };
+        self.row = RowInProgress { since: now, content: self.content, rtt: None };
     }
 }

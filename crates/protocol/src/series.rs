@@ -26,7 +26,8 @@ pub struct SeriesRow {
     pub goodput_bps: f64,
     /// The window that the receiver advertises, bytes: its own, or the last one that the sender received.
     pub window_bytes: Option<u64>,
-    /// The latest round-trip time, seconds: a probe's; the kernel's if probes are blocked, and at the sender.
+    /// The latest round-trip time since the last row, seconds: a probe's, `None` where none came back meanwhile; the
+    /// kernel's if probes are blocked, and at the sender.
     pub rtt_s: Option<f64>,
     /// The controller's phase.
     pub phase: Option<String>,

@@ -333,6 +333,22 @@ fn where_probes_stay_unanswered_the_kernel_stands_in_until_they_come_back() {
 }
 
 #[test]
+fn a_row_tells_a_round_trip_only_if_one_was_measured_since_the_row_before() {
+    let mut rig = Rig::new(true);
+    rig.control_loop.handle_reachable(ms(0));
+    rig.timeout(ms(0), &QUIET);
+    rig.answer(ms(40), 0);
+    let rtts = [50, 100].map(|t| {
+        let rows = rig.timeout(ms(t), &QUIET).into_iter().find_map(|effect| match effect {
+            TransferEffect::Record(SeriesRecord::Row(row)) => Some(row),
+            _ => None,
+        });
+        rows.unwrap().rtt_s
+    });
+    assert_eq!(rtts, [Some(0.04), None]);
+}
+
+#[test]
 fn datagrams_that_the_sender_did_not_seal_change_nothing() {
     let mut rig = Rig::new(true);
     rig.control_loop.handle_reachable(ms(0));

@@ -1,5 +1,7 @@
 use std::fmt::Write;
 
+use sweetspot_units::Duration;
+
 use super::received::longest;
 use crate::colour;
 use crate::outcome::{DemoOutcome, PathFacts, VariantOutcome};
@@ -87,6 +89,14 @@ impl PanelFrame<'_> {
         }
         runs
     }
+
+    /// Round trips in milliseconds, each joined to the next one measured: between them no probe came back.
+    fn measured(&self, rtts: &[Option<Duration>]) -> LineRun {
+        let points = self.c.series.t.iter().zip(rtts);
+        let points =
+            points.filter_map(|(t, rtt)| Some((t.as_secs_f64(), (*rtt)?.as_secs_f64() * 1e3)));
+        LineRun { class: self.class.clone(), points: points.collect() }
+    }
 }
 
 fn goodput(f: &mut PanelFrame<'_>) -> String {
@@ -136,7 +146,7 @@ fn rtt(f: &mut PanelFrame<'_>) -> String {
             ReferenceLine { at: least, label: &format!("T_m {least:.0}") },
             ReferenceLine { at: least + wait, label: &format!("buffer full {:.0}", least + wait) },
         ],
-        runs: f.run(f.c.series.rtt.iter().map(|r| r.map(|r| r.as_secs_f64() * 1e3))),
+        runs: vec![f.measured(&f.c.series.rtt)],
         filled: false,
     }
     .draw()

@@ -37,9 +37,12 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Strin
         .map(|(i, c)| {
             let arrived = c.series.received.iter().map(|r| r.as_f64() / size * 100.0);
             let points = c.series.t.iter().map(|t| t.as_secs_f64()).zip(arrived);
+            let seen = c.series.t.last().copied().unwrap_or_default();
+            // The last row is taken before the last byte.
+            let whole = c.duration.map(|end| (end.max(seen).as_secs_f64(), 100.0));
             LineRun {
                 class: colour::class(i),
-                points: [(0.0, 0.0)].into_iter().chain(points).collect(),
+                points: [(0.0, 0.0)].into_iter().chain(points).chain(whole).collect(),
             }
         })
         .collect();
@@ -63,6 +66,9 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Strin
 /// When the last variant ended, seconds: the end of every time axis.
 pub fn longest(outcome: &DemoOutcome) -> f64 {
     // The queue is sampled until the receiver has its last byte, somewhat longer than the sender looks.
-    let ends = outcome.variants.iter().flat_map(|c| [c.series.t.last(), c.series.queue.t.last()]);
+    let ends = outcome
+        .variants
+        .iter()
+        .flat_map(|c| [c.series.t.last(), c.series.queue.t.last(), c.duration.as_ref()]);
     ends.flatten().map(|t| t.as_secs_f64()).fold(0.1, f64::max)
 }

@@ -9,7 +9,7 @@ const HEADINGS: [&str; 8] = [
     "Goodput, Mbit/s",
     "of the path",
     "Segments resent",
-    "resent, %",
+    "Resent, %",
     "Dropped at the bottleneck",
     "RTT median, ms",
     "RTT p99, ms",

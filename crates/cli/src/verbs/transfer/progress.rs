@@ -22,6 +22,8 @@ pub struct TransferProgress {
     /// Files that are whole, and how many there are, where there is more than one.
     files: Option<(u64, Option<u64>)>,
     rate: Option<f64>,
+    /// The last round trip that a row told, seconds.
+    rtt_s: Option<f64>,
     shown: Shown,
 }
 
@@ -47,7 +49,7 @@ impl TransferProgress {
             None => Shown::Lines { next_at_s: LINE_INTERVAL_S },
         };
         let name = Printable(&opened.name).to_string();
-        TransferProgress { name, size: opened.size, files: None, rate: None, shown }
+        TransferProgress { name, size: opened.size, files: None, rate: None, rtt_s: None, shown }
     }
 
     /// Takes in how many files are whole, for the next row.
@@ -70,7 +72,9 @@ impl TransferProgress {
             None => row.goodput_bps,
         };
         self.rate = Some(rate);
-        let mut text = describe(row, self.size, Rate::from_f64(rate));
+        self.rtt_s = row.rtt_s.or(self.rtt_s);
+        let known = SeriesRow { rtt_s: self.rtt_s, ..row.clone() };
+        let mut text = describe(&known, self.size, Rate::from_f64(rate));
         match self.files {
             Some((done, Some(all))) => text = format!("{done} of {all} files  {text}"),
             Some((done, None)) => text = format!("{done} files  {text}"),
