@@ -1,12 +1,14 @@
 //! Connections tuned from the table: each by a `sweetspot tune attach` of its own, which lifts its
 //! limits when it is told to end, and when this process ends.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use sweetspot_linux::signals::{Signal, unblock_on_exec};
+use sweetspot_units::{Bytes, Rate};
 use sweetspot_watch::ConnectionRow;
 use tempfile::TempDir;
 
@@ -74,15 +76,30 @@ impl TunedHere {
         self.tuner.as_mut().is_some_and(|tuner| matches!(tuner.try_wait(), Ok(None)))
     }
 
+    /// Whether it limits the connection at present.
+    pub fn holds(&mut self) -> bool {
+        self.is_on() && self.last_event().is_some_and(|event| event.limit.is_some())
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.directory.path().join(name)).unwrap_or_default()
+    }
+
+    fn last_event(&self) -> Option<TuningEvent> {
+        TuningEvent::last_of(&self.read("events"))
+    }
+
     /// What it did last, and rate and RTT before and since.
     pub fn words(&mut self, row: &ConnectionRow) -> Vec<String> {
         let running = self.is_on();
-        let read = |name| fs::read_to_string(self.directory.path().join(name)).unwrap_or_default();
-        let trouble = read("trouble");
-        let state = match (running, trouble.lines().last(), last_event(&read("events"))) {
+        let trouble = self.read("trouble");
+        let state = match (running, trouble.lines().last(), self.last_event()) {
             (_, Some(trouble), _) => format!("Not tuned: {trouble}"),
-            (true, None, Some(event)) => format!("Tuned (u undoes it): {event}"),
-            (true, None, None) => "Tuned (u undoes it): nothing to limit so far".to_owned(),
+            (true, None, Some(event)) if event.limit.is_some() => {
+                format!("Tuned (u undoes it): {event}")
+            }
+            (true, None, Some(event)) => format!("Watched, not limited (u ends it): {event}"),
+            (true, None, None) => "Watched, nothing to limit so far (u ends it)".to_owned(),
             (false, None, _) => "Tuning was undone; t tunes again".to_owned(),
         };
         let show = |name: &str, (rate, rtt): (f64, f64)| {
@@ -107,18 +124,32 @@ fn mean(row: &ConnectionRow, readings: usize) -> (f64, f64) {
     (sum(|past| past.0) / count, sum(|past| past.1) / count)
 }
 
-/// The last event of a file of events, in words.
-fn last_event(events: &str) -> Option<String> {
-    let event: serde_json::Value = serde_json::from_str(events.lines().last()?).ok()?;
-    let (name, why) = (event["event"].as_str()?, event["why"].as_str()?);
-    let limit = match (event["to_bytes"].as_u64(), event["pace_to_bps"].as_u64()) {
-        (Some(window), _) => format!(", window {}", sweetspot_units::Bytes::new(window)),
-        (None, Some(bps)) => {
-            format!(", pace {}", sweetspot_units::Rate::from_bits_per_second(bps))
-        }
-        (None, None) => String::new(),
-    };
-    Some(format!("{}{limit}: {why}", name.replace('_', " ")))
+/// An event of `sweetspot tune`.
+#[derive(Debug, PartialEq)]
+struct TuningEvent {
+    name: String,
+    why: String,
+    /// What it holds the connection to, in words.
+    limit: Option<String>,
+}
+
+impl TuningEvent {
+    /// The last of a file of events.
+    fn last_of(events: &str) -> Option<TuningEvent> {
+        let event: serde_json::Value = serde_json::from_str(events.lines().last()?).ok()?;
+        let (name, why) = (event["event"].as_str()?, event["why"].as_str()?);
+        let window = event["to_bytes"].as_u64().map(|b| format!("window {}", Bytes::new(b)));
+        let pace = event["pace_to_bps"].as_u64();
+        let pace = pace.map(|bps| format!("pace {}", Rate::from_bits_per_second(bps)));
+        Some(TuningEvent { name: name.replace('_', " "), why: why.into(), limit: window.or(pace) })
+    }
+}
+
+impl fmt::Display for TuningEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limit = self.limit.iter().map(|limit| format!(", {limit}")).collect::<String>();
+        write!(f, "{}{limit}: {}", self.name, self.why)
+    }
 }
 
 #[cfg(test)]
@@ -127,13 +158,21 @@ mod tests {
 
     #[test]
     fn the_last_event_is_told_with_its_limit() {
+        let words = |events: &str| TuningEvent::last_of(events).map(|event| event.to_string());
         let taken = r#"{"event":"taken","why":"bulk","to_bytes":190000}"#;
-        let paced = r#"{"event":"let_go","why":"others","to_bytes":null,"pace_to_bps":95000000}"#;
-        assert_eq!(last_event(taken), Some("taken, window 190 kB: bulk".to_owned()));
+        let paced = r#"{"event":"held","why":"others","to_bytes":null,"pace_to_bps":95000000}"#;
+        assert_eq!(words(taken), Some("taken, window 190 kB: bulk".to_owned()));
         assert_eq!(
-            last_event(&format!("{taken}\n{paced}\n")),
-            Some("let go, pace 95 Mbit/s: others".to_owned())
+            words(&format!("{taken}\n{paced}\n")),
+            Some("held, pace 95 Mbit/s: others".to_owned())
         );
-        assert_eq!(last_event(""), None);
+        assert_eq!(words(""), None);
+    }
+
+    #[test]
+    fn what_was_let_go_has_no_limit() {
+        let let_go = r#"{"event":"let_go","why":"others","to_bytes":null,"pace_to_bps":null}"#;
+        let event = TuningEvent::last_of(let_go).unwrap();
+        assert_eq!((event.to_string().as_str(), event.limit), ("let go: others", None));
     }
 }

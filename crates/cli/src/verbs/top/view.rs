@@ -31,8 +31,8 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
         }
         Some(row) => {
             let tuned = screen.tuned.iter_mut().find(|tuned| tuned.cookie == row.connection.cookie);
-            let tuned = tuned.map_or(Vec::new(), |tuned| tuned.words(row));
-            draw_row(frame, body, row, tuned);
+            let tuning = tuned.map(|tuned| (tuned.words(row), tuned.holds()));
+            draw_row(frame, body, row, tuning);
         }
         None if screen.open.is_some() => {
             frame.render_widget(Paragraph::new("This connection is over. Esc goes back."), body);
@@ -64,6 +64,11 @@ limited by   what the last interval went to; sweetspot diagnose PID says more
 
 Red: losses or an end that stalls. Yellow: a window or an application limits.
 Green: at the path's capacity.";
+
+/// Whether a limit of this kind is one that tuning sets.
+fn is_tuners(class: Class) -> bool {
+    matches!(class, Class::Pacing | Class::ReceiverWindow)
+}
 
 /// The colour of what limits a connection; the words say the same.
 fn colour(row: &ConnectionRow) -> Style {
@@ -124,15 +129,20 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
     let first = (marked + 1).saturating_sub(height);
     let visible = rows.iter().skip(first).take(height);
     let columns = fitting(area.width, true, screen.order);
+    let held: Vec<u64> =
+        screen.tuned.iter_mut().filter_map(|tuned| tuned.holds().then_some(tuned.cookie)).collect();
     let lines = visible.enumerate().map(|(at, row)| {
         let text = |column: &TableColumn| match (&screen.names, column.heading) {
             (Some(names), PEER_HEADING) => names.of(row.connection.remote, column.width.into()),
             _ => (column.text)(row),
         };
         let cells = columns.iter().map(|column| cell(text(column), column));
-        let line = Line1::new(
-            cells.chain([Cell::from(row.limited_by_briefly()).style(coloured(colour(row)))]),
-        );
+        let limit = if held.contains(&row.connection.cookie) && is_tuners(row.limits().dominant()) {
+            Cell::from("tuned here").style(coloured(Style::new().green()))
+        } else {
+            Cell::from(row.limited_by_briefly()).style(coloured(colour(row)))
+        };
+        let line = Line1::new(cells.chain([limit]));
         if first + at == marked { line.reversed() } else { line }
     });
     let headings = columns.iter().map(|c| cell(c.heading_in(screen.order), c));
@@ -149,7 +159,13 @@ fn cell(text: String, column: &TableColumn) -> Cell<'static> {
 }
 
 /// One connection: what has limited it since watching began, and its recent history.
-fn draw_row(frame: &mut Frame<'_>, area: Rect, row: &ConnectionRow, tuned: Vec<String>) {
+/// With `tuning` the words about what was done to it from here, and whether that limits it.
+fn draw_row(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    row: &ConnectionRow,
+    tuning: Option<(Vec<String>, bool)>,
+) {
     // The words have room at 80 columns and 24 lines, too.
     let past = if area.height < 28 { 5 } else { 7 };
     let [words, rates, trips] =
@@ -160,10 +176,13 @@ fn draw_row(frame: &mut Frame<'_>, area: Rect, row: &ConnectionRow, tuned: Vec<S
     let shares: Vec<String> = row.live.limits().shares().iter().map(share).collect();
     let mut lines = vec![format!("{} <-> {}", c.local, c.remote)];
     // What was done comes before what is left out where the terminal is small.
+    let (tuned, held) = tuning.unwrap_or_default();
     lines.extend(tuned);
+    // Its own limit is no fault to mend.
+    if !(held && is_tuners(row.limits().dominant())) {
+        lines.extend([verdict.words, verdict.fix]);
+    }
     lines.extend([
-        verdict.words,
-        verdict.fix,
         format!("time: {}", shares.join(", ")),
         format!(
             "round trip {} ms (least {}), window {}, cwnd {}, sweet spot {}, {} retransmitted",
