@@ -1,6 +1,6 @@
 //! Laws of the pictures and of the page of results.
 
-use sweetspot_report::{ReadError, ResultFile, Theme, read, report_page, sheets, svg_file};
+use sweetspot_report::{ReadError, ResultFile, Sheet, Theme, read, report_page, sheets, svg_file};
 use sweetspot_study::plot::{Axis, MarkPosition, Origin, Plot};
 
 fn plot() -> Plot {
@@ -95,6 +95,22 @@ fn a_time_series_whose_writer_was_killed_is_shown_up_to_its_last_whole_line() {
     for reference in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(reference), "{reference} in the page");
     }
+}
+
+#[test]
+fn what_a_page_is_headed_by_is_said_once() {
+    let sheet = |title: &str| Sheet {
+        name: title.to_owned(),
+        title: title.to_owned(),
+        about: String::new(),
+        plots: Vec::new(),
+        tables: Vec::new(),
+    };
+    let page = report_page("two", &[sheet("first"), sheet("other")], &[], "1", Theme::Screen);
+    let count = |text: &str| page.matches(text).count();
+    assert_eq!((count("<h1>first</h1>"), count("<h2>first</h2>")), (1, 0), "{page}");
+    assert_eq!(count(">first</a>"), 0, "{page}");
+    assert_eq!((count("<h2>other</h2>"), count(">other</a>")), (1, 1), "{page}");
 }
 
 #[test]

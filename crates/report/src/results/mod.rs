@@ -28,15 +28,19 @@ pub fn report_page(
     theme: Theme,
 ) -> String {
     let title = sheets.first().map_or(files, |sheet| sheet.title.as_str());
-    // The page's heading is that of a single sheet.
-    let several = if sheets.len() > 1 { sheets } else { &[] };
-    let heading = |sheet: &Sheet| match several {
-        [] => String::new(),
+    // The page's heading is that of the first sheet.
+    let heading = |index: usize, sheet: &Sheet| match index {
+        0 => String::new(),
         _ => format!("<h2>{}</h2>", escape(&sheet.title)),
     };
-    let sections: String = sheets.iter().map(|sheet| section(sheet, &heading(sheet))).collect();
-    let contents: String = several
+    let sections: String = sheets
         .iter()
+        .enumerate()
+        .map(|(index, sheet)| section(sheet, &heading(index, sheet)))
+        .collect();
+    let contents: String = sheets
+        .iter()
+        .skip(1)
         .map(|sheet| format!("<a href=\"#{}\">{}</a> ", sheet.name, escape(&sheet.title)))
         .collect();
     let notes: String = notes.iter().map(|note| format!("<p>{}</p>", escape(note))).collect();

@@ -4,6 +4,9 @@ use super::axis::number;
 use super::thin::thin;
 use super::{LinearScale, escape, typeset};
 
+/// What a line of small words takes, SVG units.
+const LABEL_HEIGHT: f64 = 10.0;
+
 /// A chart of one quantity over time, with target band and reference lines.
 #[derive(Debug)]
 pub struct Panel<'a> {
@@ -132,11 +135,19 @@ impl Panel<'_> {
                 r#"<text class="outside" x="{x:.1}" y="{y:.1}" text-anchor="end">{arrow} to {text}</text>"#
             );
         };
+        // Beside the reference lines, not on one.
+        let clear = |y: f64| {
+            let middle = y - LABEL_HEIGHT / 2.0;
+            self.rules.iter().all(|rule| (self.clamped(rule.at) - middle).abs() >= LABEL_HEIGHT)
+        };
+        let lines = (0..3).map(|line| f64::from(line) * LABEL_HEIGHT);
         if highest > self.y.domain.1 {
-            say(top + 12.0, '▲', highest);
+            let y = lines.clone().map(|down| top + 12.0 + down).find(|y| clear(*y));
+            say(y.unwrap_or(top + 12.0), '▲', highest);
         }
         if lowest < self.y.domain.0 {
-            say(bottom - 5.0, '▼', lowest);
+            let y = lines.map(|up| bottom - 5.0 - up).find(|y| clear(*y));
+            say(y.unwrap_or(bottom - 5.0), '▼', lowest);
         }
     }
 
