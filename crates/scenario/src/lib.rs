@@ -48,7 +48,7 @@ pub use outcome::{
     AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,
     SocketMemoryOutcome, TransferOutcome,
 };
-pub use path::{Change, Path, Reverse, TracedHop, Way};
+pub use path::{Change, HopChain, Path, Reverse, TracedHop, Way};
 pub use scenario::{Scenario, Ties};
 pub use schedule::Schedule;
 pub use tcp::{Congestion, Flavour, Tcp};

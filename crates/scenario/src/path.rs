@@ -1,4 +1,4 @@
-use sweetspot_path::{DirectionSpec, Trace, Variation};
+use sweetspot_path::{DirectionSpec, PathSpec, Trace, Variation};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::error::ScenarioError;
@@ -76,6 +76,17 @@ pub enum Reverse {
     Clean,
 }
 
+/// Links between routers, and how each direction of each varies in time.
+#[derive(Debug, Clone)]
+pub struct HopChain {
+    /// The links, from the near side.
+    pub hops: Vec<PathSpec>,
+    /// Their variations from near to far.
+    pub up: Vec<Variation>,
+    /// Their variations from far to near, in the order of the links.
+    pub down: Vec<Variation>,
+}
+
 impl Path {
     /// Index of the bottleneck: the first hop with the lowest rate that lasts.
     pub fn bottleneck(&self) -> usize {
@@ -116,14 +127,34 @@ impl Path {
         Variation { trace: trace.map(|traced| traced.trace.clone()), changes: changes.collect() }
     }
 
-    /// The same where `more` propagation is played as a part of the hop's: where that changes, the whole changes by as
-    /// much.
-    pub fn variation_with(&self, way: Way, index: usize, more: Duration) -> Variation {
-        let mut variation = self.variation(way, index);
-        for change in &mut variation.changes {
-            change.delay = change.delay.map(|delay| delay + more);
-        }
-        variation
+    /// The hops as an emulator plays them, with `rest` of propagation behind the last one of each way.
+    pub fn chain(&self, rest: Duration, seed: u64) -> HopChain {
+        let last = self.hops.len() - 1;
+        let behind = |way: Way, index: usize| {
+            let ends = if way == Way::Forward { last } else { 0 };
+            if index == ends { rest } else { Duration::ZERO }
+        };
+        let played = |way: Way, index: usize| {
+            let hop = self.hops_of(way)[index];
+            DirectionSpec { delay: hop.delay + behind(way, index), ..hop }
+        };
+        let varied = |way: Way| {
+            let each = (0..=last).map(|index| {
+                let mut variation = self.variation(way, index);
+                for change in &mut variation.changes {
+                    change.delay = change.delay.map(|delay| delay + behind(way, index));
+                }
+                variation
+            });
+            each.collect()
+        };
+        let hops = (0..=last).map(|index| PathSpec {
+            up: played(Way::Forward, index),
+            down: played(Way::Backward, index),
+            mtu: self.packet,
+            seed,
+        });
+        HopChain { hops: hops.collect(), up: varied(Way::Forward), down: varied(Way::Backward) }
     }
 
     /// C x T_m.

@@ -5,8 +5,8 @@ use std::process::{Command, ExitCode, Stdio};
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, isolate, self_test};
 use sweetspot_linux::clock;
 use sweetspot_linux::signals::{ProcessEvent, Signal, Supervisor};
-use sweetspot_path::{DirectionSpec, NAMED_PATHS, PathError, PathSpec, Trace, Variation};
-use sweetspot_scenario::{Scenario, Way};
+use sweetspot_path::{NAMED_PATHS, PathError, Trace, Variation};
+use sweetspot_scenario::{HopChain, Scenario};
 use sweetspot_units::{Duration, Rate};
 
 use super::Ending;
@@ -121,16 +121,8 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::from(code))
 }
 
-/// A path, and how its directions vary in time.
-struct VaryingPath {
-    /// The links between routers, from the near side.
-    hops: Vec<PathSpec>,
-    up: Vec<Variation>,
-    down: Vec<Variation>,
-}
-
 /// The path as written on the command line, or that of a scenario file.
-fn resolve(text: &str, arguments: &Arguments) -> Result<VaryingPath, Box<dyn std::error::Error>> {
+fn resolve(text: &str, arguments: &Arguments) -> Result<HopChain, Box<dyn std::error::Error>> {
     let traces = (trace(&arguments.trace_up)?, trace(&arguments.trace_down)?);
     let mut path = if text.ends_with(".toml") {
         let scenario = super::run::read(Path::new(text), &[], None)?;
@@ -146,7 +138,7 @@ fn resolve(text: &str, arguments: &Arguments) -> Result<VaryingPath, Box<dyn std
             }
         }
         let steady = || vec![Variation::default()];
-        VaryingPath { hops: vec![text.parse()?], up: steady(), down: steady() }
+        HopChain { hops: vec![text.parse()?], up: steady(), down: steady() }
     };
     // They take the place of a scenario's own, at its narrow hop.
     let narrow = |rates: Vec<Rate>| (0..rates.len()).min_by_key(|hop| rates[*hop]).unwrap_or(0);
@@ -184,33 +176,20 @@ fn list() {
 }
 
 /// The path of a scenario, if the emulator plays it.
-fn path_of(scenario: &Scenario) -> Result<VaryingPath, String> {
+fn path_of(scenario: &Scenario) -> Result<HopChain, String> {
     let path = &scenario.path;
-    let last = path.hops.len() - 1;
     // What the hops leave of the round trip lies behind the last one, half of it each way.
-    let rest = path.rtt.saturating_sub(path.between((0, last))) / 2;
-    let behind = |way: Way, hop: usize| {
-        let ends = if way == Way::Forward { last } else { 0 };
-        if hop == ends { rest } else { Duration::ZERO }
-    };
-    let played = |way: Way, hop: usize| {
-        let spec = path.hops_of(way)[hop];
-        DirectionSpec { delay: spec.delay + behind(way, hop), ..spec }
-    };
-    let hops = (0..=last).map(|hop| {
-        let (up, down) = (played(Way::Forward, hop), played(Way::Backward, hop));
+    let rest = path.rtt.saturating_sub(path.between((0, path.hops.len() - 1))) / 2;
+    let mut chain = path.chain(rest, scenario.seed);
+    for hop in &mut chain.hops {
         // Through the words of the command line, whose limits hold for a file, too.
-        let spec = PathSpec { up, down, mtu: path.packet, seed: scenario.seed };
-        spec.to_string().parse().map_err(|error: PathError| error.to_string())
-    });
-    let varied =
-        |way: Way| (0..=last).map(|hop| path.variation_with(way, hop, behind(way, hop))).collect();
-    let hops = hops.collect::<Result<_, String>>()?;
-    Ok(VaryingPath { hops, up: varied(Way::Forward), down: varied(Way::Backward) })
+        *hop = hop.to_string().parse().map_err(|error: PathError| error.to_string())?;
+    }
+    Ok(chain)
 }
 
 /// Runs the commands inside the namespaces; returns the near command's exit code.
-fn play(path: &VaryingPath, arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
+fn play(path: &HopChain, arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
     let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
     let mut supervisor = Supervisor::new()?;
     let emulation = Emulation::start_chain(&path.hops, &[])?;

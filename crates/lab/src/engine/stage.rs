@@ -38,7 +38,7 @@ pub(super) fn play(
     scratch: &Path,
 ) -> Result<LabRun, LabError> {
     process::raise_descriptor_limit().doing("raise the limit on open files")?;
-    let emulation = Emulation::start_chain(&plan.hops, &plan.host_pairs)?;
+    let emulation = Emulation::start_chain(&plan.chain.hops, &plan.host_pairs)?;
     for side in [emulation.near(), emulation.far()] {
         for (name, value) in &plan.settings {
             settings::set(side, name, value)?;
@@ -103,8 +103,7 @@ fn run(
     }
     let mut memory = MemoryWatch::open(emulation, plan).doing("read sockets' memory")?;
     let zero = clock::now() + START_DELAY;
-    let (up, down) = plan.variations.clone();
-    emulation.vary_chain(zero, up, down);
+    emulation.vary_chain(zero, plan.chain.up.clone(), plan.chain.down.clone());
     let end = zero + plan.end;
     thread::scope(|scope| {
         let nodes: Vec<_> =

@@ -4,9 +4,9 @@
 mod refusal;
 
 use sweetspot_emulator::HostPair;
-use sweetspot_path::{DirectionSpec, PathSpec, Variation};
+use sweetspot_path::PathSpec;
 use sweetspot_scenario::{
-    Application, Congestion, Cross, Flavour, Path, Reverse, Scenario, Tcp, TrafficKind, Way,
+    Application, Congestion, Cross, Flavour, HopChain, Path, Reverse, Scenario, Tcp, TrafficKind,
 };
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Volume};
@@ -27,11 +27,9 @@ const INITIAL_BUFFER: Bytes = Bytes::new(131_072);
 #[derive(Debug)]
 pub(crate) struct LabPlan {
     /// The links between routers, from the senders of the transfers on.
-    pub hops: Vec<PathSpec>,
+    pub chain: HopChain,
     /// The narrow one of them, with the propagation of all.
     pub narrow: PathSpec,
-    /// How each varies in time, as the data goes and as the ACKs go.
-    pub variations: (Vec<Variation>, Vec<Variation>),
     /// One-way propagation of all flows behind the hops, which the last one plays; the host pairs have the rest.
     common: Duration,
     pub host_pairs: Vec<HostPair>,
@@ -104,28 +102,13 @@ impl LabPlan {
         let end = scenario.warmup + scenario.duration;
         let common = common_rest(scenario);
         let last = path.hops.len() - 1;
+        let mtu = path.packet;
         // What all flows have behind the hops is played at the end of each way.
-        let behind = |way: Way, index: usize| {
-            let ends = if way == Way::Forward { last } else { 0 };
-            if index == ends { common } else { Duration::ZERO }
-        };
-        let played = |way: Way, index: usize| {
-            let hop = path.hops_of(way)[index];
-            DirectionSpec { delay: hop.delay + behind(way, index), ..hop }
-        };
-        let varied =
-            |way: Way| (0..=last).map(|i| path.variation_with(way, i, behind(way, i))).collect();
-        let (mtu, seed) = (path.packet, scenario.seed);
-        let hops = (0..=last).map(|index| {
-            let (up, down) = (played(Way::Forward, index), played(Way::Backward, index));
-            PathSpec { up, down, mtu, seed }
-        });
-        let hops: Vec<PathSpec> = hops.collect();
+        let chain = path.chain(common, scenario.seed);
         let mut plan = LabPlan {
             settings: settings(scenario),
-            narrow: narrow_with_all(&hops, path.bottleneck()),
-            hops,
-            variations: (varied(Way::Forward), varied(Way::Backward)),
+            narrow: narrow_with_all(&chain.hops, path.bottleneck()),
+            chain,
             common,
             host_pairs: Vec::new(),
             targets: Vec::new(),
