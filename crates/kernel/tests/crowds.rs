@@ -1,0 +1,128 @@
+//! The programs at many connections at once.
+
+mod cgroup;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use sweetspot_kernel::{Connections, RecordKind, SocketPrograms};
+use sweetspot_linux::cgroup::Cgroup;
+use sweetspot_linux::clock;
+use sweetspot_units::Duration;
+
+use cgroup::{WATCH, programs};
+
+/// Opens as many connections to itself as it is told, and says so. For each line that it reads then, a number
+/// of bytes, it moves that over each of these, and says that it has arrived.
+const CROWD: &str = "\
+import resource, socket, sys
+count = int(sys.argv[1])
+_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(2 * count + 100, most), most))
+listener = socket.socket()
+listener.bind(('127.0.0.1', 0))
+listener.listen(1)
+pairs = []
+for n in range(count):
+    s = socket.socket()
+    s.setsockopt(socket.IPPROTO_IP, 24, 1)
+    s.bind(('127.0.1.%d' % (1 + n % 64), 0))
+    s.connect(listener.getsockname())
+    pairs.append((s, listener.accept()[0]))
+print('open', flush=True)
+for line in sys.stdin:
+    for receiver, sender in pairs:
+        left = int(line)
+        while left:
+            piece = min(left, 20000)
+            sender.sendall(bytes(piece))
+            got = 0
+            while got < piece: got += len(receiver.recv(20000))
+            left -= piece
+    print('moved', flush=True)";
+
+/// Many connections in a cgroup with programs on it.
+struct Crowd {
+    cgroup: Cgroup,
+    programs: SocketPrograms,
+    connections: Connections,
+    process: Child,
+    commands: ChildStdin,
+    says: Receiver<String>,
+}
+
+impl Crowd {
+    fn of(count: usize) -> Option<Crowd> {
+        let (cgroup, programs, connections) = programs()?;
+        let mut command = Command::new("python3");
+        command.args(["-c", CROWD, &count.to_string()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        cgroup.enter_on_exec(&mut command).unwrap();
+        let mut process = command.spawn().unwrap();
+        let (commands, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        let (tell, says) = channel();
+        thread::spawn(move || {
+            BufReader::new(output).lines().map_while(Result::ok).try_for_each(|l| tell.send(l))
+        });
+        let mut crowd = Crowd { cgroup, programs, connections, process, commands, says };
+        crowd.wait_for("open");
+        Some(crowd)
+    }
+
+    /// Waits for a word, while the lease is renewed.
+    fn wait_for(&mut self, word: &str) {
+        let patience = clock::now() + Duration::from_secs(120);
+        loop {
+            self.connections.renew(clock::now()).unwrap();
+            match self.says.recv_timeout(std::time::Duration::from_millis(300)) {
+                Ok(said) => return assert_eq!(said, word),
+                Err(_) => assert!(clock::now() < patience, "no {word:?} came"),
+            }
+        }
+    }
+
+    /// Lets every connection receive `size` bytes.
+    fn moves(&mut self, size: u64) {
+        writeln!(self.commands, "{size}").unwrap();
+        self.wait_for("moved");
+    }
+
+    /// The cookies of the transfers that were reported as bulk since the last call.
+    fn bulk(&mut self) -> BTreeSet<u64> {
+        let mut found = BTreeSet::new();
+        while let Some(record) = self.connections.poll_record() {
+            if record.kind == RecordKind::Bulk {
+                found.insert(record.cookie);
+            }
+        }
+        found
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        self.programs.undo();
+        let _ = self.cgroup.dissolve();
+    }
+}
+
+#[test]
+fn transfers_that_find_no_room_for_their_announcement_go_on_and_are_announced_later() {
+    // A ring of 1 MiB has room for 3,640 records of 280 bytes and a header of 8.
+    let count = 4_000;
+    let Some(mut crowd) = Crowd::of(count) else { return };
+    // Nothing is fetched meanwhile.
+    crowd.moves(2 * WATCH.bulk.get());
+    let first = crowd.bulk();
+    assert!(!first.is_empty() && first.len() < count, "{}", first.len());
+    // The next segments announce the rest, for as long as a transfer is bulk.
+    crowd.moves(2 * WATCH.bulk.get());
+    let rest = crowd.bulk();
+    assert!(first.is_disjoint(&rest));
+    assert_eq!(first.len() + rest.len(), count);
+}
