@@ -200,6 +200,44 @@ fn a_receiver_whose_rate_doubles_each_round_trip_sees_its_sender_start() {
 }
 
 #[test]
+fn a_path_that_was_full_with_a_queue_is_full_at_the_same_rate_without_one() {
+    let mut live = Live::default();
+    let mut pass = |n: u64, bytes: u64, rtt: u64| {
+        let at = Time::ZERO + Duration::from_millis(100) * n;
+        let (received, receiver_rtt) = (Bytes::new(bytes), Duration::from_millis(rtt));
+        live.handle(Sample { at, received, receiver_rtt, ..receiver() });
+        live.recent().dominant()
+    };
+    // 125 kB in 100 ms; 40 ms are the least, and 60 a queue.
+    pass(0, 0, 40);
+    (1..10).for_each(|n| assert_eq!(pass(n, 125_000 * n, 60), Class::Bandwidth, "{n}"));
+    (10..20).for_each(|n| assert_eq!(pass(n, 125_000 * n, 44), Class::Bandwidth, "{n}"));
+    // At half of that it is something else that holds the sender.
+    let after: Vec<_> = (1..30).map(|n| pass(19 + n, 2_375_000 + 62_500 * n, 44)).collect();
+    assert_eq!(after.last(), Some(&Class::Unknown));
+}
+
+/// 78 kB go in each round trip of 78 ms: of ten looks a tenth of a second apart seven find one more window than the time
+/// holds, or one less.
+#[test]
+fn a_window_is_full_whichever_part_of_a_round_trip_a_look_ends_in() {
+    let mut live = Live::default();
+    for n in 0..40u64 {
+        let at = Duration::from_millis(100) * n;
+        let windows = at.as_nanos() / Duration::from_millis(78).as_nanos();
+        live.handle(Sample {
+            at: Time::ZERO + at,
+            received: Bytes::new(78_000 * windows),
+            receiver_rtt: Duration::from_millis(78),
+            rtt_min: Duration::from_millis(78),
+            window: Some(Bytes::new(78_000)),
+            ..receiver()
+        });
+    }
+    assert!(live.limits().share(Class::ReceiverWindow) > 0.8, "{:?}", live.limits());
+}
+
+#[test]
 fn the_sweet_spot_is_the_best_rate_times_the_shortest_round_trip() {
     // 1250 segments of 1000 bytes in a second, times 40 ms.
     assert_eq!(after_a_second(bulk()).sweet_spot(), Some(Bytes::new(50_000)));

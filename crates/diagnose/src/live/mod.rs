@@ -127,6 +127,30 @@ impl HeldWindows {
     }
 }
 
+/// Bytes received and the time that they took, of which the older counts the less. Between two samples more or fewer whole
+/// windows arrive than their time is round trips, and what waits behind a hole arrives with it.
+#[derive(Debug, Clone, Copy, Default)]
+struct RecentArrivals {
+    bytes: f64,
+    seconds: f64,
+}
+
+impl RecentArrivals {
+    /// Round trips after which an arrival counts 1/e.
+    const ROUNDS: u64 = 4;
+
+    fn add(&mut self, bytes: Bytes, time: Duration, rtt: Duration) {
+        let horizon = (rtt * Self::ROUNDS).max(time).as_secs_f64();
+        let kept = if horizon > 0.0 { (-time.as_secs_f64() / horizon).exp() } else { 0.0 };
+        self.bytes = self.bytes * kept + bytes.as_f64();
+        self.seconds = self.seconds * kept + time.as_secs_f64();
+    }
+
+    fn rate(&self) -> Rate {
+        Rate::from_f64(if self.seconds > 0.0 { self.bytes * 8.0 / self.seconds } else { 0.0 })
+    }
+}
+
 /// What earlier samples said that later ones are judged by.
 #[derive(Debug, Clone, Copy, Default)]
 struct ConnectionHistory {
@@ -137,6 +161,8 @@ struct ConnectionHistory {
     held: HeldWindows,
     free: HeldWindows,
     least_receiver_rtt: Option<Duration>,
+    /// What a receiver got in its last round trips.
+    lately: RecentArrivals,
     /// The best rate between two samples, and the best while a queue stood: the capacity.
     fastest: Rate,
     /// The last interval was that much better than all before it that its sender is starting.
@@ -351,8 +377,19 @@ impl ConnectionHistory {
         // The receiver of a connection knows the handshake's round trip, too.
         let known = [now.receiver_rtt, now.rtt_min].into_iter().filter(|t| *t > Duration::ZERO);
         self.least_receiver_rtt = known.chain(self.least_receiver_rtt).min();
-        if side == Side::Sender && now.queues(QUEUE_AFTER_LOSS) {
-            self.capacity = self.capacity.max(Some(rate));
+        match side {
+            Side::Sender if now.queues(QUEUE_AFTER_LOSS) => {
+                self.capacity = self.capacity.max(Some(rate));
+            }
+            Side::Sender => {}
+            Side::Receiver => {
+                let least = self.least_receiver_rtt.unwrap_or_default();
+                let received = now.received.saturating_sub(last.received);
+                self.lately.add(received, step.time, now.receiver_rtt.max(least));
+                if receiving::queues(step, self) {
+                    self.capacity = self.capacity.max(Some(self.lately.rate()));
+                }
+            }
         }
         let known = self.fastest.as_f64();
         self.starts = known > 0.0 && rate.as_f64() >= STARTING * known;
@@ -382,6 +419,10 @@ impl ConnectionHistory {
 /// A writer is stopped when what is queued reaches the buffer's size (sk_stream_memory_free); of what was acknowledged
 /// since then a sample may already lack a piece.
 const NEARLY: f64 = 0.9;
+
+/// A rate this near to the path's capacity is as good as that: the best of many short intervals
+/// lies a tenth above their mean.
+const AT_CAPACITY: f64 = 0.85;
 
 /// The least growth from sample to sample of a flow in slow start.
 const STARTING: f64 = 1.25;

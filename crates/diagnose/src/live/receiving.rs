@@ -3,7 +3,7 @@
 
 use sweetspot_units::{Bytes, Duration};
 
-use super::{ConnectionHistory, QUEUE_AFTER_LOSS, Side, Step};
+use super::{AT_CAPACITY, ConnectionHistory, QUEUE_AFTER_LOSS, Side, Step};
 use crate::{Class, Limits};
 
 /// A window this full binds: what one round trip brings, against what was advertised.
@@ -26,6 +26,16 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     limits
 }
 
+/// Whether a queue stands on the way, by the receiver's own estimate of the round trip.
+pub fn queues(step: &Step, history: &ConnectionHistory) -> bool {
+    let rtt = step.sample.receiver_rtt;
+    let least = history.least_receiver_rtt.unwrap_or(Duration::ZERO);
+    let standing = least.scaled(QUEUE_AFTER_LOSS) + Duration::from_millis(1);
+    // The estimate of a receiver that little comes to is the sender's pauses, not a queue.
+    let much = step.rate(Side::Receiver) * rtt >= step.sample.mss * MUCH;
+    least > Duration::ZERO && rtt > standing && much
+}
+
 fn class(step: &Step, history: &ConnectionHistory) -> Class {
     let (last, now) = (&step.last, &step.sample);
     let window = now.window.unwrap_or(Bytes::ZERO);
@@ -38,18 +48,20 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     if now.received == last.received {
         return Class::Application;
     }
-    let least = history.least_receiver_rtt.unwrap_or(Duration::ZERO);
-    let standing = least.scaled(QUEUE_AFTER_LOSS) + Duration::from_millis(1);
-    // The estimate of a receiver that little comes to is the sender's pauses, not a queue.
-    let much = rate * now.receiver_rtt >= now.mss * MUCH;
-    if least > Duration::ZERO && now.receiver_rtt > standing && much {
+    if queues(step, history) {
         return Class::Bandwidth;
     }
     // A sender waits for room for a whole segment; two may be missing.
-    let bound = rate * least;
+    let least = history.least_receiver_rtt.unwrap_or(Duration::ZERO);
+    let lately = history.lately.rate();
+    let bound = lately * least;
     let filled = bound + now.mss * 2 >= window || bound >= window.scaled(FULL);
     if window > Bytes::ZERO && filled {
         return Class::ReceiverWindow;
+    }
+    // What came while a queue stood is what the path carries, without one, too.
+    if history.capacity.is_some_and(|c| lately.as_f64() >= AT_CAPACITY * c.as_f64()) {
+        return Class::Bandwidth;
     }
     // A hole holds the sender up for a round trip or two; what it does then is not seen here.
     if history.has_lost_within(now, least * ROUNDS + step.time) {

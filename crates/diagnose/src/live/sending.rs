@@ -2,7 +2,9 @@
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{ConnectionHistory, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step};
+use super::{
+    AT_CAPACITY, ConnectionHistory, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step,
+};
 use crate::{Class, Limits};
 
 /// A congestion window this full binds: the kernel sends in pieces of several segments.
@@ -12,9 +14,6 @@ const FULL: f64 = 0.8;
 /// 6.18). A writer that was stopped goes on when a third is free (sk_stream_min_wspace), but only
 /// a full one stops him.
 const BUFFER_FULL: f64 = 0.6;
-/// A rate this near to the path's capacity is as good as that: the best of many short intervals
-/// lies a tenth above their mean.
-const AT_CAPACITY: f64 = 0.85;
 /// A loss shapes the window for as long: CUBIC with a large window takes this long to come back.
 const AFTER_LOSS: Duration = Duration::from_secs(30);
 /// Of what a full window allows; delayed acknowledgements and waiting for room for a whole segment
