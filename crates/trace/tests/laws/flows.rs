@@ -37,18 +37,42 @@ fn segment() -> Segment {
     }
 }
 
+fn syn() -> Flags {
+    Flags { syn: true, ..Flags::default() }
+}
+
+/// Maximum segment size, window scale, and a byte of padding.
+fn offer(scale: u8) -> Options {
+    Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, scale, 1])
+}
+
 impl Script {
+    fn new() -> Script {
+        Script { table: Table::default(), now: Time::ZERO }
+    }
+
     /// A handshake that takes 100 ms to the receiver and back; data begins at 1.
     fn open() -> Script {
-        let mut script = Script { table: Table::default(), now: Time::ZERO };
-        let syn = Flags { syn: true, ..Flags::default() };
-        // Maximum segment size, window scale 0, and a byte of padding.
-        let options = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 0, 1]);
-        script.play(0, Segment { flags: syn, options, ..segment() });
+        Script::opened(100, 60_000, 100)
+    }
+
+    /// A handshake whose SYN is answered so many milliseconds later, with this window, and whose answer is acknowledged
+    /// at that time.
+    fn opened(answered: u64, window: u16, acknowledged: u64) -> Script {
+        let mut script = Script::new();
+        script.synchronise(offer(0), answered, Segment { options: offer(0), window, ..segment() });
+        script.play(acknowledged, Segment { seq: 1, ack: 1, ..segment() });
         script
-            .hear(100, Segment { flags: Flags { ack: true, ..syn }, ack: 1, options, ..segment() });
-        script.play(100, Segment { seq: 1, ack: 1, ..segment() });
-        script
+    }
+
+    /// A SYN, and the answer to it.
+    fn synchronise(&mut self, options: Options, answered: u64, answer: Segment) {
+        self.play(0, Segment { flags: syn(), options, ..segment() });
+        self.answer(answered, answer);
+    }
+
+    fn answer(&mut self, ms: u64, answer: Segment) {
+        self.hear(ms, Segment { flags: Flags { ack: true, ..syn() }, ack: 1, ..answer });
     }
 
     fn play(&mut self, ms: u64, segment: Segment) {
@@ -223,26 +247,24 @@ fn the_connection_silent_longest_makes_room() {
 #[test]
 fn a_syn_after_the_end_is_another_connection() {
     let mut table = Table::default();
-    let syn = Flags { syn: true, ..Flags::default() };
     let reset = Flags { rst: true, ..Flags::default() };
-    assert!(table.take(&Segment { flags: syn, ..segment() }).is_none());
+    assert!(table.take(&Segment { flags: syn(), ..segment() }).is_none());
     // A repeated SYN is not, and one that was captured twice is not even repeated.
     let later = Segment { time: Time::ZERO + Duration::from_secs(1), ..segment() };
-    assert!(table.take(&Segment { flags: syn, ..later }).is_none());
-    assert!(table.take(&Segment { flags: syn, ..later }).is_none());
+    assert!(table.take(&Segment { flags: syn(), ..later }).is_none());
+    assert!(table.take(&Segment { flags: syn(), ..later }).is_none());
     assert!(table.take(&Segment { flags: reset, ..later }).is_none());
-    let first = table.take(&Segment { flags: syn, ..later }).unwrap();
+    let first = table.take(&Segment { flags: syn(), ..later }).unwrap();
     assert_eq!((first.ending, first.packets, first.copies), (Ending::Reset, 3, 1));
     assert_eq!(first.handshake.syns, 2);
 }
 
 #[test]
 fn data_in_a_syn_begins_behind_its_number() {
-    let mut script = Script { table: Table::default(), now: Time::ZERO };
-    let syn = Flags { syn: true, ..Flags::default() };
+    let mut script = Script::new();
     // RFC 7413 §4.2: 500 bytes go with the SYN, from number 1 on, and the answer acknowledges them.
-    script.play(0, Segment { flags: syn, payload: 500, ..segment() });
-    script.hear(100, Segment { flags: Flags { ack: true, ..syn }, ack: 501, ..segment() });
+    script.play(0, Segment { flags: syn(), payload: 500, ..segment() });
+    script.hear(100, Segment { flags: Flags { ack: true, ..syn() }, ack: 501, ..segment() });
     script.play(100, Segment { seq: 501, ack: 1, payload: MSS, ..segment() });
     script.hear(200, Segment { seq: 1, ack: 501 + MSS, ..segment() });
     let connection = script.end();
@@ -254,11 +276,10 @@ fn data_in_a_syn_begins_behind_its_number() {
 
 #[test]
 fn a_syn_with_another_number_is_another_connection_though_the_end_was_not_seen() {
-    let syn = Flags { syn: true, ..Flags::default() };
     let mut script = Script::open();
     script.send(100, 0);
     script.ack(200, 1);
-    let again = Segment { flags: syn, seq: 3_000_000_000, ..segment() };
+    let again = Segment { flags: syn(), seq: 3_000_000_000, ..segment() };
     let first = script.table.take(&Segment { time: script.now, ..again }).unwrap();
     assert_eq!((first.packets, first.streams[0].counts().bytes), (5, u64::from(MSS)));
     // So is one on a connection whose beginning was not captured.
@@ -279,13 +300,11 @@ fn a_scale_that_was_cut_off_is_not_known() {
         options
     };
     let scale = |opener: Options, opened: Options| {
-        let mut script = Script { table: Table::default(), now: Time::ZERO };
-        let syn = Flags { syn: true, ..Flags::default() };
+        let mut script = Script::new();
         // 20 bytes and eight of options.
         let header = 28;
-        script.play(0, Segment { flags: syn, options: opener, header, ..segment() });
-        let answer = Flags { ack: true, ..syn };
-        script.hear(100, Segment { flags: answer, ack: 1, options: opened, header, ..segment() });
+        script.play(0, Segment { flags: syn(), options: opener, header, ..segment() });
+        script.answer(100, Segment { options: opened, header, ..segment() });
         script.end().handshake.scale(1)
     };
     assert_eq!(scale(offer(5, 8), offer(7, 8)), Some(7));
@@ -370,7 +389,7 @@ fn who_waits_for_an_answer_waits_for_no_room() {
 
 #[test]
 fn a_window_that_is_closed_in_the_first_acknowledgement_is_counted() {
-    let mut script = Script { table: Table::default(), now: Time::ZERO };
+    let mut script = Script::new();
     script.send(0, 0);
     script.window(1, 1, 0);
     // As Linux probes: no payload, and the number before the next.
@@ -386,7 +405,7 @@ fn a_window_that_is_closed_in_the_first_acknowledgement_is_counted() {
 
 #[test]
 fn acknowledgements_before_the_first_data_tell_of_the_window() {
-    let mut script = Script { table: Table::default(), now: Time::ZERO };
+    let mut script = Script::new();
     script.window(0, 0, 3000);
     script.window(1, 3, 0);
     script.window(11, 3, 64_000);
@@ -456,13 +475,7 @@ fn data_captured_behind_its_own_acknowledgement_was_not_sent_again() {
 fn data_beyond_the_known_window_shows_that_the_handshake_was_slow() {
     // The third packet of the handshake comes 100 ms late; then the window, of two segments, is
     // sent every 4 ms.
-    let mut script = Script { table: Table::default(), now: Time::ZERO };
-    let syn = Flags { syn: true, ..Flags::default() };
-    let options = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 0, 1]);
-    script.play(0, Segment { flags: syn, options, ..segment() });
-    let answer = Flags { ack: true, ..syn };
-    script.hear(1, Segment { flags: answer, ack: 1, options, window: 2000, ..segment() });
-    script.play(101, Segment { seq: 1, ack: 1, ..segment() });
+    let mut script = Script::opened(1, 2000, 101);
     for round in 0..20_u32 {
         let at = 101 + u64::from(round) * 4;
         script.send(at, 2 * round);
@@ -480,15 +493,10 @@ fn data_beyond_the_known_window_shows_that_the_handshake_was_slow() {
 /// The answer to the SYN comes twice, because the third packet of the handshake was lost or late.
 #[test]
 fn a_connection_whose_syn_was_answered_twice_is_open() {
-    let mut script = Script { table: Table::default(), now: Time::ZERO };
-    let syn = Flags { syn: true, ..Flags::default() };
-    // Maximum segment size, window scale 2, a byte of padding.
-    let options = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 2, 1]);
-    script.play(0, Segment { flags: syn, options, ..segment() });
-    let flags = Flags { ack: true, ..syn };
-    let answer = Segment { flags, ack: 1, options, window: 2000, ..segment() };
-    script.hear(100, answer);
-    script.hear(1100, answer);
+    let mut script = Script::new();
+    let answer = Segment { options: offer(2), window: 2000, ..segment() };
+    script.synchronise(offer(2), 100, answer);
+    script.answer(1100, answer);
     script.play(1500, Segment { seq: 1, ack: 1, ..segment() });
     script.send(1500, 0);
     script.window(1600, 1, 1000);
@@ -505,13 +513,7 @@ fn a_connection_whose_syn_was_answered_twice_is_open() {
 /// Twenty segments after ten can only follow the acknowledgements of these.
 #[test]
 fn more_than_an_initial_window_shows_that_acknowledgements_have_arrived() {
-    let mut script = Script { table: Table::default(), now: Time::ZERO };
-    let syn = Flags { syn: true, ..Flags::default() };
-    let options = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 0, 1]);
-    script.play(0, Segment { flags: syn, options, ..segment() });
-    let answer = Flags { ack: true, ..syn };
-    script.hear(0, Segment { flags: answer, ack: 1, options, ..segment() });
-    script.play(200, Segment { seq: 1, ack: 1, ..segment() });
+    let mut script = Script::opened(0, 60_000, 200);
     let (mut at, mut next) = (200, 0);
     for flight in [10, 20, 28] {
         (next..next + flight).for_each(|n| script.send(at, n));
@@ -530,13 +532,7 @@ fn more_than_an_initial_window_shows_that_acknowledgements_have_arrived() {
 /// after the one that allows it.
 #[test]
 fn an_acknowledgement_that_the_capture_missed_brings_the_sender_no_nearer() {
-    let mut script = Script { table: Table::default(), now: Time::ZERO };
-    let syn = Flags { syn: true, ..Flags::default() };
-    let options = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 0, 1]);
-    script.play(0, Segment { flags: syn, options, ..segment() });
-    let flags = Flags { ack: true, ..syn };
-    script.hear(0, Segment { flags, ack: 1, options, window: 4000, ..segment() });
-    script.play(100, Segment { seq: 1, ack: 1, ..segment() });
+    let mut script = Script::opened(0, 4000, 100);
     for flight in 0..12_u32 {
         let (at, first) = (100 + u64::from(flight) * 100, flight * 4);
         for half in [0, 1] {
@@ -572,13 +568,7 @@ fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
 #[test]
 fn flights_that_double_after_each_longer_round_trip_are_slow_start() {
     for (flights, own) in [([4, 6, 9, 14], false), ([4, 4, 4, 4], true)] {
-        let mut script = Script { table: Table::default(), now: Time::ZERO };
-        let syn = Flags { syn: true, ..Flags::default() };
-        let options = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 0, 1]);
-        script.play(0, Segment { flags: syn, options, ..segment() });
-        let answer = Flags { ack: true, ..syn };
-        script.hear(0, Segment { flags: answer, ack: 1, options, ..segment() });
-        script.play(100, Segment { seq: 1, ack: 1, ..segment() });
+        let mut script = Script::opened(0, 60_000, 100);
         let (mut at, mut next) = (100, 0);
         for flight in flights {
             (next..next + flight).for_each(|n| script.send(at, n));
