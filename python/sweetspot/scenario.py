@@ -20,29 +20,58 @@ Value = Union[str, Quantity]
 
 
 class Hop(TypedDict, total=False):
-    """One hop of a chain of routers."""
+    """One hop of a chain of routers, or what differs on the way back: the keys of ``[path]`` that a hop has."""
 
     rate: Value
     buffer: Value
     delay: Value
     queue: str
+    burst: Value
+    policer: Value
+    policer_burst: Value
     loss: str
+    loss_burst: int
+    jitter: Value
+    jitter_order: str
+    reorder: str
+    reorder_by: Value
+    aggregation: Value
 
 
-class Path(TypedDict, total=False):
+class ForwardHop(Hop, total=False):
+    """One ``[[path.hop]]`` entry of docs/scenario.md."""
+
+    backward: Hop
+
+
+class Change(TypedDict, total=False):
+    """One ``[[path.change]]`` entry of docs/scenario.md."""
+
+    at: Value
+    hop: int
+    way: str
+    rate: Value
+    delay: Value
+
+
+class Trace(TypedDict, total=False):
+    """One ``[[path.trace]]`` entry of docs/scenario.md."""
+
+    content: str
+    hop: int
+    way: str
+
+
+class Path(ForwardHop, total=False):
     """The ``[path]`` table of docs/scenario.md."""
 
-    rate: Value
     rtt: Value
-    buffer: Value
     packet: Value
-    delay: Value
     access_rate: Value
     reverse: str
-    queue: str
-    loss: str
-    backward: Hop
-    hop: Sequence[Hop]
+    hop: Sequence[ForwardHop]
+    change: Sequence[Change]
+    trace: Sequence[Trace]
 
 
 class Tcp(TypedDict, total=False):
@@ -86,6 +115,9 @@ class Cross(Tcp, total=False):
     hop: int
     last_hop: int
     congestion: str
+    inputs: int
+    input_rate: Value
+    servers: int
 
 
 class Transfer(Tcp, total=False):
@@ -95,7 +127,10 @@ class Transfer(Tcp, total=False):
     size: Value
     count: int
     congestion: str
+    congestion_fixed: bool
     sizing: str
+    reader: str
+    writer: str
 
 
 class Scenario(_core.Scenario):
@@ -131,6 +166,7 @@ class Scenario(_core.Scenario):
         title: str | None = None,
         seed: int | None = None,
         ties: str | None = None,
+        send_pool: Value | None = None,
     ) -> Self:
         if text is None:
             tables = {
@@ -139,6 +175,7 @@ class Scenario(_core.Scenario):
                 "warmup": warmup,
                 "duration": duration,
                 "ties": ties,
+                "send_pool": send_pool,
                 "path": path,
                 "tcp": tcp,
                 "cross": cross or None,

@@ -1,8 +1,80 @@
+import inspect
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 
 import sweetspot as ss
+from sweetspot import scenario
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "scenario.md"
+
+
+def keys_in(section: str) -> set[str]:
+    """The keys in the first columns of the tables of a section, those of kinds of traffic and of other tables left out."""
+    text = DOCUMENT.read_text(encoding="utf-8").partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    found: set[str] = set()
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, _, *rows = table.splitlines()
+        if head.startswith("| key |"):
+            found.update(key for row in rows for key in re.findall(r"`(\w+)`", row.split("|")[1]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("section", "table"),
+    [
+        ("`[path]`", scenario.Path),
+        ("`[tcp]`", scenario.Tcp),
+        ("`[[cross]]`", scenario.Cross),
+        ("`[[transfer]]`", scenario.Transfer),
+    ],
+)
+def test_every_key_of_the_document_has_a_type(section: str, table: type) -> None:
+    keys = keys_in(section)
+    assert len(keys) > 5
+    assert keys <= set(table.__annotations__)
+
+
+def test_every_key_at_the_top_is_a_keyword() -> None:
+    assert keys_in("Top level") <= set(inspect.signature(ss.Scenario.__new__).parameters)
+
+
+def test_changes_and_traces_of_one_direction_are_keywords_too() -> None:
+    made = ss.Scenario(
+        path=dict(
+            rtt="100ms",
+            rate="50Mbit/s",
+            buffer="625pkt",
+            backward=dict(rate="5Mbit/s", policer="4Mbit/s", policer_burst="30kB"),
+            change=[dict(at=2 * ss.s, way="backward", delay="20ms")],
+            trace=[dict(way="forward", content="0,10Mbit/s\n1,20Mbit/s\n")],
+        ),
+        transfer=[dict(sizing="max")],
+        duration="5s",
+    )
+    toml = """
+        duration = "5s"
+        [path]
+        rtt = "100ms"
+        rate = "50Mbit/s"
+        buffer = "625pkt"
+        [path.backward]
+        rate = "5Mbit/s"
+        policer = "4Mbit/s"
+        policer_burst = "30kB"
+        [[path.change]]
+        at = "2s"
+        way = "backward"
+        delay = "20ms"
+        [[path.trace]]
+        way = "forward"
+        content = "0,10Mbit/s\\n1,20Mbit/s\\n"
+        [[transfer]]
+        sizing = "max"
+    """
+    assert made == ss.Scenario.from_toml(toml)
 
 
 def test_keywords_and_toml_are_the_same_scenario(bare: ss.Scenario) -> None:
