@@ -27,6 +27,9 @@ pub struct ControlLoop {
     start: Time,
     effects: VecDeque<TransferEffect>,
     next_tick: Time,
+    /// Rows so far, and those while the controller wanted probes.
+    rows: u64,
+    rows_probed: u64,
     row: RowInProgress,
     content: Bytes,
     window: Option<Bytes>,
@@ -103,6 +106,8 @@ impl ControlLoop {
             start,
             effects: VecDeque::new(),
             next_tick: now,
+            rows: 0,
+            rows_probed: 0,
             row: RowInProgress { since: now, content: Bytes::ZERO, rtt: None },
             content: Bytes::ZERO,
             window: None,
@@ -202,9 +207,11 @@ impl ControlLoop {
 
     /// The measurements so far.
     pub fn measured(&self) -> ReceiverMeasurements {
+        let probes_tell = 2 * self.rows_probed >= self.rows;
         let (rtt, rtt_source) = match (self.by_probes.quantiles(), self.by_kernel.quantiles()) {
-            (Some(rtt), _) => (Some(rtt), RttSource::Probes),
-            (None, Some(rtt)) => (Some(rtt), RttSource::Kernel),
+            (Some(rtt), None) => (Some(rtt), RttSource::Probes),
+            (Some(rtt), Some(_)) if probes_tell => (Some(rtt), RttSource::Probes),
+            (_, Some(rtt)) => (Some(rtt), RttSource::Kernel),
             (None, None) => (None, RttSource::Nobody),
         };
         let none = ProbeSummary { fallback: true, ..ProbeSummary::default() };
@@ -286,9 +293,12 @@ impl ControlLoop {
 
     fn end_row(&mut self, now: Time) {
         let report = self.driver.prober().and_then(Prober::report);
+        let probes = self.driver.prober().is_some_and(Prober::is_probing);
+        self.rows += 1;
+        self.rows_probed += u64::from(probes);
         let rtt = match self.rtt_by_probes() {
-            Some(_) => self.row.rtt,
-            None => self.rtt_by_kernel(),
+            Some(_) if probes => self.row.rtt,
+            _ => self.row.rtt.or(self.rtt_by_kernel()),
         };
         let goodput = (self.content - self.row.content) / now.since(self.row.since);
         self.effects.push_back(TransferEffect::Record(SeriesRecord::Row(SeriesRow {

@@ -27,7 +27,7 @@ pub struct SeriesRow {
     /// The window that the receiver advertises, bytes: its own, or the last one that the sender received.
     pub window_bytes: Option<u64>,
     /// The latest round-trip time since the last row, seconds: a probe's, `None` where none came back meanwhile; the
-    /// kernel's if probes are blocked, and at the sender.
+    /// kernel's while nothing is probed, if probes are blocked, and at the sender.
     pub rtt_s: Option<f64>,
     /// The controller's phase.
     pub phase: Option<String>,

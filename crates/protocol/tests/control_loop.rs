@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use sweetspot_protocol::probe::{
     PROBE_INTERVAL, PacketAuthenticator, ProbeAnswer, ProbePacket, TrainPacket,
 };
-use sweetspot_protocol::series::SeriesRecord;
+use sweetspot_protocol::series::{SeriesRecord, SeriesRow};
 use sweetspot_protocol::{
     CongestionMessage, ControlLoop, Message, RttSource, Secret, Session, TransferEffect,
 };
@@ -130,6 +130,15 @@ impl Rig {
     fn timeout(&mut self, at: Time, kernel: &KernelView) -> Vec<TransferEffect> {
         self.control_loop.handle_timeout(at, kernel);
         self.effects()
+    }
+
+    /// The row that is due at this time.
+    fn row(&mut self, at: Time, kernel: &KernelView) -> SeriesRow {
+        let row = self.timeout(at, kernel).into_iter().find_map(|effect| match effect {
+            TransferEffect::Record(SeriesRecord::Row(row)) => Some(row),
+            _ => None,
+        });
+        row.unwrap()
     }
 
     /// The numbers of the probes among effects.
@@ -338,14 +347,13 @@ fn a_row_tells_a_round_trip_only_if_one_was_measured_since_the_row_before() {
     rig.control_loop.handle_reachable(ms(0));
     rig.timeout(ms(0), &QUIET);
     rig.answer(ms(40), 0);
-    let rtts = [50, 100].map(|t| {
-        let rows = rig.timeout(ms(t), &QUIET).into_iter().find_map(|effect| match effect {
-            TransferEffect::Record(SeriesRecord::Row(row)) => Some(row),
-            _ => None,
-        });
-        rows.unwrap().rtt_s
-    });
-    assert_eq!(rtts, [Some(0.04), None]);
+    let kernel = KernelView { rtt: Duration::from_millis(37), ..QUIET };
+    assert_eq!([50, 100].map(|t| rig.row(ms(t), &kernel).rtt_s), [Some(0.04), None]);
+    assert_eq!(rig.control_loop.measured().rtt_source, RttSource::Probes);
+    // Once nothing is probed any more the kernel's estimate stands in, and for the whole where that was most of it.
+    rig.script.with(|s| s.probing = Probing::Never);
+    assert_eq!([150, 200, 250].map(|t| rig.row(ms(t), &kernel).rtt_s), [Some(0.037); 3]);
+    assert_eq!(rig.control_loop.measured().rtt_source, RttSource::Kernel);
 }
 
 #[test]

@@ -113,6 +113,11 @@ impl Prober {
         self.schedule != Schedule::Waiting
     }
 
+    /// Whether the path is probed at all.
+    pub fn is_probing(&self) -> bool {
+        self.probing != Probing::Never
+    }
+
     /// Sets how often the path is probed.
     pub fn set_probing(&mut self, probing: Probing) {
         self.probing = probing;
