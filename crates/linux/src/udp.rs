@@ -181,7 +181,8 @@ fn timestamp(header: &libc::msghdr) -> Option<Time> {
 /// Converts a recent time on the wall clock to the clock of [`clock::now`], by its age. An age of more than a
 /// second means that the wall clock was stepped or the thread slept; then the present time is returned.
 fn monotonic(wall: Option<Time>) -> Time {
-    let (now, wall_now) = (clock::now(), clock::wall());
+    // In this order: who is interrupted between the two makes the arrival later, and no packet faster than its path.
+    let (wall_now, now) = (clock::wall(), clock::now());
     let ago = wall.map_or(Duration::ZERO, |wall| wall_now.since(wall));
     let ago = if ago > Duration::from_secs(1) { Duration::ZERO } else { ago };
     Time::from_nanos(now.as_nanos().saturating_sub(ago.as_nanos()))
