@@ -64,8 +64,9 @@ impl SocketPrograms {
         load::<SockOps>(&mut ebpf, OPS)?.load().map_err(KernelError::refused(OPS))?;
         load::<CgroupSockopt>(&mut ebpf, SET)?.load().map_err(KernelError::refused(SET))?;
         let (mut shared, again) = twice(map(&mut ebpf, "settings")?)?;
-        // Nobody has a lease yet.
-        shared.set(0, settings(&watch, Time::ZERO, 0), 0)?;
+        // Nobody has a lease yet. It has just ended: one that ended long ago is abandoned, and what became bulk before the
+        // first renewal would never be looked at again.
+        shared.set(0, settings(&watch, clock::now(), 0), 0)?;
         let commands: HashMap<_, u64, CommandWords> = map(&mut ebpf, "commands")?.try_into()?;
         let paths: LpmTrie<_, [u8; 16], PathWords> = map(&mut ebpf, "paths")?.try_into()?;
         let announcements: RingBuf<_> = map(&mut ebpf, "announcements")?.try_into()?;
