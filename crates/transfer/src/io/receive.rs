@@ -320,6 +320,10 @@ impl Receiving<'_> {
         // A thread beside the main one knows the cause where the main one saw its effect.
         let (summary, closing) = match (lock(&self.failed).take(), received) {
             (Some(cause), Err(_)) => return Err(cause),
+            // What was still being written when the peer went counts, too.
+            (None, Err(TransferError::PeerGone { peer, .. })) => {
+                return Err(TransferError::PeerGone { peer, done: self.files.so_far().0 });
+            }
             (_, received) => received?,
         };
         let (counts, failures, content, _) = self.files.summary();
