@@ -34,7 +34,7 @@ pub(super) fn row(
     settings::set(emulation.far(), "tcp_moderate_rcvbuf", "0")?;
     let seen = Testbed::new(&emulation, asked)?.run(each)?;
     let certificate = Certificate::from(&emulation.finish()?);
-    let measured = (seen.received / each).as_f64();
+    let measured = (seen.received / seen.lasted).as_f64();
     Ok(BlogRow {
         asked_bytes: asked.get(),
         buffer_bytes: seen.buffer.get(),
@@ -63,6 +63,7 @@ fn path() -> Result<PathSpec, LabError> {
 /// The measurements of a run.
 struct BlogMeasurement {
     received: Bytes,
+    lasted: Duration,
     buffer: Bytes,
     window: Bytes,
     rtt_min: Duration,
@@ -95,7 +96,7 @@ impl Testbed {
         Ok(Testbed { started, epoll, listener, near, far: None, received, window })
     }
 
-    /// Sends at full rate for `each`.
+    /// Sends at full rate for `each`, or somewhat longer where this process was held up at the end.
     fn run(mut self, each: Duration) -> Result<BlogMeasurement, LabError> {
         let end = self.started + each;
         let (mut ready, mut look) = (Vec::new(), self.started + SAMPLE_INTERVAL);
@@ -109,12 +110,14 @@ impl Testbed {
                 look += SAMPLE_INTERVAL;
             }
         }
+        let lasted = clock::now().since(self.started);
         let info = Info::read(&self.near).doing("read TCP_INFO")?;
         let Some(far) = &self.far else {
             return Err(LabError::Inside("lab: the connection did not come about".into()));
         };
         Ok(BlogMeasurement {
             received: self.received,
+            lasted,
             buffer: options::receive_buffer(far).doing("read SO_RCVBUF")?,
             window: self.window,
             rtt_min: info.min_rtt,
