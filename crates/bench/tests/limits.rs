@@ -45,7 +45,7 @@ fn captures_of_known_cause_are_told_apart_and_other_programs_agree_on_the_facts(
         return Ok(());
     }
     assert!(output.status.success(), "{words}");
-    let (mut seen, mut agreed) = (0, 0);
+    let (mut seen, mut judged, mut agreed) = (0, 0, 0);
     let mut captures: Vec<_> =
         dir.path().read_dir()?.filter_map(|e| Some(e.ok()?.path())).collect();
     captures.retain(|path| path.to_string_lossy().ends_with(".sender.pcap"));
@@ -57,14 +57,23 @@ fn captures_of_known_cause_are_told_apart_and_other_programs_agree_on_the_facts(
         let json: Value = serde_json::from_slice(&output.stdout)?;
         let flow = &json["flows"][0];
         seen += 1;
+        // A machine that was held up may have made another flow.
+        let run = name.trim_end_matches(".sender.pcap");
+        if words.lines().any(|line| line.starts_with(run) && line.ends_with("(not trusted)")) {
+            continue;
+        }
+        judged += 1;
         agreed += u32::from(flow["verdict"]["class"] == right(&name));
         let trips = trips(capture, "srcport").zip(trips(capture, "dstport"));
         agrees_with_tcptrace(capture, flow, trips.as_ref())?;
         agrees_with_tshark(capture, flow, trips.as_ref())?;
     }
     assert_eq!(seen, 7);
-    // A machine that builds meanwhile can make one flow another than it was meant to be.
-    assert!(agreed >= 6, "{agreed} of {seen}\n{words}");
+    if judged == 0 {
+        sweetspot_testing::skipped("this machine was held up in every run");
+    }
+    // One that builds meanwhile can make one flow another than it was meant to be.
+    assert!(agreed + 1 >= judged, "{agreed} of {judged}\n{words}");
     Ok(())
 }
 

@@ -199,7 +199,8 @@ fn it_works_without_root() {
     }
     // A place where nobody may run it.
     let copy = std::env::temp_dir().join(format!("sweetspot-{}", std::process::id()));
-    fs::copy(SWEETSPOT, &copy).unwrap();
+    // By another process: a program that is open for writing, by a child of this one too, cannot be started.
+    assert!(Command::new("cp").arg(SWEETSPOT).arg(&copy).status().unwrap().success());
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = emulate(copy.to_str().unwrap(), &["--json"], "exit 7");
     let output = command.uid(NOBODY).gid(NOBODY).current_dir("/").output().unwrap();

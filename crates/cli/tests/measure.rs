@@ -189,8 +189,15 @@ fn a_far_end_that_dies_is_named_and_ends_the_measurement() -> Tested {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    // Echoes alone take 1.2 s: it is in their midst.
-    clock::sleep_until(clock::now() + Duration::from_millis(700));
+    // A thread of that name begins when both ends have met; echoes alone take 1.2 s from then on.
+    let tasks = format!("/proc/{}/task", measuring.id());
+    let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm"));
+    let is_named = |task| name(task).is_ok_and(|name| name.trim() == "datagrams");
+    let patience = clock::now() + Duration::from_secs(60);
+    while !fs::read_dir(&tasks)?.flatten().any(is_named) {
+        assert!(clock::now() < patience, "they never met");
+        clock::sleep_until(clock::now() + Duration::from_millis(5));
+    }
     serve.kill()?;
     serve.wait()?;
     let output = measuring.wait_with_output()?;

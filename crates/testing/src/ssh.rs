@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Whether port 2222 is listened at: sshd is in the background before that.
+const LISTENS: &str = "cat /proc/net/tcp /proc/net/tcp6 | grep -q ':08AE '";
 /// The server's program.
 pub const SSHD: &str = "/usr/sbin/sshd";
 /// The server's address behind a veth pair.
@@ -61,7 +63,8 @@ impl Ssh {
     /// Runs `script` by `sh -c` beside the server, in namespaces that end with it.
     pub fn beside_server(&self, script: &str) -> Command {
         let script = format!(
-            "ip link set lo up && mount -t tmpfs tmpfs /run && mkdir /run/sshd && {SSHD} -f {} || exit 1\n{script}",
+            "ip link set lo up && mount -t tmpfs tmpfs /run && mkdir /run/sshd && {SSHD} -f {} || exit 1\n\
+             until {LISTENS}; do sleep 0.01; done\n{script}",
             self.at("sshd.conf")
         );
         in_namespaces(&script)
@@ -78,7 +81,8 @@ impl Ssh {
                  ip link set near up || exit 1
              AT_FAR=\"nsenter --net=/proc/$far/ns/net\"
              $AT_FAR sh -c \"ip link set lo up && ip address add {FAR_ADDRESS}/24 dev far &&
-                 ip link set far up && {SSHD} -f {} -o ListenAddress={FAR_ADDRESS}\" || exit 1
+                 ip link set far up && {SSHD} -f {} -o ListenAddress={FAR_ADDRESS} &&
+                 until {LISTENS}; do sleep 0.01; done\" || exit 1
              {script}",
             self.at("sshd.conf")
         );

@@ -1,13 +1,12 @@
 //! Captures as they lie about, and the page on one.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
-use sweetspot_linux::clock;
 use sweetspot_trace::file::{file_header, record_header};
 use sweetspot_units::{Duration, Time};
 
@@ -211,11 +210,14 @@ fn a_capture_that_is_being_written_is_followed_to_its_end() -> Tested {
     fs::write(&file, first)?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     let command = command.args(["diagnose", "--json", "--for", "3s", "--follow"]).arg(&file);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let mut output = BufReader::new(child.stdout.take().ok_or("no standard output")?);
+    let mut said = String::new();
     // The second half comes when the first has been told of.
-    clock::sleep_until(clock::now() + Duration::from_millis(1200));
+    output.read_line(&mut said)?;
     fs::OpenOptions::new().append(true).open(&file)?.write_all(second)?;
-    let said = stdout(&child.wait_with_output()?);
+    output.read_to_string(&mut said)?;
+    child.wait()?;
     let lines: Vec<Value> = said.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let (report, tables) = lines.split_last().ok_or("nothing was said")?;
     assert!(tables.len() >= 2, "{said}");

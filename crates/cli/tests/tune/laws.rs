@@ -78,7 +78,8 @@ fn a_clamp_that_a_program_set_itself_is_never_loosened_and_comes_back() {
     let tuned = Tuned::start_client(clamped(server.port), server.port, scratch.path(), &[]);
     let connection = tuned.connection();
     wait_for("the program's own clamp", || (clamp(&connection) == own).then_some(()));
-    clock::sleep_until(clock::now() + Duration::from_millis(500));
+    // The tuner looks ten times a second.
+    clock::sleep_until(clock::now() + Duration::from_secs(3));
     server.go_on();
     tuned.wait_for_event("taken");
     wait_for("the clamp again", || (clamp(&connection) <= own).then_some(()));
