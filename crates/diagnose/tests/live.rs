@@ -134,6 +134,34 @@ fn a_window_that_shrinks_is_the_readers_and_one_far_below_its_scale_is_not() {
 }
 
 #[test]
+fn a_window_that_dips_now_and_then_is_read_and_one_that_stays_below_what_it_was_is_not() {
+    // Round trips of 40 ms: in 100 ms come two and a half windows.
+    let judged = |windows: &[u64]| {
+        let mut live = Live::default();
+        let usual = windows[windows.len() - 1];
+        let step = Duration::from_millis(100);
+        for (n, window) in (0..).zip(windows) {
+            live.handle(Sample {
+                at: Time::ZERO + step * n,
+                window_limited: step * n,
+                busy: step * n,
+                acked: Bytes::new(usual * 5 / 2 * n),
+                peer_window: Some(Bytes::new(*window)),
+                ..bulk()
+            });
+        }
+        live.limits().dominant()
+    };
+    let mut dips = [30_000; 30];
+    (dips[9], dips[21]) = (1_500, 0);
+    assert_eq!(judged(&dips), Class::ReceiverWindow);
+    // A steady reader leaves its window as small as what it reads in a round trip.
+    let mut slow = [40_000; 30];
+    slow[0] = 65_000;
+    assert_eq!(judged(&slow), Class::ReceiverApplication);
+}
+
+#[test]
 fn a_full_window_that_brings_less_than_itself_per_round_trip_is_not_read() {
     // 200 kB each 40 ms are 5 MB in a second; 1.25 MB came.
     let slow = Sample { window_limited: SECOND, peer_window: Some(Bytes::new(200_000)), ..bulk() };

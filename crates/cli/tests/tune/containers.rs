@@ -115,3 +115,11 @@ fn rsync() {
     let command = "until rsync --whole-file --inplace rsync://10.77.0.2:8730/www/big copy; do sleep 0.2; done";
     is_tuned(command, far, "rsync", &["rsync", "nginx"]);
 }
+
+/// The server is the one that is tuned: it sends to a curl that is left alone.
+#[test]
+fn nginx_that_sends() {
+    let far = "until curl -s -o /dev/null http://10.77.0.1:8080/big; do sleep 0.2; done &";
+    let command = "exec nginx -c $PWD/far.conf -e $PWD/far.log";
+    is_tuned(command, far, "nginx", &["curl", "nginx"]);
+}

@@ -127,7 +127,7 @@ impl HeldWindows {
     }
 }
 
-/// Bytes received and the time that they took, of which the older counts the less. Between two samples more or fewer whole
+/// What a receiver got in its last round trips, of which the older counts the less: between two samples more or fewer whole
 /// windows arrive than their time is round trips, and what waits behind a hole arrives with it.
 #[derive(Debug, Clone, Copy, Default)]
 struct RecentArrivals {
@@ -136,11 +136,9 @@ struct RecentArrivals {
 }
 
 impl RecentArrivals {
-    /// Round trips after which an arrival counts 1/e.
-    const ROUNDS: u64 = 4;
-
-    fn add(&mut self, bytes: Bytes, time: Duration, rtt: Duration) {
-        let horizon = (rtt * Self::ROUNDS).max(time).as_secs_f64();
+    /// So much came in `time`; what is as old as `horizon` counts 1/e.
+    fn add(&mut self, bytes: Bytes, time: Duration, horizon: Duration) {
+        let horizon = horizon.max(time).as_secs_f64();
         let kept = if horizon > 0.0 { (-time.as_secs_f64() / horizon).exp() } else { 0.0 };
         self.bytes = self.bytes * kept + bytes.as_f64();
         self.seconds = self.seconds * kept + time.as_secs_f64();
@@ -161,16 +159,17 @@ struct ConnectionHistory {
     held: HeldWindows,
     free: HeldWindows,
     least_receiver_rtt: Option<Duration>,
-    /// What a receiver got in its last round trips.
-    lately: RecentArrivals,
+    arrivals: RecentArrivals,
     /// The best rate between two samples, and the best while a queue stood: the capacity.
     fastest: Rate,
     /// The last interval was that much better than all before it that its sender is starting.
     starts: bool,
     capacity: Option<Rate>,
     rate: Rate,
-    /// When the peer's window was last seen at less than half of its largest.
-    shrunk: Option<Time>,
+    /// Of each of the peer's latest windows, the newest in the lowest bit, whether it was far below the largest; and how
+    /// many of them there are.
+    narrow: u16,
+    windows: u32,
     loss_events: u64,
     /// Retransmission timeouts since the peer last acknowledged anything.
     unanswered: u64,
@@ -353,11 +352,11 @@ impl ConnectionHistory {
     fn see_window(&mut self, now: &Sample) {
         let Some(window) = now.peer_window else { return };
         self.largest_peer_window = self.largest_peer_window.max(window);
+        let is_narrow = window <= self.largest_peer_window.scaled(READ);
+        self.narrow = self.narrow << 1 | u16::from(is_narrow);
+        self.windows = (self.windows + 1).min(u16::BITS);
         self.least_peer_window =
             Some(self.least_peer_window.map_or(window, |least| least.min(window)));
-        if window <= self.largest_peer_window.scaled(0.5) {
-            self.shrunk = Some(now.at);
-        }
     }
 
     fn learn(&mut self, step: &Step, side: Side) {
@@ -385,9 +384,10 @@ impl ConnectionHistory {
             Side::Receiver => {
                 let least = self.least_receiver_rtt.unwrap_or_default();
                 let received = now.received.saturating_sub(last.received);
-                self.lately.add(received, step.time, now.receiver_rtt.max(least));
+                let horizon = now.receiver_rtt.max(least) * ARRIVAL_ROUNDS;
+                self.arrivals.add(received, step.time, horizon);
                 if receiving::queues(step, self) {
-                    self.capacity = self.capacity.max(Some(self.lately.rate()));
+                    self.capacity = self.capacity.max(Some(self.arrivals.rate()));
                 }
             }
         }
@@ -404,10 +404,11 @@ impl ConnectionHistory {
         self.zero_windows += u64::from(closed(now) && !closed(last));
     }
 
-    /// Whether the peer's window is small because data lies unread there: it has been shrinking.
-    /// How large its scale would allow it to be says nothing.
-    fn peer_reads_slowly(&self, now: &Sample) -> bool {
-        self.shrunk.is_some_and(|then| now.at.since(then) < Duration::from_secs(5))
+    /// Whether the peer's window is small because data lies unread there: mostly far below what it once was. What is
+    /// missing was acknowledged and is still there, as no window's edge goes back (RFC 9293, SHLD-14). How large its
+    /// scale would allow it to be says nothing.
+    fn peer_reads_slowly(&self) -> bool {
+        2 * self.narrow.count_ones() > self.windows
     }
 
     /// Whether something was lost less than `time` ago, while it was watched.
@@ -423,6 +424,13 @@ const NEARLY: f64 = 0.9;
 /// A rate this near to the path's capacity is as good as that: the best of many short intervals
 /// lies a tenth above their mean.
 const AT_CAPACITY: f64 = 0.85;
+
+/// Round trips over which a receiver's rate is taken.
+const ARRIVAL_ROUNDS: u64 = 4;
+
+/// A peer that reads at once mostly has more than this share of its largest window open: what arrived last may not have
+/// been read when it was acknowledged.
+const READ: f64 = 2.0 / 3.0;
 
 /// The least growth from sample to sample of a flow in slow start.
 const STARTING: f64 = 1.25;

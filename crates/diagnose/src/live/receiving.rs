@@ -53,7 +53,7 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     }
     // A sender waits for room for a whole segment; two may be missing.
     let least = history.least_receiver_rtt.unwrap_or(Duration::ZERO);
-    let lately = history.lately.rate();
+    let lately = history.arrivals.rate();
     let bound = lately * least;
     let filled = bound + now.mss * 2 >= window || bound >= window.scaled(FULL);
     if window > Bytes::ZERO && filled {

@@ -46,7 +46,7 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
 
 /// Whose fault it is that the peer's window was full for so much of the step.
 fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Class {
-    if history.peer_reads_slowly(&step.sample) || reopens_late(step, full) {
+    if history.peer_reads_slowly() || reopens_late(step, full) {
         Class::ReceiverApplication
     } else {
         Class::ReceiverWindow
