@@ -141,7 +141,9 @@ impl TuningEvent {
         let window = event["to_bytes"].as_u64().map(|b| format!("window {}", Bytes::new(b)));
         let pace = event["pace_to_bps"].as_u64();
         let pace = pace.map(|bps| format!("pace {}", Rate::from_bits_per_second(bps)));
-        Some(TuningEvent { name: name.replace('_', " "), why: why.into(), limit: window.or(pace) })
+        // What is let go has a window, too, but a larger one than it uses.
+        let limit = window.or(pace).filter(|_| name != "let_go");
+        Some(TuningEvent { name: name.replace('_', " "), why: why.into(), limit })
     }
 }
 
@@ -171,7 +173,7 @@ mod tests {
 
     #[test]
     fn what_was_let_go_has_no_limit() {
-        let let_go = r#"{"event":"let_go","why":"others","to_bytes":null,"pace_to_bps":null}"#;
+        let let_go = r#"{"event":"let_go","why":"others","to_bytes":2016000}"#;
         let event = TuningEvent::last_of(let_go).unwrap();
         assert_eq!((event.to_string().as_str(), event.limit), ("let go: others", None));
     }
