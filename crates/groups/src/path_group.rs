@@ -115,6 +115,8 @@ struct Member {
     /// Whether there was a sample in this round.
     is_sampled: bool,
     limit: Option<Bytes>,
+    /// The window that it advertised when it was first limited.
+    first: Bytes,
     clamp_check: ClampCheck,
     /// Whether it is left alone because limits do not reach it.
     refuses: bool,
@@ -163,6 +165,7 @@ impl PathGroup {
             arrived: Bytes::ZERO,
             is_sampled: false,
             limit: None,
+            first: Bytes::ZERO,
             clamp_check: ClampCheck::default(),
             refuses: false,
         };
@@ -388,8 +391,16 @@ impl PathGroup {
                 shares.into_iter().map(|share| Some(share.max(equal).max(least))).collect()
             }
         };
+        // What was advertised is not taken back (RFC 9293 section 3.8.6): while the path is left open a limit below it
+        // would but let nothing more come once that is used up.
+        let is_open = matches!(self.phase(), SizingPhase::Measuring | SizingPhase::Open)
+            && self.ceiling.is_none();
         for (cookie, limit) in bulk.into_iter().zip(limits) {
             let Some(member) = self.members.get_mut(&cookie) else { continue };
+            if member.limit.is_none() {
+                member.first = member.last.advertised.unwrap_or(Bytes::ZERO);
+            }
+            let limit = limit.map(|limit| if is_open { limit.max(member.first) } else { limit });
             if differs(member.limit, limit) {
                 let before = std::mem::replace(&mut member.limit, limit);
                 self.limit_changes.push_back(LimitChange { cookie, before, limit });

@@ -277,6 +277,24 @@ fn a_download_after_the_last_one_is_limited_as_the_first_was() {
     }
 }
 
+/// A bulk transfer that is first seen with a window of 150 kB: until the controller has seen more of it, it keeps that. Where
+/// memory bounds it, or its window is fixed, it does not.
+#[test]
+fn an_open_path_is_not_limited_below_what_was_advertised() {
+    let first_limit = |sizing: &str, ceiling: Option<u64>| {
+        let mut group = group(sizing);
+        group.set_ceiling(ceiling.map(Bytes::new));
+        let begun = ConnectionSample { advertised: Some(Bytes::new(150_000)), ..look(61_000) };
+        group.add(at(0), 1, begun);
+        group.handle_sample(at(3), 1, ConnectionSample { received: Bytes::new(62_000), ..begun });
+        group.handle_round(at(3));
+        group.limit(1).map(Bytes::get)
+    };
+    assert_eq!(first_limit("sobas:live", None), Some(150_000));
+    assert_eq!(first_limit("sobas:live", Some(100_000)), Some(65_535));
+    assert_eq!(first_limit("fixed:90kB", None), Some(90_000));
+}
+
 /// 60 kB are in when slow start's third flight is; the fifth, two round trips later, overflows a
 /// quarter of a BDP. A look every quarter of a round trip is there in time, even if it takes 0.3 ms.
 #[test]
