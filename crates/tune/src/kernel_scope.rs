@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,12 +73,22 @@ impl KernelScope {
         let _ = self.programs.lock().unwrap_or_else(PoisonError::into_inner).find_present();
     }
 
-    /// The process that has the socket with this inode.
-    fn owner(&self, inode: u64) -> Option<Process> {
-        let holds = |pid: &u32| {
-            processes::sockets(*pid).is_ok_and(|all| all.iter().any(|d| d.inode == inode))
-        };
-        self.cgroup.processes().into_iter().find(holds).and_then(|pid| Process::read(pid).ok())
+    /// The processes that have the sockets with these inodes. The descriptors of each process are read once for all: one
+    /// that serves many has thousands.
+    fn owners(&self, mut inodes: BTreeSet<u64>) -> BTreeMap<u64, Process> {
+        let mut owners = BTreeMap::new();
+        for pid in self.cgroup.processes() {
+            if inodes.is_empty() {
+                break;
+            }
+            let Ok(sockets) = processes::sockets(pid) else { continue };
+            let own: Vec<u64> =
+                sockets.iter().map(|d| d.inode).filter(|inode| inodes.remove(inode)).collect();
+            if let Some(process) = own.first().and_then(|_| Process::read(pid).ok()) {
+                owners.extend(own.into_iter().map(|inode| (inode, process.clone())));
+            }
+        }
+        owners
     }
 }
 
@@ -95,8 +105,10 @@ pub fn undo(programs: &Mutex<SocketPrograms>) {
 
 impl Scope for KernelScope {
     fn find(&mut self, _now: Time, _refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError> {
-        let found = self.table.take_found().into_iter().map(|(connection, record)| {
-            let owner = record.inode.and_then(|inode| self.owner(inode));
+        let found = self.table.take_found();
+        let owners = self.owners(found.iter().filter_map(|(_, record)| record.inode).collect());
+        let found = found.into_iter().map(|(connection, record)| {
+            let owner = record.inode.and_then(|inode| owners.get(&inode)).cloned();
             Found::InKernel(Box::new(FoundConnection { connection, record, owner }))
         });
         Ok(found.collect())
