@@ -1,6 +1,7 @@
 //! Connections that are looked at and limited from inside the kernel.
 
 use std::cell::{Ref, RefCell};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -53,6 +54,21 @@ struct Known {
     /// When it was heard of or asked after.
     heard: Time,
     over: bool,
+}
+
+impl Known {
+    /// What the first record of a connection says.
+    fn new(now: Time, first: Record) -> Known {
+        Known { latest: first.clone(), news: vec![first], heard: now, over: false }
+    }
+
+    /// Takes another record. Ends and samples come by different ways: a sample may be read after the end that it lies before.
+    fn hear(&mut self, now: Time, record: Record) {
+        self.heard = now;
+        self.over |= record.kind == RecordKind::Over;
+        self.news.push(record.clone());
+        self.latest = record;
+    }
 }
 
 impl KernelTable {
@@ -111,19 +127,16 @@ impl Table {
             if record.kind == RecordKind::Bulk {
                 self.found.push_back(record.clone());
             }
-            let (heard, over) = (clock::now(), record.kind == RecordKind::Over);
             // One that was forgotten is of no interest any more.
-            if over && !self.known.contains_key(&record.cookie) {
+            if record.kind == RecordKind::Over && !self.known.contains_key(&record.cookie) {
                 continue;
             }
-            let known = self.known.entry(record.cookie).or_insert_with(|| Known {
-                latest: record.clone(),
-                news: Vec::new(),
-                heard,
-                over,
-            });
-            known.news.push(record.clone());
-            (known.latest, known.heard, known.over) = (record, heard, over);
+            match self.known.entry(record.cookie) {
+                Entry::Vacant(entry) => {
+                    entry.insert(Known::new(clock::now(), record));
+                }
+                Entry::Occupied(mut entry) => entry.get_mut().hear(clock::now(), record),
+            }
         }
     }
 }
@@ -220,5 +233,28 @@ impl KernelConnection {
         let first = Command { limit, pace: None, interval: FIRST_INTERVAL, left: false };
         let given = table.connections.given(self.cookie).unwrap_or(first);
         table.connections.command(self.cookie, to(given))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record as the programs in the kernel write it: its kind (1 bulk, 2 a sample, 3 the end), cookie and time.
+    fn record(kind: u64, time: u64) -> Record {
+        let mut words = [0; 35];
+        (words[0], words[1], words[2]) = (kind, 7, time);
+        let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_ne_bytes()).collect();
+        Record::decode(&bytes).unwrap()
+    }
+
+    #[test]
+    fn what_is_over_stays_over_though_a_sample_from_before_is_read_later() {
+        let mut known = Known::new(Time::ZERO, record(1, 1));
+        known.hear(Time::ZERO, record(2, 2));
+        assert!(!known.over);
+        known.hear(Time::ZERO, record(3, 4));
+        known.hear(Time::ZERO, record(2, 3));
+        assert!(known.over);
     }
 }
