@@ -4,16 +4,15 @@ mod cgroup;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use sweetspot_kernel::{Connections, RecordKind, SocketPrograms};
-use sweetspot_linux::cgroup::Cgroup;
+use sweetspot_kernel::RecordKind;
 use sweetspot_linux::clock;
 use sweetspot_units::Duration;
 
-use cgroup::{WATCH, programs};
+use cgroup::{Inside, WATCH, programs};
 
 /// Opens as many connections to itself as it is told, and says so. For each line that it reads then, a number
 /// of bytes, it moves that over each of these, and says that it has arrived.
@@ -44,30 +43,27 @@ for line in sys.stdin:
             left -= piece
     print('moved', flush=True)";
 
-/// Many connections in a cgroup with programs on it.
+/// Many connections of a process in a cgroup with programs on it.
 struct Crowd {
-    cgroup: Cgroup,
-    programs: SocketPrograms,
-    connections: Connections,
-    process: Child,
+    inside: Inside,
     commands: ChildStdin,
     says: Receiver<String>,
 }
 
 impl Crowd {
     fn of(count: usize) -> Option<Crowd> {
-        let (cgroup, programs, connections) = programs()?;
+        let on = programs()?;
         let mut command = Command::new("python3");
         command.args(["-c", CROWD, &count.to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        cgroup.enter_on_exec(&mut command).unwrap();
-        let mut process = command.spawn().unwrap();
+        let mut inside = Inside::run(on, &mut command);
+        let process = &mut inside.process;
         let (commands, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
         let (tell, says) = channel();
         thread::spawn(move || {
             BufReader::new(output).lines().map_while(Result::ok).try_for_each(|l| tell.send(l))
         });
-        let mut crowd = Crowd { cgroup, programs, connections, process, commands, says };
+        let mut crowd = Crowd { inside, commands, says };
         crowd.wait_for("open");
         Some(crowd)
     }
@@ -76,7 +72,7 @@ impl Crowd {
     fn wait_for(&mut self, word: &str) {
         let patience = clock::now() + Duration::from_secs(120);
         loop {
-            self.connections.renew(clock::now()).unwrap();
+            self.inside.connections.renew(clock::now()).unwrap();
             match self.says.recv_timeout(std::time::Duration::from_millis(300)) {
                 Ok(said) => return assert_eq!(said, word),
                 Err(_) => assert!(clock::now() < patience, "no {word:?} came"),
@@ -93,21 +89,12 @@ impl Crowd {
     /// The cookies of the transfers that were reported as bulk since the last call.
     fn bulk(&mut self) -> BTreeSet<u64> {
         let mut found = BTreeSet::new();
-        while let Some(record) = self.connections.poll_record() {
+        while let Some(record) = self.inside.connections.poll_record() {
             if record.kind == RecordKind::Bulk {
                 found.insert(record.cookie);
             }
         }
         found
-    }
-}
-
-impl Drop for Crowd {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        self.programs.undo();
-        let _ = self.cgroup.dissolve();
     }
 }
 

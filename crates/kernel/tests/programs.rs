@@ -4,7 +4,7 @@ mod cgroup;
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -12,14 +12,13 @@ use sweetspot_kernel::{
     Command as Decision, Connections, KernelError, LEASE, Record, RecordKind, RememberedPath,
     SocketPrograms,
 };
-use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{LiveSocket, ProcessHandle};
 use sweetspot_linux::processes;
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use cgroup::{WATCH, programs};
+use cgroup::{Inside, WATCH, programs};
 
 /// Connects; if a second number is given, sets this clamp; reads whatever comes.
 const CLIENT: &str = "\
@@ -31,12 +30,9 @@ while s.recv(65536): pass";
 /// A limit below the window of a new connection, and that the kernel itself never sets.
 const LIMIT: Bytes = Bytes::new(40_001);
 
-/// A cgroup with programs, a process in it, and the server that sends to it.
+/// A client in a cgroup with programs on it, and the server that sends to it.
 struct Host {
-    cgroup: Cgroup,
-    programs: SocketPrograms,
-    connections: Connections,
-    client: Child,
+    inside: Inside,
     sending: Arc<Mutex<Sending>>,
 }
 
@@ -58,22 +54,21 @@ impl Host {
         arguments: &[&str],
         prepare: impl FnOnce(&mut Connections),
     ) -> Option<Host> {
-        let (cgroup, programs, mut connections) = programs()?;
-        prepare(&mut connections);
+        let mut on = programs()?;
+        prepare(&mut on.2);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port().to_string();
         let mut command = Command::new("python3");
         command.args(["-c", CLIENT, &port]).args(arguments).stderr(Stdio::null());
-        cgroup.enter_on_exec(&mut command).unwrap();
-        let client = command.spawn().unwrap();
+        let inside = Inside::run(on, &mut command);
         let sending = Arc::new(Mutex::new(Sending { goes_on: false, written: 0 }));
-        let mut host = Host { cgroup, programs, connections, client, sending };
+        let mut host = Host { inside, sending };
         listener.set_nonblocking(true).unwrap();
         let stream = host.soon("a connection", || listener.accept().ok()).0;
         stream.set_nonblocking(false).unwrap();
         if let Some(own) = arguments.first() {
             let own = Bytes::new(own.parse().unwrap());
-            let pid = host.client.id();
+            let pid = host.inside.process.id();
             host.soon("the program's own clamp", || {
                 (connection(pid).is_some_and(|socket| clamp(&socket) == own)).then_some(())
             });
@@ -88,7 +83,7 @@ impl Host {
     fn soon<T>(&mut self, what: &str, wanted: impl Fn() -> Option<T>) -> T {
         let patience = clock::now() + Duration::from_secs(60);
         loop {
-            self.connections.renew(clock::now()).unwrap();
+            self.inside.connections.renew(clock::now()).unwrap();
             if let Some(found) = wanted() {
                 return found;
             }
@@ -114,8 +109,8 @@ impl Host {
     fn wait_for(&mut self, wanted: impl Fn(&Record) -> bool) -> Option<Record> {
         let patience = clock::now() + Duration::from_secs(2);
         while clock::now() < patience {
-            self.connections.renew(clock::now()).unwrap();
-            while let Some(record) = self.connections.poll_record() {
+            self.inside.connections.renew(clock::now()).unwrap();
+            while let Some(record) = self.inside.connections.poll_record() {
                 if wanted(&record) {
                     return Some(record);
                 }
@@ -132,8 +127,8 @@ impl Host {
     fn limit(&mut self, cookie: u64) {
         let command =
             Decision { limit: Some(LIMIT), pace: None, interval: WATCH.interval, left: false };
-        self.connections.command(cookie, command).unwrap();
-        self.connections.flush().unwrap();
+        self.inside.connections.command(cookie, command).unwrap();
+        self.inside.connections.flush().unwrap();
     }
 
     /// A transfer that is limited.
@@ -141,21 +136,12 @@ impl Host {
         let record = self.bulk();
         self.limit(record.cookie);
         self.wait_for(|record| record.clamp == LIMIT).expect("the limit");
-        let process = ProcessHandle::open(self.client.id()).unwrap();
+        let process = ProcessHandle::open(self.inside.process.id()).unwrap();
         let inode = record.inode.unwrap();
-        let sockets = processes::sockets(self.client.id()).unwrap();
+        let sockets = processes::sockets(self.inside.process.id()).unwrap();
         let fd = sockets.iter().find(|d| d.inode == inode).unwrap().fd;
         let socket = LiveSocket::name(&process, fd, inode, Some(record.cookie)).unwrap();
         (record, socket)
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        let _ = self.client.kill();
-        let _ = self.client.wait();
-        self.programs.undo();
-        let _ = self.cgroup.dissolve();
     }
 }
 
@@ -211,12 +197,12 @@ fn a_bulk_transfer_is_reported_with_its_addresses_and_its_owner() {
     assert!(record.local.ip().is_loopback() && record.remote.ip().is_loopback());
     // The programs load for root alone, whose sockets these are.
     assert_eq!(record.uid, 0);
-    let sockets = processes::sockets(host.client.id()).unwrap();
+    let sockets = processes::sockets(host.inside.process.id()).unwrap();
     assert!(sockets.iter().any(|d| Some(d.inode) == record.inode), "{record:?}");
     let later = host.wait_for(|r| r.kind == RecordKind::Sample && r.cookie == record.cookie);
     let later = later.expect("samples");
     assert!(later.received > record.received && later.time > record.time);
-    host.client.kill().unwrap();
+    host.inside.process.kill().unwrap();
     host.wait_for(|r| r.kind == RecordKind::Over && r.cookie == record.cookie).expect("its end");
 }
 
@@ -226,8 +212,8 @@ fn samples_come_no_more_often_than_asked_for() {
     let cookie = host.bulk().cookie;
     let interval = Duration::from_millis(40);
     let command = Decision { limit: None, pace: None, interval, left: false };
-    host.connections.command(cookie, command).unwrap();
-    host.connections.flush().unwrap();
+    host.inside.connections.command(cookie, command).unwrap();
+    host.inside.connections.flush().unwrap();
     // Earlier ones are of the interval before; the first of these may be due by it.
     let told = clock::now();
     let late = |r: &Record| r.kind == RecordKind::Sample && r.time > told;
@@ -276,7 +262,7 @@ fn undoing_restores_an_idle_connection_at_once() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let (record, socket) = host.limited();
     host.quieten(&socket);
-    host.programs.undo();
+    host.inside.programs.undo();
     assert!(clamp(&socket) >= record.clamp, "{} is below {}", clamp(&socket), record.clamp);
 }
 
@@ -297,7 +283,7 @@ fn a_clamp_that_a_program_set_itself_comes_back() {
     let Some(mut host) = Host::start(None, &["50003"]) else { return };
     let (_, socket) = host.limited();
     host.quieten(&socket);
-    host.programs.undo();
+    host.inside.programs.undo();
     assert_eq!(clamp(&socket), Bytes::new(50_003));
 }
 
@@ -368,7 +354,7 @@ fn a_remembered_path_limits_a_connection_before_its_first_byte() {
     }) else {
         return;
     };
-    let socket = connection(host.client.id()).expect("the connection");
+    let socket = connection(host.inside.process.id()).expect("the connection");
     let info = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
     assert_eq!(info.bytes_received, Bytes::ZERO);
     // On a busy host the handshake may have taken too long for the same path.
@@ -405,14 +391,14 @@ fn where_the_map_is_full_what_is_limited_stays_so_and_the_next_one_is_left_alone
         Decision { limit: Some(LIMIT), pace: None, interval: WATCH.interval, left: false };
     // Cookies that no socket has: they count from 1.
     let refused = (0..=65_536_u64)
-        .map(|n| host.connections.command(u64::MAX - n, command))
+        .map(|n| host.inside.connections.command(u64::MAX - n, command))
         .find_map(Result::err)
         .expect("an end of the room");
     assert!(matches!(refused, KernelError::Full), "{refused}");
     assert!(refused.to_string().contains("left alone"), "{refused}");
     let sample = host.wait_for(|r| r.kind == RecordKind::Sample && r.cookie == record.cookie);
     assert_eq!(sample.expect("samples").clamp, LIMIT);
-    host.programs.undo();
+    host.inside.programs.undo();
     assert!(clamp(&socket) > LIMIT);
 }
 
@@ -421,12 +407,12 @@ fn one_that_was_left_alone_is_looked_at_again_when_it_is_looked_for() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let cookie = host.bulk().cookie;
     let left = Decision { limit: None, pace: None, interval: WATCH.interval, left: true };
-    host.connections.command(cookie, left).unwrap();
-    host.connections.flush().unwrap();
+    host.inside.connections.command(cookie, left).unwrap();
+    host.inside.connections.flush().unwrap();
     pause(Duration::from_millis(100));
-    while host.connections.poll_record().is_some() {}
+    while host.inside.connections.poll_record().is_some() {}
     assert_eq!(host.wait_for(|_| true), None);
-    host.connections.forget(cookie);
-    host.programs.find_present().unwrap();
+    host.inside.connections.forget(cookie);
+    host.inside.programs.find_present().unwrap();
     assert_eq!(host.bulk().cookie, cookie);
 }

@@ -1,3 +1,4 @@
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sweetspot_kernel::{Connections, SocketPrograms, Watch, probe};
@@ -11,6 +12,33 @@ pub const WATCH: Watch = Watch {
     interval: Duration::from_millis(3),
     uploads: false,
 };
+
+/// A process in a cgroup with programs on it.
+pub struct Inside {
+    cgroup: Cgroup,
+    pub programs: SocketPrograms,
+    pub connections: Connections,
+    pub process: Child,
+}
+
+impl Inside {
+    /// Runs `command` in the cgroup of [`programs`].
+    pub fn run(on: (Cgroup, SocketPrograms, Connections), command: &mut Command) -> Inside {
+        let (cgroup, programs, connections) = on;
+        cgroup.enter_on_exec(command).unwrap();
+        let process = command.spawn().unwrap();
+        Inside { cgroup, programs, connections, process }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        self.programs.undo();
+        let _ = self.cgroup.dissolve();
+    }
+}
 
 /// Programs on a new cgroup, with nobody in it yet; `None`, with a word why, where they cannot be had.
 pub fn programs() -> Option<(Cgroup, SocketPrograms, Connections)> {
