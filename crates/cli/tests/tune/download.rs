@@ -189,7 +189,8 @@ impl Tuned {
     }
 }
 
-fn connection_of(pid: u32, port: u16) -> Option<LiveSocket> {
+/// The connection of process `pid` to `port`, if it has one.
+pub fn connection_of(pid: u32, port: u16) -> Option<LiveSocket> {
     let process = ProcessHandle::open(pid).ok()?;
     processes::sockets(pid).ok()?.into_iter().find_map(|d| {
         let socket = LiveSocket::name(&process, d.fd, d.inode, None).ok()?;

@@ -2,12 +2,11 @@
 
 use std::process::{Child, Command};
 
-use sweetspot_linux::live::{LiveSocket, ProcessHandle};
+use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::processes::{self, Process};
 use sweetspot_linux::signals::Signal;
-use sweetspot_linux::tcp::options;
 
-use crate::download::wait_for;
+use crate::download::{connection_of, wait_for};
 
 /// The port at which the far side sends to whoever connects, and the one at which it receives.
 pub const SENDS: u16 = 8080;
@@ -117,12 +116,5 @@ impl Drop for Emulated {
 
 /// The connection of process `pid` to `port`.
 pub fn connection(pid: u32, port: u16) -> LiveSocket {
-    wait_for("the connection", || {
-        let process = ProcessHandle::open(pid).ok()?;
-        processes::sockets(pid).ok()?.into_iter().find_map(|d| {
-            let socket = LiveSocket::name(&process, d.fd, d.inode, None).ok()?;
-            let ends = socket.with(|fd| options::ends(fd)).ok()?.ok()??;
-            (ends.1.port() == port).then_some(socket)
-        })
-    })
+    wait_for("the connection", || connection_of(pid, port))
 }
