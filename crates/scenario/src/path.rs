@@ -114,6 +114,11 @@ impl Path {
         ways.into_iter().flatten().fold(Duration::ZERO, |sum, hop| sum + hop.delay)
     }
 
+    /// One-way propagation that a round trip of `rtt` leaves behind the hops from the first to the last.
+    pub fn rest(&self, hops: (usize, usize), rtt: Duration) -> Duration {
+        rtt.saturating_sub(self.between(hops)) / 2
+    }
+
     /// How hop `index` varies in one direction.
     pub fn variation(&self, way: Way, index: usize) -> Variation {
         let own = |hop: usize, of: Option<Way>| hop == index && of.is_none_or(|of| of == way);

@@ -179,7 +179,7 @@ fn list() {
 fn path_of(scenario: &Scenario) -> Result<HopChain, String> {
     let path = &scenario.path;
     // What the hops leave of the round trip lies behind the last one, half of it each way.
-    let rest = path.rtt.saturating_sub(path.between((0, path.hops.len() - 1))) / 2;
+    let rest = path.rest((0, path.hops.len() - 1), path.rtt);
     let mut chain = path.chain(rest, scenario.seed);
     for hop in &mut chain.hops {
         // Through the words of the command line, whose limits hold for a file, too.

@@ -148,7 +148,7 @@ impl LabPlan {
 
     fn add_leaf(&mut self, path: &Path, hops: (usize, usize), rtt: Duration, tcp: &Tcp) -> usize {
         self.host_pairs.push(HostPair {
-            extra_delay: rest(path, hops, rtt).saturating_sub(self.common),
+            extra_delay: path.rest(hops, rtt).saturating_sub(self.common),
             hops: (path.hops.len() > 1).then_some(hops),
             initial_window: Some(tcp.initial_window.min(u64::from(u16::MAX)) as u32),
             quick_acks: !tcp.delayed_ack,
@@ -217,11 +217,6 @@ fn narrow_with_all(hops: &[PathSpec], narrow: usize) -> PathSpec {
     all
 }
 
-/// One-way propagation that a round trip of `rtt` leaves behind the hops it crosses.
-fn rest(path: &Path, hops: (usize, usize), rtt: Duration) -> Duration {
-    rtt.saturating_sub(path.between(hops)) / 2
-}
-
 /// The least such rest of any flow; none where flows leave before the last hop, or enter behind the first.
 fn common_rest(scenario: &Scenario) -> Duration {
     let path = &scenario.path;
@@ -231,7 +226,7 @@ fn common_rest(scenario: &Scenario) -> Duration {
     }
     let target = (!scenario.transfers.is_empty()).then_some(path.rtt);
     let cross = scenario.cross.iter().map(|cross| cross.rtt.0);
-    rest(path, whole, target.into_iter().chain(cross).min().unwrap_or(path.rtt))
+    path.rest(whole, target.into_iter().chain(cross).min().unwrap_or(path.rtt))
 }
 
 /// The kernel's name of a congestion control. Loss recovery is the kernel's own in any case:
