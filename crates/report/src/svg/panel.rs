@@ -128,26 +128,24 @@ impl Panel<'_> {
         let lowest = values().fold(f64::INFINITY, f64::min);
         let (bottom, top) = self.y.range;
         let x = self.x.range.1 - 4.0;
-        let mut say = |y: f64, arrow: char, value: f64| {
+        // Beside the reference lines, not on one.
+        let clear = |y: &f64| {
+            let middle = y - LABEL_HEIGHT / 2.0;
+            self.rules.iter().all(|rule| (self.clamped(rule.at) - middle).abs() >= LABEL_HEIGHT)
+        };
+        let mut say = |first: f64, step: f64, arrow: char, value: f64| {
+            let y = (0..3).map(|n| first + f64::from(n) * step).find(clear).unwrap_or(first);
             let text = number((value * 100.0).round() / 100.0);
             let _ = write!(
                 svg,
                 r#"<text class="outside" x="{x:.1}" y="{y:.1}" text-anchor="end">{arrow} to {text}</text>"#
             );
         };
-        // Beside the reference lines, not on one.
-        let clear = |y: f64| {
-            let middle = y - LABEL_HEIGHT / 2.0;
-            self.rules.iter().all(|rule| (self.clamped(rule.at) - middle).abs() >= LABEL_HEIGHT)
-        };
-        let lines = (0..3).map(|line| f64::from(line) * LABEL_HEIGHT);
         if highest > self.y.domain.1 {
-            let y = lines.clone().map(|down| top + 12.0 + down).find(|y| clear(*y));
-            say(y.unwrap_or(top + 12.0), '▲', highest);
+            say(top + 12.0, LABEL_HEIGHT, '▲', highest);
         }
         if lowest < self.y.domain.0 {
-            let y = lines.map(|up| bottom - 5.0 - up).find(|y| clear(*y));
-            say(y.unwrap_or(bottom - 5.0), '▼', lowest);
+            say(bottom - 5.0, -LABEL_HEIGHT, '▼', lowest);
         }
     }
 

@@ -89,15 +89,14 @@ impl TunedHere {
         TuningEvent::last_of(&self.read("events"))
     }
 
-    /// What it did last, and rate and RTT before and since.
-    pub fn words(&mut self, row: &ConnectionRow) -> Vec<String> {
-        let running = self.is_on();
+    /// What it did last, rate and RTT before and since; and whether it limits the connection at present.
+    pub fn told(&mut self, row: &ConnectionRow) -> (Vec<String>, bool) {
+        let (running, last) = (self.is_on(), self.last_event());
+        let holds = running && last.as_ref().is_some_and(|event| event.limit.is_some());
         let trouble = self.read("trouble");
-        let state = match (running, trouble.lines().last(), self.last_event()) {
+        let state = match (running, trouble.lines().last(), last) {
             (_, Some(trouble), _) => format!("Not tuned: {trouble}"),
-            (true, None, Some(event)) if event.limit.is_some() => {
-                format!("Tuned (u undoes it): {event}")
-            }
+            (true, None, Some(event)) if holds => format!("Tuned (u undoes it): {event}"),
             (true, None, Some(event)) => format!("Watched, not limited (u ends it): {event}"),
             (true, None, None) => "Watched, nothing to limit so far (u ends it)".to_owned(),
             (false, None, _) => "Tuning was undone; t tunes again".to_owned(),
@@ -106,7 +105,7 @@ impl TunedHere {
             format!("{name:<7} {:>9.2} Mbit/s   RTT {:>7.1} ms", rate / 1e6, rtt / 1e3)
         };
         let now = mean(row, self.readings.clamp(1, READINGS));
-        vec![state, show("before", self.before), show("now", now)]
+        (vec![state, show("before", self.before), show("now", now)], holds)
     }
 }
 

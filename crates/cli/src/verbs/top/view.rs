@@ -31,8 +31,7 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
         }
         Some(row) => {
             let tuned = screen.tuned.iter_mut().find(|tuned| tuned.cookie == row.connection.cookie);
-            let tuning = tuned.map(|tuned| (tuned.words(row), tuned.holds()));
-            draw_row(frame, body, row, tuning);
+            draw_row(frame, body, row, tuned.map(|tuned| tuned.told(row)));
         }
         None if screen.open.is_some() => {
             frame.render_widget(Paragraph::new("This connection is over. Esc goes back."), body);
