@@ -304,6 +304,10 @@ impl World {
                 Effect::Congestion(choice) => self.congestion = Some(choice),
                 Effect::Probe { sequence } => self.probes.push(sequence),
                 Effect::Train { id, request } => self.trains.push((id, request)),
+                Effect::Saved(saved) => {
+                    let range = Bytes::new(1)..=self.max_window;
+                    assert!(saved.is_none_or(|saved| range.contains(&saved.window)), "{saved:?}");
+                }
                 Effect::Event(event) => assert!(event.at <= self.now, "told before it happened"),
                 Effect::ProbesBlocked => {}
             }

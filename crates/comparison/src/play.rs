@@ -96,7 +96,7 @@ impl VariantRunner<'_> {
             .map_err(|e| e.to_string())?;
         let ticket = match wait_for_ticket(&mut serve) {
             Some(ticket) => ticket,
-            None => return Err(serve.kill().unwrap_or_else(|| "the receiver is silent".into())),
+            None => return Err(serve.stop().unwrap_or_else(|| "the receiver is silent".into())),
         };
         let mut send = Program::start(emulation.near(), &mut self.send(variant, &ticket))
             .map_err(|e| e.to_string())?;
@@ -104,7 +104,7 @@ impl VariantRunner<'_> {
         let sent = match send.finish() {
             Ok(lines) => lines,
             Err(why) => {
-                let _ = serve.kill();
+                let _ = serve.stop();
                 return Err(why);
             }
         };

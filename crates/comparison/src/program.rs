@@ -6,8 +6,16 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
 
 use sweetspot_emulator::{EmulatorError, Side};
+use sweetspot_linux::clock;
+use sweetspot_linux::signals::Signal;
+use sweetspot_units::Duration;
 
-/// A running program. Dropped, it is killed.
+/// The time that a program has to end what it started before it is killed.
+const END_PATIENCE: Duration = Duration::from_secs(1);
+/// The time between two looks whether it has.
+const END_POLL: Duration = Duration::from_millis(5);
+
+/// A running program. Dropped, it is ended.
 pub struct Program {
     child: Child,
     lines: Receiver<String>,
@@ -65,11 +73,23 @@ impl Program {
         Err(self.last_error().unwrap_or_else(|| format!("it ended with {status}")))
     }
 
-    /// Kills it, if it still runs, and returns its last line of standard error.
-    pub fn kill(mut self) -> Option<String> {
+    /// Ends it, if it still runs, and returns its last line of standard error.
+    pub fn stop(mut self) -> Option<String> {
+        self.end();
+        self.last_error()
+    }
+
+    /// Asks it to end, so that it ends what it started too, and kills it if it does not.
+    fn end(&mut self) {
+        let patience = clock::now() + END_PATIENCE;
+        if self.ended().is_none() {
+            Signal::TERMINATE.send(self.id());
+        }
+        while self.ended().is_none() && clock::now() < patience {
+            clock::sleep_until(clock::now() + END_POLL);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        self.last_error()
     }
 
     fn last_error(&mut self) -> Option<String> {
@@ -81,7 +101,6 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.end();
     }
 }

@@ -58,8 +58,6 @@ pub use clamp_check::ClampCheck;
 pub use event::{AppliedChange, ConnectionOwner, TuneEvent, TuneEventKind};
 pub use goal::Goal;
 pub use path_cache::PathCache;
-pub use path_group::{
-    BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup, PathMemory,
-};
+pub use path_group::{BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup};
 pub use peer_labels::{MOST_PEER_LABELS, OTHER_PEERS, PeerLabels, network};
 pub use upload::{BufferAdvice, PaceStep, PacedUpload, SendBufferSample, buffer_for};

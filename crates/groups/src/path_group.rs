@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use sweetspot_sizing::{
-    Controller, Driver, Effect, EventKind, InputSource, KernelView, SizingPhase,
+    Controller, Driver, Effect, EventKind, InputSource, KernelView, SavedWindow, SizingPhase,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -53,7 +53,7 @@ pub struct PathGroup {
     /// The memory budget of all connections together.
     ceiling: Option<Bytes>,
     /// What the last bulk transfer left, once.
-    memory: Option<Option<PathMemory>>,
+    memory: Option<Option<SavedWindow>>,
     limit_changes: VecDeque<LimitChange>,
     events: VecDeque<(TuneEventKind, String)>,
     ignored_limits: VecDeque<IgnoredLimit>,
@@ -74,15 +74,6 @@ pub struct ConnectionSample {
     pub out_of_order: u64,
     /// The window advertised last; `None` on kernels before 6.2.
     pub advertised: Option<Bytes>,
-}
-
-/// A path on which a window was held to the end of the last transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PathMemory {
-    /// The window, of all connections together.
-    pub window: Bytes,
-    /// The round trip without a queue.
-    pub minimum_rtt: Duration,
 }
 
 /// A change of a connection's window limit, to be applied by the caller.
@@ -177,10 +168,6 @@ impl PathGroup {
     pub fn remove(&mut self, now: Time, cookie: u64) {
         let gone = self.members.remove(&cookie);
         if gone.is_some_and(|m| m.is_bulk()) && !self.members.values().any(Member::is_bulk) {
-            let held = self.phase() == SizingPhase::Holding;
-            let memory = self.window.flatten().zip(self.minimum).filter(|_| held);
-            self.memory =
-                Some(memory.map(|(window, minimum_rtt)| PathMemory { window, minimum_rtt }));
             self.driver.handle_end(now);
             self.drain();
             (self.window, self.minimum, self.bulk_since) = (None, None, None);
@@ -315,7 +302,7 @@ impl PathGroup {
     }
 
     /// What the path is remembered for, each time that its last bulk transfer has ended; `Some(None)`: for nothing.
-    pub fn poll_memory(&mut self) -> Option<Option<PathMemory>> {
+    pub fn poll_memory(&mut self) -> Option<Option<SavedWindow>> {
         self.memory.take()
     }
 
@@ -349,6 +336,7 @@ impl PathGroup {
         while let Some(effect) = self.driver.poll_effect() {
             match effect {
                 Effect::Window(window) => self.window = Some(window),
+                Effect::Saved(saved) => self.memory = Some(saved),
                 Effect::Event(event) => self.events.extend(words(&event.kind)),
                 // The senders cannot be asked, and no probes are sent.
                 Effect::Pacing(_)

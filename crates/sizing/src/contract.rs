@@ -231,8 +231,19 @@ pub enum Output {
     /// Ask the sender for a congestion control. It has an effect if the sender is Sweetspot and its
     /// kernel has that congestion control.
     Congestion(CongestionChoice),
+    /// The transfer is over: the next one over the same path may begin with this; `None`: nothing is known of the path.
+    Saved(Option<SavedWindow>),
     /// Record this event.
     Event(SizingEvent),
+}
+
+/// What a path carried without a queue to speak of (RFC 9959's saved parameters).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SavedWindow {
+    /// The window, of all connections together.
+    pub window: Bytes,
+    /// The round trip without a queue.
+    pub minimum_rtt: Duration,
 }
 
 /// The congestion control that a receiver may request of the sender.

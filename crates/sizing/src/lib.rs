@@ -49,7 +49,7 @@ pub use bdp::BdpDefinition;
 pub use choice::{ControllerConfig, Sizing, SizingError};
 pub use contract::{
     CongestionChoice, CongestionState, Controller, EventKind, Input, Needs, Output, Probe, Probing,
-    Reason, SenderReport, SizingEvent, SizingPhase, Train, TrainRequest,
+    Reason, SavedWindow, SenderReport, SizingEvent, SizingPhase, Train, TrainRequest,
 };
 pub use driver::{
     CONTROL_INTERVAL, Driver, Effect, InputSource, KernelView, PROBE_INTERVAL, PROBE_SIZE,

@@ -71,6 +71,7 @@ fn play(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
                 Effect::Window(_)
                 | Effect::Pacing(_)
                 | Effect::Congestion(_)
+                | Effect::Saved(_)
                 | Effect::Event(_)
                 | Effect::ProbesBlocked => {}
             }

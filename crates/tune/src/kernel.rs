@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use sweetspot_groups::{BULK_BYTES, PathMemory};
+use sweetspot_groups::BULK_BYTES;
 use sweetspot_kernel::{
     Command, Connections, KernelError, Record, RecordKind, RememberedPath, Watch,
 };
 use sweetspot_linux::clock;
+use sweetspot_sizing::SavedWindow;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// A transfer counts as bulk if it moves [`BULK_BYTES`] within this time: 240 kbit/s. Requests and their answers on a
@@ -95,9 +96,9 @@ impl KernelTable {
 
     /// Lets the next connection to a network begin with what the path is remembered for; `None` forgets it. Where there is
     /// no room it begins as any other.
-    pub fn remember(&self, network: Network, memory: Option<PathMemory>) {
-        let path =
-            memory.map(|PathMemory { window, minimum_rtt }| RememberedPath { window, minimum_rtt });
+    pub fn remember(&self, network: Network, memory: Option<SavedWindow>) {
+        let path = memory
+            .map(|SavedWindow { window, minimum_rtt }| RememberedPath { window, minimum_rtt });
         let _ = self.0.borrow_mut().connections.remember(network, path);
     }
 

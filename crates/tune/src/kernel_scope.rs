@@ -4,11 +4,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sweetspot_groups::policy::{Policy, Subject};
-use sweetspot_groups::{Goal, PathMemory, network};
+use sweetspot_groups::{Goal, network};
 use sweetspot_kernel::{Connections, SocketPrograms};
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::processes::{self, Process};
-use sweetspot_sizing::PATH_LIFETIME;
+use sweetspot_sizing::{PATH_LIFETIME, SavedWindow};
 use sweetspot_units::{Duration, Time};
 
 use crate::error::{TuneError, Untunable};
@@ -144,7 +144,7 @@ impl Scope for KernelScope {
         self.table.flush().map_err(TuneError::from)
     }
 
-    fn remember(&mut self, now: Time, peer: IpAddr, memory: Option<PathMemory>) {
+    fn remember(&mut self, now: Time, peer: IpAddr, memory: Option<SavedWindow>) {
         for network in [host(peer), network(peer)] {
             match memory {
                 Some(_) => self.remembered.insert(network, now + PATH_LIFETIME),

@@ -2,11 +2,12 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
+use sweetspot_groups::Goal;
 use sweetspot_groups::policy::Subject;
-use sweetspot_groups::{Goal, PathMemory};
 use sweetspot_kernel::Record;
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::processes::{self, Descriptor, Process};
+use sweetspot_sizing::SavedWindow;
 use sweetspot_units::Time;
 
 use crate::error::{TuneError, Untunable};
@@ -35,7 +36,7 @@ pub trait Scope {
 
     /// Notes what the path to a peer is remembered for, so that the next connection can begin with it; `None`: nothing.
     /// Who searches for connections finds them too late for that.
-    fn remember(&mut self, _now: Time, _peer: IpAddr, _memory: Option<PathMemory>) {}
+    fn remember(&mut self, _now: Time, _peer: IpAddr, _memory: Option<SavedWindow>) {}
 
     /// Lifts what the tuner does not know of, for good; the tuner has lifted the rest.
     fn lift(&mut self) {}

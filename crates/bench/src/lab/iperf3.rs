@@ -31,7 +31,7 @@ pub fn iperf3(plan: &PathPlan) -> Result<ReferenceTransfer, String> {
     send.args(["--json", "--congestion", CONGESTION, "--bytes", &plan.size.get().to_string()]);
     let client = Program::start(emulation.near(), &mut send).map_err(|e| e.to_string())?;
     let report = client.finish().map_err(|why| format!("iperf3: {why}"))?.join("\n");
-    let _ = server.kill();
+    let _ = server.stop();
     read(&report)
 }
 

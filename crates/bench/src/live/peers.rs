@@ -83,7 +83,7 @@ impl PeerServer {
 
     /// Ends it; its last line of standard error, if it had one.
     pub fn stop(self) -> Option<String> {
-        self.program.kill()
+        self.program.stop()
     }
 }
 

@@ -97,6 +97,7 @@ impl PacedUpload {
                 // These are for receivers.
                 Effect::Window(_)
                 | Effect::Congestion(_)
+                | Effect::Saved(_)
                 | Effect::Probe { .. }
                 | Effect::Train { .. }
                 | Effect::ProbesBlocked => {}

@@ -298,7 +298,7 @@ impl<S: Scheduler> World<S> {
             Effect::Congestion(choice) => {
                 self.ask_source(index, at, Request::Congestion(choice));
             }
-            Effect::Event(_) | Effect::ProbesBlocked => {}
+            Effect::Saved(_) | Effect::Event(_) | Effect::ProbesBlocked => {}
         }
     }
 

@@ -11,8 +11,8 @@ pub use prober::{PROBE_INTERVAL, PROBE_SIZE, ProbeAnswer, ProbeCounts, Prober};
 pub use train_collector::{TrainCollector, TrainPacket};
 
 use crate::contract::{
-    CongestionChoice, Controller, Input, Needs, Output, Probing, SenderReport, SizingEvent,
-    SizingPhase, Train, TrainRequest,
+    CongestionChoice, Controller, Input, Needs, Output, Probing, SavedWindow, SenderReport,
+    SizingEvent, SizingPhase, Train, TrainRequest,
 };
 
 /// Interval between two readings of the kernel's view.
@@ -59,6 +59,8 @@ pub enum Effect {
     Pacing(Option<Rate>),
     /// Send the sender its congestion control.
     Congestion(CongestionChoice),
+    /// What the next transfer over the same path may begin with; `None`: nothing is known of the path.
+    Saved(Option<SavedWindow>),
     /// Send the sender a probe of [`PROBE_SIZE`] bytes.
     Probe {
         /// Its number.
@@ -276,6 +278,7 @@ impl Driver {
                 Output::Window(limit) => self.effects.push_back(Effect::Window(limit)),
                 Output::Pacing(rate) => self.effects.push_back(Effect::Pacing(rate)),
                 Output::Congestion(choice) => self.effects.push_back(Effect::Congestion(choice)),
+                Output::Saved(saved) => self.effects.push_back(Effect::Saved(saved)),
                 Output::Event(event) => self.effects.push_back(Effect::Event(event)),
                 Output::Train(request) => self.request_train(now, request),
             }

@@ -2,15 +2,17 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// Number of epochs in a fit.
+/// The number of epochs in a fit: at least, and the latest ones of a longer time at most.
 const FITTED_EPOCHS: usize = 12;
+const MOST_EPOCHS: usize = 128;
 
 /// Elasticity of the rate: d ln R / d ln W over the last epochs, by least squares. It is about 1 if
 /// the window is the limit (R = W / T), about 0 if the path is full, and between if cross traffic
 /// yields to a queue (eqs 6 to 8 of the paper).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Elasticity {
     samples: VecDeque<EpochSample>,
+    most: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -38,9 +40,19 @@ pub(crate) struct ElasticityEstimate {
 }
 
 impl Elasticity {
+    /// Over the last few epochs.
+    pub(crate) fn lately() -> Elasticity {
+        Elasticity { samples: VecDeque::new(), most: FITTED_EPOCHS }
+    }
+
+    /// Over all epochs since it was cleared, up to a bound: a window that grows slowly has moved in them.
+    pub(crate) fn throughout() -> Elasticity {
+        Elasticity { samples: VecDeque::new(), most: MOST_EPOCHS }
+    }
+
     /// Adds an epoch's `window` in flight, `rate` and round trip.
     pub(crate) fn handle_epoch(&mut self, window: Bytes, rate: Rate, rtt: Duration) {
-        if self.samples.len() == FITTED_EPOCHS {
+        if self.samples.len() == self.most {
             self.samples.pop_front();
         }
         let (window, rate) = (window.as_f64().max(1.0), rate.as_f64().max(1.0));
@@ -91,7 +103,7 @@ mod tests {
 
     /// The estimate for windows from 100 to 155 kB on a path of 40 ms and this capacity.
     fn answer(capacity: f64) -> ElasticityEstimate {
-        let mut elasticity = Elasticity::default();
+        let mut elasticity = Elasticity::lately();
         for step in 0..12 {
             let window = 100e3 + 5e3 * f64::from(step);
             let rate = (window * 8.0 / 0.04).min(capacity);
@@ -113,7 +125,7 @@ mod tests {
 
     #[test]
     fn too_few_epochs_say_nothing() {
-        let mut elasticity = Elasticity::default();
+        let mut elasticity = Elasticity::lately();
         elasticity.handle_epoch(Bytes::new(1), Rate::from_f64(1.0), Duration::ZERO);
         assert_eq!(elasticity.answer(), None);
     }

@@ -5,6 +5,10 @@ use sweetspot_units::{Bytes, Duration, Time};
 /// Parts into which a round trip is divided.
 const ROUND_TRIP_PARTS: u64 = 16;
 
+/// Round trips over which arrivals are averaged where repairs never end: what waited behind a missing segment, a round
+/// trip or two, is a small part of what arrived in them.
+const AVERAGED_ROUND_TRIPS: u64 = 8;
+
 /// The largest number of bytes that arrived in one round trip: a lower bound of the sender's data
 /// in flight.
 #[derive(Debug, Default)]
@@ -13,6 +17,8 @@ pub(crate) struct InflightEstimator {
     arrivals: VecDeque<(Time, Bytes)>,
     sum: Bytes,
     largest: Bytes,
+    /// What arrived since then, repairs included.
+    average: Option<(Time, Bytes)>,
     /// Until then arrivals are not counted, see [`InflightEstimator::handle_gap`].
     repaired: Time,
 }
@@ -20,6 +26,14 @@ pub(crate) struct InflightEstimator {
 impl InflightEstimator {
     /// Counts what arrived on a path of round trip `base`.
     pub(crate) fn handle_arrival(&mut self, now: Time, bytes: Bytes, base: Duration) {
+        let span = base * AVERAGED_ROUND_TRIPS;
+        let (since, sum) = self.average.get_or_insert((now, Bytes::ZERO));
+        *sum += bytes;
+        if now.since(*since) >= span {
+            let rate = *sum / now.since(*since);
+            self.largest = self.largest.max(rate * base);
+            self.average = None;
+        }
         if now < self.repaired {
             return;
         }
@@ -72,5 +86,25 @@ mod tests {
         }
         // A part of 2.5 ms may be counted whole.
         assert!((40_000..=43_000).contains(&inflight.largest().get()), "{inflight:?}");
+    }
+
+    #[test]
+    fn what_is_in_flight_shows_where_every_round_trip_loses_a_segment() {
+        let base = Duration::from_millis(40);
+        let mut inflight = InflightEstimator::default();
+        // 1 kB in each ms, of which every 30 a segment is missing, and what follows it waits for 45.
+        let mut waiting = 0;
+        for ms in 1..=2000 {
+            let now = Time::from_nanos(ms * 1_000_000);
+            waiting += 1000;
+            if ms % 30 == 0 {
+                inflight.handle_gap(now, base);
+            }
+            if ms % 45 == 0 {
+                inflight.handle_arrival(now, Bytes::new(std::mem::take(&mut waiting)), base);
+            }
+        }
+        // 40 kB are in flight; over eight round trips what one of 45 ms may bring too much or too little is a seventh.
+        assert!((34_000..=46_000).contains(&inflight.largest().get()), "{inflight:?}");
     }
 }

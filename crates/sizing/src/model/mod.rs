@@ -10,7 +10,7 @@ mod round_trip;
 mod trains;
 
 pub(crate) use delivery_rate::DeliveryRate;
-pub(crate) use elasticity::Elasticity;
+pub(crate) use elasticity::{Elasticity, ElasticityEstimate};
 pub(crate) use epoch::{Epoch, Epochs, is_behind};
 pub(crate) use inflight::InflightEstimator;
 pub(crate) use min_rtt::MinRtt;

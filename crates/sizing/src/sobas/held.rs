@@ -2,16 +2,16 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::limits::target_queue;
+use super::limits::{TransferLimits, target_queue};
 use super::params::{
-    COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEP, FASTER_STEPS, HELD_PACE, KEEPS_EPOCHS, KEPT_RATE_SHARE,
-    LOSS_EPOCHS, LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, SETTLING_EPOCHS,
-    WINDOW_BINDS_SHARE,
+    COLLAPSE, COLLAPSE_EPOCHS, DOUBT_EPOCHS, FASTER_STEPS, HELD_PACE, KEEPS_EPOCHS,
+    KEPT_RATE_SHARE, LOSS_EPOCHS, LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE,
+    SETTLING_EPOCHS, WINDOW_BINDS_SHARE,
 };
 use super::state::State;
 use super::{Sensors, Sobas};
 use crate::model::Epoch;
-use crate::{CongestionChoice, PATH_LIFETIME, Reason};
+use crate::{CongestionChoice, PATH_LIFETIME, Reason, SavedWindow};
 
 /// The window is C x (T + queue).
 #[derive(Debug, Clone, Copy)]
@@ -28,9 +28,17 @@ pub(super) struct Held {
     collapsed: u32,
     /// ... with a queue of other traffic.
     others: u32,
-    /// ... without a queue at a rate above the capacity; and the steps taken for that.
+    /// ... without a queue at a rate of the capacity.
     idle: u32,
+    /// Epochs judged since the last change, and the sum of their rates.
+    judged: u32,
+    rates: Rate,
+    /// The mean rate before the window was widened to this multiple, to see whether the rate follows; and how many such
+    /// steps in a row it has followed.
+    doubt: Option<(Rate, f64)>,
     steps: u32,
+    /// Whether the buffer overflowed by such a step.
+    is_tight: bool,
     /// The sender's congestion control, and when a packet was last lost without a queue.
     congestion: CongestionChoice,
     last_loss: Time,
@@ -74,7 +82,11 @@ impl Held {
             collapsed: 0,
             others: 0,
             idle: 0,
+            judged: 0,
+            rates: Rate::ZERO,
+            doubt: None,
             steps: 0,
+            is_tight: false,
             congestion: CongestionChoice::Own,
             last_loss: Time::ZERO,
             tried: None,
@@ -93,6 +105,40 @@ impl Held {
     fn restart(&mut self) {
         self.settling = SETTLING_EPOCHS;
         (self.below, self.collapsed, self.others, self.idle) = (0, 0, 0, 0);
+        (self.judged, self.rates) = (0, Rate::ZERO);
+    }
+
+    /// The rate that the window is for.
+    fn allowed(&self) -> Rate {
+        self.doubt.map_or(self.capacity, |(_, step)| self.capacity.scaled(step))
+    }
+
+    /// Takes the rate of an epoch under a limit that binds. Now and then, and where no queue stands, the window is widened
+    /// to `step` times its size: the rate of a path that is full does not follow. Returns whether it is to change.
+    fn doubts(&mut self, rate: Rate, step: f64) -> bool {
+        self.judged += 1;
+        self.rates = self.rates + rate;
+        let mean = self.rates.scaled(1.0 / f64::from(self.judged));
+        let Some((before, taken)) = self.doubt else {
+            if self.idle < KEEPS_EPOCHS && (self.judged < DOUBT_EPOCHS || self.is_tight) {
+                return false;
+            }
+            self.doubt = Some((mean, step));
+            self.restart();
+            return true;
+        };
+        if self.judged < KEEPS_EPOCHS {
+            return false;
+        }
+        // By more than half of the step.
+        if mean > before.scaled((1.0 + taken) / 2.0) {
+            self.capacity = self.capacity.scaled(taken);
+            (self.doubt, self.steps) = (Some((mean, step)), self.steps + 1);
+        } else {
+            (self.doubt, self.steps) = (None, 0);
+        }
+        self.restart();
+        true
     }
 }
 
@@ -108,6 +154,12 @@ pub(super) struct Memory {
 }
 
 impl Memory {
+    /// The window that it allows, and its round trip without a queue.
+    pub(super) fn saved(&self, limits: &TransferLimits) -> SavedWindow {
+        let window = limits.window_for(self.capacity, self.base, self.queue);
+        SavedWindow { window: limits.within_bounds(window), minimum_rtt: self.base }
+    }
+
     /// What to hold from the beginning, if a round trip of `base` at `now` is that of the same path (RFC 9959, section 4.2.1:
     /// more than half of the saved one and no more than ten times it) and it was saved lately.
     pub(super) fn resume(&self, now: Time, base: Duration) -> Option<Held> {
@@ -127,12 +179,12 @@ impl Sobas {
     /// Sets the window and the pace of the capacity.
     pub(super) fn apply_hold(&mut self, now: Time) {
         let (State::Held(held), Some(base)) = (&self.state, self.min_rtt.get()) else { return };
-        let window = self.limits.window_for(held.capacity, base, held.queue);
+        let window = self.limits.window_for(held.allowed(), base, held.queue);
         self.limits.congestion(now, held.congestion);
         match held.congestion {
             CongestionChoice::Own | CongestionChoice::Reno => {
                 self.limits.limit(now, window);
-                self.limits.pace(Some(held.capacity.scaled(HELD_PACE)));
+                self.limits.pace(Some(held.allowed().scaled(HELD_PACE)));
             }
             // Out-of-order data takes room in the window, and retransmissions come on top: the pace
             // is the limit.
@@ -197,7 +249,7 @@ impl Sobas {
         held.below = in_a_row(held.below, is_below(KEPT_RATE_SHARE));
         held.collapsed = in_a_row(held.collapsed, is_below(COLLAPSE));
         held.others = in_a_row(held.others, foreign);
-        let idle = queue < held.queue / 2 && epoch.rate > held.capacity;
+        let idle = queue < held.queue / 2 && !is_below(1.0);
         if held.others >= COLLAPSE_EPOCHS {
             return self.open(now, Reason::OthersQueue);
         }
@@ -207,14 +259,14 @@ impl Sobas {
         held.idle = in_a_row(held.idle, idle);
         held.confirmed += u32::from(!idle && !is_below(KEPT_RATE_SHARE));
         held.is_remembered &= held.confirmed < KEEPS_EPOCHS;
-        if held.idle >= KEEPS_EPOCHS {
-            held.steps += 1;
-            // A memory that is too low is given up at once.
-            if held.steps > FASTER_STEPS || held.is_remembered {
+        // A memory that is too low is given up at once.
+        if held.is_remembered && held.idle >= KEEPS_EPOCHS {
+            return self.open(now, Reason::PathFaster);
+        }
+        if held.doubts(epoch.rate, self.limits.step_of(window)) {
+            if held.steps > FASTER_STEPS {
                 return self.open(now, Reason::PathFaster);
             }
-            held.capacity = held.capacity.scaled(FASTER_STEP);
-            held.restart();
             self.apply_hold(now);
         }
     }
@@ -229,6 +281,9 @@ impl Sobas {
             }
             held.congestion = CongestionChoice::Bbr;
             held.last_loss = now;
+        } else if held.doubt.take().is_some() {
+            // The buffer has no room for a step.
+            held.is_tight = true;
         } else if held.halved {
             return self.open(now, Reason::Overflow);
         } else {

@@ -3,7 +3,8 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::params::{
-    MIN_QUEUE, MIN_WINDOW_SEGMENTS, QUEUE_SHARE, REPORTED_GROWTH, UNACKNOWLEDGED_SEGMENTS,
+    FASTER_STEP, MIN_QUEUE, MIN_WINDOW_SEGMENTS, QUEUE_SHARE, REPORTED_GROWTH,
+    UNACKNOWLEDGED_SEGMENTS,
 };
 use crate::{CongestionChoice, ControllerConfig, EventKind, Output, SizingEvent};
 
@@ -39,13 +40,17 @@ impl TransferLimits {
 
     /// Sets the window.
     pub(super) fn limit(&mut self, now: Time, window: Bytes) {
-        let least = self.config.mss * MIN_WINDOW_SEGMENTS;
-        let window = window.max(least).min(self.config.max_window);
+        let window = self.within_bounds(window);
         if self.window != Some(window) {
             self.window = Some(window);
             self.outputs.push_back(Output::Window(Some(window)));
             self.emit(now, EventKind::Limited { window });
         }
+    }
+
+    /// The nearest window that may be set.
+    pub(super) fn within_bounds(&self, window: Bytes) -> Bytes {
+        window.max(self.config.mss * MIN_WINDOW_SEGMENTS).min(self.config.max_window)
     }
 
     /// Grows the window by at most `more` towards `window`; it never shrinks.
@@ -91,6 +96,12 @@ impl TransferLimits {
     pub(super) fn window_for(&self, rate: Rate, base: Duration, queue: Duration) -> Bytes {
         let queue = queue.max(self.config.mss / rate);
         rate * (base + queue) + self.config.mss * UNACKNOWLEDGED_SEGMENTS
+    }
+
+    /// The least multiple of `window` that lets more segments in and is a step of the capacity.
+    pub(super) fn step_of(&self, window: Bytes) -> f64 {
+        let segments = self.config.mss * UNACKNOWLEDGED_SEGMENTS;
+        FASTER_STEP.max(1.0 + segments.as_f64() / window.as_f64())
     }
 
     /// Share of a packet that is payload.

@@ -139,12 +139,15 @@ impl Sobas {
             (State::Held(held), Some(base)) if !held.is_remembered() => {
                 Some(held.memory(base, now))
             }
+            (State::Trial(trial), Some(base)) => trial.paid().map(|held| held.memory(base, now)),
             // Nothing was learnt since.
             (State::Held(_) | State::Ended, _) => self.memory,
             _ => None,
         };
         if !matches!(self.state, State::Ended) {
             self.transition_to(now, State::Ended, Reason::Ended);
+            let saved = self.memory.map(|memory| memory.saved(&self.limits));
+            self.limits.push(Output::Saved(saved));
         }
         self.limits.lift(now);
     }

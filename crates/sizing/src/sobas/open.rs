@@ -5,19 +5,23 @@ use sweetspot_units::{Bytes, Duration, Time};
 use super::limits::target_queue;
 use super::params::{
     AFTER_RANDOM_LOSS, FIRST_WINDOW, HELD_GROWTH, INELASTIC, MEASUREMENTS, MOVED, OPEN_FLIGHTS,
-    OPEN_GROWTH, RANDOM_LOSSES, TRIAL_BUDGET, VARIED,
+    OPEN_GROWTH, RANDOM_LOSSES, SETTLING_EPOCHS, TRIAL_BUDGET, VARIED,
 };
 use super::startup::Startup;
 use super::state::State;
 use super::trial::Trial;
 use super::{Sensors, Sobas};
 use crate::Reason;
-use crate::model::{Elasticity, Epoch, Trains};
+use crate::model::{Elasticity, ElasticityEstimate, Epoch, Trains};
 
 /// The window follows what arrives, far above it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Open {
     elasticity: Elasticity,
+    /// Over the epochs since the last loss throughout which a queue stood.
+    full: Elasticity,
+    /// Epochs until what a loss held up has arrived: it comes in order at once, faster than the path carries it.
+    repairing: u32,
     /// Whether the window was held before. Then the sender's congestion window is larger, up to
     /// twice (RFC 7661), and must not be released at once.
     was_held: bool,
@@ -30,8 +34,38 @@ pub(super) struct Open {
 impl Open {
     /// Open from now on.
     pub(super) fn new(was_held: bool) -> Open {
-        Open { was_held, ..Open::default() }
+        Open {
+            elasticity: Elasticity::lately(),
+            full: Elasticity::throughout(),
+            repairing: 0,
+            was_held,
+            random_losses: 0,
+            random_loss: None,
+        }
     }
+
+    /// Takes an epoch; the estimate over the epochs since the last loss throughout which a queue stood on a path of round
+    /// trip `base`, if the rate was the same however long the queue was: the path is full.
+    fn fills(&mut self, epoch: &Epoch, base: Duration) -> Option<ElasticityEstimate> {
+        if epoch.losses > 0 {
+            self.repairing = SETTLING_EPOCHS;
+        }
+        let stands = epoch.rtt > base + target_queue(base);
+        if self.repairing > 0 || epoch.stalled || !stands {
+            self.repairing = self.repairing.saturating_sub(u32::from(epoch.losses == 0));
+            self.full.clear();
+            return None;
+        }
+        self.full.handle_epoch(epoch.rate * epoch.average_rtt, epoch.rate, epoch.rtt);
+        self.full.answer().filter(is_inelastic)
+    }
+}
+
+/// Whether the rate did not answer the window, which had moved.
+fn is_inelastic(estimate: &ElasticityEstimate) -> bool {
+    estimate.slope + estimate.error < INELASTIC
+        && estimate.moved >= MOVED
+        && estimate.varied <= VARIED
 }
 
 impl Sobas {
@@ -76,6 +110,7 @@ impl Sobas {
         if epoch.losses > 0 && queue <= target_queue(base) * 2 {
             open.random_loss = Some(now);
         }
+        let full = open.fills(epoch, base);
         if epoch.stalled {
             open.elasticity.clear();
             return;
@@ -87,12 +122,13 @@ impl Sobas {
         if !calm || spent >= TRIAL_BUDGET {
             return;
         }
-        let Some(answer) = open.elasticity.answer() else { return };
-        let inelastic = answer.slope + answer.error < INELASTIC
-            && answer.moved >= MOVED
-            && answer.varied <= VARIED;
+        let lately = open.elasticity.answer().filter(is_inelastic);
+        // Among others that grow as we do the rate stays the same, too: what a failed trial has told is not tried again for so
+        // little.
+        let full = full.filter(|_| self.trials_failed == Duration::ZERO);
+        let Some(answer) = lately.or(full) else { return };
         let queue = answer.rtt.saturating_sub(base);
-        if inelastic && queue > target_queue(base) {
+        if queue > target_queue(base) {
             let trial = Trial::new(now, answer.rate, queue);
             self.transition_to(now, State::Trial(trial), Reason::RateInelastic);
             self.apply_trial(now);

@@ -45,6 +45,11 @@ impl Trial {
     pub(super) fn began(&self) -> Time {
         self.began
     }
+
+    /// Held at the shortest queue so far that cost no rate, if there is one.
+    pub(super) fn paid(&self) -> Option<Held> {
+        self.paid.map(|queue| Held::after_trial(self.rate, queue, self.began))
+    }
 }
 
 impl Sobas {

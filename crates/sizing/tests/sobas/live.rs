@@ -37,8 +37,14 @@ fn a_full_deep_buffer_is_emptied_and_the_path_stays_full() {
 }
 
 #[test]
-fn a_quarter_of_a_bdp_is_left_to_congestion_control() {
-    does_no_harm(&Fluid { buffer: 0.25 * BDP, ..path() }, 20.0);
+fn a_buffer_of_a_quarter_bdp_costs_no_goodput_and_overflows_no_more_once_it_was_seen_full() {
+    let shallow = Fluid { buffer: 0.25 * BDP, ..path() };
+    does_no_harm(&shallow, 20.0);
+    let run = run(&shallow, 40.0);
+    // A window of 0.7 x 1.25 BDP grows by a segment in each round trip, and has filled the buffer after 130 of them, 6 s:
+    // it is seen full before it overflows for the second time after slow start.
+    assert!(run.saw(|e| matches!(e, EventKind::Entered { phase: SizingPhase::Holding, .. })));
+    assert!(run.last_drop <= 12.0, "{}", run.last_drop);
 }
 
 #[test]
@@ -52,6 +58,25 @@ fn a_longer_route_is_not_taken_for_a_queue_for_ever() {
     let rtt = |t| if t < 8.0 { 0.04 } else { 0.06 };
     let run = run(&Fluid { rtt, ..path() }, 30.0);
     assert!(run.goodput(15.0, 30.0) >= 0.94 * 100e6, "{}", run.goodput(15.0, 30.0));
+}
+
+#[test]
+fn a_path_that_becomes_faster_and_longer_at_once_is_found_out() {
+    // A longer route looks like the queue that is held, and the rate of a window held is the same.
+    let fast: fn(f64) -> f64 = |t| if t < 15.0 { 100e6 } else { 300e6 };
+    let rtt: fn(f64) -> f64 = |t| if t < 15.0 { 0.04 } else { 0.0412 };
+    let run = run(&Fluid { rate: fast, rtt, ..path() }, 40.0);
+    // It is doubted every 32 epochs of 60 ms, and opened after seven steps of six.
+    assert!(run.saw(|e| matches!(e, EventKind::Entered { reason: Reason::PathFaster, .. })));
+    assert!(run.goodput(25.0, 40.0) >= 0.9 * 300e6, "{}", run.goodput(25.0, 40.0));
+}
+
+#[test]
+fn a_full_path_that_is_doubted_for_ever_keeps_its_short_queue() {
+    let run = run(&path(), 300.0);
+    assert!(!run.saw(|e| matches!(e, EventKind::Entered { reason: Reason::PathFaster, .. })));
+    // What is held is 3 % of the round trip and two segments, and a step adds 3 % more.
+    assert!(run.queue(200.0, 300.0) <= 0.1 * BDP, "{}", run.queue(200.0, 300.0));
 }
 
 #[test]
