@@ -134,6 +134,34 @@ fn a_window_that_shrinks_is_the_readers_and_one_far_below_its_scale_is_not() {
 }
 
 #[test]
+fn within_a_host_an_acknowledgement_waits_for_the_reader_alone() {
+    // One segment of 65 kB fits the window; it is acknowledged when it is read, 12 ms later.
+    let full = Sample {
+        window_limited: SECOND,
+        acked: Bytes::new(5_400_000),
+        mss: Bytes::new(65_483),
+        rtt: Duration::from_millis(12),
+        rtt_min: Duration::from_micros(40),
+        peer_window: Some(Bytes::new(90_000)),
+        ..bulk()
+    };
+    let between = |remote: [u8; 4], sample: Sample| {
+        let mut live = Live::between([192, 0, 2, 1].into(), remote.into());
+        let first = Sample { window_limited: Duration::ZERO, busy: Duration::ZERO, ..sample };
+        live.handle(Sample { at: Time::ZERO, acked: Bytes::ZERO, ..first });
+        live.handle(Sample { at: Time::ZERO + SECOND, ..sample });
+        live.recent().dominant()
+    };
+    assert_eq!(between([192, 0, 2, 1], full), Class::ReceiverApplication);
+    // A reader that waits for nothing has a small buffer only; and between hosts a queue takes time, too.
+    let acked = Bytes::new(1_000_000_000);
+    let read = Sample { rtt: Duration::from_micros(60), acked, ..full };
+    assert_eq!(between([192, 0, 2, 1], read), Class::ReceiverWindow);
+    let queued = Sample { rtt_min: Duration::from_millis(6), acked: Bytes::new(6_400_000), ..full };
+    assert_eq!(between([192, 0, 2, 2], queued), Class::ReceiverWindow);
+}
+
+#[test]
 fn a_window_that_dips_now_and_then_is_read_and_one_that_stays_below_what_it_was_is_not() {
     // Round trips of 40 ms: in 100 ms come two and a half windows.
     let judged = |windows: &[u64]| {

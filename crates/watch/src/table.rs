@@ -72,7 +72,7 @@ impl ConnectionRow {
     pub fn new(connection: &DiagConnection) -> ConnectionRow {
         ConnectionRow {
             connection: connection.clone(),
-            live: Live::default(),
+            live: Live::between(connection.local.ip(), connection.remote.ip()),
             owner: None,
             past: VecDeque::new(),
             round: 0,

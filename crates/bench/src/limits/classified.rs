@@ -56,7 +56,8 @@ fn by_capture(mut capture: &[u8]) -> Result<ClassShares, String> {
 }
 
 fn by_kernel(recording: &Recording) -> ClassShares {
-    let mut live = Live::default();
+    let [local, remote] = recording.ends;
+    let mut live = Live::between(local.ip(), remote.ip());
     recording.samples.iter().for_each(|sample| live.handle(*sample));
     ClassShares { class: live.limits().dominant(), shares: live.limits().shares() }
 }

@@ -8,6 +8,8 @@
 mod receiving;
 mod sending;
 
+use std::net::IpAddr;
+
 use sweetspot_trace::Histogram;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -152,6 +154,8 @@ impl RecentArrivals {
 /// What earlier samples said that later ones are judged by.
 #[derive(Debug, Clone, Copy, Default)]
 struct ConnectionHistory {
+    /// Both ends are on one host.
+    within_host: bool,
     largest_peer_window: Bytes,
     least_peer_window: Option<Bytes>,
     largest_window: Bytes,
@@ -181,6 +185,15 @@ struct ConnectionHistory {
 }
 
 impl Live {
+    /// A connection between these addresses, of which nothing is known yet.
+    pub fn between(local: IpAddr, remote: IpAddr) -> Live {
+        let within_host = local == remote || (local.is_loopback() && remote.is_loopback());
+        Live {
+            history: ConnectionHistory { within_host, ..ConnectionHistory::default() },
+            ..Live::default()
+        }
+    }
+
     /// Takes the next sample; times must not go back.
     pub fn handle(&mut self, sample: Sample) {
         self.first.get_or_insert(sample);
@@ -409,6 +422,11 @@ impl ConnectionHistory {
     /// scale would allow it to be says nothing.
     fn peer_reads_slowly(&self) -> bool {
         2 * self.narrow.count_ones() > self.windows
+    }
+
+    /// Whether what was sent lies unread at the peer: within a host nothing else delays its acknowledgement.
+    fn waits_at_reader(&self, now: &Sample) -> bool {
+        self.within_host && now.rtt > now.rtt_min.scaled(QUEUE) + Duration::from_millis(1)
     }
 
     /// Whether something was lost less than `time` ago, while it was watched.

@@ -46,7 +46,8 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
 
 /// Whose fault it is that the peer's window was full for so much of the step.
 fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Class {
-    if history.peer_reads_slowly() || reopens_late(step, full) {
+    let reads_late = history.waits_at_reader(&step.sample) || reopens_late(step, full);
+    if history.peer_reads_slowly() || reads_late {
         Class::ReceiverApplication
     } else {
         Class::ReceiverWindow

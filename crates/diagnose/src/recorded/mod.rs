@@ -32,14 +32,14 @@ impl Recording {
 
     /// What is said of it, and whether the end that was asked sends or receives.
     fn told(&self) -> (Flow, Side) {
-        let mut live = Live::default();
+        let [local, remote] = self.ends;
+        let mut live = Live::between(local.ip(), remote.ip());
         let mut last = Time::ZERO;
         for sample in &self.samples {
             last = last.max(sample.at);
             live.handle(Sample { at: last, ..*sample });
         }
         let evidence: Evidence = live.evidence();
-        let [local, remote] = self.ends;
         let (source, destination) = match live.side() {
             Side::Sender => (local, remote),
             Side::Receiver => (remote, local),

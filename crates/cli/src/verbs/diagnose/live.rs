@@ -94,7 +94,8 @@ struct WatchedConnection {
 
 impl WatchedConnection {
     fn new(connection: DiagConnection) -> WatchedConnection {
-        WatchedConnection { connection, live: Live::default(), over: false }
+        let live = Live::between(connection.local.ip(), connection.remote.ip());
+        WatchedConnection { connection, live, over: false }
     }
 
     fn look(&mut self, host: &mut NamespaceConnections, now: Time) -> Result<(), String> {
