@@ -17,20 +17,18 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_sweetspot");
 /// Runs `command` at the near end of a path of 20 Mbit/s, 20 ms and 100 kB, with a server at the far end; `None` if
 /// there is no permission for namespaces.
 fn across(dir: &Path, command: &str) -> std::io::Result<Option<Output>> {
+    across_path(dir, "rate=20Mbit/s rtt=20ms buffer=100kB", command)
+}
+
+/// The same across another path.
+fn across_path(dir: &Path, path: &str, command: &str) -> std::io::Result<Option<Output>> {
     let at = dir.display();
     let far = format!("{PROGRAM} serve --dir {at} --listen 10.77.0.2:7000 > {at}/ticket");
     let near = format!(
         "while ! [ -s {at}/ticket ]; do sleep 0.1; done; {PROGRAM} {command} --ticket-file {at}/ticket"
     );
     let output = Command::new(PROGRAM)
-        .args([
-            "emulate",
-            "--quiet",
-            "--path",
-            "rate=20Mbit/s rtt=20ms buffer=100kB",
-            "--far",
-            &far,
-        ])
+        .args(["emulate", "--quiet", "--path", path, "--far", &far])
         .args(["--", "sh", "-c", &near])
         .output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -96,6 +94,19 @@ fn a_measured_path_is_a_scenario_that_plays_again() -> Tested {
         .args(["emulate", "--quiet", "--path", &file.to_string_lossy(), "--", "true"])
         .output()?;
     assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    Ok(())
+}
+
+#[test]
+fn a_queue_per_flow_lets_another_flows_echoes_pass() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let path = "rate=20Mbit/s rtt=20ms buffer=100kB queue=fq-codel";
+    let Some(output) = across_path(dir.path(), path, "measure --json --direction down")? else {
+        return Ok(());
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let measured: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(measured["directions"][0]["discipline"]["value"], "per-flow", "{measured}");
     Ok(())
 }
 

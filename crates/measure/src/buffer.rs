@@ -57,6 +57,13 @@ impl Overload<'_> {
         .collect()
     }
 
+    /// The shortest that packets beside the drops of the last quarter waited, but for one in twenty.
+    pub(crate) fn least_wait_beside_drops(&self) -> Option<f64> {
+        let late = self.stream.sent / 4 * 3;
+        let beside = self.beside_losses().into_iter().filter(|beside| beside.index >= late);
+        quantile(&sorted(beside.map(|beside| beside.waited_s)), 0.05)
+    }
+
     /// The longest that a packet waited, but for one in a hundred.
     pub(crate) fn longest_wait_s(&self) -> f64 {
         let waits = sorted(self.stream.arrivals.iter().map(|a| a.delay_s() - self.reference_s));

@@ -60,7 +60,7 @@ pub use discipline::{Discipline, discipline};
 pub use dispersion::{Dispersion, dispersion, pair_mode};
 pub use finding::{Estimate, Finding, Quantity};
 pub use load::{DelayUnderLoad, Grade, delay_under_load};
-pub use loss::{LossEstimate, losses};
+pub use loss::{DroppingQueue, LossEstimate, losses};
 pub use measurement::Measurement;
 pub use observation::{
     Arrival, Direction, Echo, EchoRecord, LoadRecord, Step, StepResult, StreamRecord,

@@ -3,13 +3,17 @@
 use sweetspot_units::Probability;
 
 use crate::finding::Finding;
-use crate::observation::StreamRecord;
+use crate::observation::{Arrival, StreamRecord};
 use crate::statistics::{mean_interval, wilson};
 
 /// The fewest losses from which a rate is more than an upper bound.
 const LEAST_LOSSES: u64 = 5;
 /// The fewest bursts of which a mean length is told.
 const LEAST_BURSTS: usize = 8;
+/// A queue with a shorter wait than this part of that at which it drops drops nothing.
+const SHORT: f64 = 0.5;
+/// The least part of the packets that must have met such a queue for the others to be left out.
+const LEAST_CLEAR: f64 = 0.5;
 
 /// Losses of streams below the available bandwidth.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,18 +29,99 @@ pub struct LossEstimate {
     pub lost: u64,
 }
 
-/// The losses of `streams`.
-pub fn losses<'a>(streams: impl IntoIterator<Item = &'a StreamRecord>) -> LossEstimate {
-    let (mut sent, mut lost, mut bursts) = (0, 0, Vec::new());
-    for stream in streams {
-        sent += u64::from(stream.sent);
-        lost += u64::from(stream.lost());
-        bursts.extend(burst_lengths(stream));
-    }
-    LossEstimate { rate: rate(sent, lost), burst: burst(&bursts), sent, lost }
+/// A queue that drops.
+#[derive(Debug, Clone, Copy)]
+pub struct DroppingQueue {
+    /// The wait at which it drops, seconds.
+    pub wait_s: f64,
+    /// The delay without a queue, as [`Arrival::delay_s`] counts it.
+    pub reference_s: f64,
 }
 
-fn rate(sent: u64, lost: u64) -> Finding<Probability> {
+/// The losses of `streams`, without those that `queue` may have dropped, be it filled by others or by a sender that was
+/// held up and caught up.
+pub fn losses<'a>(
+    streams: impl IntoIterator<Item = &'a StreamRecord>,
+    queue: Option<DroppingQueue>,
+) -> LossEstimate {
+    let (mut all, mut clear) = (LossCount::default(), LossCount::default());
+    for stream in streams {
+        let fates = fates(stream, queue);
+        all.add(fates.iter().map(|fate| Some(fate.came)));
+        clear.add(fates.iter().map(|fate| fate.is_clear.then_some(fate.came)));
+    }
+    let enough = clear.sent as f64 >= all.sent as f64 * LEAST_CLEAR;
+    let without_queue = queue.is_some() && enough;
+    let counted = if without_queue { clear } else { all };
+    LossEstimate {
+        rate: rate(counted.sent, counted.lost, without_queue),
+        burst: burst(&counted.bursts),
+        sent: counted.sent,
+        lost: counted.lost,
+    }
+}
+
+#[derive(Debug, Default)]
+struct LossCount {
+    sent: u64,
+    lost: u64,
+    bursts: Vec<f64>,
+}
+
+impl LossCount {
+    /// Counts the packets of a stream in order: whether each came; `None`: it is left out.
+    fn add(&mut self, came: impl Iterator<Item = Option<bool>>) {
+        let came: Vec<Option<bool>> = came.collect();
+        self.sent += came.iter().flatten().count() as u64;
+        for run in came.chunk_by(|a, b| a == b).filter(|run| run[0] == Some(false)) {
+            self.lost += run.len() as u64;
+            self.bursts.push(run.len() as f64);
+        }
+    }
+}
+
+/// What became of a packet.
+struct Fate {
+    came: bool,
+    /// Whether `queue` was too short to drop it.
+    is_clear: bool,
+}
+
+fn fates(stream: &StreamRecord, queue: Option<DroppingQueue>) -> Vec<Fate> {
+    let mut by_index: Vec<Option<Arrival>> = vec![None; stream.sent as usize];
+    for arrival in &stream.arrivals {
+        if let Some(place) = by_index.get_mut(arrival.index as usize) {
+            place.get_or_insert(*arrival);
+        }
+    }
+    // The next one that came, of each place, from the end.
+    let mut next = None;
+    let mut after: Vec<Option<Arrival>> = Vec::with_capacity(by_index.len());
+    for arrival in by_index.iter().rev() {
+        after.push(next);
+        next = arrival.or(next);
+    }
+    after.reverse();
+    let mut before = None;
+    let fates = by_index.iter().zip(after).map(|(arrival, after)| {
+        let is_clear = match (queue, before, after) {
+            (Some(queue), Some(before), Some(after)) => met_short(&before, &after, queue),
+            _ => true,
+        };
+        before = arrival.or(before);
+        Fate { came: arrival.is_some(), is_clear }
+    });
+    fates.collect()
+}
+
+/// Whether a packet between these two met a short queue: no wait shrinks faster than time passes.
+fn met_short(before: &Arrival, after: &Arrival, queue: DroppingQueue) -> bool {
+    let wait = after.delay_s() - queue.reference_s;
+    let at_most = wait + after.sent.since(before.sent).as_secs_f64();
+    at_most < queue.wait_s * SHORT
+}
+
+fn rate(sent: u64, lost: u64, without_queue: bool) -> Finding<Probability> {
     let (low, high) = wilson(lost, sent);
     let share = |p: f64| Probability::new(p).unwrap_or(Probability::ZERO);
     match lost {
@@ -57,7 +142,11 @@ fn rate(sent: u64, lost: u64) -> Finding<Probability> {
             share(lost as f64 / sent as f64),
             share(low),
             share(high),
-            format!("{lost} of {sent} packets, sent slower than the path has room for"),
+            if without_queue {
+                format!("{lost} of {sent} packets that met no queue which could have dropped them")
+            } else {
+                format!("{lost} of {sent} packets, sent slower than the path has room for")
+            },
         ),
     }
 }
@@ -77,21 +166,9 @@ fn burst(lengths: &[f64]) -> Finding<f64> {
     }
 }
 
-/// The lengths of the runs of packets that did not arrive.
-fn burst_lengths(stream: &StreamRecord) -> Vec<f64> {
-    let mut came = vec![false; stream.sent as usize];
-    for arrival in &stream.arrivals {
-        if let Some(place) = came.get_mut(arrival.index as usize) {
-            *place = true;
-        }
-    }
-    came.chunk_by(|a, b| a == b).filter(|run| !run[0]).map(|run| run.len() as f64).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::Arrival;
     use proptest::prelude::*;
     use sweetspot_units::{Bytes, Time};
 
@@ -115,7 +192,7 @@ mod tests {
             came in proptest::collection::vec(proptest::bool::weighted(0.9), 1..2000),
         ) {
             let lost = came.iter().filter(|came| !**came).count();
-            let found = losses([&stream(&came)]);
+            let found = losses([&stream(&came)], None);
             prop_assert_eq!(found.lost as usize, lost);
             let estimate = found.rate.estimate().unwrap();
             prop_assert_eq!(estimate.value.get(), lost as f64 / came.len() as f64);
@@ -125,15 +202,40 @@ mod tests {
     }
 
     #[test]
+    fn what_a_full_queue_may_have_dropped_is_no_random_loss() {
+        // A packet a millisecond, of which each hundredth is lost at random, and every 200 ms ten in a row at a queue of 12 ms.
+        let queue = DroppingQueue { wait_s: 0.012, reference_s: 0.0 };
+        let waits = |ms: u64| 12_u64.saturating_sub((ms % 200).abs_diff(100));
+        let arrivals =
+            (0..20_000_u64).filter(|ms| ms % 100 != 50 && !(95..105).contains(&(ms % 200)));
+        let arrivals = arrivals.map(|ms| Arrival {
+            index: ms as u32,
+            sent: Time::from_nanos(ms * 1_000_000),
+            received: Time::from_nanos((ms + waits(ms)) * 1_000_000),
+        });
+        let size = Bytes::new(100);
+        let stream = StreamRecord { sent: 20_000, size, arrivals: arrivals.collect() };
+        let all = losses([&stream], None);
+        assert_eq!(all.lost, 200 + 1000);
+        let found = losses([&stream], Some(queue));
+        assert_eq!(found.lost, 200);
+        // Left out are those whose successor waited 4 ms and more, or was lost: 17 of 200.
+        assert_eq!(found.sent, 18_300);
+        // A queue of which nothing is known to be clear leaves all in.
+        let short = DroppingQueue { wait_s: 0.001, ..queue };
+        assert_eq!(losses([&stream], Some(short)).lost, all.lost);
+    }
+
+    #[test]
     fn bursts_of_three_have_a_mean_length_of_three() {
         let came: Vec<bool> = (0..1000).map(|n| n % 100 >= 3).collect();
-        assert_eq!(losses([&stream(&came)]).burst.value(), Some(3.0));
+        assert_eq!(losses([&stream(&came)], None).burst.value(), Some(3.0));
     }
 
     #[test]
     fn a_packet_that_comes_twice_hides_no_loss() {
         let mut doubled = stream(&[true, false, true]);
         doubled.arrivals.push(doubled.arrivals[0]);
-        assert_eq!(losses([&doubled]).lost, 1);
+        assert_eq!(losses([&doubled], None).lost, 1);
     }
 }

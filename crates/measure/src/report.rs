@@ -7,8 +7,8 @@ use crate::measurement::Observations;
 use crate::observation::{Direction, EchoRecord, StreamRecord};
 use crate::plan::Plan;
 use crate::{
-    BufferDepth, DelayUnderLoad, Discipline, Finding, LossEstimate, Overload, Reordering,
-    RoundTrip, available_bandwidth, buffer_depth, delay_under_load, discipline, losses,
+    BufferDepth, DelayUnderLoad, Discipline, DroppingQueue, Finding, LossEstimate, Overload,
+    Reordering, RoundTrip, available_bandwidth, buffer_depth, delay_under_load, discipline, losses,
     path_change, reordering, round_trip,
 };
 
@@ -108,8 +108,9 @@ fn of_direction(
     packet: Bytes,
 ) -> DirectionReport {
     let found = o.capacity();
-    let mut loss = losses(o.sparse.iter().chain(&o.slow));
     let capacity = found.capacity.value();
+    let mut loss =
+        losses(o.sparse.iter().chain(&o.slow), dropping_queue(direction, o, capacity, base_rtt));
     let available = match capacity {
         Some(_) if let Some(found) = o.undisturbed(packet) => found,
         Some(capacity) if !o.streams.is_empty() => available_bandwidth(capacity, &o.streams, noise),
@@ -147,6 +148,30 @@ fn of_direction(
     }
 }
 
+/// The queue as the overload found it to drop.
+fn dropping_queue(
+    direction: Direction,
+    o: &Observations,
+    capacity: Option<Rate>,
+    base_rtt: Duration,
+) -> Option<DroppingQueue> {
+    let overload = overload(direction, o, capacity?, base_rtt, 0.0)?;
+    let wait_s = overload.is_full().then(|| overload.least_wait_beside_drops())??;
+    Some(DroppingQueue { wait_s, reference_s: overload.reference_s })
+}
+
+fn overload(
+    direction: Direction,
+    o: &Observations,
+    capacity: Rate,
+    base_rtt: Duration,
+    random_loss: f64,
+) -> Option<Overload<'_>> {
+    let (stream, echoes) = o.overloads.last()?;
+    let reference_s = o.reference_s()?;
+    Some(Overload { direction, stream, echoes, capacity, reference_s, base_rtt, random_loss })
+}
+
 fn of_queue(
     direction: Direction,
     o: &Observations,
@@ -158,15 +183,14 @@ fn of_queue(
         let buffer = BufferDepth { bytes: Finding::unknown(why), delay: Finding::unknown(why) };
         (Err(why.to_owned()), buffer)
     };
-    let Some((stream, echoes)) = o.overloads.last() else {
+    if o.overloads.is_empty() {
         return nothing("the queue was not filled");
-    };
-    let (Some(capacity), Some(reference_s)) = (capacity, o.reference_s()) else {
+    }
+    let random_loss = loss.rate.value().map_or(0.0, |p| p.get());
+    let filled = capacity.and_then(|c| overload(direction, o, c, base_rtt, random_loss));
+    let Some(overload) = filled else {
         return nothing("it takes the capacity and the delay without a queue");
     };
-    let random_loss = loss.rate.value().map_or(0.0, |p| p.get());
-    let overload =
-        Overload { direction, stream, echoes, capacity, reference_s, base_rtt, random_loss };
     (discipline(&overload, o.slight.as_ref()), buffer_depth(&overload))
 }
 

@@ -77,4 +77,4 @@ pub use ticket::{Secret, Ticket, TicketError, TicketHost, TicketProof};
 pub use transfer_summary::{OwnAccount, ProbeSummary, Role, RttSource, TransferSummary};
 
 /// The version of the protocol. Both ends must speak the same one.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;

@@ -7,8 +7,8 @@ pub const EXPORTER_LABEL: &[u8] = b"EXPERIMENTAL sweetspot 1";
 /// How many bytes are taken from the TLS exporter.
 pub const EXPORTER_LENGTH: usize = 32;
 
-/// What the two ends of a connection share once TLS is up: their proofs of the ticket, and the identity and
-/// key of the connection's probes.
+/// What the two ends of a connection share once TLS is up: their proofs of the ticket, and the identities and
+/// keys of the connection's probes and of the streams that measure its path.
 ///
 /// The proofs are keyed hashes of the TLS exporter under the ticket's secret, so a proof
 /// seen on one connection is not valid on another, and a man in the middle cannot forward it.
@@ -18,6 +18,8 @@ pub struct Session {
     listener_proof: blake3::Hash,
     probe_id: [u8; 4],
     probe_key: [u8; 32],
+    stream_id: [u8; 4],
+    stream_key: [u8; 32],
     further_secret: [u8; 32],
 }
 
@@ -31,13 +33,17 @@ impl Session {
             material[16..].copy_from_slice(exporter);
             blake3::derive_key(purpose, &material)
         };
-        let id = derive("sweetspot 1 probe session");
-        let [a, b, c, d, ..] = id;
+        let id = |purpose: &str| {
+            let [a, b, c, d, ..] = derive(purpose);
+            [a, b, c, d]
+        };
         Session {
             dialer_proof: derive("sweetspot 4 proof of the ticket by who connects").into(),
             listener_proof: derive("sweetspot 4 proof of the ticket by who listens").into(),
-            probe_id: [a, b, c, d],
+            probe_id: id("sweetspot 1 probe session"),
             probe_key: derive("sweetspot 1 probe authentication"),
+            stream_id: id("sweetspot 5 measuring streams"),
+            stream_key: derive("sweetspot 5 authentication of measuring streams"),
             further_secret: derive("sweetspot 4 secret for further connections"),
         }
     }
@@ -77,6 +83,16 @@ impl Session {
     /// The key that authenticates the connection's probe packets.
     pub fn probe_key(&self) -> &[u8; 32] {
         &self.probe_key
+    }
+
+    /// The number that the packets of streams carry.
+    pub fn stream_id(&self) -> [u8; 4] {
+        self.stream_id
+    }
+
+    /// The key that authenticates the packets of streams.
+    pub fn stream_key(&self) -> &[u8; 32] {
+        &self.stream_key
     }
 }
 

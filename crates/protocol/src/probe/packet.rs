@@ -90,6 +90,16 @@ impl PacketAuthenticator {
         PacketAuthenticator { id: session.probe_id(), key: *session.probe_key() }
     }
 
+    /// The authenticator of the streams that measure a connection's path.
+    pub fn of_streams(session: &Session) -> PacketAuthenticator {
+        PacketAuthenticator { id: session.stream_id(), key: *session.stream_key() }
+    }
+
+    /// The number that its packets carry.
+    pub fn id(&self) -> [u8; ID_BYTES] {
+        self.id
+    }
+
     /// The connection number in a datagram, before it is authenticated; `None` if the datagram is too short.
     pub fn claimed_id(datagram: &[u8]) -> Option<[u8; ID_BYTES]> {
         datagram.get(1..PACKET_HEADER_BYTES)?.try_into().ok()

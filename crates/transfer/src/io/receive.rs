@@ -81,7 +81,7 @@ pub(crate) fn receive(
         let plan = Accepted::make(config, &offer, &channel, udp_demux.is_some())?;
         let registered = plan.probes.then_some(udp_demux).flatten().map(|demux| {
             let authenticator = PacketAuthenticator::new(&link.session);
-            let opened = demux.register(link.session.probe_id(), authenticator);
+            let opened = demux.register(authenticator);
             opened.map_err(TransferError::system("preparing probes"))
         });
         let registered = registered.transpose()?;

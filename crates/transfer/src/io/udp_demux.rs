@@ -66,14 +66,10 @@ impl UdpDemux {
         })
     }
 
-    /// A registration for the transfer with this identity and authenticator.
-    pub fn register(
-        &self,
-        id: [u8; 4],
-        authenticator: PacketAuthenticator,
-    ) -> std::io::Result<Registered<'_>> {
+    /// A registration for the transfer with this authenticator.
+    pub fn register(&self, authenticator: PacketAuthenticator) -> std::io::Result<Registered<'_>> {
         let registration = Registration {
-            id,
+            id: authenticator.id(),
             authenticator,
             peer_address: Mutex::default(),
             newest: AtomicU32::new(0),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
 
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::udp::{ReceivedDatagram, Udp};
@@ -12,6 +13,7 @@ use sweetspot_measure::{Arrival, Echo, Spacing};
 use sweetspot_protocol::probe::{PacketAuthenticator, ProbePacket, StreamPacket};
 use sweetspot_units::{Bytes, Duration, Time};
 
+use crate::TransferError;
 use crate::io::channel::lock;
 
 /// The longest datagram, bytes: a jumbo frame.
@@ -34,7 +36,7 @@ pub(super) struct Stream {
     pub spacing: Spacing,
 }
 
-/// One end's datagrams.
+/// One end's datagrams of one flow: echoes, or streams. They have sockets of their own, so that a queue per flow shows.
 pub(super) struct Datagrams {
     udp: Udp,
     authenticator: PacketAuthenticator,
@@ -44,6 +46,23 @@ pub(super) struct Datagrams {
     next_echo: AtomicU32,
     done: AtomicBool,
     event_fd: EventFd,
+}
+
+/// Does `work` while all of `datagrams` receive, each in a thread of its own.
+pub(super) fn receiving<T>(
+    datagrams: [&Datagrams; 2],
+    work: impl FnOnce() -> Result<T, TransferError>,
+) -> Result<T, TransferError> {
+    thread::scope(|scope| {
+        let started = datagrams.iter().try_for_each(|datagrams| {
+            let thread = thread::Builder::new().name("datagrams".into());
+            thread.spawn_scoped(scope, || datagrams.run()).map(drop)
+        });
+        let result =
+            started.map_err(TransferError::system("starting a thread")).and_then(|()| work());
+        datagrams.iter().for_each(|datagrams| datagrams.stop());
+        result
+    })
 }
 
 impl Datagrams {

@@ -1,8 +1,8 @@
 //! Who listens carries out the orders of who measures.
 
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::thread;
 
 use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::wait_readable;
@@ -11,15 +11,15 @@ use sweetspot_measure::{Arrival, Spacing};
 use sweetspot_protocol::probe::PacketAuthenticator;
 use sweetspot_protocol::record::{MAX_ARRIVALS, Record, StreamArrival};
 use sweetspot_protocol::{MeasureMessage, Message};
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::{Bytes, Duration, Time};
 
-use super::datagrams::{Datagrams, Stream};
+use super::datagrams::{Datagrams, Stream, receiving};
 use super::fill::{drain, fill};
 use super::{WORD_TIMEOUT, next_word};
 use crate::TransferError;
 use crate::io::channel::Channel;
 use crate::io::link::{FrameReader, Link};
-use crate::io::udp_demux::UdpDemux;
+use crate::io::udp_demux::{Registered, UdpDemux};
 
 /// How long the first datagram is waited for.
 const PUNCH_TIMEOUT: Duration = Duration::from_secs(3);
@@ -37,7 +37,7 @@ pub(crate) fn serve(demux: &UdpDemux, link: Link, to_fill: bool) -> Result<(), T
         serve_load(link)
     } else {
         match open_datagrams(demux, &link)? {
-            Some(datagrams) => serve_orders(link, &datagrams),
+            Some((echoes, streams)) => serve_orders(link, &echoes, &streams),
             None => channel.say(&Message::Measure(MeasureMessage::Ready { datagrams: false })),
         }
     };
@@ -54,45 +54,53 @@ pub(crate) fn serve(demux: &UdpDemux, link: Link, to_fill: bool) -> Result<(), T
     }
 }
 
-/// A socket to where the measurer's datagrams come from; `None` if none comes.
-fn open_datagrams(demux: &UdpDemux, link: &Link) -> Result<Option<Datagrams>, TransferError> {
-    let prepare = TransferError::system("preparing datagrams");
-    let authenticator = PacketAuthenticator::new(&link.session);
-    let opened = demux.register(link.session.probe_id(), authenticator.clone());
-    let registered = opened.map_err(TransferError::system("preparing datagrams"))?;
-    let registration = &registered.registration;
+/// Sockets to where the measurer's echoes and streams come from; `None` if none comes.
+fn open_datagrams(
+    demux: &UdpDemux,
+    link: &Link,
+) -> Result<Option<(Datagrams, Datagrams)>, TransferError> {
+    let authenticators =
+        [PacketAuthenticator::new(&link.session), PacketAuthenticator::of_streams(&link.session)];
     let deadline = clock::now() + PUNCH_TIMEOUT;
-    let from = loop {
-        if let Some(from) = registration.peer_address() {
-            break Some(from);
-        }
-        if clock::now() >= deadline {
-            break None;
-        }
-        let _ = wait_readable(&[registration.event_fd.as_fd()], deadline);
+    // Both are told where they come from at the same time.
+    let open = || -> std::io::Result<Option<(Datagrams, Datagrams)>> {
+        let [first, second] = authenticators;
+        let registered = [demux.register(first.clone())?, demux.register(second.clone())?];
+        let [Some(echoes), Some(streams)] = registered.map(|r| peer_address(&r, deadline)) else {
+            return Ok(None);
+        };
+        let connected = |to: SocketAddr, authenticator| {
+            let udp = Udp::bind_shared(link.channel.socket().local_addr()?)?;
+            udp.connect(to)?;
+            Datagrams::new(udp, authenticator)
+        };
+        Ok(Some((connected(echoes, first)?, connected(streams, second)?)))
     };
-    drop(registered);
-    let Some(from) = from else { return Ok(None) };
-    let open = || {
-        let udp = Udp::bind_shared(link.channel.socket().local_addr()?)?;
-        udp.connect(from)?;
-        Datagrams::new(udp, authenticator)
-    };
-    open().map(Some).map_err(prepare)
+    open().map_err(TransferError::system("preparing datagrams"))
 }
 
-fn serve_orders(mut link: Link, datagrams: &Datagrams) -> Result<(), TransferError> {
+/// Where the datagrams of a registration come from; `None` if none comes until `deadline`.
+fn peer_address(registered: &Registered<'_>, deadline: Time) -> Option<SocketAddr> {
+    let registration = &registered.registration;
+    loop {
+        if let Some(from) = registration.peer_address() {
+            return Some(from);
+        }
+        if clock::now() >= deadline {
+            return None;
+        }
+        let _ = wait_readable(&[registration.event_fd.as_fd()], deadline);
+    }
+}
+
+fn serve_orders(
+    mut link: Link,
+    echoes: &Datagrams,
+    streams: &Datagrams,
+) -> Result<(), TransferError> {
     let channel = Arc::clone(&link.channel);
     channel.say(&Message::Measure(MeasureMessage::Ready { datagrams: true }))?;
-    thread::scope(|scope| {
-        let receiving = thread::Builder::new().name("datagrams".into());
-        receiving
-            .spawn_scoped(scope, || datagrams.run())
-            .map_err(TransferError::system("starting a thread"))?;
-        let result = orders(&mut link.frames, &channel, datagrams);
-        datagrams.stop();
-        result
-    })
+    receiving([echoes, streams], || orders(&mut link.frames, &channel, streams))
 }
 
 fn orders(

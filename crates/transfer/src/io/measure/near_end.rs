@@ -17,7 +17,7 @@ use sweetspot_protocol::record::Record;
 use sweetspot_protocol::{MeasureMessage, Message, ProtocolError};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::datagrams::{Datagrams, Stream};
+use super::datagrams::{Datagrams, Stream, receiving};
 use super::fill::{drain, fill};
 use super::{WORD_TIMEOUT, next_word, unexpected};
 use crate::TransferError;
@@ -112,31 +112,26 @@ pub fn measure(
     let info = tcp::Info::read(channel.socket()).map_err(TransferError::system("TCP_INFO"))?;
     let facts = TcpFacts::of(&info);
     plan.packet = plan.packet.min(facts.packet(channel.peer().is_ipv4()));
-    let open = || {
+    let open = |authenticator| {
         let udp = Udp::bind_any(channel.peer())?;
         udp.connect(channel.peer())?;
-        Datagrams::new(udp, PacketAuthenticator::new(&link.session))
+        Datagrams::new(udp, authenticator)
     };
-    let datagrams = open().map_err(TransferError::system("preparing datagrams"))?;
+    let prepare = || TransferError::system("preparing datagrams");
+    let echoes = open(PacketAuthenticator::new(&link.session)).map_err(prepare())?;
+    let streams = open(PacketAuthenticator::of_streams(&link.session)).map_err(prepare())?;
     let mut prober = Prober {
         contact,
         channel: Arc::clone(&channel),
         frames: link.frames,
-        datagrams: &datagrams,
+        echoes: &echoes,
+        streams: &streams,
         headers: channel.udp_headers(),
-        streams: 0,
+        asked: 0,
     };
     let mut measurement = Measurement::new(plan);
-    thread::scope(|scope| -> Result<(), TransferError> {
-        let receiving = thread::Builder::new().name("datagrams".into());
-        receiving
-            .spawn_scoped(scope, || datagrams.run())
-            .map_err(TransferError::system("starting a thread"))?;
-        let result = prober.run(&mut measurement, progress);
-        datagrams.stop();
-        result
-    })
-    .map_err(|error| match error {
+    let done = receiving([&echoes, &streams], || prober.run(&mut measurement, progress));
+    done.map_err(|error| match error {
         TransferError::PeerGone { peer, .. } | TransferError::Silent { peer, .. } => {
             TransferError::MeasurementCut(peer)
         }
@@ -151,9 +146,11 @@ struct Prober<'a> {
     contact: &'a Contact,
     channel: Arc<Channel>,
     frames: FrameReader,
-    datagrams: &'a Datagrams,
+    echoes: &'a Datagrams,
+    streams: &'a Datagrams,
     headers: Bytes,
-    streams: u32,
+    /// The number of streams asked for.
+    asked: u32,
 }
 
 impl Prober<'_> {
@@ -175,13 +172,14 @@ impl Prober<'_> {
     fn wait_ready(&mut self) -> Result<(), TransferError> {
         let ready = AtomicBool::new(false);
         let payload = ECHO_SIZE.saturating_sub(self.headers);
-        let (datagrams, frames) = (self.datagrams, &mut self.frames);
+        let (echoes, streams, frames) = (self.echoes, self.streams, &mut self.frames);
         let word = thread::scope(|scope| {
             scope.spawn(|| {
                 let mut sequence = 0;
                 while !ready.load(Ordering::Acquire) {
                     sequence += 1;
-                    datagrams.punch(sequence, payload);
+                    echoes.punch(sequence, payload);
+                    streams.punch(sequence, payload);
                     clock::sleep_until(clock::now() + PUNCH_INTERVAL);
                 }
             });
@@ -202,13 +200,13 @@ impl Prober<'_> {
         match *step {
             Step::Echo { packets, interval, size } => {
                 let payload = size.saturating_sub(self.headers);
-                let asked = self.datagrams.ask_while(payload, interval, |asked| asked < packets);
-                let echoes = self.datagrams.take_echoes(asked, ECHO_PATIENCE);
+                let asked = self.echoes.ask_while(payload, interval, |asked| asked < packets);
+                let echoes = self.echoes.take_echoes(asked, ECHO_PATIENCE);
                 Ok(StepResult::Echo(EchoRecord { sent: asked, size, echoes }))
             }
             Step::Stream { direction, packets, size, gap, spacing, echoes } => {
-                self.streams += 1;
-                let stream = Stream { number: self.streams, packets, gap, spacing };
+                self.asked += 1;
+                let stream = Stream { number: self.asked, packets, gap, spacing };
                 let payload = size.saturating_sub(self.headers);
                 let (arrivals, beside) = self.beside(echoes, |prober| match direction {
                     Direction::Down => prober.stream_down(stream, payload),
@@ -240,7 +238,7 @@ impl Prober<'_> {
         work: impl FnOnce(&mut Self) -> Result<T, TransferError>,
     ) -> Result<(T, EchoRecord), TransferError> {
         let payload = ECHO_SIZE.saturating_sub(self.headers);
-        let (datagrams, over) = (self.datagrams, AtomicBool::new(!wanted));
+        let (datagrams, over) = (self.echoes, AtomicBool::new(!wanted));
         thread::scope(|scope| {
             let asking = scope.spawn(|| {
                 let going = |_| !over.load(Ordering::Acquire);
@@ -278,14 +276,14 @@ impl Prober<'_> {
         }))?;
         match next_word(&mut self.frames, deadline(stream))? {
             MeasureMessage::Sent { stream: sent, .. } if sent == stream.number => {
-                Ok(self.datagrams.take_arrivals(stream.number, stream.packets, WORD_TIMEOUT))
+                Ok(self.streams.take_arrivals(stream.number, stream.packets, WORD_TIMEOUT))
             }
             _ => Err(out_of_order()),
         }
     }
 
     fn stream_up(&mut self, stream: Stream, payload: Bytes) -> Result<Vec<Arrival>, TransferError> {
-        self.datagrams.send_stream(stream, payload);
+        self.streams.send_stream(stream, payload);
         self.channel.say(&Message::Measure(MeasureMessage::Report {
             stream: stream.number,
             packets: stream.packets,
