@@ -3,9 +3,9 @@ use std::fmt::Write;
 
 use sweetspot_report::{NOTES_BEGIN, NOTES_END};
 
-use super::plan::{Via, plans};
+use super::plan::{ALONE, Via, plans};
 use super::play::RunOutcome;
-use super::targets::{Ratio, Target, percent, ratios, row_of, targets};
+use super::targets::{Ratio, Target, percent, ratios, row_of, seconds, targets};
 
 /// The document, from the outcomes there are, by the names of their runs; `facts` name the
 /// machine, `notes` were written by hand.
@@ -42,6 +42,7 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
         let _ = writeln!(text, "| {words} | {} |", cells.join(" | "));
     }
     text += &left_alone(outcomes);
+    text += &second_downloads(outcomes);
     text += "\n## Runs\n\n\
         *Queue* is the median of the bottleneck's after 3 s; *answer* the time to an answer of a second,\n\
         interactive connection after 3 s; *trust* the emulator's certificate.\n\n\
@@ -66,6 +67,41 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
         );
     }
     text
+}
+
+/// What a download over a path is like on which one has just ended.
+fn second_downloads(outcomes: &BTreeMap<String, RunOutcome>) -> String {
+    let mut rows = String::new();
+    for plan in plans() {
+        let Some(name) = plan.name.strip_suffix("/alone") else { continue };
+        let Some(alone) = seconds(outcomes, name, ALONE) else { continue };
+        let tuned = Via::ALL.map(|via| seconds(outcomes, name, via.name()));
+        let cells = tuned.map(|second| {
+            second.map_or(" | | ".to_owned(), |(rate, drops)| {
+                format!("{:.1} | {} | {drops:.0}", rate / 1e6, percent(rate / alone.0))
+            })
+        });
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            rows,
+            "| {} | {} | {:.1} | {:.0} | {} |",
+            row_of(name),
+            plan.client.name(),
+            alone.0 / 1e6,
+            alone.1,
+            cells.join(" | ")
+        );
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    format!(
+        "\n## The second download over a path\n\n\
+         Medians: what the program got in the first second, tuned also as a share of that left alone, and packets that\n\
+         the bottleneck dropped since it began.\n\n\
+         | row | who | alone: Mbit/s | drops | pidfd: Mbit/s | | drops | bpf: Mbit/s | | drops |\n\
+         |---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n{rows}"
+    )
 }
 
 /// Cost and gain of tuning in each row.

@@ -102,6 +102,9 @@ pub fn client(plan: &RunPlan, emulation: &Emulation, scratch: &Path) -> Command 
         Client::Short(_) => {
             format!("while :; do {curl}/short --write-out '%{{speed_download}}\\n'; done")
         }
+        Client::Again(first) => {
+            format!("{curl}/big --max-time {}; exec {curl}/big", first.as_secs_f64())
+        }
         Client::Rsync => format!(
             "exec rsync --whole-file --inplace rsync://{far}:{PORT}/www/big {}",
             scratch.join("copy").display()

@@ -12,6 +12,8 @@ pub enum Client {
     SlowSender(Rate),
     /// curl of files of this size, one after the other.
     Short(Bytes),
+    /// curl for so long, and then once more: by then the path is known.
+    Again(Duration),
     /// rsync from an rsync daemon.
     Rsync,
     /// iperf3 in reverse, over so many connections.
@@ -99,10 +101,17 @@ pub fn plans() -> Vec<RunPlan> {
         sides("hundred/iperf3", &path("1MB"), Client::Iperf3(100), 20)
             .filter(|run| run.via.is_some()),
     );
+    for (name, buffer, first) in [("again/deep", "1MB", 8), ("again/small", "125kB", 20)] {
+        let again = Client::Again(Duration::from_secs(first));
+        all.extend(repeated(name, &path(buffer), again, first + AGAIN_SECONDS));
+    }
     all.extend(conditions());
     all.extend(sent_by_bbr());
     all
 }
+
+/// The length of the second download of [`Client::Again`].
+const AGAIN_SECONDS: u64 = 5;
 
 /// Prefix of the names of [`conditions`].
 pub const CONDITION: &str = "condition/";
@@ -214,6 +223,7 @@ impl Client {
             Client::SlowReader(rate) => format!("curl reading at {rate}"),
             Client::SlowSender(rate) => format!("curl, nginx sending at {rate}"),
             Client::Short(size) => format!("curl of {size} at a time"),
+            Client::Again(first) => format!("curl, again after {first}"),
             Client::Rsync => "rsync".to_owned(),
             Client::Iperf3(1) => "iperf3".to_owned(),
             Client::Iperf3(n) => format!("iperf3, {n} connections"),

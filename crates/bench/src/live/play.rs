@@ -10,7 +10,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use super::interactive::Interactive;
 use super::peers::{PeerServer, RIVAL_PORT, client, download_of};
-use super::plan::RunPlan;
+use super::plan::{Client, RunPlan};
 use super::watch::ConnectionWatch;
 use crate::median;
 use sweetspot_comparison::Program;
@@ -38,16 +38,29 @@ pub struct RunOutcome {
     pub after_changes: Vec<(f64, f64)>,
     /// Beside a rival: the share of what both received since that began.
     pub share_beside_rival: Option<f64>,
+    /// Of a program that downloads again: what the second download was like.
+    pub second: Option<SecondDownload>,
     /// CPU time of the tuner as a share of one CPU.
     pub tuner_cpu: Option<f64>,
     /// Whether the emulation can be trusted.
     pub trust: bool,
 }
 
+/// A download over a path on which one has just ended.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct SecondDownload {
+    /// Payload that the program got in its first second, bit/s.
+    pub first_second_bps: f64,
+    /// Packets dropped by the full buffer since it began.
+    pub drops: u64,
+}
+
 /// Interval between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 /// Time after which a window is held, if it is held at all.
 const SETTLING_TIME: Duration = Duration::from_secs(3);
+/// The time of a second download that is evaluated.
+const FIRST_SECOND: Duration = Duration::from_secs(1);
 /// Length of the interval after a change that is evaluated.
 const AFTER_CHANGE: Duration = Duration::from_secs(2);
 
@@ -212,6 +225,11 @@ fn sum_up(plan: &RunPlan, traces: &RunObservations, interactive: &Interactive) -
         let bytes: Bytes = watch.between(from, from + AFTER_CHANGE).into_iter().sum();
         ((bytes / AFTER_CHANGE).as_f64(), queue(from, from + AFTER_CHANGE))
     };
+    let second = watch.second_began().map(|began| {
+        let bytes: Bytes = watch.between(began, began + FIRST_SECOND).into_iter().sum();
+        let drops = drops(*ended) - drops(began);
+        SecondDownload { first_second_bps: (bytes / FIRST_SECOND).as_f64(), drops }
+    });
     RunOutcome {
         goodput_bps,
         each_bps: each,
@@ -224,6 +242,7 @@ fn sum_up(plan: &RunPlan, traces: &RunObservations, interactive: &Interactive) -
         share_beside_rival: plan
             .rival
             .and_then(|began| watch.share_beside_rival(*begun + began, *ended)),
+        second: second.filter(|_| matches!(plan.client, Client::Again(_))),
         tuner_cpu: *tuner_cpu,
         trust: false,
     }

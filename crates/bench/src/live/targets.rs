@@ -56,6 +56,15 @@ pub fn targets(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Target>
     if let Some(cpu) = outcomes.get(&tuned("hundred/iperf3")).and_then(|o| o.tuner_cpu) {
         all.push(target("under 1 % of a core for 100 connections", percent(cpu), cpu < 0.01));
     }
+    for (name, words) in [
+        ("again/deep", "second download, buffer 2 BDP: no drops"),
+        ("again/small", "second download, buffer 0.25 BDP: no drops"),
+    ] {
+        let [alone, tuned] = [ALONE, via.name()].map(|side| seconds(outcomes, name, side));
+        if let Some(((_, before), (_, after))) = alone.zip(tuned) {
+            all.push(target(words, format!("{after:.0} (untuned {before:.0})"), after == 0.0));
+        }
+    }
     if let Some(sides) = sides(outcomes, "upload/deep") {
         all.extend(upload(&sides));
     }
@@ -146,6 +155,18 @@ fn side_of(runs: &[&RunOutcome]) -> Option<RunMedians> {
         answer_s: [answer(0)?, answer(1)?, answer(2)?],
         share_beside_rival: median(runs.iter().filter_map(|o| o.share_beside_rival)),
     })
+}
+
+/// Of the second downloads of a row: the median of their first second's rate, bit/s, and of the packets dropped.
+pub fn seconds(
+    outcomes: &BTreeMap<String, RunOutcome>,
+    name: &str,
+    side: &str,
+) -> Option<(f64, f64)> {
+    let runs: Vec<_> =
+        runs(outcomes, &format!("{name}/{side}")).filter_map(|run| run.second).collect();
+    let rate = median(runs.iter().map(|second| second.first_second_bps))?;
+    Some((rate, median(runs.iter().map(|second| second.drops as f64))?))
 }
 
 /// Beside a rival two things are asked: as much as left alone, and no less than a fair half.

@@ -77,6 +77,14 @@ impl ConnectionWatch {
         between(&self.received, from, to)
     }
 
+    /// When the second bulk connection was first seen, if there was one.
+    pub fn second_began(&self) -> Option<Time> {
+        let bulk = self.received.values().filter(|s| is_bulk(s));
+        let mut began: Vec<Time> = bulk.filter_map(|s| Some(s.first()?.0)).collect();
+        began.sort_unstable();
+        began.get(1).copied()
+    }
+
     /// The share that the measured connections had between two times beside a rival; `None` where
     /// there was none.
     pub fn share_beside_rival(&self, from: Time, to: Time) -> Option<f64> {
@@ -91,8 +99,12 @@ fn between(all: &BTreeMap<u64, Vec<(Time, Bytes)>>, from: Time, to: Time) -> Vec
     let at = |series: &[(Time, Bytes)], when: Time| {
         series.iter().rev().find(|(t, _)| *t <= when).map_or(Bytes::ZERO, |(_, bytes)| *bytes)
     };
-    let bulk = all.values().filter(|s| s.last().is_some_and(|(_, n)| *n > MIN_BULK_BYTES));
+    let bulk = all.values().filter(|s| is_bulk(s));
     bulk.map(|s| at(s, to).saturating_sub(at(s, from))).collect()
+}
+
+fn is_bulk(series: &[(Time, Bytes)]) -> bool {
+    series.last().is_some_and(|(_, bytes)| *bytes > MIN_BULK_BYTES)
 }
 
 /// Connections with less data carry control messages (iperf3 has one).

@@ -41,8 +41,10 @@ pub struct EnginePair {
     pub buffer_bdp: f64,
     /// Random loss.
     pub loss: f64,
-    /// The kernel's run.
+    /// The kernel's run, which is compared.
     pub lab: RunValues,
+    /// Further ones, with other seeds, of a pair that differs.
+    pub lab_again: Vec<RunValues>,
     /// The simulator's runs, one per seed.
     pub sim: Vec<RunValues>,
 }
@@ -123,11 +125,27 @@ impl EnginePair {
 
     /// Whether the kernel's run lies among the simulator's runs with other seeds: the difference is chance.
     pub fn is_chance(&self, value: ComparedValue) -> bool {
-        let values = || self.sim.iter().map(|run| run.get(value));
-        let least = values().fold(f64::INFINITY, f64::min);
-        let most = values().fold(f64::NEG_INFINITY, f64::max);
-        least < most && (least..=most).contains(&self.lab.get(value))
+        lies_among(self.lab.get(value), self.sim.iter().map(|run| run.get(value)))
     }
+
+    /// Whether the simulator's median lies among the kernel's own runs: the kernel does not repeat itself there.
+    pub fn is_kernels_chance(&self, value: ComparedValue) -> bool {
+        let runs = self.lab_again.iter().chain([&self.lab]);
+        lies_among(self.simulated(value), runs.map(|run| run.get(value)))
+    }
+
+    /// Whether goodput differs by more than nine of ten pairs may, and not by the simulator's chance.
+    pub fn is_to_be_explained(&self) -> bool {
+        self.difference(ComparedValue::Goodput) > GOODPUT_NINE_OF_TEN
+            && !self.is_chance(ComparedValue::Goodput)
+    }
+}
+
+/// Whether `value` lies among `others`, which differ.
+fn lies_among(value: f64, others: impl Iterator<Item = f64> + Clone) -> bool {
+    let least = others.clone().fold(f64::INFINITY, f64::min);
+    let most = others.fold(f64::NEG_INFINITY, f64::max);
+    least < most && (least..=most).contains(&value)
 }
 
 impl Agreement {
@@ -175,6 +193,7 @@ mod tests {
             buffer_bdp: 0.2,
             loss: 0.0,
             lab,
+            lab_again: Vec::new(),
             sim: sim.to_vec(),
         }
     }
@@ -197,6 +216,17 @@ mod tests {
         // Runs that never differ span nothing.
         let same = pair(values(8.0, 0.0), &runs[..1]);
         assert!(!same.is_chance(ComparedValue::Goodput));
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_repeat_itself_explains_a_difference() {
+        let mut pair = pair(values(5.0, 0.0), &[values(9.0, 0.0)]);
+        assert!(pair.is_to_be_explained());
+        assert!(!pair.is_kernels_chance(ComparedValue::Goodput));
+        pair.lab_again = vec![values(6.0, 0.0), values(9.5, 0.0)];
+        assert!(pair.is_kernels_chance(ComparedValue::Goodput));
+        pair.lab_again.pop();
+        assert!(!pair.is_kernels_chance(ComparedValue::Goodput));
     }
 
     #[test]

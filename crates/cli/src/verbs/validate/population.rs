@@ -51,6 +51,8 @@ pub struct PopulationArguments {
 
 /// Runs of the simulator per run of the lab, whose median counts.
 const SIMULATOR_SEEDS: u64 = 5;
+/// Further runs of the lab of a pair that differs.
+const FURTHER_RUNS: u64 = 3;
 /// Attempts per run of the lab until one is certified.
 const MAX_ATTEMPTS: u32 = 2;
 
@@ -110,7 +112,13 @@ pub fn run(arguments: &PopulationArguments, out: Option<&PathBuf>, json: bool) -
     let (mut pairs, mut left_out) = (Vec::new(), Vec::new());
     for (done, run) in runs.iter().enumerate() {
         match lab(&run.scenario, store) {
-            Ok(outcome) => pairs.extend(pair(run, &outcome)?),
+            Ok(outcome) => {
+                let mut found = pair(run, &outcome)?;
+                for pair in found.iter_mut().filter(|pair| pair.is_to_be_explained()) {
+                    pair.lab_again = lab_again(&run.scenario, store);
+                }
+                pairs.extend(found);
+            }
             Err(reason) => left_out.push(format!(
                 "path {}, {}, {}: {reason}",
                 run.path,
@@ -157,6 +165,13 @@ fn lab(scenario: &Scenario, store: &dyn ResultStore) -> Result<Outcome, String> 
     Err(doubts)
 }
 
+/// Further runs of it that are certified, with other seeds.
+fn lab_again(scenario: &Scenario, store: &dyn ResultStore) -> Vec<RunValues> {
+    let seeds = (1..=FURTHER_RUNS).map(|further| scenario.seed + further);
+    let again = seeds.map(|seed| Scenario { seed, ..scenario.clone() });
+    again.filter_map(|scenario| RunValues::of(&lab(&scenario, store).ok()?)).collect()
+}
+
 /// The same by the simulator, beside it.
 fn pair(
     run: &PopulationRun,
@@ -180,6 +195,7 @@ fn pair(
         buffer_bdp: hop.buffer.in_bytes(path.packet).as_f64() / path.bdp().as_f64(),
         loss: hop.loss.get(),
         lab,
+        lab_again: Vec::new(),
         sim,
     }))
 }

@@ -111,7 +111,7 @@ fn larger(pairs: &[EnginePair]) -> String {
                 name(pair),
                 mbit(pair.lab.goodput_bps),
                 mbit(pair.simulated(ComparedValue::Goodput)),
-                reason(pair, ComparedValue::Goodput).to_owned(),
+                reason(pair),
             ]);
         }
     }
@@ -121,11 +121,20 @@ fn larger(pairs: &[EnginePair]) -> String {
     }
 }
 
-fn reason(pair: &EnginePair, value: ComparedValue) -> &'static str {
-    if pair.is_chance(value) {
-        return "chance: the simulator's own runs with other seeds lie on both sides";
+fn reason(pair: &EnginePair) -> String {
+    let runs: Vec<String> =
+        pair.lab_again.iter().map(|run| format!("{:.2}", run.goodput_bps / 1e6)).collect();
+    let again = match runs.is_empty() {
+        true => String::new(),
+        false => format!(" (again: {} Mbit/s)", runs.join(", ")),
+    };
+    if pair.is_chance(ComparedValue::Goodput) {
+        "chance: the simulator's own runs with other seeds lie on both sides".to_owned()
+    } else if pair.is_kernels_chance(ComparedValue::Goodput) {
+        format!("chance: the kernel's own runs lie on both sides{again}")
+    } else {
+        format!("not understood{again}")
     }
-    "not understood"
 }
 
 fn name(pair: &EnginePair) -> String {
