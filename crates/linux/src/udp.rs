@@ -35,8 +35,12 @@ impl Udp {
     /// A socket bound to `address`, which it may share with other sockets of this user. A
     /// [connected](Udp::connect) one receives its peer's datagrams, the unconnected one the rest.
     pub fn bind_shared(address: SocketAddr) -> io::Result<Udp> {
+        Udp::bind(address, true)
+    }
+
+    fn bind(address: SocketAddr, is_shared: bool) -> io::Result<Udp> {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-        socket.set_reuse_port(true)?;
+        socket.set_reuse_port(is_shared)?;
         if address.is_ipv6() {
             // As the standard library's listeners: an IPv6 wildcard takes IPv4 as well.
             socket.set_only_v6(false)?;
@@ -55,7 +59,7 @@ impl Udp {
             SocketAddr::V4(_) => (std::net::Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (std::net::Ipv6Addr::UNSPECIFIED, 0).into(),
         };
-        Udp::bind_shared(any)
+        Udp::bind(any, false)
     }
 
     /// Connects the socket: from now on it receives from `peer` only and sends there.

@@ -23,10 +23,12 @@ pub struct LossEstimate {
     /// How many packets in a row are lost, on average; 1 / (1 - rate) if they are lost independently. A burst ends with
     /// probability r in the model of Gilbert (1960, "Capacity of a burst-noise channel"), and this is 1/r.
     pub burst: Finding<f64>,
-    /// Packets sent.
+    /// Packets that are counted.
     pub sent: u64,
-    /// Packets lost.
+    /// Of them, those that were lost.
     pub lost: u64,
+    /// Whether all are left out that a queue may have dropped.
+    pub without_queue: bool,
 }
 
 /// A queue that drops.
@@ -58,6 +60,7 @@ pub fn losses<'a>(
         burst: burst(&counted.bursts),
         sent: counted.sent,
         lost: counted.lost,
+        without_queue,
     }
 }
 
@@ -124,29 +127,29 @@ fn met_short(before: &Arrival, after: &Arrival, queue: DroppingQueue) -> bool {
 fn rate(sent: u64, lost: u64, without_queue: bool) -> Finding<Probability> {
     let (low, high) = wilson(lost, sent);
     let share = |p: f64| Probability::new(p).unwrap_or(Probability::ZERO);
+    let which = match without_queue {
+        true => "packets that met no queue which could have dropped them",
+        false => "packets",
+    };
     match lost {
         _ if sent == 0 => Finding::unknown("no packets were sent for it"),
         0 => Finding::known(
             Probability::ZERO,
             Probability::ZERO,
             share(high),
-            format!("none of {sent} packets was lost"),
+            format!("none of {sent} {which} was lost"),
         ),
         1..LEAST_LOSSES => Finding::known(
             share(lost as f64 / sent as f64),
             share(low),
             share(high),
-            format!("{lost} of {sent} packets: too few for more than a bound"),
+            format!("{lost} of {sent} {which}: too few for more than a bound"),
         ),
         _ => Finding::known(
             share(lost as f64 / sent as f64),
             share(low),
             share(high),
-            if without_queue {
-                format!("{lost} of {sent} packets that met no queue which could have dropped them")
-            } else {
-                format!("{lost} of {sent} packets, sent slower than the path has room for")
-            },
+            format!("{lost} of {sent} {which}, sent slower than the path has room for"),
         ),
     }
 }

@@ -119,7 +119,7 @@ fn of_direction(
     };
     let others = others_share(capacity, available.value()).unwrap_or(0.0);
     if let (Finding::Known { how, .. }, true) =
-        (&mut loss.rate, others > OTHERS_SHARE && loss.lost > 0)
+        (&mut loss.rate, others > OTHERS_SHARE && loss.lost > 0 && !loss.without_queue)
     {
         *how += "; others use the link, and their queue may have dropped them";
     }

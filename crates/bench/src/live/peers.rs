@@ -35,7 +35,9 @@ impl PeerServer {
         let file = File::create(www.join("big")).map_err(|e| e.to_string())?;
         file.set_len(FILE_SIZE).map_err(|e| e.to_string())?;
         let (mut command, package) = match client {
-            Client::Curl(_) | Client::SlowReader(_) => (nginx(scratch, None)?, "nginx-light"),
+            Client::Curl(_) | Client::Again(_) | Client::SlowReader(_) => {
+                (nginx(scratch, None)?, "nginx-light")
+            }
             Client::SlowSender(rate) => (nginx(scratch, Some(rate))?, "nginx-light"),
             Client::Short(size) => {
                 let short = File::create(www.join("short")).map_err(|e| e.to_string())?;

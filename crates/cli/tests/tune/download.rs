@@ -145,6 +145,7 @@ impl Tuned {
         let guardian = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
             .args(["tune", "run", "--quiet", "--events"])
             .arg(&events)
+            .args(if options.contains(&"--via") { &[][..] } else { &["--via", "pidfd"] })
             .args(options)
             .arg("--")
             .args(client)

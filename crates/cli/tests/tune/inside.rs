@@ -206,6 +206,14 @@ fn a_second_daemon_and_a_cgroup_that_vanishes_are_said_in_a_line() {
     wait_for("the first daemon", || scratch.path().join("events.jsonl").exists().then_some(()));
     clock::sleep_until(clock::now() + Duration::from_secs(2));
     is_at_work();
+    // A command below that daemon is seen by it: nothing else tunes it, and it runs.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    command.args(["tune", "run", "--", "echo", "it runs"]);
+    cgroup.0.enter_on_exec(&mut command).unwrap();
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"it runs\n"[..]), "{said}");
+    assert!(said.lines().count() == 1 && said.contains("is left to it"), "{said}");
     cgroup.0.dissolve().unwrap();
     let (code, said) = ended(first);
     assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");

@@ -81,6 +81,7 @@ fn an_unprivileged_daemon_says_once_that_others_are_out_of_reach() {
     let Some(program) = copy(&scratch) else { return };
     let policy = policy_for_a_download(&scratch);
     let mut command = as_nobody(&program, &["tune", "daemon", "--policy", &policy]);
+    command.args(["--via", "pidfd"]);
     let stderr = daemon(&mut command, "their downloads are left alone (run as root");
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
 }

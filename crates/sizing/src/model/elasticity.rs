@@ -2,8 +2,10 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// The number of epochs in a fit: at least, and the latest ones of a longer time at most.
+/// The fewest epochs in a fit, and those of a fit over the last few.
 const FITTED_EPOCHS: usize = 12;
+/// The most that a fit over all epochs keeps: eight seconds of the shortest, as long as CUBIC takes to come back (K of RFC
+/// 9438, section 4.1, with a window of 500 segments).
 const MOST_EPOCHS: usize = 128;
 
 /// Elasticity of the rate: d ln R / d ln W over the last epochs, by least squares. It is about 1 if

@@ -9,8 +9,8 @@ const ROUND_TRIP_PARTS: u64 = 16;
 /// trip or two, is a small part of what arrived in them.
 const AVERAGED_ROUND_TRIPS: u64 = 8;
 
-/// The largest number of bytes that arrived in one round trip: a lower bound of the sender's data
-/// in flight.
+/// The largest number of bytes that arrived in one round trip, or on average over several of them: about what the sender has
+/// in flight, or less.
 #[derive(Debug, Default)]
 pub(crate) struct InflightEstimator {
     /// Bytes that arrived in the parts of the last round trip, and their sum.
@@ -26,13 +26,13 @@ pub(crate) struct InflightEstimator {
 impl InflightEstimator {
     /// Counts what arrived on a path of round trip `base`.
     pub(crate) fn handle_arrival(&mut self, now: Time, bytes: Bytes, base: Duration) {
-        let span = base * AVERAGED_ROUND_TRIPS;
-        let (since, sum) = self.average.get_or_insert((now, Bytes::ZERO));
-        *sum += bytes;
-        if now.since(*since) >= span {
-            let rate = *sum / now.since(*since);
-            self.largest = self.largest.max(rate * base);
-            self.average = None;
+        // What comes at its beginning came before it.
+        let (since, sum) =
+            self.average.map_or((now, Bytes::ZERO), |(since, sum)| (since, sum + bytes));
+        self.average = Some((since, sum));
+        if now.since(since) >= base * AVERAGED_ROUND_TRIPS {
+            self.largest = self.largest.max(sum / now.since(since) * base);
+            self.average = Some((now, Bytes::ZERO));
         }
         if now < self.repaired {
             return;

@@ -4,9 +4,9 @@ use sweetspot_units::{Duration, Rate, Time};
 
 use super::limits::{TransferLimits, target_queue};
 use super::params::{
-    COLLAPSE, COLLAPSE_EPOCHS, DOUBT_EPOCHS, FASTER_STEPS, HELD_PACE, KEEPS_EPOCHS,
-    KEPT_RATE_SHARE, LOSS_EPOCHS, LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE,
-    SETTLING_EPOCHS, WINDOW_BINDS_SHARE,
+    COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEPS, HELD_PACE, KEEPS_EPOCHS, KEPT_RATE_SHARE, LOSS_EPOCHS,
+    LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, PROBE_EPOCHS, SETTLING_EPOCHS,
+    WINDOW_BINDS_SHARE,
 };
 use super::state::State;
 use super::{Sensors, Sobas};
@@ -33,12 +33,11 @@ pub(super) struct Held {
     /// Epochs judged since the last change, and the sum of their rates.
     judged: u32,
     rates: Rate,
-    /// The mean rate before the window was widened to this multiple, to see whether the rate follows; and how many such
-    /// steps in a row it has followed.
-    doubt: Option<(Rate, f64)>,
+    /// The step of the window that is on, and how many in a row the rate has followed.
+    probe: Option<BandwidthProbe>,
     steps: u32,
     /// Whether the buffer overflowed by such a step.
-    is_tight: bool,
+    is_shallow: bool,
     /// The sender's congestion control, and when a packet was last lost without a queue.
     congestion: CongestionChoice,
     last_loss: Time,
@@ -49,6 +48,16 @@ pub(super) struct Held {
     /// Whether it is a memory of another transfer's, which this one has not confirmed yet; and the epochs that do.
     is_remembered: bool,
     confirmed: u32,
+}
+
+/// The window is wider than the capacity needs.
+#[derive(Debug, Clone, Copy)]
+struct BandwidthProbe {
+    /// The capacity before the first of the steps.
+    known: Rate,
+    /// The mean rate before this one, and the multiple to which it widens the window.
+    rate: Rate,
+    step: f64,
 }
 
 impl Held {
@@ -62,9 +71,9 @@ impl Held {
         Held { tried: Some(began), ..Held::keeping(capacity, queue) }
     }
 
-    /// What this path is remembered by.
-    pub(super) fn memory(&self, base: Duration, at: Time) -> Memory {
-        Memory { capacity: self.capacity, queue: self.queue, base, at }
+    /// What a path with this round trip and longest queue is remembered by.
+    pub(super) fn memory(&self, base: Duration, longest_queue: Duration, at: Time) -> Memory {
+        Memory { capacity: self.known(), queue: self.queue, base, longest_queue, at }
     }
 
     /// When the trial that led here began, if one did.
@@ -84,9 +93,9 @@ impl Held {
             idle: 0,
             judged: 0,
             rates: Rate::ZERO,
-            doubt: None,
+            probe: None,
             steps: 0,
-            is_tight: false,
+            is_shallow: false,
             congestion: CongestionChoice::Own,
             last_loss: Time::ZERO,
             tried: None,
@@ -109,21 +118,38 @@ impl Held {
     }
 
     /// The rate that the window is for.
-    fn allowed(&self) -> Rate {
-        self.doubt.map_or(self.capacity, |(_, step)| self.capacity.scaled(step))
+    fn probed_rate(&self) -> Rate {
+        self.probe.map_or(self.capacity, |probe| self.capacity.scaled(probe.step))
+    }
+
+    /// Takes the last step back, and the one before if it was the only one that the rate followed: once may be chance.
+    /// Returns whether there was one.
+    fn end_probe(&mut self) -> bool {
+        self.capacity = self.known();
+        self.steps = 0;
+        self.probe.take().is_some()
+    }
+
+    /// The capacity without a step that the rate may have followed by chance.
+    fn known(&self) -> Rate {
+        self.probe.filter(|_| self.steps < 2).map_or(self.capacity, |probe| probe.known)
     }
 
     /// Takes the rate of an epoch under a limit that binds. Now and then, and where no queue stands, the window is widened
     /// to `step` times its size: the rate of a path that is full does not follow. Returns whether it is to change.
-    fn doubts(&mut self, rate: Rate, step: f64) -> bool {
+    fn probe_bandwidth(&mut self, rate: Rate, step: f64) -> bool {
         self.judged += 1;
         self.rates = self.rates + rate;
         let mean = self.rates.scaled(1.0 / f64::from(self.judged));
-        let Some((before, taken)) = self.doubt else {
-            if self.idle < KEEPS_EPOCHS && (self.judged < DOUBT_EPOCHS || self.is_tight) {
+        let Some(probe) = self.probe else {
+            let is_due = self.judged >= PROBE_EPOCHS && !self.is_shallow;
+            if self.idle < KEEPS_EPOCHS && !is_due {
+                if self.judged >= PROBE_EPOCHS {
+                    (self.judged, self.rates) = (0, Rate::ZERO);
+                }
                 return false;
             }
-            self.doubt = Some((mean, step));
+            self.probe = Some(BandwidthProbe { known: self.capacity, rate: mean, step });
             self.restart();
             return true;
         };
@@ -131,11 +157,12 @@ impl Held {
             return false;
         }
         // By more than half of the step.
-        if mean > before.scaled((1.0 + taken) / 2.0) {
-            self.capacity = self.capacity.scaled(taken);
-            (self.doubt, self.steps) = (Some((mean, step)), self.steps + 1);
+        if mean > probe.rate.scaled((1.0 + probe.step) / 2.0) {
+            self.capacity = self.capacity.scaled(probe.step);
+            (self.probe, self.steps) =
+                (Some(BandwidthProbe { rate: mean, step, ..probe }), self.steps + 1);
         } else {
-            (self.doubt, self.steps) = (None, 0);
+            self.end_probe();
         }
         self.restart();
         true
@@ -149,6 +176,8 @@ pub(super) struct Memory {
     queue: Duration,
     /// Its round trip without a queue.
     base: Duration,
+    /// The longest queue that was seen on it.
+    longest_queue: Duration,
     /// When the transfer ended.
     at: Time,
 }
@@ -158,6 +187,17 @@ impl Memory {
     pub(super) fn saved(&self, limits: &TransferLimits) -> SavedWindow {
         let window = limits.window_for(self.capacity, self.base, self.queue);
         SavedWindow { window: limits.within_bounds(window), minimum_rtt: self.base }
+    }
+
+    /// The longest queue that was seen on it.
+    pub(super) fn longest_queue(&self) -> Duration {
+        self.longest_queue
+    }
+
+    /// Whether slow start up to that window overflows no buffer: in its last round trip the window doubles, and half of it
+    /// stands in a queue as long as one that was seen.
+    pub(super) fn has_room(&self) -> bool {
+        self.longest_queue >= self.base / 2
     }
 
     /// What to hold from the beginning, if a round trip of `base` at `now` is that of the same path (RFC 9959, section 4.2.1:
@@ -179,12 +219,12 @@ impl Sobas {
     /// Sets the window and the pace of the capacity.
     pub(super) fn apply_hold(&mut self, now: Time) {
         let (State::Held(held), Some(base)) = (&self.state, self.min_rtt.get()) else { return };
-        let window = self.limits.window_for(held.allowed(), base, held.queue);
+        let window = self.limits.window_for(held.probed_rate(), base, held.queue);
         self.limits.congestion(now, held.congestion);
         match held.congestion {
             CongestionChoice::Own | CongestionChoice::Reno => {
                 self.limits.limit(now, window);
-                self.limits.pace(Some(held.allowed().scaled(HELD_PACE)));
+                self.limits.pace(Some(held.probed_rate().scaled(HELD_PACE)));
             }
             // Out-of-order data takes room in the window, and retransmissions come on top: the pace
             // is the limit.
@@ -229,9 +269,11 @@ impl Sobas {
             return self.check_lossy(now, epoch, base);
         }
         if held.settling > 0 {
-            // Losses now are of packets sent before the last change.
             held.settling -= 1;
-            return;
+            // Losses now are of packets sent before the last change, unless that was a step up.
+            if epoch.losses == 0 || held.probe.is_none() {
+                return;
+            }
         }
         if epoch.losses > 0 {
             return self.check_loss(now, base);
@@ -263,7 +305,7 @@ impl Sobas {
         if held.is_remembered && held.idle >= KEEPS_EPOCHS {
             return self.open(now, Reason::PathFaster);
         }
-        if held.doubts(epoch.rate, self.limits.step_of(window)) {
+        if held.probe_bandwidth(epoch.rate, self.limits.step_of(window)) {
             if held.steps > FASTER_STEPS {
                 return self.open(now, Reason::PathFaster);
             }
@@ -275,15 +317,16 @@ impl Sobas {
     fn check_loss(&mut self, now: Time, base: Duration) {
         let queue = self.recent_queue(base);
         let State::Held(held) = &mut self.state else { return };
+        let was_probing = held.end_probe();
         if queue <= held.queue {
             if self.sensors == Sensors::Kernel {
                 return self.open(now, Reason::RandomLoss);
             }
             held.congestion = CongestionChoice::Bbr;
             held.last_loss = now;
-        } else if held.doubt.take().is_some() {
+        } else if was_probing && !held.is_shallow {
             // The buffer has no room for a step.
-            held.is_tight = true;
+            held.is_shallow = true;
         } else if held.halved {
             return self.open(now, Reason::Overflow);
         } else {

@@ -98,10 +98,11 @@ impl TransferLimits {
         rate * (base + queue) + self.config.mss * UNACKNOWLEDGED_SEGMENTS
     }
 
-    /// The least multiple of `window` that lets more segments in and is a step of the capacity.
+    /// A step of the capacity that widens `window` by two segments at least: of what is beyond those for delayed ACKs.
     pub(super) fn step_of(&self, window: Bytes) -> f64 {
         let segments = self.config.mss * UNACKNOWLEDGED_SEGMENTS;
-        FASTER_STEP.max(1.0 + segments.as_f64() / window.as_f64())
+        let rest = window.saturating_sub(segments).max(segments);
+        FASTER_STEP.max(1.0 + segments.as_f64() / rest.as_f64())
     }
 
     /// Share of a packet that is payload.

@@ -135,13 +135,19 @@ impl Sobas {
     }
 
     fn end(&mut self, now: Time) {
-        self.memory = match (&self.state, self.min_rtt.get()) {
-            (State::Held(held), Some(base)) if !held.is_remembered() => {
-                Some(held.memory(base, now))
+        let learnt = match &self.state {
+            State::Held(held) if !held.is_remembered() => Some(*held),
+            State::Trial(trial) => trial.paid(),
+            _ => None,
+        };
+        self.memory = match (learnt, self.min_rtt.get()) {
+            (Some(held), Some(base)) => {
+                let before = self.memory.map_or(Duration::ZERO, |memory| memory.longest_queue());
+                let longest = before.max(self.highest_rtt.saturating_sub(base));
+                Some(held.memory(base, longest, now)).filter(Memory::has_room)
             }
-            (State::Trial(trial), Some(base)) => trial.paid().map(|held| held.memory(base, now)),
             // Nothing was learnt since.
-            (State::Held(_) | State::Ended, _) => self.memory,
+            _ if matches!(self.state, State::Held(_) | State::Ended) => self.memory,
             _ => None,
         };
         if !matches!(self.state, State::Ended) {

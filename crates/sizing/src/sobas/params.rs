@@ -69,12 +69,12 @@ pub(super) const LOSSY_PACE: f64 = 0.99;
 pub(super) const LOSSLESS: Duration = Duration::from_secs(10);
 
 /// A step of the capacity, to see whether the path has become faster: less than the least buffer worth serving (a tenth
-/// of a BDP) has room for. A path whose rate follows so many of them is opened.
+/// of a BDP) has room for; of a small window two segments. A path whose rate follows more steps than these is opened.
 pub(super) const FASTER_STEP: f64 = 1.03;
 pub(super) const FASTER_STEPS: u32 = 6;
 
-/// The epochs between two such steps. One takes six epochs and adds its 3 % of a round trip to the queue meanwhile.
-pub(super) const DOUBT_EPOCHS: u32 = 32;
+/// The epochs between two such steps. One takes six of them, in which it adds 3 % of a round trip to the queue.
+pub(super) const PROBE_EPOCHS: u32 = 32;
 
 /// Epochs within which a change of the window has shown what it does.
 pub(super) const SETTLING_EPOCHS: u32 = 2;

@@ -135,8 +135,9 @@ impl Sobas {
             State::Startup(_) | State::Open(_) | State::Ended => (false, None),
         };
         self.memory = None;
-        // A trial that ends here has failed.
-        self.trials_failed += tried.map_or(Duration::ZERO, |began| now.since(began));
+        // A trial that ends here has failed, unless the path has changed since it paid.
+        let failed = tried.filter(|_| reason != Reason::PathFaster);
+        self.trials_failed += failed.map_or(Duration::ZERO, |began| now.since(began));
         self.transition_to(now, State::Open(Open::new(was_held)), reason);
         self.limits.pace(None);
         self.limits.congestion(now, CongestionChoice::Own);

@@ -266,3 +266,14 @@ fn jitter_costs_no_goodput() {
         assert!(ours >= KEPT * theirs, "{jitter} {ours} {theirs}");
     }
 }
+
+#[test]
+fn a_buffer_without_room_for_a_step_overflows_by_one_of_them_alone() {
+    // What is held takes 3 % of 1.25 MB and two segments, 3.2 %, and a step 3 % more.
+    let run = run(&Fluid { buffer: 0.045 * 1.25e6, ..Fluid::clean() }, 60.0);
+    let steps = run.events.iter().filter(|(at, event)| {
+        *at > 1.0 && matches!(event, EventKind::Limited { window } if window.as_f64() > 1.3e6)
+    });
+    assert_eq!(steps.count(), 1, "{:?}", run.events);
+    assert!(run.goodput(20.0, 60.0) >= 0.97 * 100e6, "{}", run.goodput(20.0, 60.0));
+}

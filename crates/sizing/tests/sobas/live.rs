@@ -143,6 +143,13 @@ fn a_remembered_path_is_never_overflowed() {
 }
 
 #[test]
+fn a_buffer_in_which_slow_start_has_no_room_is_not_remembered() {
+    // Half of the window stands in the queue in slow start's last round trip.
+    let shallow = Fluid { buffer: 0.25 * BDP, ..path() };
+    assert!(!resumed(&again(&shallow, &shallow, 0.0)));
+}
+
+#[test]
 fn a_path_that_became_slower_or_faster_meanwhile_is_opened_and_costs_no_goodput() {
     for rate in [(|_| 40e6) as fn(f64) -> f64, |_| 250e6] {
         let run = does_no_harm_again(&path(), &Fluid { rate, ..path() });

@@ -3,7 +3,7 @@ use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Chosen, Leases, ProcessFamily, TuneError, Tuner};
 
 use super::inside::Inside;
-use super::options::Common;
+use super::options::{Common, Via};
 use super::steer::{Until, steer};
 use super::under_guard;
 use crate::ends::Ends;
@@ -45,7 +45,7 @@ fn process(text: &str) -> Result<u32, String> {
 pub fn run(arguments: Arguments) -> Ending {
     find(arguments.pid)?;
     let pid = arguments.pid;
-    match arguments.common.inside(|uploads| Inside::around(pid, uploads))? {
+    match arguments.common.inside(Via::Pidfd, |uploads| Inside::around(pid, uploads))? {
         None => under_guard(|leases| play(&arguments, None, leases), || {}),
         Some(inside) => {
             let undo = inside.undo();

@@ -7,7 +7,7 @@ use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Chosen, HostScope, KernelScope, Leases, Tuner, TunerOptions, uid_of};
 
 use super::inside::Inside;
-use super::options::Common;
+use super::options::{Common, Via};
 use super::steer::{Until, steer_with};
 use super::under_guard;
 use crate::text_file;
@@ -56,7 +56,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Ending {
     let policy = read(&arguments.policy)?;
     let cgroup = arguments.cgroup.as_deref();
-    match arguments.common.inside(|uploads| Inside::on(cgroup, uploads))? {
+    match arguments.common.inside(Via::Auto, |uploads| Inside::on(cgroup, uploads))? {
         None if cgroup.is_some() => Err("--cgroup needs --via bpf".into()),
         None => under_guard(|leases| play(&arguments, policy, None, leases), || {}),
         Some(inside) => {

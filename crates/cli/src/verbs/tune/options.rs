@@ -42,10 +42,11 @@ pub struct Common {
 
     /// Where to look and act from: pidfd borrows each socket from its process; bpf is inside the
     /// kernel, at every segment, without any right over the processes (needs root, Linux 5.15);
-    /// auto is bpf where the host has what it needs, and says so where it is pidfd
-    #[arg(long, value_name = "WAY", default_value = "pidfd", hide_possible_values = true)]
+    /// auto is bpf where the host has what it needs, and says so where it is pidfd [default: auto;
+    /// of attach: pidfd, as others may be tuned in the process's cgroup]
+    #[arg(long, value_name = "WAY", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Via>(&["pidfd", "bpf", "auto"]))]
-    pub via: Via,
+    via: Option<Via>,
 
     /// Do not print actions
     #[arg(long)]
@@ -83,19 +84,22 @@ pub struct EventLog {
 }
 
 impl Common {
-    /// What `begin` puts into the kernel, told whether uploads are paced, too; `None` where sockets are borrowed instead.
+    /// What `begin` puts into the kernel, told whether uploads are paced, too; `None` where sockets are borrowed instead. Where
+    /// no way was named it is `usual`.
     ///
     /// # Errors
     /// If it was asked for and cannot be had, or another tuner is there: then two would limit the same connections.
     pub fn inside(
         &self,
+        usual: Via,
         begin: impl FnOnce(bool) -> Result<Inside, KernelError>,
     ) -> Result<Option<Inside>, KernelError> {
-        if self.via == Via::Pidfd {
+        let via = self.via.unwrap_or(usual);
+        if via == Via::Pidfd {
             return Ok(None);
         }
         match begin(self.send) {
-            Err(error) if self.via == Via::Auto && !matches!(error, KernelError::Busy { .. }) => {
+            Err(error) if via == Via::Auto && !matches!(error, KernelError::Busy { .. }) => {
                 if !self.quiet {
                     err!("sweetspot: {error}; tuning via pidfd");
                 }
@@ -103,6 +107,11 @@ impl Common {
             }
             begun => begun.map(Some),
         }
+    }
+
+    /// Whether a way was named to look at connections from.
+    pub fn names_a_way(&self) -> bool {
+        self.via.is_some()
     }
 
     pub fn options(&self) -> Result<TunerOptions, Box<dyn std::error::Error>> {

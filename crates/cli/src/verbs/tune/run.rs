@@ -1,10 +1,11 @@
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
+use sweetspot_kernel::KernelError;
 use sweetspot_linux::signals::{self, Supervisor};
 use sweetspot_tune::{Chosen, Leases, ProcessFamily, Scope, Tuner};
 
 use super::inside::Inside;
-use super::options::{Common, EventLog};
+use super::options::{Common, EventLog, Via};
 use super::steer::{Until, steer};
 use super::under_guard;
 use crate::verbs::Ending;
@@ -14,8 +15,8 @@ const COMMAND_NOT_FOUND: u8 = 127;
 
 /// Run a command, and tune its connections and those of its children
 ///
-/// Via pidfd this needs no privileges, because a process may access its children's sockets. Via bpf
-/// the command runs in a cgroup of its own. The exit code is COMMAND's, or 128 + n after signal n.
+/// Via bpf (root) the command runs in a cgroup of its own. Via pidfd this needs no privileges,
+/// because a process may access its children's sockets. The exit code is COMMAND's, or 128 + n after signal n.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,13 +35,41 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    match arguments.common.inside(Inside::own_cgroup)? {
+    let inside = match arguments.common.inside(Via::Auto, Inside::own_cgroup) {
+        // Its programs see this command, too.
+        Err(KernelError::Busy { program, .. }) if !arguments.common.names_a_way() => {
+            err!(
+                "sweetspot: another tuner is at work here (BPF program {program}): the command is left to it"
+            );
+            return play_alone(&arguments.command).map(ExitCode::from);
+        }
+        inside => inside?,
+    };
+    match inside {
         None => under_guard(|leases| play(&arguments, None, leases), || {}),
         Some(inside) => {
             let undo = inside.undo();
             under_guard(|leases| play(&arguments, Some(inside), leases), undo)
         }
     }
+}
+
+/// Runs `command` without tuning it; returns its exit code.
+fn play_alone(command: &[String]) -> Result<u8, Box<dyn std::error::Error>> {
+    let (program, rest) = command.split_first().ok_or("no command was given")?;
+    let mut supervisor = Supervisor::new()?;
+    let mut command = Command::new(program);
+    signals::unblock_on_exec(command.args(rest));
+    match command.spawn() {
+        Ok(child) => Ok(supervisor.wait_for(child.id())?),
+        Err(error) => Ok(not_run(program, &error)),
+    }
+}
+
+/// Says that `program` could not be run; the exit code for that.
+fn not_run(program: &str, error: &std::io::Error) -> u8 {
+    err!("sweetspot: cannot run {program}: {error}; is it installed and in PATH?");
+    COMMAND_NOT_FOUND
 }
 
 fn play(
@@ -59,10 +88,7 @@ fn play(
     }
     let command = match command.spawn() {
         Ok(child) => child.id(),
-        Err(error) => {
-            err!("sweetspot: cannot run {program}: {error}; is it installed and in PATH?");
-            return Ok(COMMAND_NOT_FOUND);
-        }
+        Err(error) => return Ok(not_run(program, &error)),
     };
     let goal = arguments.common.goal;
     match inside {

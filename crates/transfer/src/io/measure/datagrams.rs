@@ -1,6 +1,6 @@
 //! The datagrams of a measurement, alike at both ends: streams are sent and noted, echoes asked for and reflected.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -20,6 +20,8 @@ use crate::io::channel::lock;
 const MAX_DATAGRAM_BYTES: usize = 9216;
 /// The most arrivals that are kept.
 const MAX_ARRIVALS: usize = 400_000;
+/// The most streams of which arrivals are kept.
+const MAX_STREAMS: usize = 4;
 /// A stream of which nothing came for so long is over.
 const QUIET: Duration = Duration::from_millis(250);
 /// A stream that is late by more than this goes on from there.
@@ -40,7 +42,7 @@ pub(super) struct Stream {
 pub(super) struct Datagrams {
     udp: Udp,
     authenticator: PacketAuthenticator,
-    arrivals: Mutex<HashMap<u32, Vec<Arrival>>>,
+    arrivals: Mutex<BTreeMap<u32, Vec<Arrival>>>,
     asked: Mutex<HashMap<u32, Time>>,
     echoes: Mutex<Vec<Echo>>,
     next_echo: AtomicU32,
@@ -105,6 +107,10 @@ impl Datagrams {
                 let noted = arrivals.entry(stream).or_default();
                 if noted.len() < MAX_ARRIVALS {
                     noted.push(Arrival { index, sent, received: arrival.at });
+                }
+                // One stream is on its way at a time; of older ones a few may be late.
+                if arrivals.len() > MAX_STREAMS {
+                    arrivals.pop_first();
                 }
             }
             Some(ProbePacket::Echo { sequence }) => {

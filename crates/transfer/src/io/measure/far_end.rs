@@ -62,11 +62,13 @@ fn open_datagrams(
     let authenticators =
         [PacketAuthenticator::new(&link.session), PacketAuthenticator::of_streams(&link.session)];
     let deadline = clock::now() + PUNCH_TIMEOUT;
-    // Both are told where they come from at the same time.
+    // Both are waited for until one deadline.
     let open = || -> std::io::Result<Option<(Datagrams, Datagrams)>> {
         let [first, second] = authenticators;
         let registered = [demux.register(first.clone())?, demux.register(second.clone())?];
-        let [Some(echoes), Some(streams)] = registered.map(|r| peer_address(&r, deadline)) else {
+        let [Some(echoes), Some(streams)] =
+            registered.each_ref().map(|r| peer_address(r, deadline))
+        else {
             return Ok(None);
         };
         let connected = |to: SocketAddr, authenticator| {

@@ -208,10 +208,12 @@ impl Prober<'_> {
                 self.asked += 1;
                 let stream = Stream { number: self.asked, packets, gap, spacing };
                 let payload = size.saturating_sub(self.headers);
-                let (arrivals, beside) = self.beside(echoes, |prober| match direction {
+                let (mut arrivals, beside) = self.beside(echoes, |prober| match direction {
                     Direction::Down => prober.stream_down(stream, payload),
                     Direction::Up => prober.stream_up(stream, payload),
                 })?;
+                // What a far end says is bounded by what was sent.
+                arrivals.retain(|arrival| arrival.index < packets);
                 Ok(StepResult::Stream(StreamRecord { sent: packets, size, arrivals }, beside))
             }
             Step::Load { direction, duration, most } => {
@@ -288,11 +290,15 @@ impl Prober<'_> {
             stream: stream.number,
             packets: stream.packets,
         }))?;
-        let mut arrivals = Vec::new();
+        let (mut arrivals, most) = (Vec::new(), 2 * stream.packets as usize);
         self.frames.wait_for(deadline(stream), |part| match part {
             FramePart::Record(body) => {
                 let record = Record::read(&body).map_err(ProtocolError::from)?;
                 let Record::Arrivals(batch) = record else { return Err(out_of_order()) };
+                // A packet comes once, or twice where a network doubles it.
+                if arrivals.len() + batch.len() > most {
+                    return Err(out_of_order());
+                }
                 arrivals.extend(batch.iter().map(|arrival| Arrival {
                     index: arrival.index,
                     sent: Time::from_nanos(arrival.sent_ns),
@@ -310,8 +316,6 @@ impl Prober<'_> {
             },
             _ => Err(out_of_order()),
         })?;
-        // What a far end says is bounded by what was sent.
-        arrivals.retain(|arrival| arrival.index < stream.packets);
         Ok(arrivals)
     }
 }
