@@ -35,12 +35,13 @@ impl Write for GuardianPipe {
 
 /// Runs `work` in a child process and returns its exit code, or 128 + n if signal n ended it.
 /// The calling process stays as the child's guardian: `guard` reads what the child writes, to the end, and then
-/// undoes what the child left. Signals are passed on to the child.
+/// undoes what the child left. Signals are passed on to the child, whose supervisor holds them before it starts a
+/// thread: one without it could take a signal, and the child would wait for it in vain.
 ///
 /// Both adopt the orphans among their descendants, so that they keep the right to trace them
 /// (kernel.yama.ptrace_scope). The calling process must have one thread.
 pub fn with_guardian(
-    work: impl FnOnce(GuardianPipe) -> u8,
+    work: impl FnOnce(GuardianPipe, Supervisor) -> u8,
     guard: impl FnOnce(File) + Send,
 ) -> io::Result<u8> {
     let threads = fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count());
@@ -54,11 +55,11 @@ pub fn with_guardian(
     adopt_orphans()?;
     match fork()? {
         None => {
-            drop((reader, supervisor));
+            drop(reader);
             // A panic must end here and not unwind into the guardian's copy of its own stack.
             let code = catch_unwind(AssertUnwindSafe(|| {
                 adopt_orphans()?;
-                io::Result::Ok(work(GuardianPipe(writer)))
+                io::Result::Ok(work(GuardianPipe(writer), supervisor))
             }));
             let _ = io::stdout().flush();
             std::process::exit(i32::from(code.unwrap_or(Ok(101)).unwrap_or(1)))

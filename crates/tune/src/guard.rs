@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use sweetspot_linux::guardian::{self, GuardianPipe};
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::processes::{self, Process};
+use sweetspot_linux::signals::Supervisor;
 use sweetspot_units::{Bytes, Rate};
 
 use crate::look::{limit, pace};
@@ -88,14 +89,22 @@ impl Leases {
     }
 }
 
-/// Runs `work` in a child process under a guardian, which undoes what the child leaves behind, and calls `undo` in the end.
-/// Returns the child's exit code.
-pub fn guarded(work: impl FnOnce(Leases) -> u8, undo: impl FnOnce() + Send) -> io::Result<u8> {
+/// Runs `work` in a child process under a guardian, which undoes what the child leaves behind. Both call `undo` in the
+/// end, as either may be killed. Returns the child's exit code.
+pub fn guarded(
+    work: impl FnOnce(Leases, Supervisor) -> u8,
+    undo: impl Fn() + Sync,
+) -> io::Result<u8> {
+    let work = |guardian_pipe, supervisor| {
+        let code = work(Leases { guardian_pipe }, supervisor);
+        undo();
+        code
+    };
     let guard = |reader| {
         guard(reader);
         undo();
     };
-    guardian::with_guardian(|guardian_pipe| work(Leases { guardian_pipe }), guard)
+    guardian::with_guardian(work, guard)
 }
 
 fn guard(reader: File) {

@@ -1,6 +1,7 @@
 //! `sweetspot tune --via bpf`.
 
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Child, Command};
 
 use sweetspot_kernel::probe;
 use sweetspot_linux::cgroup::Cgroup;
@@ -60,6 +61,39 @@ fn the_exit_code_is_the_commands_and_the_cgroup_goes_with_it() {
     let missing = sweetspot(&["tune", "run", "--via", "bpf", "--", "no-such-program"]);
     assert_eq!(missing.0, Some(127));
     assert!(missing.2.starts_with("sweetspot: cannot run no-such-program: "), "{}", missing.2);
+}
+
+#[test]
+fn a_tuner_whose_guardian_is_killed_ends_with_its_command_and_removes_its_cgroup() {
+    if !possible() {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let go = scratch.path().join("go");
+    let script = format!("until [ -e '{}' ]; do sleep .1; done", go.display());
+    let here = Cgroup::of(std::process::id()).unwrap();
+    // Several, as it depended on which of its threads the news of the command's end came to.
+    let mut guardians: Vec<Child> = (0..6)
+        .map(|_| {
+            let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+            run.args(["tune", "run", "--via", "bpf", "--metrics", "127.0.0.1:0", "--"]);
+            run.args(["sh", "-c", &script]).spawn().unwrap()
+        })
+        .collect();
+    let cgroups: Vec<PathBuf> = guardians
+        .iter()
+        .map(|guardian| here.path().join(format!("sweetspot-{}", guardian.id())))
+        .collect();
+    for cgroup in &cgroups {
+        let command = || std::fs::read(cgroup.join("cgroup.procs")).is_ok_and(|it| !it.is_empty());
+        wait_for("the command", || command().then_some(()));
+    }
+    for guardian in &mut guardians {
+        guardian.kill().unwrap();
+        guardian.wait().unwrap();
+    }
+    std::fs::write(go, "").unwrap();
+    wait_for("the end", || cgroups.iter().all(|cgroup| !cgroup.exists()).then_some(()));
 }
 
 /// A download across a path of one BDP of 500 kB, tuned by a daemon that has 200 kB of memory, both in
@@ -169,7 +203,7 @@ fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
 }
 
 /// A daemon on a cgroup of its own, and what it writes to standard error.
-fn daemon_on(cgroup: &OwnCgroup, scratch: &std::path::Path) -> std::process::Child {
+fn daemon_on(cgroup: &OwnCgroup, scratch: &std::path::Path) -> Child {
     let policy = scratch.join("policy.toml");
     std::fs::write(&policy, "[[rule]]\ngoal = \"throughput\"\n").unwrap();
     Command::new(env!("CARGO_BIN_EXE_sweetspot"))
@@ -184,7 +218,7 @@ fn daemon_on(cgroup: &OwnCgroup, scratch: &std::path::Path) -> std::process::Chi
         .unwrap()
 }
 
-fn ended(daemon: std::process::Child) -> (Option<i32>, String) {
+fn ended(daemon: Child) -> (Option<i32>, String) {
     let output = daemon.wait_with_output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }

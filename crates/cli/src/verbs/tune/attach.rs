@@ -46,10 +46,13 @@ pub fn run(arguments: Arguments) -> Ending {
     find(arguments.pid)?;
     let pid = arguments.pid;
     match arguments.common.inside(Via::Pidfd, |uploads| Inside::around(pid, uploads))? {
-        None => under_guard(|leases| play(&arguments, None, leases), || {}),
+        None => under_guard(|leases, supervisor| play(&arguments, None, leases, supervisor), || {}),
         Some(inside) => {
             let undo = inside.undo();
-            under_guard(|leases| play(&arguments, Some(inside), leases), undo)
+            under_guard(
+                |leases, supervisor| play(&arguments, Some(inside), leases, supervisor),
+                undo,
+            )
         }
     }
 }
@@ -65,6 +68,7 @@ fn play(
     arguments: &Arguments,
     inside: Option<Inside>,
     leases: Leases,
+    mut supervisor: Supervisor,
 ) -> Result<u8, Box<dyn std::error::Error>> {
     let process = find(arguments.pid)?;
     if inside.is_none() {
@@ -72,7 +76,6 @@ fn play(
     }
     let mut journal = arguments.common.journal()?;
     let options = arguments.common.options()?;
-    let mut supervisor = Supervisor::new()?;
     let peers = arguments.peer.as_ref().map_or(Vec::new(), |ends| ends.addresses().to_vec());
     let mut any = vec![process];
     if let Some(other) = arguments.until {

@@ -58,10 +58,16 @@ pub fn run(arguments: Arguments) -> Ending {
     let cgroup = arguments.cgroup.as_deref();
     match arguments.common.inside(Via::Auto, |uploads| Inside::on(cgroup, uploads))? {
         None if cgroup.is_some() => Err("--cgroup needs --via bpf".into()),
-        None => under_guard(|leases| play(&arguments, policy, None, leases), || {}),
+        None => under_guard(
+            |leases, supervisor| play(&arguments, policy, None, leases, supervisor),
+            || {},
+        ),
         Some(inside) => {
             let undo = inside.undo();
-            under_guard(|leases| play(&arguments, policy, Some(inside), leases), undo)
+            under_guard(
+                |leases, supervisor| play(&arguments, policy, Some(inside), leases, supervisor),
+                undo,
+            )
         }
     }
 }
@@ -114,6 +120,7 @@ fn play(
     policy: Policy,
     inside: Option<Inside>,
     leases: Leases,
+    mut supervisor: Supervisor,
 ) -> Result<u8, Box<dyn std::error::Error>> {
     let mut options = arguments.common.options()?;
     let asked_for = options.dry_run;
@@ -124,7 +131,6 @@ fn play(
     follow(&mut options, &policy);
     let mut file = PolicyFile::new(&arguments.policy);
     let mut journal = arguments.common.journal_with(policy.metrics)?;
-    let mut supervisor = Supervisor::new()?;
     let until = Until::Signal;
     let code = match inside {
         Some(inside) => {

@@ -67,13 +67,13 @@ impl Inside {
     }
 
     /// What undoes everything, in this process or in another one that has it from this one.
-    pub fn undo(&self) -> impl FnOnce() + Send + use<> {
+    pub fn undo(&self) -> impl Fn() + Sync + use<> {
         let programs = Arc::clone(&self.programs);
         let own = self.is_own.then(|| self.cgroup.try_clone().ok()).flatten();
         move || {
             undo(&programs);
             // Processes that outlive the command go back to where it came from.
-            let _ = own.map(|cgroup| cgroup.dissolve());
+            let _ = own.as_ref().map(Cgroup::dissolve);
         }
     }
 

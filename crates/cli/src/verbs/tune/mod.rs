@@ -11,6 +11,7 @@ mod steer;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Leases, guarded};
 
 use super::Ending;
@@ -62,11 +63,11 @@ pub fn run(arguments: Arguments) -> Ending {
 /// Does `work` under a guardian process that undoes it, and calls `undo` in the end; errors are
 /// printed before the guardian ends.
 fn under_guard(
-    work: impl FnOnce(Leases) -> Result<u8, Box<dyn std::error::Error>>,
-    undo: impl FnOnce() + Send,
+    work: impl FnOnce(Leases, Supervisor) -> Result<u8, Box<dyn std::error::Error>>,
+    undo: impl Fn() + Sync,
 ) -> Ending {
-    let work = |leases| {
-        work(leases).unwrap_or_else(|error| {
+    let work = |leases, supervisor| {
+        work(leases, supervisor).unwrap_or_else(|error| {
             err!("sweetspot: {error}");
             1
         })

@@ -46,49 +46,56 @@ pub fn run(arguments: Arguments) -> Ending {
         inside => inside?,
     };
     match inside {
-        None => under_guard(|leases| play(&arguments, None, leases), || {}),
+        None => under_guard(|leases, supervisor| play(&arguments, None, leases, supervisor), || {}),
         Some(inside) => {
             let undo = inside.undo();
-            under_guard(|leases| play(&arguments, Some(inside), leases), undo)
+            under_guard(
+                |leases, supervisor| play(&arguments, Some(inside), leases, supervisor),
+                undo,
+            )
         }
     }
 }
 
 /// Runs `command` without tuning it; returns its exit code.
 fn play_alone(command: &[String]) -> Result<u8, Box<dyn std::error::Error>> {
-    let (program, rest) = command.split_first().ok_or("no command was given")?;
     let mut supervisor = Supervisor::new()?;
-    let mut command = Command::new(program);
-    signals::unblock_on_exec(command.args(rest));
-    match command.spawn() {
-        Ok(child) => Ok(supervisor.wait_for(child.id())?),
-        Err(error) => Ok(not_run(program, &error)),
+    match start(command, None)? {
+        Some(command) => Ok(supervisor.wait_for(command)?),
+        None => Ok(COMMAND_NOT_FOUND),
     }
 }
 
-/// Says that `program` could not be run; the exit code for that.
-fn not_run(program: &str, error: &std::io::Error) -> u8 {
-    err!("sweetspot: cannot run {program}: {error}; is it installed and in PATH?");
-    COMMAND_NOT_FOUND
+/// Starts `command`, in the cgroup that is tuned; returns its process id. If there is no such program, that is said.
+fn start(
+    command: &[String],
+    inside: Option<&Inside>,
+) -> Result<Option<u32>, Box<dyn std::error::Error>> {
+    let (program, rest) = command.split_first().ok_or("no command was given")?;
+    let mut command = Command::new(program);
+    signals::unblock_on_exec(command.args(rest));
+    if let Some(inside) = inside {
+        inside.cgroup().enter_on_exec(&mut command)?;
+    }
+    match command.spawn() {
+        Ok(child) => Ok(Some(child.id())),
+        Err(error) => {
+            err!("sweetspot: cannot run {program}: {error}; is it installed and in PATH?");
+            Ok(None)
+        }
+    }
 }
 
 fn play(
     arguments: &Arguments,
     inside: Option<Inside>,
     leases: Leases,
+    mut supervisor: Supervisor,
 ) -> Result<u8, Box<dyn std::error::Error>> {
-    let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
     let mut journal = arguments.common.journal()?;
     let options = arguments.common.options()?;
-    let mut supervisor = Supervisor::new()?;
-    let mut command = Command::new(program);
-    signals::unblock_on_exec(command.args(rest));
-    if let Some(inside) = &inside {
-        inside.cgroup().enter_on_exec(&mut command)?;
-    }
-    let command = match command.spawn() {
-        Ok(child) => child.id(),
-        Err(error) => return Ok(not_run(program, &error)),
+    let Some(command) = start(&arguments.command, inside.as_ref())? else {
+        return Ok(COMMAND_NOT_FOUND);
     };
     let goal = arguments.common.goal;
     match inside {

@@ -17,6 +17,8 @@ pub enum Until {
     Signal,
 }
 
+const WAITING: &str = "waiting for signals";
+
 /// Interval between two updates of the metrics.
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -40,8 +42,14 @@ pub fn steer_with<S: Scope>(
 ) -> Result<u8, TuneError> {
     let (mut tuning, mut next_publication) = (true, Time::ZERO);
     loop {
-        let due = if tuning { tuner.poll_timeout() } else { Time::MAX };
-        let event = wait(tuner, supervisor, due)?;
+        let event = match tuning {
+            true => {
+                let due = tuner.poll_timeout();
+                wait(tuner, supervisor, due)?
+            }
+            // What the kernel announces is not read any more.
+            false => supervisor.next_event_by(Time::MAX).map_err(TuneError::at(WAITING))?,
+        };
         if let Some((code, why)) = ends(until, event) {
             tuner.lift(why);
             report_events(tuner, journal);
@@ -94,7 +102,7 @@ fn wait<S: Scope>(
     if found {
         tuner.search_at(clock::now());
     }
-    event.map_err(TuneError::at("waiting for signals"))
+    event.map_err(TuneError::at(WAITING))
 }
 
 /// Whether that was the end: the exit code, and why.
