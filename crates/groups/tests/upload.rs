@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use sweetspot_groups::{PaceStep, PacedUpload, TuneEventKind};
-use sweetspot_sizing::SenderReport;
+use sweetspot_sizing::{SavedWindow, SenderReport};
 use sweetspot_units::{Bytes, Duration, Time};
 
 const RATE: f64 = 100e6 / 8.0;
@@ -32,6 +32,8 @@ struct Case {
     stops: f64,
     /// Whether it is steered.
     paced: bool,
+    /// What the path is remembered for: the upload begins with half of that window, and the pace.
+    saved: Option<SavedWindow>,
 }
 
 const USUAL: Case = Case {
@@ -44,6 +46,7 @@ const USUAL: Case = Case {
     program: f64::INFINITY,
     stops: f64::INFINITY,
     paced: true,
+    saved: None,
 };
 
 #[derive(Default)]
@@ -59,6 +62,8 @@ struct Run {
     steps: Vec<Option<TuneEventKind>>,
     /// How often it was looked at, by second.
     looks: Vec<u32>,
+    /// What it left of the path.
+    left: Option<Option<SavedWindow>>,
 }
 
 impl Run {
@@ -74,9 +79,16 @@ impl Run {
 }
 
 fn play(case: &Case, seconds: usize) -> Run {
-    let mut upload = PacedUpload::default();
-    let (mut cwnd, mut slow_start, mut rested) = (10.0 * MSS, true, 0.0);
-    let (mut in_flight, mut queue, mut delivered, mut pace) = (0.0, 0.0_f64, 0.0, f64::INFINITY);
+    let (first, begins) = (Time::from_nanos(1), |saved: SavedWindow| saved.window.as_f64() / 2.0);
+    let mut upload = match case.saved {
+        Some(saved) => PacedUpload::resumed(first, saved),
+        None => PacedUpload::default(),
+    };
+    let (mut cwnd, mut slow_start) = (case.saved.map_or(10.0 * MSS, begins), true);
+    let mut pace = case
+        .saved
+        .map_or(f64::INFINITY, |saved| saved.window.as_f64() / saved.minimum_rtt.as_secs_f64());
+    let (mut in_flight, mut queue, mut delivered, mut rested) = (0.0, 0.0_f64, 0.0, 0.0);
     let mut acks: VecDeque<(f64, f64)> = VecDeque::new();
     let mut run = Run::default();
     let (mut second, mut depth, mut rtt, mut next_look, mut looks) = (0.0, 0.0, RTT, 0.0, 0);
@@ -152,6 +164,7 @@ fn play(case: &Case, seconds: usize) -> Run {
             run.looks.push(std::mem::take(&mut looks));
         }
     }
+    run.left = upload.end(Time::from_nanos((seconds as f64 * 1e9) as u64 + 2));
     run
 }
 
@@ -276,4 +289,57 @@ fn an_outage_is_not_taken_for_the_capacity() {
     let rate = |t: f64| if (10.0..11.0).contains(&t) { 1.0 } else { RATE };
     let run = play(&Case { rate, ..USUAL }, 20);
     assert!(run.goodput(13..20) >= 0.95 * RATE, "{:?}", run.seconds);
+}
+
+/// What the path is remembered for after an upload over one of `share` of its rate.
+fn saved(share: f64) -> SavedWindow {
+    let window = Bytes::from_f64(share * BDP);
+    SavedWindow { window, minimum_rtt: Duration::from_secs_f64(RTT) }
+}
+
+#[test]
+fn an_upload_leaves_what_its_path_carried_wherever_in_a_trial_it_ends() {
+    // A trial and what pays it back take two round trips of eight.
+    for shift in 0..8 {
+        let stops = 12.0 + f64::from(shift) * RTT;
+        let run = play(&Case { stops, ..USUAL }, 14);
+        let left = run.left.flatten().expect("a window");
+        // It is paced at 0.99 of what the path delivers.
+        let share = left.window.as_f64() / BDP;
+        assert!((0.95..=1.0).contains(&share), "{share}");
+        assert_eq!(left.minimum_rtt, Duration::from_secs_f64(RTT));
+    }
+}
+
+#[test]
+fn an_upload_that_never_filled_its_path_leaves_what_was_known_of_it() {
+    assert_eq!(play(&Case { program: 0.5 * RATE, ..USUAL }, 10).left, None);
+}
+
+#[test]
+fn an_upload_beside_others_queues_leaves_nothing() {
+    let others = |t: f64| if t > 4.0 { 1.2 * BDP } else { 0.0 };
+    let left = play(&Case { others, ..USUAL }, 12).left;
+    assert_eq!(left, Some(None));
+}
+
+/// Slow start would have left half a window there.
+#[test]
+fn over_a_remembered_path_an_upload_never_overflows_a_quarter_of_a_bdp() {
+    let case = Case { buffer: 0.25 * BDP, saved: Some(saved(0.99)), ..USUAL };
+    let run = play(&case, 20);
+    let deepest = run.standing.iter().fold(0.0_f64, |most, queue| most.max(*queue));
+    assert!(deepest < 0.25 * BDP, "{}", deepest / BDP);
+    let alone = play(&Case { paced: false, saved: None, ..case }, 20);
+    assert!(run.goodput(0..20) >= alone.goodput(0..20), "{:?}", run.seconds);
+    assert_eq!(run.steps.first(), Some(&Some(TuneEventKind::Taken)));
+}
+
+#[test]
+fn over_a_path_that_is_remembered_wrongly_an_upload_finds_its_rate() {
+    for share in [0.5, 2.0] {
+        let run = play(&Case { saved: Some(saved(share)), ..USUAL }, 20);
+        assert!(run.goodput(2..20) >= 0.95 * RATE, "{share}: {:?}", run.seconds);
+        assert!(run.queue(2..20) <= 0.1 * BDP, "{share}: {:?}", run.queues);
+    }
 }

@@ -37,11 +37,13 @@ enum {
 	BPF_SOCK_OPS_TCP_CONNECT_CB = 3,
 	BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB = 4,
 	BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB = 5,
+	BPF_SOCK_OPS_RETRANS_CB = 9,
 	BPF_SOCK_OPS_STATE_CB = 10,
 	BPF_SOCK_OPS_RTT_CB = 12,
 	BPF_SOCK_OPS_HDR_OPT_LEN_CB = 14,
 };
 enum {
+	BPF_SOCK_OPS_RETRANS_CB_FLAG = 1 << 1,
 	BPF_SOCK_OPS_STATE_CB_FLAG = 1 << 2,
 	BPF_SOCK_OPS_RTT_CB_FLAG = 1 << 3,
 	BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG = 1 << 6,
@@ -52,6 +54,7 @@ enum {
 	SO_MAX_PACING_RATE = 47,
 	IPPROTO_TCP = 6,
 	TCP_WINDOW_CLAMP = 10,
+	TCP_BPF_IW = 1001,
 	TCP_BPF_SOCK_OPS_CB_FLAGS = 1008,
 	AF_INET = 2,
 	AF_INET6 = 10,
@@ -59,6 +62,7 @@ enum {
 	TCP_FIN_WAIT1 = 4,
 	TCP_FIN_WAIT2 = 5,
 	TCP_CLOSE = 7,
+	TCP_CA_Open = 0,
 };
 
 struct bpf_sock;
@@ -205,6 +209,7 @@ struct inet_sock {
 
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
+	__u8 icsk_ca_state : 5;
 };
 
 struct minmax_sample {
@@ -220,6 +225,9 @@ struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	__u64 bytes_received;
 	__u64 bytes_acked;
+	__u32 data_segs_out;
+	__u32 snd_una;
+	__u32 write_seq;
 	__u32 rcv_nxt;
 	__u32 copied_seq;
 	__u32 rcv_wnd;

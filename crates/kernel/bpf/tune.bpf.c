@@ -35,12 +35,16 @@ struct connection {
 	__u64 limit;
 	__u64 interval;
 	__u64 pace_before;  /* the program's own, while ours is set */
+	__u64 jump;         /* the window that it began with, bytes, if its path was remembered */
+	__u64 saved_pace;   /* the pace that its path was remembered for, while that is believed; bytes/s */
 	__u32 own_clamp;    /* the program's own TCP_WINDOW_CLAMP; 0: none */
 	__u8 bulk;
 	__u8 clamped;
 	__u8 paced;
 	__u8 left;
 	__u8 asked;         /* whether its path was looked up */
+	__u8 resuming;      /* what its upload over a remembered path has come to */
+	__u8 took;          /* whether it has that path to itself */
 };
 
 /* A destination, or a network of them: IPv6 addresses, or IPv4 addresses mapped into them. */
@@ -48,6 +52,10 @@ struct destination {
 	__u32 prefix_bits;
 	__u32 address[4];
 };
+
+/* The phases of RFC 9959 (sections 3.2 to 3.4). Its first, Reconnaissance, is the handshake: a program may set a
+ * connection's congestion window before its first byte only (TCP_BPF_IW). */
+enum { RESUMING_NO = 0, RESUMING_UNVALIDATED, RESUMING_VALIDATING, RESUMING_RETREAT, RESUMING_BESIDE_ANOTHER };
 
 /* What is remembered of the path to it. */
 struct path {
@@ -92,6 +100,7 @@ struct record {
 	__u64 max_pacing_rate;
 	__u64 own_clamp;
 	__u64 limit;
+	__u64 saved_pace;
 	__u64 uid;
 	__u64 inode;
 	__u64 state;
@@ -144,9 +153,19 @@ struct {
 	__type(value, struct path);
 } paths SEC(".maps");
 
+/* Of uploads, for hosts alone: those of a network have links of their own. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct destination);
+	__type(value, struct path);
+} upload_paths SEC(".maps");
+
 /* A connection has what its path is remembered for to itself once it received the initial window (RFC 6928): one that only
  * carries a small answer has not taken it from another. */
 #define RESUME_BYTES 14600
+#define INITIAL_WINDOW 10
 
 #define common(tp) (tp)->inet_conn.icsk_inet.sk.__sk_common
 
@@ -200,6 +219,7 @@ INLINE int tell(struct tcp_sock *tp, struct connection *c, __u64 kind, __u64 now
 	r->max_pacing_rate = sk->sk_max_pacing_rate;
 	r->own_clamp = c->own_clamp;
 	r->limit = c->limit;
+	r->saved_pace = c->took ? c->saved_pace : 0;
 	r->uid = sk->sk_uid.val;
 	r->inode = 0;
 	if (kind == RECORD_BULK) {
@@ -301,6 +321,8 @@ INLINE void restore(void *socket, struct tcp_sock *tp, struct connection *c)
 	lift(socket, tp, c);
 	set_pace(socket, tp, c, 0);
 	c->limit = 0;
+	c->saved_pace = 0;
+	c->resuming = RESUMING_NO;
 	/* What was decided is read again should the lease be renewed. */
 	c->generation = 0;
 }
@@ -342,40 +364,58 @@ INLINE void ask_for_callbacks(struct bpf_sock_ops *ctx, struct connection *c, in
 {
 	int flags = BPF_SOCK_OPS_STATE_CB_FLAG;
 
+	if (c->resuming)
+		flags |= BPF_SOCK_OPS_RETRANS_CB_FLAG;
 	if (!c->left)
 		flags |= each_segment ? BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG : BPF_SOCK_OPS_RTT_CB_FLAG;
 	bpf_sock_ops_cb_flags_set(ctx, flags);
 }
 
+/* The key of a connection's peer. */
+INLINE void peer(struct tcp_sock *tp, struct destination *key)
+{
+	key->prefix_bits = 128;
+	if (common(tp).skc_family == AF_INET6) {
+		key->address[0] = common(tp).skc_v6_daddr.in6_u.u6_addr32[0];
+		key->address[1] = common(tp).skc_v6_daddr.in6_u.u6_addr32[1];
+		key->address[2] = common(tp).skc_v6_daddr.in6_u.u6_addr32[2];
+		key->address[3] = common(tp).skc_v6_daddr.in6_u.u6_addr32[3];
+	} else {
+		key->address[0] = 0;
+		key->address[1] = 0;
+		key->address[2] = __builtin_bswap32(0xffff);
+		key->address[3] = common(tp).skc_daddr;
+	}
+}
+
+/* Whether a connection's round trip is that of the path that is remembered: more than half of the saved one, and no more than
+ * ten times it (RFC 9959, section 4.2.1). */
+INLINE int is_same(struct tcp_sock *tp, struct path *path)
+{
+	__u64 rtt = tp->rtt_min.s[0].v;
+
+	return rtt > path->minimum_rtt_us / 2 && rtt <= path->minimum_rtt_us * 10;
+}
+
 /* What is remembered of a connection's path, and of its network, if there is something; returns whether the connection may
- * have it. Its round trip must be that of the same path: more than half of the saved one, and no more than ten times it (RFC
- * 9959, section 4.2.1). What was learnt of a host is preferred to what was learnt of its network. Only one connection of a
+ * have it. What was learnt of a host is preferred to what was learnt of its network. Only one connection of a
  * network at a time: saved parameters are not for several (RFC 9959, section 4). */
 INLINE int recall(struct tcp_sock *tp, struct path **path, struct path **network)
 {
-	struct destination key = { .prefix_bits = 128 };
-	__u64 rtt = tp->rtt_min.s[0].v;
-	int is_v6 = common(tp).skc_family == AF_INET6;
+	struct destination key;
+	int is_v4;
 
-	if (is_v6) {
-		key.address[0] = common(tp).skc_v6_daddr.in6_u.u6_addr32[0];
-		key.address[1] = common(tp).skc_v6_daddr.in6_u.u6_addr32[1];
-		key.address[2] = common(tp).skc_v6_daddr.in6_u.u6_addr32[2];
-		key.address[3] = common(tp).skc_v6_daddr.in6_u.u6_addr32[3];
-	} else {
-		key.address[2] = __builtin_bswap32(0xffff);
-		key.address[3] = common(tp).skc_daddr;
-	}
+	peer(tp, &key);
 	*path = bpf_map_lookup_elem(&paths, &key);
 	if (!*path || (*path)->taken)
 		return 0;
 	/* Of IPv4 that is mapped into a socket of IPv6, too. */
-	is_v6 = is_v6 && (key.address[0] || key.address[1] || key.address[2] != __builtin_bswap32(0xffff));
-	key.prefix_bits = is_v6 ? NETWORK_BITS_V6 : NETWORK_BITS_V4;
+	is_v4 = !key.address[0] && !key.address[1] && key.address[2] == __builtin_bswap32(0xffff);
+	key.prefix_bits = is_v4 ? NETWORK_BITS_V4 : NETWORK_BITS_V6;
 	*network = bpf_map_lookup_elem(&paths, &key);
 	if (*network && (*network)->taken)
 		return 0;
-	return rtt > (*path)->minimum_rtt_us / 2 && rtt <= (*path)->minimum_rtt_us * 10;
+	return is_same(tp, *path);
 }
 
 /* Limits a connection before its first byte by what its path is remembered for. It is only a limit: several connections may
@@ -408,6 +448,110 @@ INLINE void take(void *socket, struct tcp_sock *tp, struct connection *c, struct
 	c->generation = s->generation;
 }
 
+/* Lets an upload over a remembered path begin with half of the window that the path carried, over a round trip, and then at
+ * the pace that it carried (RFC 9959, section 3.2: Unvalidated), if it is the first to have more than an initial window to send. */
+INLINE void resume_upload(void *socket, struct tcp_sock *tp, struct connection *c)
+{
+	struct destination key;
+	struct path *path;
+	__u64 mss = tp->mss_cache, rtt = tp->rtt_min.s[0].v;
+	int packets;
+
+	peer(tp, &key);
+	path = bpf_map_lookup_elem(&upload_paths, &key);
+	if (!path || path->taken || !is_same(tp, path) || !mss || !rtt || !path->minimum_rtt_us)
+		return;
+	packets = path->window / 2 / mss;
+	if (packets <= INITIAL_WINDOW)
+		return;
+	if (bpf_setsockopt(socket, IPPROTO_TCP, TCP_BPF_IW, &packets, sizeof(packets)))
+		return;
+	c->jump = packets * mss;
+	c->saved_pace = path->window * 1000000 / path->minimum_rtt_us;
+	c->resuming = RESUMING_UNVALIDATED;
+	set_pace(socket, tp, c, c->jump * 1000000 / rtt);
+}
+
+/* An upload has more than an initial window to send: it has the path that is remembered to itself until it is over, or, if another
+ * one has it already, is as any other. */
+INLINE void claim(struct bpf_sock_ops *ctx, struct tcp_sock *tp, struct connection *c)
+{
+	struct destination key;
+	struct path *path;
+	int packets = INITIAL_WINDOW;
+
+	peer(tp, &key);
+	path = bpf_map_lookup_elem(&upload_paths, &key);
+	if (path && !path->taken && !c->bulk) {
+		path->taken = 1;
+		c->took = 1;
+		return;
+	}
+	c->saved_pace = 0;
+	/* Once a byte was sent the window cannot be taken back: it is sent over a round trip. */
+	c->resuming = RESUMING_BESIDE_ANOTHER;
+	if (!tp->data_segs_out && !bpf_setsockopt(ctx, IPPROTO_TCP, TCP_BPF_IW, &packets, sizeof(packets)))
+		c->jump = 0;
+}
+
+/* Follows an upload over a remembered path as its first bytes are sent and acknowledged (RFC 9959, sections 3.3 and 3.4). */
+INLINE void validate(struct bpf_sock_ops *ctx, struct tcp_sock *tp, struct connection *c)
+{
+	__u64 acked = tp->bytes_acked;
+	__u32 waiting = tp->write_seq - tp->snd_una;
+
+	if (c->resuming == RESUMING_UNVALIDATED && !c->took && (waiting > RESUME_BYTES || c->bulk))
+		claim(ctx, tp, c);
+	/* The SYN counts as one. */
+	if (c->resuming == RESUMING_UNVALIDATED && c->took && acked > 1) {
+		c->resuming = RESUMING_VALIDATING;
+		set_pace(ctx, tp, c, c->saved_pace);
+	}
+	if (c->resuming == RESUMING_RETREAT) {
+		if (bitfield(&tp->inet_conn, icsk_ca_state) != TCP_CA_Open)
+			return;
+	} else if (c->jump && acked <= c->jump) {
+		return;
+	}
+	c->resuming = RESUMING_NO;
+	if (!c->took)
+		c->saved_pace = 0;
+	if (!c->saved_pace) {
+		set_pace(ctx, tp, c, 0);
+		/* What user space decided acts again. */
+		c->generation = 0;
+	}
+	ask_for_callbacks(ctx, c, 1);
+}
+
+/* A loss before all of the first window was acknowledged: the path is not what it was. Until it is repaired no more is sent
+ * than half of what the path is seen to deliver (RFC 9959, section 3.5: Safe Retreat; the kernel's congestion control reduces
+ * its window besides). */
+INLINE void retreat(struct bpf_sock_ops *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct connection *c;
+	struct tcp_sock *tp;
+	__u64 pace;
+
+	if (!sk)
+		return;
+	c = bpf_sk_storage_get(&connections, sk, 0, 0);
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!c || !tp)
+		return;
+	if (c->resuming != RESUMING_UNVALIDATED && c->resuming != RESUMING_VALIDATING)
+		return;
+	pace = c->saved_pace / 2;
+	if (tp->rate_interval_us)
+		pace = (__u64)tp->rate_delivered * tp->mss_cache * 1000000 / tp->rate_interval_us;
+	if (pace > c->saved_pace)
+		pace = c->saved_pace;
+	c->resuming = RESUMING_RETREAT;
+	c->saved_pace = 0;
+	set_pace(ctx, tp, c, pace / 2);
+}
+
 INLINE void attend(struct bpf_sock_ops *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
@@ -426,18 +570,22 @@ INLINE void attend(struct bpf_sock_ops *ctx)
 	if (!tp)
 		return;
 	received = tp->bytes_received;
+	if (c->bulk && c->resuming)
+		validate(ctx, tp, c);
 	if (!c->bulk) {
 		__u64 acked = tp->bytes_acked;
 		int sends = acked > received;
 
 		if (!c->asked && received >= RESUME_BYTES)
 			take(ctx, tp, c, s);
-		if (c->limit) {
+		if (c->limit || c->paced) {
 			if (bpf_ktime_get_coarse_ns() < s->lease_ends)
 				hold(ctx, tp, c);
 			else
 				restore(ctx, tp, c);
 		}
+		if (c->resuming)
+			validate(ctx, tp, c);
 		if (!is_bulk(c, s, received + acked))
 			return;
 		if (sends)
@@ -462,7 +610,7 @@ INLINE void attend(struct bpf_sock_ops *ctx)
 		c->bulk = tell(tp, c, RECORD_BULK, now);
 		return;
 	}
-	if (c->generation != s->generation) {
+	if (!c->resuming && c->generation != s->generation) {
 		read_command(ctx, tp, c, s->generation);
 		if (c->left) {
 			restore(ctx, tp, c);
@@ -489,15 +637,33 @@ INLINE void begin(struct bpf_sock_ops *ctx)
 		return;
 	c->cookie = bpf_get_socket_cookie(ctx);
 	c->epoch = bpf_ktime_get_coarse_ns();
-	ask_for_callbacks(ctx, c, 1);
 	s = current_settings();
 	tp = bpf_skc_to_tcp_sock(sk);
-	if (!s || !tp || c->epoch >= s->lease_ends)
+	if (!s || !tp || c->epoch >= s->lease_ends) {
+		ask_for_callbacks(ctx, c, 1);
 		return;
+	}
+	if (s->uploads)
+		resume_upload(ctx, tp, c);
+	ask_for_callbacks(ctx, c, 1);
 	/* The handshake has measured the round trip. The kernel overwrites a clamp that is set now with the first full segments:
 	 * it is held at each. */
 	resume(tp, c);
 	hold(ctx, tp, c);
+}
+
+/* Nobody else hears of the end of a connection that never was a bulk transfer. */
+INLINE void give_back(struct tcp_sock *tp, struct connection *c)
+{
+	struct destination key;
+	struct path *path;
+
+	if (!c->took)
+		return;
+	peer(tp, &key);
+	path = bpf_map_lookup_elem(&upload_paths, &key);
+	if (path)
+		path->taken = 0;
 }
 
 INLINE void end(struct bpf_sock_ops *ctx)
@@ -510,8 +676,12 @@ INLINE void end(struct bpf_sock_ops *ctx)
 		return;
 	c = bpf_sk_storage_get(&connections, sk, 0, 0);
 	tp = bpf_skc_to_tcp_sock(sk);
-	if (!c || !tp || !c->bulk)
+	if (!c || !tp)
 		return;
+	if (!c->bulk) {
+		give_back(tp, c);
+		return;
+	}
 	bpf_map_delete_elem(&commands, &c->cookie);
 	tell(tp, c, RECORD_OVER, bpf_ktime_get_ns());
 }
@@ -527,6 +697,9 @@ int sweetspot_ops(struct bpf_sock_ops *ctx)
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
 	case BPF_SOCK_OPS_RTT_CB:
 		attend(ctx);
+		break;
+	case BPF_SOCK_OPS_RETRANS_CB:
+		retreat(ctx);
 		break;
 	case BPF_SOCK_OPS_STATE_CB:
 		end(ctx);

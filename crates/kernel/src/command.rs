@@ -28,6 +28,15 @@ pub struct Command {
     pub left: bool,
 }
 
+/// Which transfers a path is remembered for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Transfers {
+    /// Those that this host receives: the next one's window is limited from its first byte.
+    Downloads,
+    /// Those that this host sends: the next one begins with half of the window, paced.
+    Uploads,
+}
+
 /// A path on which a window was held to the end of the last transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RememberedPath {

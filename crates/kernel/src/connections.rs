@@ -9,18 +9,23 @@ use aya::maps::{Array, HashMap, MapData, MapError, RingBuf};
 use sweetspot_units::Time;
 
 use crate::command::{
-    Command, CommandWords, PathWords, RememberedPath, SettingsWords, Watch, destination, settings,
+    Command, CommandWords, PathWords, RememberedPath, SettingsWords, Transfers, Watch, destination,
+    settings,
 };
 use crate::error::KernelError;
 use crate::programs::LEASE;
 use crate::record::Record;
+
+/// What is remembered, by destination.
+pub(crate) type Paths = LpmTrie<MapData, [u8; 16], PathWords>;
 
 /// What the programs report of connections, and what is decided about each.
 pub struct Connections {
     watch: Watch,
     settings: Array<MapData, SettingsWords>,
     commands: HashMap<MapData, u64, CommandWords>,
-    paths: LpmTrie<MapData, [u8; 16], PathWords>,
+    paths: Paths,
+    upload_paths: Paths,
     /// What begins or ends, and samples.
     records: [RingBuf<MapData>; 2],
     /// Counts changes of commands, from 1: a program that has read none stands at 0.
@@ -36,7 +41,7 @@ impl Connections {
         watch: Watch,
         settings: Array<MapData, SettingsWords>,
         commands: HashMap<MapData, u64, CommandWords>,
-        paths: LpmTrie<MapData, [u8; 16], PathWords>,
+        [paths, upload_paths]: [Paths; 2],
         records: [RingBuf<MapData>; 2],
     ) -> Connections {
         let (generation, is_dirty) = (1, false);
@@ -46,6 +51,7 @@ impl Connections {
             settings,
             commands,
             paths,
+            upload_paths,
             records,
             generation,
             is_dirty,
@@ -100,20 +106,25 @@ impl Connections {
         matches!(self.commands.get(&cookie, 0), Err(MapError::KeyNotFound))
     }
 
-    /// Lets the next connection to the network, of which `length` bits count, begin with what the path is remembered for;
-    /// `None` forgets it. The longest prefix decides. The error means that there is no room.
+    /// Lets the next one of these transfers with the network, of which `length` bits count, begin with what the path is
+    /// remembered for; `None` forgets it. The longest prefix decides; of uploads it must be a host. The error means that there is no room.
     pub fn remember(
         &mut self,
+        transfers: Transfers,
         (network, length): (IpAddr, u8),
         path: Option<RememberedPath>,
     ) -> Result<(), KernelError> {
         let (bits, address) = destination(network, length);
         let key = Key::new(bits, address);
+        let paths = match transfers {
+            Transfers::Downloads => &mut self.paths,
+            Transfers::Uploads => &mut self.upload_paths,
+        };
         match path {
-            Some(path) => self.paths.insert(&key, path.words(), 0).map_err(KernelError::from),
+            Some(path) => paths.insert(&key, path.words(), 0).map_err(KernelError::from),
             None => {
                 // It may not be there.
-                let _ = self.paths.remove(&key);
+                let _ = paths.remove(&key);
                 Ok(())
             }
         }

@@ -20,7 +20,7 @@ pub mod probe;
 mod programs;
 mod record;
 
-pub use command::{Command, RememberedPath, Watch};
+pub use command::{Command, RememberedPath, Transfers, Watch};
 pub use connections::Connections;
 pub use error::KernelError;
 pub use programs::{LEASE, SocketPrograms, are_built_in};

@@ -5,7 +5,6 @@ use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
-use aya::maps::lpm_trie::LpmTrie;
 use aya::maps::{Array, HashMap, Map, MapData, RingBuf};
 use aya::programs::{CgroupSockopt, Iter, ProgramFd, SockOps};
 use aya::{Btf, Ebpf, EbpfLoader};
@@ -15,8 +14,8 @@ use sweetspot_linux::clock;
 use sweetspot_linux::namespace::NetworkNamespace;
 use sweetspot_units::{Duration, Time};
 
-use crate::command::{CommandWords, PathWords, SettingsWords, Watch, settings};
-use crate::connections::Connections;
+use crate::command::{CommandWords, SettingsWords, Watch, settings};
+use crate::connections::{Connections, Paths};
 use crate::error::{KernelError, chain};
 use crate::probe;
 
@@ -68,10 +67,12 @@ impl SocketPrograms {
         // first renewal would never be looked at again.
         shared.set(0, settings(&watch, clock::now(), 0), 0)?;
         let commands: HashMap<_, u64, CommandWords> = map(&mut ebpf, "commands")?.try_into()?;
-        let paths: LpmTrie<_, [u8; 16], PathWords> = map(&mut ebpf, "paths")?.try_into()?;
+        let paths: Paths = map(&mut ebpf, "paths")?.try_into()?;
+        let upload_paths: Paths = map(&mut ebpf, "upload_paths")?.try_into()?;
         let announcements: RingBuf<_> = map(&mut ebpf, "announcements")?.try_into()?;
         let samples: RingBuf<_> = map(&mut ebpf, "samples")?.try_into()?;
-        let connections = Connections::new(watch, again, commands, paths, [announcements, samples]);
+        let records = [announcements, samples];
+        let connections = Connections::new(watch, again, commands, [paths, upload_paths], records);
         Ok((SocketPrograms { ebpf, settings: shared, attached: Vec::new() }, connections))
     }
 

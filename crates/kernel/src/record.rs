@@ -64,6 +64,8 @@ pub struct Record {
     pub own_clamp: Option<Bytes>,
     /// The limit that it has.
     pub limit: Option<Bytes>,
+    /// The pace that its upload began with, if its path was remembered and is what it was.
+    pub saved_pace: Option<Rate>,
     /// The user that made the socket.
     pub uid: u32,
     /// The socket's inode; known in records of kind [`RecordKind::Bulk`] only, unless nobody has accepted it yet.
@@ -76,7 +78,7 @@ pub struct Record {
     pub remote: SocketAddr,
 }
 
-const WORDS: usize = 35;
+const WORDS: usize = 36;
 const AF_INET6: u64 = 10;
 
 impl Record {
@@ -113,6 +115,7 @@ impl Record {
             max_pacing_rate,
             own_clamp,
             limit,
+            saved_pace,
             uid,
             inode,
             state,
@@ -158,6 +161,8 @@ impl Record {
                 .then(|| Rate::from_bits_per_second(8 * max_pacing_rate)),
             own_clamp: (own_clamp > 0).then(|| Bytes::new(own_clamp)),
             limit: (limit > 0).then(|| Bytes::new(limit)),
+            saved_pace: (saved_pace > 0)
+                .then(|| Rate::from_bits_per_second(saved_pace.saturating_mul(8))),
             uid: uid as u32,
             inode: (inode > 0).then_some(inode),
             state: state as u8,
@@ -212,31 +217,32 @@ mod tests {
         assert_eq!(record.delivery_rate, Bytes::new(247) / Duration::from_micros(20));
         assert_eq!(record.max_pacing_rate, Some(Rate::from_bits_per_second(8 * 22)));
         assert_eq!(record.limit, Some(Bytes::new(24)));
-        assert_eq!((record.uid, record.inode, record.state), (25, Some(26), 27));
-        assert_eq!((record.local.port(), record.remote.port()), (29, 30));
+        assert_eq!(record.saved_pace, Some(Rate::from_bits_per_second(8 * 25)));
+        assert_eq!((record.uid, record.inode, record.state), (26, Some(27), 28));
+        assert_eq!((record.local.port(), record.remote.port()), (30, 31));
     }
 
     #[test]
     fn addresses_are_in_network_byte_order() {
         let mut words = numbered();
         let low = |bytes: [u8; 4]| u64::from(u32::from_ne_bytes(bytes));
-        (words[28], words[31], words[33]) = (2, low([192, 0, 2, 1]), low([198, 51, 100, 7]));
+        (words[29], words[32], words[34]) = (2, low([192, 0, 2, 1]), low([198, 51, 100, 7]));
         let record = Record::decode(&bytes(words)).unwrap();
-        assert_eq!(record.local, "192.0.2.1:29".parse().unwrap());
-        assert_eq!(record.remote, "198.51.100.7:30".parse().unwrap());
+        assert_eq!(record.local, "192.0.2.1:30".parse().unwrap());
+        assert_eq!(record.remote, "198.51.100.7:31".parse().unwrap());
         let mapped: Ipv6Addr = "::ffff:198.51.100.7".parse().unwrap();
-        words[28] = AF_INET6;
-        for (word, octets) in words[33..].iter_mut().zip(mapped.octets().chunks_exact(8)) {
+        words[29] = AF_INET6;
+        for (word, octets) in words[34..].iter_mut().zip(mapped.octets().chunks_exact(8)) {
             *word = u64::from_ne_bytes(octets.try_into().unwrap());
         }
         let record = Record::decode(&bytes(words)).unwrap();
-        assert_eq!(record.remote, "198.51.100.7:30".parse().unwrap());
+        assert_eq!(record.remote, "198.51.100.7:31".parse().unwrap());
     }
 
     #[test]
     fn what_stands_for_none_is_none() {
         let mut words = numbered();
-        (words[7], words[22], words[23], words[26]) = (u64::from(u32::MAX), u64::MAX, 0, 0);
+        (words[7], words[22], words[23], words[27]) = (u64::from(u32::MAX), u64::MAX, 0, 0);
         let record = Record::decode(&bytes(words)).unwrap();
         assert_eq!(record.minimum_rtt, Duration::ZERO);
         assert_eq!((record.max_pacing_rate, record.own_clamp, record.inode), (None, None, None));

@@ -2,7 +2,7 @@
 
 mod cgroup;
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use std::thread;
 
 use sweetspot_kernel::{
     Command as Decision, Connections, KernelError, LEASE, Record, RecordKind, RememberedPath,
-    SocketPrograms,
+    SocketPrograms, Transfers, Watch,
 };
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{LiveSocket, ProcessHandle};
@@ -18,7 +18,7 @@ use sweetspot_linux::processes;
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use cgroup::{Inside, WATCH, programs};
+use cgroup::{Inside, WATCH, programs, programs_for};
 
 /// Connects; if a second number is given, sets this clamp; reads whatever comes.
 const CLIENT: &str = "\
@@ -180,13 +180,19 @@ fn received(socket: &LiveSocket) -> Bytes {
 
 /// The connection of a process.
 fn connection(pid: u32) -> Option<LiveSocket> {
-    let process = ProcessHandle::open(pid).ok()?;
-    let sockets = processes::sockets(pid).ok()?;
-    let mut named =
-        sockets.iter().filter_map(|d| LiveSocket::name(&process, d.fd, d.inode, None).ok());
-    named.find(|socket| {
-        socket.with(|fd| options::ends(fd)).is_ok_and(|ends| matches!(ends, Ok(Some(_))))
-    })
+    connections(pid).into_iter().next()
+}
+
+/// All of them.
+fn connections(pid: u32) -> Vec<LiveSocket> {
+    let Ok(process) = ProcessHandle::open(pid) else { return Vec::new() };
+    let sockets = processes::sockets(pid).unwrap_or_default();
+    let named = sockets.iter().filter_map(|d| LiveSocket::name(&process, d.fd, d.inode, None).ok());
+    named
+        .filter(|socket| {
+            socket.with(|fd| options::ends(fd)).is_ok_and(|ends| matches!(ends, Ok(Some(_))))
+        })
+        .collect()
 }
 
 #[test]
@@ -325,7 +331,7 @@ fn begins_with(remembered: &[(&str, u8, Bytes)], expected: Option<Bytes>) {
         for (network, length, window) in remembered {
             let path = RememberedPath { window: *window, minimum_rtt };
             let network = (network.parse().unwrap(), *length);
-            connections.remember(network, Some(path)).unwrap();
+            connections.remember(Transfers::Downloads, network, Some(path)).unwrap();
         }
     }) else {
         return;
@@ -350,7 +356,8 @@ fn a_remembered_path_limits_a_connection_before_its_first_byte() {
     let Some(host) = Host::start_with(Some(0), &[], |connections| {
         connections.renew(clock::now()).unwrap();
         let path = RememberedPath { window: LIMIT, minimum_rtt };
-        connections.remember(("127.0.0.1".parse().unwrap(), 32), Some(path)).unwrap();
+        let peer = ("127.0.0.1".parse().unwrap(), 32);
+        connections.remember(Transfers::Downloads, peer, Some(path)).unwrap();
     }) else {
         return;
     };
@@ -376,7 +383,7 @@ fn another_round_trip_is_another_path() {
     let path = RememberedPath { window: LIMIT, minimum_rtt: Duration::from_secs(1) };
     let Some(mut host) = Host::start_with(None, &[], |connections| {
         connections.renew(clock::now()).unwrap();
-        connections.remember(peer, Some(path)).unwrap();
+        connections.remember(Transfers::Downloads, peer, Some(path)).unwrap();
     }) else {
         return;
     };
@@ -415,4 +422,142 @@ fn one_that_was_left_alone_is_looked_at_again_when_it_is_looked_for() {
     host.inside.connections.forget(cookie);
     host.inside.programs.find_present().unwrap();
     assert_eq!(host.bulk().cookie, cookie);
+}
+
+/// Accepts a connection, and drops all of its data but what it sent itself: its own word lets the client send. Goes on
+/// when it is told to.
+const DEAF_SERVER: &str = "\
+import ctypes, socket, struct, sys
+s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()
+print(s.getsockname()[1], flush=True)
+c = s.accept()[0]
+# BPF_RET | BPF_K of nothing: the socket takes no segment (SO_ATTACH_FILTER, 26).
+code = ctypes.create_string_buffer(struct.pack('HBBI', 6, 0, 0, 0))
+c.setsockopt(socket.SOL_SOCKET, 26, struct.pack('HxxxxxxQ', 1, ctypes.addressof(code)))
+sys.stdin.readline()
+c.send(b'x')
+sys.stdin.readline()
+c.setsockopt(socket.SOL_SOCKET, 27, 0)
+while c.recv(1 << 16): pass";
+
+/// Sends in segments of 1400 bytes once it is told to.
+const SENDER: &str = "\
+import socket, sys, time
+s = socket.socket()
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1400)
+s.connect(('127.0.0.1', int(sys.argv[1])))
+s.recv(1)
+while True:
+    s.send(bytes(3000))
+    time.sleep(.001)";
+
+/// RFC 9959: half of the window at first, over a round trip; after a loss, half of what is known to arrive.
+#[test]
+fn an_upload_over_a_remembered_path_begins_paced_with_half_its_window_and_retreats_at_a_loss() {
+    let Some(mut on) = programs_for(Watch { uploads: true, ..WATCH }) else { return };
+    let minimum_rtt = Duration::from_micros(30);
+    let path = RememberedPath { window: Bytes::new(60_000), minimum_rtt };
+    on.2.renew(clock::now()).unwrap();
+    on.2.remember(Transfers::Uploads, ("127.0.0.1".parse().unwrap(), 32), Some(path)).unwrap();
+    let mut server = Command::new("python3")
+        .args(["-c", DEAF_SERVER])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut port = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();
+    let mut sender = Command::new("python3");
+    sender.args(["-c", SENDER, port.trim()]).stderr(Stdio::null());
+    let inside = Inside::run(on, &mut sender);
+    let sending = Arc::new(Mutex::new(Sending { goes_on: false, written: 0 }));
+    let mut host = Host { inside, sending };
+    let pid = host.inside.process.id();
+    const ESTABLISHED: u8 = 1;
+    let socket = host.soon("a connection", || {
+        connection(pid).filter(|socket| {
+            socket.with(|fd| Info::read(fd)).is_ok_and(|info| info.unwrap().state == ESTABLISHED)
+        })
+    });
+    let pace =
+        |socket: &LiveSocket| socket.with(|fd| options::max_pacing_rate(fd)).unwrap().unwrap();
+    let info = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
+    // On a busy host the handshake may have taken too long for the same path.
+    let same = info.min_rtt > minimum_rtt / 2 && info.min_rtt <= minimum_rtt * 10;
+    let segments = u32::try_from(30_000 / info.snd_mss.get()).unwrap();
+    assert_eq!(info.snd_cwnd, if same { segments } else { 10 });
+    let over_a_round_trip = info.snd_mss * u64::from(segments) / info.min_rtt;
+    let given = pace(&socket);
+    assert_eq!(given.is_some(), same);
+    // It is set in whole bytes.
+    let rounding = over_a_round_trip.as_f64() - given.unwrap_or(over_a_round_trip).as_f64();
+    assert!((0.0..8.0).contains(&rounding), "{given:?} for {over_a_round_trip}");
+    let mut tell = server.stdin.take().unwrap();
+    if same {
+        tell.write_all(b"\n").unwrap();
+        // Nothing has arrived: half of half of what was saved.
+        let retreat = path.window / 4 / minimum_rtt;
+        host.soon("a retreat", || (pace(&socket) == Some(retreat)).then_some(()));
+        tell.write_all(b"\n").unwrap();
+        host.soon("the end of the repair", || pace(&socket).is_none().then_some(()));
+    }
+    drop(tell);
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
+
+/// Connects three times; says little on the first connection and sends on both others, one after the other.
+const SENDERS: &str = "\
+import socket, sys, time
+all = [socket.socket() for _ in range(3)]
+for s in all:
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1400)
+    s.connect(('127.0.0.1', int(sys.argv[1])))
+all[0].sendall(bytes(100))
+for s in all[1:]:
+    for _ in range(200):
+        s.send(bytes(30000))
+        time.sleep(.0001)
+time.sleep(60)";
+
+/// As of a program that has a connection for its words beside those for data. RFC 9959, section 4: saved parameters are not for several.
+#[test]
+fn of_several_uploads_the_first_with_much_to_send_has_what_the_path_is_remembered_for() {
+    let Some(mut on) = programs_for(Watch { uploads: true, bulk: Bytes::new(1 << 40), ..WATCH })
+    else {
+        return;
+    };
+    // Eleven segments are half of the window. Handshakes over loopback take between 4 and 80 microseconds.
+    let minimum_rtt = Duration::from_micros(8);
+    let path = RememberedPath { window: Bytes::new(32_000), minimum_rtt };
+    on.2.renew(clock::now()).unwrap();
+    on.2.remember(Transfers::Uploads, ("127.0.0.1".parse().unwrap(), 32), Some(path)).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
+        }
+    });
+    let mut senders = Command::new("python3");
+    senders.args(["-c", SENDERS, &port.to_string()]);
+    let inside = Inside::run(on, &mut senders);
+    let sending = Arc::new(Mutex::new(Sending { goes_on: false, written: 0 }));
+    let mut host = Host { inside, sending };
+    let pid = host.inside.process.id();
+    let look = |socket: &LiveSocket| {
+        let info = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
+        (info.bytes_acked, socket.with(|fd| options::max_pacing_rate(fd)).unwrap().unwrap())
+    };
+    let all = host.soon("all data", || {
+        let mut all = connections(pid);
+        all.sort_by_key(LiveSocket::fd);
+        let sent = |socket: &LiveSocket| look(socket).0 > Bytes::new(6_000_000);
+        (all.len() == 3 && all[1..].iter().all(sent)).then_some(all)
+    });
+    let (first, second) = (look(&all[1]).1, look(&all[2]).1);
+    if first.is_none() {
+        return sweetspot_testing::skipped("a handshake took too long for the same path");
+    }
+    assert_eq!((first, second), (Some(path.window / minimum_rtt), None));
 }

@@ -47,6 +47,13 @@ pub enum CgroupError {
     },
 }
 
+impl CgroupError {
+    /// Whether there is one of that name already.
+    pub fn is_taken(&self) -> bool {
+        matches!(self, CgroupError::Failed { source, .. } if source.kind() == io::ErrorKind::AlreadyExists)
+    }
+}
+
 impl Cgroup {
     /// Where cgroups of version 2 are mounted.
     pub fn mount_point() -> Result<PathBuf, CgroupError> {

@@ -3,6 +3,7 @@ use sweetspot_groups::{
     TuneEventKind, buffer_for,
 };
 use sweetspot_linux::clock;
+use sweetspot_sizing::SavedWindow;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::guard::{AppliedLimit, Leases};
@@ -50,6 +51,11 @@ impl TunedConnection {
         }
     }
 
+    /// Lets its upload go on as it began, over a path that the last one left as `saved`.
+    pub fn resume_upload(&mut self, now: Time, saved: SavedWindow) {
+        self.upload = PacedUpload::resumed(now, saved);
+    }
+
     /// Whether there is something to undo.
     pub fn touched(&self) -> bool {
         self.limited || self.paced_before.is_some()
@@ -85,7 +91,7 @@ impl TunedConnection {
     pub fn pace(&mut self, leases: &mut Leases, to: Option<Rate>) -> Result<(), String> {
         let before = match self.paced_before {
             Some(before) => before,
-            None => self.handle.kernel_pace()?,
+            None => self.handle.own_pace()?,
         };
         if self.handle.lease(leases, AppliedLimit::Pace(before)).is_err() {
             return Ok(());

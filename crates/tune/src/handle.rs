@@ -126,6 +126,15 @@ impl Handle {
         }
     }
 
+    /// The pace limit of its program, before ours is set.
+    pub fn own_pace(&self) -> Result<Option<Rate>, String> {
+        match self {
+            Handle::Borrowed(..) => self.kernel_pace(),
+            // The program in the kernel knows it; ours may be set already, if the path is remembered.
+            Handle::InKernel(_) => Ok(None),
+        }
+    }
+
     /// The kernel's pace limit: `None` for none. The error is the kernel's refusal in words.
     pub fn kernel_pace(&self) -> Result<Option<Rate>, String> {
         match self {

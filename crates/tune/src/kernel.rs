@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use sweetspot_groups::BULK_BYTES;
 use sweetspot_kernel::{
-    Command, Connections, KernelError, Record, RecordKind, RememberedPath, Watch,
+    Command, Connections, KernelError, Record, RecordKind, RememberedPath, Transfers, Watch,
 };
 use sweetspot_linux::clock;
 use sweetspot_sizing::SavedWindow;
@@ -96,10 +96,10 @@ impl KernelTable {
 
     /// Lets the next connection to a network begin with what the path is remembered for; `None` forgets it. Where there is
     /// no room it begins as any other.
-    pub fn remember(&self, network: Network, memory: Option<SavedWindow>) {
+    pub fn remember(&self, transfers: Transfers, network: Network, memory: Option<SavedWindow>) {
         let path = memory
             .map(|SavedWindow { window, minimum_rtt }| RememberedPath { window, minimum_rtt });
-        let _ = self.0.borrow_mut().connections.remember(network, path);
+        let _ = self.0.borrow_mut().connections.remember(transfers, network, path);
     }
 
     /// Forgets all connections.
@@ -229,9 +229,10 @@ impl KernelConnection {
 
     fn change(&self, to: impl FnOnce(Command) -> Command) -> Result<(), KernelError> {
         let mut table = self.table.0.borrow_mut();
-        // A connection may have begun with a limit that its path is remembered for.
-        let limit = table.known.get(&self.cookie).and_then(|known| known.latest.limit);
-        let first = Command { limit, pace: None, interval: FIRST_INTERVAL, left: false };
+        // A connection may have begun with what its path is remembered for.
+        let latest = table.known.get(&self.cookie).map(|known| &known.latest);
+        let (limit, pace) = latest.map_or((None, None), |latest| (latest.limit, latest.saved_pace));
+        let first = Command { limit, pace, interval: FIRST_INTERVAL, left: false };
         let given = table.connections.given(self.cookie).unwrap_or(first);
         table.connections.command(self.cookie, to(given))
     }
@@ -243,7 +244,7 @@ mod tests {
 
     /// A record as the programs in the kernel write it: its kind (1 bulk, 2 a sample, 3 the end), cookie and time.
     fn record(kind: u64, time: u64) -> Record {
-        let mut words = [0; 35];
+        let mut words = [0; 36];
         (words[0], words[1], words[2]) = (kind, 7, time);
         let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_ne_bytes()).collect();
         Record::decode(&bytes).unwrap()

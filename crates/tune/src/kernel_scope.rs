@@ -1,11 +1,12 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sweetspot_groups::policy::{Policy, Subject};
 use sweetspot_groups::{Goal, network};
-use sweetspot_kernel::{Connections, SocketPrograms};
+use sweetspot_kernel::{Connections, SocketPrograms, Transfers};
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::processes::{self, Process};
 use sweetspot_sizing::{PATH_LIFETIME, SavedWindow};
@@ -45,7 +46,7 @@ pub struct KernelScope {
     chosen: Chosen,
     next_renewal: Time,
     /// The hosts and networks to which paths are remembered, and until when.
-    remembered: BTreeMap<Network, Time>,
+    remembered: BTreeMap<(Transfers, Network), Time>,
 }
 
 impl KernelScope {
@@ -122,10 +123,10 @@ impl Scope for KernelScope {
             return Err(TuneError::CgroupGone { path: self.cgroup.path().to_owned() });
         }
         self.next_renewal = now + RENEWAL_INTERVAL;
-        self.remembered.retain(|network, until| {
+        self.remembered.retain(|(transfers, network), until| {
             let is_kept = now < *until;
             if !is_kept {
-                self.table.remember(*network, None);
+                self.table.remember(*transfers, *network, None);
             }
             is_kept
         });
@@ -144,13 +145,22 @@ impl Scope for KernelScope {
         self.table.flush().map_err(TuneError::from)
     }
 
-    fn remember(&mut self, now: Time, peer: IpAddr, memory: Option<SavedWindow>) {
-        for network in [host(peer), network(peer)] {
+    fn remember(
+        &mut self,
+        now: Time,
+        transfers: Transfers,
+        peer: IpAddr,
+        memory: Option<SavedWindow>,
+    ) {
+        // A network's uploads cross the links of its hosts.
+        let network = Some(network(peer)).filter(|_| transfers == Transfers::Downloads);
+        for network in iter::once(host(peer)).chain(network) {
+            let path = (transfers, network);
             match memory {
-                Some(_) => self.remembered.insert(network, now + PATH_LIFETIME),
-                None => self.remembered.remove(&network),
+                Some(_) => self.remembered.insert(path, now + PATH_LIFETIME),
+                None => self.remembered.remove(&path),
             };
-            self.table.remember(network, memory);
+            self.table.remember(transfers, network, memory);
         }
     }
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use sweetspot_groups::{AppliedChange, Goal, IgnoredLimit, PathGroup, TuneEvent, TuneEventKind};
 use sweetspot_linux::clock;
-use sweetspot_sizing::ControllerConfig;
+use sweetspot_sizing::{ControllerConfig, SavedWindow};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::connection::TunedConnection;
@@ -40,6 +40,8 @@ pub struct TunedPath {
     pub next_round: Time,
     /// The time of the last look that showed anything.
     heard: Time,
+    /// What the uploads that are over left of the path.
+    upload_memory: Option<Option<SavedWindow>>,
     /// Events that are reported once the change has taken effect, with that time.
     pending: Vec<(Time, TuneEvent)>,
 }
@@ -65,6 +67,7 @@ impl TunedPath {
             connections: BTreeMap::new(),
             next_round: now,
             heard: now,
+            upload_memory: None,
             pending: Vec::new(),
         }
     }
@@ -80,6 +83,11 @@ impl TunedPath {
     /// The current window limits.
     pub fn limits(&self) -> impl Iterator<Item = Bytes> {
         self.connections.keys().filter_map(|cookie| self.group.limit(*cookie))
+    }
+
+    /// What the path is to be remembered for by the next upload, if that is new.
+    pub fn poll_upload_memory(&mut self) -> Option<Option<SavedWindow>> {
+        self.upload_memory.take()
     }
 
     /// Looks at every connection and applies what was decided. Returns the events to report.
@@ -181,7 +189,8 @@ impl TunedPath {
     /// Removes a connection that is over.
     fn forget(&mut self, cookie: u64, leases: &mut Leases) -> Option<TuneEvent> {
         self.group.remove(clock::now(), cookie);
-        let connection = self.connections.remove(&cookie)?;
+        let mut connection = self.connections.remove(&cookie)?;
+        self.upload_memory = connection.upload.end(clock::now()).or(self.upload_memory);
         connection.handle.forget();
         if connection.touched() {
             let _ = leases.release(cookie);

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use sweetspot_groups::Goal;
 use sweetspot_groups::policy::Subject;
-use sweetspot_kernel::Record;
+use sweetspot_kernel::{Record, Transfers};
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::processes::{self, Descriptor, Process};
 use sweetspot_sizing::SavedWindow;
@@ -34,9 +34,16 @@ pub trait Scope {
         Ok(())
     }
 
-    /// Notes what the path to a peer is remembered for, so that the next connection can begin with it; `None`: nothing.
+    /// Notes what the path to a peer is remembered for, so that the next transfer can begin with it; `None`: nothing.
     /// Who searches for connections finds them too late for that.
-    fn remember(&mut self, _now: Time, _peer: IpAddr, _memory: Option<SavedWindow>) {}
+    fn remember(
+        &mut self,
+        _now: Time,
+        _transfers: Transfers,
+        _peer: IpAddr,
+        _memory: Option<SavedWindow>,
+    ) {
+    }
 
     /// Lifts what the tuner does not know of, for good; the tuner has lifted the rest.
     fn lift(&mut self) {}

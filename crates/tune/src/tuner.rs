@@ -6,11 +6,13 @@ use sweetspot_groups::policy::Subject;
 use sweetspot_groups::{
     ConnectionOwner, Goal, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind, network,
 };
+use sweetspot_kernel::Transfers;
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::TcpState;
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::tcp::options;
+use sweetspot_sizing::SavedWindow;
 use sweetspot_sizing::share::max_min;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -255,7 +257,11 @@ impl<S: Scope> Tuner<S> {
         };
         let who = ConnectionOwner { pid, program, local, remote, cookie: record.cookie };
         let seen = Seen::of_record(&record);
-        let tuned = TunedConnection::new(Handle::InKernel(connection), who, &seen);
+        let mut tuned = TunedConnection::new(Handle::InKernel(connection), who, &seen);
+        if let Some(pace) = record.saved_pace {
+            let minimum_rtt = record.minimum_rtt;
+            tuned.resume_upload(now, SavedWindow { window: pace * minimum_rtt, minimum_rtt });
+        }
         self.add(now, goal, tuned, &seen);
     }
 
@@ -286,7 +292,10 @@ impl<S: Scope> Tuner<S> {
         // How much others leave changes by the second: that is not worth keeping.
         let is_kept = ends.2 == Goal::Throughput && !self.options.dry_run;
         if let Some(memory) = path.group.poll_memory().filter(|_| is_kept) {
-            self.scope.remember(now, ends.1, memory);
+            self.scope.remember(now, Transfers::Downloads, ends.1, memory);
+        }
+        if let Some(memory) = path.poll_upload_memory().filter(|_| is_kept) {
+            self.scope.remember(now, Transfers::Uploads, ends.1, memory);
         }
         if path.connections.is_empty() {
             let kept = self.groups.remove(&ends).filter(|_| ends.2 == Goal::Throughput);

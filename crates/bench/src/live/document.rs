@@ -42,7 +42,7 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
         let _ = writeln!(text, "| {words} | {} |", cells.join(" | "));
     }
     text += &left_alone(outcomes);
-    text += &second_downloads(outcomes);
+    text += &second_transfers(outcomes);
     text += "\n## Runs\n\n\
         *Queue* is the median of the bottleneck's after 3 s; *answer* the time to an answer of a second,\n\
         interactive connection after 3 s; *trust* the emulator's certificate.\n\n\
@@ -69,8 +69,8 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
     text
 }
 
-/// What a download over a path is like on which one has just ended.
-fn second_downloads(outcomes: &BTreeMap<String, RunOutcome>) -> String {
+/// What a transfer over a path is like on which one has just ended.
+fn second_transfers(outcomes: &BTreeMap<String, RunOutcome>) -> String {
     let mut rows = String::new();
     for plan in plans() {
         let Some(name) = plan.name.strip_suffix("/alone") else { continue };
@@ -96,8 +96,8 @@ fn second_downloads(outcomes: &BTreeMap<String, RunOutcome>) -> String {
         return rows;
     }
     format!(
-        "\n## The second download over a path\n\n\
-         Medians: what the program got in the first second, tuned also as a share of that left alone, and packets that\n\
+        "\n## The second transfer over a path\n\n\
+         Medians: what the receiving program got in the first second, tuned also as a share of that left alone, and packets that\n\
          the bottleneck dropped since it began.\n\n\
          | row | who | alone: Mbit/s | drops | pidfd: Mbit/s | | drops | bpf: Mbit/s | | drops |\n\
          |---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n{rows}"

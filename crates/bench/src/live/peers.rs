@@ -45,7 +45,7 @@ impl PeerServer {
                 (nginx(scratch, None)?, "nginx-light")
             }
             Client::Rsync => (rsync(scratch)?, "rsync"),
-            Client::Iperf3(_) | Client::Upload => {
+            Client::Iperf3(_) | Client::Upload | Client::UploadAgain(_) => {
                 let mut iperf3 = Command::new("iperf3");
                 iperf3.args(["--server", "--port", &PORT.to_string()]);
                 (iperf3, "iperf3")
@@ -94,7 +94,8 @@ pub fn client(plan: &RunPlan, emulation: &Emulation, scratch: &Path) -> Command 
     let seconds = plan.length.as_secs_f64() as u64;
     let far = emulation.far().address();
     let curl = format!("curl --silent --output /dev/null http://{far}:{PORT}");
-    let iperf3 = format!("exec iperf3 --client {far} --port {PORT} --time {}", seconds + 5);
+    let iperf3 = format!("iperf3 --client {far} --port {PORT}");
+    let long = format!("--time {}", seconds + 5);
     shell(&match plan.client {
         Client::Curl(n) => format!("for i in $(seq {n}); do {curl}/big & done; wait"),
         Client::SlowSender(_) => format!("exec {curl}/big"),
@@ -111,8 +112,12 @@ pub fn client(plan: &RunPlan, emulation: &Emulation, scratch: &Path) -> Command 
             "exec rsync --whole-file --inplace rsync://{far}:{PORT}/www/big {}",
             scratch.join("copy").display()
         ),
-        Client::Iperf3(n) => format!("{iperf3} --reverse --parallel {n}"),
-        Client::Upload => format!("{iperf3} --congestion {}", plan.congestion),
+        Client::Iperf3(n) => format!("exec {iperf3} {long} --reverse --parallel {n}"),
+        Client::Upload => format!("exec {iperf3} {long} --congestion {}", plan.congestion),
+        Client::UploadAgain(first) => {
+            let iperf3 = format!("{iperf3} --congestion {}", plan.congestion);
+            format!("{iperf3} --time {}; exec {iperf3} {long}", first.as_secs_f64())
+        }
     })
 }
 

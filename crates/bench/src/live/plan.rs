@@ -20,6 +20,8 @@ pub enum Client {
     Iperf3(usize),
     /// iperf3 that sends.
     Upload,
+    /// iperf3 that sends for so long, and then once more.
+    UploadAgain(Duration),
 }
 
 /// Where the tuner looks at connections from (`sweetspot tune --via`).
@@ -105,12 +107,19 @@ pub fn plans() -> Vec<RunPlan> {
         let again = Client::Again(Duration::from_secs(first));
         all.extend(repeated(name, &path(buffer), again, first + AGAIN_SECONDS));
     }
+    for (name, path) in [
+        ("again/upload-small", path("125kB")),
+        ("again/upload-long", "rtt=200ms buffer=625kB".to_owned()),
+    ] {
+        let again = Client::UploadAgain(Duration::from_secs(15));
+        all.extend(repeated(name, &path, again, 15 + AGAIN_SECONDS));
+    }
     all.extend(conditions());
     all.extend(sent_by_bbr());
     all
 }
 
-/// The length of the second download of [`Client::Again`].
+/// The length of the second transfer of [`Client::Again`] and [`Client::UploadAgain`].
 const AGAIN_SECONDS: u64 = 5;
 
 /// Prefix of the names of [`conditions`].
@@ -212,7 +221,12 @@ fn sides(
 impl Client {
     /// Whether it sends rather than receives.
     pub fn sends(self) -> bool {
-        self == Client::Upload
+        matches!(self, Client::Upload | Client::UploadAgain(_))
+    }
+
+    /// Whether it transfers a second time over a path that is known by then.
+    pub fn begins_again(self) -> bool {
+        matches!(self, Client::Again(_) | Client::UploadAgain(_))
     }
 
     /// How it is called in the document.
@@ -228,6 +242,7 @@ impl Client {
             Client::Iperf3(1) => "iperf3".to_owned(),
             Client::Iperf3(n) => format!("iperf3, {n} connections"),
             Client::Upload => "iperf3 sending".to_owned(),
+            Client::UploadAgain(first) => format!("iperf3 sending, again after {first}"),
         }
     }
 }

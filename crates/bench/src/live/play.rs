@@ -10,7 +10,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use super::interactive::Interactive;
 use super::peers::{PeerServer, RIVAL_PORT, client, download_of};
-use super::plan::{Client, RunPlan};
+use super::plan::RunPlan;
 use super::watch::ConnectionWatch;
 use crate::median;
 use sweetspot_comparison::Program;
@@ -38,17 +38,17 @@ pub struct RunOutcome {
     pub after_changes: Vec<(f64, f64)>,
     /// Beside a rival: the share of what both received since that began.
     pub share_beside_rival: Option<f64>,
-    /// Of a program that downloads again: what the second download was like.
-    pub second: Option<SecondDownload>,
+    /// Of a program that transfers again: what the second transfer was like.
+    pub second: Option<SecondTransfer>,
     /// CPU time of the tuner as a share of one CPU.
     pub tuner_cpu: Option<f64>,
     /// Whether the emulation can be trusted.
     pub trust: bool,
 }
 
-/// A download over a path on which one has just ended.
+/// A transfer over a path on which one has just ended.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct SecondDownload {
+pub struct SecondTransfer {
     /// Payload that the program got in its first second, bit/s.
     pub first_second_bps: f64,
     /// Packets dropped by the full buffer since it began.
@@ -59,7 +59,7 @@ pub struct SecondDownload {
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 /// Time after which a window is held, if it is held at all.
 const SETTLING_TIME: Duration = Duration::from_secs(3);
-/// The time of a second download that is evaluated.
+/// The time of a second transfer that is evaluated.
 const FIRST_SECOND: Duration = Duration::from_secs(1);
 /// Length of the interval after a change that is evaluated.
 const AFTER_CHANGE: Duration = Duration::from_secs(2);
@@ -228,7 +228,7 @@ fn sum_up(plan: &RunPlan, traces: &RunObservations, interactive: &Interactive) -
     let second = watch.second_began().map(|began| {
         let bytes: Bytes = watch.between(began, began + FIRST_SECOND).into_iter().sum();
         let drops = drops(*ended) - drops(began);
-        SecondDownload { first_second_bps: (bytes / FIRST_SECOND).as_f64(), drops }
+        SecondTransfer { first_second_bps: (bytes / FIRST_SECOND).as_f64(), drops }
     });
     RunOutcome {
         goodput_bps,
@@ -242,7 +242,7 @@ fn sum_up(plan: &RunPlan, traces: &RunObservations, interactive: &Interactive) -
         share_beside_rival: plan
             .rival
             .and_then(|began| watch.share_beside_rival(*begun + began, *ended)),
-        second: second.filter(|_| matches!(plan.client, Client::Again(_))),
+        second: second.filter(|_| plan.client.begins_again()),
         tuner_cpu: *tuner_cpu,
         trust: false,
     }

@@ -56,14 +56,23 @@ pub fn targets(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Target>
     if let Some(cpu) = outcomes.get(&tuned("hundred/iperf3")).and_then(|o| o.tuner_cpu) {
         all.push(target("under 1 % of a core for 100 connections", percent(cpu), cpu < 0.01));
     }
+    let second = |name| {
+        let [alone, tuned] = [ALONE, via.name()].map(|side| seconds(outcomes, name, side));
+        Some([alone?, tuned?])
+    };
     for (name, words) in [
         ("again/deep", "second download, buffer 2 BDP: no drops"),
         ("again/small", "second download, buffer 0.25 BDP: no drops"),
+        ("again/upload-small", "second upload, buffer 0.25 BDP: no drops"),
+        ("again/upload-long", "second upload, 200 ms: no drops"),
     ] {
-        let [alone, tuned] = [ALONE, via.name()].map(|side| seconds(outcomes, name, side));
-        if let Some(((_, before), (_, after))) = alone.zip(tuned) {
+        if let Some([(_, before), (_, after)]) = second(name) {
             all.push(target(words, format!("{after:.0} (untuned {before:.0})"), after == 0.0));
         }
+    }
+    if let Some([(before, _), (after, _)]) = second("again/upload-long") {
+        let words = "second upload, 200 ms: 1.3 times the first second";
+        all.push(target(words, percent(after / before), after >= 1.3 * before));
     }
     if let Some(sides) = sides(outcomes, "upload/deep") {
         all.extend(upload(&sides));
@@ -157,7 +166,7 @@ fn side_of(runs: &[&RunOutcome]) -> Option<RunMedians> {
     })
 }
 
-/// Of the second downloads of a row: the median of their first second's rate, bit/s, and of the packets dropped.
+/// Of the second transfers of a row: the median of their first second's rate, bit/s, and of the packets dropped.
 pub fn seconds(
     outcomes: &BTreeMap<String, RunOutcome>,
     name: &str,

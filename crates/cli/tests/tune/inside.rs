@@ -1,6 +1,6 @@
 //! `sweetspot tune --via bpf`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use sweetspot_kernel::probe;
@@ -123,7 +123,7 @@ impl Drop for OwnCgroup {
 
 const MEMORY: Bytes = Bytes::new(200_000);
 
-fn limited(scratch: &std::path::Path) -> Option<Limited> {
+fn limited(scratch: &Path) -> Option<Limited> {
     if !possible() {
         return None;
     }
@@ -203,7 +203,7 @@ fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
 }
 
 /// A daemon on a cgroup of its own, and what it writes to standard error.
-fn daemon_on(cgroup: &OwnCgroup, scratch: &std::path::Path) -> Child {
+fn daemon_on(cgroup: &OwnCgroup, scratch: &Path, options: &[&str]) -> Child {
     let policy = scratch.join("policy.toml");
     std::fs::write(&policy, "[[rule]]\ngoal = \"throughput\"\n").unwrap();
     Command::new(env!("CARGO_BIN_EXE_sweetspot"))
@@ -213,6 +213,7 @@ fn daemon_on(cgroup: &OwnCgroup, scratch: &std::path::Path) -> Child {
         .arg(scratch.join("events.jsonl"))
         .arg("--cgroup")
         .arg(cgroup.0.path())
+        .args(options)
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap()
@@ -229,9 +230,9 @@ fn a_second_daemon_and_a_cgroup_that_vanishes_are_said_in_a_line() {
         return;
     }
     let (scratch, cgroup) = (tempfile::tempdir().unwrap(), OwnCgroup::make());
-    let first = daemon_on(&cgroup, scratch.path());
+    let first = daemon_on(&cgroup, scratch.path(), &[]);
     let is_at_work = || {
-        let (code, said) = ended(daemon_on(&cgroup, scratch.path()));
+        let (code, said) = ended(daemon_on(&cgroup, scratch.path(), &[]));
         assert_eq!(code, Some(1), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
         assert!(said.contains("are tuned already"), "{said}");
@@ -427,4 +428,100 @@ fn the_second_download_over_a_path_has_its_window_from_the_first_and_loses_nothi
         (received.bytes_received > PATH_AND_BUFFER * 2).then_some(received)
     });
     assert_eq!(info.rcv_ooopack, Some(0));
+}
+
+/// Uploads over paths to the same address, the second once the first is over, by processes in a cgroup with a daemon.
+struct Uploads {
+    scratch: tempfile::TempDir,
+    cgroup: OwnCgroup,
+    daemon: Child,
+}
+
+impl Uploads {
+    fn start() -> Uploads {
+        let (scratch, cgroup) = (tempfile::tempdir().unwrap(), OwnCgroup::make());
+        let daemon = daemon_on(&cgroup, scratch.path(), &["--send", "--quiet"]);
+        let uploads = Uploads { scratch, cgroup, daemon };
+        wait_for("the daemon", || {
+            uploads.scratch.path().join("events.jsonl").exists().then_some(())
+        });
+        uploads
+    }
+
+    /// One over `path`.
+    fn over(&self, path: &str) -> Option<Emulated> {
+        let cgroup = self.cgroup.0.path().display();
+        let line = format!(
+            "echo 0 > {cgroup}/cgroup.procs; python3 -c \"$CLIENT\" {RECEIVES} & wait; sleep 60"
+        );
+        Emulated::start(path, &line)
+    }
+
+    /// Waits until an event with `words` has been reported.
+    fn wait_for(&self, words: &str) {
+        wait_for(words, || {
+            let events = std::fs::read_to_string(self.scratch.path().join("events.jsonl")).ok()?;
+            events.contains(words).then_some(())
+        });
+    }
+
+    /// One over `path` until it is held and over.
+    fn first_over(&self, path: &str) -> Option<()> {
+        let first = self.over(path)?;
+        self.wait_for("\"event\":\"held\"");
+        // What it wrote still arrives, and is acknowledged.
+        Signal::KILL.send(first.client());
+        self.wait_for("\"event\":\"gone\"");
+        Some(())
+    }
+}
+
+impl Drop for Uploads {
+    fn drop(&mut self) {
+        Signal::TERMINATE.send(self.daemon.id());
+        let _ = self.daemon.wait();
+    }
+}
+
+/// One BDP is 625 kB; the buffer holds a quarter.
+const QUARTER: &str = "rate=50Mbit/s rtt=100ms buffer=156kB";
+
+#[test]
+fn the_second_upload_over_a_path_has_its_pace_from_the_first_and_loses_nothing() {
+    if !possible() {
+        return;
+    }
+    let uploads = Uploads::start();
+    let Some(()) = uploads.first_over(QUARTER) else { return };
+    let Some(second) = uploads.over(QUARTER) else { return };
+    let socket = connection(second.client(), RECEIVES);
+    uploads.wait_for("the path is remembered");
+    // A trial tries a fifth more. 1448 of 1500 bytes are payload: 48.3 Mbit/s.
+    let most = Rate::from_mbit_per_second(59);
+    // Slow start would have filled path and buffer, of 781 kB, twice by then.
+    let info = wait_for("slow start's end", || {
+        let pace = socket.with(|fd| options::max_pacing_rate(fd)).unwrap().unwrap();
+        assert!(pace.is_some_and(|pace| pace < most), "{pace:?}");
+        let info = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
+        (info.bytes_acked > Bytes::new(1_562_000)).then_some(info)
+    });
+    assert_eq!(info.total_retrans, 0);
+}
+
+#[test]
+fn an_upload_over_a_remembered_path_that_has_become_slower_finds_its_rate() {
+    if !possible() {
+        return;
+    }
+    let uploads = Uploads::start();
+    let Some(()) = uploads.first_over(QUARTER) else { return };
+    // Half of the first path's window, 312 kB, is more than the second one, 31 kB, and its buffer hold.
+    let Some(second) = uploads.over("rate=2.5Mbit/s rtt=100ms buffer=156kB") else { return };
+    let socket = connection(second.client(), RECEIVES);
+    uploads.wait_for("the path is remembered");
+    let slower = Rate::from_mbit_per_second(2)..Rate::from_mbit_per_second(3);
+    wait_for("the pace of the slower path", || {
+        let pace = socket.with(|fd| options::max_pacing_rate(fd)).unwrap().unwrap();
+        pace.filter(|pace| slower.contains(pace))
+    });
 }

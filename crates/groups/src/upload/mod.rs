@@ -4,7 +4,8 @@
 mod buffer;
 
 use sweetspot_sizing::{
-    Driver, Effect, EventKind, InputSource, KernelView, Reason, SenderReport, SizingPhase,
+    Driver, Effect, EventKind, InputSource, KernelView, Reason, SavedWindow, SenderReport,
+    SizingPhase,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -35,21 +36,39 @@ pub struct PacedUpload {
     kernel: KernelView,
     delivered: Bytes,
     pace: Option<Rate>,
+    /// What the controller left of the path.
+    saved: Option<Option<SavedWindow>>,
     /// The latest time of all. A sample that was taken before a timer expired may be read after that.
     now: Time,
 }
 
 impl Default for PacedUpload {
     fn default() -> PacedUpload {
-        let controller = Box::new(sweetspot_sizing::Upload::default());
-        // Called at this connection's looks.
-        let driver = Driver::new(controller, Time::ZERO, InputSource::Caller);
-        let (kernel, now) = (KernelView::default(), Time::ZERO);
-        PacedUpload { driver, kernel, delivered: Bytes::ZERO, pace: None, now }
+        PacedUpload::new(Time::ZERO, sweetspot_sizing::Upload::default())
     }
 }
 
 impl PacedUpload {
+    fn new(now: Time, controller: sweetspot_sizing::Upload) -> PacedUpload {
+        // Called at this connection's looks.
+        let driver = Driver::new(Box::new(controller), now, InputSource::Caller);
+        let (kernel, delivered) = (KernelView::default(), Bytes::ZERO);
+        PacedUpload { driver, kernel, delivered, pace: None, saved: None, now }
+    }
+
+    /// An upload over a path that the last one left as `saved`.
+    pub fn resumed(now: Time, saved: SavedWindow) -> PacedUpload {
+        PacedUpload::new(now, sweetspot_sizing::Upload::resumed(now, saved))
+    }
+
+    /// The connection is over at `now`. Returns what its path is to be remembered for, if it has found out.
+    pub fn end(&mut self, now: Time) -> Option<Option<SavedWindow>> {
+        self.now = self.now.max(now);
+        self.driver.handle_end(self.now);
+        self.take_step();
+        self.saved.take()
+    }
+
     /// Takes a look at the connection: the payload that reached the peer since the connection began, the smoothed
     /// round trip (zero for none), and the sender's report. Returns the change to apply or report, if any.
     pub fn handle_sample(
@@ -93,11 +112,11 @@ impl PacedUpload {
         while let Some(effect) = self.driver.poll_effect() {
             match effect {
                 Effect::Pacing(pace) => self.pace = pace,
+                Effect::Saved(saved) => self.saved = Some(saved),
                 Effect::Event(event) => told = words(&event.kind, before, queue).or(told),
                 // These are for receivers.
                 Effect::Window(_)
                 | Effect::Congestion(_)
-                | Effect::Saved(_)
                 | Effect::Probe { .. }
                 | Effect::Train { .. }
                 | Effect::ProbesBlocked => {}
@@ -119,6 +138,7 @@ fn words(
     let kind = match (phase, reason) {
         (SizingPhase::Trying, _) if before.is_none() => TuneEventKind::Taken,
         (SizingPhase::Trying, _) => TuneEventKind::Tightened,
+        (SizingPhase::Holding, Reason::PathRemembered) => TuneEventKind::Taken,
         (SizingPhase::Holding, Reason::PathFaster) => TuneEventKind::Reopened,
         (SizingPhase::Holding, _) => TuneEventKind::Held,
         (SizingPhase::Open, _) => TuneEventKind::LetGo,
@@ -131,6 +151,7 @@ fn words(
         ) => return None,
     };
     let why = match kind {
+        TuneEventKind::Taken if *reason == Reason::PathRemembered => reason.to_string(),
         TuneEventKind::Taken | TuneEventKind::Tightened => format!("{reason} (a queue of {queue})"),
         _ => reason.to_string(),
     };

@@ -42,13 +42,18 @@ impl Drop for Inside {
 
 /// Programs on a new cgroup, with nobody in it yet; `None`, with a word why, where they cannot be had.
 pub fn programs() -> Option<(Cgroup, SocketPrograms, Connections)> {
+    programs_for(WATCH)
+}
+
+/// The same, which look for this.
+pub fn programs_for(watch: Watch) -> Option<(Cgroup, SocketPrograms, Connections)> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     // That the verifier refuses a program is a fault, and no host's lack.
     if let Some(missing) = probe::lacking() {
         sweetspot_testing::skipped(missing);
         return None;
     }
-    let (mut programs, connections) = SocketPrograms::load(WATCH).unwrap();
+    let (mut programs, connections) = SocketPrograms::load(watch).unwrap();
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let name = format!("sweetspot-test-{}-{number}", std::process::id());
     let cgroup = Cgroup::of(std::process::id()).unwrap().create(&name).unwrap();

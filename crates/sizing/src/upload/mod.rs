@@ -20,7 +20,11 @@ use params::{
 use state::State;
 
 use crate::model::{DeliveryRate, Epoch, Epochs, MinRtt, RoundTrip};
-use crate::{Controller, EventKind, Input, Needs, Output, Reason, SizingEvent, SizingPhase};
+use crate::{
+    Controller, EventKind, Input, Needs, Output, Reason, SavedWindow, SizingEvent, SizingPhase,
+};
+use held::Held;
+use trial::PaceTrial;
 
 /// Paces an upload at the rate that fills the path but not its buffer, if that rate can be
 /// measured. It runs at the sender and decides whenever payload is delivered.
@@ -58,6 +62,31 @@ impl Default for Upload {
 }
 
 impl Upload {
+    /// An upload over a path that the last one left as `saved`: it is paced at that rate from the beginning (RFC 9959).
+    pub fn resumed(now: Time, saved: SavedWindow) -> Upload {
+        let (base, mut upload) = (saved.minimum_rtt, Upload::default());
+        let pace = saved.window / base;
+        let held = Held::new(PaceTrial::new(now, pace, base));
+        upload.state = State::Held(held);
+        let kind =
+            EventKind::Entered { phase: upload.state.phase(), reason: Reason::PathRemembered };
+        upload.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
+        upload.pace(Some(pace));
+        upload
+    }
+
+    /// What the path is remembered for; `None`: the transfer has not found out.
+    fn saved(&self) -> Option<Option<SavedWindow>> {
+        match (&self.state, self.pacing, self.min_rtt.get()) {
+            (State::Measuring { .. } | State::Ended, ..) => None,
+            (State::Held(held), Some(pace), Some(minimum_rtt)) => {
+                let window = held.trial.rested(pace) * minimum_rtt;
+                Some(Some(SavedWindow { window, minimum_rtt }))
+            }
+            _ => Some(None),
+        }
+    }
+
     /// Changes the state; there is no other way to do so.
     fn transition_to(&mut self, now: Time, next: State, reason: Reason) {
         debug_assert!(self.state.may_become(&next, reason), "{:?} {reason}", self.state);
@@ -91,6 +120,7 @@ impl Upload {
     }
 
     fn end(&mut self, now: Time) {
+        self.outputs.extend(self.saved().map(Output::Saved));
         if !matches!(self.state, State::Ended) {
             self.transition_to(now, State::Ended, Reason::Ended);
         }

@@ -16,7 +16,7 @@ use crate::{Reason, SizingPhase};
 ///                       others' queue     rate is inelastic
 /// ```
 ///
-/// From every state the end of the transfer leads to [`State::Ended`].
+/// Over a path that is remembered it begins as [`State::Held`]. From every state the end of the transfer leads to [`State::Ended`].
 #[derive(Debug)]
 pub(super) enum State {
     /// Not paced until there is a standing queue at a rate that no longer rises.

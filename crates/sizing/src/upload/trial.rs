@@ -83,6 +83,14 @@ impl PaceTrial {
         self.poll_timeout().is_some()
     }
 
+    /// The pace between trials, of an upload that is paced at `pace` now.
+    pub(super) fn rested(&self, pace: Rate) -> Rate {
+        match self.stage {
+            TrialStage::Resting { .. } => pace,
+            TrialStage::Trying { from, .. } | TrialStage::PayingBack { from, .. } => from,
+        }
+    }
+
     /// When the next update is due, if one is.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         match self.stage {

@@ -1,9 +1,10 @@
 //! Tuning from inside the kernel: the programs and the cgroup that they are attached to.
 
+use std::iter;
 use std::sync::{Arc, Mutex};
 
 use sweetspot_kernel::{Connections, KernelError, SocketPrograms};
-use sweetspot_linux::cgroup::Cgroup;
+use sweetspot_linux::cgroup::{Cgroup, CgroupError};
 use sweetspot_tune::{Chosen, KernelScope, undo, watch};
 use sweetspot_units::Duration;
 
@@ -12,6 +13,17 @@ const OWN_CGROUP: &str = "sweetspot-";
 
 /// A cgroup that is empty for so long is not one whose command is about to start.
 const ABANDONED: Duration = Duration::from_secs(60);
+
+/// A new cgroup below `here`. The number of this process is that of another one elsewhere, if this is a namespace of PIDs.
+fn create_own(here: &Cgroup) -> Result<Cgroup, CgroupError> {
+    let name = format!("{OWN_CGROUP}{}", std::process::id());
+    let mut names = iter::once(name.clone()).chain((1..).map(|n| format!("{name}-{n}")));
+    let created = names.find_map(|name| match here.create(&name) {
+        Err(error) if error.is_taken() => None,
+        created => Some(created),
+    });
+    created.expect("names without an end")
+}
 
 /// Programs on a cgroup.
 pub struct Inside {
@@ -28,7 +40,7 @@ impl Inside {
         let (programs, connections) = SocketPrograms::load(watch(uploads))?;
         let here = Cgroup::of(std::process::id())?;
         here.remove_empty(OWN_CGROUP, ABANDONED);
-        let cgroup = here.create(&format!("{OWN_CGROUP}{}", std::process::id()))?;
+        let cgroup = create_own(&here)?;
         Inside::attached(programs, connections, cgroup, true)
     }
 
