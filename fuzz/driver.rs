@@ -6,13 +6,13 @@
 
 use sweetspot_sizing::{
     CongestionChoice, CongestionState, Controller, ControllerConfig, Driver, Effect, Input,
-    InputSource, KernelView, Needs, Output, ProbeAnswer, SenderReport, Sizing, SizingPhase,
-    TrainPacket, TrainRequest, Upload,
+    InputSource, KernelView, Needs, Output, ProbeAnswer, SavedWindow, SenderReport, Sizing,
+    SizingPhase, TrainPacket, TrainRequest, Upload,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// The controllers that need to be told nothing of the path: the sizings, and the one of uploads.
-pub const SIZINGS: [&str; 13] = [
+pub const SIZINGS: [&str; 14] = [
     "kernel",
     "fixed",
     "max",
@@ -26,6 +26,7 @@ pub const SIZINGS: [&str; 13] = [
     "sobas:live",
     "rledbat",
     "upload",
+    "upload:resumed",
 ];
 
 /// How they may get at what they need.
@@ -50,7 +51,9 @@ pub fn driver(data: &[u8]) {
 
 /// Plays a script to the controller of `sizing`, and tells everything that it had done.
 pub fn play(sizing: &str, means: InputSource, max_window: u64, script: &[u8]) -> Vec<Effect> {
-    let mut world = World::new(controller(sizing, max_window), means, max_window);
+    // Who paces has no window of its own: what it leaves is what the path carried.
+    let most = if sizing.starts_with("upload") { u64::MAX } else { max_window };
+    let mut world = World::new(controller(sizing, max_window), means, most);
     let mut script = Script { rest: script };
     while let Some(kind) = script.byte() {
         world.step(kind, &mut script);
@@ -69,6 +72,11 @@ fn controller(sizing: &str, max_window: u64) -> Box<dyn Controller + Send> {
     };
     let sizing: Sizing = match sizing {
         "upload" => return Box::new(Upload::default()),
+        "upload:resumed" => {
+            let window = Bytes::new(max_window);
+            let saved = SavedWindow { window, minimum_rtt: Duration::from_millis(40) };
+            return Box::new(Upload::resumed(Time::ZERO, saved));
+        }
         "fixed" => format!("fixed:{}B", max_window.div_ceil(2)).parse(),
         other => other.parse(),
     }

@@ -44,6 +44,7 @@ keeps_its_contract! {
     sobas_live_keeps_its_contract: 10,
     rledbat_keeps_its_contract: 11,
     upload_keeps_its_contract: 12,
+    resumed_upload_keeps_its_contract: 13,
 }
 
 #[test]

@@ -33,9 +33,8 @@ pub(super) struct Held {
     /// Epochs judged since the last change, and the sum of their rates.
     judged: u32,
     rates: Rate,
-    /// The step of the window that is on, and how many in a row the rate has followed.
+    /// The step of the window that is on.
     probe: Option<BandwidthProbe>,
-    steps: u32,
     /// Whether the buffer overflowed by such a step.
     is_shallow: bool,
     /// The sender's congestion control, and when a packet was last lost without a queue.
@@ -58,6 +57,8 @@ struct BandwidthProbe {
     /// The mean rate before this one, and the multiple to which it widens the window.
     rate: Rate,
     step: f64,
+    /// How many before this one the rate has followed, in a row.
+    followed: u32,
 }
 
 impl Held {
@@ -94,7 +95,6 @@ impl Held {
             judged: 0,
             rates: Rate::ZERO,
             probe: None,
-            steps: 0,
             is_shallow: false,
             congestion: CongestionChoice::Own,
             last_loss: Time::ZERO,
@@ -126,13 +126,12 @@ impl Held {
     /// Returns whether there was one.
     fn end_probe(&mut self) -> bool {
         self.capacity = self.known();
-        self.steps = 0;
         self.probe.take().is_some()
     }
 
     /// The capacity without a step that the rate may have followed by chance.
     fn known(&self) -> Rate {
-        self.probe.filter(|_| self.steps < 2).map_or(self.capacity, |probe| probe.known)
+        self.probe.filter(|probe| probe.followed < 2).map_or(self.capacity, |probe| probe.known)
     }
 
     /// Takes the rate of an epoch under a limit that binds. Now and then, and where no queue stands, the window is widened
@@ -149,7 +148,8 @@ impl Held {
                 }
                 return false;
             }
-            self.probe = Some(BandwidthProbe { known: self.capacity, rate: mean, step });
+            self.probe =
+                Some(BandwidthProbe { known: self.capacity, rate: mean, step, followed: 0 });
             self.restart();
             return true;
         };
@@ -159,8 +159,8 @@ impl Held {
         // By more than half of the step.
         if mean > probe.rate.scaled((1.0 + probe.step) / 2.0) {
             self.capacity = self.capacity.scaled(probe.step);
-            (self.probe, self.steps) =
-                (Some(BandwidthProbe { rate: mean, step, ..probe }), self.steps + 1);
+            let followed = probe.followed + 1;
+            self.probe = Some(BandwidthProbe { rate: mean, step, followed, ..probe });
         } else {
             self.end_probe();
         }
@@ -306,7 +306,7 @@ impl Sobas {
             return self.open(now, Reason::PathFaster);
         }
         if held.probe_bandwidth(epoch.rate, self.limits.step_of(window)) {
-            if held.steps > FASTER_STEPS {
+            if held.probe.is_some_and(|probe| probe.followed > FASTER_STEPS) {
                 return self.open(now, Reason::PathFaster);
             }
             self.apply_hold(now);

@@ -81,7 +81,8 @@ impl Upload {
             (State::Measuring { .. } | State::Ended, ..) => None,
             (State::Held(held), Some(pace), Some(minimum_rtt)) => {
                 let window = held.trial.rested(pace) * minimum_rtt;
-                Some(Some(SavedWindow { window, minimum_rtt }))
+                // A round trip too short to be timed.
+                Some((window > Bytes::ZERO).then_some(SavedWindow { window, minimum_rtt }))
             }
             _ => Some(None),
         }

@@ -1,6 +1,6 @@
 //! Who listens carries out the orders of who measures.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ use crate::io::channel::Channel;
 use crate::io::link::{FrameReader, Link};
 use crate::io::udp_demux::{Registered, UdpDemux};
 
+const PREPARING: &str = "preparing datagrams";
 /// How long the first datagram is waited for.
 const PUNCH_TIMEOUT: Duration = Duration::from_secs(3);
 /// Nobody needs longer streams, larger packets or longer loads: what asks for them is no measurement of ours.
@@ -62,12 +63,13 @@ fn open_datagrams(
     let authenticators =
         [PacketAuthenticator::new(&link.session), PacketAuthenticator::of_streams(&link.session)];
     let deadline = clock::now() + PUNCH_TIMEOUT;
+    let peer = link.channel.socket().peer_addr().map_err(TransferError::system(PREPARING))?;
     // Both are waited for until one deadline.
     let open = || -> std::io::Result<Option<(Datagrams, Datagrams)>> {
         let [first, second] = authenticators;
         let registered = [demux.register(first.clone())?, demux.register(second.clone())?];
         let [Some(echoes), Some(streams)] =
-            registered.each_ref().map(|r| peer_address(r, deadline))
+            registered.each_ref().map(|r| peer_address(r, peer.ip(), deadline))
         else {
             return Ok(None);
         };
@@ -78,14 +80,15 @@ fn open_datagrams(
         };
         Ok(Some((connected(echoes, first)?, connected(streams, second)?)))
     };
-    open().map_err(TransferError::system("preparing datagrams"))
+    open().map_err(TransferError::system(PREPARING))
 }
 
-/// Where the datagrams of a registration come from; `None` if none comes until `deadline`.
-fn peer_address(registered: &Registered<'_>, deadline: Time) -> Option<SocketAddr> {
+/// Where the datagrams of a registration come from; `None` if none comes from the host `peer` until `deadline`. The source of a
+/// datagram can be forged: whoever measures could let streams be sent to others.
+fn peer_address(registered: &Registered<'_>, peer: IpAddr, deadline: Time) -> Option<SocketAddr> {
     let registration = &registered.registration;
     loop {
-        if let Some(from) = registration.peer_address() {
+        if let Some(from) = registration.peer_address().filter(|from| is_from(*from, peer)) {
             return Some(from);
         }
         if clock::now() >= deadline {
@@ -93,6 +96,11 @@ fn peer_address(registered: &Registered<'_>, deadline: Time) -> Option<SocketAdd
         }
         let _ = wait_readable(&[registration.event_fd.as_fd()], deadline);
     }
+}
+
+/// Whether `from` is the host `peer`. (A NAT keeps to one address for all that a host sends: RFC 4787, REQ-2.)
+fn is_from(from: SocketAddr, peer: IpAddr) -> bool {
+    from.ip().to_canonical() == peer.to_canonical()
 }
 
 fn serve_orders(
@@ -175,6 +183,14 @@ fn serve_load(mut link: Link) -> Result<(), TransferError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn streams_go_to_no_other_host_than_the_one_that_asks_for_them() {
+        let peer = "::ffff:192.0.2.7".parse().unwrap();
+        let is_sent_to = |to: &str| is_from(to.parse().unwrap(), peer);
+        assert!(is_sent_to("192.0.2.7:40000") && is_sent_to("[::ffff:192.0.2.7]:7"));
+        assert!(!is_sent_to("192.0.2.8:40000") && !is_sent_to("[2001:db8::1]:40000"));
+    }
 
     #[test]
     fn nobody_makes_a_far_end_send_for_longer_than_a_minute_or_flood_its_path() {
