@@ -53,8 +53,8 @@ struct destination {
 	__u32 address[4];
 };
 
-/* The phases of RFC 9959 (sections 3.2 to 3.4). Its first, Reconnaissance, is the handshake: a program may set a
- * connection's congestion window before its first byte only (TCP_BPF_IW). */
+/* The phases of RFC 9959. Its first, Reconnaissance, is the handshake: a program may set a connection's congestion window
+ * before its first byte only (TCP_BPF_IW). */
 enum { RESUMING_NO = 0, RESUMING_UNVALIDATED, RESUMING_VALIDATING, RESUMING_RETREAT, RESUMING_BESIDE_ANOTHER };
 
 /* What is remembered of the path to it. */
@@ -339,7 +339,8 @@ INLINE void read_command(void *socket, struct tcp_sock *tp, struct connection *c
 	c->left = command->left != 0;
 	if (!c->limit)
 		lift(socket, tp, c);
-	set_pace(socket, tp, c, command->pace);
+	if (!c->resuming)
+		set_pace(socket, tp, c, command->pace);
 }
 
 /* Whether a transfer has become bulk, by the `bytes` that it moved. */
@@ -449,7 +450,7 @@ INLINE void take(void *socket, struct tcp_sock *tp, struct connection *c, struct
 }
 
 /* Lets an upload over a remembered path begin with half of the window that the path carried, over a round trip, and then at
- * the pace that it carried (RFC 9959, section 3.2: Unvalidated), if it is the first to have more than an initial window to send. */
+ * the pace that it carried (RFC 9959: Unvalidated), if it is the first to have more than an initial window to send. */
 INLINE void resume_upload(void *socket, struct tcp_sock *tp, struct connection *c)
 {
 	struct destination key;
@@ -494,13 +495,13 @@ INLINE void claim(struct bpf_sock_ops *ctx, struct tcp_sock *tp, struct connecti
 		c->jump = 0;
 }
 
-/* Follows an upload over a remembered path as its first bytes are sent and acknowledged (RFC 9959, sections 3.3 and 3.4). */
+/* Follows an upload over a remembered path as its first bytes are sent and acknowledged (RFC 9959: Validating). */
 INLINE void validate(struct bpf_sock_ops *ctx, struct tcp_sock *tp, struct connection *c)
 {
 	__u64 acked = tp->bytes_acked;
 	__u32 waiting = tp->write_seq - tp->snd_una;
 
-	if (c->resuming == RESUMING_UNVALIDATED && !c->took && (waiting > RESUME_BYTES || c->bulk))
+	if (c->resuming == RESUMING_UNVALIDATED && !c->took && waiting > RESUME_BYTES)
 		claim(ctx, tp, c);
 	/* The SYN counts as one. */
 	if (c->resuming == RESUMING_UNVALIDATED && c->took && acked > 1) {
@@ -514,25 +515,25 @@ INLINE void validate(struct bpf_sock_ops *ctx, struct tcp_sock *tp, struct conne
 		return;
 	}
 	c->resuming = RESUMING_NO;
+	/* What user space decided acts again. */
+	c->generation = 0;
 	if (!c->took)
 		c->saved_pace = 0;
-	if (!c->saved_pace) {
+	if (!c->saved_pace)
 		set_pace(ctx, tp, c, 0);
-		/* What user space decided acts again. */
-		c->generation = 0;
-	}
 	ask_for_callbacks(ctx, c, 1);
 }
 
 /* A loss before all of the first window was acknowledged: the path is not what it was. Until it is repaired no more is sent
- * than half of what the path is seen to deliver (RFC 9959, section 3.5: Safe Retreat; the kernel's congestion control reduces
- * its window besides). */
+ * than half of what the path is seen to deliver, or an initial window in each round trip, and nobody else begins with what was
+ * saved (RFC 9959: Safe Retreat; the kernel's congestion control reduces its window besides). */
 INLINE void retreat(struct bpf_sock_ops *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
+	struct destination key;
 	struct connection *c;
 	struct tcp_sock *tp;
-	__u64 pace;
+	__u64 rtt, pace, delivered, least;
 
 	if (!sk)
 		return;
@@ -542,14 +543,27 @@ INLINE void retreat(struct bpf_sock_ops *ctx)
 		return;
 	if (c->resuming != RESUMING_UNVALIDATED && c->resuming != RESUMING_VALIDATING)
 		return;
-	pace = c->saved_pace / 2;
-	if (tp->rate_interval_us)
-		pace = (__u64)tp->rate_delivered * tp->mss_cache * 1000000 / tp->rate_interval_us;
-	if (pace > c->saved_pace)
-		pace = c->saved_pace;
+	rtt = tp->srtt_us >> 3;
+	if (!rtt)
+		rtt = 1;
+	/* Where nothing has arrived yet, what was sent. */
+	pace = c->jump * 1000000 / rtt;
+	if (tp->rate_interval_us) {
+		delivered = (__u64)tp->rate_delivered * tp->mss_cache * 1000000 / tp->rate_interval_us;
+		if (pace > delivered)
+			pace = delivered;
+	}
+	pace /= 2;
+	least = (__u64)INITIAL_WINDOW * tp->mss_cache * 1000000 / rtt;
+	if (pace < least)
+		pace = least;
 	c->resuming = RESUMING_RETREAT;
 	c->saved_pace = 0;
-	set_pace(ctx, tp, c, pace / 2);
+	set_pace(ctx, tp, c, pace);
+	if (c->took) {
+		peer(tp, &key);
+		bpf_map_delete_elem(&upload_paths, &key);
+	}
 }
 
 INLINE void attend(struct bpf_sock_ops *ctx)
@@ -610,7 +624,7 @@ INLINE void attend(struct bpf_sock_ops *ctx)
 		c->bulk = tell(tp, c, RECORD_BULK, now);
 		return;
 	}
-	if (!c->resuming && c->generation != s->generation) {
+	if (c->generation != s->generation) {
 		read_command(ctx, tp, c, s->generation);
 		if (c->left) {
 			restore(ctx, tp, c);

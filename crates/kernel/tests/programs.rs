@@ -16,7 +16,7 @@ use sweetspot_linux::clock;
 use sweetspot_linux::live::{LiveSocket, ProcessHandle};
 use sweetspot_linux::processes;
 use sweetspot_linux::tcp::{Info, options};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use cgroup::{Inside, WATCH, programs, programs_for};
 
@@ -495,9 +495,10 @@ fn an_upload_over_a_remembered_path_begins_paced_with_half_its_window_and_retrea
     let mut tell = server.stdin.take().unwrap();
     if same {
         tell.write_all(b"\n").unwrap();
-        // Nothing has arrived: half of half of what was saved.
-        let retreat = path.window / 4 / minimum_rtt;
-        host.soon("a retreat", || (pace(&socket) == Some(retreat)).then_some(()));
+        // Nothing has arrived: half of what was sent.
+        let retreat = over_a_round_trip.as_f64() / 2.0;
+        let is_retreat = |pace: Rate| (0.0..16.0).contains(&(retreat - pace.as_f64()));
+        host.soon("a retreat", || pace(&socket).is_some_and(is_retreat).then_some(()));
         tell.write_all(b"\n").unwrap();
         host.soon("the end of the repair", || pace(&socket).is_none().then_some(()));
     }

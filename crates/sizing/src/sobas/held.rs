@@ -1,17 +1,17 @@
 //! Held at the capacity, for as long as the transfer has the path to itself.
 
-use sweetspot_units::{Duration, Rate, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::limits::{TransferLimits, target_queue};
 use super::params::{
-    COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEPS, HELD_PACE, KEEPS_EPOCHS, KEPT_RATE_SHARE, LOSS_EPOCHS,
-    LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, PROBE_EPOCHS, SETTLING_EPOCHS,
-    WINDOW_BINDS_SHARE,
+    COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEPS, HELD_PACE, KEEPS_EPOCHS, KEPT_RATE_SHARE, LEAST_ROOM,
+    LOSS_EPOCHS, LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, PROBE_EPOCHS,
+    ROOM_SHARE, SETTLING_EPOCHS, WINDOW_BINDS_SHARE,
 };
 use super::state::State;
 use super::{Sensors, Sobas};
 use crate::model::Epoch;
-use crate::{CongestionChoice, PATH_LIFETIME, Reason, SavedWindow};
+use crate::{CongestionChoice, EventKind, PATH_LIFETIME, Reason, SavedWindow, SizingPhase};
 
 /// The window is C x (T + queue).
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +47,8 @@ pub(super) struct Held {
     /// Whether it is a memory of another transfer's, which this one has not confirmed yet; and the epochs that do.
     is_remembered: bool,
     confirmed: u32,
+    /// While the window of a memory is opened: what the buffer holds, by which the flight may grow in a round trip.
+    opening: Option<Bytes>,
 }
 
 /// The window is wider than the capacity needs.
@@ -102,7 +104,13 @@ impl Held {
             halved: false,
             is_remembered: false,
             confirmed: 0,
+            opening: None,
         }
+    }
+
+    /// Whether the window is still on its way to what is held.
+    pub(super) fn is_opening(&self) -> bool {
+        self.opening.is_some()
     }
 
     /// Whether it is held by memory alone.
@@ -183,9 +191,10 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// The window that it allows, and its round trip without a queue.
+    /// The window with which the next transfer may begin, and its round trip without a queue.
     pub(super) fn saved(&self, limits: &TransferLimits) -> SavedWindow {
         let window = limits.window_for(self.capacity, self.base, self.queue);
+        let window = window.min(opened(Bytes::ZERO, self.room()));
         SavedWindow { window: limits.within_bounds(window), minimum_rtt: self.base }
     }
 
@@ -194,10 +203,14 @@ impl Memory {
         self.longest_queue
     }
 
-    /// Whether slow start up to that window overflows no buffer: in its last round trip the window doubles, and half of it
-    /// stands in a queue as long as one that was seen.
+    /// What the path's buffer surely holds.
+    fn room(&self) -> Bytes {
+        (self.capacity * self.longest_queue).scaled(ROOM_SHARE)
+    }
+
+    /// Whether the window can be opened within a few round trips.
     pub(super) fn has_room(&self) -> bool {
-        self.longest_queue >= self.base / 2
+        self.longest_queue >= self.base.scaled(LEAST_ROOM)
     }
 
     /// What to hold from the beginning, if a round trip of `base` at `now` is that of the same path (RFC 9959, section 4.2.1:
@@ -205,9 +218,18 @@ impl Memory {
     pub(super) fn resume(&self, now: Time, base: Duration) -> Option<Held> {
         let is_same = base > self.base / 2 && base <= self.base * 10;
         let is_recent = now.since(self.at) < PATH_LIFETIME;
-        (is_same && is_recent)
-            .then(|| Held { is_remembered: true, ..Held::keeping(self.capacity, self.queue) })
+        (is_same && is_recent).then(|| Held {
+            is_remembered: true,
+            opening: Some(self.room()),
+            ..Held::keeping(self.capacity, self.queue)
+        })
     }
+}
+
+/// The window in which a flight of `arrived` in the last round trip may grow by `room`, which is what then stands in the
+/// buffer. Below twice as much, slow start doubles it and adds no more.
+fn opened(arrived: Bytes, room: Bytes) -> Bytes {
+    (arrived + room).max(room * 2)
 }
 
 /// `count` + 1 if the condition holds, else 0.
@@ -218,8 +240,18 @@ fn in_a_row(count: u32, holds: bool) -> u32 {
 impl Sobas {
     /// Sets the window and the pace of the capacity.
     pub(super) fn apply_hold(&mut self, now: Time) {
-        let (State::Held(held), Some(base)) = (&self.state, self.min_rtt.get()) else { return };
-        let window = self.limits.window_for(held.probed_rate(), base, held.queue);
+        let (State::Held(held), Some(base)) = (&mut self.state, self.min_rtt.get()) else { return };
+        let mut window = self.limits.window_for(held.probed_rate(), base, held.queue);
+        if let Some(room) = held.opening {
+            let opened = opened(self.inflight.largest(), room);
+            if opened < window {
+                window = opened;
+            } else {
+                held.opening = None;
+                let (phase, reason) = (SizingPhase::Holding, Reason::PathRemembered);
+                self.limits.emit(now, EventKind::Entered { phase, reason });
+            }
+        }
         self.limits.congestion(now, held.congestion);
         match held.congestion {
             CongestionChoice::Own | CongestionChoice::Reno => {
@@ -275,6 +307,9 @@ impl Sobas {
                 return;
             }
         }
+        if held.is_opening() {
+            return self.check_opening(now, epoch, base);
+        }
         if epoch.losses > 0 {
             return self.check_loss(now, base);
         }
@@ -310,6 +345,19 @@ impl Sobas {
                 return self.open(now, Reason::PathFaster);
             }
             self.apply_hold(now);
+        }
+    }
+
+    /// Evaluates an epoch in which the window of a memory is opened: nothing may overflow, and no queue stands yet.
+    fn check_opening(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        let State::Held(held) = &mut self.state else { return };
+        if epoch.losses > 0 {
+            return self.open(now, Reason::Overflow);
+        }
+        let queue = epoch.rtt.saturating_sub(base);
+        held.others = in_a_row(held.others, queue > held.queue * OTHERS_QUEUE);
+        if held.others >= COLLAPSE_EPOCHS {
+            self.open(now, Reason::OthersQueue);
         }
     }
 

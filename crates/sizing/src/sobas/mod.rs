@@ -36,6 +36,8 @@ pub struct Sobas {
     /// The longest round trip so far, and the longest of each of the last epochs.
     highest_rtt: Duration,
     highest_lately: [Duration; LOSS_EPOCHS],
+    /// The longest round trip that lasted.
+    highest_sustained: Duration,
     /// The largest congestion window in the sender's reports.
     largest_cwnd: Bytes,
     inflight: InflightEstimator,
@@ -82,6 +84,7 @@ impl Sobas {
             min_rtt: MinRtt::default(),
             highest_rtt: Duration::ZERO,
             highest_lately: [Duration::ZERO; LOSS_EPOCHS],
+            highest_sustained: Duration::ZERO,
             largest_cwnd: Bytes::ZERO,
             inflight: InflightEstimator::default(),
             limits: TransferLimits::new(config),
@@ -128,6 +131,9 @@ impl Sobas {
         self.epochs.handle_data(now, bytes, unread, window);
         let Some(base) = self.min_rtt.get() else { return };
         self.inflight.handle_arrival(now, bytes, base);
+        if matches!(&self.state, State::Held(held) if held.is_opening()) {
+            self.apply_hold(now);
+        }
         // A larger window would but hold more that is unread.
         if matches!(self.state, State::Open(_)) && !is_behind(unread, window) {
             self.widen(now, bytes);
@@ -143,7 +149,7 @@ impl Sobas {
         self.memory = match (learnt, self.min_rtt.get()) {
             (Some(held), Some(base)) => {
                 let before = self.memory.map_or(Duration::ZERO, |memory| memory.longest_queue());
-                let longest = before.max(self.highest_rtt.saturating_sub(base));
+                let longest = before.max(self.highest_sustained.saturating_sub(base));
                 Some(held.memory(base, longest, now)).filter(Memory::has_room)
             }
             // Nothing was learnt since.
@@ -165,6 +171,7 @@ impl Sobas {
         let Some(base) = self.min_rtt.get() else { return };
         self.highest_lately.rotate_right(1);
         self.highest_lately[0] = self.round_trip.take_sustained();
+        self.highest_sustained = self.highest_sustained.max(self.highest_lately[0]);
         match self.state {
             State::Startup(_) | State::Ended => {}
             State::Held(_) => self.check_hold(now, &epoch, base),

@@ -76,6 +76,11 @@ pub(super) const FASTER_STEPS: u32 = 6;
 /// The epochs between two such steps. One takes six of them, in which it adds 3 % of a round trip to the queue.
 pub(super) const PROBE_EPOCHS: u32 = 32;
 
+/// What a remembered path's buffer surely holds, as a share of the longest queue that was seen: others may have had a part of
+/// it. And the least one, in round trips, with which a window opens within a few of them.
+pub(super) const ROOM_SHARE: f64 = 0.75;
+pub(super) const LEAST_ROOM: f64 = 0.1;
+
 /// Epochs within which a change of the window has shown what it does.
 pub(super) const SETTLING_EPOCHS: u32 = 2;
 

@@ -62,6 +62,8 @@ impl State {
     pub(super) fn phase(&self) -> SizingPhase {
         match self {
             State::Startup(_) => SizingPhase::Measuring,
+            // It must be looked at closely: a flight is counted whole if it comes in one look.
+            State::Held(held) if held.is_opening() => SizingPhase::Ramping,
             State::Held(_) => SizingPhase::Holding,
             State::Open(_) => SizingPhase::Open,
             State::Trial(_) => SizingPhase::Trying,
