@@ -45,16 +45,8 @@ fn process(text: &str) -> Result<u32, String> {
 pub fn run(arguments: Arguments) -> Ending {
     find(arguments.pid)?;
     let pid = arguments.pid;
-    match arguments.common.inside(Via::Pidfd, |uploads| Inside::around(pid, uploads))? {
-        None => under_guard(|leases, supervisor| play(&arguments, None, leases, supervisor), || {}),
-        Some(inside) => {
-            let undo = inside.undo();
-            under_guard(
-                |leases, supervisor| play(&arguments, Some(inside), leases, supervisor),
-                undo,
-            )
-        }
-    }
+    let inside = arguments.common.inside(Via::Pidfd, |uploads| Inside::around(pid, uploads))?;
+    under_guard(inside, |inside, leases, supervisor| play(&arguments, inside, leases, supervisor))
 }
 
 fn find(pid: u32) -> Result<ProcessHandle, TuneError> {

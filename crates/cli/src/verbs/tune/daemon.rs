@@ -56,20 +56,13 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Ending {
     let policy = read(&arguments.policy)?;
     let cgroup = arguments.cgroup.as_deref();
-    match arguments.common.inside(Via::Auto, |uploads| Inside::on(cgroup, uploads))? {
-        None if cgroup.is_some() => Err("--cgroup needs --via bpf".into()),
-        None => under_guard(
-            |leases, supervisor| play(&arguments, policy, None, leases, supervisor),
-            || {},
-        ),
-        Some(inside) => {
-            let undo = inside.undo();
-            under_guard(
-                |leases, supervisor| play(&arguments, policy, Some(inside), leases, supervisor),
-                undo,
-            )
-        }
+    let inside = arguments.common.inside(Via::Auto, |uploads| Inside::on(cgroup, uploads))?;
+    if inside.is_none() && cgroup.is_some() {
+        return Err("--cgroup needs --via bpf".into());
     }
+    under_guard(inside, |inside, leases, supervisor| {
+        play(&arguments, policy, inside, leases, supervisor)
+    })
 }
 
 fn read(file: &Path) -> Result<Policy, String> {

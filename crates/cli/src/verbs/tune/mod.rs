@@ -15,6 +15,7 @@ use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Leases, guarded};
 
 use super::Ending;
+use inside::Inside;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,17 +61,18 @@ pub fn run(arguments: Arguments) -> Ending {
     }
 }
 
-/// Does `work` under a guardian process that undoes it, and calls `undo` in the end; errors are
+/// Does `work` under a guardian process that undoes it, with what is attached to a cgroup; errors are
 /// printed before the guardian ends.
 fn under_guard(
-    work: impl FnOnce(Leases, Supervisor) -> Result<u8, Box<dyn std::error::Error>>,
-    undo: impl Fn() + Sync,
+    inside: Option<Inside>,
+    work: impl FnOnce(Option<Inside>, Leases, Supervisor) -> Result<u8, Box<dyn std::error::Error>>,
 ) -> Ending {
+    let undo = inside.as_ref().map(Inside::undo);
     let work = |leases, supervisor| {
-        work(leases, supervisor).unwrap_or_else(|error| {
+        work(inside, leases, supervisor).unwrap_or_else(|error| {
             err!("sweetspot: {error}");
             1
         })
     };
-    Ok(ExitCode::from(guarded(work, undo)?))
+    Ok(ExitCode::from(guarded(work, || undo.iter().for_each(|undo| undo()))?))
 }

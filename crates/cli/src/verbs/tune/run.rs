@@ -45,16 +45,7 @@ pub fn run(arguments: Arguments) -> Ending {
         }
         inside => inside?,
     };
-    match inside {
-        None => under_guard(|leases, supervisor| play(&arguments, None, leases, supervisor), || {}),
-        Some(inside) => {
-            let undo = inside.undo();
-            under_guard(
-                |leases, supervisor| play(&arguments, Some(inside), leases, supervisor),
-                undo,
-            )
-        }
-    }
+    under_guard(inside, |inside, leases, supervisor| play(&arguments, inside, leases, supervisor))
 }
 
 /// Runs `command` without tuning it; returns its exit code.
