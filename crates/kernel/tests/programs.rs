@@ -54,7 +54,17 @@ impl Host {
         arguments: &[&str],
         prepare: impl FnOnce(&mut Connections),
     ) -> Option<Host> {
-        let mut on = programs()?;
+        Host::start_watched(WATCH, bytes, arguments, prepare)
+    }
+
+    /// The same, with programs that look for `watch`.
+    fn start_watched(
+        watch: Watch,
+        bytes: Option<usize>,
+        arguments: &[&str],
+        prepare: impl FnOnce(&mut Connections),
+    ) -> Option<Host> {
+        let mut on = programs_for(watch)?;
         prepare(&mut on.2);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port().to_string();
@@ -561,4 +571,20 @@ fn of_several_uploads_the_first_with_much_to_send_has_what_the_path_is_remembere
         return sweetspot_testing::skipped("a handshake took too long for the same path");
     }
     assert_eq!((first, second), (Some(path.window / minimum_rtt), None));
+}
+
+/// It may send by what its path is remembered for, and never does.
+#[test]
+fn a_download_over_a_path_that_is_remembered_for_uploads_is_limited_as_any_other() {
+    let watch = Watch { uploads: true, ..WATCH };
+    let Some(mut host) = Host::start_watched(watch, None, &[], |connections| {
+        connections.renew(clock::now()).unwrap();
+        let minimum_rtt = Duration::from_micros(30);
+        let path = RememberedPath { window: Bytes::new(3_000_000), minimum_rtt };
+        let peer = ("127.0.0.1".parse().unwrap(), 32);
+        connections.remember(Transfers::Uploads, peer, Some(path)).unwrap();
+    }) else {
+        return;
+    };
+    host.limited();
 }
