@@ -145,22 +145,14 @@ struct {
 	__uint(max_entries, 1 << 20);
 } samples SEC(".maps");
 
+/* What is remembered: of downloads, and of uploads, those for hosts alone, as the hosts of a network have links of their own. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(max_entries, 1024);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct destination);
 	__type(value, struct path);
-} paths SEC(".maps");
-
-/* Of uploads, for hosts alone: those of a network have links of their own. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(max_entries, 1024);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct destination);
-	__type(value, struct path);
-} upload_paths SEC(".maps");
+} paths SEC(".maps"), upload_paths SEC(".maps");
 
 /* A connection has what its path is remembered for to itself once it received the initial window (RFC 6928): one that only
  * carries a small answer has not taken it from another. */
@@ -584,7 +576,7 @@ INLINE void attend(struct bpf_sock_ops *ctx)
 	if (!tp)
 		return;
 	received = tp->bytes_received;
-	if (c->bulk && c->resuming)
+	if (c->resuming)
 		validate(ctx, tp, c);
 	if (!c->bulk) {
 		__u64 acked = tp->bytes_acked;
@@ -598,8 +590,6 @@ INLINE void attend(struct bpf_sock_ops *ctx)
 			else
 				restore(ctx, tp, c);
 		}
-		if (c->resuming)
-			validate(ctx, tp, c);
 		if (!is_bulk(c, s, received + acked))
 			return;
 		if (sends)

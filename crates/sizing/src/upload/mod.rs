@@ -68,9 +68,7 @@ impl Upload {
         let pace = saved.window / base;
         let held = Held::new(PaceTrial::new(now, pace, base));
         upload.state = State::Held(held);
-        let kind =
-            EventKind::Entered { phase: upload.state.phase(), reason: Reason::PathRemembered };
-        upload.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
+        upload.tell_phase(now, Reason::PathRemembered);
         upload.pace(Some(pace));
         upload
     }
@@ -92,6 +90,10 @@ impl Upload {
     fn transition_to(&mut self, now: Time, next: State, reason: Reason) {
         debug_assert!(self.state.may_become(&next, reason), "{:?} {reason}", self.state);
         self.state = next;
+        self.tell_phase(now, reason);
+    }
+
+    fn tell_phase(&mut self, now: Time, reason: Reason) {
         let kind = EventKind::Entered { phase: self.state.phase(), reason };
         self.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
     }
