@@ -86,7 +86,8 @@ impl Scenario {
         }
         let mut transfers = Vec::new();
         for entry in reader.tables("transfer")? {
-            transfers.extend(Transfer::read(entry, tcp, path.packet)?);
+            let before = transfers.last();
+            transfers.extend(Transfer::read(entry, tcp, path.packet, before)?);
         }
         let send_pool: Option<Bytes> = reader.quantity("send_pool")?;
         if send_pool.is_some_and(|pool| pool < path.packet * transfers.len() as u64) {

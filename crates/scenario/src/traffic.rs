@@ -110,8 +110,11 @@ pub enum TrafficKind {
 /// `[[transfer]]`: bulk TCP that is measured one by one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transfer {
-    /// When it starts.
+    /// When it starts; of one that follows another, how long after that one's end.
     pub start: Duration,
+    /// Whether it follows the transfer before it, between the same hosts: its sizing knows what that one's learnt of
+    /// the path.
+    pub follows: bool,
     /// Bytes of payload after which it ends; `None`: never.
     pub size: Option<Bytes>,
     /// Congestion control at the beginning.
@@ -327,10 +330,12 @@ impl Transfer {
         mut reader: Reader<'_>,
         base: Tcp,
         packet: Bytes,
+        before: Option<&Transfer>,
     ) -> Result<Vec<Transfer>, ScenarioError> {
         let count = reader.whole("count", 1, 10_000)?.unwrap_or(1);
         let transfer = Transfer {
             start: reader.quantity("start")?.unwrap_or(Duration::ZERO),
+            follows: reader.truth("follows")?.unwrap_or(false),
             size: reader.quantity("size")?,
             congestion: reader
                 .choice("congestion", &Congestion::CHOICES)?
@@ -346,6 +351,16 @@ impl Transfer {
         }
         if transfer.reader.pace.is_some_and(Pace::is_random) {
             return Err(reader.impossible("reader", "a reader has a constant rate: rate=20Mbit/s"));
+        }
+        if transfer.follows && !(transfer.reader.is_greedy() && transfer.writer.is_greedy()) {
+            let reason = "one that follows reads and writes at once; leave reader and writer out";
+            return Err(reader.impossible("follows", reason));
+        }
+        let has_end = |transfer: &Transfer| transfer.size.is_some();
+        let ends = before.is_some_and(has_end) && (count == 1 || has_end(&transfer));
+        if transfer.follows && !ends {
+            let reason = "there is no transfer before it that ends; give that one a size";
+            return Err(reader.impossible("follows", reason));
         }
         reader.finish()?;
         Ok(vec![transfer; count as usize])

@@ -174,6 +174,7 @@ impl Transfer {
     fn write(&self, table: &mut Table<'_, '_>) -> fmt::Result {
         table.header("[[transfer]]")?;
         table.value("start", duration(self.start))?;
+        table.value("follows", self.follows)?;
         table.optional("size", self.size.map(bytes))?;
         table.value("congestion", text(self.congestion.name()))?;
         table.value("congestion_fixed", self.congestion_fixed)?;

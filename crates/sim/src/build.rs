@@ -82,7 +82,9 @@ impl<S: Scheduler> Builder<'_, S> {
         let start = Time::ZERO + transfer.start;
         let index = self.world.hosts.push_flow(group, Direction::Forward, (0, last as u16), each);
         self.add_applications(index, transfer, (payload, packets));
-        self.start_flow(index, start);
+        if !transfer.follows {
+            self.start_flow(index, start);
+        }
         debug_assert_eq!(index as usize + 1, self.world.hosts.targets.len());
     }
 

@@ -112,7 +112,7 @@ struct MeasurementTimes {
 impl<S: Scheduler> Simulation<'_, S> {
     fn play(mut self) -> Outcome {
         let begin = Time::ZERO + self.scenario.warmup;
-        let first = self.scenario.transfers.iter().map(|t| t.start).min();
+        let first = self.scenario.transfers.iter().filter(|t| !t.follows).map(|t| t.start).min();
         let first = Time::ZERO + first.unwrap_or(self.scenario.warmup);
         let times = MeasurementTimes {
             before: (Time::from_nanos(first.as_nanos() / 3 * 2), first),

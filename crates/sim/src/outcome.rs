@@ -88,7 +88,6 @@ fn transfer_outcome<S>(
     let acknowledged = b.sender.acknowledged - a.sender.acknowledged;
     let target = &world.hosts.targets[i];
     let rtt = &world.observers.monitors[i].rtt;
-    let events = target.control_loop.as_ref().map_or(&[][..], |control_loop| &control_loop.events);
     TransferOutcome {
         goodput_bps: acknowledged as f64 * payload.as_f64() * 8.0 / elapsed,
         rtt_mean_s: rtt.mean().as_secs_f64(),
@@ -99,7 +98,7 @@ fn transfer_outcome<S>(
         window_final_bytes: b.window * payload.get(),
         completion_s: completion(end, i),
         sizing: scenario.transfers[i].sizing.to_string(),
-        events: events.iter().map(controller_event).collect(),
+        events: target.events.iter().map(controller_event).collect(),
     }
 }
 

@@ -101,6 +101,9 @@ fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) 
         reasons
             .push("a kernel gives each socket a buffer of its own; leave send_pool out".to_owned());
     }
+    if scenario.transfers.iter().any(|transfer| transfer.follows) {
+        reasons.push("its transfers know nothing of each other; leave follows out".to_owned());
+    }
     let config = ControllerConfig {
         mss: scenario.path.packet,
         packet: scenario.path.packet,

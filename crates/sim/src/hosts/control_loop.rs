@@ -1,6 +1,6 @@
 use sweetspot_sizing::{
     Controller, Driver, Effect, InputSource, KernelView, PROBE_SIZE, ProbeAnswer, SenderReport,
-    SizingEvent, TrainPacket,
+    TrainPacket,
 };
 use sweetspot_units::{Bytes, Deadline, Duration, Time};
 
@@ -12,10 +12,10 @@ pub(crate) struct ControlLoop {
     driver: Driver,
     /// The kernel's own autotuning, over which a controller's limit is a clamp.
     autotuning: Option<Autotuning>,
-    /// What the controller did, for the outcome.
-    pub events: Vec<SizingEvent>,
     /// What the receiver's kernel would know.
     kernel: KernelView,
+    /// Segments that arrived ahead of a missing one in the transfers before this one.
+    out_of_order_before: u64,
 }
 
 /// TCP_WINDOW_CLAMP: the window is the smaller of what the kernel would advertise and the limit.
@@ -46,12 +46,36 @@ impl ControlLoop {
     ) -> Self {
         let mut driver = Driver::new(controller, start, InputSource::OutOfBand);
         driver.handle_reachable(start);
+        ControlLoop::driven_by(driver, autotuning, start)
+    }
+
+    /// A loop that begins at `start` with what `before`, which is over, has learnt.
+    pub(crate) fn following(
+        before: ControlLoop,
+        autotuning: Option<Box<dyn Controller + Send>>,
+        start: Time,
+    ) -> Self {
+        let ControlLoop { mut driver, kernel, .. } = before;
+        driver.handle_end(start);
+        // They concern the transfer before.
+        while driver.poll_effect().is_some() {}
+        let out_of_order_before = kernel.out_of_order;
+        let kernel = KernelView { out_of_order: out_of_order_before, ..KernelView::default() };
+        let control_loop = ControlLoop::driven_by(driver, autotuning, start);
+        ControlLoop { kernel, out_of_order_before, ..control_loop }
+    }
+
+    fn driven_by(
+        driver: Driver,
+        autotuning: Option<Box<dyn Controller + Send>>,
+        start: Time,
+    ) -> Self {
         let autotuning = autotuning.map(|rule| Autotuning {
             driver: Driver::new(rule, start, InputSource::Kernel),
             window: None,
             limit: None,
         });
-        ControlLoop { driver, autotuning, events: Vec::new(), kernel: KernelView::default() }
+        ControlLoop { driver, autotuning, kernel: KernelView::default(), out_of_order_before: 0 }
     }
 
     /// Whether the controller wants data that arrives.
@@ -82,7 +106,7 @@ impl ControlLoop {
     /// Takes the number of segments that arrived ahead of a missing one since the connection began.
     #[inline]
     pub(crate) fn handle_out_of_order(&mut self, segments: u64) {
-        self.kernel.out_of_order = segments;
+        self.kernel.out_of_order = self.out_of_order_before + segments;
     }
 
     /// The answer to a probe arrived.
@@ -120,21 +144,18 @@ impl ControlLoop {
 
     /// The next effect to perform, until `None`.
     pub(crate) fn poll_effect(&mut self) -> Option<Effect> {
-        loop {
-            match self.driver.poll_effect() {
-                Some(Effect::Event(event)) => self.events.push(event),
-                Some(Effect::Window(limit)) => {
-                    return Some(Effect::Window(match &mut self.autotuning {
-                        None => limit,
-                        Some(autotuning) => {
-                            autotuning.limit = limit;
-                            autotuning.window()
-                        }
-                    }));
-                }
-                Some(effect) => return Some(effect),
-                None => break,
+        match self.driver.poll_effect() {
+            Some(Effect::Window(limit)) => {
+                return Some(Effect::Window(match &mut self.autotuning {
+                    None => limit,
+                    Some(autotuning) => {
+                        autotuning.limit = limit;
+                        autotuning.window()
+                    }
+                }));
             }
+            Some(effect) => return Some(effect),
+            None => {}
         }
         let autotuning = self.autotuning.as_mut()?;
         while let Some(effect) = autotuning.driver.poll_effect() {

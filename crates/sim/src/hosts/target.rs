@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use sweetspot_scenario::{Flavour, Transfer};
-use sweetspot_sizing::{CongestionChoice, Controller, ControllerConfig, Sizing};
+use sweetspot_sizing::{CongestionChoice, Controller, ControllerConfig, Sizing, SizingEvent};
 use sweetspot_units::{Bytes, Deadline, Duration, Rate, Time};
 
 use super::{ControlLoop, Reader, Writer};
@@ -18,6 +18,10 @@ pub(crate) struct Target {
     pub downlink: Downlink,
     /// Its control loop, once it has begun.
     pub control_loop: Option<ControlLoop>,
+    /// What the controller did, for the outcome.
+    pub events: Vec<SizingEvent>,
+    /// How long after the end of the transfer before it begins, if it follows that one.
+    pub follows: Option<Duration>,
     /// When the control loop wants to act, as it said last.
     pub control_due: Deadline,
     /// Numbers that ACKs said are expected next, and when that was said first: what the sink times
@@ -73,6 +77,8 @@ impl Target {
             uplink: Uplink::default(),
             downlink: Downlink::default(),
             control_loop: None,
+            events: Vec::new(),
+            follows: transfer.follows.then_some(transfer.start),
             control_due: Deadline::NEVER,
             acked: VecDeque::new(),
             acked_up_to: None,

@@ -2,7 +2,7 @@
 
 use sweetspot_sizing::{ControllerConfig, Effect, LinuxRule, Sizing};
 use sweetspot_tcp::{Acknowledgement, Arrival};
-use sweetspot_units::{Bytes, Time};
+use sweetspot_units::{Bytes, Deadline, Time};
 
 use super::{Until, World};
 use crate::hosts::{ControlLoop, PROBE, Request, UNLIMITED};
@@ -298,7 +298,8 @@ impl<S: Scheduler> World<S> {
             Effect::Congestion(choice) => {
                 self.ask_source(index, at, Request::Congestion(choice));
             }
-            Effect::Saved(_) | Effect::Event(_) | Effect::ProbesBlocked => {}
+            Effect::Event(event) => self.hosts.targets[index].events.push(event),
+            Effect::Saved(_) | Effect::ProbesBlocked => {}
         }
     }
 
@@ -315,6 +316,11 @@ impl<S: Scheduler> World<S> {
             path: Some(path),
         };
         let linux = group.linux;
+        let before = self.hosts.targets[index].follows.and_then(|_| {
+            let before = &mut self.hosts.targets[index - 1];
+            before.control_due = Deadline::NEVER;
+            before.control_loop.take()
+        });
         let target = &mut self.hosts.targets[index];
         let sizing = match target.sizing {
             // The simulated kernel's own rule.
@@ -332,7 +338,10 @@ impl<S: Scheduler> World<S> {
         let autotuning = (clamps && linux)
             .then(|| Sizing::Linux(LinuxRule::NEWEST).controller(&config).ok())
             .flatten();
-        let control_loop = ControlLoop::new(controller, autotuning, at);
+        let control_loop = match before {
+            Some(before) => ControlLoop::following(before, autotuning, at),
+            None => ControlLoop::new(controller, autotuning, at),
+        };
         target.control_due = control_loop.poll_timeout();
         target.control_loop = Some(control_loop);
         self.run_sink_timers(index as u32, Until::Through(at));

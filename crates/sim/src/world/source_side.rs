@@ -162,6 +162,13 @@ impl<S: Scheduler> World<S> {
         if let Some(began) = flow.began {
             self.observers.note_finish(index, flow, began, at);
             self.hosts.end_connection(index, at);
+            let next = index + 1;
+            let pause = self.hosts.targets.get(next as usize).and_then(|target| target.follows);
+            if let Some(pause) = pause {
+                let start = Deadline::at(at + pause);
+                self.hosts.flows[next as usize].wake = start;
+                self.expect(next, start);
+            }
         }
     }
 

@@ -19,6 +19,8 @@ pub struct DrawnPath {
     body: String,
     /// When each transfer begins, seconds.
     starts: Vec<f64>,
+    /// Bytes of a first transfer, and of a second one that follows it.
+    sizes: Option<[f64; 2]>,
     /// What `[[transfer]]` holds besides its start, its sizing and its congestion control.
     transfer: String,
 }
@@ -34,6 +36,9 @@ pub(super) struct PathBasics {
 
 /// Seconds of cross traffic before the first transfer starts.
 pub(super) const WARMUP_S: f64 = 2.0;
+
+/// Seconds between a transfer and one that follows it.
+const PAUSE_S: f64 = 1.0;
 
 /// A data packet on the wire, bytes.
 pub(super) const PACKET_BYTES: f64 = 1500.0;
@@ -62,17 +67,24 @@ impl DrawnPath {
             rtt_ms: stream("rtt").log_between(5.0, 300.0),
         };
         let mut body = path(&stream, basics);
-        if population == Population::Changes {
+        let changes = match population {
+            Population::Changes => true,
+            Population::Again => stream("changes").chance(0.3),
+            _ => false,
+        };
+        if changes {
             body.push_str(&change::of_path(&stream, basics));
         }
         body.push_str("\n[tcp]\nflavour = \"linux\"\n");
         body.push_str(&cross::drawn(&stream, basics));
-        if population == Population::Changes {
+        if changes {
             body.push_str(&change::of_company(&stream, basics));
         }
+        // What the path carries in so many seconds, bytes.
+        let carried = |seconds: f64| basics.mbit * 1e6 / 8.0 * seconds * RATE_CREDIT;
         let mut transfer = String::new();
         if population == Population::Sizes {
-            let most = basics.mbit * 1e6 / 8.0 * duration.as_secs_f64() * RATE_CREDIT;
+            let most = carried(duration.as_secs_f64());
             let size = stream("transfer size").log_between(1e6, most.clamp(1e6, 1e9));
             let _ = writeln!(transfer, "size = \"{size:.0}B\"");
         }
@@ -81,8 +93,13 @@ impl DrawnPath {
         if stream("host").chance(0.5) {
             transfer.push_str("window_scale = 7\nmax_window = \"3145728B\"\n");
         }
+        let sizes = (population == Population::Again).then(|| {
+            let seconds = |which, least, most| stream(which).log_between(least, most);
+            [("first transfer", 2.0, 20.0), ("second transfer", 0.2, 10.0)]
+                .map(|(which, least, most)| carried(seconds(which, least, most)))
+        });
         let starts = starts(&stream, population);
-        DrawnPath { population, seed, index, duration, body, starts, transfer }
+        DrawnPath { population, seed, index, duration, body, starts, sizes, transfer }
     }
 
     /// Its index in the population.
@@ -110,7 +127,7 @@ impl DrawnPath {
         number: u64,
     ) -> String {
         let fixed = if fixed { "congestion_fixed = true\n" } else { "" };
-        let DrawnPath { population, seed, index, duration, body, starts, transfer } = self;
+        let DrawnPath { population, seed, index, duration, body, starts, sizes, transfer } = self;
         let mut text = format!(
             "title = \"Path {index} of the population {}, seed {seed}\"\nseed = {}\n\
              warmup = \"{WARMUP_S}s\"\nduration = \"{}s\"\n\n{body}",
@@ -118,12 +135,19 @@ impl DrawnPath {
             self.scenario_seed(number),
             duration.as_secs_f64(),
         );
-        for start in starts {
+        let mut entry = |start: f64, more: &str| {
             let _ = write!(
                 text,
-                "\n[[transfer]]\nstart = \"{start}s\"\ncongestion = \"{}\"\n{fixed}sizing = \"{sizing}\"\n{transfer}",
+                "\n[[transfer]]\nstart = \"{start}s\"\ncongestion = \"{}\"\n{fixed}sizing = \"{sizing}\"\n{transfer}{more}",
                 congestion.name()
             );
+        };
+        match sizes {
+            None => starts.iter().for_each(|start| entry(*start, "")),
+            Some([first, second]) => {
+                entry(WARMUP_S, &format!("size = \"{first:.0}B\"\n"));
+                entry(PAUSE_S, &format!("size = \"{second:.0}B\"\nfollows = true\n"));
+            }
         }
         text
     }

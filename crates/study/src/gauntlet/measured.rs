@@ -1,10 +1,10 @@
 use serde::Serialize;
-use sweetspot_scenario::{Outcome, Scenario};
+use sweetspot_scenario::{Outcome, Scenario, Transfer, TransferOutcome};
 
 /// The measurements of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RunMeasured {
-    /// Payload acknowledged, bit/s; for a transfer with an end, over its duration.
+    /// Payload acknowledged, bit/s; for a transfer with an end that it reached, over its duration.
     pub goodput_bps: f64,
     /// Mean round-trip time beyond propagation, seconds.
     pub delay_s: f64,
@@ -18,31 +18,49 @@ pub struct RunMeasured {
     pub rivals_bps: f64,
 }
 
+/// When transfer `index` began, seconds; infinite if it never did.
+fn began(scenario: &Scenario, outcome: &Outcome, index: usize) -> f64 {
+    let transfer = &scenario.transfers[index];
+    let before = index.checked_sub(1).filter(|_| transfer.follows).map_or(0.0, |before| {
+        let took = outcome.transfers[before].completion_s.unwrap_or(f64::INFINITY);
+        began(scenario, outcome, before) + took
+    });
+    before + transfer.start.as_secs_f64()
+}
+
 impl RunMeasured {
-    /// The measurements in `outcome`, a run of `scenario`; several transfers are summed.
+    /// The measurements in `outcome`, a run of `scenario`; several transfers are summed. Where one follows another, only
+    /// what follows is judged.
     pub fn of(scenario: &Scenario, outcome: &Outcome) -> RunMeasured {
-        let transfers = &outcome.transfers;
+        let follows = scenario.transfers.iter().any(|transfer| transfer.follows);
+        let played = scenario.transfers.iter().zip(&outcome.transfers).enumerate();
+        let judged: Vec<(usize, (&Transfer, &TransferOutcome))> =
+            played.filter(|(_, (transfer, _))| transfer.follows == follows).collect();
+        let transfers = || judged.iter().map(|(_, (_, outcome))| *outcome);
         let (from, until) = (scenario.warmup, scenario.warmup + scenario.duration);
         let propagation = scenario.path.mean_rtt(from, until);
         let delay = |rtt_mean_s: f64| (rtt_mean_s - propagation).max(0.0);
         let header = scenario.transfers.first().map_or(0.0, |t| t.tcp.header.as_f64());
         let bits = (scenario.path.packet.as_f64() - header) * 8.0;
         let seconds = scenario.duration.as_secs_f64();
-        let acknowledged: f64 = transfers.iter().map(|t| t.goodput_bps).sum();
-        let sizes = scenario.transfers.iter().map(|transfer| transfer.size);
-        let goodputs = transfers.iter().zip(sizes).map(|(transfer, size)| {
-            match (size, transfer.completion_s) {
+        let acknowledged: f64 = transfers().map(|t| t.goodput_bps).sum();
+        let goodputs = judged.iter().map(|(index, (transfer, played))| {
+            match (transfer.size, played.completion_s) {
                 (Some(size), Some(took)) => size.as_f64() * 8.0 / took,
-                _ => transfer.goodput_bps,
+                _ if transfer.follows => {
+                    let left = until.as_secs_f64() - began(scenario, outcome, *index);
+                    if left > 0.0 { played.goodput_bps * seconds / left } else { 0.0 }
+                }
+                _ => played.goodput_bps,
             }
         });
         RunMeasured {
             goodput_bps: goodputs.sum(),
-            delay_s: transfers.iter().map(|t| delay(t.rtt_mean_s)).sum::<f64>()
-                / transfers.len().max(1) as f64,
+            delay_s: transfers().map(|t| delay(t.rtt_mean_s)).sum::<f64>()
+                / judged.len().max(1) as f64,
             delivered: acknowledged * seconds / bits,
-            resent: transfers.iter().map(|t| t.retransmitted_packets as f64).sum(),
-            timeouts: transfers.iter().map(|t| t.timeouts as f64).sum(),
+            resent: transfers().map(|t| t.retransmitted_packets as f64).sum(),
+            timeouts: transfers().map(|t| t.timeouts as f64).sum(),
             rivals_bps: outcome.cross.iter().map(|cross| cross.goodput_bps).sum(),
         }
     }

@@ -18,6 +18,8 @@ pub enum Population {
     Changes,
     /// Several transfers with the same sizing, which start one after the other.
     Transfers,
+    /// A second transfer, after a first one, on paths of which some change meanwhile. The second is judged.
+    Again,
 }
 
 /// No such population.
@@ -31,12 +33,13 @@ fn names() -> String {
 
 impl Population {
     /// All populations.
-    pub const ALL: [Population; 5] = [
+    pub const ALL: [Population; 6] = [
         Population::Drawn,
         Population::Sizes,
         Population::Long,
         Population::Changes,
         Population::Transfers,
+        Population::Again,
     ];
 
     /// The name on the command line.
@@ -47,6 +50,7 @@ impl Population {
             Population::Long => "long",
             Population::Changes => "changes",
             Population::Transfers => "transfers",
+            Population::Again => "again",
         }
     }
 
@@ -55,7 +59,7 @@ impl Population {
         let both = |seconds| (Duration::from_secs(seconds), Duration::from_secs(seconds));
         match self {
             Population::Drawn => both(20),
-            Population::Sizes => both(60),
+            Population::Sizes | Population::Again => both(60),
             Population::Long => (Duration::from_secs(60), Duration::from_secs(300)),
             Population::Changes | Population::Transfers => both(30),
         }

@@ -56,6 +56,9 @@ impl<'a> Terms<'a> {
                 "an application reads or writes slower than TCP, and the formulas are about TCP alone",
             ));
         }
+        if scenario.transfers.iter().any(|transfer| transfer.follows) {
+            return Err(not_covered("a transfer begins when another ends, and the formulas are of steady states"));
+        }
         if scenario.send_pool.is_some() {
             return Err(not_covered("senders share memory, and the formulas give each its window"));
         }
