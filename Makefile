@@ -27,7 +27,7 @@ bench-advice: build bench-build ## Compare advised windows with the best in rand
 # Seeds on which parameters of `sobas` were chosen: they do not measure it.
 CHOSEN_ON := 7
 bench-gauntlet: build ## Compare sizings on random paths with the kernel's own; writes docs/results/gauntlet.md (about 40 minutes)
-	$(SWEETSPOT) gauntlet --population drawn,sizes,long,changes,transfers --seed 606 --chosen-on $(CHOSEN_ON) \
+	$(SWEETSPOT) gauntlet --population drawn,sizes,long,changes,transfers,again --seed 606 --chosen-on $(CHOSEN_ON) \
 		--congestion cubic,reno,bbr --sizing sobas,sobas:live --paths 300 --seeds 4 \
 		--journal target/gauntlet.journal --worst target/gauntlet --out docs/results/gauntlet.md $(ARGS)
 

@@ -29,7 +29,7 @@ def gauntlet(
     """Plays a population of random paths as ``sweetspot gauntlet`` does, on any executor.
 
     Args:
-        population: ``drawn``, ``sizes``, ``long``, ``changes`` or ``transfers``.
+        population: ``drawn``, ``sizes``, ``long``, ``changes``, ``transfers`` or ``again``.
         seed: The population's: the same paths for ever.
         paths: How many of them, or which.
         seeds: How many seeds each path is played under.

@@ -124,6 +124,7 @@ class Transfer(Tcp, total=False):
     """One ``[[transfer]]`` entry of docs/scenario.md."""
 
     start: Value
+    follows: bool
     size: Value
     count: int
     congestion: str

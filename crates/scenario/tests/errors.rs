@@ -274,3 +274,21 @@ fn a_congestion_control_is_fixed_where_that_is_written() {
     let cross = message("count = 20", "count = 20\ncongestion_fixed = true");
     assert!(cross.starts_with("line 14: unknown key cross.0.congestion_fixed"), "{cross}");
 }
+
+#[test]
+fn a_transfer_follows_one_that_ends() {
+    let with = |first: &str, second: &str| {
+        let tail = format!("\nsize = \"1MB\"\n{first}\n[[transfer]]\nfollows = true\n{second}");
+        Scenario::parse(&GOOD.replace("start = \"15s\"", &format!("start = \"15s\"{tail}")))
+    };
+    let transfers = with("", "start = \"1s\"").unwrap().transfers;
+    assert_eq!(transfers.iter().map(|t| t.follows).collect::<Vec<_>>(), [false, true]);
+    let refused = |reason: &str| reason.contains("give that one a size");
+    let first = message("start = \"15s\"", "follows = true");
+    assert!(refused(&first), "{first}");
+    // Of several alike each follows the one before.
+    assert!(with("", "size = \"1MB\"\ncount = 3").is_ok());
+    assert!(refused(&with("", "count = 3").unwrap_err().to_string()));
+    let slow = with("", "reader = \"rate=1Mbit/s\"").unwrap_err().to_string();
+    assert!(slow.contains("leave reader and writer out"), "{slow}");
+}

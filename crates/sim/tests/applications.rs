@@ -154,3 +154,41 @@ fn senders_that_share_a_pool_share_it_max_min_fair() {
         }
     }
 }
+
+#[test]
+fn a_transfer_that_follows_begins_after_the_end_of_the_one_before_with_what_that_one_learnt() {
+    let path = r#"
+        duration = "30s"
+        [path]
+        rate = "100Mbit/s"
+        rtt = "40ms"
+        buffer = "125kB"
+        packet = "1500B"
+        reverse = "clean"
+        [tcp]
+        flavour = "linux"
+        [[transfer]]
+        size = "100MB"
+        sizing = "sobas:live"
+        congestion = "cubic"
+        [[transfer]]
+        follows = true
+        start = "2s"
+        size = "100MB"
+        sizing = "sobas:live"
+        congestion = "cubic"
+    "#;
+    let outcome = play(path, &[]);
+    let [first, second] = &outcome.transfers[..] else { panic!("{outcome:?}") };
+    let ended = first.completion_s.expect("100 MB take 8 s");
+    // A pause of two seconds and a round trip until the first data.
+    let begun = second.events.first().expect("it is remembered").at_s;
+    assert!((ended + 2.0..ended + 2.1).contains(&begun), "{ended} {begun}");
+    let remembers = |event: &sweetspot_scenario::ControllerEvent| {
+        event.reason.as_ref().is_some_and(|reason| reason.contains("remembered"))
+    };
+    assert!(second.events.iter().any(remembers) && !first.events.iter().any(remembers));
+    // Slow start overflows a buffer of a quarter of a BDP; what is remembered does not.
+    assert!(first.retransmitted_packets > 0);
+    assert_eq!(second.retransmitted_packets, 0);
+}

@@ -38,7 +38,7 @@ pub struct Arguments {
     /// Engine: sim, or lab (this machine's kernel in real time, one run after the other)
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
-    /// Populations of random paths: drawn, sizes, long, changes, transfers
+    /// Populations of random paths: drawn, sizes, long, changes, transfers, again
     #[arg(long, value_delimiter = ',', default_value = "drawn", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Population>(POPULATIONS))]
     population: Vec<Population>,
@@ -98,7 +98,7 @@ pub struct Arguments {
     json: bool,
 }
 
-const POPULATIONS: &[&str] = &["drawn", "sizes", "long", "changes", "transfers"];
+const POPULATIONS: &[&str] = &["drawn", "sizes", "long", "changes", "transfers", "again"];
 /// Those that judge themselves beside the kernel's own.
 const SIZINGS: &[&str] = &["sobas", "sobas:live", "sobas:paper", "drs", "max"];
 

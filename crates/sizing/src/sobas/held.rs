@@ -47,8 +47,12 @@ pub(super) struct Held {
     /// Whether it is a memory of another transfer's, which this one has not confirmed yet; and the epochs that do.
     is_remembered: bool,
     confirmed: u32,
-    /// While the window of a memory is opened: what the buffer holds, by which the flight may grow in a round trip.
-    opening: Option<Bytes>,
+    /// What the buffer of a remembered path surely holds: by so much the flight may grow in a round trip.
+    room: Bytes,
+    /// Whether the window of a memory is still opened.
+    is_opening: bool,
+    /// Whether the memory was too low, and the window is wider by the room, to see by how much.
+    is_doubted: bool,
 }
 
 /// The window is wider than the capacity needs.
@@ -104,13 +108,15 @@ impl Held {
             halved: false,
             is_remembered: false,
             confirmed: 0,
-            opening: None,
+            room: Bytes::ZERO,
+            is_opening: false,
+            is_doubted: false,
         }
     }
 
     /// Whether the window is still on its way to what is held.
     pub(super) fn is_opening(&self) -> bool {
-        self.opening.is_some()
+        self.is_opening
     }
 
     /// Whether it is held by memory alone.
@@ -220,7 +226,8 @@ impl Memory {
         let is_recent = now.since(self.at) < PATH_LIFETIME;
         (is_same && is_recent).then(|| Held {
             is_remembered: true,
-            opening: Some(self.room()),
+            room: self.room(),
+            is_opening: true,
             ..Held::keeping(self.capacity, self.queue)
         })
     }
@@ -242,12 +249,12 @@ impl Sobas {
     pub(super) fn apply_hold(&mut self, now: Time) {
         let (State::Held(held), Some(base)) = (&mut self.state, self.min_rtt.get()) else { return };
         let mut window = self.limits.window_for(held.probed_rate(), base, held.queue);
-        if let Some(room) = held.opening {
-            let opened = opened(self.inflight.largest(), room);
+        if held.is_opening {
+            let opened = opened(self.inflight.largest(), held.room);
             if opened < window {
                 window = opened;
             } else {
-                held.opening = None;
+                held.is_opening = false;
                 let (phase, reason) = (SizingPhase::Holding, Reason::PathRemembered);
                 self.limits.emit(now, EventKind::Entered { phase, reason });
             }
@@ -321,6 +328,9 @@ impl Sobas {
             return;
         }
         let queue = epoch.rtt.saturating_sub(base);
+        if held.is_doubted {
+            return self.correct(now, epoch.rate, queue);
+        }
         let is_below = |share| epoch.rate < held.capacity.scaled(share);
         let foreign = is_below(OTHERS_RATE) && queue > held.queue * OTHERS_QUEUE;
         held.below = in_a_row(held.below, is_below(KEPT_RATE_SHARE));
@@ -336,9 +346,8 @@ impl Sobas {
         held.idle = in_a_row(held.idle, idle);
         held.confirmed += u32::from(!idle && !is_below(KEPT_RATE_SHARE));
         held.is_remembered &= held.confirmed < KEEPS_EPOCHS;
-        // A memory that is too low is given up at once.
-        if held.is_remembered && held.idle >= KEEPS_EPOCHS {
-            return self.open(now, Reason::PathFaster);
+        if held.is_remembered && idle {
+            return self.doubt(now, base);
         }
         if held.probe_bandwidth(epoch.rate, self.limits.step_of(window)) {
             if held.probe.is_some_and(|probe| probe.followed > FASTER_STEPS) {
@@ -346,6 +355,28 @@ impl Sobas {
             }
             self.apply_hold(now);
         }
+    }
+
+    /// The memory is too low: the window is widened by what the buffer holds, so that nothing is lost whether the path
+    /// carries a little more or much more.
+    fn doubt(&mut self, now: Time, base: Duration) {
+        let State::Held(held) = &mut self.state else { return };
+        held.capacity = held.capacity + held.room / base;
+        held.is_doubted = true;
+        held.restart();
+        self.apply_hold(now);
+    }
+
+    /// Evaluates an epoch under a window that was widened by what the buffer holds: a queue shows the capacity.
+    fn correct(&mut self, now: Time, rate: Rate, queue: Duration) {
+        let State::Held(held) = &mut self.state else { return };
+        if queue < held.queue / 2 && rate >= held.capacity.scaled(KEPT_RATE_SHARE) {
+            return self.open(now, Reason::PathFaster);
+        }
+        held.capacity = rate;
+        held.is_doubted = false;
+        held.restart();
+        self.apply_hold(now);
     }
 
     /// Evaluates an epoch in which the window of a memory is opened: nothing may overflow, and no queue stands yet.

@@ -141,12 +141,16 @@ impl Sobas {
     }
 
     fn end(&mut self, now: Time) {
+        let base = self.min_rtt.get();
         let learnt = match &self.state {
             State::Held(held) if !held.is_remembered() => Some(*held),
-            State::Trial(trial) => trial.paid(),
+            // Among others a rate stays the same, too.
+            State::Trial(trial) if self.trials_failed == Duration::ZERO => {
+                base.and_then(|base| trial.known(base))
+            }
             _ => None,
         };
-        self.memory = match (learnt, self.min_rtt.get()) {
+        self.memory = match (learnt, base) {
             (Some(held), Some(base)) => {
                 let before = self.memory.map_or(Duration::ZERO, |memory| memory.longest_queue());
                 let longest = before.max(self.highest_sustained.saturating_sub(base));

@@ -24,6 +24,8 @@ pub(super) struct Trial {
     settling: u32,
     judged: u32,
     failed: u32,
+    /// Whether packets were lost before the limit was reached.
+    overflowed: bool,
 }
 
 impl Trial {
@@ -38,6 +40,7 @@ impl Trial {
             settling: SETTLING_EPOCHS,
             judged: 0,
             failed: 0,
+            overflowed: false,
         }
     }
 
@@ -46,9 +49,11 @@ impl Trial {
         self.began
     }
 
-    /// Held at the shortest queue so far that cost no rate, if there is one.
-    pub(super) fn paid(&self) -> Option<Held> {
-        self.paid.map(|queue| Held::after_trial(self.rate, queue, self.began))
+    /// Held at the shortest queue so far that cost no rate; or at the usual one of a path of round trip `base`, if the
+    /// buffer overflowed before the limit was reached: then the path was full at this rate.
+    pub(super) fn known(&self, base: Duration) -> Option<Held> {
+        let queue = self.paid.or(self.overflowed.then(|| target_queue(base)))?;
+        Some(Held::after_trial(self.rate, queue, self.began))
     }
 }
 
@@ -72,6 +77,13 @@ impl Sobas {
         }
         let Some(window) = self.limits.window() else { return };
         let binds = epoch.rate * epoch.highest_rtt >= window.scaled(WINDOW_BINDS_SHARE);
+        if !binds && !(epoch.losses > 0 && trial.overflowed) {
+            // A lower rate is not the limit's doing, nor is a loss, once: the window was on its way to an overflow.
+            if epoch.losses > 0 {
+                (trial.overflowed, trial.settling) = (true, SETTLING_EPOCHS);
+            }
+            return;
+        }
         let fell = epoch.rate < trial.rate.scaled(KEPT_RATE_SHARE);
         if epoch.losses > 0 || fell {
             trial.failed += 1;
@@ -83,9 +95,6 @@ impl Sobas {
                 Some(queue) => self.settle(now, rate, queue, began),
                 None => self.open(now, Reason::TrialFailed),
             };
-        }
-        if !binds {
-            return;
         }
         trial.judged += 1;
         if trial.judged < TRIAL_EPOCHS {

@@ -153,6 +153,33 @@ fn a_remembered_path_whose_buffer_is_small_is_never_overflowed() {
     }
 }
 
+/// A hold that was a little too low is corrected with what the buffer holds, and never opened for it.
+#[test]
+fn a_remembered_path_that_carries_a_little_more_is_never_overflowed() {
+    for rate in [(|_| 104e6) as fn(f64) -> f64, |_| 108e6] {
+        let shallow = Fluid { buffer: 0.25 * BDP, ..path() };
+        let run = does_no_harm_again(&shallow, &Fluid { rate, ..shallow });
+        assert!(resumed(&run), "{}", rate(0.0));
+        assert_eq!(run.dropped_bytes, 0.0, "{}", rate(0.0));
+    }
+}
+
+/// The window was on its way to an overflow when the trial began, and the limit had not been reached yet.
+#[test]
+fn a_loss_before_the_limit_of_a_trial_is_reached_does_not_end_it() {
+    for lost in [4.52, 4.6, 4.75] {
+        // The trial begins at 4.5 s.
+        let path = Fluid { buffer: 0.25 * BDP, loses_at: Some(lost), ..path() };
+        let run = play(Sizing::SobasLive, 6_291_456, &path, 20.0);
+        let entered = |phase| {
+            let entered = |(_, event): &&(f64, EventKind)| matches!(event, EventKind::Entered { phase: p, .. } if *p == phase);
+            run.events.iter().find(entered).map_or(f64::INFINITY, |(at, _)| *at)
+        };
+        assert!(entered(SizingPhase::Trying) < lost, "{lost}: {:?}", run.events);
+        assert!(entered(SizingPhase::Holding) < 8.0, "{lost}: {:?}", run.events);
+    }
+}
+
 #[test]
 fn a_path_that_became_slower_or_faster_meanwhile_is_opened_and_costs_no_goodput() {
     for rate in [(|_| 40e6) as fn(f64) -> f64, |_| 250e6] {

@@ -57,7 +57,9 @@ impl<'a> Terms<'a> {
             ));
         }
         if scenario.transfers.iter().any(|transfer| transfer.follows) {
-            return Err(not_covered("a transfer begins when another ends, and the formulas are of steady states"));
+            return Err(not_covered(
+                "a transfer begins when another ends, and the formulas are of steady states",
+            ));
         }
         if scenario.send_pool.is_some() {
             return Err(not_covered("senders share memory, and the formulas give each its window"));
