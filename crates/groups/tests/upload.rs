@@ -30,6 +30,8 @@ struct Case {
     program: f64,
     /// ... until this time.
     stops: f64,
+    /// What its send buffer holds.
+    send_buffer: f64,
     /// Whether it is steered.
     paced: bool,
     /// What the path is remembered for: the upload begins with half of that window, and the pace.
@@ -45,6 +47,7 @@ const USUAL: Case = Case {
     sampled: None,
     program: f64::INFINITY,
     stops: f64::INFINITY,
+    send_buffer: f64::INFINITY,
     paced: true,
     saved: None,
 };
@@ -106,7 +109,8 @@ fn play(case: &Case, seconds: usize) -> Run {
             }
         }
         let program = if t < case.stops { case.program } else { 0.0 };
-        let sent = (cwnd - in_flight).max(0.0).min(pace.min(program) * STEP);
+        let window = cwnd.min(case.send_buffer);
+        let sent = (window - in_flight).max(0.0).min(pace.min(program) * STEP);
         in_flight += sent;
         queue += sent;
         let rate = case.change.map_or((case.rate)(t), |(begin, slow, fast)| {
@@ -130,7 +134,7 @@ fn play(case: &Case, seconds: usize) -> Run {
             let report = SenderReport {
                 in_flight: Bytes::from_f64(in_flight),
                 minimum_rtt: Duration::from_secs_f64(RTT),
-                starved: program < RATE,
+                starved: program < RATE || in_flight >= case.send_buffer,
                 ..SenderReport::default()
             };
             let (bytes, rtt) = (Bytes::from_f64(delivered), Duration::from_secs_f64(rtt));
@@ -181,6 +185,24 @@ fn a_paced_upload_is_as_fast_and_keeps_no_queue() {
         if buffer > BDP {
             assert!(queue <= 0.2 * alone.queue(5..20), "{queue}");
         }
+    }
+}
+
+/// Linux calls a sender limited by its application whose send buffer is full.
+#[test]
+fn a_send_buffer_that_fills_the_path_is_not_an_application_that_has_little_to_send() {
+    for share in [1.2, 1.3, 1.5] {
+        let path = Case { send_buffer: share * BDP, ..USUAL };
+        let (alone, paced) = (play(&Case { paced: false, ..path }, 20), play(&path, 20));
+        assert!(
+            paced.goodput(5..20) >= 0.98 * alone.goodput(5..20),
+            "{share}: {:?}",
+            paced.seconds
+        );
+        // Alone all beyond a BDP stands in the buffer.
+        assert!(alone.queue(5..20) >= 0.9 * (share - 1.0) * BDP, "{share}: {:?}", alone.queues);
+        assert!(paced.queue(5..20) <= 0.1 * BDP, "{share}: {:?}", paced.queues);
+        assert!(paced.left.flatten().is_some(), "{share}");
     }
 }
 

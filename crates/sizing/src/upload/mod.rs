@@ -135,7 +135,10 @@ impl Upload {
         self.drain(now, base);
         self.probe(now, base);
         let epoch = self.epochs.poll_epoch(now, epoch_span(base), &mut self.round_trip);
-        let Some(epoch) = epoch.filter(|e| !e.stalled && e.rate > Rate::ZERO) else { return };
+        // A path on which a queue stands throughout is busy, whoever waits: a send buffer that is full looks as an application
+        // that has nothing to send.
+        let is_busy = |e: &Epoch| !e.stalled || e.rtt > base + target_queue(base);
+        let Some(epoch) = epoch.filter(|e| e.rate > Rate::ZERO && is_busy(e)) else { return };
         match self.state {
             State::Measuring { last } => self.measure(now, &epoch, base, last),
             State::Held(_) => self.check_hold(now, &epoch, base),
