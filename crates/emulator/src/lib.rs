@@ -68,6 +68,7 @@ mod serial;
 mod series;
 mod side;
 mod sleep_monitor;
+mod steering;
 mod verdict;
 mod veth;
 

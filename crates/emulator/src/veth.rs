@@ -13,6 +13,7 @@ use sweetspot_units::Bytes;
 use crate::error::{EmulatorError, NetworkContext};
 use crate::host_pair::{self, FAR_PAIR_PREFIX, HostPair, NEAR_PAIR_PREFIX};
 use crate::netlink::{HostRoute, Mac, RouteNetlink, VethEnd};
+use crate::steering;
 
 /// The device's name inside the near and the far namespace.
 const DEVICE_NAME: &str = "path0";
@@ -100,6 +101,8 @@ impl NamespaceLink {
         let namespace = NetworkNamespace::new().doing("make a network namespace")?;
         switch_ipv6_off().doing("switch IPv6 off")?;
         namespace.run(switch_ipv6_off).and_then(|done| done).doing("switch IPv6 off")?;
+        let steer = namespace.run(steering::receive_elsewhere);
+        steer.and_then(|done| done).doing("choose the processors that receive")?;
         let mut netlink = RouteNetlink::new().doing("open a netlink socket")?;
         let here = VethEnd { name: &outside, mac: middle_mac(end), mtu };
         let there = VethEnd { name: DEVICE_NAME, mac: end.mac, mtu };

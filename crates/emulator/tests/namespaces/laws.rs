@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration as StdDuration;
 
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, HostPair, Side};
-use sweetspot_linux::clock;
+use sweetspot_linux::{clock, scheduling};
 use sweetspot_path::{Change, DeliveryTrace, Variation};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -372,6 +372,24 @@ pub fn commands_run_on_their_side() {
     assert!(local(&said[0], near) && !local(&said[0], far), "{}", said[0]);
     assert!(local(&said[1], far) && !local(&said[1], near), "{}", said[1]);
     assert!(said.iter().all(|s| s.trim_end().ends_with(&format!("{near} {far}"))));
+}
+
+pub fn hosts_receive_on_other_processors_than_the_one_that_carries() {
+    let processors = scheduling::allowed_processors().unwrap();
+    let [others @ .., carrier] = &processors[..] else { return };
+    if *carrier >= 32 {
+        // The kernel's words would need to be told apart.
+        return;
+    }
+    let emulation = emulate("rate=100Mbit/s rtt=2ms buffer=1MB");
+    for side in [emulation.near(), emulation.far()] {
+        let read = || std::fs::read_to_string("/proc/sys/net/core/rps_default_mask");
+        // Kernels before 6.3 have no such thing.
+        let Ok(text) = side.run(read).unwrap() else { return };
+        let last_word = text.trim().rsplit(',').next().unwrap();
+        let mask = u32::from_str_radix(last_word, 16).unwrap();
+        assert_eq!(mask, others.iter().fold(0, |mask, processor| mask | 1 << processor), "{text}");
+    }
 }
 
 pub fn a_missing_command_is_named() {

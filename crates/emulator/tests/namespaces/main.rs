@@ -44,6 +44,10 @@ const INSIDE: &[Law] = &[
     ),
     ("too_many_host_pairs_are_refused", laws::too_many_host_pairs_are_refused),
     ("commands_run_on_the_side_they_were_given_to", laws::commands_run_on_their_side),
+    (
+        "hosts_receive_on_other_processors_than_the_one_that_carries",
+        laws::hosts_receive_on_other_processors_than_the_one_that_carries,
+    ),
     ("a_missing_command_is_named", laws::a_missing_command_is_named),
     ("the_certificate_is_stable_json", laws::the_certificate_is_stable_json),
 ];

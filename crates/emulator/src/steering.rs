@@ -1,0 +1,56 @@
+//! Which processor does what: one carries the packets, the others work off what the two ends receive.
+//!
+//! A veth passes a packet to the network stack of its other end within the sender's system call. Left at that, the loop
+//! would do the receiving hosts' TCP between two releases, and where a sender resends much (each acknowledgement then sets
+//! a timer, 20 us and more on a virtual machine) be late for it. A network card hands a packet over and is done;
+//! receive packet steering lets a veth do so, too.
+
+use std::fmt::Write;
+use std::{fs, io};
+
+use sweetspot_linux::scheduling;
+
+/// The processors that carry, the first choice first. The last ones: the first one often serves the machine's
+/// interrupts.
+pub(crate) fn carriers() -> io::Result<Vec<usize>> {
+    let mut processors = scheduling::allowed_processors()?;
+    processors.reverse();
+    Ok(processors)
+}
+
+/// Lets devices that are made from now on in the calling thread's namespace receive on other processors than the one that
+/// carries (`net.core.rps_default_mask`). On one processor, and on a kernel before 6.3, they stay as they are.
+pub(crate) fn receive_elsewhere() -> io::Result<()> {
+    let carriers = carriers()?;
+    match fs::write("/proc/sys/net/core/rps_default_mask", mask(carriers.get(1..).unwrap_or(&[]))) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A set of processors as the kernel reads it: words of 32 bits, the highest first.
+fn mask(processors: &[usize]) -> String {
+    let words = processors.iter().max().map_or(1, |most| most / 32 + 1);
+    let mut text = String::new();
+    for word in (0..words).rev() {
+        let own = processors.iter().filter(|processor| *processor / 32 == word);
+        let bits = own.fold(0_u32, |bits, processor| bits | 1 << (processor % 32));
+        let comma = if text.is_empty() { "" } else { "," };
+        let _ = write!(text, "{comma}{bits:08x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_has_a_bit_for_each_processor() {
+        assert_eq!(mask(&[]), "00000000");
+        assert_eq!(mask(&[0]), "00000001");
+        // 3 = 0b11; processor 35 is bit 3 of the second word.
+        assert_eq!(mask(&[35, 1, 0]), "00000008,00000003");
+        assert_eq!(mask(&[64]), "00000001,00000000,00000000");
+    }
+}
