@@ -110,11 +110,12 @@ impl PacketLoop {
             let now = clock::now();
             let more = self.take_arrivals();
             let busy = self.release(now) || more;
-            // A sample fixes the queue as of its time, so every earlier arrival must be in.
-            if now >= self.next_sample && !more {
+            // A sample fixes the queue as of its time, so every earlier arrival must be in. The kernel stamps the packets of
+            // a burst one by one and shows them together.
+            if now >= self.next_sample + self.arrival_wait() && !more {
                 self.sample();
                 // After a stall the series has a gap, not a burst.
-                self.next_sample = now.max(self.next_sample) + SAMPLING_INTERVAL;
+                self.next_sample = now.max(self.next_sample + SAMPLING_INTERVAL);
                 self.rest.review(now);
             }
             if !busy || self.rest.needed(now) {
@@ -190,14 +191,18 @@ impl PacketLoop {
         false
     }
 
+    /// How long after its stamp an arrival may be taken in. Half the delay: it is always seen before it can be due.
+    fn arrival_wait(&self) -> Duration {
+        (self.up.least_delay().min(self.down.least_delay()) / 2).min(MAX_ARRIVAL_WAIT)
+    }
+
     /// When something is due or, if the path is empty, arrives.
     fn next_work(&mut self) -> Wait {
         let now = clock::now();
         let due = [self.up.poll_timeout(), self.down.poll_timeout()].into_iter().flatten().min();
-        // Half the delay: an arrival is always seen before it can be due.
-        let arrival_wait =
-            (self.up.least_delay().min(self.down.least_delay()) / 2).min(MAX_ARRIVAL_WAIT);
-        let until = due.map_or(self.next_sample, |due| due.min(self.next_sample));
+        let arrival_wait = self.arrival_wait();
+        let sampled = self.next_sample + arrival_wait;
+        let until = due.map_or(sampled, |due| due.min(sampled));
         let least = self.rest.began(now);
         if until < least {
             // What comes in during the least rest is not waited for either.
