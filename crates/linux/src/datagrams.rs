@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use socket2::SockRef;
 use sweetspot_units::Bytes;
 
-use crate::check;
 use crate::tcp::flow::FILLER;
+use crate::{check, sockopt};
 
 /// A non-blocking UDP socket whose datagrams' content is ignored.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Count {
 
 /// The most datagrams counted in one call.
 const RECVMMSG_BATCH: usize = 64;
+/// The most full-size datagrams that one call can send: 64 kB, less the headers.
+pub const MAX_SEGMENTS: u64 = 44;
 /// Room for what arrives between two counts.
 const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
@@ -41,6 +43,14 @@ impl Datagrams {
     /// Connects the socket to `peer`.
     pub fn connect(&self, peer: SocketAddr) -> io::Result<()> {
         self.0.connect(peer)
+    }
+
+    /// From now on what [`Datagrams::send`] sends leaves as datagrams of `payload` bytes each, up to
+    /// [`MAX_SEGMENTS`] of one call (UDP_SEGMENT, Linux 4.18): the kernel cuts it right before the device.
+    pub fn cut_into(&self, payload: Bytes) -> io::Result<()> {
+        let payload =
+            libc::c_int::try_from(payload.get()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        sockopt::set(&self.0, libc::SOL_UDP, libc::UDP_SEGMENT, payload)
     }
 
     /// Sends one datagram of `payload` bytes. Returns false if the send buffer was full.
@@ -130,5 +140,18 @@ mod tests {
         let expected = Count { datagrams: 100, payload: Bytes::new(97_200) };
         assert_eq!(far.count().unwrap(), expected);
         assert_eq!(far.count().unwrap(), Count::default());
+    }
+
+    #[test]
+    fn what_is_cut_arrives_as_datagrams_of_that_size() {
+        let local = ([127, 0, 0, 1], 0).into();
+        let (near, far) = (Datagrams::bind(local).unwrap(), Datagrams::bind(local).unwrap());
+        near.connect(far.0.local_addr().unwrap()).unwrap();
+        near.cut_into(Bytes::new(1472)).unwrap();
+        for datagrams in [1, 3, MAX_SEGMENTS] {
+            let payload = Bytes::new(1472 * datagrams);
+            assert!(near.send(payload).unwrap());
+            assert_eq!(far.count().unwrap(), Count { datagrams, payload });
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! A load that keeps the bottleneck backlogged: full-size datagrams one way, small ones back.
 
 use std::io;
-use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use sweetspot_linux::clock;
+use sweetspot_linux::datagrams::{Datagrams, MAX_SEGMENTS};
 use sweetspot_path::PathSpec;
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -14,7 +14,7 @@ use crate::error::{EmulatorError, NetworkContext};
 use crate::{Certificate, Emulation, Side};
 
 /// IPv4 and UDP headers.
-const UDP_IP_HEADER_BYTES: u64 = 28;
+const UDP_IP_HEADERS: Bytes = Bytes::new(28);
 /// An IPv4 packet with a TCP acknowledgement and its timestamp option (RFC 7323).
 const ACKNOWLEDGEMENT: Bytes = Bytes::new(52);
 /// The load exceeds the rate by this much, so that the bottleneck stays backlogged.
@@ -42,26 +42,33 @@ pub(super) fn carry(path: &PathSpec, span: Duration) -> Result<Certificate, Emul
 
 /// A socket on `side` that sends to `other`. Nobody reads: what arrives beyond the socket's
 /// buffer is thrown away at little cost, which leaves the machine to the emulator.
-fn end(side: &Side, other: &Side) -> Result<UdpSocket, EmulatorError> {
-    let open = || -> io::Result<UdpSocket> {
-        let socket = UdpSocket::bind((side.address(), DISCARD_PORT))?;
-        socket.connect((other.address(), DISCARD_PORT))?;
+fn end(side: &Side, other: &Side) -> Result<Datagrams, EmulatorError> {
+    let open = || -> io::Result<Datagrams> {
+        let socket = Datagrams::bind((side.address(), DISCARD_PORT).into())?;
+        socket.connect((other.address(), DISCARD_PORT).into())?;
         Ok(socket)
     };
     side.run(open).and_then(|opened| opened).doing("open a UDP socket")
 }
 
 /// Sends packets of `size` at `rate` until it is `over`.
-fn send(socket: &UdpSocket, rate: Rate, size: Bytes, over: &AtomicBool) {
-    let payload = vec![0; size.get().saturating_sub(UDP_IP_HEADER_BYTES) as usize];
+fn send(socket: &Datagrams, rate: Rate, size: Bytes, over: &AtomicBool) {
+    let payload = size.saturating_sub(UDP_IP_HEADERS);
+    // One call for many packets, or the generator is what limits the rate.
+    let mut at_once = if socket.cut_into(payload).is_ok() { MAX_SEGMENTS } else { 1 };
     let started = clock::now();
     let (mut sent, mut next) = (Bytes::ZERO, started);
     while !over.load(Ordering::Relaxed) {
         let due = rate * clock::now().since(started);
         while sent < due && !over.load(Ordering::Relaxed) {
+            let packets = (due - sent).get().div_ceil(size.get()).min(at_once);
             // A refused datagram is one that the certificate will miss; trying on is all.
-            let _ = socket.send(&payload);
-            sent += size;
+            if socket.send(payload * packets).is_err() && at_once > 1 {
+                // Before Linux 6.11 only what the device adds checksums to is cut.
+                at_once = 1;
+                continue;
+            }
+            sent += size * packets;
         }
         next += BUNCH_INTERVAL;
         clock::sleep_until(next);
