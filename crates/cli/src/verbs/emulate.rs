@@ -230,6 +230,7 @@ fn test_machine(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>>
         Some(rate) => out!("Highest rate emulated truthfully: {rate}"),
         None => out!("No rate was emulated truthfully; is the machine busy?"),
     }
+    found.limits().iter().for_each(|reason| out!("  limited by {reason}"));
     let error = found.delay_error;
     out!(
         "Delay error: median {}, p99 {}, max {} ({} probes at 100 Mbit/s and 20 ms, {} early)",

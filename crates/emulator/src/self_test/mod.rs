@@ -46,6 +46,15 @@ pub struct SelfTest {
     pub duration: Duration,
 }
 
+impl SelfTest {
+    /// Why the least rate above the highest was not emulated truthfully; empty if every rate was.
+    pub fn limits(&self) -> &[String] {
+        let too_high = |trial: &&RateTrial| self.highest.is_none_or(|highest| trial.rate > highest);
+        let least = self.trials.iter().filter(too_high).min_by_key(|trial| trial.rate);
+        least.map_or(&[], |trial| &trial.reasons)
+    }
+}
+
 /// The trial of one rate.
 #[derive(Debug, Clone, Serialize)]
 pub struct RateTrial {
@@ -148,6 +157,39 @@ mod tests {
     /// The result of a search on a machine that is truthful up to `limit`.
     fn found(limit: Rate) -> Option<Rate> {
         search(&mut |rate| Ok(rate <= limit)).unwrap()
+    }
+
+    #[test]
+    fn the_limit_is_what_the_next_rate_failed_by() {
+        let trial = |mbit, reasons: &[&str]| RateTrial {
+            rate: Rate::from_mbit_per_second(mbit),
+            truthful: reasons.is_empty(),
+            reasons: reasons.iter().map(|reason| (*reason).to_string()).collect(),
+            p99_lateness: Duration::ZERO,
+        };
+        let no_error = DelayError {
+            median: Duration::ZERO,
+            p99: Duration::ZERO,
+            max: Duration::ZERO,
+            probes: 0,
+            early: 0,
+        };
+        let mut test = SelfTest {
+            highest: Some(Rate::from_mbit_per_second(1500)),
+            // At 1500 Mbit/s something else disturbed the first time.
+            trials: vec![
+                trial(1000, &[]),
+                trial(2000, &["late"]),
+                trial(1500, &["disturbed"]),
+                trial(1500, &[]),
+                trial(1750, &["lost"]),
+            ],
+            delay_error: no_error,
+            duration: Duration::ZERO,
+        };
+        assert_eq!(test.limits(), ["lost"]);
+        test.trials.truncate(1);
+        assert!(test.limits().is_empty());
     }
 
     #[test]
