@@ -117,3 +117,27 @@ fn what_enters_on_the_way_meets_what_comes_from_before() {
     assert_eq!(chain.poll_dropped().map(|dropped| dropped.packet.0), Some(2));
     assert_eq!(chain.decided(1), Time::MAX);
 }
+
+/// How often a chain of `hops` alike is looked at that carries 30 packets, when looked at as it asks for.
+fn looks(hops: usize) -> usize {
+    let specs = vec![hop(12, 3, 30); hops];
+    let mut chain: Chain<Numbered> = Chain::new(&specs, MTU, 5);
+    for n in 0..30 {
+        assert!(chain.handle_arrival(Time::ZERO, (0, hops - 1), Numbered(n, 1500)));
+    }
+    let mut looks = 0;
+    while let Some(due) = chain.poll_timeout() {
+        looks += 1;
+        while chain.poll_delivery(due).is_some() {}
+    }
+    assert_eq!(chain.counters().delivered, 30);
+    looks
+}
+
+/// A chain asks to be looked at for what comes out of it, not for what happens inside.
+#[test]
+fn further_hops_cost_one_look_each_and_not_one_per_packet() {
+    // Behind the first hop packets come a service time apart, when the one before has just been served. The bound on the
+    // first one's exit knows nothing of the service at the hops to come: a look each.
+    assert_eq!([1, 2, 3].map(looks), [30, 31, 32]);
+}
