@@ -38,7 +38,7 @@ pub struct TunedPath {
     pub group: PathGroup,
     pub connections: BTreeMap<u64, TunedConnection>,
     pub next_round: Time,
-    /// The time of the last look that showed anything.
+    /// The time of the last round.
     heard: Time,
     /// What the uploads that are over left of the path.
     upload_memory: Option<Option<SavedWindow>>,
@@ -99,13 +99,19 @@ impl TunedPath {
         }
         let now = clock::now();
         // Where samples come by themselves there may be none. That a connection stands still is told by time.
-        let Some(at) = shown.or_else(|| (now.since(self.heard) >= STILL_TIME).then_some(now))
-        else {
+        if shown.is_empty() && now.since(self.heard) < STILL_TIME {
             return told;
-        };
-        // Samples of several connections may come in any order; rounds do not.
-        self.heard = at.max(self.heard + LEAST_ROUND);
-        self.group.handle_round(self.heard);
+        }
+        if shown.is_empty() {
+            self.handle_round(now);
+        }
+        for samples in rounds(&shown) {
+            let latest = samples.iter().map(|(_, seen)| seen.at).max().unwrap_or(now);
+            for (cookie, seen) in samples {
+                self.group.handle_sample(seen.at, cookie, seen.look);
+            }
+            self.handle_round(latest);
+        }
         while let Some(refusal) = self.group.poll_ignored_limit() {
             told.extend(self.refused(&refusal));
         }
@@ -150,13 +156,19 @@ impl TunedPath {
         told
     }
 
-    /// Looks at every connection. Returns the events to report, and the time of the latest look that showed anything.
+    /// Ends a round at `at`. Samples of several connections may come in any order; rounds do not.
+    fn handle_round(&mut self, at: Time) {
+        self.heard = at.max(self.heard + LEAST_ROUND);
+        self.group.handle_round(self.heard);
+    }
+
+    /// Looks at every connection. Returns the events to report, and what was seen of each connection, in order of time.
     fn look(
         &mut self,
         options: &TunerOptions,
         leases: &mut Leases,
-    ) -> (Vec<TuneEvent>, Option<Time>) {
-        let (mut gone, mut told, mut shown) = (Vec::new(), Vec::new(), None);
+    ) -> (Vec<TuneEvent>, Vec<(u64, Vec<Seen>)>) {
+        let (mut gone, mut told, mut shown) = (Vec::new(), Vec::new(), Vec::new());
         for (cookie, connection) in &mut self.connections {
             let now = clock::now();
             match connection.look(leases, self.group.limit(*cookie)) {
@@ -166,8 +178,7 @@ impl TunedPath {
                     }
                     if let Some(seen) = all.last() {
                         connection.advertised = seen.look.advertised;
-                        self.group.handle_sample(seen.at, *cookie, seen.look);
-                        shown = shown.max(Some(seen.at));
+                        shown.push((*cookie, all));
                     }
                 }
                 Looked::Nothing => {}
@@ -270,6 +281,19 @@ impl TunedPath {
     }
 }
 
+/// What a look showed of connections, in rounds of a sample of each: the last ones together, before them those before the
+/// last. A host that looks late sees when what arrived, and not all of it at once.
+fn rounds<S>(shown: &[(u64, Vec<S>)]) -> impl Iterator<Item = Vec<(u64, &S)>> {
+    let most = shown.iter().map(|(_, all)| all.len()).max().unwrap_or(0);
+    (0..most).rev().map(|after| {
+        let of_each = shown.iter().filter_map(move |(cookie, all)| {
+            let place = all.len().checked_sub(after + 1)?;
+            Some((*cookie, &all[place]))
+        });
+        of_each.collect()
+    })
+}
+
 fn unchanged(connection: &TunedConnection) -> AppliedChange {
     AppliedChange::Window { from: None, to: None, clamp: None, advertised: connection.advertised }
 }
@@ -282,4 +306,19 @@ fn event(
     change: AppliedChange,
 ) -> TuneEvent {
     connection.event(kind, why, change, group.rate(), group.round_trips())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_samples_of_connections_make_a_round_and_those_before_them_another() {
+        let shown = [(1, vec!["a", "b", "c"]), (2, vec!["d"]), (3, vec!["e", "f"])];
+        let rounds: Vec<_> = rounds(&shown).collect();
+        let expected =
+            [vec![(1, &"a")], vec![(1, &"b"), (3, &"e")], vec![(1, &"c"), (2, &"d"), (3, &"f")]];
+        assert_eq!(rounds, expected);
+        assert_eq!(super::rounds::<u8>(&[]).count(), 0);
+    }
 }

@@ -156,6 +156,7 @@ mod tests {
             ("transfer.0.writer=rate=1Mbit/s,pause=1s+29s", ""),
             ("transfer.0.writer=pause=1s+30s", "must be shorter"),
             ("send_pool=1MB", "leave send_pool out"),
+            ("transfer=[{size=\"1MB\"},{follows=true}]", "leave follows out"),
         ] {
             let words = refused_with(&[set]);
             assert!(
