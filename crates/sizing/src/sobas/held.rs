@@ -6,7 +6,7 @@ use super::limits::{TransferLimits, target_queue};
 use super::params::{
     COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEPS, HELD_PACE, KEEPS_EPOCHS, KEPT_RATE_SHARE, LEAST_ROOM,
     LOSS_EPOCHS, LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, PROBE_EPOCHS,
-    ROOM_SHARE, SETTLING_EPOCHS, WINDOW_BINDS_SHARE,
+    ROOM_SHARE, SETTLING_EPOCHS,
 };
 use super::state::State;
 use super::{Sensors, Sobas};
@@ -323,7 +323,7 @@ impl Sobas {
         let Some(window) = self.limits.window() else { return };
         let in_flight = epoch.rate * epoch.highest_rtt;
         // The pace is a limit, too.
-        let binds = in_flight >= window.scaled(WINDOW_BINDS_SHARE) || epoch.rate > held.capacity;
+        let binds = self.limits.binds(window, in_flight) || epoch.rate > held.capacity;
         if epoch.stalled || !binds {
             return;
         }

@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::params::{
     FASTER_STEP, MIN_QUEUE, MIN_WINDOW_SEGMENTS, QUEUE_SHARE, REPORTED_GROWTH,
-    UNACKNOWLEDGED_SEGMENTS,
+    UNACKNOWLEDGED_SEGMENTS, WINDOW_BINDS_SHARE,
 };
 use crate::{CongestionChoice, ControllerConfig, EventKind, Output, SizingEvent};
 
@@ -96,6 +96,12 @@ impl TransferLimits {
     pub(super) fn window_for(&self, rate: Rate, base: Duration, queue: Duration) -> Bytes {
         let queue = queue.max(self.config.mss / rate);
         rate * (base + queue) + self.config.mss * UNACKNOWLEDGED_SEGMENTS
+    }
+
+    /// Whether `window` limits a transfer with so much in flight: what is beyond it is for delayed ACKs.
+    pub(super) fn binds(&self, window: Bytes, in_flight: Bytes) -> bool {
+        let segments = self.config.mss * UNACKNOWLEDGED_SEGMENTS;
+        in_flight >= window.saturating_sub(segments).scaled(WINDOW_BINDS_SHARE)
     }
 
     /// A step of the capacity that widens `window` by two segments at least: of what is beyond those for delayed ACKs.

@@ -5,9 +5,7 @@ use sweetspot_units::{Duration, Rate, Time};
 use super::Sobas;
 use super::held::Held;
 use super::limits::target_queue;
-use super::params::{
-    KEPT_RATE_SHARE, SETTLING_EPOCHS, TRIAL_EPOCHS, TRIAL_QUEUE, TRIAL_STEP, WINDOW_BINDS_SHARE,
-};
+use super::params::{KEPT_RATE_SHARE, SETTLING_EPOCHS, TRIAL_EPOCHS, TRIAL_QUEUE, TRIAL_STEP};
 use super::state::State;
 use crate::Reason;
 use crate::model::Epoch;
@@ -76,7 +74,7 @@ impl Sobas {
             return;
         }
         let Some(window) = self.limits.window() else { return };
-        let binds = epoch.rate * epoch.highest_rtt >= window.scaled(WINDOW_BINDS_SHARE);
+        let binds = self.limits.binds(window, epoch.rate * epoch.highest_rtt);
         if !binds && !(epoch.losses > 0 && trial.overflowed) {
             // A lower rate is not the limit's doing, nor is a loss, once: the window was on its way to an overflow.
             if epoch.losses > 0 {

@@ -167,7 +167,7 @@ fn a_remembered_path_that_carries_a_little_more_is_never_overflowed() {
 /// The window was on its way to an overflow when the trial began, and the limit had not been reached yet.
 #[test]
 fn a_loss_before_the_limit_of_a_trial_is_reached_does_not_end_it() {
-    for lost in [4.52, 4.6, 4.75] {
+    for lost in [4.52, 4.6, 4.65] {
         // The trial begins at 4.5 s.
         let path = Fluid { buffer: 0.25 * BDP, loses_at: Some(lost), ..path() };
         let run = play(Sizing::SobasLive, 6_291_456, &path, 20.0);
