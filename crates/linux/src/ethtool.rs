@@ -1,4 +1,4 @@
-//! Reads the rings and offloads of a network device, and turns offloads off.
+//! Reads the rings and offloads of a network device, and chooses its offloads.
 
 use std::io;
 use std::net::UdpSocket;
@@ -15,6 +15,17 @@ const SET_GSO: u32 = 0x24;
 const SET_GRO: u32 = 0x2c;
 
 const GET_RINGS: u32 = 0x10;
+const GET_STRINGS: u32 = 0x1b;
+const GET_SET_SIZES: u32 = 0x37;
+const GET_FEATURES: u32 = 0x3a;
+const SET_FEATURES: u32 = 0x3b;
+/// The set of strings that names the features.
+const FEATURE_NAMES: u32 = 4;
+/// ETH_GSTRING_LEN
+const NAME_BYTES: usize = 32;
+/// More features than any kernel has (64), and the words that hold a bit for each.
+const MAX_FEATURES: usize = 256;
+const MAX_FEATURE_WORDS: usize = MAX_FEATURES / 32;
 const GET_TSO: u32 = 0x1e;
 const GET_GSO: u32 = 0x23;
 const GET_GRO: u32 = 0x2b;
@@ -39,6 +50,58 @@ struct RingParameters {
     receive_mini: u32,
     receive_jumbo: u32,
     transmit: u32,
+}
+
+/// `struct ethtool_sset_info` for one set.
+#[repr(C)]
+struct SetSizes {
+    command: u32,
+    reserved: u32,
+    mask: u64,
+    size: u32,
+}
+
+/// `struct ethtool_gstrings`.
+#[repr(C)]
+struct Names {
+    command: u32,
+    set: u32,
+    count: u32,
+    names: [[u8; NAME_BYTES]; MAX_FEATURES],
+}
+
+/// `struct ethtool_get_features_block`.
+#[repr(C)]
+#[derive(Default, Clone, Copy)]
+struct Features {
+    available: u32,
+    requested: u32,
+    active: u32,
+    never_changed: u32,
+}
+
+/// `struct ethtool_gfeatures`.
+#[repr(C)]
+struct GetFeatures {
+    command: u32,
+    words: u32,
+    features: [Features; MAX_FEATURE_WORDS],
+}
+
+/// `struct ethtool_set_features_block`.
+#[repr(C)]
+#[derive(Default, Clone, Copy)]
+struct Choice {
+    valid: u32,
+    requested: u32,
+}
+
+/// `struct ethtool_sfeatures`.
+#[repr(C)]
+struct SetFeatures {
+    command: u32,
+    words: u32,
+    choices: [Choice; MAX_FEATURE_WORDS],
 }
 
 /// The sizes of a device's rings, in descriptors.
@@ -104,6 +167,53 @@ pub fn turn_offloads_off(device: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// Lets `device` have those offloads and other features of which `wanted` has the name (`ethtool --show-features`), and
+/// turns off whatever else can be. The device is looked up in the calling thread's network namespace.
+pub fn keep_only(device: &str, wanted: &[&str]) -> io::Result<()> {
+    let names = feature_names(device)?;
+    let mut now = GetFeatures {
+        command: GET_FEATURES,
+        words: MAX_FEATURE_WORDS as u32,
+        features: Default::default(),
+    };
+    // SAFETY: GET_FEATURES writes a `struct ethtool_gfeatures` of no more words than it is told.
+    unsafe { command(device, &mut now) }?;
+    let mut chosen =
+        SetFeatures { command: SET_FEATURES, words: now.words, choices: Default::default() };
+    for (choice, features) in chosen.choices.iter_mut().zip(&now.features) {
+        choice.valid = features.available & !features.never_changed;
+    }
+    for (bit, _) in names.iter().enumerate().filter(|(_, name)| wanted.contains(&name.as_str())) {
+        chosen.choices[bit / 32].requested |= 1 << (bit % 32);
+    }
+    // SAFETY: SET_FEATURES reads a `struct ethtool_sfeatures` of as many words as the kernel said that it has.
+    unsafe { command(device, &mut chosen) }
+}
+
+/// The names of the features of `device`, by their numbers.
+fn feature_names(device: &str) -> io::Result<Vec<String>> {
+    let mut sizes =
+        SetSizes { command: GET_SET_SIZES, reserved: 0, mask: 1 << FEATURE_NAMES, size: 0 };
+    // SAFETY: GET_SET_SIZES writes a `struct ethtool_sset_info` with a number for each bit of its mask.
+    unsafe { command(device, &mut sizes) }?;
+    if sizes.size as usize > MAX_FEATURES {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let mut names = Names {
+        command: GET_STRINGS,
+        set: FEATURE_NAMES,
+        count: 0,
+        names: [[0; NAME_BYTES]; MAX_FEATURES],
+    };
+    // SAFETY: GET_STRINGS writes a `struct ethtool_gstrings` with as many names as were just counted, for which there is room.
+    unsafe { command(device, &mut names) }?;
+    let name = |bytes: &[u8; NAME_BYTES]| {
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    };
+    Ok(names.names.iter().take(sizes.size as usize).map(name).collect())
+}
+
 /// Hands `parameters`, which begins with its command, to the driver of `device`.
 ///
 /// # Safety
@@ -123,4 +233,17 @@ unsafe fn command<T>(device: &str, parameters: &mut T) -> io::Result<()> {
     // by this function's contract is what the command wants.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_found_by_their_names() {
+        let names = feature_names("lo").unwrap();
+        for name in ["tx-scatter-gather", "tx-checksum-ip-generic", "tx-tcp-segmentation"] {
+            assert!(names.iter().any(|own| own == name), "{name}: {names:?}");
+        }
+    }
 }
