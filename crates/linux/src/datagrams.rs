@@ -53,6 +53,11 @@ impl Datagrams {
         sockopt::set(&self.0, libc::SOL_UDP, libc::UDP_SEGMENT, payload)
     }
 
+    /// From now on datagrams that arrive merged stay so until they are read (UDP_GRO, Linux 5.0).
+    pub fn leave_merged(&self) -> io::Result<()> {
+        sockopt::set(&self.0, libc::SOL_UDP, libc::UDP_GRO, 1)
+    }
+
     /// Sends one datagram of `payload` bytes. Returns false if the send buffer was full.
     pub fn send(&self, payload: Bytes) -> io::Result<bool> {
         let length = (payload.get() as usize).min(FILLER.len());
