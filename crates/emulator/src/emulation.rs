@@ -13,6 +13,7 @@ use crate::error::{EmulatorError, NetworkContext};
 use crate::host_pair::{self, HostPair};
 use crate::packet_loop::{Command, PacketLoop, PacketLoopReport};
 use crate::relay::RelayThreads;
+use crate::segmentation;
 use crate::series::PathSample;
 use crate::side::Side;
 use crate::veth::{FAR, LinkDrops, NEAR, NamespaceLink};
@@ -54,8 +55,9 @@ impl Emulation {
     ) -> Result<Emulation, EmulatorError> {
         host_pair::check(host_pairs)?;
         let spec = hops.first().ok_or(EmulatorError::NoHop)?;
-        let near = NamespaceLink::lay(NEAR, FAR, spec.mtu, host_pairs)?;
-        let far = NamespaceLink::lay(FAR, NEAR, spec.mtu, host_pairs)?;
+        let offload = segmentation::is_needed(hops) && sweetspot_linux::packet::knows_offload();
+        let near = NamespaceLink::lay(NEAR, FAR, spec.mtu, host_pairs, offload)?;
+        let far = NamespaceLink::lay(FAR, NEAR, spec.mtu, host_pairs, offload)?;
         let ports = (near.port(spec.mtu)?, far.port(spec.mtu)?);
         let event_fd = Arc::new(EventFd::new().doing("make an eventfd")?);
         let (commands, receive_commands) = mpsc::channel();

@@ -1,11 +1,12 @@
 use sweetspot_linux::clock;
-use sweetspot_linux::packet::{MAX_BATCH_FRAMES, PacketPort, ReceivedFrame};
+use sweetspot_linux::packet::{FrameBatch, MAX_BATCH_FRAMES, Offload, PacketPort, ReceivedFrame};
 use sweetspot_path::{Chain, DirectionSpec, DropReason, Fan, Packet, Variation};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::counters::DirectionCounters;
 use crate::host_pair::Routes;
-use crate::pool::{PacketHandle, Pool};
+use crate::pool::{Arrival, PacketHandle, Place, Pool, flow_of};
+use crate::segmentation::{Merge, Segments};
 use crate::series::DirectionSample;
 use crate::veth::frame_size;
 
@@ -19,6 +20,10 @@ pub(crate) struct PathDirection {
     fan: Fan<PacketHandle>,
     largest: usize,
     batch: Vec<(Time, PacketHandle)>,
+    /// The frames as which the batch leaves: of how many packets each, and what it leaves to the card.
+    frames: Vec<(usize, Offload)>,
+    /// How many super-frames arrived.
+    super_frames: u32,
     run: Option<BusyPeriod>,
     pub counters: DirectionCounters,
 }
@@ -39,6 +44,9 @@ struct BusyPeriod {
     bytes: Bytes,
 }
 
+/// The most packets that are released before what arrived is looked at again, if they may be merged.
+const MAX_BATCH_PACKETS: usize = 256;
+
 /// A shorter busy period tells more about the lateness of its first and last packet than about
 /// the rate between them.
 const MIN_BUSY_PERIOD: Duration = Duration::from_millis(20);
@@ -52,20 +60,72 @@ impl PathDirection {
             routes,
             fan: Fan::default(),
             largest: frame_size(mtu),
-            batch: Vec::with_capacity(MAX_BATCH_FRAMES),
+            batch: Vec::with_capacity(MAX_BATCH_PACKETS),
+            frames: Vec::with_capacity(MAX_BATCH_PACKETS),
+            super_frames: 0,
             run: None,
             counters: DirectionCounters::default(),
         }
     }
 
-    /// A frame arrived at `stamp`.
-    pub fn handle_arrival(&mut self, stamp: Time, frame: ReceivedFrame<'_>, pool: &mut Pool) {
-        if frame.length > self.largest || frame.bytes.len() < frame.length {
+    /// A frame arrived at `stamp`. The packets of a super-frame arrive one by one, as from a card that cut it. Returns how
+    /// many there were.
+    pub fn handle_arrival(
+        &mut self,
+        stamp: Time,
+        frame: ReceivedFrame<'_>,
+        pool: &mut Pool,
+    ) -> usize {
+        let ReceivedFrame { bytes, length, offload, .. } = frame;
+        let whole = bytes.len() == length;
+        if offload.segmentation.is_none() && whole && length <= self.largest {
+            let arrival = Arrival { checksum: offload.checksum, ..Arrival::default() };
+            self.enter(stamp, (bytes, &[]), arrival, pool);
+            1
+        } else if let Some(packets) = Segments::of(bytes, offload, self.largest).filter(|_| whole) {
+            self.enter_one_by_one(stamp, packets, offload, pool)
+        } else if offload.segmentation.is_some() && !whole {
+            // No slot holds it, and at the socket there was no room.
+            self.counters.ring_losses += 1;
+            1
+        } else {
             self.counters.oversized += 1;
-            return;
+            1
         }
-        let pair = self.routes.pair_of(frame.bytes);
-        let route = self.routes.hops(pair);
+    }
+
+    /// The packets of a super-frame arrived at `stamp`. Returns how many there were.
+    fn enter_one_by_one(
+        &mut self,
+        stamp: Time,
+        packets: Segments<'_>,
+        offload: Offload,
+        pool: &mut Pool,
+    ) -> usize {
+        self.super_frames = self.super_frames.wrapping_add(1);
+        let (super_frame, checksum) = (self.super_frames, offload.checksum);
+        let (mut count, mut flow, mut packets) = (0, None, packets.peekable());
+        while let Some(packet) = packets.next() {
+            let last = packets.peek().is_none();
+            let place = (!last).then_some(Place { super_frame, number: count });
+            flow = flow.or_else(|| Some(flow_of(packet.headers())));
+            let arrival = Arrival { checksum, place, flow, ..Arrival::default() };
+            self.enter(stamp, (packet.headers(), packet.payload), arrival, pool);
+            count += 1;
+        }
+        count as usize
+    }
+
+    /// A packet arrived at `stamp`: its headers, or all of it, and what is behind them.
+    fn enter(
+        &mut self,
+        stamp: Time,
+        (headers, payload): (&[u8], &[u8]),
+        arrival: Arrival,
+        pool: &mut Pool,
+    ) {
+        let host_pair = self.routes.pair_of(headers);
+        let route = self.routes.hops(host_pair);
         // The queue has been judged as of this time; what arrived before it comes too late to have been in it and counts
         // as arriving now.
         let decided = self.chain.decided(route.0);
@@ -76,7 +136,7 @@ impl PathDirection {
         let now = stamp.max(decided);
         self.chain.advance(route.0, now);
         let follows = self.chain.hop(route.0).link().backlog_packets() > 0;
-        let packet = pool.store(frame.bytes, pair, follows);
+        let packet = pool.store(headers, payload, Arrival { host_pair, follows, ..arrival });
         self.counters.packets_in += 1;
         self.counters.bytes_in += packet.wire_size();
         self.chain.handle_arrival(now, route, packet);
@@ -118,7 +178,8 @@ impl PathDirection {
     pub fn release(&mut self, now: Time, pool: &mut Pool, port: &PacketPort) -> bool {
         let mut batch = std::mem::take(&mut self.batch);
         batch.clear();
-        while batch.len() < MAX_BATCH_FRAMES
+        let most = if port.offloads() { MAX_BATCH_PACKETS } else { MAX_BATCH_FRAMES };
+        while batch.len() < most
             && let Some(delivery) = self.poll_delivery(now)
         {
             batch.push(delivery);
@@ -127,29 +188,61 @@ impl PathDirection {
         for (_, packet) in &batch {
             pool.write_mark(*packet);
         }
-        let mut rest = &batch[..];
+        let frames = self.merge(&batch, pool);
+        self.send(&batch, &frames, pool, port);
+        for (_, packet) in &batch {
+            pool.free(*packet);
+        }
+        self.frames = frames;
+        self.batch = batch;
+        !self.batch.is_empty()
+    }
+
+    /// The frames as which `batch` leaves. All of it is due: no packet waits for another.
+    fn merge(&mut self, batch: &[(Time, PacketHandle)], pool: &mut Pool) -> Vec<(usize, Offload)> {
+        let mut frames = std::mem::take(&mut self.frames);
+        frames.clear();
+        let mut rest = batch;
         while let Some(&(_, first)) = rest.first() {
-            let mut frames = [pool.frame(first); MAX_BATCH_FRAMES];
-            for (frame, (_, packet)) in frames.iter_mut().zip(rest) {
-                *frame = pool.frame(*packet);
+            let mut merge = Merge::new(pool.frame(first), first.checksum);
+            for pair in rest.windows(2) {
+                let [(_, last), (_, next)] = [pair[0], pair[1]];
+                let joins = if last.is_before(next) {
+                    merge.join_known(next.frame_length())
+                } else {
+                    merge.join(pool.frame(first), pool.frame(next), next.checksum)
+                };
+                if !joins {
+                    break;
+                }
             }
-            let Ok(taken) = port.send(&frames[..rest.len()]) else {
-                self.counters.send_failures += 1;
-                rest = &rest[1..];
+            frames.push((merge.packets, merge.finish(pool.frame_mut(first))));
+            rest = &rest[merge.packets..];
+        }
+        frames
+    }
+
+    fn send(
+        &mut self,
+        mut batch: &[(Time, PacketHandle)],
+        mut frames: &[(usize, Offload)],
+        pool: &Pool,
+        port: &PacketPort,
+    ) {
+        while let Some(&(packets, _)) = frames.first() {
+            let Ok(taken) = port.send(&as_sent(batch, frames, pool)) else {
+                self.counters.send_failures += packets as u64;
+                (batch, frames) = (&batch[packets..], &frames[1..]);
                 continue;
             };
             // After the call: the time at which the last of these had surely been handed over.
             let done = clock::now();
-            for (due, packet) in &rest[..taken] {
+            let packets = frames[..taken].iter().map(|(packets, _)| packets).sum();
+            for (due, packet) in &batch[..packets] {
                 self.count(Release { due: *due, done }, packet);
             }
-            rest = &rest[taken..];
+            (batch, frames) = (&batch[packets..], &frames[taken..]);
         }
-        for (_, packet) in &batch {
-            pool.free(*packet);
-        }
-        self.batch = batch;
-        !self.batch.is_empty()
     }
 
     /// The state of the direction at `now`. Arrivals before `now` must have been handed in.
@@ -234,6 +327,28 @@ impl PathDirection {
             self.counters.backlogged_time += last.done.since(first.done);
         }
     }
+}
+
+/// What one call sends of `frames`, which consist of the packets of `batch`.
+fn as_sent<'a>(
+    batch: &[(Time, PacketHandle)],
+    frames: &[(usize, Offload)],
+    pool: &'a Pool,
+) -> FrameBatch<'a> {
+    let mut sent = FrameBatch::default();
+    let mut batch = batch.iter();
+    for (packets, offload) in frames.iter().take(MAX_BATCH_FRAMES) {
+        let headers = offload.segmentation.map_or(0, |segmentation| segmentation.headers.into());
+        for (number, (_, packet)) in batch.by_ref().take(*packets).enumerate() {
+            let frame = pool.frame(*packet);
+            if number == 0 {
+                sent.push(frame, *offload);
+            } else {
+                sent.extend(&frame[headers..]);
+            }
+        }
+    }
+    sent
 }
 
 /// The hop with the least rate that lasts.

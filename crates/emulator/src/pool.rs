@@ -1,6 +1,7 @@
 //! Room for the packets on the path: frames are copied in on arrival and out on release, and
 //! nothing is allocated in between once the pool has grown to what the path holds.
 
+use sweetspot_linux::packet::PartialChecksum;
 use sweetspot_linux::scheduling;
 use sweetspot_path::Packet;
 use sweetspot_units::Bytes;
@@ -22,6 +23,46 @@ pub(crate) struct PacketHandle {
     /// Its flow: addresses, protocol and ports, hashed.
     flow: u32,
     ecn: Ecn,
+    /// What its sender left to a network card.
+    pub checksum: Option<PartialChecksum>,
+    place: Option<Place>,
+}
+
+/// The place of a packet in a super-frame. The last one, which may be shorter and have other flags, has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The super-frame's number in its direction.
+    pub super_frame: u32,
+    pub number: u32,
+}
+
+impl PacketHandle {
+    /// Whether `next` is known to be the next one of the same super-frame, and marked alike.
+    pub fn is_before(self, next: PacketHandle) -> bool {
+        let (Some(own), Some(other)) = (self.place, next.place) else { return false };
+        let following = Place { number: own.number + 1, ..own };
+        other == following && self.ecn == next.ecn
+    }
+
+    /// The length of its frame.
+    pub fn frame_length(self) -> usize {
+        self.length as usize
+    }
+}
+
+/// How a packet came.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Arrival {
+    /// Which pair of hosts it travels between.
+    pub host_pair: u16,
+    /// Another packet was in the buffer.
+    pub follows: bool,
+    /// What its sender left to a network card.
+    pub checksum: Option<PartialChecksum>,
+    /// Where it was in a super-frame.
+    pub place: Option<Place>,
+    /// Its flow, if that is known already.
+    pub flow: Option<u32>,
 }
 
 /// What a packet's ECN field allows (RFC 3168 section 5), and what the path makes of it.
@@ -96,7 +137,7 @@ const FNV_PRIME: u32 = 0x0100_0193;
 
 /// A hash of what names the flow of an IPv4 frame; the same for all frames of other kinds. Later fragments have no
 /// ports: their content stands in.
-fn flow_of(frame: &[u8]) -> u32 {
+pub(crate) fn flow_of(frame: &[u8]) -> u32 {
     let Some(packet) = frame.get(ETHERNET_HEADER..).filter(|p| p.len() >= ADDRESSES.end) else {
         return 0;
     };
@@ -126,24 +167,33 @@ impl Pool {
         pool
     }
 
-    /// Copies `frame`, at most as long as the pool's slots, in.
-    pub fn store(&mut self, frame: &[u8], host_pair: u16, follows: bool) -> PacketHandle {
+    /// Copies a frame in, at most as long as the pool's slots: its headers and what is behind them.
+    pub fn store(&mut self, headers: &[u8], payload: &[u8], arrival: Arrival) -> PacketHandle {
         if self.free.is_empty() {
             self.grow();
         }
         let slot = self.free.pop().unwrap_or_default();
         let (chunk, start) = self.place(slot);
-        self.chunks[chunk][start..start + frame.len()].copy_from_slice(frame);
-        let (flow, ecn) = (flow_of(frame), ecn_of(frame));
-        PacketHandle { slot, length: frame.len() as u32, host_pair, follows, flow, ecn }
+        let length = headers.len() + payload.len();
+        let frame = &mut self.chunks[chunk][start..start + length];
+        frame[..headers.len()].copy_from_slice(headers);
+        frame[headers.len()..].copy_from_slice(payload);
+        let Arrival { host_pair, follows, checksum, place, flow } = arrival;
+        let (flow, ecn) = (flow.unwrap_or_else(|| flow_of(frame)), ecn_of(frame));
+        PacketHandle { slot, length: length as u32, host_pair, follows, flow, ecn, checksum, place }
     }
 
     /// Writes the mark of `packet`, if it has one, into its frame.
     pub fn write_mark(&mut self, packet: PacketHandle) {
         if packet.ecn == Ecn::Marked {
-            let (chunk, start) = self.place(packet.slot);
-            write_mark(&mut self.chunks[chunk][start..start + packet.length as usize]);
+            write_mark(self.frame_mut(packet));
         }
+    }
+
+    /// The frame of `packet`, to be written to.
+    pub fn frame_mut(&mut self, packet: PacketHandle) -> &mut [u8] {
+        let (chunk, start) = self.place(packet.slot);
+        &mut self.chunks[chunk][start..start + packet.length as usize]
     }
 
     /// The frame of `packet`.
@@ -180,7 +230,7 @@ mod tests {
     fn a_frame_comes_out_as_it_went_in_however_many_are_inside() {
         let mut pool = Pool::new(100, 1);
         let handles: Vec<_> =
-            (0..2000_u32).map(|n| pool.store(&n.to_be_bytes(), 0, false)).collect();
+            (0..2000_u32).map(|n| pool.store(&n.to_be_bytes(), &[], Arrival::default())).collect();
         for (n, packet) in (0_u32..).zip(&handles) {
             assert_eq!(pool.frame(*packet), n.to_be_bytes());
         }
@@ -204,7 +254,7 @@ mod tests {
             let checksum = !(header_sum(&frame) as u16);
             frame[CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
             let mut pool = Pool::new(100, 1);
-            let mut packet = pool.store(&frame, 0, false);
+            let mut packet = pool.store(&frame, &[], Arrival::default());
             proptest::prop_assert!(packet.mark_ecn());
             pool.write_mark(packet);
             let marked = pool.frame(packet);
@@ -219,7 +269,7 @@ mod tests {
         let not_ect = [&[0; 12][..], &IPV4, &[0x45, 0xfc], &[0; 18]].concat();
         let arp = [&[0; 12][..], &[0x08, 0x06], &[0x45, 0x01], &[0; 18]].concat();
         for frame in [&not_ect[..], &arp, b"short"] {
-            assert!(!pool.store(frame, 0, false).mark_ecn());
+            assert!(!pool.store(frame, &[], Arrival::default()).mark_ecn());
         }
     }
 
@@ -227,7 +277,7 @@ mod tests {
     fn freed_slots_are_used_again() {
         let mut pool = Pool::new(100, SLOTS_PER_CHUNK);
         for _ in 0..10 * SLOTS_PER_CHUNK {
-            let packet = pool.store(b"frame", 0, false);
+            let packet = pool.store(b"fr", b"ame", Arrival::default());
             pool.free(packet);
         }
         assert_eq!(pool.chunks.len(), 1);

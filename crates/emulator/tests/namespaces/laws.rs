@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration as StdDuration;
 
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, HostPair, Side};
-use sweetspot_linux::{clock, scheduling};
+use sweetspot_linux::datagrams::{Count, Datagrams};
+use sweetspot_linux::{clock, ethtool, scheduling};
 use sweetspot_path::{Change, DeliveryTrace, Variation};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -50,16 +51,18 @@ fn assert_20_found_room(dropped: u64, burst: Duration, certificate: &Certificate
 fn transfer(emulation: &Emulation, amount: usize) {
     let (near, far) = (emulation.near(), emulation.far());
     let listener = far.run(|| TcpListener::bind((far.address(), 80))).unwrap().unwrap();
+    // No two pieces alike.
+    let content: Vec<u8> = (0..amount as u32).map(|n| (n.wrapping_mul(n) >> 8) as u8).collect();
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| {
             let mut received = Vec::new();
             listener.accept().unwrap().0.read_to_end(&mut received).unwrap();
-            received.len()
+            received
         });
         let mut sender = near.run(|| TcpStream::connect((far.address(), 80))).unwrap().unwrap();
-        sender.write_all(&vec![7; amount]).unwrap();
+        sender.write_all(&content).unwrap();
         drop(sender);
-        assert_eq!(receiver.join().unwrap(), amount);
+        assert!(receiver.join().unwrap() == content);
     });
 }
 
@@ -139,8 +142,11 @@ pub fn a_burst_fills_the_buffer_and_no_more() {
 }
 
 pub fn tcp_packets_stay_mtu_sized() {
-    for mtu in [1500, 1400, 9000] {
-        let emulation = emulate(&format!("rate=200Mbit/s rtt=4ms buffer=1MB mtu={mtu}B"));
+    let paths = [(1500, "200Mbit/s"), (1400, "200Mbit/s"), (9000, "200Mbit/s")];
+    // At these rates they come as super-frames, and some leave as such.
+    let fast = [(1500, "4Gbit/s"), (1400, "10Gbit/s"), (9000, "10Gbit/s")];
+    for (mtu, rate) in paths.into_iter().chain(fast) {
+        let emulation = emulate(&format!("rate={rate} rtt=4ms buffer=4MB mtu={mtu}B"));
         transfer(&emulation, 1_000_000);
         let certificate = emulation.finish().unwrap();
         let up = &certificate.up;
@@ -150,6 +156,76 @@ pub fn tcp_packets_stay_mtu_sized() {
         assert!(up.packets_in >= 1_000_000_u64.div_ceil(mtu - 52), "{certificate}");
         // And no shorter than need be: the mean of all, with SYN and FIN, is near the MTU.
         assert!(up.bytes_in.get() / up.packets_in > mtu * 3 / 4, "{certificate}");
+    }
+}
+
+/// A path in which super-frames arrive, from near to far of `up`: the way back is fast enough for that.
+fn emulate_with_offload(up: &str) -> Emulation {
+    let emulation = emulate(&format!("{up} down.rate=10Gbit/s"));
+    assert!(knows_offload(&emulation));
+    emulation
+}
+
+fn knows_offload(emulation: &Emulation) -> bool {
+    emulation.near().run(|| ethtool::offloads("path0")).unwrap().tso == Some(true)
+}
+
+pub fn only_rates_that_need_it_have_super_frames() {
+    assert!(!knows_offload(&emulate("rate=1Gbit/s rtt=2ms buffer=1MB")));
+    assert!(knows_offload(&emulate("rate=2Gbit/s rtt=2ms buffer=1MB")));
+}
+
+/// Sockets at both ends of `emulation`, whose datagrams of `size` IP bytes leave the near one as super-frames.
+fn super_frames(emulation: &Emulation, size: u64) -> (Datagrams, Datagrams) {
+    let bind =
+        |side: &Side| side.run(|| Datagrams::bind((side.address(), 7).into())).unwrap().unwrap();
+    let (near, far) = (bind(emulation.near()), bind(emulation.far()));
+    near.connect(echo_port(emulation.far())).unwrap();
+    near.cut_into(Bytes::new(size - UDP_HEADERS)).unwrap();
+    (near, far)
+}
+
+/// What has arrived at `socket` once nothing arrives any more.
+fn arrived(socket: &Datagrams) -> Count {
+    let mut all = Count::default();
+    let mut last = clock::now();
+    while clock::now().since(last) < Duration::from_millis(500) {
+        let count = socket.count().unwrap();
+        if count.datagrams > 0 {
+            last = clock::now();
+        }
+        all.datagrams += count.datagrams;
+        all.payload += count.payload;
+    }
+    all
+}
+
+pub fn the_packets_of_a_super_frame_are_packets_of_their_own() {
+    let emulation = emulate_with_offload("up.rate=4Gbit/s rtt=4ms buffer=10MB");
+    let (near, far) = super_frames(&emulation, 1000);
+    // 40 in each, the last of 500 bytes.
+    for _ in 0..50 {
+        near.send(Bytes::new(39 * 972 + 472)).unwrap();
+    }
+    let payload = Bytes::new(50 * (39 * 972 + 472));
+    assert_eq!(arrived(&far), Count { datagrams: 2000, payload });
+    let certificate = emulation.finish().unwrap();
+    assert_eq!((certificate.up.packets_in, certificate.up.packets_out), (2000, 2000));
+    assert_eq!(certificate.up.bytes_in, Bytes::new(50 * 39_500));
+    assert_sane(&certificate);
+}
+
+pub fn packets_of_a_super_frame_are_dropped_one_by_one() {
+    // 20 find room in the bucket, and in the buffer: one is on the link, and 19 wait.
+    for up in ["up.rate=1Gbit/s up.policer=100kbit/s up.policer_burst=20kB", "up.rate=100kbit/s"] {
+        let emulation = emulate_with_offload(&format!("{up} rtt=2ms buffer=20pkt"));
+        let (near, far) = super_frames(&emulation, 1000);
+        near.send(Bytes::new(44 * 972)).unwrap();
+        assert_eq!(arrived(&far).datagrams, 20);
+        let certificate = emulation.finish().unwrap();
+        let dropped = certificate.up.dropped_by_policer + certificate.up.dropped_by_buffer;
+        assert_eq!((certificate.up.packets_in, dropped), (44, 24), "{certificate}");
+        assert_sane(&certificate);
     }
 }
 
@@ -239,17 +315,22 @@ pub fn a_path_varies_as_it_is_told() {
 }
 
 pub fn an_aqm_marks_where_both_hosts_understand() {
+    let slow = "rate=20Mbit/s rtt=10ms buffer=1MB queue=codel";
     for (setting, marks) in [("1", true), ("0", false)] {
-        let emulation = emulate("rate=20Mbit/s rtt=10ms buffer=1MB queue=codel");
-        for side in [emulation.near(), emulation.far()] {
-            let set = || std::fs::write("/proc/sys/net/ipv4/tcp_ecn", setting);
-            side.run(set).unwrap().unwrap();
-        }
-        transfer(&emulation, 3_000_000);
-        let certificate = emulation.finish().unwrap();
-        assert_eq!(certificate.up.dropped_by_buffer == 0, marks, "{certificate}");
-        assert_sane(&certificate);
+        an_aqm_marks(emulate(slow), setting, marks);
+        an_aqm_marks(emulate_with_offload(&slow.replace("rate", "up.rate")), setting, marks);
     }
+}
+
+fn an_aqm_marks(emulation: Emulation, setting: &str, marks: bool) {
+    for side in [emulation.near(), emulation.far()] {
+        let set = || std::fs::write("/proc/sys/net/ipv4/tcp_ecn", setting);
+        side.run(set).unwrap().unwrap();
+    }
+    transfer(&emulation, 3_000_000);
+    let certificate = emulation.finish().unwrap();
+    assert_eq!(certificate.up.dropped_by_buffer == 0, marks, "{certificate}");
+    assert_sane(&certificate);
 }
 
 pub fn emulations_follow_one_another() {

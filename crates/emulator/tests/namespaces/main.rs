@@ -20,6 +20,15 @@ const INSIDE: &[Law] = &[
     ("a_round_trip_takes_the_delay_of_both_ways", laws::a_round_trip_takes_the_delay_of_both_ways),
     ("a_burst_fills_the_buffer_and_no_more", laws::a_burst_fills_the_buffer_and_no_more),
     ("tcp_packets_stay_mtu_sized", laws::tcp_packets_stay_mtu_sized),
+    ("only_rates_that_need_it_have_super_frames", laws::only_rates_that_need_it_have_super_frames),
+    (
+        "the_packets_of_a_super_frame_are_packets_of_their_own",
+        laws::the_packets_of_a_super_frame_are_packets_of_their_own,
+    ),
+    (
+        "packets_of_a_super_frame_are_dropped_one_by_one",
+        laws::packets_of_a_super_frame_are_dropped_one_by_one,
+    ),
     ("random_loss_is_counted_as_such", laws::random_loss_is_counted_as_such),
     ("each_direction_is_its_own", laws::each_direction_is_its_own),
     ("the_rate_can_change_midway", laws::the_rate_can_change_midway),

@@ -9,9 +9,13 @@ use sweetspot_units::Time;
 use crate::check;
 
 mod batch;
+mod offload;
 mod tap;
 
-pub use batch::MAX_BATCH_FRAMES;
+use offload::VNET_HEADER_BYTES;
+
+pub use batch::{FrameBatch, MAX_BATCH_FRAMES};
+pub use offload::{Offload, PartialChecksum, Segmentation, Transport, knows_offload};
 pub use tap::PacketTap;
 
 /// A packet socket bound to one device. It receives frames through a TPACKET_V2 ring, with their arrival times, and
@@ -20,8 +24,18 @@ pub use tap::PacketTap;
 pub struct PacketPort {
     socket: OwnedFd,
     signal: PacketRing,
+    /// Where a super-frame is put together that no slot holds; `None`: the port knows no offload.
+    large: Option<Box<[u8]>>,
     lost: u64,
 }
+
+/// Room for the longest super-frame and what the kernel says about it.
+const LARGE_BYTES: usize = VNET_HEADER_BYTES + 14 + 65_535;
+/// What of super-frames may wait for us to take it, and for the receiver of what we sent, as the kernel counts memory.
+const LARGE_BUFFER_BYTES: i32 = 64 << 20;
+/// linux/if_packet.h
+const PACKET_COPY_THRESH: i32 = 7;
+const PACKET_VNET_HDR: i32 = 15;
 
 /// A received frame in the ring.
 #[derive(Debug, Clone, Copy)]
@@ -32,19 +46,27 @@ pub struct ReceivedFrame<'a> {
     pub length: usize,
     /// When it reached the device, on the clock of [`crate::clock::wall`].
     pub arrived: Time,
+    /// What its sender left to the device; nothing on a port without offload.
+    pub offload: Offload,
 }
 
 impl PacketPort {
     /// Opens a port on device number `index` of the calling thread's network namespace. It receives incoming frames
     /// only. The ring holds `slots` frames of up to `largest` bytes, rounded up to whole blocks. Needs CAP_NET_RAW.
     pub fn open(index: u32, largest: usize, slots: usize) -> io::Result<PacketPort> {
-        PacketPort::open_for(index, largest, slots, true)
+        PacketPort::open_for(index, largest, slots, true, false)
+    }
+
+    /// Opens a port like [`PacketPort::open`] on a device whose offloads are on: super-frames, which are longer than
+    /// `largest`, are received whole, and are sent.
+    pub fn open_with_offload(index: u32, largest: usize, slots: usize) -> io::Result<PacketPort> {
+        PacketPort::open_for(index, largest, slots, true, true)
     }
 
     /// Opens a port that also receives what this host sends on the device, like a capture. Frames longer than
     /// `largest` are cut. Needs CAP_NET_RAW.
     pub fn watch(index: u32, largest: usize, slots: usize) -> io::Result<PacketPort> {
-        PacketPort::open_for(index, largest, slots, false)
+        PacketPort::open_for(index, largest, slots, false, false)
     }
 
     fn open_for(
@@ -52,6 +74,7 @@ impl PacketPort {
         largest: usize,
         slots: usize,
         only_incoming: bool,
+        offload: bool,
     ) -> io::Result<PacketPort> {
         // Protocol 0: nothing is received before the ring stands and the socket is bound.
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
@@ -70,14 +93,36 @@ impl PacketPort {
         set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         // Room for a batch; more than the limit is cut by the kernel, which is no error.
         set(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, 4 << 20)?;
-        let signal = PacketRing::map(fd, largest, slots)?;
+        if offload {
+            set(fd, libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
+            // What a slot does not hold is queued at the socket, too, so that slots can be as small as packets.
+            set(fd, libc::SOL_PACKET, PACKET_COPY_THRESH, 1)?;
+            for room in [libc::SO_RCVBUFFORCE, libc::SO_SNDBUFFORCE] {
+                set(fd, libc::SOL_SOCKET, room, LARGE_BUFFER_BYTES)?;
+            }
+        }
+        let signal = PacketRing::map(fd, largest, slots, offload)?;
         bind(fd, index)?;
-        Ok(PacketPort { socket, signal, lost: 0 })
+        let large = offload.then(|| vec![0; LARGE_BYTES].into_boxed_slice());
+        Ok(PacketPort { socket, signal, large, lost: 0 })
+    }
+
+    /// Whether super-frames can be sent.
+    pub fn offloads(&self) -> bool {
+        self.large.is_some()
     }
 
     /// Passes the next received frame to `work` and returns its slot to the kernel. Returns false if there is none.
     pub fn receive(&mut self, work: impl FnOnce(ReceivedFrame<'_>)) -> bool {
-        self.signal.take(work)
+        let (socket, large) = (&self.socket, &mut self.large);
+        self.signal.take(|frame, queued| match large {
+            Some(large) if queued => {
+                let length = receive_queued(socket, large).unwrap_or(0);
+                let whole = large.get(VNET_HEADER_BYTES..length);
+                work(ReceivedFrame { bytes: whole.unwrap_or(frame.bytes), ..frame });
+            }
+            _ => work(frame),
+        })
     }
 
     /// The number of frames lost since the port was opened because the ring was full.
@@ -93,6 +138,15 @@ impl AsFd for PacketPort {
     }
 }
 
+/// The next of the frames that no slot held, behind its [`VNET_HEADER_BYTES`].
+fn receive_queued(socket: &OwnedFd, into: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: `into` is valid for writing its own length.
+    let received = unsafe {
+        libc::recv(socket.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), libc::MSG_DONTWAIT)
+    };
+    usize::try_from(received).map_err(|_| io::Error::last_os_error())
+}
+
 /// The memory shared with the kernel: slots of equal size, each with its header in front.
 #[derive(Debug)]
 struct PacketRing {
@@ -101,6 +155,8 @@ struct PacketRing {
     slot: usize,
     slots: usize,
     next: usize,
+    /// Whether what is left to the device stands before each frame.
+    offload: bool,
 }
 
 // SAFETY: the mapping belongs to this value alone and is only touched through `&mut self`.
@@ -112,7 +168,12 @@ const SLOT_HEADER_BYTES: usize = 128;
 const RING_BLOCK_BYTES: usize = 1 << 18;
 
 impl PacketRing {
-    fn map(socket: BorrowedFd<'_>, largest: usize, slots: usize) -> io::Result<PacketRing> {
+    fn map(
+        socket: BorrowedFd<'_>,
+        largest: usize,
+        slots: usize,
+        offload: bool,
+    ) -> io::Result<PacketRing> {
         // A power of two divides the block, so that slot i simply stands at i x size.
         let slot = (largest + SLOT_HEADER_BYTES).next_power_of_two();
         if slot > RING_BLOCK_BYTES {
@@ -143,10 +204,11 @@ impl PacketRing {
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(PacketRing { memory: memory.cast(), length, slot, slots, next: 0 })
+        Ok(PacketRing { memory: memory.cast(), length, slot, slots, next: 0, offload })
     }
 
-    fn take(&mut self, work: impl FnOnce(ReceivedFrame<'_>)) -> bool {
+    /// Passes the next frame to `work`, and whether it is queued at the socket, too, because the slot is too small.
+    fn take(&mut self, work: impl FnOnce(ReceivedFrame<'_>, bool)) -> bool {
         // SAFETY: `next` is below `slots`, so the slot and its header lie inside the mapping;
         // slots are aligned to their size, a power of two above the header's alignment.
         let header: *mut libc::tpacket2_hdr =
@@ -154,23 +216,27 @@ impl PacketRing {
         // SAFETY: the kernel and we both access the status word atomically.
         let status = unsafe { AtomicU32::from_ptr(&raw mut (*header).tp_status) };
         // Acquire: the frame's bytes are read after the word that says they are there.
-        if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+        let state = status.load(Ordering::Acquire);
+        if state & libc::TP_STATUS_USER == 0 {
             return false;
         }
         // SAFETY: the status says the slot is ours until we give it back below; the kernel
         // wrote `tp_snaplen` bytes at `tp_mac` inside the slot.
-        let (head, bytes) = unsafe {
+        let (head, slot, start) = unsafe {
             let head = header.read();
             let start = usize::from(head.tp_mac).min(self.slot);
             let length = (head.tp_snaplen as usize).min(self.slot - start);
-            (head, std::slice::from_raw_parts(header.cast::<u8>().add(start), length))
+            (head, std::slice::from_raw_parts(header.cast::<u8>(), start + length), start)
         };
         let nanos = u64::from(head.tp_sec) * 1_000_000_000 + u64::from(head.tp_nsec);
-        work(ReceivedFrame {
-            bytes,
+        let told = slot[..start].last_chunk().filter(|_| self.offload);
+        let frame = ReceivedFrame {
+            bytes: &slot[start..],
             length: head.tp_len as usize,
             arrived: Time::from_nanos(nanos),
-        });
+            offload: told.copied().map_or(Offload::default(), Offload::from_vnet_header),
+        };
+        work(frame, state & libc::TP_STATUS_COPY != 0);
         // Release: our reads are over before the kernel may write again.
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.slots;

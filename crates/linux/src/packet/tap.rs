@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use sweetspot_units::Time;
 
-use super::{ReceivedFrame, bind, newly_lost, set};
+use super::{Offload, ReceivedFrame, bind, newly_lost, set};
 use crate::event_fd::wait_readable;
 use crate::{check, clock, sockopt};
 
@@ -229,7 +229,8 @@ impl BlockRing {
             let address: libc::sockaddr_ll =
                 unsafe { packet.cast::<u8>().add(ADDRESS_AT).cast::<libc::sockaddr_ll>().read() };
             if !self.all || is_wanted(&address) {
-                work(ReceivedFrame { bytes, length: head.tp_len as usize, arrived });
+                let (length, offload) = (head.tp_len as usize, Offload::default());
+                work(ReceivedFrame { bytes, length, arrived, offload });
             }
             at += head.tp_next_offset as usize;
         }

@@ -1,0 +1,125 @@
+//! What a frame leaves to a network card, as the kernel puts it in front of the frame (`struct virtio_net_hdr`, Virtual I/O
+//! Device 1.2, section 5.1.6).
+
+use crate::host;
+
+/// The header's size without the fields that only later versions have.
+pub(super) const VNET_HEADER_BYTES: usize = 10;
+
+/// The first kernel that says and takes segmentation of UDP, too.
+const FIRST_KERNEL: (u32, u32) = (6, 2);
+
+/// Whether a port with offload sees all super-frames of a device ([`PacketPort::open_with_offload`]).
+///
+/// [`PacketPort::open_with_offload`]: super::PacketPort::open_with_offload
+pub fn knows_offload() -> bool {
+    let release = host::kernel_release().unwrap_or_default();
+    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse().ok());
+    let version = numbers.next().zip(numbers.next());
+    version.is_some_and(|version| version >= FIRST_KERNEL)
+}
+
+const NEEDS_CHECKSUM: u8 = 1;
+const GSO_TCP_IPV4: u8 = 1;
+const GSO_UDP: u8 = 5;
+
+/// What a frame leaves to a network card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Offload {
+    /// A checksum that is yet to be computed. Until then the sum of the pseudo-header stands in its place.
+    pub checksum: Option<PartialChecksum>,
+    /// How the frame is to be cut into packets.
+    pub segmentation: Option<Segmentation>,
+}
+
+/// Where a frame has a checksum that is yet to be computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartialChecksum {
+    /// The first byte of the frame that it sums up.
+    pub start: u16,
+    /// Where it stands, from there.
+    pub offset: u16,
+}
+
+/// A frame of several packets, a super-frame: generic segmentation offload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segmentation {
+    /// The transport, over IPv4.
+    pub transport: Transport,
+    /// The payload of each packet but the last (`gso_size`), bytes.
+    pub size: u16,
+    /// The length of all headers, bytes.
+    pub headers: u16,
+}
+
+/// A transport whose packets can be in one super-frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP: a datagram of its own for each piece.
+    Udp,
+}
+
+impl Offload {
+    /// As the kernel says it. A kind of segmentation that is not known here is none: the frame is just long.
+    pub(super) fn from_vnet_header(header: [u8; VNET_HEADER_BYTES]) -> Offload {
+        let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+        let partial = header[0] & NEEDS_CHECKSUM != 0;
+        let checksum = partial.then(|| PartialChecksum { start: word(6), offset: word(8) });
+        let transport = match header[1] {
+            GSO_TCP_IPV4 => Some(Transport::Tcp),
+            GSO_UDP => Some(Transport::Udp),
+            _ => None,
+        };
+        let segmentation =
+            transport.map(|transport| Segmentation { transport, size: word(4), headers: word(2) });
+        Offload { checksum, segmentation }
+    }
+
+    /// As the kernel reads it.
+    pub(super) fn to_vnet_header(self) -> [u8; VNET_HEADER_BYTES] {
+        let mut header = [0; VNET_HEADER_BYTES];
+        let mut put =
+            |at: usize, word: u16| header[at..at + 2].copy_from_slice(&word.to_ne_bytes());
+        if let Some(PartialChecksum { start, offset }) = self.checksum {
+            put(6, start);
+            put(8, offset);
+        }
+        if let Some(Segmentation { size, headers, .. }) = self.segmentation {
+            put(2, headers);
+            put(4, size);
+        }
+        header[0] = if self.checksum.is_some() { NEEDS_CHECKSUM } else { 0 };
+        header[1] = match self.segmentation.map(|segmentation| segmentation.transport) {
+            Some(Transport::Tcp) => GSO_TCP_IPV4,
+            Some(Transport::Udp) => GSO_UDP,
+            None => 0,
+        };
+        header
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_is_told_it_would_tell_us() {
+        let checksum = Some(PartialChecksum { start: 34, offset: 16 });
+        let tcp = Segmentation { transport: Transport::Tcp, size: 1448, headers: 66 };
+        let udp = Segmentation { transport: Transport::Udp, ..tcp };
+        for segmentation in [None, Some(tcp), Some(udp)] {
+            let offload = Offload { checksum, segmentation };
+            assert_eq!(Offload::from_vnet_header(offload.to_vnet_header()), offload);
+        }
+        assert_eq!(Offload::default().to_vnet_header(), [0; VNET_HEADER_BYTES]);
+    }
+
+    #[test]
+    fn a_frame_that_cannot_be_cut_here_is_just_long() {
+        // VIRTIO_NET_HDR_GSO_TCPV6
+        let header = [1, 4, 86, 0, 0, 0, 54, 0, 16, 0];
+        assert_eq!(Offload::from_vnet_header(header).segmentation, None);
+    }
+}
