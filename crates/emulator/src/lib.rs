@@ -22,7 +22,7 @@
 //! **More than 100,000 packets a second** are too many to be handed over one by one. On a path that carries more, the
 //! devices have segmentation offload: the hosts send super-frames, of which this process makes packets, as a network
 //! card does; the path decides about each of these; and those of a flow that are due together the host at the other end
-//! receives as one, as from a card. Captures in the namespaces show what captures on such hosts show.
+//! receives as one, as from a card. This needs Linux 6.2 and root outside user namespaces. Captures in the namespaces show what captures on such hosts show.
 //!
 //! **Flows with different round trips.** Each side can have further hosts, in pairs ([`HostPair`]). The flows of a
 //! pair share the bottleneck and have their own propagation delay, initial window and ACK frequency.

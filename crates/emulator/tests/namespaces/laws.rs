@@ -159,11 +159,9 @@ pub fn tcp_packets_stay_mtu_sized() {
     }
 }
 
-/// A path in which super-frames arrive, from near to far of `up`: the way back is fast enough for that.
+/// A path in which super-frames arrive, if they can, from near to far of `up`: the way back is fast enough for that.
 fn emulate_with_offload(up: &str) -> Emulation {
-    let emulation = emulate(&format!("{up} down.rate=10Gbit/s"));
-    assert!(knows_offload(&emulation));
-    emulation
+    emulate(&format!("{up} down.rate=10Gbit/s"))
 }
 
 fn knows_offload(emulation: &Emulation) -> bool {
@@ -172,7 +170,8 @@ fn knows_offload(emulation: &Emulation) -> bool {
 
 pub fn only_rates_that_need_it_have_super_frames() {
     assert!(!knows_offload(&emulate("rate=1Gbit/s rtt=2ms buffer=1MB")));
-    assert!(knows_offload(&emulate("rate=2Gbit/s rtt=2ms buffer=1MB")));
+    let fast = emulate("rate=2Gbit/s rtt=2ms buffer=1MB");
+    assert_eq!(knows_offload(&fast), sweetspot_linux::packet::knows_offload());
 }
 
 /// Sockets at both ends of `emulation`, whose datagrams of `size` IP bytes leave the near one as super-frames.

@@ -1,7 +1,10 @@
 //! What a frame leaves to a network card, as the kernel puts it in front of the frame (`struct virtio_net_hdr`, Virtual I/O
 //! Device 1.2, section 5.1.6).
 
-use crate::host;
+use std::net::UdpSocket;
+
+use super::LARGE_BUFFER_BYTES;
+use crate::{host, sockopt};
 
 /// The header's size without the fields that only later versions have.
 pub(super) const VNET_HEADER_BYTES: usize = 10;
@@ -9,14 +12,22 @@ pub(super) const VNET_HEADER_BYTES: usize = 10;
 /// The first kernel that says and takes segmentation of UDP, too.
 const FIRST_KERNEL: (u32, u32) = (6, 2);
 
-/// Whether a port with offload sees all super-frames of a device ([`PacketPort::open_with_offload`]).
+/// Whether a port with offload can be opened and sees all super-frames of a device ([`PacketPort::open_with_offload`]): the
+/// kernel is not too old, and we may have more room for them than users have (CAP_NET_ADMIN outside user namespaces).
 ///
 /// [`PacketPort::open_with_offload`]: super::PacketPort::open_with_offload
 pub fn knows_offload() -> bool {
     let release = host::kernel_release().unwrap_or_default();
     let mut numbers = release.split(['.', '-']).map_while(|number| number.parse().ok());
     let version = numbers.next().zip(numbers.next());
-    version.is_some_and(|version| version >= FIRST_KERNEL)
+    version.is_some_and(|version| version >= FIRST_KERNEL) && may_have_room()
+}
+
+fn may_have_room() -> bool {
+    UdpSocket::bind(("0.0.0.0", 0)).is_ok_and(|socket| {
+        let force = libc::SO_RCVBUFFORCE;
+        sockopt::set(&socket, libc::SOL_SOCKET, force, LARGE_BUFFER_BYTES).is_ok()
+    })
 }
 
 const NEEDS_CHECKSUM: u8 = 1;
