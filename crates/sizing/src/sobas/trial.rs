@@ -75,7 +75,8 @@ impl Sobas {
         }
         let Some(window) = self.limits.window() else { return };
         let binds = self.limits.binds(window, epoch.rate * epoch.highest_rtt);
-        if !binds && !(epoch.losses > 0 && trial.overflowed) {
+        let overflows_again = epoch.losses > 0 && trial.overflowed;
+        if !(binds || overflows_again) {
             // A lower rate is not the limit's doing, nor is a loss, once: the window was on its way to an overflow.
             if epoch.losses > 0 {
                 (trial.overflowed, trial.settling) = (true, SETTLING_EPOCHS);
