@@ -51,7 +51,7 @@ fn bash_offers_the_values_that_have_names() -> Tested {
         ("sweetspot tune run --via ", "pidfd bpf auto"),
         ("sweetspot tune daemon --goal ", "throughput less-than-best-effort"),
         ("sweetspot advise router --favour ", "throughput short latency"),
-        ("sweetspot gauntlet --population ", "drawn sizes long changes transfers"),
+        ("sweetspot gauntlet --population ", "drawn sizes long changes transfers again"),
         // What stands before the colon is not inserted a second time.
         ("sweetspot gauntlet --sizing sobas:l", "live"),
         ("sweetspot send --sizing sobas:paper --congestion b", "bbr"),
