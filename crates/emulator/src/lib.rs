@@ -58,6 +58,7 @@
 //! Emulations can follow one another in the same process.
 
 mod certificate;
+mod checksum;
 mod counters;
 mod emulation;
 mod error;

@@ -6,6 +6,7 @@ use sweetspot_linux::scheduling;
 use sweetspot_path::Packet;
 use sweetspot_units::Bytes;
 
+use crate::checksum::fold;
 use crate::veth::ETHERNET_HEADER;
 
 /// Slots that are added together when the pool has run out.
@@ -118,9 +119,7 @@ fn write_mark(frame: &mut [u8]) {
     let after = before | ECN_BITS;
     // RFC 1624: HC' = ~(~HC + ~m + m')
     let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let folded = (folded & 0xffff) + (folded >> 16);
-    for (at, word) in [(FIRST_WORD, after), (CHECKSUM, !(folded as u16))] {
+    for (at, word) in [(FIRST_WORD, after), (CHECKSUM, !fold(sum))] {
         if let Some(bytes) = frame.get_mut(at) {
             bytes.copy_from_slice(&word.to_be_bytes());
         }

@@ -5,6 +5,7 @@
 use sweetspot_linux::packet::{Offload, PartialChecksum, Segmentation, Transport};
 use sweetspot_path::{DirectionSpec, PathSpec};
 
+use crate::checksum::fold;
 use crate::veth::ETHERNET_HEADER;
 
 /// Ethernet's, and the longest of IPv4 and TCP.
@@ -128,11 +129,6 @@ fn sequence(frame: &[u8], layout: Layout) -> u32 {
 fn sum(header: &[u8]) -> u16 {
     let words = header.chunks_exact(2);
     fold(words.map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum())
-}
-
-fn fold(sum: u32) -> u16 {
-    let folded = (sum & 0xffff) + (sum >> 16);
-    ((folded & 0xffff) + (folded >> 16)) as u16
 }
 
 /// The packets of a super-frame.

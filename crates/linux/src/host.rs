@@ -35,6 +35,15 @@ pub fn kernel_release() -> Option<String> {
     text("/proc/sys/kernel/osrelease")
 }
 
+/// Major and minor number of a release such as "6.18.44".
+pub fn version_of(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => Some((major, minor)),
+        _ => None,
+    }
+}
+
 /// A setting by its dotted name, such as `net.ipv4.tcp_rmem`, in this network namespace.
 pub fn sysctl(name: &str) -> Option<String> {
     text(Path::new("/proc/sys").join(name.replace('.', "/")))

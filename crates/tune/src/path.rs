@@ -99,10 +99,10 @@ impl TunedPath {
         }
         let now = clock::now();
         // Where samples come by themselves there may be none. That a connection stands still is told by time.
-        if shown.is_empty() && now.since(self.heard) < STILL_TIME {
-            return told;
-        }
         if shown.is_empty() {
+            if now.since(self.heard) < STILL_TIME {
+                return told;
+            }
             self.handle_round(now);
         }
         for samples in rounds(&shown) {

@@ -148,15 +148,13 @@ pub fn blog(each: Duration, progress: &mut dyn FnMut(&BlogRow)) -> Result<Blog, 
     })
 }
 
-/// Major and minor number of a release such as "6.18.44".
+/// Major and minor number of `release`.
 fn version(release: &str) -> Result<(u32, u32), LabError> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor)),
-        _ => Err(LabError::Inside(format!(
+    host::version_of(release).ok_or_else(|| {
+        LabError::Inside(format!(
             "lab: \"{release}\" is no kernel release whose rule for windows is known"
-        ))),
-    }
+        ))
+    })
 }
 
 #[cfg(test)]

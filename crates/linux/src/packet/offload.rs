@@ -17,9 +17,7 @@ const FIRST_KERNEL: (u32, u32) = (6, 2);
 ///
 /// [`PacketPort::open_with_offload`]: super::PacketPort::open_with_offload
 pub fn knows_offload() -> bool {
-    let release = host::kernel_release().unwrap_or_default();
-    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse().ok());
-    let version = numbers.next().zip(numbers.next());
+    let version = host::kernel_release().and_then(|release| host::version_of(&release));
     version.is_some_and(|version| version >= FIRST_KERNEL) && may_have_room()
 }
 

@@ -95,18 +95,22 @@ impl TransferLimits {
     /// segment).
     pub(super) fn window_for(&self, rate: Rate, base: Duration, queue: Duration) -> Bytes {
         let queue = queue.max(self.config.mss / rate);
-        rate * (base + queue) + self.config.mss * UNACKNOWLEDGED_SEGMENTS
+        rate * (base + queue) + self.unacknowledged()
+    }
+
+    /// What a receiver with delayed ACKs may leave unacknowledged.
+    fn unacknowledged(&self) -> Bytes {
+        self.config.mss * UNACKNOWLEDGED_SEGMENTS
     }
 
     /// Whether `window` limits a transfer with so much in flight: what is beyond it is for delayed ACKs.
     pub(super) fn binds(&self, window: Bytes, in_flight: Bytes) -> bool {
-        let segments = self.config.mss * UNACKNOWLEDGED_SEGMENTS;
-        in_flight >= window.saturating_sub(segments).scaled(WINDOW_BINDS_SHARE)
+        in_flight >= window.saturating_sub(self.unacknowledged()).scaled(WINDOW_BINDS_SHARE)
     }
 
     /// A step of the capacity that widens `window` by two segments at least: of what is beyond those for delayed ACKs.
     pub(super) fn step_of(&self, window: Bytes) -> f64 {
-        let segments = self.config.mss * UNACKNOWLEDGED_SEGMENTS;
+        let segments = self.unacknowledged();
         let rest = window.saturating_sub(segments).max(segments);
         FASTER_STEP.max(1.0 + segments.as_f64() / rest.as_f64())
     }
