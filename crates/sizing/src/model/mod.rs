@@ -8,6 +8,7 @@ mod meter;
 mod min_rtt;
 mod round_trip;
 mod trains;
+mod unused;
 
 pub(crate) use delivery_rate::DeliveryRate;
 pub(crate) use elasticity::{Elasticity, ElasticityEstimate};
@@ -16,3 +17,4 @@ pub(crate) use inflight::InflightEstimator;
 pub(crate) use min_rtt::MinRtt;
 pub(crate) use round_trip::RoundTrip;
 pub(crate) use trains::{Agreement, Trains};
+pub(crate) use unused::{Queued, UnusedCapacity};

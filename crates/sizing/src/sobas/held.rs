@@ -78,9 +78,15 @@ impl Held {
         Held { tried: Some(began), ..Held::keeping(capacity, queue) }
     }
 
-    /// What a path with this round trip and longest queue is remembered by.
-    pub(super) fn memory(&self, base: Duration, longest_queue: Duration, at: Time) -> Memory {
-        Memory { capacity: self.known(), queue: self.queue, base, longest_queue, at }
+    /// What a path with this round trip and longest queue is remembered by, of which so much was left unused after an overflow.
+    pub(super) fn memory(
+        &self,
+        base: Duration,
+        longest_queue: Duration,
+        unused: Bytes,
+        at: Time,
+    ) -> Memory {
+        Memory { capacity: self.known(), queue: self.queue, base, longest_queue, unused, at }
     }
 
     /// When the trial that led here began, if one did.
@@ -192,6 +198,8 @@ pub(super) struct Memory {
     base: Duration,
     /// The longest queue that was seen on it.
     longest_queue: Duration,
+    /// What was left unused of it after an overflow.
+    unused: Bytes,
     /// When the transfer ended.
     at: Time,
 }
@@ -204,9 +212,13 @@ impl Memory {
         SavedWindow { window: limits.within_bounds(window), minimum_rtt: self.base }
     }
 
-    /// The longest queue that was seen on it.
-    pub(super) fn longest_queue(&self) -> Duration {
-        self.longest_queue
+    /// With what was seen in the transfer `before`.
+    pub(super) fn with(self, before: Option<Memory>) -> Memory {
+        before.map_or(self, |before| Memory {
+            longest_queue: self.longest_queue.max(before.longest_queue),
+            unused: self.unused.max(before.unused),
+            ..self
+        })
     }
 
     /// What the path's buffer surely holds.
@@ -217,6 +229,19 @@ impl Memory {
     /// Whether the window can be opened within a few round trips.
     pub(super) fn has_room(&self) -> bool {
         self.longest_queue >= self.base.scaled(LEAST_ROOM)
+    }
+
+    /// Whether opening the window by the room leaves less unused than an overflow did.
+    pub(super) fn pays(&self) -> bool {
+        self.unused_opening() < self.unused
+    }
+
+    /// What the window leaves unused of the path until it is opened, beyond slow start's doubling up to twice the room: in
+    /// n steps of the room r to n x r, r x (n - 1)(n - 2) / 2.
+    fn unused_opening(&self) -> Bytes {
+        let window = self.capacity * (self.base + self.queue);
+        let steps = window.as_f64() / self.room().as_f64().max(1.0);
+        self.room().scaled((steps - 1.0) * (steps - 2.0).max(0.0) / 2.0)
     }
 
     /// What to hold from the beginning, if a round trip of `base` at `now` is that of the same path (RFC 9959, section 4.2.1:

@@ -12,13 +12,15 @@ mod trial;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use held::Memory;
-use limits::TransferLimits;
-use params::{LOSS_EPOCHS, MIN_EPOCH};
+use held::{Held, Memory};
+use limits::{TransferLimits, target_queue};
+use params::{COLLAPSE, LOSS_EPOCHS, MIN_EPOCH};
 use startup::Startup;
 use state::State;
 
-use crate::model::{Epochs, InflightEstimator, MinRtt, RoundTrip, Trains, is_behind};
+use crate::model::{
+    Epochs, InflightEstimator, MinRtt, Queued, RoundTrip, Trains, UnusedCapacity, is_behind,
+};
 use crate::{
     Controller, ControllerConfig, EventKind, Input, Needs, Output, Probing, Reason, SizingPhase,
 };
@@ -41,6 +43,7 @@ pub struct Sobas {
     /// The largest congestion window in the sender's reports.
     largest_cwnd: Bytes,
     inflight: InflightEstimator,
+    unused: UnusedCapacity,
     limits: TransferLimits,
     /// Segments retransmitted since the connection began, by the sender's report.
     retransmitted: u64,
@@ -51,6 +54,8 @@ pub struct Sobas {
     trials_failed: Duration,
     /// The path as the transfer before left it.
     memory: Option<Memory>,
+    /// Whether a memory was given up in this transfer.
+    was_wrong: bool,
 }
 
 /// The controller's sources of measurements.
@@ -87,12 +92,14 @@ impl Sobas {
             highest_sustained: Duration::ZERO,
             largest_cwnd: Bytes::ZERO,
             inflight: InflightEstimator::default(),
+            unused: UnusedCapacity::new(COLLAPSE),
             limits: TransferLimits::new(config),
             retransmitted: 0,
             began: Time::ZERO,
             measured_again: 0,
             trials_failed: Duration::ZERO,
             memory: None,
+            was_wrong: false,
         }
     }
 
@@ -148,13 +155,18 @@ impl Sobas {
             State::Trial(trial) if self.trials_failed == Duration::ZERO => {
                 base.and_then(|base| trial.known(base))
             }
+            // What it was never held at, but has reached.
+            State::Open(_) if self.trials_failed == Duration::ZERO && !self.was_wrong => {
+                self.unused.capacity().zip(base).map(|(rate, base)| Held::new(rate, base))
+            }
             _ => None,
         };
         self.memory = match (learnt, base) {
             (Some(held), Some(base)) => {
-                let before = self.memory.map_or(Duration::ZERO, |memory| memory.longest_queue());
-                let longest = before.max(self.highest_sustained.saturating_sub(base));
-                Some(held.memory(base, longest, now)).filter(Memory::has_room)
+                let longest = self.highest_sustained.saturating_sub(base);
+                let memory = held.memory(base, longest, self.unused.bytes(), now).with(self.memory);
+                let was_held = !matches!(self.state, State::Open(_));
+                Some(memory).filter(|memory| was_held && memory.has_room() || memory.pays())
             }
             // Nothing was learnt since.
             _ if matches!(self.state, State::Held(_) | State::Ended) => self.memory,
@@ -176,6 +188,12 @@ impl Sobas {
         self.highest_lately.rotate_right(1);
         self.highest_lately[0] = self.round_trip.take_sustained();
         self.highest_sustained = self.highest_sustained.max(self.highest_lately[0]);
+        let is_open = matches!(self.state, State::Open(_));
+        let queued = Queued {
+            throughout: epoch.rtt > base + target_queue(base),
+            lately: self.recent_queue(base) > target_queue(base),
+        };
+        self.unused.handle_epoch(now, &epoch, queued, is_open);
         match self.state {
             State::Startup(_) | State::Ended => {}
             State::Held(_) => self.check_hold(now, &epoch, base),

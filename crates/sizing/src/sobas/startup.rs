@@ -134,7 +134,7 @@ impl Sobas {
             State::Trial(trial) => (true, Some(trial.began())),
             State::Startup(_) | State::Open(_) | State::Ended => (false, None),
         };
-        self.memory = None;
+        self.was_wrong |= self.memory.take().is_some();
         // A trial that ends here has failed, unless the path has changed since it paid.
         let failed = tried.filter(|_| reason != Reason::PathFaster);
         self.trials_failed += failed.map_or(Duration::ZERO, |began| now.since(began));

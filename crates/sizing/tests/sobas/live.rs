@@ -164,6 +164,18 @@ fn a_remembered_path_that_carries_a_little_more_is_never_overflowed() {
     }
 }
 
+/// Nothing was lost: slow start needs no help.
+#[test]
+fn a_path_that_was_never_held_and_never_overflowed_is_not_remembered() {
+    let deep = Fluid { buffer: 4.0 * BDP, ..path() };
+    let mut controller = controller(Sizing::SobasLive, 6_291_456);
+    let first = drive(&mut *controller, &deep, 0.4);
+    assert_eq!((controller.phase(), first.dropped_bytes), (SizingPhase::Open, 0.0));
+    controller.handle(Time::from_nanos(400_000_002), &Input::End);
+    while controller.poll_output().is_some() {}
+    assert!(!resumed(&drive_from(&mut *controller, &deep, 5.0, 2.0)));
+}
+
 /// The window was on its way to an overflow when the trial began, and the limit had not been reached yet.
 #[test]
 fn a_loss_before_the_limit_of_a_trial_is_reached_does_not_end_it() {

@@ -1,0 +1,167 @@
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use super::epoch::Epoch;
+
+/// Epochs after a loss in which what waited for its repair arrives at once, faster than the path carries it.
+const REPAIRING_EPOCHS: u32 = 2;
+
+/// What congestion control left unused of a path after slow start had overflowed its buffer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UnusedCapacity {
+    /// Share of its highest rate that a transfer alone on its path keeps while it is full.
+    kept: f64,
+    phase: Phase,
+    highest: Rate,
+    /// Rates of the last two epochs without losses.
+    lately: [Rate; 2],
+    /// The lowest rate at which packets were lost after the first overflow.
+    lost_at: Option<Rate>,
+    repairing: u32,
+    /// The end of the last epoch.
+    since: Time,
+    /// Time without a queue between the first overflow and the next loss, and what was delivered in it.
+    idle: Duration,
+    delivered: Bytes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    BeforeLoss,
+    AfterOverflow,
+    AfterNextLoss,
+}
+
+/// What queue an epoch had.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Queued {
+    /// One stood throughout: the bottleneck was busy, with others' packets if not with ours.
+    pub throughout: bool,
+    /// There was one in the epoch or shortly before.
+    pub lately: bool,
+}
+
+impl UnusedCapacity {
+    /// Nothing is known yet. `kept`: the share of its highest rate that a transfer alone on its path keeps while it is full.
+    pub(crate) fn new(kept: f64) -> UnusedCapacity {
+        UnusedCapacity {
+            kept,
+            phase: Phase::BeforeLoss,
+            highest: Rate::ZERO,
+            lately: [Rate::ZERO; 2],
+            lost_at: None,
+            repairing: 0,
+            since: Time::ZERO,
+            idle: Duration::ZERO,
+            delivered: Bytes::ZERO,
+        }
+    }
+
+    /// An epoch ended; nothing but congestion control limited the sender if it `is_open`.
+    pub(crate) fn handle_epoch(&mut self, now: Time, epoch: &Epoch, queued: Queued, is_open: bool) {
+        let lasted = now.since(self.since);
+        self.since = now;
+        if epoch.losses > 0 {
+            if self.repairing == 0 {
+                self.handle_loss(queued.lately);
+            }
+            self.repairing = REPAIRING_EPOCHS;
+        } else if self.repairing > 0 {
+            self.repairing -= 1;
+        } else if !epoch.stalled {
+            self.highest = self.highest.max(epoch.rate);
+            self.lately = [self.lately[1], epoch.rate];
+        }
+        let is_idle = is_open && !epoch.stalled && !queued.throughout;
+        if self.phase == Phase::AfterOverflow && is_idle {
+            self.idle += lasted;
+            self.delivered += epoch.rate * lasted;
+        }
+    }
+
+    /// The first loss of a window.
+    fn handle_loss(&mut self, had_queue: bool) {
+        self.phase = match self.phase {
+            Phase::BeforeLoss if had_queue => Phase::AfterOverflow,
+            _ => {
+                let rate = self.lately[0].max(self.lately[1]);
+                self.lost_at = Some(self.lost_at.map_or(rate, |lowest| lowest.min(rate)));
+                Phase::AfterNextLoss
+            }
+        };
+    }
+
+    /// The highest rate of an epoch, if the transfer seems to have been alone: packets were lost at about that rate only, once
+    /// slow start was over. At a lower one it was chance that lost them, or others' packets filled the buffer.
+    pub(crate) fn capacity(&self) -> Option<Rate> {
+        let is_full_at = |rate| rate >= self.highest.scaled(self.kept);
+        (self.highest > Rate::ZERO && self.lost_at.is_none_or(is_full_at)).then_some(self.highest)
+    }
+
+    /// What was left unused while no queue stood, until the next loss.
+    pub(crate) fn bytes(&self) -> Bytes {
+        (self.highest.scaled(self.kept) * self.idle).saturating_sub(self.delivered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Queued = Queued { throughout: false, lately: true };
+    const NONE: Queued = Queued { throughout: false, lately: false };
+
+    /// Epochs of 100 ms each: rate in Mbit/s, losses, queue.
+    fn play(epochs: &[(u64, u64, Queued)]) -> UnusedCapacity {
+        let mut unused = UnusedCapacity::new(0.9);
+        for (index, (rate, losses, queued)) in epochs.iter().enumerate() {
+            let epoch = Epoch {
+                rate: Rate::from_mbit_per_second(*rate),
+                rtt: Duration::from_millis(40),
+                highest_rtt: Duration::from_millis(40),
+                average_rtt: Duration::from_millis(40),
+                stalled: false,
+                losses: *losses,
+            };
+            let now = Time::from_nanos((index as u64 + 1) * 100_000_000);
+            unused.handle_epoch(now, &epoch, *queued, true);
+        }
+        unused
+    }
+
+    #[test]
+    fn what_a_halved_window_leaves_is_counted_until_the_next_loss() {
+        let full = Some(Rate::from_mbit_per_second(100));
+        let mut epochs = vec![(80, 0, NONE), (100, 9, SHORT)];
+        epochs.extend([(50, 0, NONE); 20]);
+        epochs.extend([(100, 0, SHORT), (100, 1, SHORT)]);
+        epochs.extend([(70, 0, NONE); 20]);
+        let unused = play(&epochs);
+        assert_eq!(unused.capacity(), full);
+        // 90 less 50 Mbit/s for 2 s, less what the two epochs at 100 Mbit/s bring above 90.
+        assert_eq!(unused.bytes(), Bytes::new(10_000_000 - 2 * 125_000));
+    }
+
+    #[test]
+    fn a_busy_path_leaves_nothing() {
+        let standing = Queued { throughout: true, lately: true };
+        let mut epochs = vec![(100, 9, SHORT), (100, 0, standing), (100, 0, standing)];
+        epochs.extend([(50, 0, standing); 20]);
+        assert_eq!(play(&epochs).bytes(), Bytes::ZERO);
+    }
+
+    #[test]
+    fn who_loses_packets_at_lower_rates_is_not_alone() {
+        let mut epochs = vec![(100, 0, NONE), (100, 9, SHORT)];
+        epochs.extend([(50, 0, NONE); 5]);
+        assert!(play(&epochs).capacity().is_some());
+        epochs.push((50, 1, SHORT));
+        assert_eq!(play(&epochs).capacity(), None);
+    }
+
+    #[test]
+    fn a_loss_without_a_queue_is_no_overflow() {
+        let mut epochs = vec![(100, 0, NONE), (100, 1, NONE)];
+        epochs.extend([(50, 0, NONE); 20]);
+        assert_eq!(play(&epochs).bytes(), Bytes::ZERO);
+    }
+}
