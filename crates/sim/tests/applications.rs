@@ -192,3 +192,42 @@ fn a_transfer_that_follows_begins_after_the_end_of_the_one_before_with_what_that
     assert!(first.retransmitted_packets > 0);
     assert_eq!(second.retransmitted_packets, 0);
 }
+
+/// Reno halves its window where slow start has overflowed an eighth of a BDP, 44 of 347 segments, and needs 130 round trips to
+/// fill the path again: by then much more was left unused than a window leaves that is opened by what the buffer holds.
+#[test]
+fn a_path_that_was_never_held_is_remembered_where_its_overflow_cost_more_than_opening_it_does() {
+    let path = r#"
+        duration = "30s"
+        [path]
+        rate = "100Mbit/s"
+        rtt = "40ms"
+        buffer = "42pkt"
+        packet = "1500B"
+        reverse = "clean"
+        [tcp]
+        flavour = "linux"
+        [[transfer]]
+        size = "60MB"
+        sizing = "sobas:live"
+        congestion = "reno"
+        [[transfer]]
+        follows = true
+        start = "2s"
+        size = "60MB"
+        sizing = "sobas:live"
+        congestion = "reno"
+    "#;
+    let outcome = play(path, &[]);
+    let [first, second] = &outcome.transfers[..] else { panic!("{outcome:?}") };
+    let says = |transfer: &sweetspot_scenario::TransferOutcome, word: &str| {
+        transfer.events.iter().any(|event| event.kind.to_string().contains(word))
+    };
+    assert!(!says(first, "holding") && says(second, "holding"), "{outcome:?}");
+    assert!(first.retransmitted_packets > 0);
+    assert_eq!(second.retransmitted_packets, 0);
+    // Left alone it overflows like the first.
+    let kernel = play(path, &["transfer.0.sizing=kernel", "transfer.1.sizing=kernel"]);
+    let took = |outcome: &sweetspot_scenario::Outcome| outcome.transfers[1].completion_s;
+    assert!(took(&outcome).expect("60 MB take 5 s") < took(&kernel).expect("60 MB take 8 s"));
+}

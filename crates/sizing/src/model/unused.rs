@@ -1,34 +1,26 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::epoch::Epoch;
-
-/// Epochs after a loss in which what waited for its repair arrives at once, faster than the path carries it.
-const REPAIRING_EPOCHS: u32 = 2;
+use super::repairs::Repairs;
 
 /// What congestion control left unused of a path after slow start had overflowed its buffer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnusedCapacity {
     /// Share of its highest rate that a transfer alone on its path keeps while it is full.
     kept: f64,
-    phase: Phase,
+    /// Whether the first loss was an overflow.
+    has_overflowed: bool,
     highest: Rate,
     /// Rates of the last two epochs without losses.
     lately: [Rate; 2],
-    /// The lowest rate at which packets were lost after the first overflow.
+    /// The lowest rate at which packets were lost, but for that overflow.
     lost_at: Option<Rate>,
-    repairing: u32,
+    repairs: Repairs,
     /// The end of the last epoch.
     since: Time,
     /// Time without a queue between the first overflow and the next loss, and what was delivered in it.
     idle: Duration,
     delivered: Bytes,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    BeforeLoss,
-    AfterOverflow,
-    AfterNextLoss,
 }
 
 /// What queue an epoch had.
@@ -42,14 +34,14 @@ pub(crate) struct Queued {
 
 impl UnusedCapacity {
     /// Nothing is known yet. `kept`: the share of its highest rate that a transfer alone on its path keeps while it is full.
-    pub(crate) fn new(kept: f64) -> UnusedCapacity {
+    pub(crate) fn new(kept: f64, repairs: Repairs) -> UnusedCapacity {
         UnusedCapacity {
             kept,
-            phase: Phase::BeforeLoss,
+            has_overflowed: false,
             highest: Rate::ZERO,
             lately: [Rate::ZERO; 2],
             lost_at: None,
-            repairing: 0,
+            repairs,
             since: Time::ZERO,
             idle: Duration::ZERO,
             delivered: Bytes::ZERO,
@@ -60,19 +52,15 @@ impl UnusedCapacity {
     pub(crate) fn handle_epoch(&mut self, now: Time, epoch: &Epoch, queued: Queued, is_open: bool) {
         let lasted = now.since(self.since);
         self.since = now;
-        if epoch.losses > 0 {
-            if self.repairing == 0 {
-                self.handle_loss(queued.lately);
-            }
-            self.repairing = REPAIRING_EPOCHS;
-        } else if self.repairing > 0 {
-            self.repairing -= 1;
-        } else if !epoch.stalled {
+        if epoch.losses > 0 && !self.repairs.are_under_way() {
+            self.handle_loss(queued.lately);
+        }
+        if !self.repairs.handle_epoch(epoch) && !epoch.stalled {
             self.highest = self.highest.max(epoch.rate);
             self.lately = [self.lately[1], epoch.rate];
         }
-        let is_idle = is_open && !epoch.stalled && !queued.throughout;
-        if self.phase == Phase::AfterOverflow && is_idle {
+        let is_counted = self.has_overflowed && self.lost_at.is_none();
+        if is_counted && is_open && !epoch.stalled && !queued.throughout {
             self.idle += lasted;
             self.delivered += epoch.rate * lasted;
         }
@@ -80,14 +68,12 @@ impl UnusedCapacity {
 
     /// The first loss of a window.
     fn handle_loss(&mut self, had_queue: bool) {
-        self.phase = match self.phase {
-            Phase::BeforeLoss if had_queue => Phase::AfterOverflow,
-            _ => {
-                let rate = self.lately[0].max(self.lately[1]);
-                self.lost_at = Some(self.lost_at.map_or(rate, |lowest| lowest.min(rate)));
-                Phase::AfterNextLoss
-            }
-        };
+        if had_queue && !self.has_overflowed && self.lost_at.is_none() {
+            self.has_overflowed = true;
+        } else {
+            let rate = self.lately[0].max(self.lately[1]);
+            self.lost_at = Some(self.lost_at.map_or(rate, |lowest| lowest.min(rate)));
+        }
     }
 
     /// The highest rate of an epoch, if the transfer seems to have been alone: packets were lost at about that rate only, once
@@ -112,7 +98,7 @@ mod tests {
 
     /// Epochs of 100 ms each: rate in Mbit/s, losses, queue.
     fn play(epochs: &[(u64, u64, Queued)]) -> UnusedCapacity {
-        let mut unused = UnusedCapacity::new(0.9);
+        let mut unused = UnusedCapacity::new(0.9, Repairs::new(2));
         for (index, (rate, losses, queued)) in epochs.iter().enumerate() {
             let epoch = Epoch {
                 rate: Rate::from_mbit_per_second(*rate),

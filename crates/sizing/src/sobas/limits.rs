@@ -6,6 +6,7 @@ use super::params::{
     FASTER_STEP, MIN_QUEUE, MIN_WINDOW_SEGMENTS, QUEUE_SHARE, REPORTED_GROWTH,
     UNACKNOWLEDGED_SEGMENTS, WINDOW_BINDS_SHARE,
 };
+use crate::model::Epoch;
 use crate::{CongestionChoice, ControllerConfig, EventKind, Output, SizingEvent};
 
 /// The transfer's limits, and the outputs that set them.
@@ -139,4 +140,9 @@ impl TransferLimits {
 /// The queue that keeps a bottleneck busy on a path of round trip `base`.
 pub(super) fn target_queue(base: Duration) -> Duration {
     base.scaled(QUEUE_SHARE).max(MIN_QUEUE)
+}
+
+/// Whether such a queue stood throughout `epoch`, so that the bottleneck was busy.
+pub(super) fn is_busy(epoch: &Epoch, base: Duration) -> bool {
+    epoch.rtt > base + target_queue(base)
 }

@@ -13,13 +13,14 @@ mod trial;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use held::{Held, Memory};
-use limits::{TransferLimits, target_queue};
-use params::{COLLAPSE, LOSS_EPOCHS, MIN_EPOCH};
+use limits::{TransferLimits, is_busy, target_queue};
+use params::{COLLAPSE, LOSS_EPOCHS, MIN_EPOCH, SETTLING_EPOCHS};
 use startup::Startup;
 use state::State;
 
 use crate::model::{
-    Epochs, InflightEstimator, MinRtt, Queued, RoundTrip, Trains, UnusedCapacity, is_behind,
+    Epochs, InflightEstimator, MinRtt, Queued, Repairs, RoundTrip, Trains, UnusedCapacity,
+    is_behind,
 };
 use crate::{
     Controller, ControllerConfig, EventKind, Input, Needs, Output, Probing, Reason, SizingPhase,
@@ -92,7 +93,7 @@ impl Sobas {
             highest_sustained: Duration::ZERO,
             largest_cwnd: Bytes::ZERO,
             inflight: InflightEstimator::default(),
-            unused: UnusedCapacity::new(COLLAPSE),
+            unused: UnusedCapacity::new(COLLAPSE, Repairs::new(SETTLING_EPOCHS)),
             limits: TransferLimits::new(config),
             retransmitted: 0,
             began: Time::ZERO,
@@ -190,7 +191,7 @@ impl Sobas {
         self.highest_sustained = self.highest_sustained.max(self.highest_lately[0]);
         let is_open = matches!(self.state, State::Open(_));
         let queued = Queued {
-            throughout: epoch.rtt > base + target_queue(base),
+            throughout: is_busy(&epoch, base),
             lately: self.recent_queue(base) > target_queue(base),
         };
         self.unused.handle_epoch(now, &epoch, queued, is_open);

@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::limits::target_queue;
+use super::limits::{is_busy, target_queue};
 use super::params::{
     AFTER_RANDOM_LOSS, FIRST_WINDOW, HELD_GROWTH, INELASTIC, MEASUREMENTS, MOVED, OPEN_FLIGHTS,
     OPEN_GROWTH, RANDOM_LOSSES, SETTLING_EPOCHS, TRIAL_BUDGET, VARIED,
@@ -12,7 +12,7 @@ use super::state::State;
 use super::trial::Trial;
 use super::{Sensors, Sobas};
 use crate::Reason;
-use crate::model::{Elasticity, ElasticityEstimate, Epoch, Trains};
+use crate::model::{Elasticity, ElasticityEstimate, Epoch, Repairs, Trains};
 
 /// The window follows what arrives, far above it.
 #[derive(Debug)]
@@ -20,8 +20,7 @@ pub(super) struct Open {
     elasticity: Elasticity,
     /// Over the epochs since the last loss throughout which a queue stood.
     full: Elasticity,
-    /// Epochs until what a loss held up has arrived: it comes in order at once, faster than the path carries it.
-    repairing: u32,
+    repairs: Repairs,
     /// Whether the window was held before. Then the sender's congestion window is larger, up to
     /// twice (RFC 7661), and must not be released at once.
     was_held: bool,
@@ -37,7 +36,7 @@ impl Open {
         Open {
             elasticity: Elasticity::lately(),
             full: Elasticity::throughout(),
-            repairing: 0,
+            repairs: Repairs::new(SETTLING_EPOCHS),
             was_held,
             random_losses: 0,
             random_loss: None,
@@ -47,12 +46,7 @@ impl Open {
     /// Takes an epoch; the estimate over the epochs since the last loss throughout which a queue stood on a path of round
     /// trip `base`, if the rate was the same however long the queue was: the path is full.
     fn fills(&mut self, epoch: &Epoch, base: Duration) -> Option<ElasticityEstimate> {
-        if epoch.losses > 0 {
-            self.repairing = SETTLING_EPOCHS;
-        }
-        let stands = epoch.rtt > base + target_queue(base);
-        if self.repairing > 0 || epoch.stalled || !stands {
-            self.repairing = self.repairing.saturating_sub(u32::from(epoch.losses == 0));
+        if self.repairs.handle_epoch(epoch) || epoch.stalled || !is_busy(epoch, base) {
             self.full.clear();
             return None;
         }
