@@ -11,7 +11,8 @@ use sweetspot_units::{Rate, Time};
 use crate::certificate::Certificate;
 use crate::error::{EmulatorError, NetworkContext};
 use crate::host_pair::{self, HostPair};
-use crate::packet_loop::{Command, PacketLoop, PacketLoopReport};
+use crate::packet_loop::{PacketLoop, PacketLoopReport, Told};
+use crate::path_direction::{Alteration, Altered};
 use crate::relay::RelayThreads;
 use crate::segmentation;
 use crate::series::PathSample;
@@ -27,7 +28,9 @@ pub struct Emulation {
     near: Side,
     far: Side,
     event_fd: Arc<EventFd>,
-    commands: Sender<Command>,
+    up: Sender<Alteration>,
+    down: Sender<Alteration>,
+    stop: Sender<()>,
     samples: Receiver<PathSample>,
     threads: Option<RelayThreads>,
 }
@@ -60,14 +63,17 @@ impl Emulation {
         let far = NamespaceLink::lay(FAR, NEAR, spec.mtu, host_pairs, offload)?;
         let ports = (near.port(spec.mtu)?, far.port(spec.mtu)?);
         let event_fd = Arc::new(EventFd::new().doing("make an eventfd")?);
-        let (commands, receive_commands) = mpsc::channel();
+        let (up, told_up) = mpsc::channel();
+        let (down, told_down) = mpsc::channel();
+        let (stop, told_to_stop) = mpsc::channel();
+        let told = Told { up: told_up, down: told_down, stop: told_to_stop };
         let (send_samples, samples) = mpsc::channel();
         let started = clock::now();
         let start = || {
             let ring = |port: &PacketPort| port.as_fd().try_clone_to_owned();
             let rings = [ring(&ports.0)?, ring(&ports.1)?];
             let packet_loop =
-                PacketLoop::new(started, hops, host_pairs, ports, (receive_commands, send_samples));
+                PacketLoop::new(started, hops, host_pairs, ports, (told, send_samples));
             RelayThreads::start(packet_loop, rings, event_fd.clone())
         };
         let threads = start().doing("start the threads that carry the packets")?;
@@ -77,7 +83,9 @@ impl Emulation {
             near: Side::new(NEAR, near),
             far: Side::new(FAR, far),
             event_fd,
-            commands,
+            up,
+            down,
+            stop,
             samples,
             threads: Some(threads),
         })
@@ -110,12 +118,12 @@ impl Emulation {
 
     /// Changes the bottleneck's rate near to far. A rate of zero is ignored.
     pub fn set_rate_up(&self, rate: Rate) {
-        self.command(Command::RateUp(rate));
+        self.set_rate(&self.up, rate);
     }
 
     /// Changes the bottleneck's rate far to near. A rate of zero is ignored.
     pub fn set_rate_down(&self, rate: Rate) {
-        self.command(Command::RateDown(rate));
+        self.set_rate(&self.down, rate);
     }
 
     /// Varies a path of one hop from now on: near to far, and far to near. Time 0 of the variations is `start`, on the clock
@@ -127,8 +135,8 @@ impl Emulation {
     /// Varies each hop, both lists from the near side.
     pub fn vary_chain(&self, start: Time, up: Vec<Variation>, mut down: Vec<Variation>) {
         down.reverse();
-        self.command(Command::VaryUp(start, up));
-        self.command(Command::VaryDown(start, down));
+        self.alter(&self.up, Altered::Varied { start, hops: up });
+        self.alter(&self.down, Altered::Varied { start, hops: down });
     }
 
     /// Stops carrying packets and returns the certificate. Processes that still run on the two sides lose their
@@ -141,17 +149,21 @@ impl Emulation {
         Ok(Certificate::new(&self.hops, &report))
     }
 
-    fn command(&self, command: Command) {
-        if matches!(command, Command::RateUp(Rate::ZERO) | Command::RateDown(Rate::ZERO)) {
-            return;
+    fn set_rate(&self, direction: &Sender<Alteration>, rate: Rate) {
+        if rate > Rate::ZERO {
+            self.alter(direction, Altered::Rate(rate));
         }
+    }
+
+    fn alter(&self, direction: &Sender<Alteration>, change: Altered) {
         // The loop only stops when told to, or by an error that `finish` reports.
-        let _ = self.commands.send(command);
+        let _ = direction.send(Alteration { at: clock::now(), change });
         self.event_fd.signal();
     }
 
     fn stop(&mut self) -> Result<PacketLoopReport, EmulatorError> {
-        self.command(Command::Stop);
+        let _ = self.stop.send(());
+        self.event_fd.signal();
         let threads = self.threads.take().ok_or_else(|| std::io::Error::other("it ended before"));
         threads.and_then(RelayThreads::join).map_err(EmulatorError::Loop)
     }

@@ -5,12 +5,12 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use sweetspot_linux::clock;
 use sweetspot_linux::packet::PacketPort;
-use sweetspot_path::{DirectionSpec, PathSpec, Variation};
-use sweetspot_units::{Bytes, Duration, Rate, Time};
+use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::counters::DirectionCounters;
 use crate::host_pair::{HostPair, Routes};
-use crate::path_direction::PathDirection;
+use crate::path_direction::{Alteration, PathDirection};
 use crate::pool::Pool;
 use crate::series::PathSample;
 use crate::sleep_monitor::SleepMonitor;
@@ -28,19 +28,14 @@ const ARRIVAL_BATCH: usize = 64;
 /// ... and where they come in super-frames, each of which costs a call whatever is in it.
 const OFFLOAD_ARRIVAL_BATCH: usize = 200;
 
-/// A command to the running loop.
-#[derive(Debug, Clone)]
-pub(crate) enum Command {
-    /// Change the rate of the direction near to far.
-    RateUp(Rate),
-    /// Change the rate of the direction far to near.
-    RateDown(Rate),
-    /// Vary the hops near to far, in this order; the time is the variations' time 0.
-    VaryUp(Time, Vec<Variation>),
-    /// Vary the hops far to near, in this order.
-    VaryDown(Time, Vec<Variation>),
-    /// Stop.
-    Stop,
+/// What the running loop is told.
+pub(crate) struct Told {
+    /// Alterations of the direction near to far.
+    pub up: Receiver<Alteration>,
+    /// Alterations of the direction far to near.
+    pub down: Receiver<Alteration>,
+    /// To stop.
+    pub stop: Receiver<()>,
 }
 
 /// What the loop counted.
@@ -73,18 +68,18 @@ pub(crate) struct PacketLoop {
     rest: SleepMonitor,
     started: Time,
     next_sample: Time,
-    commands: Receiver<Command>,
+    stop: Receiver<()>,
     samples: Sender<PathSample>,
 }
 
 impl PacketLoop {
-    /// A loop between the two ports, which carries out `commands`.
+    /// A loop between the two ports, which does as it is `told`.
     pub fn new(
         started: Time,
         hops: &[PathSpec],
         host_pairs: &[HostPair],
         (near, far): (PacketPort, PacketPort),
-        (commands, samples): (Receiver<Command>, Sender<PathSample>),
+        (told, samples): (Told, Sender<PathSample>),
     ) -> PacketLoop {
         let (mtu, seed) = (hops[0].mtu, hops[0].seed);
         let up: Vec<DirectionSpec> = hops.iter().map(|hop| hop.up).collect();
@@ -93,14 +88,14 @@ impl PacketLoop {
         PacketLoop {
             near,
             far,
-            up: PathDirection::new(&up, mtu, routes(false), seed),
+            up: PathDirection::new(&up, mtu, routes(false), told.up, seed),
             // The directions' losses must not fall together.
-            down: PathDirection::new(&down, mtu, routes(true), seed ^ 0x646f_776e),
+            down: PathDirection::new(&down, mtu, routes(true), told.down, seed ^ 0x646f_776e),
             pool: Pool::new(frame_size(mtu), pool_slots(up.iter().chain(&down), mtu)),
             rest: SleepMonitor::new(started),
             started,
             next_sample: started,
-            commands,
+            stop: told.stop,
             samples,
         }
     }
@@ -111,6 +106,12 @@ impl PacketLoop {
         loop {
             let now = clock::now();
             let more = self.take_arrivals();
+            if !more {
+                // Every arrival up to then is in.
+                let seen = now - self.arrival_wait();
+                self.up.alter_until(seen);
+                self.down.alter_until(seen);
+            }
             let busy = self.release(now) || more;
             // A sample fixes the queue as of its time, so every earlier arrival must be in. The kernel stamps the packets of
             // a burst one by one and shows them together.
@@ -121,7 +122,7 @@ impl PacketLoop {
                 self.rest.review(now);
             }
             if !busy || self.rest.needed(now) {
-                if self.run_commands() {
+                if self.stop.try_recv().is_ok() {
                     return Wait::Stopped;
                 }
                 match self.next_work() {
@@ -179,20 +180,6 @@ impl PacketLoop {
         let _ = self.samples.send(sample);
     }
 
-    /// Carries out commands; true if told to stop.
-    fn run_commands(&mut self) -> bool {
-        while let Ok(command) = self.commands.try_recv() {
-            match command {
-                Command::RateUp(rate) => self.up.set_rate(clock::now(), rate),
-                Command::RateDown(rate) => self.down.set_rate(clock::now(), rate),
-                Command::VaryUp(start, variation) => self.up.vary(start, &variation),
-                Command::VaryDown(start, variation) => self.down.vary(start, &variation),
-                Command::Stop => return true,
-            }
-        }
-        false
-    }
-
     /// How long after its stamp an arrival may be taken in. Half the delay: it is always seen before it can be due.
     fn arrival_wait(&self) -> Duration {
         (self.up.least_delay().min(self.down.least_delay()) / 2).min(MAX_ARRIVAL_WAIT)
@@ -203,8 +190,9 @@ impl PacketLoop {
         let now = clock::now();
         let due = [self.up.poll_timeout(), self.down.poll_timeout()].into_iter().flatten().min();
         let arrival_wait = self.arrival_wait();
-        let sampled = self.next_sample + arrival_wait;
-        let until = due.map_or(sampled, |due| due.min(sampled));
+        let altered = [self.up.next_alteration(), self.down.next_alteration()];
+        let decided = altered.into_iter().flatten().fold(self.next_sample, Time::min);
+        let until = due.unwrap_or(Time::MAX).min(decided + arrival_wait);
         let least = self.rest.began(now);
         if until < least {
             // What comes in during the least rest is not waited for either.

@@ -1,3 +1,6 @@
+use std::collections::VecDeque;
+use std::sync::mpsc::Receiver;
+
 use sweetspot_linux::clock;
 use sweetspot_linux::packet::{FrameBatch, MAX_BATCH_FRAMES, Offload, PacketPort, ReceivedFrame};
 use sweetspot_path::{Chain, DirectionSpec, DropReason, Fan, Packet, Variation};
@@ -10,6 +13,22 @@ use crate::segmentation::{Merge, Segments};
 use crate::series::DirectionSample;
 use crate::veth::frame_size;
 
+/// What a direction is told while it runs, at a time on the clock of [`clock::now`]: packets that arrive before it find
+/// the path as it was, later ones as it is then, however late the loop is.
+#[derive(Debug, Clone)]
+pub(crate) struct Alteration {
+    pub at: Time,
+    pub change: Altered,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Altered {
+    /// The narrow hop has this rate.
+    Rate(Rate),
+    /// The hops vary, in the order in which packets take them, each as its own says; time 0 of the variations is `start`.
+    Varied { start: Time, hops: Vec<Variation> },
+}
+
 /// One direction of the path, between the ring it arrives from and the port it leaves by.
 pub(crate) struct PathDirection {
     chain: Chain<PacketHandle>,
@@ -18,6 +37,9 @@ pub(crate) struct PathDirection {
     routes: Routes,
     /// What waits for its extra delay.
     fan: Fan<PacketHandle>,
+    told: Receiver<Alteration>,
+    /// What was told and is not carried out yet.
+    alterations: VecDeque<Alteration>,
     largest: usize,
     batch: Vec<(Time, PacketHandle)>,
     /// The frames as which the batch leaves: of how many packets each, and what it leaves to the card.
@@ -53,12 +75,20 @@ const MIN_BUSY_PERIOD: Duration = Duration::from_millis(20);
 
 impl PathDirection {
     /// An idle direction through `hops`, in the order in which packets take them, of up to `mtu` bytes.
-    pub fn new(hops: &[DirectionSpec], mtu: Bytes, routes: Routes, seed: u64) -> PathDirection {
+    pub fn new(
+        hops: &[DirectionSpec],
+        mtu: Bytes,
+        routes: Routes,
+        told: Receiver<Alteration>,
+        seed: u64,
+    ) -> PathDirection {
         PathDirection {
             chain: Chain::new(hops, mtu, seed),
             narrow: narrow(hops),
             routes,
             fan: Fan::default(),
+            told,
+            alterations: VecDeque::new(),
             largest: frame_size(mtu),
             batch: Vec::with_capacity(MAX_BATCH_PACKETS),
             frames: Vec::with_capacity(MAX_BATCH_PACKETS),
@@ -76,6 +106,7 @@ impl PathDirection {
         frame: ReceivedFrame<'_>,
         pool: &mut Pool,
     ) -> usize {
+        self.alter_until(stamp);
         let ReceivedFrame { bytes, length, offload, .. } = frame;
         let whole = bytes.len() == length;
         if offload.segmentation.is_none() && whole && length <= self.largest {
@@ -264,16 +295,34 @@ impl PathDirection {
         }
     }
 
-    /// Changes the narrow hop's rate from `now` on.
-    pub fn set_rate(&mut self, now: Time, rate: Rate) {
-        self.chain.set_rate(self.narrow, now, rate);
+    /// Carries out what was told up to `now`. Arrivals before it must have been handed in.
+    pub fn alter_until(&mut self, now: Time) {
+        self.alterations.extend(self.told.try_iter());
+        while self.next_alteration().is_some_and(|at| at <= now) {
+            if let Some(alteration) = self.alterations.pop_front() {
+                self.alter(alteration);
+            }
+        }
     }
 
-    /// The hops vary from now on, each as its own says; time 0 of `variations` is `start`.
-    pub fn vary(&mut self, start: Time, variations: &[Variation]) {
-        for (hop, variation) in variations.iter().enumerate().take(self.chain.hops()) {
-            self.chain.vary(hop, start, variation);
+    fn alter(&mut self, Alteration { at, change }: Alteration) {
+        match change {
+            Altered::Rate(rate) => {
+                let at = at.max(self.chain.decided(self.narrow));
+                self.chain.set_rate(self.narrow, at, rate);
+            }
+            Altered::Varied { start, hops } => {
+                for (hop, variation) in hops.iter().enumerate().take(self.chain.hops()) {
+                    self.chain.advance(hop, at.max(self.chain.decided(hop)));
+                    self.chain.vary(hop, start, variation);
+                }
+            }
         }
+    }
+
+    /// When the next of what is told and not carried out yet changes the path.
+    pub fn next_alteration(&self) -> Option<Time> {
+        self.alterations.front().map(|alteration| alteration.at)
     }
 
     /// The least time from the first queue to the exit.
