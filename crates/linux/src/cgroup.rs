@@ -1,7 +1,7 @@
 //! Groups of processes (cgroups(7), version 2).
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -12,6 +12,9 @@ use sweetspot_units::{Duration, Time};
 use thiserror::Error;
 
 use crate::clock;
+
+/// The longest that a process which is ending is waited for. An idle machine needs less than a millisecond.
+const LAST_ENDS: Duration = Duration::from_secs(1);
 
 /// A cgroup of version 2.
 #[derive(Debug)]
@@ -50,7 +53,7 @@ pub enum CgroupError {
 impl CgroupError {
     /// Whether there is one of that name already.
     pub fn is_taken(&self) -> bool {
-        matches!(self, CgroupError::Failed { source, .. } if source.kind() == io::ErrorKind::AlreadyExists)
+        matches!(self, CgroupError::Failed { source, .. } if source.kind() == ErrorKind::AlreadyExists)
     }
 }
 
@@ -150,15 +153,29 @@ impl Cgroup {
         }
     }
 
-    /// Removes it. Processes that are still in it go to the one above.
+    /// Removes it. Processes that are still in it go to the one above; one that is just ending cannot, and is waited for.
     pub fn dissolve(&self) -> io::Result<()> {
+        let deadline = clock::now() + LAST_ENDS;
+        loop {
+            self.move_processes_up();
+            match fs::remove_dir(&self.path) {
+                Err(error)
+                    if error.kind() == ErrorKind::ResourceBusy && clock::now() < deadline =>
+                {
+                    clock::sleep_until(clock::now() + LAST_ENDS / 100);
+                }
+                removed => return removed,
+            }
+        }
+    }
+
+    fn move_processes_up(&self) {
         let above = self.path.parent().map(|above| above.join("cgroup.procs"));
         for pid in self.processes() {
             let Some(above) = &above else { break };
             // One that ended meanwhile needs no place.
             let _ = fs::write(above, pid.to_string());
         }
-        fs::remove_dir(&self.path)
     }
 }
 

@@ -1,7 +1,8 @@
 //! `sweetspot tune --via bpf`.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use sweetspot_kernel::probe;
 use sweetspot_linux::cgroup::Cgroup;
@@ -94,6 +95,27 @@ fn a_tuner_whose_guardian_is_killed_ends_with_its_command_and_removes_its_cgroup
     }
     std::fs::write(go, "").unwrap();
     wait_for("the end", || cgroups.iter().all(|cgroup| !cgroup.exists()).then_some(()));
+}
+
+#[test]
+fn a_cgroup_is_removed_while_a_process_in_it_is_ending() {
+    if !possible() {
+        return;
+    }
+    let cgroup = OwnCgroup::make();
+    // To take back what it has takes the kernel some milliseconds, in which it cannot be moved.
+    let mut large = Command::new("python3");
+    large.args(["-c", "x = b'1' * (400 << 20); print(flush=True); input()"]);
+    large.stdin(Stdio::piped()).stdout(Stdio::piped());
+    cgroup.0.enter_on_exec(&mut large).unwrap();
+    let mut large = large.spawn().unwrap();
+    large.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+    large.kill().unwrap();
+    clock::sleep_until(clock::now() + Duration::from_millis(5));
+    let removed = cgroup.0.dissolve();
+    large.wait().unwrap();
+    removed.unwrap();
+    assert!(!cgroup.0.exists());
 }
 
 /// A download across a path of one BDP of 500 kB, tuned by a daemon that has 200 kB of memory, both in
@@ -214,7 +236,7 @@ fn daemon_on(cgroup: &OwnCgroup, scratch: &Path, options: &[&str]) -> Child {
         .arg("--cgroup")
         .arg(cgroup.0.path())
         .args(options)
-        .stderr(std::process::Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap()
 }
@@ -344,7 +366,7 @@ fn a_download_that_was_there_before_is_found_and_restored() {
     let server = Server::start();
     let [python, words @ ..] = client(server.port);
     let mut download = Command::new(python);
-    download.args(words).stdout(std::process::Stdio::null());
+    download.args(words).stdout(Stdio::null());
     cgroup.0.enter_on_exec(&mut download).unwrap();
     let mut download = download.spawn().unwrap();
     let socket = connection(download.id(), server.port);
