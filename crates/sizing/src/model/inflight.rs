@@ -13,9 +13,11 @@ const AVERAGED_ROUND_TRIPS: u64 = 8;
 /// in flight, or less.
 #[derive(Debug, Default)]
 pub(crate) struct InflightEstimator {
-    /// Bytes that arrived in the parts of the last round trip, and their sum.
+    /// What arrived in the parts of the last round trip, the first of which may begin before it: since when, and how much.
     arrivals: VecDeque<(Time, Bytes)>,
+    /// The sum of those, and the time of the last.
     sum: Bytes,
+    latest: Option<Time>,
     largest: Bytes,
     /// What arrived since then, repairs included.
     average: Option<(Time, Bytes)>,
@@ -34,28 +36,40 @@ impl InflightEstimator {
             self.largest = self.largest.max(sum / now.since(since) * base);
             self.average = Some((now, Bytes::ZERO));
         }
-        if now < self.repaired {
+        if now < self.repaired || bytes == Bytes::ZERO {
             return;
         }
+        // What a host sees at once may have come since its last look.
+        let Some(since) = self.latest.replace(now) else {
+            // In the beginning that is all there was; later it is not known since when it came.
+            if self.largest == Bytes::ZERO {
+                self.largest = bytes;
+            }
+            return;
+        };
         let part = base / ROUND_TRIP_PARTS;
         match self.arrivals.back_mut() {
             Some((since, sum)) if now.since(*since) < part => *sum += bytes,
-            _ => self.arrivals.push_back((now, bytes)),
+            _ => self.arrivals.push_back((since, bytes)),
         }
         self.sum += bytes;
-        while let Some((at, bytes)) = self.arrivals.front().copied()
-            && now.since(at) >= base
+        // No more of them than a round trip takes.
+        while let (Some((_, first)), Some((second, _))) =
+            (self.arrivals.front(), self.arrivals.get(1))
+            && now.since(*second) >= base
         {
-            self.sum -= bytes;
+            self.sum -= *first;
             self.arrivals.pop_front();
         }
-        self.largest = self.largest.max(self.sum);
+        let took = self.arrivals.front().map_or(base, |(since, _)| now.since(*since));
+        self.largest = self.largest.max(self.sum / base.max(took) * base);
     }
 
     /// A segment is missing, on a path of round trip `base`. When it has been sent again, all that
     /// waited behind it arrives in order at once: more than was in flight at any time.
     pub(crate) fn handle_gap(&mut self, now: Time, base: Duration) {
         self.repaired = now + base * 2;
+        self.latest = None;
         self.arrivals.clear();
         self.sum = Bytes::ZERO;
     }
@@ -86,6 +100,23 @@ mod tests {
         }
         // A part of 2.5 ms may be counted whole.
         assert!((40_000..=43_000).contains(&inflight.largest().get()), "{inflight:?}");
+    }
+
+    #[test]
+    fn who_looks_late_does_not_see_more_in_flight() {
+        let base = Duration::from_millis(40);
+        for interval in [1, 7, 19, 20, 39, 40, 41, 90, 150] {
+            let mut inflight = InflightEstimator::default();
+            // 1 kB in each ms, from the first on.
+            inflight.handle_arrival(Time::ZERO, Bytes::new(1000), base);
+            for ms in (interval..1000).step_by(interval) {
+                let now = Time::from_nanos(ms as u64 * 1_000_000);
+                inflight.handle_arrival(now, Bytes::new(interval as u64 * 1000), base);
+            }
+            let largest = inflight.largest().get();
+            // A part of 2.5 ms may be counted whole.
+            assert!((37_000..=43_000).contains(&largest), "{largest} at {interval} ms");
+        }
     }
 
     #[test]

@@ -13,8 +13,11 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Payload reached the application.
+    /// Payload reached the application. Where none did, `now` is the time of a look and not of an arrival.
     pub(crate) fn handle_data(&mut self, now: Time, bytes: Bytes) {
+        if bytes == Bytes::ZERO {
+            return;
+        }
         match self.first {
             None => self.first = Some(now),
             Some(_) => self.bytes += bytes,
@@ -35,5 +38,22 @@ impl Meter {
         self.first = self.last;
         self.bytes = Bytes::ZERO;
         rate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_that_finds_nothing_does_not_make_what_comes_later_faster() {
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        let mut meter = Meter::default();
+        meter.handle_data(at(0), Bytes::new(1000));
+        meter.handle_data(at(90), Bytes::ZERO);
+        assert_eq!((meter.span(), meter.take()), (Duration::ZERO, None));
+        meter.handle_data(at(100), Bytes::new(100_000));
+        // 100 kB in 100 ms.
+        assert_eq!(meter.take(), Some(Rate::from_mbit_per_second(8)));
     }
 }

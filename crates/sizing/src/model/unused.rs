@@ -10,6 +10,7 @@ pub(crate) struct UnusedCapacity {
     kept: f64,
     /// Whether the first loss was an overflow.
     has_overflowed: bool,
+    /// The highest rate that two epochs in a row have reached.
     highest: Rate,
     /// Rates of the last two epochs without losses.
     lately: [Rate; 2],
@@ -56,8 +57,9 @@ impl UnusedCapacity {
             self.handle_loss(queued.lately);
         }
         if !self.repairs.handle_epoch(epoch) && !epoch.stalled {
-            self.highest = self.highest.max(epoch.rate);
             self.lately = [self.lately[1], epoch.rate];
+            // One alone may be what was late in the epoch before, or what a look shows too much of.
+            self.highest = self.highest.max(self.lately[0].min(self.lately[1]));
         }
         let is_counted = self.has_overflowed && self.lost_at.is_none();
         if is_counted && is_open && !epoch.stalled && !queued.throughout {
@@ -76,7 +78,7 @@ impl UnusedCapacity {
         }
     }
 
-    /// The highest rate of an epoch, if the transfer seems to have been alone: packets were lost at about that rate only, once
+    /// The highest rate of two epochs in a row, if the transfer seems to have been alone: packets were lost at about that rate only, once
     /// slow start was over. At a lower one it was chance that lost them, or others' packets filled the buffer.
     pub(crate) fn capacity(&self) -> Option<Rate> {
         let is_full_at = |rate| rate >= self.highest.scaled(self.kept);
@@ -119,12 +121,18 @@ mod tests {
         let full = Some(Rate::from_mbit_per_second(100));
         let mut epochs = vec![(80, 0, NONE), (100, 9, SHORT)];
         epochs.extend([(50, 0, NONE); 20]);
-        epochs.extend([(100, 0, SHORT), (100, 1, SHORT)]);
+        epochs.extend([(100, 0, SHORT), (100, 0, SHORT), (100, 1, SHORT)]);
         epochs.extend([(70, 0, NONE); 20]);
         let unused = play(&epochs);
         assert_eq!(unused.capacity(), full);
-        // 90 less 50 Mbit/s for 2 s, less what the two epochs at 100 Mbit/s bring above 90.
-        assert_eq!(unused.bytes(), Bytes::new(10_000_000 - 2 * 125_000));
+        // 90 less 50 Mbit/s for 2 s, less what the three epochs at 100 Mbit/s bring above 90.
+        assert_eq!(unused.bytes(), Bytes::new(10_000_000 - 3 * 125_000));
+    }
+
+    #[test]
+    fn what_was_late_for_an_epoch_makes_the_path_no_faster() {
+        let epochs = [(100, 0, NONE), (50, 0, NONE), (150, 0, NONE), (100, 0, NONE), (90, 0, NONE)];
+        assert_eq!(play(&epochs).capacity(), Some(Rate::from_mbit_per_second(100)));
     }
 
     #[test]
@@ -137,7 +145,7 @@ mod tests {
 
     #[test]
     fn who_loses_packets_at_lower_rates_is_not_alone() {
-        let mut epochs = vec![(100, 0, NONE), (100, 9, SHORT)];
+        let mut epochs = vec![(100, 0, NONE), (100, 0, NONE), (100, 9, SHORT)];
         epochs.extend([(50, 0, NONE); 5]);
         assert!(play(&epochs).capacity().is_some());
         epochs.push((50, 1, SHORT));

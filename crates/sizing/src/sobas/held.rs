@@ -358,10 +358,12 @@ impl Sobas {
         }
         let is_below = |share| epoch.rate < held.capacity.scaled(share);
         let foreign = is_below(OTHERS_RATE) && queue > held.queue * OTHERS_QUEUE;
-        held.below = in_a_row(held.below, is_below(KEPT_RATE_SHARE));
+        // At a lower rate what the window lets in stands in a queue, or it is the sender that sends less.
+        let is_short = queue < held.queue / 2;
+        held.below = in_a_row(held.below, is_below(KEPT_RATE_SHARE) && !is_short);
         held.collapsed = in_a_row(held.collapsed, is_below(COLLAPSE));
         held.others = in_a_row(held.others, foreign);
-        let idle = queue < held.queue / 2 && !is_below(1.0);
+        let idle = is_short && !is_below(1.0);
         if held.others >= COLLAPSE_EPOCHS {
             return self.open(now, Reason::OthersQueue);
         }

@@ -109,6 +109,11 @@ impl TransferLimits {
         in_flight >= window.saturating_sub(self.unacknowledged()).scaled(WINDOW_BINDS_SHARE)
     }
 
+    /// Whether a transfer with so much in flight was let in by a larger window than `window`.
+    pub(super) fn exceeds(&self, window: Bytes, in_flight: Bytes) -> bool {
+        in_flight.scaled(WINDOW_BINDS_SHARE) > window
+    }
+
     /// A step of the capacity that widens `window` by two segments at least: of what is beyond those for delayed ACKs.
     pub(super) fn step_of(&self, window: Bytes) -> f64 {
         let segments = self.unacknowledged();

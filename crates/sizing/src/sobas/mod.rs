@@ -57,6 +57,8 @@ pub struct Sobas {
     memory: Option<Memory>,
     /// Whether a memory was given up in this transfer.
     was_wrong: bool,
+    /// What was held until a packet was lost that did not overflow: that says nothing against it.
+    held_before: Option<Held>,
 }
 
 /// The controller's sources of measurements.
@@ -101,6 +103,7 @@ impl Sobas {
             trials_failed: Duration::ZERO,
             memory: None,
             was_wrong: false,
+            held_before: None,
         }
     }
 
@@ -152,6 +155,7 @@ impl Sobas {
         let base = self.min_rtt.get();
         let learnt = match &self.state {
             State::Held(held) if !held.is_remembered() => Some(*held),
+            State::Open(_) | State::Trial(_) if self.held_before.is_some() => self.held_before,
             // Among others a rate stays the same, too.
             State::Trial(trial) if self.trials_failed == Duration::ZERO => {
                 base.and_then(|base| trial.known(base))
@@ -166,7 +170,7 @@ impl Sobas {
             (Some(held), Some(base)) => {
                 let longest = self.highest_sustained.saturating_sub(base);
                 let memory = held.memory(base, longest, self.unused.bytes(), now).with(self.memory);
-                let was_held = !matches!(self.state, State::Open(_));
+                let was_held = !matches!(self.state, State::Open(_)) || self.held_before.is_some();
                 Some(memory).filter(|memory| was_held && memory.has_room() || memory.pays())
             }
             // Nothing was learnt since.

@@ -135,6 +135,12 @@ impl Sobas {
             State::Startup(_) | State::Open(_) | State::Ended => (false, None),
         };
         self.was_wrong |= self.memory.take().is_some();
+        self.held_before = match &self.state {
+            State::Held(held) if reason == Reason::RandomLoss && !held.is_remembered() => {
+                Some(*held)
+            }
+            _ => None,
+        };
         // A trial that ends here has failed, unless the path has changed since it paid.
         let failed = tried.filter(|_| reason != Reason::PathFaster);
         self.trials_failed += failed.map_or(Duration::ZERO, |began| now.since(began));

@@ -47,6 +47,19 @@ impl Trial {
         self.began
     }
 
+    /// Packets were lost before the limit was reached.
+    fn handle_overflow(&mut self) {
+        (self.overflowed, self.settling) = (true, SETTLING_EPOCHS);
+    }
+
+    /// Packets were lost in an epoch whose rate does not tell whether the limit was reached. If it never was, they overflowed.
+    fn handle_early_loss(&mut self) {
+        let was_in_force = self.judged > 0 || self.failed > 0 || self.paid.is_some();
+        if !was_in_force && !self.overflowed {
+            self.handle_overflow();
+        }
+    }
+
     /// Held at the shortest queue so far that cost no rate; or at the usual one of a path of round trip `base`, if the
     /// buffer overflowed before the limit was reached: then the path was full at this rate.
     pub(super) fn known(&self, base: Duration) -> Option<Held> {
@@ -66,6 +79,9 @@ impl Sobas {
     /// Evaluates an epoch.
     pub(super) fn check_trial(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         let State::Trial(trial) = &mut self.state else { return };
+        if epoch.losses > 0 && (epoch.stalled || trial.settling > 0) {
+            trial.handle_early_loss();
+        }
         if epoch.stalled {
             return;
         }
@@ -74,12 +90,18 @@ impl Sobas {
             return;
         }
         let Some(window) = self.limits.window() else { return };
-        let binds = self.limits.binds(window, epoch.rate * epoch.highest_rtt);
+        // More in flight than the limit was let in before it: what was advertised is not taken back.
+        let is_in_force = !self.limits.exceeds(window, epoch.rate * epoch.rtt);
+        let binds = self.limits.binds(window, epoch.rate * epoch.highest_rtt) && is_in_force;
         let overflows_again = epoch.losses > 0 && trial.overflowed;
         if !(binds || overflows_again) {
             // A lower rate is not the limit's doing, nor is a loss, once: the window was on its way to an overflow.
             if epoch.losses > 0 {
-                (trial.overflowed, trial.settling) = (true, SETTLING_EPOCHS);
+                trial.handle_overflow();
+            }
+            if !is_in_force {
+                // Nor was it before.
+                (trial.judged, trial.failed) = (0, 0);
             }
             return;
         }

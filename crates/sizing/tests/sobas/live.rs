@@ -3,8 +3,8 @@
 //! of them in its buffer, unless a test says otherwise.
 
 use crate::fluid::{Fluid, Run, controller, drive, drive_from, play};
-use sweetspot_sizing::{EventKind, Input, Reason, Sizing, SizingPhase};
-use sweetspot_units::Time;
+use sweetspot_sizing::{Controller, EventKind, Input, Output, Reason, Sizing, SizingPhase};
+use sweetspot_units::{Bytes, Duration, Time};
 
 const BDP: f64 = 500e3;
 
@@ -190,6 +190,92 @@ fn a_loss_before_the_limit_of_a_trial_is_reached_does_not_end_it() {
         assert!(entered(SizingPhase::Trying) < lost, "{lost}: {:?}", run.events);
         assert!(entered(SizingPhase::Holding) < 8.0, "{lost}: {:?}", run.events);
     }
+}
+
+/// Shows `controller` so many Mbit/s from `from` to `to` seconds, every 5 ms, over 40 ms and a queue of `queue` (ms), of which
+/// `lost` segments a look come out of order and `unread` bytes wait for the application.
+fn show(
+    controller: &mut dyn Controller,
+    (from, to): (f64, f64),
+    (rate, queue): (f64, impl Fn(f64) -> f64),
+    (lost, unread): (u64, u64),
+) {
+    for look in (from / 0.005) as u64..(to / 0.005) as u64 {
+        let now = Time::from_nanos(look * 5_000_000);
+        let rtt = Duration::from_secs_f64(0.04 + queue(look as f64 * 0.005) / 1e3);
+        controller.handle(now, &Input::MinimumRtt(Duration::from_millis(40)));
+        controller.handle(now, &Input::KernelRtt(rtt));
+        if lost > 0 {
+            controller.handle(now, &Input::OutOfOrder { segments: lost });
+        }
+        let unread = Bytes::new(unread);
+        let bytes = Bytes::new((rate * 625.0) as u64);
+        controller.handle(now, &Input::Data { bytes, unread });
+        controller.handle(now, &Input::Timeout);
+    }
+}
+
+/// A controller that tries a smaller window at 100 Mbit/s, under a queue that grows by 4 ms in a second; and since when.
+fn trying() -> (Box<dyn Controller + Send>, f64) {
+    let mut controller = controller(Sizing::SobasLive, 6_291_456);
+    let mut at = 0.0;
+    while controller.phase() != SizingPhase::Trying {
+        show(&mut *controller, (at, at + 0.05), (100.0, |t| 4.0 * t), (0, 0));
+        at += 0.05;
+        assert!(at < 5.0);
+    }
+    (controller, at)
+}
+
+/// Whether `controller` remembers the path when its transfer ends at `at`.
+fn remembers(controller: &mut dyn Controller, at: f64) -> bool {
+    controller.handle(Time::from_nanos((at * 1e9) as u64), &Input::End);
+    let mut outputs = std::iter::from_fn(|| controller.poll_output());
+    outputs.any(|output| matches!(output, Output::Saved(Some(_))))
+}
+
+/// What was advertised is not taken back: a window far above the flight has to be used up before a limit acts. What is lost until
+/// then, while the flight grows as before, was lost by the window before.
+#[test]
+fn what_overflows_before_a_trial_is_in_force_does_not_end_it_and_tells_the_capacity() {
+    // An application that waits for what is missing has much to read then.
+    for unread in [0, 400_000] {
+        let (mut controller, at) = trying();
+        let grows = (100.0, |t| 4.0 * t);
+        show(&mut *controller, (at, at + 1.0), grows, (0, 0));
+        show(&mut *controller, (at + 1.0, at + 1.1), grows, (30, unread));
+        show(&mut *controller, (at + 1.1, at + 1.2), grows, (0, 0));
+        assert_eq!(controller.phase(), SizingPhase::Trying, "{unread} bytes unread");
+        assert!(remembers(&mut *controller, at + 1.2), "{unread} bytes unread");
+    }
+}
+
+/// The queue that is held is 3 % of the round trip.
+const KEPT_QUEUE: f64 = 1.2;
+
+#[test]
+fn a_sender_that_sends_a_little_less_does_not_open_a_window_that_is_held() {
+    let (mut controller, at) = trying();
+    show(&mut *controller, (at, at + 3.0), (100.0, |_| KEPT_QUEUE), (0, 0));
+    assert_eq!(controller.phase(), SizingPhase::Holding);
+    // 96 Mbit/s over 40.2 ms are 94 % of the window; if the window were the limit, they would take 43 ms.
+    show(&mut *controller, (at + 3.0, at + 6.0), (96.0, |_| 0.2), (0, 0));
+    assert_eq!(controller.phase(), SizingPhase::Holding);
+    show(&mut *controller, (at + 6.0, at + 9.0), (96.0, |_| 2.9), (0, 0));
+    assert_eq!(controller.phase(), SizingPhase::Open);
+}
+
+#[test]
+fn a_path_that_was_held_until_a_packet_was_lost_by_chance_is_remembered() {
+    let (mut controller, at) = trying();
+    // Of such a queue a tenth of a round trip is needed.
+    show(&mut *controller, (at, at + 0.1), (100.0, |_| 5.0), (0, 0));
+    show(&mut *controller, (at + 0.1, at + 3.0), (100.0, |_| KEPT_QUEUE), (0, 0));
+    assert_eq!(controller.phase(), SizingPhase::Holding);
+    show(&mut *controller, (at + 3.0, at + 3.1), (100.0, |_| 0.0), (1, 0));
+    show(&mut *controller, (at + 3.1, at + 5.0), (60.0, |_| 0.0), (0, 0));
+    assert_eq!(controller.phase(), SizingPhase::Open);
+    assert!(remembers(&mut *controller, at + 5.0));
 }
 
 #[test]
