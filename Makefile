@@ -30,7 +30,7 @@ bench-gauntlet: build ## Compare sizings on random paths with the kernel's own; 
 	$(SWEETSPOT) gauntlet --population drawn,sizes,long,changes,transfers --seed 606 --chosen-on $(CHOSEN_ON) \
 		--congestion cubic,reno,bbr --sizing sobas,sobas:live --paths 300 --seeds 4 \
 		--journal target/gauntlet.journal --worst target/gauntlet --out docs/results/gauntlet.md $(ARGS)
-	$(SWEETSPOT) gauntlet --population again --seed 606 --chosen-on 7,8 --congestion cubic,reno,bbr --sizing sobas:live \
+	$(SWEETSPOT) gauntlet --population again --seed 606 --chosen-on 1,2,3,7,8 --congestion cubic,reno,bbr --sizing sobas:live \
 		--paths 300 --seeds 4 --journal target/gauntlet.journal --out docs/results/gauntlet-again.md $(ARGS)
 
 bench-lab: build bench-build ## Measure on this kernel: the demo path and the matrix, the standing set, the blog's experiment; writes docs/results/lab.md, validate.md, blog.md (about 30 minutes)
