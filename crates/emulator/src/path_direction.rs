@@ -320,7 +320,7 @@ impl PathDirection {
         }
     }
 
-    /// When the next of what is told and not carried out yet changes the path.
+    /// When the path changes next, by what was told and is not carried out yet.
     pub fn next_alteration(&self) -> Option<Time> {
         self.alterations.front().map(|alteration| alteration.at)
     }

@@ -78,8 +78,8 @@ impl UnusedCapacity {
         }
     }
 
-    /// The highest rate of two epochs in a row, if the transfer seems to have been alone: packets were lost at about that rate only, once
-    /// slow start was over. At a lower one it was chance that lost them, or others' packets filled the buffer.
+    /// The highest rate of two epochs in a row, if the transfer seems to have been alone: packets were lost at about that
+    /// rate only, once slow start was over. At a lower one it was chance that lost them, or others' packets filled the buffer.
     pub(crate) fn capacity(&self) -> Option<Rate> {
         let is_full_at = |rate| rate >= self.highest.scaled(self.kept);
         (self.highest > Rate::ZERO && self.lost_at.is_none_or(is_full_at)).then_some(self.highest)
