@@ -1,7 +1,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use sweetspot_sizing::{
-    Controller, Driver, Effect, EventKind, InputSource, KernelView, SavedWindow, SizingPhase,
+    Controller, Driver, Effect, EventKind, InputSource, KernelView, SHORT_PATH, SavedWindow,
+    SizingPhase,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -295,7 +296,10 @@ impl PathGroup {
             | SizingPhase::Open => true,
             SizingPhase::HandsOff | SizingPhase::Holding | SizingPhase::Congested => false,
         };
-        if opens && self.bulk_since.is_none_or(|since| now.since(since) < OPENING_TIME) {
+        // Bursts of a short path cannot be timed.
+        let is_timed = self.minimum.is_none_or(|rtt| rtt >= SHORT_PATH);
+        if opens && is_timed && self.bulk_since.is_none_or(|since| now.since(since) < OPENING_TIME)
+        {
             return OPENING_PAUSE.max(cpu_budget / OPENING_COST_FACTOR);
         }
         (self.rtt / 2).clamp(Duration::from_millis(5), IDLE_PAUSE).max(cpu_budget)

@@ -320,3 +320,18 @@ fn a_bulk_transfer_is_looked_at_every_3_ms_for_its_first_three_seconds_unless_it
     // Half a round trip of 40 ms.
     assert_eq!(group.pause(at(3_010), Duration::ZERO), Duration::from_millis(20));
 }
+
+/// On a path of less than a millisecond no burst can be timed: it is looked at every half of what the receiver takes for a
+/// round trip, 40 ms, from the beginning.
+#[test]
+fn a_bulk_transfer_over_a_short_path_is_looked_at_no_more_often_than_any_other() {
+    let mut group = group("sobas:live");
+    let short =
+        |received| ConnectionSample { minimum_rtt: Duration::from_micros(30), ..look(received) };
+    group.add(at(0), 1, short(0));
+    for ms in [10, 20] {
+        group.handle_sample(at(ms), 1, short(100_000 * ms));
+        group.handle_round(at(ms));
+    }
+    assert_eq!(group.pause(at(20), Duration::ZERO), Duration::from_millis(20));
+}

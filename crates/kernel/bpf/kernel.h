@@ -66,6 +66,7 @@ enum {
 };
 
 struct bpf_sock;
+struct task_struct;
 
 struct bpf_sock_ops {
 	__u32 op;
@@ -131,6 +132,7 @@ static void *(*const bpf_sk_storage_get)(void *map, void *sk, void *value, __u64
 static void *(*const bpf_ringbuf_reserve)(void *ringbuf, __u64 size, __u64 flags) = (void *)131;
 static void (*const bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;
 static struct tcp_sock *(*const bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
+static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
 static __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)160;
 
 /* enum bpf_field_info_kind (libbpf's bpf_core_read.h). */
@@ -195,8 +197,17 @@ struct socket {
 	struct file *file;
 };
 
+typedef struct {
+	int owned;
+} socket_lock_t;
+
+struct task_struct {
+	int tgid;
+};
+
 struct sock {
 	struct sock_common __sk_common;
+	socket_lock_t sk_lock;
 	int sk_rcvbuf;
 	struct socket *sk_socket;
 	kuid_t sk_uid;

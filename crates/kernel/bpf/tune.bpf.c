@@ -38,6 +38,7 @@ struct connection {
 	__u64 jump;         /* the window that it began with, bytes, if its path was remembered */
 	__u64 saved_pace;   /* the pace that its path was remembered for, while that is believed; bytes/s */
 	__u32 own_clamp;    /* the program's own TCP_WINDOW_CLAMP; 0: none */
+	__u32 pid;          /* the process that used it first; 0: not seen yet */
 	__u8 bulk;
 	__u8 clamped;
 	__u8 paced;
@@ -103,6 +104,7 @@ struct record {
 	__u64 saved_pace;
 	__u64 uid;
 	__u64 inode;
+	__u64 pid;
 	__u64 state;
 	__u64 family;
 	__u64 local_port;
@@ -214,6 +216,7 @@ INLINE int tell(struct tcp_sock *tp, struct connection *c, __u64 kind, __u64 now
 	r->saved_pace = c->took ? c->saved_pace : 0;
 	r->uid = sk->sk_uid.val;
 	r->inode = 0;
+	r->pid = c->pid;
 	if (kind == RECORD_BULK) {
 		struct socket *socket = sk->sk_socket;
 
@@ -558,6 +561,14 @@ INLINE void retreat(struct bpf_sock_ops *ctx)
 	}
 }
 
+/* Notes who uses a connection. A system call owns the socket from its beginning to its end; segments that arrive meanwhile
+ * wait for that. So what happens to a socket that is owned happens in its user's context (include/net/sock.h, lock_sock). */
+INLINE void note_user(struct tcp_sock *tp, struct connection *c)
+{
+	if (!c->pid && tp->inet_conn.icsk_inet.sk.sk_lock.owned)
+		c->pid = bpf_get_current_task_btf()->tgid;
+}
+
 INLINE void attend(struct bpf_sock_ops *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
@@ -582,6 +593,7 @@ INLINE void attend(struct bpf_sock_ops *ctx)
 		__u64 acked = tp->bytes_acked;
 		int sends = acked > received;
 
+		note_user(tp, c);
 		if (!c->asked && received >= RESUME_BYTES)
 			take(ctx, tp, c, s);
 		if (c->limit || c->paced) {

@@ -70,6 +70,9 @@ pub struct Record {
     pub uid: u32,
     /// The socket's inode; known in records of kind [`RecordKind::Bulk`] only, unless nobody has accepted it yet.
     pub inode: Option<u64>,
+    /// The process that used it first, in the initial PID namespace; `None` for one that was there before the programs and has
+    /// not been used since.
+    pub pid: Option<u32>,
     /// The state's number in include/net/tcp_states.h.
     pub state: u8,
     /// The address of this end.
@@ -78,17 +81,15 @@ pub struct Record {
     pub remote: SocketAddr,
 }
 
-const WORDS: usize = 36;
+const WORDS: usize = 37;
 const AF_INET6: u64 = 10;
 
 impl Record {
     /// Decodes `struct record` of bpf/tune.bpf.c; `None` for anything else.
     pub fn decode(bytes: &[u8]) -> Option<Record> {
-        let words: Vec<u64> = bytes
-            .chunks_exact(8)
-            .map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)))
-            .collect::<Option<_>>()?;
-        let words: [u64; WORDS] = words.try_into().ok().filter(|_| bytes.len() == 8 * WORDS)?;
+        let (words, rest) = bytes.as_chunks();
+        let words: &[[u8; 8]; WORDS] = words.try_into().ok().filter(|_| rest.is_empty())?;
+        let words = words.map(u64::from_ne_bytes);
         let [
             kind,
             cookie,
@@ -118,6 +119,7 @@ impl Record {
             saved_pace,
             uid,
             inode,
+            pid,
             state,
             family,
             local_port,
@@ -165,6 +167,7 @@ impl Record {
                 .then(|| Rate::from_bits_per_second(saved_pace.saturating_mul(8))),
             uid: uid as u32,
             inode: (inode > 0).then_some(inode),
+            pid: u32::try_from(pid).ok().filter(|pid| *pid > 0),
             state: state as u8,
             local: address(local_low, local_high, local_port),
             remote: address(remote_low, remote_high, remote_port),
@@ -218,34 +221,36 @@ mod tests {
         assert_eq!(record.max_pacing_rate, Some(Rate::from_bits_per_second(8 * 22)));
         assert_eq!(record.limit, Some(Bytes::new(24)));
         assert_eq!(record.saved_pace, Some(Rate::from_bits_per_second(8 * 25)));
-        assert_eq!((record.uid, record.inode, record.state), (26, Some(27), 28));
-        assert_eq!((record.local.port(), record.remote.port()), (30, 31));
+        assert_eq!((record.uid, record.inode, record.pid), (26, Some(27), Some(28)));
+        assert_eq!((record.state, record.local.port(), record.remote.port()), (29, 31, 32));
     }
 
     #[test]
     fn addresses_are_in_network_byte_order() {
         let mut words = numbered();
         let low = |bytes: [u8; 4]| u64::from(u32::from_ne_bytes(bytes));
-        (words[29], words[32], words[34]) = (2, low([192, 0, 2, 1]), low([198, 51, 100, 7]));
+        (words[30], words[33], words[35]) = (2, low([192, 0, 2, 1]), low([198, 51, 100, 7]));
         let record = Record::decode(&bytes(words)).unwrap();
-        assert_eq!(record.local, "192.0.2.1:30".parse().unwrap());
-        assert_eq!(record.remote, "198.51.100.7:31".parse().unwrap());
+        assert_eq!(record.local, "192.0.2.1:31".parse().unwrap());
+        assert_eq!(record.remote, "198.51.100.7:32".parse().unwrap());
         let mapped: Ipv6Addr = "::ffff:198.51.100.7".parse().unwrap();
-        words[29] = AF_INET6;
-        for (word, octets) in words[34..].iter_mut().zip(mapped.octets().chunks_exact(8)) {
+        words[30] = AF_INET6;
+        for (word, octets) in words[35..].iter_mut().zip(mapped.octets().chunks_exact(8)) {
             *word = u64::from_ne_bytes(octets.try_into().unwrap());
         }
         let record = Record::decode(&bytes(words)).unwrap();
-        assert_eq!(record.remote, "198.51.100.7:31".parse().unwrap());
+        assert_eq!(record.remote, "198.51.100.7:32".parse().unwrap());
     }
 
     #[test]
     fn what_stands_for_none_is_none() {
         let mut words = numbered();
-        (words[7], words[22], words[23], words[27]) = (u64::from(u32::MAX), u64::MAX, 0, 0);
+        (words[7], words[22], words[23]) = (u64::from(u32::MAX), u64::MAX, 0);
+        (words[27], words[28]) = (0, 0);
         let record = Record::decode(&bytes(words)).unwrap();
         assert_eq!(record.minimum_rtt, Duration::ZERO);
-        assert_eq!((record.max_pacing_rate, record.own_clamp, record.inode), (None, None, None));
+        assert_eq!((record.max_pacing_rate, record.own_clamp), (None, None));
+        assert_eq!((record.inode, record.pid), (None, None));
     }
 
     proptest::proptest! {

@@ -20,11 +20,12 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use cgroup::{Inside, WATCH, programs, programs_for};
 
-/// Connects; if a second number is given, sets this clamp; reads whatever comes.
+/// Connects; sends a byte, or sets the clamp that is given as a second number; reads whatever comes.
 const CLIENT: &str = "\
 import socket, sys
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
-if len(sys.argv) > 2: s.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, int(sys.argv[2]))
+if sys.argv[2:] == ['ask']: s.sendall(b'?')
+elif sys.argv[2:]: s.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, int(sys.argv[2]))
 while s.recv(65536): pass";
 
 /// A limit below the window of a new connection, and that the kernel itself never sets.
@@ -76,8 +77,7 @@ impl Host {
         listener.set_nonblocking(true).unwrap();
         let stream = host.soon("a connection", || listener.accept().ok()).0;
         stream.set_nonblocking(false).unwrap();
-        if let Some(own) = arguments.first() {
-            let own = Bytes::new(own.parse().unwrap());
+        if let Some(own) = arguments.first().and_then(|own| own.parse().ok()).map(Bytes::new) {
             let pid = host.inside.process.id();
             host.soon("the program's own clamp", || {
                 (connection(pid).is_some_and(|socket| clamp(&socket) == own)).then_some(())
@@ -220,6 +220,15 @@ fn a_bulk_transfer_is_reported_with_its_addresses_and_its_owner() {
     assert!(later.received > record.received && later.time > record.time);
     host.inside.process.kill().unwrap();
     host.wait_for(|r| r.kind == RecordKind::Over && r.cookie == record.cookie).expect("its end");
+}
+
+#[test]
+fn the_process_that_asked_for_a_transfer_is_known_without_a_search() {
+    let Some(mut host) = Host::start(None, &["ask"]) else { return };
+    if !processes::has_initial_pids() {
+        return sweetspot_testing::skipped("processes have other IDs here than for the kernel");
+    }
+    assert_eq!(host.bulk().pid, Some(host.inside.process.id()));
 }
 
 #[test]

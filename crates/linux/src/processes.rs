@@ -27,6 +27,14 @@ pub struct Process {
     pub started: u64,
 }
 
+/// The inode of the initial PID namespace (`PID_NS_INIT_INO` of linux/nsfs.h).
+const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// Whether the process IDs here are those that the kernel itself uses.
+pub fn has_initial_pids() -> bool {
+    fs::metadata("/proc/self/ns/pid").is_ok_and(|file| file.ino() == INITIAL_PID_NAMESPACE)
+}
+
 /// A descriptor of a process that is a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descriptor {

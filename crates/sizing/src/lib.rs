@@ -61,5 +61,5 @@ pub use known_path::{KnownPath, PATH_LIFETIME};
 pub use linux::{LinuxAutotuning, LinuxRule};
 pub use paper::SobasPaper;
 pub use rledbat::Rledbat;
-pub use sobas::Sobas;
+pub use sobas::{SHORT_PATH, Sobas};
 pub use upload::Upload;

@@ -1,6 +1,6 @@
 //! Connections that are looked at and limited from inside the kernel.
 
-use std::cell::{Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -49,7 +49,8 @@ struct Table {
 /// What was heard of a connection.
 #[derive(Debug)]
 struct Known {
-    latest: Record,
+    /// The latest that was looked at, or the first.
+    looked_at: Record,
     /// Those that were not looked at yet, oldest first.
     news: Vec<Record>,
     /// When it was heard of or asked after.
@@ -60,15 +61,25 @@ struct Known {
 impl Known {
     /// What the first record of a connection says.
     fn new(now: Time, first: Record) -> Known {
-        Known { latest: first.clone(), news: vec![first], heard: now, over: false }
+        Known { looked_at: first.clone(), news: vec![first], heard: now, over: false }
+    }
+
+    /// The latest record.
+    fn latest(&self) -> &Record {
+        self.news.last().unwrap_or(&self.looked_at)
+    }
+
+    /// The records that were not looked at yet.
+    fn take_news(&mut self) -> Vec<Record> {
+        self.looked_at = self.latest().clone();
+        std::mem::take(&mut self.news)
     }
 
     /// Takes another record. Ends and samples come by different ways: a sample may be read after the end that it lies before.
     fn hear(&mut self, now: Time, record: Record) {
         self.heard = now;
         self.over |= record.kind == RecordKind::Over;
-        self.news.push(record.clone());
-        self.latest = record;
+        self.news.push(record);
     }
 }
 
@@ -84,13 +95,25 @@ impl KernelTable {
         self.0.borrow_mut().connections.renew(now)
     }
 
-    /// The connections that have become bulk transfers since the last call, with their first records.
+    /// Reads what has been reported since the last call.
+    pub fn read(&self, now: Time) {
+        self.0.borrow_mut().drain(now);
+    }
+
+    /// Whether there are some for [`KernelTable::take_found`].
+    pub fn has_found(&self) -> bool {
+        !self.0.borrow().found.is_empty()
+    }
+
+    /// The connections that were read to have become bulk transfers since the last call, with their first records.
     pub fn take_found(&self) -> Vec<(KernelConnection, Record)> {
         let mut table = self.0.borrow_mut();
-        table.drain();
         let found = std::mem::take(&mut table.found);
-        let connection =
-            |record: &Record| KernelConnection { table: self.clone(), cookie: record.cookie };
+        let connection = |record: &Record| KernelConnection {
+            table: self.clone(),
+            cookie: record.cookie,
+            interval: Cell::new(FIRST_INTERVAL),
+        };
         found.into_iter().map(|record| (connection(&record), record)).collect()
     }
 
@@ -105,7 +128,7 @@ impl KernelTable {
     /// Forgets all connections.
     pub fn forget_all(&self) {
         let mut table = self.0.borrow_mut();
-        table.drain();
+        table.drain(clock::now());
         table.known.clear();
         table.found.clear();
         table.connections.forget_all();
@@ -123,7 +146,7 @@ impl KernelTable {
 }
 
 impl Table {
-    fn drain(&mut self) {
+    fn drain(&mut self, now: Time) {
         while let Some(record) = self.connections.poll_record() {
             if record.kind == RecordKind::Bulk {
                 self.found.push_back(record.clone());
@@ -134,9 +157,9 @@ impl Table {
             }
             match self.known.entry(record.cookie) {
                 Entry::Vacant(entry) => {
-                    entry.insert(Known::new(clock::now(), record));
+                    entry.insert(Known::new(now, record));
                 }
-                Entry::Occupied(mut entry) => entry.get_mut().hear(clock::now(), record),
+                Entry::Occupied(mut entry) => entry.get_mut().hear(now, record),
             }
         }
     }
@@ -147,6 +170,8 @@ impl Table {
 pub struct KernelConnection {
     table: KernelTable,
     cookie: u64,
+    /// The time between two samples.
+    interval: Cell<Duration>,
 }
 
 /// What is known of a connection now.
@@ -165,10 +190,9 @@ impl KernelConnection {
         self.cookie
     }
 
-    /// The records since the last call.
+    /// The records that were read since the last call.
     pub fn take_news(&self, now: Time) -> Latest {
         let mut table = self.table.0.borrow_mut();
-        table.drain();
         let Table { connections, known, .. } = &mut *table;
         let Some(known) = known.get_mut(&self.cookie) else { return Latest::Over };
         if known.news.is_empty() && now.since(known.heard) >= SILENCE {
@@ -181,15 +205,15 @@ impl KernelConnection {
         }
         match known.news.is_empty() {
             true => Latest::Nothing,
-            false => Latest::News(std::mem::take(&mut known.news)),
+            false => Latest::News(known.take_news()),
         }
     }
 
     /// The latest record, read before or not.
     pub fn latest(&self) -> Option<Record> {
         let mut table = self.table.0.borrow_mut();
-        table.drain();
-        table.known.get(&self.cookie).map(|known| known.latest.clone())
+        table.drain(clock::now());
+        table.known.get(&self.cookie).map(|known| known.latest().clone())
     }
 
     /// Limits its window; `None` lifts the limit.
@@ -204,13 +228,12 @@ impl KernelConnection {
 
     /// Asks for samples so often.
     pub fn set_interval(&self, interval: Duration) -> Result<(), KernelError> {
-        self.change(|command| {
-            let ratio = interval.as_secs_f64() / command.interval.as_secs_f64();
-            match (1.0 / MIN_INTERVAL_CHANGE..MIN_INTERVAL_CHANGE).contains(&ratio) {
-                true => command,
-                false => Command { interval, ..command },
-            }
-        })
+        let ratio = interval.as_secs_f64() / self.interval.get().as_secs_f64();
+        if (1.0 / MIN_INTERVAL_CHANGE..MIN_INTERVAL_CHANGE).contains(&ratio) {
+            return Ok(());
+        }
+        self.interval.set(interval);
+        self.change(|command| Command { interval, ..command })
     }
 
     /// Leaves it alone for good.
@@ -230,7 +253,7 @@ impl KernelConnection {
     fn change(&self, to: impl FnOnce(Command) -> Command) -> Result<(), KernelError> {
         let mut table = self.table.0.borrow_mut();
         // A connection may have begun with what its path is remembered for.
-        let latest = table.known.get(&self.cookie).map(|known| &known.latest);
+        let latest = table.known.get(&self.cookie).map(Known::latest);
         let (limit, pace) = latest.map_or((None, None), |latest| (latest.limit, latest.saved_pace));
         let first = Command { limit, pace, interval: FIRST_INTERVAL, left: false };
         let given = table.connections.given(self.cookie).unwrap_or(first);
@@ -244,7 +267,7 @@ mod tests {
 
     /// A record as the programs in the kernel write it: its kind (1 bulk, 2 a sample, 3 the end), cookie and time.
     fn record(kind: u64, time: u64) -> Record {
-        let mut words = [0; 36];
+        let mut words = [0; 37];
         (words[0], words[1], words[2]) = (kind, 7, time);
         let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_ne_bytes()).collect();
         Record::decode(&bytes).unwrap()

@@ -2,11 +2,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sweetspot_groups::policy::{Policy, Subject};
 use sweetspot_groups::{Goal, network};
-use sweetspot_kernel::{Connections, SocketPrograms, Transfers};
+use sweetspot_kernel::{Connections, Record, SocketPrograms, Transfers};
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::processes::{self, Process};
 use sweetspot_sizing::{PATH_LIFETIME, SavedWindow};
@@ -45,6 +46,8 @@ pub struct KernelScope {
     programs: Arc<Mutex<SocketPrograms>>,
     chosen: Chosen,
     next_renewal: Time,
+    /// Whether the kernel names processes as this host does.
+    has_initial_pids: bool,
     /// The hosts and networks to which paths are remembered, and until when.
     remembered: BTreeMap<(Transfers, Network), Time>,
 }
@@ -59,7 +62,8 @@ impl KernelScope {
     ) -> KernelScope {
         let table = KernelTable::new(connections);
         let (next_renewal, remembered) = (Time::ZERO, BTreeMap::new());
-        KernelScope { cgroup, table, programs, chosen, next_renewal, remembered }
+        let has_initial_pids = processes::has_initial_pids();
+        KernelScope { cgroup, table, programs, chosen, next_renewal, has_initial_pids, remembered }
     }
 
     /// Tunes others from now on; all connections are found again, where the kernel lets it.
@@ -74,11 +78,24 @@ impl KernelScope {
         let _ = self.programs.lock().unwrap_or_else(PoisonError::into_inner).find_present();
     }
 
-    /// The processes that have the sockets with these inodes. The descriptors of each process are read once for all: one
-    /// that serves many has thousands.
-    fn owners(&self, mut inodes: BTreeSet<u64>) -> BTreeMap<u64, Process> {
-        let mut owners = BTreeMap::new();
-        for pid in self.cgroup.processes() {
+    /// The processes that have the sockets of these records, by the sockets' inodes: those that were seen to use them; of
+    /// others the descriptors are searched, those of each process once for all, as one that serves many has thousands.
+    fn owners<'a>(&self, records: impl Iterator<Item = &'a Record>) -> BTreeMap<u64, Process> {
+        let (mut owners, mut inodes) = (BTreeMap::new(), BTreeSet::new());
+        let mut users: BTreeMap<u32, Option<Process>> = BTreeMap::new();
+        for record in records {
+            let Some(inode) = record.inode else { continue };
+            // What waits while we look at a socket is done in our context.
+            let pid = record.pid.filter(|pid| self.has_initial_pids && *pid != process::id());
+            let read = |pid| users.entry(pid).or_insert_with(|| Process::read(pid).ok()).clone();
+            if let Some(user) = pid.and_then(read) {
+                owners.insert(inode, user);
+            } else {
+                inodes.insert(inode);
+            }
+        }
+        let processes = if inodes.is_empty() { Vec::new() } else { self.cgroup.processes() };
+        for pid in processes {
             if inodes.is_empty() {
                 break;
             }
@@ -107,7 +124,7 @@ pub fn undo(programs: &Mutex<SocketPrograms>) {
 impl Scope for KernelScope {
     fn find(&mut self, _now: Time, _refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError> {
         let found = self.table.take_found();
-        let owners = self.owners(found.iter().filter_map(|(_, record)| record.inode).collect());
+        let owners = self.owners(found.iter().map(|(_, record)| record));
         let found = found.into_iter().map(|(connection, record)| {
             let owner = record.inode.and_then(|inode| owners.get(&inode)).cloned();
             Found::InKernel(Box::new(FoundConnection { connection, record, owner }))
@@ -116,6 +133,7 @@ impl Scope for KernelScope {
     }
 
     fn handle_timeout(&mut self, now: Time) -> Result<(), TuneError> {
+        self.table.read(now);
         if now < self.next_renewal {
             return Ok(());
         }
@@ -139,6 +157,10 @@ impl Scope for KernelScope {
 
     fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
         wait(Some(self.table.connections().as_fd()));
+    }
+
+    fn has_found(&self) -> bool {
+        self.table.has_found()
     }
 
     fn flush(&mut self) -> Result<(), TuneError> {

@@ -246,6 +246,9 @@ impl TunedPath {
         }
         let due = clock::now() + self.group.round_trips().0 * 2 + SETTLING_TIME;
         for (cookie, connection) in &mut self.connections {
+            if connection.claimed && said.is_empty() {
+                continue;
+            }
             let to = self.group.limit(*cookie);
             let from = before.get(cookie).copied().unwrap_or(to);
             let change = AppliedChange::Window { from, to, clamp: None, advertised: None };

@@ -19,7 +19,7 @@ pub trait Scope {
     /// `refused`, once each.
     fn find(&mut self, now: Time, refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError>;
 
-    /// Does what must be done in time; to be called at [`Scope::poll_timeout`].
+    /// Reads what has been reported, and does what must be done in time; to be called at [`Scope::poll_timeout`].
     fn handle_timeout(&mut self, _now: Time) -> Result<(), TuneError> {
         Ok(())
     }
@@ -52,6 +52,11 @@ pub trait Scope {
     /// a search.
     fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
         wait(None);
+    }
+
+    /// Whether a search finds what was announced and has been read since.
+    fn has_found(&self) -> bool {
+        false
     }
 
     /// The goal of a connection; `None`: it is left alone.

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 
 use sweetspot_groups::policy::Subject;
@@ -30,7 +31,7 @@ use crate::scope::{Found, FoundConnection, FoundSocket, Scope};
 /// takes three more until a buffer can overflow.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The CPU budget: a search for new connections, or a round of looks, is followed by a pause that is this many times as
+/// The CPU budget: a search for new connections, or a round of looks with the reading before it, is followed by a pause that is this many times as
 /// long as the CPU time it took. Together that is less than a hundredth of a core.
 const SEARCH_CPU_BUDGET: u64 = 400;
 /// The budget of a search while no connection is watched: a hundredth of a core, so that a new one is found early.
@@ -62,6 +63,8 @@ pub struct Tuner<S> {
     options: TunerOptions,
     leases: Leases,
     next_search: Time,
+    /// CPU time for reading what is reported, since the last rounds.
+    reading: Duration,
     groups: BTreeMap<Ends, TunedPath>,
     /// What was learnt by path groups that are over.
     path_cache: PathCache<Ends, PathGroup>,
@@ -82,6 +85,7 @@ impl<S: Scope> Tuner<S> {
             options,
             leases,
             next_search: Time::ZERO,
+            reading: Duration::ZERO,
             groups: BTreeMap::new(),
             path_cache: PathCache::default(),
             refused: Vec::new(),
@@ -99,8 +103,10 @@ impl<S: Scope> Tuner<S> {
 
     /// Does the searches and rounds that are due at `now`.
     pub fn handle_timeout(&mut self, now: Time) -> Result<(), TuneError> {
+        let began = clock::used();
         self.scope.handle_timeout(now)?;
-        if now >= self.next_search {
+        self.reading += clock::used().since(began);
+        if now >= self.next_search || self.scope.has_found() {
             let began = clock::used();
             for found in self.scope.find(now, &mut self.refused)? {
                 match found {
@@ -116,8 +122,9 @@ impl<S: Scope> Tuner<S> {
         }
         let due: Vec<Ends> =
             self.groups.iter().filter(|(_, p)| p.next_round <= now).map(|(e, _)| *e).collect();
-        for ends in due {
-            self.round(ends);
+        if let Some(paths) = NonZeroU64::new(due.len() as u64) {
+            let reading = std::mem::take(&mut self.reading) / paths.get();
+            due.into_iter().for_each(|ends| self.round(ends, reading));
         }
         self.scope.flush()
     }
@@ -283,8 +290,8 @@ impl<S: Scope> Tuner<S> {
         path.add(now, connection, seen);
     }
 
-    /// Looks at every connection of a path group and applies what was decided.
-    fn round(&mut self, ends: Ends) {
+    /// Looks at every connection of a path group and applies what was decided. What was seen took `reading`.
+    fn round(&mut self, ends: Ends, reading: Duration) {
         let groups = self.groups.len() as u64;
         let Some(path) = self.groups.get_mut(&ends) else { return };
         let (now, began) = (clock::now(), clock::used());
@@ -304,7 +311,7 @@ impl<S: Scope> Tuner<S> {
             }
             return;
         }
-        let took = clock::used().since(began);
+        let took = clock::used().since(began) + reading;
         path.rest(clock::now(), took, ROUND_CPU_BUDGET * groups, self.options.uploads);
     }
 }

@@ -12,6 +12,8 @@ mod trial;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
+pub use params::SHORT_PATH;
+
 use held::{Held, Memory};
 use limits::{TransferLimits, is_busy, target_queue};
 use params::{COLLAPSE, LOSS_EPOCHS, MIN_EPOCH, SETTLING_EPOCHS};

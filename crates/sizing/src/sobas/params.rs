@@ -7,7 +7,7 @@ use sweetspot_units::{Bytes, Duration};
 pub(super) const FIRST_WINDOW: Bytes = Bytes::new(65_535);
 
 /// Below this RTT nothing can be timed, and a limit is not worth its cost.
-pub(super) const SHORT_PATH: Duration = Duration::from_millis(1);
+pub const SHORT_PATH: Duration = Duration::from_millis(1);
 
 /// Epochs last a round trip, and this at least: three probes (section VII-A sends one in 20 ms).
 pub(super) const MIN_EPOCH: Duration = Duration::from_millis(60);
