@@ -153,12 +153,13 @@ impl Cgroup {
         }
     }
 
-    /// Removes it. Processes that are still in it go to the one above; one that is just ending cannot, and is waited for.
+    /// Removes it and those below. Processes that are still in them go to the one above; one that is just ending cannot, and
+    /// is waited for.
     pub fn dissolve(&self) -> io::Result<()> {
         let deadline = clock::now() + LAST_ENDS;
         loop {
             self.move_processes_up();
-            match fs::remove_dir(&self.path) {
+            match remove(&self.path) {
                 Err(error)
                     if error.kind() == ErrorKind::ResourceBusy && clock::now() < deadline =>
                 {
@@ -193,11 +194,18 @@ fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CgroupEr
 fn list(path: &Path, found: &mut Vec<u32>) {
     let lines = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
     found.extend(lines.lines().filter_map(|line| line.parse::<u32>().ok()));
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            list(&entry.path(), found);
-        }
-    }
+    below(path).for_each(|path| list(&path, found));
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    below(path).try_for_each(|path| remove(&path))?;
+    fs::remove_dir(path)
+}
+
+/// The directories of those directly below that of one.
+fn below(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path())
 }
 
 /// The first mount of type cgroup2 in the text of /proc/self/mounts.

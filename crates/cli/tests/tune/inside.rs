@@ -118,6 +118,25 @@ fn a_cgroup_is_removed_while_a_process_in_it_is_ending() {
     assert!(!cgroup.0.exists());
 }
 
+#[test]
+fn a_cgroup_is_removed_with_those_below_it_and_what_runs_there_goes_on_above() {
+    if !possible() {
+        return;
+    }
+    let cgroup = OwnCgroup::make();
+    let below = cgroup.0.create("of").unwrap().create("its own").unwrap();
+    let mut patient = Command::new("cat");
+    patient.stdin(Stdio::piped());
+    below.enter_on_exec(&mut patient).unwrap();
+    let mut patient = patient.spawn().unwrap();
+    cgroup.0.dissolve().unwrap();
+    assert!(!cgroup.0.exists());
+    assert_eq!(Cgroup::path_of(patient.id()), Cgroup::path_of(std::process::id()));
+    assert!(patient.try_wait().unwrap().is_none());
+    patient.kill().unwrap();
+    patient.wait().unwrap();
+}
+
 /// A download across a path of one BDP of 500 kB, tuned by a daemon that has 200 kB of memory, both in
 /// a cgroup of their own.
 struct Limited {
