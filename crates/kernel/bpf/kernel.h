@@ -63,6 +63,8 @@ enum {
 	TCP_FIN_WAIT2 = 5,
 	TCP_CLOSE = 7,
 	TCP_CA_Open = 0,
+	PIDTYPE_TGID = 1,
+	MAX_PID_NS_LEVEL = 32,
 };
 
 struct bpf_sock;
@@ -129,6 +131,7 @@ static __u64 (*const bpf_get_socket_cookie)(void *ctx) = (void *)46;
 static long (*const bpf_setsockopt)(void *socket, int level, int optname, void *optval, int optlen) = (void *)49;
 static long (*const bpf_sock_ops_cb_flags_set)(struct bpf_sock_ops *ctx, int flags) = (void *)59;
 static void *(*const bpf_sk_storage_get)(void *map, void *sk, void *value, __u64 flags) = (void *)107;
+static long (*const bpf_probe_read_kernel)(void *to, __u32 size, const void *from) = (void *)113;
 static void *(*const bpf_ringbuf_reserve)(void *ringbuf, __u64 size, __u64 flags) = (void *)131;
 static void (*const bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;
 static struct tcp_sock *(*const bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
@@ -160,6 +163,12 @@ static __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)160;
 		bits <<= __builtin_preserve_field_info((s)->field, 4);                             \
 		bits >> __builtin_preserve_field_info((s)->field, 5);                              \
 	})
+
+/* Copied as a whole (linux/pid.h). */
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
 
 /* The kernel's own structures. Only the names matter; the loader finds the offsets. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -201,8 +210,25 @@ typedef struct {
 	int owned;
 } socket_lock_t;
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1]; /* level + 1 of them */
+};
+
+struct signal_struct {
+	struct pid *pids[4];
+};
+
 struct task_struct {
-	int tgid;
+	struct signal_struct *signal;
 };
 
 struct sock {

@@ -7,6 +7,9 @@
 
 #include "kernel.h"
 
+/* The inode of the tuner's PID namespace, which the loader sets. */
+volatile const __u64 pid_namespace = 0;
+
 /* What user space says to all programs. One entry. */
 struct settings {
 	__u64 lease_ends;      /* ns on CLOCK_MONOTONIC */
@@ -38,7 +41,7 @@ struct connection {
 	__u64 jump;         /* the window that it began with, bytes, if its path was remembered */
 	__u64 saved_pace;   /* the pace that its path was remembered for, while that is believed; bytes/s */
 	__u32 own_clamp;    /* the program's own TCP_WINDOW_CLAMP; 0: none */
-	__u32 pid;          /* the process that used it first; 0: not seen yet */
+	__u32 pid;          /* the process that used it first, by its ID in `pid_namespace`; 0: not seen, or it has none there */
 	__u8 bulk;
 	__u8 clamped;
 	__u8 paced;
@@ -46,6 +49,7 @@ struct connection {
 	__u8 asked;         /* whether its path was looked up */
 	__u8 resuming;      /* what its upload over a remembered path has come to */
 	__u8 took;          /* whether it has that path to itself */
+	__u8 used;          /* whether its user was seen */
 };
 
 /* A destination, or a network of them: IPv6 addresses, or IPv4 addresses mapped into them. */
@@ -561,12 +565,33 @@ INLINE void retreat(struct bpf_sock_ops *ctx)
 	}
 }
 
+/* The ID of the current process in the tuner's PID namespace; 0: it has none there. */
+INLINE __u32 current_pid(void)
+{
+	struct pid *pid = bpf_get_current_task_btf()->signal->pids[PIDTYPE_TGID];
+	const char *numbers = (const char *)&pid->numbers;
+	struct upid id;
+	__u32 inode, level;
+
+	/* One for each namespace from the initial one down to its own. The array has no length that the verifier knows. */
+	for (level = 0; level <= MAX_PID_NS_LEVEL && level <= pid->level; level++) {
+		if (bpf_probe_read_kernel(&id, sizeof(id), numbers + level * sizeof(id)) ||
+		    bpf_probe_read_kernel(&inode, sizeof(inode), &id.ns->ns.inum))
+			return 0;
+		if (inode == pid_namespace)
+			return id.nr;
+	}
+	return 0;
+}
+
 /* Notes who uses a connection. A system call owns the socket from its beginning to its end; segments that arrive meanwhile
  * wait for that. So what happens to a socket that is owned happens in its user's context (include/net/sock.h, lock_sock). */
 INLINE void note_user(struct tcp_sock *tp, struct connection *c)
 {
-	if (!c->pid && tp->inet_conn.icsk_inet.sk.sk_lock.owned)
-		c->pid = bpf_get_current_task_btf()->tgid;
+	if (!c->used && tp->inet_conn.icsk_inet.sk.sk_lock.owned) {
+		c->used = 1;
+		c->pid = current_pid();
+	}
 }
 
 INLINE void attend(struct bpf_sock_ops *ctx)

@@ -12,6 +12,7 @@ use sweetspot_linux::bpf::{self, AttachType};
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::clock;
 use sweetspot_linux::namespace::NetworkNamespace;
+use sweetspot_linux::processes;
 use sweetspot_units::{Duration, Time};
 
 use crate::command::{CommandWords, SettingsWords, Watch, settings};
@@ -59,7 +60,10 @@ impl SocketPrograms {
             return Err(KernelError::Missing(finding.to_string()));
         }
         let object = OBJECT.ok_or(KernelError::LeftOut)?;
-        let mut ebpf = EbpfLoader::new().load(object)?;
+        let namespace =
+            processes::pid_namespace().map_err(KernelError::at("reading the PID namespace"))?;
+        let mut loader = EbpfLoader::new();
+        let mut ebpf = loader.override_global("pid_namespace", &namespace, true).load(object)?;
         load::<SockOps>(&mut ebpf, OPS)?.load().map_err(KernelError::refused(OPS))?;
         load::<CgroupSockopt>(&mut ebpf, SET)?.load().map_err(KernelError::refused(SET))?;
         let (mut shared, again) = twice(map(&mut ebpf, "settings")?)?;

@@ -14,17 +14,18 @@ use sweetspot_kernel::{
 };
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{LiveSocket, ProcessHandle};
-use sweetspot_linux::processes;
+use sweetspot_linux::processes::{self, Process};
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use cgroup::{Inside, WATCH, programs, programs_for};
 
-/// Connects; sends a byte, or sets the clamp that is given as a second number; reads whatever comes.
+/// Connects; sends a byte, or sets the clamp that is given as a second number; reads whatever comes. `apart`: in a PID
+/// namespace of its own.
 const CLIENT: &str = "\
 import socket, sys
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
-if sys.argv[2:] == ['ask']: s.sendall(b'?')
+if sys.argv[2:3] == ['ask']: s.sendall(b'?')
 elif sys.argv[2:]: s.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, int(sys.argv[2]))
 while s.recv(65536): pass";
 
@@ -70,6 +71,10 @@ impl Host {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port().to_string();
         let mut command = Command::new("python3");
+        if arguments.contains(&"apart") {
+            command = Command::new("unshare");
+            command.args(["--pid", "--fork", "--kill-child", "python3"]);
+        }
         command.args(["-c", CLIENT, &port]).args(arguments).stderr(Stdio::null());
         let inside = Inside::run(on, &mut command);
         let sending = Arc::new(Mutex::new(Sending { goes_on: false, written: 0 }));
@@ -225,10 +230,14 @@ fn a_bulk_transfer_is_reported_with_its_addresses_and_its_owner() {
 #[test]
 fn the_process_that_asked_for_a_transfer_is_known_without_a_search() {
     let Some(mut host) = Host::start(None, &["ask"]) else { return };
-    if !processes::has_initial_pids() {
-        return sweetspot_testing::skipped("processes have other IDs here than for the kernel");
-    }
     assert_eq!(host.bulk().pid, Some(host.inside.process.id()));
+}
+
+#[test]
+fn who_is_in_a_pid_namespace_of_its_own_is_known_by_the_id_it_has_here() {
+    let Some(mut host) = Host::start(None, &["ask", "apart"]) else { return };
+    let user = host.bulk().pid.expect("a process");
+    assert_eq!(Process::read(user).unwrap().parent, host.inside.process.id());
 }
 
 #[test]

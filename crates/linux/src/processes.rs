@@ -27,12 +27,9 @@ pub struct Process {
     pub started: u64,
 }
 
-/// The inode of the initial PID namespace (`PID_NS_INIT_INO` of linux/nsfs.h).
-const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
-
-/// Whether the process IDs here are those that the kernel itself uses.
-pub fn has_initial_pids() -> bool {
-    fs::metadata("/proc/self/ns/pid").is_ok_and(|file| file.ino() == INITIAL_PID_NAMESPACE)
+/// The inode of the PID namespace whose process IDs these are.
+pub fn pid_namespace() -> io::Result<u64> {
+    fs::metadata("/proc/self/ns/pid").map(|file| file.ino())
 }
 
 /// A descriptor of a process that is a socket.

@@ -46,8 +46,6 @@ pub struct KernelScope {
     programs: Arc<Mutex<SocketPrograms>>,
     chosen: Chosen,
     next_renewal: Time,
-    /// Whether the kernel names processes as this host does.
-    has_initial_pids: bool,
     /// The hosts and networks to which paths are remembered, and until when.
     remembered: BTreeMap<(Transfers, Network), Time>,
 }
@@ -62,8 +60,7 @@ impl KernelScope {
     ) -> KernelScope {
         let table = KernelTable::new(connections);
         let (next_renewal, remembered) = (Time::ZERO, BTreeMap::new());
-        let has_initial_pids = processes::has_initial_pids();
-        KernelScope { cgroup, table, programs, chosen, next_renewal, has_initial_pids, remembered }
+        KernelScope { cgroup, table, programs, chosen, next_renewal, remembered }
     }
 
     /// Tunes others from now on; all connections are found again, where the kernel lets it.
@@ -86,7 +83,7 @@ impl KernelScope {
         for record in records {
             let Some(inode) = record.inode else { continue };
             // What waits while we look at a socket is done in our context.
-            let pid = record.pid.filter(|pid| self.has_initial_pids && *pid != process::id());
+            let pid = record.pid.filter(|pid| *pid != process::id());
             let read = |pid| users.entry(pid).or_insert_with(|| Process::read(pid).ok()).clone();
             if let Some(user) = pid.and_then(read) {
                 owners.insert(inode, user);
