@@ -16,7 +16,7 @@ pub use params::SHORT_PATH;
 
 use held::{Held, Memory};
 use limits::{TransferLimits, is_busy, target_queue};
-use params::{COLLAPSE, LOSS_EPOCHS, MIN_EPOCH, SETTLING_EPOCHS};
+use params::{COLLAPSE, KERNEL_RTT_ERROR, LOSS_EPOCHS, MIN_EPOCH, SETTLING_EPOCHS};
 use startup::Startup;
 use state::State;
 
@@ -120,7 +120,6 @@ impl Sobas {
     fn handle_round_trip(&mut self, rtt: Duration) {
         self.round_trip.handle_sample(rtt);
         self.highest_rtt = self.highest_rtt.max(rtt);
-        self.min_rtt.handle_sample(rtt);
     }
 
     /// The longest queue of the last epochs, beyond a round trip of `base`: a loss becomes known
@@ -217,6 +216,7 @@ impl Controller for Sobas {
             Input::Data { bytes, unread } => self.handle_data(now, bytes, unread),
             Input::Probe(probe) => {
                 self.handle_round_trip(probe.rtt);
+                self.min_rtt.handle_sample(probe.rtt);
                 self.trains.handle_probe(now);
                 self.epochs.handle_losses(probe.forward_lost);
             }
@@ -232,7 +232,10 @@ impl Controller for Sobas {
                 }
                 self.retransmitted = self.retransmitted.max(report.retransmitted);
             }
-            Input::KernelRtt(rtt) => self.handle_round_trip(rtt),
+            Input::KernelRtt(rtt) => {
+                self.handle_round_trip(rtt + KERNEL_RTT_ERROR / 2);
+                self.min_rtt.handle_sample(rtt + KERNEL_RTT_ERROR);
+            }
             Input::MinimumRtt(rtt) => self.min_rtt.handle_sample(rtt),
             Input::OutOfOrder { segments } => {
                 self.epochs.handle_losses(segments);

@@ -9,6 +9,10 @@ pub(super) const FIRST_WINDOW: Bytes = Bytes::new(65_535);
 /// Below this RTT nothing can be timed, and a limit is not worth its cost.
 pub const SHORT_PATH: Duration = Duration::from_millis(1);
 
+/// By so much a receiving kernel's round trips may be too short, and by half of it they are on average: they are differences
+/// of timestamps that count milliseconds (Linux: `TCP_TS_HZ`), and since 6.16 a lower one replaces their average at once.
+pub(super) const KERNEL_RTT_ERROR: Duration = Duration::from_millis(1);
+
 /// Epochs last a round trip, and this at least: three probes (section VII-A sends one in 20 ms).
 pub(super) const MIN_EPOCH: Duration = Duration::from_millis(60);
 

@@ -5,7 +5,9 @@ use sweetspot_units::{Duration, Rate, Time};
 use super::Sobas;
 use super::held::Held;
 use super::limits::target_queue;
-use super::params::{KEPT_RATE_SHARE, SETTLING_EPOCHS, TRIAL_EPOCHS, TRIAL_QUEUE, TRIAL_STEP};
+use super::params::{
+    KEPT_RATE_SHARE, LOSS_EPOCHS, SETTLING_EPOCHS, TRIAL_EPOCHS, TRIAL_QUEUE, TRIAL_STEP,
+};
 use super::state::State;
 use crate::Reason;
 use crate::model::Epoch;
@@ -49,7 +51,7 @@ impl Trial {
 
     /// Packets were lost before the limit was reached.
     fn handle_overflow(&mut self) {
-        (self.overflowed, self.settling) = (true, SETTLING_EPOCHS);
+        (self.overflowed, self.settling) = (true, SETTLING_EPOCHS + LOSS_EPOCHS as u32);
     }
 
     /// Packets were lost in an epoch whose rate does not tell whether the limit was reached. If it never was, they overflowed.

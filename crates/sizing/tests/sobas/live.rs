@@ -196,15 +196,26 @@ fn a_loss_before_the_limit_of_a_trial_is_reached_does_not_end_it() {
 /// `lost` segments a look come out of order and `unread` bytes wait for the application.
 fn show(
     controller: &mut dyn Controller,
-    (from, to): (f64, f64),
+    times: (f64, f64),
     (rate, queue): (f64, impl Fn(f64) -> f64),
+    waiting: (u64, u64),
+) {
+    let rtt = |t| Duration::from_secs_f64(0.04 + queue(t) / 1e3);
+    show_over(Duration::from_millis(40), controller, times, (rate, rtt), waiting);
+}
+
+/// The same over a round trip of `base`, of which the kernel sees `rtt`.
+fn show_over(
+    base: Duration,
+    controller: &mut dyn Controller,
+    (from, to): (f64, f64),
+    (rate, rtt): (f64, impl Fn(f64) -> Duration),
     (lost, unread): (u64, u64),
 ) {
     for look in (from / 0.005) as u64..(to / 0.005) as u64 {
         let now = Time::from_nanos(look * 5_000_000);
-        let rtt = Duration::from_secs_f64(0.04 + queue(look as f64 * 0.005) / 1e3);
-        controller.handle(now, &Input::MinimumRtt(Duration::from_millis(40)));
-        controller.handle(now, &Input::KernelRtt(rtt));
+        controller.handle(now, &Input::MinimumRtt(base));
+        controller.handle(now, &Input::KernelRtt(rtt(look as f64 * 0.005)));
         if lost > 0 {
             controller.handle(now, &Input::OutOfOrder { segments: lost });
         }
@@ -213,6 +224,32 @@ fn show(
         controller.handle(now, &Input::Data { bytes, unread });
         controller.handle(now, &Input::Timeout);
     }
+}
+
+/// Of round trips of 2.1 ms and a queue the kernel's timestamps show whole milliseconds.
+#[test]
+fn round_trips_in_whole_milliseconds_make_no_window_too_small() {
+    let base = Duration::from_micros(2100);
+    let whole = |ms: f64| Duration::from_millis(ms as u64);
+    let queue = |t: f64| 1.5 + 0.4 * t;
+    let mut controller = controller(Sizing::SobasLive, 6_291_456);
+    let mut at = 0.0;
+    while controller.phase() != SizingPhase::Trying {
+        let grows = |t| whole(2.1 + queue(t));
+        show_over(base, &mut *controller, (at, at + 0.05), (100.0, grows), (0, 0));
+        at += 0.05;
+        assert!(at < 5.0);
+    }
+    show_over(base, &mut *controller, (at, at + 2.0), (100.0, |_| whole(2.9)), (0, 0));
+    let windows =
+        std::iter::from_fn(|| controller.poll_output()).filter_map(|output| match output {
+            Output::Window(window) => window,
+            _ => None,
+        });
+    // The trial leaves three quarters of the queue that stood over the last second, and no less on average.
+    let least = 12_500.0 * (2.1 + 0.75 * queue(at - 1.0));
+    let last = windows.last().unwrap().get() as f64;
+    assert!(last >= least, "{last} of {least} bytes");
 }
 
 /// A controller that tries a smaller window at 100 Mbit/s, under a queue that grows by 4 ms in a second; and since when.
@@ -248,6 +285,16 @@ fn what_overflows_before_a_trial_is_in_force_does_not_end_it_and_tells_the_capac
         assert_eq!(controller.phase(), SizingPhase::Trying, "{unread} bytes unread");
         assert!(remembers(&mut *controller, at + 1.2), "{unread} bytes unread");
     }
+}
+
+/// Until an overflow has been repaired the rate says nothing of the window.
+#[test]
+fn an_overflow_that_is_repaired_while_a_trial_settles_does_not_end_it() {
+    let (mut controller, at) = trying();
+    show(&mut *controller, (at, at + 0.1), (100.0, |_| 10.0), (30, 0));
+    show(&mut *controller, (at + 0.1, at + 0.3), (80.0, |_| 14.0), (0, 0));
+    show(&mut *controller, (at + 0.3, at + 3.0), (100.0, |_| KEPT_QUEUE), (0, 0));
+    assert_eq!(controller.phase(), SizingPhase::Holding);
 }
 
 /// The queue that is held is 3 % of the round trip.
