@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use serde::Serialize;
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use crate::CongestionName;
+
 /// What was done to a connection, why, and its effect in the kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TuneEvent {
@@ -46,6 +48,11 @@ pub enum AppliedChange {
         /// The kernel's limit after the change.
         kernel: Option<Rate>,
     },
+    /// Its congestion control.
+    Congestion {
+        /// The one that it is to have.
+        to: CongestionName,
+    },
 }
 
 /// A connection and the process that holds it.
@@ -85,11 +92,13 @@ pub enum TuneEventKind {
     Gone,
     /// Advice: a change that would help an upload.
     Advised,
+    /// It has another congestion control.
+    Switched,
 }
 
 impl TuneEventKind {
     /// All of them.
-    pub const ALL: [TuneEventKind; 9] = [
+    pub const ALL: [TuneEventKind; 10] = [
         TuneEventKind::Taken,
         TuneEventKind::Held,
         TuneEventKind::Reopened,
@@ -99,6 +108,7 @@ impl TuneEventKind {
         TuneEventKind::Refused,
         TuneEventKind::Gone,
         TuneEventKind::Advised,
+        TuneEventKind::Switched,
     ];
 
     /// The name of the kind in JSON.
@@ -113,6 +123,7 @@ impl TuneEventKind {
             TuneEventKind::Refused => "refused",
             TuneEventKind::Gone => "gone",
             TuneEventKind::Advised => "advised",
+            TuneEventKind::Switched => "switched",
         }
     }
 }
@@ -147,6 +158,9 @@ enum ChangeRecord {
         pace_to_bps: Option<u64>,
         pace_kernel_bps: Option<u64>,
     },
+    Congestion {
+        congestion_to: String,
+    },
 }
 
 impl From<AppliedChange> for ChangeRecord {
@@ -165,6 +179,9 @@ impl From<AppliedChange> for ChangeRecord {
                 pace_to_bps: bits(to),
                 pace_kernel_bps: bits(kernel),
             },
+            AppliedChange::Congestion { to } => {
+                ChangeRecord::Congestion { congestion_to: to.to_string() }
+            }
         }
     }
 }
@@ -204,6 +221,7 @@ impl fmt::Display for TuneEvent {
                 write!(f, ", pace {} -> {}", limit(from), limit(to))?;
             }
             AppliedChange::Pace { .. } => {}
+            AppliedChange::Congestion { to } => write!(f, ", congestion control {to}")?,
         }
         write!(f, ": {}", self.why)
     }
@@ -245,6 +263,16 @@ mod tests {
         assert_eq!(json["pace_from_bps"], serde_json::Value::Null);
         assert_eq!(json["pace_kernel_bps"], 94_000_000);
         assert_eq!(json["event"], "held");
+    }
+
+    #[test]
+    fn a_congestion_control_is_told_by_its_name() {
+        let event = event(AppliedChange::Congestion { to: "bbr".parse().unwrap() });
+        let said = event.to_string();
+        assert!(said.contains("held, congestion control bbr: its queue"), "{said}");
+        let json: serde_json::Value = serde_json::from_str(&event.json()).unwrap();
+        assert_eq!(json["congestion_to"], "bbr");
+        assert!(json.get("to_bytes").is_none() && json.get("pace_to_bps").is_none());
     }
 
     #[test]

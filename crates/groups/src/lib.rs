@@ -46,6 +46,7 @@
 //! ```
 
 mod clamp_check;
+mod congestion_name;
 mod event;
 mod goal;
 mod path_cache;
@@ -55,6 +56,7 @@ pub mod policy;
 mod upload;
 
 pub use clamp_check::ClampCheck;
+pub use congestion_name::CongestionName;
 pub use event::{AppliedChange, ConnectionOwner, TuneEvent, TuneEventKind};
 pub use goal::Goal;
 pub use path_cache::PathCache;

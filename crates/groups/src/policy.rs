@@ -14,6 +14,7 @@ pub use cgroups::Cgroups;
 pub use peers::Peers;
 pub use written::loopback;
 
+use crate::CongestionName;
 use crate::goal::Goal;
 
 /// How many bytes of a process's name the kernel keeps (TASK_COMM_LEN without its end).
@@ -97,6 +98,7 @@ struct PolicyRule {
     peers: Vec<Peers>,
     cgroups: Vec<Cgroups>,
     goal: Option<Goal>,
+    congestion: Option<CongestionName>,
 }
 
 impl PolicyRule {
@@ -116,7 +118,21 @@ impl PolicyRule {
 impl Policy {
     /// The goal of a connection by the first rule that matches it; `None`: it is left alone.
     pub fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
-        self.rules.iter().find(|rule| rule.covers(subject))?.goal
+        self.rule(subject)?.goal
+    }
+
+    /// The congestion control that a connection is to send by, by the same rule; `None`: the one that it has.
+    pub fn congestion(&self, subject: &Subject<'_>) -> Option<CongestionName> {
+        self.rule(subject)?.congestion
+    }
+
+    /// The congestion controls that rules name.
+    pub fn congestion_names(&self) -> impl Iterator<Item = CongestionName> {
+        self.rules.iter().filter_map(|rule| rule.congestion)
+    }
+
+    fn rule(&self, subject: &Subject<'_>) -> Option<&PolicyRule> {
+        self.rules.iter().find(|rule| rule.covers(subject))
     }
 }
 
@@ -184,6 +200,17 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_may_name_the_congestion_control_of_what_it_covers() {
+        let text = "[[rule]]\nports = [873]\ngoal = \"throughput\"\ncongestion = \"bbr\"\n\
+                    [[rule]]\ngoal = \"throughput\"";
+        let policy = parse(text).unwrap();
+        let named = |remote| policy.congestion(&subject("rsync", remote));
+        assert_eq!(named("192.0.2.7:873"), Some("bbr".parse().unwrap()));
+        assert_eq!(named("192.0.2.7:443"), None);
+        assert_eq!(policy.congestion_names().count(), 1);
+    }
+
+    #[test]
     fn a_program_is_known_by_as_much_of_its_name_as_the_kernel_keeps() {
         // 16 bytes, of which the kernel keeps 15.
         let text = "[[rule]]\nprograms = [\"git-remote-https\"]\ngoal = \"throughput\"";
@@ -209,6 +236,8 @@ mod tests {
             ("programs = [1]", "line 3: programs = 1: ", "curl"),
             ("programs = [\"/usr/bin/curl\"]", "line 3: programs = ", "\"curl\""),
             ("cgroups = [\"/\"]", "line 3: cgroups = \"/\": ", "nginx.service"),
+            ("congestion = 7", "line 3: congestion = 7: ", "\"bbr\""),
+            ("congestion = \"b b\"", "line 3: congestion = \"b b\": ", "\"bbr\""),
             ("peers = [\"10.0.0.0/33\"]", "line 3: peers = \"10.0.0.0/33\": ", "10.0.0.0/8"),
         ] {
             let said = complaint(&(rule.to_owned() + lines));
@@ -228,6 +257,11 @@ mod tests {
             let said = complaint(&format!("{line}\n{rule}"));
             assert!(said.starts_with(start) && said.contains(next_step), "{said}");
         }
+        let said = complaint("[[rule]]\ngoal = \"leave\"\ncongestion = \"bbr\"");
+        assert!(
+            said.starts_with("line 3: congestion = \"bbr\": ") && said.contains("goal"),
+            "{said}"
+        );
         let said = complaint("[rule]\ngoal = \"throughput\"");
         assert!(said.contains("[[rule]]"), "{said}");
     }

@@ -54,6 +54,8 @@ enum {
 	SO_MAX_PACING_RATE = 47,
 	IPPROTO_TCP = 6,
 	TCP_WINDOW_CLAMP = 10,
+	TCP_CONGESTION = 13,
+	TCP_CA_NAME_MAX = 16,
 	TCP_BPF_IW = 1001,
 	TCP_BPF_SOCK_OPS_CB_FLAGS = 1008,
 	AF_INET = 2,
@@ -129,6 +131,7 @@ static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static __u64 (*const bpf_get_socket_cookie)(void *ctx) = (void *)46;
 static long (*const bpf_setsockopt)(void *socket, int level, int optname, void *optval, int optlen) = (void *)49;
+static long (*const bpf_getsockopt)(void *socket, int level, int optname, void *optval, int optlen) = (void *)57;
 static long (*const bpf_sock_ops_cb_flags_set)(struct bpf_sock_ops *ctx, int flags) = (void *)59;
 static void *(*const bpf_sk_storage_get)(void *map, void *sk, void *value, __u64 flags) = (void *)107;
 static long (*const bpf_probe_read_kernel)(void *to, __u32 size, const void *from) = (void *)113;

@@ -26,6 +26,7 @@ struct command {
 	__u64 pace;      /* bytes/s; 0: none */
 	__u64 interval;  /* between two samples, ns */
 	__u64 left;      /* whether it is left alone */
+	char congestion[TCP_CA_NAME_MAX];  /* the congestion control; empty: the program's own */
 };
 
 /* What is known of a connection; it goes with the socket. */
@@ -40,6 +41,7 @@ struct connection {
 	__u64 pace_before;  /* the program's own, while ours is set */
 	__u64 jump;         /* the window that it began with, bytes, if its path was remembered */
 	__u64 saved_pace;   /* the pace that its path was remembered for, while that is believed; bytes/s */
+	char own_congestion[TCP_CA_NAME_MAX];  /* the congestion control that it had, while it has ours */
 	__u32 own_clamp;    /* the program's own TCP_WINDOW_CLAMP; 0: none */
 	__u32 pid;          /* the process that used it first, by its ID in `pid_namespace`; 0: not seen, or it has none there */
 	__u8 bulk;
@@ -50,7 +52,12 @@ struct connection {
 	__u8 resuming;      /* what its upload over a remembered path has come to */
 	__u8 took;          /* whether it has that path to itself */
 	__u8 used;          /* whether its user was seen */
+	__u8 congestion;    /* whose congestion control it has */
 };
+
+/* Whose congestion control a connection has: the host's, ours, the host's as the kernel refuses ours, or one that its program
+ * chose itself. */
+enum { CONGESTION_OF_HOST = 0, CONGESTION_OURS, CONGESTION_REFUSED, CONGESTION_OF_PROGRAM };
 
 /* A destination, or a network of them: IPv6 addresses, or IPv4 addresses mapped into them. */
 struct destination {
@@ -109,6 +116,7 @@ struct record {
 	__u64 uid;
 	__u64 inode;
 	__u64 pid;
+	__u64 congestion;
 	__u64 state;
 	__u64 family;
 	__u64 local_port;
@@ -221,6 +229,7 @@ INLINE int tell(struct tcp_sock *tp, struct connection *c, __u64 kind, __u64 now
 	r->uid = sk->sk_uid.val;
 	r->inode = 0;
 	r->pid = c->pid;
+	r->congestion = c->congestion;
 	if (kind == RECORD_BULK) {
 		struct socket *socket = sk->sk_socket;
 
@@ -315,10 +324,31 @@ INLINE void set_pace(void *socket, struct tcp_sock *tp, struct connection *c, __
 	bpf_setsockopt(socket, SOL_SOCKET, SO_MAX_PACING_RATE, &value, sizeof(value));
 }
 
+/* Chooses its congestion control, unless its program has. */
+INLINE void choose_congestion(void *socket, struct connection *c, const char *name)
+{
+	if (c->congestion != CONGESTION_OF_HOST)
+		return;
+	c->congestion = CONGESTION_REFUSED;
+	if (bpf_getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, c->own_congestion, TCP_CA_NAME_MAX))
+		return;
+	if (!bpf_setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, (void *)name, TCP_CA_NAME_MAX))
+		c->congestion = CONGESTION_OURS;
+}
+
+INLINE void restore_congestion(void *socket, struct connection *c)
+{
+	if (c->congestion == CONGESTION_OURS)
+		bpf_setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, c->own_congestion, TCP_CA_NAME_MAX);
+	if (c->congestion != CONGESTION_OF_PROGRAM)
+		c->congestion = CONGESTION_OF_HOST;
+}
+
 INLINE void restore(void *socket, struct tcp_sock *tp, struct connection *c)
 {
 	lift(socket, tp, c);
 	set_pace(socket, tp, c, 0);
+	restore_congestion(socket, c);
 	c->limit = 0;
 	c->saved_pace = 0;
 	c->resuming = RESUMING_NO;
@@ -340,6 +370,10 @@ INLINE void read_command(void *socket, struct tcp_sock *tp, struct connection *c
 		lift(socket, tp, c);
 	if (!c->resuming)
 		set_pace(socket, tp, c, command->pace);
+	if (command->congestion[0])
+		choose_congestion(socket, c, command->congestion);
+	else
+		restore_congestion(socket, c);
 }
 
 /* Whether a transfer has become bulk, by the `bytes` that it moved. */
@@ -749,7 +783,7 @@ int sweetspot_ops(struct bpf_sock_ops *ctx)
 	return 1;
 }
 
-/* Notes the clamp that a program sets itself. */
+/* Notes the clamp and the congestion control that a program sets itself. */
 SEC("cgroup/setsockopt")
 int sweetspot_set(struct bpf_sockopt *ctx)
 {
@@ -759,12 +793,16 @@ int sweetspot_set(struct bpf_sockopt *ctx)
 	/* What is longer than a page is passed on as it is only if nothing is said of it. */
 	if (ctx->optlen > 4096)
 		ctx->optlen = 0;
-	if (ctx->level != IPPROTO_TCP || ctx->optname != TCP_WINDOW_CLAMP)
+	if (ctx->level != IPPROTO_TCP || !ctx->sk)
 		return 1;
-	if ((void *)(value + 1) > ctx->optval_end || !ctx->sk)
+	if (ctx->optname != TCP_WINDOW_CLAMP && ctx->optname != TCP_CONGESTION)
 		return 1;
 	c = bpf_sk_storage_get(&connections, ctx->sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (c && *value > 0)
+	if (!c)
+		return 1;
+	if (ctx->optname == TCP_CONGESTION)
+		c->congestion = CONGESTION_OF_PROGRAM;
+	else if ((void *)(value + 1) <= ctx->optval_end && *value > 0)
 		c->own_clamp = *value;
 	return 1;
 }

@@ -22,6 +22,8 @@ pub struct Command {
     pub limit: Option<Bytes>,
     /// The limit of its pace; `None`: no limit.
     pub pace: Option<Rate>,
+    /// The name of its congestion control, filled up with zeros; `None`: its own.
+    pub congestion: Option<[u8; 16]>,
     /// The time between two samples.
     pub interval: Duration,
     /// Whether it is left alone for good: it is not looked at any more.
@@ -49,7 +51,7 @@ pub struct RememberedPath {
 /// `struct settings` of bpf/tune.bpf.c.
 pub type SettingsWords = [u64; 6];
 /// `struct command`.
-pub type CommandWords = [u64; 4];
+pub type CommandWords = [u64; 6];
 /// `struct path`.
 pub type PathWords = [u64; 3];
 
@@ -85,7 +87,12 @@ impl Command {
     pub fn words(&self) -> CommandWords {
         let limit = self.limit.map_or(0, |limit| limit.get().clamp(1, i32::MAX as u64));
         let pace = self.pace.map_or(0, |pace| (pace.bits_per_second() / 8).max(1));
-        [limit, pace, self.interval.as_nanos(), u64::from(self.left)]
+        let name = self.congestion.unwrap_or_default();
+        let [first, second] = [&name[..8], &name[8..]].map(|half| {
+            let bytes: [u8; 8] = std::array::from_fn(|n| half[n]);
+            u64::from_ne_bytes(bytes)
+        });
+        [limit, pace, self.interval.as_nanos(), u64::from(self.left), first, second]
     }
 }
 
@@ -95,13 +102,24 @@ mod tests {
 
     #[test]
     fn zero_is_no_limit_and_no_limit_is_zero() {
-        let none = Command { limit: None, pace: None, interval: Duration::ZERO, left: false };
-        assert_eq!(none.words(), [0; 4]);
+        let none = Command {
+            limit: None,
+            pace: None,
+            congestion: None,
+            interval: Duration::ZERO,
+            left: false,
+        };
+        assert_eq!(none.words(), [0; 6]);
         let least = Command { limit: Some(Bytes::ZERO), pace: Some(Rate::ZERO), ..none };
-        assert_eq!(least.words(), [1, 1, 0, 0]);
+        assert_eq!(least.words(), [1, 1, 0, 0, 0, 0]);
         // 8 Mbit/s are 1,000,000 bytes a second.
         let pace = Some(Rate::from_mbit_per_second(8));
-        assert_eq!(Command { pace, left: true, ..none }.words(), [0, 1_000_000, 0, 1]);
+        assert_eq!(Command { pace, left: true, ..none }.words(), [0, 1_000_000, 0, 1, 0, 0]);
+        let mut name = [0; 16];
+        name[..3].copy_from_slice(b"bbr");
+        let words = Command { congestion: Some(name), ..none }.words();
+        assert_eq!(words[4].to_ne_bytes(), *b"bbr\0\0\0\0\0");
+        assert_eq!(words[5], 0);
     }
 
     #[test]
@@ -118,7 +136,7 @@ mod tests {
         // TCP_WINDOW_CLAMP is an int.
         let interval = Duration::from_millis(3);
         let limit = Some(Bytes::new(u64::MAX));
-        let command = Command { limit, pace: None, interval, left: false };
-        assert_eq!(command.words(), [i32::MAX as u64, 0, 3_000_000, 0]);
+        let command = Command { limit, pace: None, congestion: None, interval, left: false };
+        assert_eq!(command.words(), [i32::MAX as u64, 0, 3_000_000, 0, 0, 0]);
     }
 }

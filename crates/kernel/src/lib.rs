@@ -24,4 +24,4 @@ pub use command::{Command, RememberedPath, Transfers, Watch};
 pub use connections::Connections;
 pub use error::KernelError;
 pub use programs::{LEASE, SocketPrograms, are_built_in};
-pub use record::{Record, RecordKind};
+pub use record::{Congestion, Record, RecordKind};

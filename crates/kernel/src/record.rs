@@ -13,6 +13,19 @@ pub enum RecordKind {
     Over,
 }
 
+/// Whose congestion control a connection has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Congestion {
+    /// The host's, or that of its route.
+    OfHost,
+    /// That of its [`Command`](crate::Command).
+    Chosen,
+    /// The host's: the kernel does not have that of its command.
+    Refused,
+    /// One that its program chose itself, which is not changed.
+    OfProgram,
+}
+
 /// What the programs report of a connection. Counters run from its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
@@ -70,9 +83,11 @@ pub struct Record {
     pub uid: u32,
     /// The socket's inode; known in records of kind [`RecordKind::Bulk`] only, unless nobody has accepted it yet.
     pub inode: Option<u64>,
-    /// The process that used it first, in the initial PID namespace; `None` for one that was there before the programs and has
-    /// not been used since.
+    /// The process that used it first, by its ID in this process's PID namespace; `None` for one that has none there, or that
+    /// was there before the programs and has not been used since.
     pub pid: Option<u32>,
+    /// Whose congestion control it has.
+    pub congestion: Congestion,
     /// The state's number in include/net/tcp_states.h.
     pub state: u8,
     /// The address of this end.
@@ -81,7 +96,7 @@ pub struct Record {
     pub remote: SocketAddr,
 }
 
-const WORDS: usize = 37;
+const WORDS: usize = 38;
 const AF_INET6: u64 = 10;
 
 impl Record {
@@ -120,6 +135,7 @@ impl Record {
             uid,
             inode,
             pid,
+            congestion,
             state,
             family,
             local_port,
@@ -168,6 +184,12 @@ impl Record {
             uid: uid as u32,
             inode: (inode > 0).then_some(inode),
             pid: u32::try_from(pid).ok().filter(|pid| *pid > 0),
+            congestion: match congestion {
+                1 => Congestion::Chosen,
+                2 => Congestion::Refused,
+                3 => Congestion::OfProgram,
+                _ => Congestion::OfHost,
+            },
             state: state as u8,
             local: address(local_low, local_high, local_port),
             remote: address(remote_low, remote_high, remote_port),
@@ -222,35 +244,36 @@ mod tests {
         assert_eq!(record.limit, Some(Bytes::new(24)));
         assert_eq!(record.saved_pace, Some(Rate::from_bits_per_second(8 * 25)));
         assert_eq!((record.uid, record.inode, record.pid), (26, Some(27), Some(28)));
-        assert_eq!((record.state, record.local.port(), record.remote.port()), (29, 31, 32));
+        assert_eq!((record.state, record.local.port(), record.remote.port()), (30, 32, 33));
     }
 
     #[test]
     fn addresses_are_in_network_byte_order() {
         let mut words = numbered();
         let low = |bytes: [u8; 4]| u64::from(u32::from_ne_bytes(bytes));
-        (words[30], words[33], words[35]) = (2, low([192, 0, 2, 1]), low([198, 51, 100, 7]));
+        (words[31], words[34], words[36]) = (2, low([192, 0, 2, 1]), low([198, 51, 100, 7]));
         let record = Record::decode(&bytes(words)).unwrap();
-        assert_eq!(record.local, "192.0.2.1:31".parse().unwrap());
-        assert_eq!(record.remote, "198.51.100.7:32".parse().unwrap());
+        assert_eq!(record.local, "192.0.2.1:32".parse().unwrap());
+        assert_eq!(record.remote, "198.51.100.7:33".parse().unwrap());
         let mapped: Ipv6Addr = "::ffff:198.51.100.7".parse().unwrap();
-        words[30] = AF_INET6;
-        for (word, octets) in words[35..].iter_mut().zip(mapped.octets().chunks_exact(8)) {
+        words[31] = AF_INET6;
+        for (word, octets) in words[36..].iter_mut().zip(mapped.octets().chunks_exact(8)) {
             *word = u64::from_ne_bytes(octets.try_into().unwrap());
         }
         let record = Record::decode(&bytes(words)).unwrap();
-        assert_eq!(record.remote, "198.51.100.7:32".parse().unwrap());
+        assert_eq!(record.remote, "198.51.100.7:33".parse().unwrap());
     }
 
     #[test]
     fn what_stands_for_none_is_none() {
         let mut words = numbered();
         (words[7], words[22], words[23]) = (u64::from(u32::MAX), u64::MAX, 0);
-        (words[27], words[28]) = (0, 0);
+        (words[27], words[28], words[29]) = (0, 0, 0);
         let record = Record::decode(&bytes(words)).unwrap();
         assert_eq!(record.minimum_rtt, Duration::ZERO);
         assert_eq!((record.max_pacing_rate, record.own_clamp), (None, None));
         assert_eq!((record.inode, record.pid), (None, None));
+        assert_eq!(record.congestion, Congestion::OfHost);
     }
 
     proptest::proptest! {

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use sweetspot_kernel::{
-    Command as Decision, Connections, KernelError, LEASE, Record, RecordKind, RememberedPath,
-    SocketPrograms, Transfers, Watch,
+    Command as Decision, Congestion, Connections, KernelError, LEASE, Record, RecordKind,
+    RememberedPath, SocketPrograms, Transfers, Watch,
 };
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{LiveSocket, ProcessHandle};
@@ -20,17 +20,22 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use cgroup::{Inside, WATCH, programs, programs_for};
 
-/// Connects; sends a byte, or sets the clamp that is given as a second number; reads whatever comes. `apart`: in a PID
+/// Connects; sends a byte, chooses reno, or sets the clamp that is given as a second number; reads whatever comes. `apart`: in a PID
 /// namespace of its own.
 const CLIENT: &str = "\
 import socket, sys
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
 if sys.argv[2:3] == ['ask']: s.sendall(b'?')
+elif sys.argv[2:3] == ['reno']: s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b'reno')
 elif sys.argv[2:]: s.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, int(sys.argv[2]))
 while s.recv(65536): pass";
 
 /// A limit below the window of a new connection, and that the kernel itself never sets.
 const LIMIT: Bytes = Bytes::new(40_001);
+
+/// What changes nothing.
+const NOTHING: Decision =
+    Decision { limit: None, pace: None, congestion: None, interval: WATCH.interval, left: false };
 
 /// A client in a cgroup with programs on it, and the server that sends to it.
 struct Host {
@@ -140,8 +145,7 @@ impl Host {
     }
 
     fn limit(&mut self, cookie: u64) {
-        let command =
-            Decision { limit: Some(LIMIT), pace: None, interval: WATCH.interval, left: false };
+        let command = Decision { limit: Some(LIMIT), ..NOTHING };
         self.inside.connections.command(cookie, command).unwrap();
         self.inside.connections.flush().unwrap();
     }
@@ -245,7 +249,7 @@ fn samples_come_no_more_often_than_asked_for() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let cookie = host.bulk().cookie;
     let interval = Duration::from_millis(40);
-    let command = Decision { limit: None, pace: None, interval, left: false };
+    let command = Decision { interval, ..NOTHING };
     host.inside.connections.command(cookie, command).unwrap();
     host.inside.connections.flush().unwrap();
     // Earlier ones are of the interval before; the first of these may be due by it.
@@ -319,6 +323,78 @@ fn a_clamp_that_a_program_set_itself_comes_back() {
     host.quieten(&socket);
     host.inside.programs.undo();
     assert_eq!(clamp(&socket), Bytes::new(50_003));
+}
+
+fn congestion(socket: &LiveSocket) -> String {
+    socket.with(|fd| options::congestion(fd)).unwrap().unwrap()
+}
+
+/// A download that has the host's congestion control: its cookie, its socket, and the host's.
+fn with_host_s_congestion(host: &mut Host) -> (u64, LiveSocket, String) {
+    let cookie = host.bulk().cookie;
+    let socket = connection(host.inside.process.id()).expect("a connection");
+    let own = congestion(&socket);
+    (cookie, socket, own)
+}
+
+/// Says that a download's congestion control is to be `name`; whose it has then.
+fn choose(host: &mut Host, cookie: u64, name: &str) -> Congestion {
+    let mut congestion = [0; 16];
+    congestion[..name.len()].copy_from_slice(name.as_bytes());
+    let decision = Decision { congestion: Some(congestion), ..NOTHING };
+    host.inside.connections.command(cookie, decision).unwrap();
+    host.inside.connections.flush().unwrap();
+    host.wait_for(|r| r.congestion != Congestion::OfHost).expect("a choice").congestion
+}
+
+/// One that any kernel has, and the host does not give to every connection.
+fn other_than(own: &str) -> &'static str {
+    if own == "reno" { "cubic" } else { "reno" }
+}
+
+#[test]
+fn a_congestion_control_is_chosen_and_the_host_s_comes_back() {
+    let Some(mut host) = Host::start(None, &[]) else { return };
+    let (cookie, socket, own) = with_host_s_congestion(&mut host);
+    let other = other_than(&own);
+    assert_eq!(choose(&mut host, cookie, other), Congestion::Chosen);
+    assert_eq!(congestion(&socket), other);
+    host.inside.connections.command(cookie, NOTHING).unwrap();
+    host.inside.connections.flush().unwrap();
+    host.soon("the host's", || (congestion(&socket) == own).then_some(()));
+    host.wait_for(|r| r.congestion == Congestion::OfHost).expect("a sample");
+    assert_eq!(choose(&mut host, cookie, other), Congestion::Chosen);
+    host.inside.programs.undo();
+    assert_eq!(congestion(&socket), own);
+}
+
+#[test]
+fn without_a_lease_of_less_than_two_seconds_the_host_s_congestion_control_comes_back() {
+    let Some(mut host) = Host::start(None, &[]) else { return };
+    let (cookie, socket, own) = with_host_s_congestion(&mut host);
+    choose(&mut host, cookie, other_than(&own));
+    pause(LEASE);
+    let patience = clock::now() + Duration::from_secs(60);
+    while congestion(&socket) != own {
+        assert!(clock::now() < patience, "it never came back");
+        pause(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_congestion_control_that_a_program_chose_itself_stays() {
+    let Some(mut host) = Host::start(None, &["reno"]) else { return };
+    let (cookie, socket, own) = with_host_s_congestion(&mut host);
+    assert_eq!(choose(&mut host, cookie, "cubic"), Congestion::OfProgram);
+    assert_eq!((congestion(&socket), own.as_str()), (own.clone(), "reno"));
+}
+
+#[test]
+fn a_congestion_control_that_the_kernel_does_not_have_changes_nothing() {
+    let Some(mut host) = Host::start(None, &[]) else { return };
+    let (cookie, socket, own) = with_host_s_congestion(&mut host);
+    assert_eq!(choose(&mut host, cookie, "no-such-control"), Congestion::Refused);
+    assert_eq!(congestion(&socket), own);
 }
 
 #[test]
@@ -422,8 +498,7 @@ fn another_round_trip_is_another_path() {
 fn where_the_map_is_full_what_is_limited_stays_so_and_the_next_one_is_left_alone() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let (record, socket) = host.limited();
-    let command =
-        Decision { limit: Some(LIMIT), pace: None, interval: WATCH.interval, left: false };
+    let command = Decision { limit: Some(LIMIT), ..NOTHING };
     // Cookies that no socket has: they count from 1.
     let refused = (0..=65_536_u64)
         .map(|n| host.inside.connections.command(u64::MAX - n, command))
@@ -441,7 +516,7 @@ fn where_the_map_is_full_what_is_limited_stays_so_and_the_next_one_is_left_alone
 fn one_that_was_left_alone_is_looked_at_again_when_it_is_looked_for() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let cookie = host.bulk().cookie;
-    let left = Decision { limit: None, pace: None, interval: WATCH.interval, left: true };
+    let left = Decision { left: true, ..NOTHING };
     host.inside.connections.command(cookie, left).unwrap();
     host.inside.connections.flush().unwrap();
     pause(Duration::from_millis(100));

@@ -1,7 +1,8 @@
 use sweetspot_groups::{
-    AppliedChange, BULK_BYTES, BufferAdvice, ConnectionOwner, PaceStep, PacedUpload, TuneEvent,
-    TuneEventKind, buffer_for,
+    AppliedChange, BULK_BYTES, BufferAdvice, CongestionName, ConnectionOwner, PaceStep,
+    PacedUpload, TuneEvent, TuneEventKind, buffer_for,
 };
+use sweetspot_kernel::Congestion;
 use sweetspot_linux::clock;
 use sweetspot_sizing::SavedWindow;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
@@ -10,6 +11,9 @@ use crate::guard::{AppliedLimit, Leases};
 use crate::handle::{Handle, Looked};
 use crate::look::Seen;
 use crate::own_clamp::OwnClamp;
+
+/// Why a connection has another congestion control.
+const NAMED: &str = "the policy names it";
 
 /// A watched connection, and what was done to it.
 pub struct TunedConnection {
@@ -25,6 +29,8 @@ pub struct TunedConnection {
     own_clamp: OwnClamp,
     /// The program's own pace limit, once ours is set.
     paced_before: Option<Option<Rate>>,
+    /// The congestion control that was chosen for it, and whose it has since.
+    congestion: Option<(CongestionName, Congestion)>,
     /// Whether its upload is left alone from now on.
     leave_upload: bool,
     /// What the latest look at the upload showed: the rate at which the peer receives, the round trip and the least one.
@@ -46,6 +52,7 @@ impl TunedConnection {
             upload: PacedUpload::default(),
             buffer: BufferAdvice::default(),
             paced_before: None,
+            congestion: None,
             leave_upload: false,
             upload_seen: (seen.delivery_rate, seen.rtt, seen.look.minimum_rtt),
         }
@@ -58,7 +65,7 @@ impl TunedConnection {
 
     /// Whether there is something to undo.
     pub fn touched(&self) -> bool {
-        self.limited || self.paced_before.is_some()
+        self.limited || self.paced_before.is_some() || self.congestion.is_some()
     }
 
     /// Limits its window; `None` lifts the limit. The error says why the kernel refused. A connection that is gone is no
@@ -112,6 +119,40 @@ impl TunedConnection {
         if let Some(before) = self.paced_before.take() {
             self.handle.undo(AppliedLimit::Pace(before));
         }
+        if self.congestion.take().is_some() {
+            // Where there is no room for the word, the programs bring it back when they are undone.
+            let _ = self.handle.choose_congestion(None);
+        }
+    }
+
+    /// Chooses the congestion control that the policy names. Returns the event to report, if it is not to be seen first what the
+    /// kernel does.
+    pub fn choose_congestion(&mut self, to: CongestionName, dry_run: bool) -> Option<TuneEvent> {
+        let change = AppliedChange::Congestion { to };
+        if dry_run {
+            return Some(self.upload_event(TuneEventKind::Advised, NAMED, change));
+        }
+        if let Err(why) = self.handle.choose_congestion(Some(to)) {
+            return Some(self.upload_event(TuneEventKind::Refused, &why, change));
+        }
+        self.congestion = Some((to, Congestion::OfHost));
+        None
+    }
+
+    /// What has become of the congestion control that was chosen, if that is new.
+    fn handle_congestion(&mut self, now: Congestion) -> Option<TuneEvent> {
+        let (to, before) = self.congestion.as_mut()?;
+        if std::mem::replace(before, now) == now {
+            return None;
+        }
+        let change = AppliedChange::Congestion { to: *to };
+        let (kind, why) = match now {
+            Congestion::OfHost => return None,
+            Congestion::Chosen => (TuneEventKind::Switched, NAMED),
+            Congestion::Refused => (TuneEventKind::Refused, "this kernel does not offer it"),
+            Congestion::OfProgram => (TuneEventKind::Refused, "the program has chosen one itself"),
+        };
+        Some(self.upload_event(kind, why, change))
     }
 
     /// An event about this connection, with the present time.
@@ -136,6 +177,7 @@ impl TunedConnection {
     ) -> Vec<TuneEvent> {
         let mut told = Vec::new();
         self.upload_seen = (seen.delivery_rate, seen.rtt, seen.look.minimum_rtt);
+        told.extend(self.handle_congestion(seen.congestion));
         if let Some(advice) = self.buffer.handle_sample(seen.at, &seen.buffer) {
             let change = AppliedChange::Pace { from: None, to: None, kernel: None };
             told.push(self.upload_event(TuneEventKind::Advised, &advice, change));

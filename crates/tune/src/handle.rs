@@ -1,5 +1,6 @@
 use std::io;
 
+use sweetspot_groups::CongestionName;
 use sweetspot_kernel::KernelError;
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{BorrowError, LiveSocket};
@@ -88,6 +89,16 @@ impl Handle {
                 heard(look::pace(socket, to), "SO_MAX_PACING_RATE").map(drop)
             }
             Handle::InKernel(connection) => connection.pace(to).map_err(words),
+        }
+    }
+
+    /// Chooses its congestion control; `None` brings the host's back.
+    pub fn choose_congestion(&self, to: Option<CongestionName>) -> Result<(), String> {
+        match self {
+            Handle::Borrowed(..) => Err("congestion controls are chosen via bpf alone".to_owned()),
+            Handle::InKernel(connection) => {
+                connection.choose_congestion(to.map(CongestionName::bytes)).map_err(words)
+            }
         }
     }
 

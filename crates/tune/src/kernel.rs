@@ -226,6 +226,11 @@ impl KernelConnection {
         self.change(|command| Command { pace, ..command })
     }
 
+    /// Chooses its congestion control, by a name filled up with zeros; `None` brings the host's back.
+    pub fn choose_congestion(&self, congestion: Option<[u8; 16]>) -> Result<(), KernelError> {
+        self.change(|command| Command { congestion, ..command })
+    }
+
     /// Asks for samples so often.
     pub fn set_interval(&self, interval: Duration) -> Result<(), KernelError> {
         let ratio = interval.as_secs_f64() / self.interval.get().as_secs_f64();
@@ -238,7 +243,13 @@ impl KernelConnection {
 
     /// Leaves it alone for good.
     pub fn leave(&self) -> Result<(), KernelError> {
-        self.change(|command| Command { limit: None, pace: None, left: true, ..command })?;
+        self.change(|command| Command {
+            limit: None,
+            pace: None,
+            congestion: None,
+            left: true,
+            ..command
+        })?;
         self.table.0.borrow_mut().known.remove(&self.cookie);
         Ok(())
     }
@@ -255,7 +266,8 @@ impl KernelConnection {
         // A connection may have begun with what its path is remembered for.
         let latest = table.known.get(&self.cookie).map(Known::latest);
         let (limit, pace) = latest.map_or((None, None), |latest| (latest.limit, latest.saved_pace));
-        let first = Command { limit, pace, interval: FIRST_INTERVAL, left: false };
+        let (congestion, interval) = (None, FIRST_INTERVAL);
+        let first = Command { limit, pace, congestion, interval, left: false };
         let given = table.connections.given(self.cookie).unwrap_or(first);
         table.connections.command(self.cookie, to(given))
     }
@@ -267,7 +279,7 @@ mod tests {
 
     /// A record as the programs in the kernel write it: its kind (1 bulk, 2 a sample, 3 the end), cookie and time.
     fn record(kind: u64, time: u64) -> Record {
-        let mut words = [0; 37];
+        let mut words = [0; 38];
         (words[0], words[1], words[2]) = (kind, 7, time);
         let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_ne_bytes()).collect();
         Record::decode(&bytes).unwrap()

@@ -6,7 +6,7 @@ use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sweetspot_groups::policy::{Policy, Subject};
-use sweetspot_groups::{Goal, network};
+use sweetspot_groups::{CongestionName, Goal, network};
 use sweetspot_kernel::{Connections, Record, SocketPrograms, Transfers};
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::processes::{self, Process};
@@ -197,6 +197,13 @@ impl Scope for KernelScope {
                 let family = || processes::family(*root).contains(&subject.pid);
                 (meant && family()).then_some(*goal)
             }
+        }
+    }
+
+    fn congestion(&self, subject: &Subject<'_>) -> Option<CongestionName> {
+        match &self.chosen {
+            Chosen::ByPolicy(policy) => policy.congestion(subject),
+            Chosen::All(_) | Chosen::OfProcess { .. } => None,
         }
     }
 

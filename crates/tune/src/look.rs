@@ -2,7 +2,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use sweetspot_groups::{ConnectionSample, SendBufferSample};
-use sweetspot_kernel::Record;
+use sweetspot_kernel::{Congestion, Record};
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{BorrowError, LiveSocket};
 use sweetspot_linux::tcp::{Info, options};
@@ -33,6 +33,8 @@ pub struct Seen {
     pub report: SenderReport,
     /// For advice about the send buffer.
     pub buffer: SendBufferSample,
+    /// Whose congestion control it has.
+    pub congestion: Congestion,
 }
 
 impl Seen {
@@ -56,6 +58,7 @@ impl Seen {
             delivered: info.delivered.map_or(info.bytes_acked, |n| info.snd_mss * u64::from(n)),
             report: report(info),
             buffer: buffer(info),
+            congestion: Congestion::OfHost,
         }
     }
 
@@ -93,6 +96,7 @@ impl Seen {
                 busy: Duration::ZERO,
                 minimum_rtt: record.minimum_rtt,
             },
+            congestion: record.congestion,
         }
     }
 }

@@ -2,8 +2,8 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
-use sweetspot_groups::Goal;
 use sweetspot_groups::policy::Subject;
+use sweetspot_groups::{CongestionName, Goal};
 use sweetspot_kernel::{Record, Transfers};
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::processes::{self, Descriptor, Process};
@@ -61,6 +61,11 @@ pub trait Scope {
 
     /// The goal of a connection; `None`: it is left alone.
     fn goal(&self, subject: &Subject<'_>) -> Option<Goal>;
+
+    /// The congestion control that a connection is to send by; `None`: the one that it has.
+    fn congestion(&self, _subject: &Subject<'_>) -> Option<CongestionName> {
+        None
+    }
 
     /// Reports the socket with this inode again later, because it is not connected yet.
     fn forget(&mut self, inode: u64);

@@ -262,12 +262,18 @@ impl<S: Scope> Tuner<S> {
             let _ = connection.leave();
             return;
         };
+        // Only of what it sends.
+        let sends = self.options.uploads && record.acked > record.received;
+        let congestion = self.scope.congestion(&subject).filter(|_| sends && !self.is_unguarded());
         let who = ConnectionOwner { pid, program, local, remote, cookie: record.cookie };
         let seen = Seen::of_record(&record);
         let mut tuned = TunedConnection::new(Handle::InKernel(connection), who, &seen);
         if let Some(pace) = record.saved_pace {
             let minimum_rtt = record.minimum_rtt;
             tuned.resume_upload(now, SavedWindow { window: pace * minimum_rtt, minimum_rtt });
+        }
+        if let Some(to) = congestion {
+            self.events.extend(tuned.choose_congestion(to, self.options.dry_run));
         }
         self.add(now, goal, tuned, &seen);
     }

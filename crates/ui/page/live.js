@@ -190,7 +190,8 @@ class Tune {
     if (row.event === "gone" || row.event === "lifted") this.open.delete(row.cookie);
     else if (row.event !== "advised") this.open.add(row.cookie);
     const window = row.to_bytes ? `, window ${bytes(row.to_bytes)}` : "";
-    this.file.event(`${at.toFixed(1)} s`, `${row.program}[${row.pid}] ${row.remote}: ${row.event.replace("_", " ")}${window}: ${row.why}`);
+    const congestion = row.congestion_to ? `, congestion control ${row.congestion_to}` : "";
+    this.file.event(`${at.toFixed(1)} s`, `${row.program}[${row.pid}] ${row.remote}: ${row.event.replace("_", " ")}${window}${congestion}: ${row.why}`);
   }
 
   draw() {

@@ -226,6 +226,67 @@ fn limits_are_lifted_when_everything_is_killed_at_once() {
     host.is_lifted_by(|| all.into_iter().for_each(|pid| Signal::KILL.send(pid)));
 }
 
+/// Starts a daemon whose policy names a congestion control, which is said to have no effect; the words.
+fn said_of_congestion(name: &str, options: &[&str]) -> String {
+    let (scratch, cgroup) = (tempfile::tempdir().unwrap(), OwnCgroup::make());
+    let rule = format!("[[rule]]\ngoal = \"throughput\"\ncongestion = \"{name}\"\n");
+    let daemon = daemon_with(&rule, &cgroup, scratch.path(), options);
+    let log = scratch.path().join("events.jsonl");
+    wait_for("the daemon", || log.exists().then_some(()));
+    Signal::TERMINATE.send(daemon.id());
+    let (code, said) = ended(daemon);
+    assert_eq!(code, Some(0), "{said}");
+    said
+}
+
+#[test]
+fn a_congestion_control_that_no_connection_will_have_is_named_with_the_reason() {
+    if !possible() {
+        return;
+    }
+    let said = said_of_congestion("reno", &[]);
+    assert!(
+        said.contains("congestion = \"reno\" has no effect: ") && said.contains("--send"),
+        "{said}"
+    );
+    let said = said_of_congestion("no-such", &["--send"]);
+    assert!(said.contains("\"no-such\" has no effect: this kernel does not offer it"), "{said}");
+    assert_eq!(said_of_congestion("reno", &["--send"]), "");
+}
+
+#[test]
+fn an_upload_sends_by_the_congestion_control_of_the_policy_until_all_is_killed() {
+    if !possible() {
+        return;
+    }
+    let host = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+    let other = if host.trim() == "reno" { "cubic" } else { "reno" };
+    let (scratch, cgroup) = (tempfile::tempdir().unwrap(), OwnCgroup::make());
+    let policy = format!("[[rule]]\ngoal = \"throughput\"\ncongestion = \"{other}\"\n");
+    std::fs::write(scratch.path().join("policy.toml"), policy).unwrap();
+    let line = format!(
+        "cd {}; echo 0 > {path}/cgroup.procs; \
+         $SWEETSPOT tune daemon --via bpf --send --cgroup {path} --policy policy.toml --quiet \
+           --events events.jsonl & \
+         sleep 1; python3 -c \"$CLIENT\" {RECEIVES} host & wait",
+        scratch.path().display(),
+        path = cgroup.0.path().display()
+    );
+    let path = "rate=50Mbit/s rtt=20ms buffer=250kB";
+    let Some(emulated) = Emulated::start(path, &line) else { return };
+    let socket = connection(emulated.client(), RECEIVES);
+    let congestion = || socket.with(|fd| options::congestion(fd)).unwrap().unwrap();
+    wait_for("the policy's", || (congestion() == other).then_some(()));
+    wait_for("a word of it", || {
+        let told = std::fs::read_to_string(scratch.path().join("events.jsonl")).ok()?;
+        let mut events = told.lines().filter_map(|l| serde_json::from_str(l).ok());
+        let is_it = |e: &serde_json::Value| e["event"] == "switched" && e["congestion_to"] == other;
+        events.any(|event| is_it(&event)).then_some(())
+    });
+    emulated.tuner().into_iter().for_each(|pid| Signal::KILL.send(pid));
+    wait_for("the host's", || (congestion() == host.trim()).then_some(()));
+}
+
 #[test]
 fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
     let scratch = tempfile::tempdir().unwrap();
@@ -245,8 +306,12 @@ fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
 
 /// A daemon on a cgroup of its own, and what it writes to standard error.
 fn daemon_on(cgroup: &OwnCgroup, scratch: &Path, options: &[&str]) -> Child {
+    daemon_with("[[rule]]\ngoal = \"throughput\"\n", cgroup, scratch, options)
+}
+
+fn daemon_with(rules: &str, cgroup: &OwnCgroup, scratch: &Path, options: &[&str]) -> Child {
     let policy = scratch.join("policy.toml");
-    std::fs::write(&policy, "[[rule]]\ngoal = \"throughput\"\n").unwrap();
+    std::fs::write(&policy, rules).unwrap();
     Command::new(env!("CARGO_BIN_EXE_sweetspot"))
         .args(["tune", "daemon", "--via", "bpf", "--policy"])
         .arg(&policy)

@@ -8,6 +8,7 @@ use sweetspot_units::Bytes;
 use toml::{Spanned, Value};
 
 use super::{PROGRAM_NAME_BYTES, Policy, PolicyError, PolicyRule};
+use crate::CongestionName;
 use crate::goal::Goal;
 
 /// The smallest memory budget: the largest window without window scaling (RFC 9293).
@@ -33,6 +34,7 @@ struct RuleText {
     peers: SpannedValue,
     cgroups: SpannedValue,
     goal: SpannedValue,
+    congestion: SpannedValue,
 }
 
 /// A value and its place in the text, if it was given.
@@ -69,6 +71,7 @@ fn rule(
         let given = "nothing".to_owned();
         PolicyError::Value { line, key: "goal", given, reason: GOAL_USAGE.to_owned() }
     };
+    let goal = one(text, "goal", written.goal, goal)?.ok_or_else(no_goal)?;
     Ok(PolicyRule {
         users: list(text, "users", written.users, |value| user(value, uid_of))?,
         programs: list(text, "programs", written.programs, program)?,
@@ -82,7 +85,10 @@ fn rule(
             const CGROUPS_USAGE: &str = "write a path like \"system.slice/nginx.service\" or \"system.slice/docker-*.scope\"";
             cgroup.as_str().and_then(|c| c.parse().ok()).ok_or(CGROUPS_USAGE.to_owned())
         })?,
-        goal: one(text, "goal", written.goal, goal)?.ok_or_else(no_goal)?,
+        congestion: one(text, "congestion", written.congestion, |value| {
+            congestion(value, goal.is_none())
+        })?,
+        goal,
     })
 }
 
@@ -177,6 +183,14 @@ fn goal(value: &Value) -> Result<Option<Goal>, String> {
         Some("leave") => Ok(None),
         other => other.and_then(|text| text.parse().ok()).map(Some).ok_or(GOAL_USAGE.to_owned()),
     }
+}
+
+/// The name of a congestion control. Connections that are `left_alone` keep theirs.
+fn congestion(value: &Value, left_alone: bool) -> Result<CongestionName, String> {
+    if left_alone {
+        return Err("what is left alone keeps its own; write another goal, or neither".to_owned());
+    }
+    Ok(value.as_str().unwrap_or_default().parse()?)
 }
 
 /// A program's name, cut to what the kernel keeps of it.

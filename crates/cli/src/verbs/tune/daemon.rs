@@ -1,9 +1,11 @@
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use sweetspot_groups::policy::Policy;
 use sweetspot_linux::signals::Supervisor;
+use sweetspot_linux::sysctl;
 use sweetspot_tune::{Chosen, HostScope, KernelScope, Leases, Tuner, TunerOptions, uid_of};
 
 use super::inside::Inside;
@@ -32,6 +34,7 @@ A policy:
   ports = [443, \"8000-8999\"]
   peers = [\"10.0.0.0/8\", \"2001:db8::/32\"]
   cgroups = [\"system.slice/docker-*.scope\"]    # slices, services, containers
+  congestion = \"bbr\"           # of what is sent; via bpf, with --send
   goal = \"throughput\"           # or \"leave\"; what no rule covers is left alone";
 
 /// Tune a host's connections by a policy
@@ -60,6 +63,7 @@ pub fn run(arguments: Arguments) -> Ending {
     if inside.is_none() && cgroup.is_some() {
         return Err("--cgroup needs --via bpf".into());
     }
+    say_what_is_not_chosen(&arguments, &policy, inside.is_some());
     under_guard(inside, |inside, leases, supervisor| {
         play(&arguments, policy, inside, leases, supervisor)
     })
@@ -68,6 +72,24 @@ pub fn run(arguments: Arguments) -> Ending {
 fn read(file: &Path) -> Result<Policy, String> {
     let text = text_file::read(file, "a policy")?;
     Policy::parse(&text, &uid_of).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Says which congestion controls that the policy names connections will not have, and why.
+fn say_what_is_not_chosen(arguments: &Arguments, policy: &Policy, is_inside: bool) {
+    let file = arguments.policy.display();
+    let sends = arguments.common.sends();
+    let offered = sysctl::available_congestion_controls().unwrap_or_default();
+    let mut said = BTreeSet::new();
+    for name in policy.congestion_names().map(|name| name.to_string()) {
+        let why = match (is_inside && sends, offered.contains(&name)) {
+            (false, _) => "it is chosen via bpf, with --send".to_owned(),
+            (true, false) => format!("this kernel does not offer it; try modprobe tcp_{name}"),
+            (true, true) => continue,
+        };
+        if said.insert(name.clone()) {
+            err!("sweetspot: {file}: congestion = \"{name}\" has no effect: {why}");
+        }
+    }
 }
 
 /// A policy's file, which may change while the daemon runs.
@@ -131,6 +153,7 @@ fn play(
             let mut tuner = Tuner::new(scope, options, leases);
             let mut revise = |tuner: &mut Tuner<KernelScope>| {
                 let Some(policy) = file.poll() else { return };
+                say_what_is_not_chosen(arguments, &policy, true);
                 tuner.begin_anew(CHANGED, |scope, options| {
                     follow(options, &policy);
                     scope.choose(Chosen::ByPolicy(policy));
@@ -142,6 +165,7 @@ fn play(
             let mut tuner = Tuner::new(HostScope::new(policy)?, options, leases);
             let mut revise = |tuner: &mut Tuner<HostScope>| {
                 let Some(policy) = file.poll() else { return };
+                say_what_is_not_chosen(arguments, &policy, false);
                 tuner.begin_anew(CHANGED, |scope, options| {
                     follow(options, &policy);
                     scope.set_policy(policy);

@@ -109,6 +109,11 @@ impl Common {
         }
     }
 
+    /// Whether uploads are tuned, too.
+    pub fn sends(&self) -> bool {
+        self.send
+    }
+
     /// Whether a way was named to look at connections from.
     pub fn names_a_way(&self) -> bool {
         self.via.is_some()

@@ -1,0 +1,47 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// The longest name with the zero that ends it (`TCP_CA_NAME_MAX`).
+const MOST_BYTES: usize = 16;
+
+/// The name of a congestion control, as `TCP_CONGESTION` takes it.
+///
+/// ```
+/// use sweetspot_groups::CongestionName;
+///
+/// let bbr: CongestionName = "bbr".parse()?;
+/// assert_eq!(bbr.to_string(), "bbr");
+/// assert_eq!(bbr.bytes()[..4], *b"bbr\0");
+/// assert!("no name of any".parse::<CongestionName>().is_err());
+/// # Ok::<(), &str>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CongestionName([u8; MOST_BYTES]);
+
+impl CongestionName {
+    /// The name, filled up with zeros.
+    pub fn bytes(self) -> [u8; MOST_BYTES] {
+        self.0
+    }
+}
+
+impl FromStr for CongestionName {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<CongestionName, &'static str> {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if text.is_empty() || text.len() >= MOST_BYTES || !text.bytes().all(is_name) {
+            return Err("write a name that sysctl net.ipv4.tcp_available_congestion_control \
+                        lists, such as \"bbr\"");
+        }
+        let mut name = [0; MOST_BYTES];
+        name[..text.len()].copy_from_slice(text.as_bytes());
+        Ok(CongestionName(name))
+    }
+}
+
+impl fmt::Display for CongestionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0.iter().take_while(|byte| **byte != 0);
+        f.pad(&bytes.map(|byte| char::from(*byte)).collect::<String>())
+    }
+}
