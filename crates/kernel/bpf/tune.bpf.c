@@ -26,7 +26,7 @@ struct command {
 	__u64 pace;      /* bytes/s; 0: none */
 	__u64 interval;  /* between two samples, ns */
 	__u64 left;      /* whether it is left alone */
-	char congestion[TCP_CA_NAME_MAX];  /* the congestion control; empty: the program's own */
+	char congestion[TCP_CA_NAME_MAX];  /* the congestion control; empty: the one that it has */
 };
 
 /* What is known of a connection; it goes with the socket. */
