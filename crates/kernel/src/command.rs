@@ -88,10 +88,8 @@ impl Command {
         let limit = self.limit.map_or(0, |limit| limit.get().clamp(1, i32::MAX as u64));
         let pace = self.pace.map_or(0, |pace| (pace.bits_per_second() / 8).max(1));
         let name = self.congestion.unwrap_or_default();
-        let [first, second] = [&name[..8], &name[8..]].map(|half| {
-            let bytes: [u8; 8] = std::array::from_fn(|n| half[n]);
-            u64::from_ne_bytes(bytes)
-        });
+        let (halves, _) = name.as_chunks();
+        let [first, second] = [halves[0], halves[1]].map(u64::from_ne_bytes);
         [limit, pace, self.interval.as_nanos(), u64::from(self.left), first, second]
     }
 }

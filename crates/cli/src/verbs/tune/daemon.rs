@@ -79,16 +79,14 @@ fn say_what_is_not_chosen(arguments: &Arguments, policy: &Policy, is_inside: boo
     let file = arguments.policy.display();
     let sends = arguments.common.sends();
     let offered = sysctl::available_congestion_controls().unwrap_or_default();
-    let mut said = BTreeSet::new();
-    for name in policy.congestion_names().map(|name| name.to_string()) {
+    let names: BTreeSet<String> = policy.congestion_names().map(|name| name.to_string()).collect();
+    for name in names {
         let why = match (is_inside && sends, offered.contains(&name)) {
             (false, _) => "it is chosen via bpf, with --send".to_owned(),
             (true, false) => format!("this kernel does not offer it; try modprobe tcp_{name}"),
             (true, true) => continue,
         };
-        if said.insert(name.clone()) {
-            err!("sweetspot: {file}: congestion = \"{name}\" has no effect: {why}");
-        }
+        err!("sweetspot: {file}: congestion = \"{name}\" has no effect: {why}");
     }
 }
 
