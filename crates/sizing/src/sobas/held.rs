@@ -288,7 +288,8 @@ impl Sobas {
         match held.congestion {
             CongestionChoice::Own | CongestionChoice::Reno => {
                 self.limits.limit(now, window);
-                self.limits.pace(Some(held.probed_rate().scaled(HELD_PACE)));
+                let pace = held.probed_rate().scaled(HELD_PACE);
+                self.limits.pace(Some(pace).filter(|_| self.paces_sender));
             }
             // Out-of-order data takes room in the window, and retransmissions come on top: the pace
             // is the limit.
@@ -413,7 +414,9 @@ impl Sobas {
             return self.open(now, Reason::Overflow);
         }
         let queue = epoch.rtt.saturating_sub(base);
-        held.others = in_a_row(held.others, queue > held.queue * OTHERS_QUEUE);
+        // By so much the window opens in a round trip, which slow start sends at once.
+        let own = held.room / held.capacity;
+        held.others = in_a_row(held.others, queue > held.queue * OTHERS_QUEUE + own);
         if held.others >= COLLAPSE_EPOCHS {
             self.open(now, Reason::OthersQueue);
         }

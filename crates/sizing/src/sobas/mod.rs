@@ -33,6 +33,8 @@ use crate::{
 pub struct Sobas {
     config: ControllerConfig,
     sensors: Sensors,
+    /// Whether the sender takes a pace: other programs' senders do not.
+    paces_sender: bool,
     state: State,
     trains: Trains,
     epochs: Epochs,
@@ -75,18 +77,19 @@ enum Sensors {
 impl Sobas {
     /// `sobas`: probes, packet trains and the sender's own reports.
     pub fn probing(config: &ControllerConfig) -> Sobas {
-        Sobas::new(config, Sensors::Probes)
+        Sobas::new(config, Sensors::Probes, true)
     }
 
     /// `sobas:live`: measurements of the receiving kernel alone.
     pub fn live(config: &ControllerConfig) -> Sobas {
-        Sobas::new(config, Sensors::Kernel)
+        Sobas::new(config, Sensors::Kernel, false)
     }
 
-    fn new(config: &ControllerConfig, sensors: Sensors) -> Sobas {
+    fn new(config: &ControllerConfig, sensors: Sensors, paces_sender: bool) -> Sobas {
         Sobas {
             config: *config,
             sensors,
+            paces_sender,
             state: State::Startup(Startup::default()),
             trains: Trains::new(config),
             epochs: Epochs::new(MIN_EPOCH),
@@ -133,7 +136,8 @@ impl Sobas {
         if matches!(self.state, State::Ended) {
             // The next transfer. Nothing is kept but the memory of the path.
             let memory = self.memory;
-            *self = Sobas { memory, ..Sobas::new(&self.config, self.sensors) };
+            let fresh = Sobas::new(&self.config, self.sensors, self.paces_sender);
+            *self = Sobas { memory, ..fresh };
         }
         if self.began == Time::ZERO {
             self.began = now;

@@ -37,6 +37,13 @@ fn a_full_deep_buffer_is_emptied_and_the_path_stays_full() {
 }
 
 #[test]
+fn a_sender_that_takes_no_pace_is_given_none() {
+    let run = run(&path(), 40.0);
+    assert!(run.saw(|e| matches!(e, EventKind::Entered { phase: SizingPhase::Holding, .. })));
+    assert_eq!(run.pacing, None);
+}
+
+#[test]
 fn a_buffer_of_a_quarter_bdp_costs_no_goodput_and_overflows_no_more_once_it_was_seen_full() {
     let shallow = Fluid { buffer: 0.25 * BDP, ..path() };
     does_no_harm(&shallow, 20.0);
