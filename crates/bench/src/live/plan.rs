@@ -96,7 +96,8 @@ pub fn plans() -> Vec<RunPlan> {
             (Duration::from_secs(8), START_RATE.scaled(0.5)),
             (Duration::from_secs(16), START_RATE),
         ];
-        let runs = sides(name, &path("1MB"), client, 24).filter(|run| run.via.is_some());
+        let path = path("1MB");
+        let runs = repeated(name, &path, client, 24).filter(|run| run.via.is_some());
         all.extend(runs.map(|run| RunPlan { changes: changes.clone(), ..run }));
     }
     all.extend(
@@ -128,10 +129,9 @@ const AGAIN_SECONDS: u64 = 5;
 /// Prefix of the names of [`conditions`].
 pub const CONDITION: &str = "condition/";
 
-/// Number of repetitions of runs that are compared with one left alone. Much of them is random: when a loss falls,
-/// whether slow start overflows a small buffer and how long recovery takes, which of two flows fills the buffer first,
-/// which 4 of 400 responses are the slowest. Runs left alone and tuned alternate, so that other load on the machine
-/// affects all; medians are compared.
+/// Number of repetitions of runs of which medians are quoted. Much of them is random: when a loss falls, whether slow
+/// start overflows a small buffer and how long recovery takes, which of two flows fills the buffer first, which 4 of 400
+/// responses are the slowest. Runs left alone and tuned alternate, so that other load on the machine affects all.
 const REPEATS: usize = 5;
 
 /// Paths and programs under which tuning can gain little and must not lose.

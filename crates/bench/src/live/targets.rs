@@ -40,13 +40,11 @@ pub fn targets(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Target>
             cut >= 0.9,
         ));
     }
-    if let Some(change) = outcomes.get(&tuned("change/curl")) {
-        let words = [
-            "rate halves: within 5 % of the new optimum in 20 RTT",
-            "rate doubles: within 5 % of the new optimum in 20 RTT",
-        ];
-        all.extend(follows(words, change));
-    }
+    let words = [
+        "rate halves: within 5 % of the new optimum in 20 RTT",
+        "rate doubles: within 5 % of the new optimum in 20 RTT",
+    ];
+    all.extend(follows(words, runs(outcomes, &tuned("change/curl"))));
     let fairness = |name: &str| median(runs(outcomes, name).map(|o| jain(&o.each_bps)));
     let five = |side| fairness(&format!("five/curl/{side}"));
     if let Some((before, after)) = five(ALONE).zip(five(via.name())) {
@@ -82,13 +80,11 @@ pub fn targets(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Target>
     if let Some(sides) = sides(outcomes, "upload/deep") {
         all.extend(upload(&sides));
     }
-    if let Some(change) = outcomes.get(&tuned("upload/change")) {
-        let words = [
-            "upload, rate halves: within 5 % of the new optimum in 20 RTT",
-            "upload, rate doubles: within 5 % of the new optimum in 20 RTT",
-        ];
-        all.extend(follows(words, change));
-    }
+    let words = [
+        "upload, rate halves: within 5 % of the new optimum in 20 RTT",
+        "upload, rate doubles: within 5 % of the new optimum in 20 RTT",
+    ];
+    all.extend(follows(words, runs(outcomes, &tuned("upload/change"))));
     all.extend(never_slower(&ratios(outcomes, via)));
     all
 }
@@ -206,15 +202,20 @@ fn never_slower(ratios: &[Ratio]) -> Vec<Target> {
     all
 }
 
-/// A path whose rate halves and doubles again.
-fn follows(words: [&'static str; 2], change: &RunOutcome) -> impl Iterator<Item = Target> {
+/// A path whose rate halves and doubles again: medians of the runs.
+fn follows<'a>(
+    words: [&'static str; 2],
+    runs: impl Iterator<Item = &'a RunOutcome>,
+) -> impl Iterator<Item = Target> {
     // TCP's payload on a path of 100 Mbit/s: 1448 of 1500 bytes.
     let optima = [50e6, 100e6].map(|rate| rate * 1448.0 / 1500.0);
-    let after = words.into_iter().zip(optima).zip(&change.after_changes);
-    after.map(|((words, optimum), (rate, queue))| {
-        let share = rate / optimum;
+    let runs: Vec<_> = runs.collect();
+    (0..).zip(words).zip(optima).filter_map(move |((change, words), optimum)| {
+        let after = || runs.iter().filter_map(|run| run.after_changes.get(change));
+        let share = median(after().map(|(rate, _)| rate / optimum))?;
+        let queue = median(after().map(|(_, queue)| *queue))?;
         let measured = format!("{} of its payload, queue {:.1} ms", percent(share), queue * 1e3);
-        target(words, measured, share >= 0.95)
+        Some(target(words, measured, share >= 0.95))
     })
 }
 
