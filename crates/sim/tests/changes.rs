@@ -71,3 +71,35 @@ fn a_transfer_with_an_end_tells_how_long_it_took() {
     assert!((2.1..2.6).contains(&took), "{took}");
     assert_eq!(play(PATH, &["transfer.size=10GB"]).transfers[0].completion_s, None);
 }
+
+#[test]
+fn a_window_that_was_held_among_others_grows_when_they_leave() {
+    // A fair queue gives each of three transfers a third whatever its window, so that a third is held: 28 kB.
+    let text = r#"
+        warmup = "8s"
+        duration = "6s"
+        [path]
+        rate = "40Mbit/s"
+        rtt = "11ms"
+        buffer = "107pkt"
+        packet = "1500B"
+        reverse = "clean"
+        queue = "fq-codel"
+        [tcp]
+        flavour = "linux"
+        [[cross]]
+        kind = "mice"
+        count = 2
+        packets = 5700
+        sleep = "1000s"
+        congestion = "cubic"
+        start = ["0s", "1s"]
+        [[transfer]]
+        start = "2s"
+        congestion = "cubic"
+        sizing = "sobas:live"
+    "#;
+    // Headers off: 1448 / 1500 of it.
+    let found = goodput(text, &[]);
+    assert!(found >= 0.95 * 38.6, "{found}");
+}

@@ -168,6 +168,10 @@ impl Held {
                 }
                 return false;
             }
+            if self.idle >= KEEPS_EPOCHS {
+                // The path carries that without a queue.
+                self.capacity = self.capacity.max(mean);
+            }
             self.probe =
                 Some(BandwidthProbe { known: self.capacity, rate: mean, step, followed: 0 });
             self.restart();
@@ -180,7 +184,8 @@ impl Held {
         if mean > probe.rate.scaled((1.0 + probe.step) / 2.0) {
             self.capacity = self.capacity.scaled(probe.step);
             let followed = probe.followed + 1;
-            self.probe = Some(BandwidthProbe { rate: mean, step, followed, ..probe });
+            let next = (2.0 * probe.step - 1.0).min(1.0 + LEAST_ROOM).max(step);
+            self.probe = Some(BandwidthProbe { rate: mean, step: next, followed, ..probe });
         } else {
             self.end_probe();
         }

@@ -72,10 +72,11 @@ pub(super) const LOSSY_BDPS: u64 = 3;
 pub(super) const LOSSY_PACE: f64 = 0.99;
 pub(super) const LOSSLESS: Duration = Duration::from_secs(10);
 
-/// A step of the capacity, to see whether the path has become faster: less than the least buffer worth serving (a tenth
-/// of a BDP) has room for; of a small window two segments. A path whose rate follows more steps than these is opened.
+/// A step of the capacity, to see whether the path has become faster: less than the least buffer worth serving
+/// ([`LEAST_ROOM`]) has room for; of a small window two segments. As long as the rate follows, the next one is twice as
+/// large, up to that buffer; a path whose rate follows more steps than these is opened.
 pub(super) const FASTER_STEP: f64 = 1.03;
-pub(super) const FASTER_STEPS: u32 = 6;
+pub(super) const FASTER_STEPS: u32 = 2;
 
 /// The epochs between two such steps. One takes six of them, in which it adds 3 % of a round trip to the queue.
 pub(super) const PROBE_EPOCHS: u32 = 32;

@@ -11,7 +11,7 @@ use crate::{Reason, SizingPhase};
 ///  Startup ───────────────────▶ Held ─────────────────────────────────────▶ Open
 ///     │                          ▲                                          │  ▲
 ///     │ unclear, unknown,        │ trial paid             rate is inelastic │  │ trial
-///     │ short path or transfer   └─────────────────────── Trial ◀──────────┘  │ failed
+///     │ short path or transfer   └─────────────────────── Trial ◀──────────┘  │ failed, faster path
 ///     └──────────────────────────────────────────────────────│────────────────┘
 /// ```
 ///
@@ -53,7 +53,7 @@ impl State {
             (State::Open(_), State::Startup(_)) => reason == RandomLoss,
             (State::Open(_), State::Trial(_)) => reason == RateInelastic,
             (State::Trial(_), State::Held(_)) => reason == TrialPaid,
-            (State::Trial(_), State::Open(_)) => reason == TrialFailed,
+            (State::Trial(_), State::Open(_)) => matches!(reason, TrialFailed | PathFaster),
             _ => false,
         }
     }

@@ -6,7 +6,7 @@ use super::Sobas;
 use super::held::Held;
 use super::limits::target_queue;
 use super::params::{
-    KEPT_RATE_SHARE, LOSS_EPOCHS, SETTLING_EPOCHS, TRIAL_EPOCHS, TRIAL_QUEUE, TRIAL_STEP,
+    COLLAPSE, KEPT_RATE_SHARE, LOSS_EPOCHS, SETTLING_EPOCHS, TRIAL_EPOCHS, TRIAL_QUEUE, TRIAL_STEP,
 };
 use super::state::State;
 use crate::Reason;
@@ -106,6 +106,10 @@ impl Sobas {
                 (trial.judged, trial.failed) = (0, 0);
             }
             return;
+        }
+        // A path that was full carries no more than it did, under a smaller window.
+        if trial.rate < epoch.rate.scaled(COLLAPSE) {
+            return self.open(now, Reason::PathFaster);
         }
         let fell = epoch.rate < trial.rate.scaled(KEPT_RATE_SHARE);
         if epoch.losses > 0 || fell {

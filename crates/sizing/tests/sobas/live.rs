@@ -73,9 +73,36 @@ fn a_path_that_becomes_faster_and_longer_at_once_is_found_out() {
     let fast: fn(f64) -> f64 = |t| if t < 15.0 { 100e6 } else { 300e6 };
     let rtt: fn(f64) -> f64 = |t| if t < 15.0 { 0.04 } else { 0.0412 };
     let run = run(&Fluid { rate: fast, rtt, ..path() }, 40.0);
-    // It is doubted every 32 epochs of 60 ms, and opened after seven steps of six.
+    // It is doubted every 32 epochs of 60 ms, and opened after three steps of six.
     assert!(run.saw(|e| matches!(e, EventKind::Entered { reason: Reason::PathFaster, .. })));
     assert!(run.goodput(25.0, 40.0) >= 0.9 * 300e6, "{}", run.goodput(25.0, 40.0));
+}
+
+/// When what was decided first for such a reason was decided, in seconds.
+fn decided(run: &Run, wanted: Reason) -> Option<f64> {
+    let is_wanted =
+        |kind: &EventKind| matches!(kind, EventKind::Entered { reason, .. } if *reason == wanted);
+    run.events.iter().find(|(_, kind)| is_wanted(kind)).map(|(at, _)| *at)
+}
+
+#[test]
+fn a_path_that_doubles_is_opened_after_three_steps_each_twice_the_last() {
+    let rate: fn(f64) -> f64 = |t| if t < 15.0 { 100e6 } else { 200e6 };
+    let run = run(&Fluid { rate, ..path() }, 20.0);
+    let opened = decided(&run, Reason::PathFaster).expect("it is opened");
+    // Four epochs of 60 ms without a queue, three steps of six, and the two in which the change falls.
+    assert!(opened > 15.0 && opened <= 15.0 + 24.0 * 0.06, "{opened}");
+}
+
+#[test]
+fn a_trial_in_which_the_path_carries_more_than_before_is_given_up_at_once() {
+    let tried = decided(&run(&path(), 10.0), Reason::RateInelastic).expect("it is tried");
+    assert!(tried < 2.0, "{tried}");
+    let rate: fn(f64) -> f64 = |t| if t < 2.0 { 100e6 } else { 400e6 };
+    let run = run(&Fluid { rate, ..path() }, 10.0);
+    let opened = decided(&run, Reason::PathFaster).expect("it is opened");
+    // Two round trips of 120 ms at most, those of a full buffer, until the window is in force, and the epoch that shows it.
+    assert!(opened > 2.0 && opened <= 2.0 + 3.0 * 0.12, "{opened}");
 }
 
 #[test]
