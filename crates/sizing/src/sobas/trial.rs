@@ -22,8 +22,12 @@ pub(super) struct Trial {
     /// The shortest queue so far that cost no rate.
     paid: Option<Duration>,
     settling: u32,
+    /// Epochs that cost no rate, and those that did.
     judged: u32,
     failed: u32,
+    /// All epochs with that queue, and the sum of their rates: what is late in one of them arrives in another.
+    epochs: u32,
+    rates: Rate,
     /// Whether packets were lost before the limit was reached.
     overflowed: bool,
 }
@@ -40,6 +44,8 @@ impl Trial {
             settling: SETTLING_EPOCHS,
             judged: 0,
             failed: 0,
+            epochs: 0,
+            rates: Rate::ZERO,
             overflowed: false,
         }
     }
@@ -84,6 +90,10 @@ impl Sobas {
         if epoch.losses > 0 && (epoch.stalled || trial.settling > 0) {
             trial.handle_early_loss();
         }
+        if trial.settling == 0 {
+            trial.epochs += 1;
+            trial.rates = trial.rates + epoch.rate;
+        }
         if epoch.stalled {
             return;
         }
@@ -107,10 +117,6 @@ impl Sobas {
             }
             return;
         }
-        // A path that was full carries no more than it did, under a smaller window.
-        if trial.rate < epoch.rate.scaled(COLLAPSE) {
-            return self.open(now, Reason::PathFaster);
-        }
         let fell = epoch.rate < trial.rate.scaled(KEPT_RATE_SHARE);
         if epoch.losses > 0 || fell {
             trial.failed += 1;
@@ -127,7 +133,13 @@ impl Sobas {
         if trial.judged < TRIAL_EPOCHS {
             return;
         }
+        // A path that was full carries no more than it did, under a smaller window.
+        let mean = trial.rates.scaled(1.0 / f64::from(trial.epochs));
+        if trial.rate < mean.scaled(COLLAPSE) {
+            return self.open(now, Reason::PathFaster);
+        }
         (trial.judged, trial.failed, trial.settling) = (0, 0, SETTLING_EPOCHS);
+        (trial.epochs, trial.rates) = (0, Rate::ZERO);
         trial.paid = Some(trial.queue);
         trial.queue = trial.queue.scaled(TRIAL_STEP);
         let least = target_queue(base);
