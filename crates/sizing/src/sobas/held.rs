@@ -294,7 +294,7 @@ impl Sobas {
             CongestionChoice::Own | CongestionChoice::Reno => {
                 self.limits.limit(now, window);
                 let pace = held.probed_rate().scaled(HELD_PACE);
-                self.limits.pace(Some(pace).filter(|_| self.paces_sender));
+                self.limits.pace(Some(pace).filter(|_| self.sensors == Sensors::Probes));
             }
             // Out-of-order data takes room in the window, and retransmissions come on top: the pace
             // is the limit.

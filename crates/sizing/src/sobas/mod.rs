@@ -33,8 +33,6 @@ use crate::{
 pub struct Sobas {
     config: ControllerConfig,
     sensors: Sensors,
-    /// Whether the sender takes a pace: other programs' senders do not.
-    paces_sender: bool,
     state: State,
     trains: Trains,
     epochs: Epochs,
@@ -70,26 +68,25 @@ pub struct Sobas {
 enum Sensors {
     /// Probes, trains, the sender's reports.
     Probes,
-    /// The receiving kernel.
+    /// The receiving kernel. The sender is another program's, which takes no pace.
     Kernel,
 }
 
 impl Sobas {
     /// `sobas`: probes, packet trains and the sender's own reports.
     pub fn probing(config: &ControllerConfig) -> Sobas {
-        Sobas::new(config, Sensors::Probes, true)
+        Sobas::new(config, Sensors::Probes)
     }
 
     /// `sobas:live`: measurements of the receiving kernel alone.
     pub fn live(config: &ControllerConfig) -> Sobas {
-        Sobas::new(config, Sensors::Kernel, false)
+        Sobas::new(config, Sensors::Kernel)
     }
 
-    fn new(config: &ControllerConfig, sensors: Sensors, paces_sender: bool) -> Sobas {
+    fn new(config: &ControllerConfig, sensors: Sensors) -> Sobas {
         Sobas {
             config: *config,
             sensors,
-            paces_sender,
             state: State::Startup(Startup::default()),
             trains: Trains::new(config),
             epochs: Epochs::new(MIN_EPOCH),
@@ -136,8 +133,7 @@ impl Sobas {
         if matches!(self.state, State::Ended) {
             // The next transfer. Nothing is kept but the memory of the path.
             let memory = self.memory;
-            let fresh = Sobas::new(&self.config, self.sensors, self.paces_sender);
-            *self = Sobas { memory, ..fresh };
+            *self = Sobas { memory, ..Sobas::new(&self.config, self.sensors) };
         }
         if self.began == Time::ZERO {
             self.began = now;

@@ -135,7 +135,11 @@ impl Run {
         rows.iter().sum::<f64>() / rows.len() as f64
     }
     pub fn saw(&self, wanted: impl Fn(&EventKind) -> bool) -> bool {
-        self.events.iter().any(|(_, kind)| wanted(kind))
+        self.first(wanted).is_some()
+    }
+    /// When the first such event happened, in seconds.
+    pub fn first(&self, wanted: impl Fn(&EventKind) -> bool) -> Option<f64> {
+        self.events.iter().find(|(_, kind)| wanted(kind)).map(|(at, _)| *at)
     }
 }
 

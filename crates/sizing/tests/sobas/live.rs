@@ -80,9 +80,7 @@ fn a_path_that_becomes_faster_and_longer_at_once_is_found_out() {
 
 /// When what was decided first for such a reason was decided, in seconds.
 fn decided(run: &Run, wanted: Reason) -> Option<f64> {
-    let is_wanted =
-        |kind: &EventKind| matches!(kind, EventKind::Entered { reason, .. } if *reason == wanted);
-    run.events.iter().find(|(_, kind)| is_wanted(kind)).map(|(at, _)| *at)
+    run.first(|kind| matches!(kind, EventKind::Entered { reason, .. } if *reason == wanted))
 }
 
 #[test]
@@ -218,8 +216,8 @@ fn a_loss_before_the_limit_of_a_trial_is_reached_does_not_end_it() {
         let path = Fluid { buffer: 0.25 * BDP, loses_at: Some(lost), ..path() };
         let run = play(Sizing::SobasLive, 6_291_456, &path, 20.0);
         let entered = |phase| {
-            let entered = |(_, event): &&(f64, EventKind)| matches!(event, EventKind::Entered { phase: p, .. } if *p == phase);
-            run.events.iter().find(entered).map_or(f64::INFINITY, |(at, _)| *at)
+            let is_it = |kind: &EventKind| matches!(kind, EventKind::Entered { phase: p, .. } if *p == phase);
+            run.first(is_it).unwrap_or(f64::INFINITY)
         };
         assert!(entered(SizingPhase::Trying) < lost, "{lost}: {:?}", run.events);
         assert!(entered(SizingPhase::Holding) < 8.0, "{lost}: {:?}", run.events);
@@ -262,18 +260,8 @@ fn show_over(
 
 #[test]
 fn what_is_late_in_one_round_trip_and_arrives_in_the_next_is_no_faster_path() {
-    let mut controller = controller(Sizing::SobasLive, 6_291_456);
-    let mut at = 0.0;
-    while controller.phase() != SizingPhase::Trying {
-        show(&mut *controller, (at, at + 0.05), (100.0, |t| 30.0 + 10.0 * t), (0, 0));
-        at += 0.05;
-        assert!(at < 5.0);
-    }
-    let tried = std::iter::from_fn(|| controller.poll_output()).filter_map(|output| match output {
-        Output::Window(window) => window,
-        _ => None,
-    });
-    let window = tried.last().expect("a window is tried").as_f64();
+    let (mut controller, mut at) = trying_under(|t| 30.0 + 10.0 * t);
+    let window = last_window(&mut *controller).as_f64();
     // Several downloads, looked at one after the other: an eighth of what arrives is counted late every other time. Where it is
     // counted the window is full.
     let queue = window * 8.0 / 112.5e6 * 1e3 - 40.0;
@@ -306,23 +294,33 @@ fn round_trips_in_whole_milliseconds_make_no_window_too_small() {
         assert!(at < 5.0);
     }
     show_over(base, &mut *controller, (at, at + 2.0), (100.0, |_| whole(2.9)), (0, 0));
-    let windows =
-        std::iter::from_fn(|| controller.poll_output()).filter_map(|output| match output {
-            Output::Window(window) => window,
-            _ => None,
-        });
     // The trial leaves three quarters of the queue that stood over the last second, and no less on average.
     let least = 12_500.0 * (2.1 + 0.75 * queue(at - 1.0));
-    let last = windows.last().unwrap().get() as f64;
+    let last = last_window(&mut *controller).as_f64();
     assert!(last >= least, "{last} of {least} bytes");
+}
+
+/// The last window that `controller` has asked for.
+fn last_window(controller: &mut dyn Controller) -> Bytes {
+    let outputs = std::iter::from_fn(|| controller.poll_output());
+    let windows = outputs.filter_map(|output| match output {
+        Output::Window(window) => window,
+        _ => None,
+    });
+    windows.last().expect("a window")
 }
 
 /// A controller that tries a smaller window at 100 Mbit/s, under a queue that grows by 4 ms in a second; and since when.
 fn trying() -> (Box<dyn Controller + Send>, f64) {
+    trying_under(|t| 4.0 * t)
+}
+
+/// The same under such a `queue` (ms).
+fn trying_under(queue: impl Fn(f64) -> f64) -> (Box<dyn Controller + Send>, f64) {
     let mut controller = controller(Sizing::SobasLive, 6_291_456);
     let mut at = 0.0;
     while controller.phase() != SizingPhase::Trying {
-        show(&mut *controller, (at, at + 0.05), (100.0, |t| 4.0 * t), (0, 0));
+        show(&mut *controller, (at, at + 0.05), (100.0, &queue), (0, 0));
         at += 0.05;
         assert!(at < 5.0);
     }

@@ -18,8 +18,7 @@ fn limits(run: &Run) -> Vec<(f64, f64)> {
 }
 
 fn saturated_at(run: &Run) -> Option<f64> {
-    let found = run.events.iter().find(|(_, kind)| matches!(kind, EventKind::Saturated { .. }));
-    found.map(|(t, _)| *t)
+    run.first(|kind| matches!(kind, EventKind::Saturated { .. }))
 }
 
 #[test]
