@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer man man-of book dist dist-test install install-of deny oldest-rust fuzz miri clean tools tools-test test-tools
+.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of deny oldest-rust fuzz miri clean tools tools-test test-tools unit-without-tools bare-test
 
 SWEETSPOT := target/release/sweetspot
 BENCH := target/release/sweetspot-bench
@@ -19,7 +19,7 @@ test: tools-test fmt clippy purity doc unit python ## Formatting, lints, purity,
 	@scripts/skipped.sh $(SKIPPED)
 
 test-tools: ## The programs that some tests compare with or run, by apt-get
-	apt-get install --yes --no-install-recommends bsdutils clang chromium chromium-driver openssh-client openssh-server rsync strace tcptrace tshark util-linux
+	apt-get install --yes --no-install-recommends bsdutils clang chromium chromium-driver curl iproute2 iputils-ping openssh-client openssh-server rsync strace tcptrace tshark util-linux
 
 bench-advice: build bench-build ## Compare advised windows with the best in random situations; writes docs/results/advice.md (about 4 minutes)
 	$(BENCH) advice $(ARGS)
@@ -62,8 +62,11 @@ bench-router: bench-build ## Play random router links and fit the predictions of
 bench-sim: build bench-build ## Measure the simulator beside ns-2 and ns-3; writes docs/results/speed.md (about 6 minutes)
 	$(BENCH) sim $(ARGS)
 
-bench-transfer: build bench-build ## Move files beside scp and rsync, and across lossy and long paths, and interrupt a thousand; writes docs/results/transfer.md (15 minutes and the thousand; root)
+bench-transfer: build bench-build ## Move files beside scp and rsync, across lossy, long and drawn paths, and interrupt a thousand; writes docs/results/transfer.md (an hour and the thousand; root)
 	$(BENCH) transfer $(ARGS)
+
+constants: ## Set each constant of the controllers to half and to double; writes docs/results/constants.md (about half an hour)
+	scripts/constants.py $(ARGS) > docs/results/constants.md
 
 reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about three quarters of an hour)
 	$(SWEETSPOT) reproduce ns2 router-tables all --careful --out docs/results $(ARGS)
@@ -117,6 +120,12 @@ unit: tools wasm ## Every test, and nothing else
 	@mkdir -p target && rm -f $(SKIPPED)
 	SWEETSPOT_SKIPPED=$(SKIPPED) cargo test --workspace --locked
 
+unit-without-tools: tools ## The tests that run other programs, once more, with optional tools hidden (root, Debian)
+	@scripts/test-without-tools.py
+
+bare-test: ## README's two commands on a fresh Debian (root, debootstrap; ARGS="unit": other targets)
+	@scripts/bare-test.sh $(ARGS)
+
 PYTHON := target/python/bin/python
 # Optimised, but not across crates: tests need no more, and it builds sooner.
 QUICK_BUILD := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
@@ -151,7 +160,9 @@ oldest-rust: ## Everything compiles with the oldest Rust that is stated (rustup)
 FUZZ_SECONDS := 60
 fuzz: ## Each fuzz target for FUZZ_SECONDS (nightly Rust; cargo install cargo-fuzz)
 	for target in $$(cargo +nightly fuzz list); do \
-		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+		mkdir -p fuzz/corpus/$$target fuzz/seeds/$$target; \
+		cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -len_control=0 -timeout=60 -rss_limit_mb=2048 || exit 1; done
 
 # The pure crates that have no C code and whose tests end within minutes there. proptest asks for its directory.
 miri: ## Undefined behaviour in the tests of small crates (nightly Rust with miri)

@@ -14,13 +14,17 @@ use sweetspot_protocol::{
 };
 use sweetspot_units::Bytes;
 
+/// Content that the receiver takes before it answers, bytes.
+const EARLY: u32 = 100;
+
 /// A stream as the receiver and the sender read it, cut into reads of a size that the first byte says. Content comes
-/// only within a piece, no more than its header says, and nothing of files before an offer is accepted.
+/// only within a piece, no more than its header says, or early within its bound, and nothing of files before an offer is
+/// accepted.
 pub fn frames(data: &[u8]) {
     let Some((size, stream)) = data.split_first() else { return };
     let (mut decoder, mut receiver, mut sender) =
-        (FrameDecoder::default(), ReceiverOrder::default(), SenderOrder::default());
-    let (mut accepted, mut left) = (false, 0);
+        (FrameDecoder::default(), ReceiverOrder::taking_early(EARLY), SenderOrder::default());
+    let (mut accepted, mut left, mut early) = (false, 0, 0);
     for mut input in stream.chunks(usize::from(*size) + 1) {
         while let Ok(Some(part)) = decoder.next(&mut input) {
             match &part {
@@ -44,6 +48,10 @@ pub fn frames(data: &[u8]) {
                     accepted = true;
                 }
                 Ok(SenderItem::Failed(_)) | Err(_) => {}
+                Ok(SenderItem::Early(_, content)) => {
+                    early += content.len();
+                    assert!(accepted && early <= EARLY as usize);
+                }
                 Ok(_) => assert!(accepted),
             }
         }
@@ -76,7 +84,7 @@ pub fn file_progress(data: &[u8]) {
         }
         assert_eq!(file.is_complete(), end == Some(came));
     }
-    let _ = file.hash();
+    let _ = file.hash(&sweetspot_protocol::ZeroTree::default(), &|| true);
 }
 
 /// The body of a record: what is read prints as it was read.

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Compiles the simulator for the page of `sweetspot ui` and puts it where the program takes it in.
+# Compiles the simulator for the page of `sweetspot ui` and puts it where the program takes it in. Rust's target for it is
+# optional: without it `sweetspot ui` lets its server simulate, and says so at its start.
 set -eu
 cd "$(dirname "$0")/.."
 target=wasm32-unknown-unknown
@@ -7,8 +8,6 @@ place=crates/ui/wasm/sweetspot.wasm
 
 if ! scripts/wasm-target.sh; then
     rm -f $place
-    echo "wasm: the target $target cannot be had here (rustup target add $target failed)."
-    echo "wasm: sweetspot ui then lets its server simulate for the page."
     exit 0
 fi
 cargo build --profile page --locked --lib -p sweetspot-wasm --target $target

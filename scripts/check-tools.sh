@@ -1,7 +1,7 @@
 #!/bin/sh
-# Names what is missing to build Sweetspot, with the command that installs it, and what can be left out. Silent when all is
-# there.
-# Usage: scripts/check-tools.sh [test]      ("test" also asks for rustfmt and clippy)
+# Names each missing tool that the build needs, with the command that installs it. Prints nothing if all are there: optional
+# tools (clang, Rust's wasm32 target) are in docs/install.md, and `sweetspot tune doctor` names those that this build lacked.
+# Usage: scripts/check-tools.sh [test]      ("test" also asks for rustfmt, clippy and Python's venv)
 set -u
 cd "$(dirname "$0")/.."
 
@@ -49,11 +49,13 @@ else
 fi
 command -v cc >/dev/null ||
     say "cc, a C compiler" "$(install_command build-essential gcc base-devel build-base)"
-# Not needed: without it the build leaves `tune --via bpf` out.
-clang --print-targets 2>/dev/null | grep -q '^ *bpf ' ||
-    printf 'no clang for BPF: tune --via bpf is left out of what is built\n  %s\n' \
-        "$(install_command clang clang clang clang)" >&2
 command -v make >/dev/null || say make "$(install_command make make make make)"
-command -v python3 >/dev/null || say python3 "$(install_command python3 python3 python python3)"
+if ! command -v python3 >/dev/null; then
+    say python3 "$(install_command "python3 python3-venv" python3 python python3)"
+elif [ "${1:-}" = test ]; then
+    # Debian has it as a package of its own.
+    python3 -c 'import ensurepip, venv' 2>/dev/null ||
+        say "venv of python3" "$(install_command python3-venv python3 python python3)"
+fi
 
 exit $missing

@@ -1,23 +1,31 @@
-//! Compiles the BPF programs where there is a clang that can. Where there is none, the crate builds without them and
-//! says so when it is asked to load them.
+//! Compiles the BPF programs if there is a clang that can. Clang is optional: without it the build prints nothing, and
+//! `tune doctor` and `tune --via bpf` name what is missing.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SOURCE: &str = "bpf/tune.bpf.c";
+/// Where distributions install a compiler.
+const PROGRAMS: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(bpf_programs)");
     println!("cargo::rerun-if-changed=bpf");
     println!("cargo::rerun-if-env-changed=SWEETSPOT_CLANG");
     println!("cargo::rerun-if-env-changed=PATH");
+    if env::var_os("CARGO_FEATURE_BPF").is_none() {
+        return;
+    }
     let Some(out) = env::var_os("OUT_DIR").map(PathBuf::from) else { return };
     let object = out.join("tune.bpf.o");
     match compilers().find_map(|clang| compile(&clang, &object)) {
         Some(Ok(())) => println!("cargo::rustc-cfg=bpf_programs"),
         Some(Err(said)) => panic!("{SOURCE}: {said}"),
-        None => println!("cargo::warning=no clang for BPF: `sweetspot tune --via bpf` is left out"),
+        // A clang that is installed later is found by the next build.
+        None => {
+            PROGRAMS.iter().for_each(|directory| println!("cargo::rerun-if-changed={directory}"))
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Takes the simulator for the page into the program: the one that `make wasm` compiled, or that a published
-//! package carries. Where there is none, an optimised build from a checkout compiles it.
+//! package carries. Where there is none, an optimised build from a checkout compiles it. Rust's target for it is optional: a
+//! build without it prints nothing, and `sweetspot ui` names the reason at its start.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -23,22 +24,23 @@ fn main() -> io::Result<()> {
                 "cargo::warning=the page of `sweetspot ui` gets no simulator of its own: {reason}; \
                  its server simulates for it"
             );
-            Vec::new()
+            None
         })
+        .unwrap_or_default()
     } else {
         Vec::new()
     };
     fs::write(out.join("sweetspot.wasm"), content)
 }
 
-/// The simulator, compiled from the checkout that `here` is in; or why not.
-fn compiled(here: &Path, out: &Path) -> Result<Vec<u8>, String> {
+/// The simulator, compiled from the checkout that `here` is in; `None` without Rust's target for it.
+fn compiled(here: &Path, out: &Path) -> Result<Option<Vec<u8>>, String> {
     let crates = here.parent().filter(|crates| crates.join("wasm/Cargo.toml").exists());
     let crates = crates.ok_or("this package carries none")?;
     // It is made of most pure crates.
     println!("cargo::rerun-if-changed={}", crates.display());
     if !target_is_installed()? {
-        return Err(format!("rustup target add {TARGET}, then build again"));
+        return Ok(None);
     }
     // A directory of its own: cargo holds the lock of the other one.
     let place = out.join("page");
@@ -54,7 +56,7 @@ fn compiled(here: &Path, out: &Path) -> Result<Vec<u8>, String> {
         return Err(format!("cargo could not compile it ({status})"));
     }
     let file = place.join(TARGET).join("page/sweetspot_wasm.wasm");
-    fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))
+    fs::read(&file).map(Some).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 fn target_is_installed() -> Result<bool, String> {

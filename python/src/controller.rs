@@ -306,7 +306,7 @@ const PHASES: [(&str, SizingPhase); 7] = [
     ("congested", SizingPhase::Congested),
 ];
 
-const REASONS: [(&str, Reason); 16] = [
+const REASONS: [(&str, Reason); 18] = [
     ("capacity-known", Reason::CapacityKnown),
     ("path-remembered", Reason::PathRemembered),
     ("capacity-unclear", Reason::CapacityUnclear),
@@ -320,6 +320,8 @@ const REASONS: [(&str, Reason); 16] = [
     ("path-slower", Reason::PathSlower),
     ("overflow", Reason::Overflow),
     ("rate-inelastic", Reason::RateInelastic),
+    ("trying-more", Reason::TryingMore),
+    ("no-more", Reason::NoMore),
     ("trial-paid", Reason::TrialPaid),
     ("trial-failed", Reason::TrialFailed),
     ("ended", Reason::Ended),

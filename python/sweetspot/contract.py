@@ -37,6 +37,8 @@ Reason: TypeAlias = Literal[
     "path-slower",
     "overflow",
     "rate-inelastic",
+    "trying-more",
+    "no-more",
     "trial-paid",
     "trial-failed",
     "ended",

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use clap::{
     Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
 };
+use sweetspot_linux::{lifeline, signals};
 
+mod combinations;
 mod ends;
 mod eta;
 mod own_files;
@@ -126,7 +128,24 @@ fn is_quiet(matches: &ArgMatches) -> bool {
     }
 }
 
+impl Verb {
+    /// Whether it has no purpose but what it prints, so that it ends when nobody reads that. A transfer, a tuner and a
+    /// server go on: a caller may read the first line only.
+    fn is_its_output(&self) -> bool {
+        match self {
+            Verb::Serve(arguments) => arguments.prints_content(),
+            Verb::Receive(arguments) => arguments.prints_content(),
+            Verb::Emulate(arguments) => arguments.prints(),
+            // Its standard output is COMMAND's.
+            Verb::Tune(_) => false,
+            Verb::Send(_) | Verb::Copy(_) | Verb::Ui(_) => false,
+            _ => true,
+        }
+    }
+}
+
 fn main() -> ExitCode {
+    signals::prepare();
     let program_with_defaults = match settings::with_defaults(program()) {
         Ok(program) => program,
         Err(error) => return usage_error::said(&error),
@@ -135,12 +154,15 @@ fn main() -> ExitCode {
         if is_quiet(&matches) {
             print::be_quiet();
         }
-        CommandLine::from_arg_matches(&matches)
+        CommandLine::from_arg_matches(&matches).map(|typed| (typed, combinations::check(&matches)))
     });
     let typed = match typed {
-        Ok(typed) => typed,
+        Ok((typed, Ok(()))) => typed,
+        Ok((_, Err(wrong))) => return usage_error::said(&wrong),
         Err(error) => return usage_error::answer(&error),
     };
+    // Without it a verb still obeys signals.
+    let _ = lifeline::hold(typed.verb.is_its_output());
     let result = match typed.verb {
         Verb::Advise(arguments) => verbs::advise::run(arguments),
         Verb::Emulate(arguments) => verbs::emulate::run(arguments),

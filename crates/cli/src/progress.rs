@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::print::is_quiet;
 use indicatif::{ProgressBar, ProgressStyle};
 use sweetspot_linux::clock;
-use sweetspot_linux::signals::{ProcessEvent, Supervisor};
+use sweetspot_linux::signals::{self, ProcessEvent, Supervisor};
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
 use sweetspot_units::{Duration, Time};
 
@@ -117,9 +117,10 @@ fn supervise<T: Send>(
             watch(Message::Look);
             match supervisor.next_event_by(clock::now() + POLL_INTERVAL) {
                 Ok(Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal))) => {
+                    signals::end_within(signals::CLEANING_TIME, signal.exit_code());
                     watch(Message::End);
                     interrupted();
-                    process::exit(128 + signal.number());
+                    process::exit(i32::from(signal.exit_code()));
                 }
                 Ok(_) => {}
                 Err(_) => break,

@@ -11,6 +11,7 @@ use serde_json::Value;
 use sweetspot_scenario::Outcome;
 use sweetspot_study::{Journal, JournalError, ResultStore, RunKey};
 
+use crate::print::Shown;
 use crate::whole_file;
 
 /// An open journal.
@@ -44,7 +45,7 @@ impl ResultJournal {
         version: &str,
         on_mismatch: OnVersionMismatch,
     ) -> Result<ResultJournal, String> {
-        let blame = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let blame = |error: &dyn std::fmt::Display| format!("{}: {error}", path.shown());
         let hint = |error: io::Error| blame(&format!("{error}; choose another place with --out"));
         // Appending keeps lines whole even where two programs have one journal.
         let mut file =
@@ -77,7 +78,7 @@ impl ResultJournal {
 
     /// Removes the runs that are to be played again.
     pub fn forget(&self, which: impl Fn(&RunKey, &Outcome) -> bool) -> Result<(), String> {
-        let blame = |error: io::Error| format!("{}: {error}", self.path.display());
+        let blame = |error: io::Error| format!("{}: {error}", self.path.shown());
         let mut kept = self.kept();
         kept.runs.retain(|key, outcome| !which(key, outcome));
         let entries = kept.runs.iter().map(|(key, outcome)| Journal::entry(key, outcome));
@@ -98,7 +99,7 @@ impl ResultJournal {
     /// Why a finished run could not be written, where one could not.
     pub fn failure(&self) -> Option<String> {
         let failure = self.kept().failure.clone()?;
-        Some(format!("{}: {failure}; make room and start again", self.path.display()))
+        Some(format!("{}: {failure}; make room and start again", self.path.shown()))
     }
 
     /// A panic in another run leaves nothing half done here.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use crate::print::Shown;
 use sweetspot_scenario::with_files;
 
 /// Largest file read, bytes: hand-written files are smaller, and a device may never end.
@@ -11,11 +12,11 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// The text of a file that is to be `what`; an error names the file, the reason and what to do.
 pub fn read(path: &Path, what: &str) -> Result<String, String> {
-    let bytes = bytes(path).map_err(|e| format!("{}: {e}; name {what}", path.display()))?;
+    let bytes = bytes(path).map_err(|e| format!("{}: {e}; name {what}", path.shown()))?;
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
-        format!("{}: line {line}: this is no UTF-8; save the file as that", path.display())
+        format!("{}: line {line}: this is no UTF-8; save the file as that", path.shown())
     })
 }
 
@@ -25,7 +26,7 @@ pub fn scenario(path: &Path) -> Result<String, String> {
     let beside = path.parent().unwrap_or(Path::new(""));
     let trace =
         |name: &str| read(&beside.join(name), "a trace in Mahimahi's format or a CSV of rates");
-    with_files(&text, trace).map_err(|error| format!("{}: {error}", path.display()))
+    with_files(&text, trace).map_err(|error| format!("{}: {error}", path.shown()))
 }
 
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {

@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::print::Shown;
 use sweetspot_linux::file;
 
 /// The mode of a new file, less the umask, as the standard library has it.
@@ -21,7 +22,7 @@ pub fn write(path: &Path, content: &[u8]) -> Result<(), String> {
             io::ErrorKind::PermissionDenied => "name a file in a directory you may write to",
             _ => "name another file",
         };
-        format!("{}: {error}; {step}", path.display())
+        format!("{}: {error}; {step}", path.shown())
     })
 }
 
@@ -31,10 +32,10 @@ pub fn has_place(option: &str, path: Option<&Path>) -> Result<(), String> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     match parent.map(fs::metadata) {
         Some(Err(error)) => {
-            Err(format!("{option} {}: {error}; make the directory first", path.display()))
+            Err(format!("{option} {}: {error}; make the directory first", path.shown()))
         }
         Some(Ok(there)) if !there.is_dir() => {
-            Err(format!("{option} {}: that is in no directory; name another file", path.display()))
+            Err(format!("{option} {}: that is in no directory; name another file", path.shown()))
         }
         _ => Ok(()),
     }

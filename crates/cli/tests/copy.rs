@@ -158,7 +158,10 @@ fn what_is_wrong_with_the_far_end_is_said_in_one_line() {
     let missing = ["--remote-program", "no-such-program", source, &there, "--retry-for", "1ms"];
     failed(ssh.copy("", &missing), &["no no-such-program on far", "--remote-program"]);
     let nowhere = ssh.far("no/such/directory/x");
-    failed(ssh.copy("", &[source, &nowhere, "--retry-for", "1ms"]), &["No such file"]);
+    failed(
+        ssh.copy("", &[source, &nowhere, "--retry-for", "1ms"]),
+        &["no/such/directory/x", "it is not there"],
+    );
     let nothing = ssh.far("nothing");
     let here = ssh.path("here").display().to_string();
     failed(ssh.copy("", &[&nothing, &here, "--retry-for", "1ms"]), &["nothing", "No such file"]);

@@ -16,22 +16,32 @@ fn address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// What is handed out at `address` once something is, to a client that asks as Prometheus does.
+/// What is handed out at `address` once something is, to a client that asks as Prometheus does, again and again.
 fn scraped(address: SocketAddr) -> String {
+    let mut last = String::new();
     for _ in 0..600 {
-        if let Ok(mut stream) = TcpStream::connect(address) {
-            stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).unwrap();
-            let (head, metrics) = answer.split_once("\r\n\r\n").expect("a head and a body");
-            assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-            if !metrics.is_empty() {
-                return metrics.to_owned();
+        match answer(address) {
+            Ok(answer) => {
+                let (head, metrics) = answer.split_once("\r\n\r\n").expect("a head and a body");
+                assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+                if !metrics.is_empty() {
+                    return metrics.to_owned();
+                }
             }
+            Err(error) => last = error.to_string(),
         }
         clock::sleep_until(clock::now() + Duration::from_millis(100));
     }
-    panic!("nothing is handed out at {address}");
+    panic!("nothing is handed out at {address}: {last}");
+}
+
+/// What `address` answers to one request. Until the program listens, whoever was given that port for a moment may answer.
+fn answer(address: SocketAddr) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
 }
 
 /// The program, ended when this is dropped.
@@ -40,7 +50,8 @@ struct Program(Child);
 impl Program {
     fn start(arguments: &[&str]) -> Program {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
-        command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+        // Its complaints tell why nothing is handed out.
+        command.args(arguments).stdout(Stdio::null());
         Program(command.spawn().unwrap())
     }
 }

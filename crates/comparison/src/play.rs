@@ -78,7 +78,7 @@ impl VariantRunner<'_> {
         row.certificate = Some(certificate(&certified));
         let traces = moved?;
         summary::fill(row, &traces, self.path);
-        let arrived = inbox.join(&traces.receiver.name);
+        let arrived = inbox.join(traces.receiver.name.raw());
         let hash = content::hash(&arrived).map_err(|e| format!("{}: {e}", arrived.display()))?;
         row.hash_ok = hash == self.content.hash;
         if row.hash_ok { Ok(()) } else { Err("the file that arrived differs".to_owned()) }

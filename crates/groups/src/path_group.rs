@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use sweetspot_sizing::{
-    Controller, Driver, Effect, EventKind, InputSource, KernelView, SHORT_PATH, SavedWindow,
-    SizingPhase,
+    Controller, Driver, Effect, EventKind, InputSource, KernelView, SavedWindow, SizingPhase,
+    TIMESTAMP_TICK,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -297,7 +297,7 @@ impl PathGroup {
             SizingPhase::HandsOff | SizingPhase::Holding | SizingPhase::Congested => false,
         };
         // Bursts of a short path cannot be timed.
-        let is_timed = self.minimum.is_none_or(|rtt| rtt >= SHORT_PATH);
+        let is_timed = self.minimum.is_none_or(|rtt| rtt >= TIMESTAMP_TICK);
         if opens && is_timed && self.bulk_since.is_none_or(|since| now.since(since) < OPENING_TIME)
         {
             return OPENING_PAUSE.max(cpu_budget / OPENING_COST_FACTOR);

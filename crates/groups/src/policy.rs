@@ -12,7 +12,7 @@ use thiserror::Error;
 
 pub use cgroups::Cgroups;
 pub use peers::Peers;
-pub use written::loopback;
+pub use written::{is_loopback_host, loopback};
 
 use crate::CongestionName;
 use crate::goal::Goal;
@@ -143,6 +143,38 @@ mod tests {
 
     fn parse(text: &str) -> Result<Policy, PolicyError> {
         Policy::parse(text, &|name| (name == "root").then_some(0))
+    }
+
+    #[test]
+    fn only_loopback_addresses_and_localhost_name_this_host() {
+        for own in [
+            "127.0.0.1:9477",
+            "127.0.0.1",
+            "127.9.9.9:1",
+            "localhost:80",
+            "LOCALHOST",
+            "[::1]:9",
+            "[::1]",
+        ] {
+            assert!(is_loopback_host(own), "{own}");
+        }
+        for foreign in [
+            "",
+            ":9477",
+            "evil.example",
+            "evil.example:9477",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "localhost@evil.example",
+            "192.0.2.1:9477",
+            "0.0.0.0:9477",
+            "[::]:1",
+            "[::1",
+            "::1",
+            "127.0.0.1:80:evil",
+        ] {
+            assert!(!is_loopback_host(foreign), "{foreign}");
+        }
     }
 
     fn subject<'a>(program: &'a str, remote: &str) -> Subject<'a> {

@@ -42,7 +42,9 @@ struct connection {
 	__u64 jump;         /* the window that it began with, bytes, if its path was remembered */
 	__u64 saved_pace;   /* the pace that its path was remembered for, while that is believed; bytes/s */
 	char own_congestion[TCP_CA_NAME_MAX];  /* the congestion control that it had, while it has ours */
-	__u32 own_clamp;    /* the program's own TCP_WINDOW_CLAMP; 0: none */
+	__u32 own_clamp;    /* the program's own TCP_WINDOW_CLAMP; 0: none was seen */
+	__u32 found_clamp;  /* the clamp that ours replaced: the kernel's, or one that the program set unseen */
+	__u32 set_clamp;    /* ours */
 	__u32 pid;          /* the process that used it first, by its ID in `pid_namespace`; 0: not seen, or it has none there */
 	__u8 bulk;
 	__u8 clamped;
@@ -270,17 +272,27 @@ INLINE __u32 natural_clamp(struct tcp_sock *tp)
 	return (__u64)tp->inet_conn.icsk_inet.sk.sk_rcvbuf * tp->scaling_ratio >> 8;
 }
 
-/* What the clamp is without us. */
-INLINE __u32 unlimited_clamp(struct tcp_sock *tp, struct connection *c)
+/* Remembers the clamp that stands where ours does not. The kernel does not report who set it. Each clamp of the kernel's
+ * overwrites the one before, and is found in turn; so the last one found is the clamp that there would be without us. */
+INLINE void find_clamp(struct tcp_sock *tp, struct connection *c)
 {
-	return c->own_clamp ? c->own_clamp : natural_clamp(tp);
+	if (!c->clamped || tp->window_clamp != c->set_clamp)
+		c->found_clamp = tp->window_clamp;
 }
 
-INLINE void set_clamp(void *socket, __u32 clamp)
+/* What the clamp is without us. */
+INLINE __u32 unlimited_clamp(struct connection *c)
+{
+	return c->own_clamp ? c->own_clamp : c->found_clamp;
+}
+
+INLINE void set_clamp(void *socket, struct tcp_sock *tp, struct connection *c, __u32 clamp)
 {
 	int value = clamp;
 
 	bpf_setsockopt(socket, IPPROTO_TCP, TCP_WINDOW_CLAMP, &value, sizeof(value));
+	/* The kernel sets none below half of its smallest buffer. */
+	c->set_clamp = tp->window_clamp;
 }
 
 /* Sets the limit again where it was overwritten: by the kernel, when it grows the buffer or finds another scaling
@@ -292,20 +304,22 @@ INLINE void hold(void *socket, struct tcp_sock *tp, struct connection *c)
 	/* One that the kernel keeps to by itself is not touched. */
 	if (!limit || (!c->clamped && tp->window_clamp <= limit))
 		return;
-	most = unlimited_clamp(tp, c);
+	find_clamp(tp, c);
+	most = unlimited_clamp(c);
 	c->clamped = limit < most;
 	if (limit > most)
 		limit = most;
 	if (tp->window_clamp != limit)
-		set_clamp(socket, limit);
+		set_clamp(socket, tp, c, limit);
 }
 
 INLINE void lift(void *socket, struct tcp_sock *tp, struct connection *c)
 {
 	if (!c->clamped)
 		return;
+	find_clamp(tp, c);
 	c->clamped = 0;
-	set_clamp(socket, unlimited_clamp(tp, c));
+	set_clamp(socket, tp, c, unlimited_clamp(c));
 }
 
 INLINE void set_pace(void *socket, struct tcp_sock *tp, struct connection *c, __u64 pace)

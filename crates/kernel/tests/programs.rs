@@ -1,6 +1,7 @@
 //! The programs on this kernel, on connections over loopback of a process in a cgroup of its own.
 
 mod cgroup;
+mod present;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

@@ -3,7 +3,7 @@ use std::io::{self, Seek, Write};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sweetspot_emulator::isolate;
+use sweetspot_linux::isolation::isolate_a_piece;
 
 use crate::LabError;
 use crate::error::Doing;
@@ -19,7 +19,7 @@ pub fn isolated<T: Serialize + DeserializeOwned>(
     // A file without a name, which both processes hold: nothing of it can stay behind.
     let mut answer = tempfile::tempfile().doing("make a temporary file")?;
     let mut inside = answer.try_clone().doing("duplicate a file")?;
-    let code = isolate(|| {
+    let code = isolate_a_piece(|| {
         let result = work().map_err(|error| error.to_string());
         match write(&mut inside, &result) {
             Ok(()) => ANSWERED,

@@ -12,6 +12,11 @@ pub fn wall() -> Time {
     read(libc::CLOCK_REALTIME)
 }
 
+/// The time of the last tick on the clock of [`wall`]: the kernel stamps changes of files with it.
+pub fn wall_coarse() -> Time {
+    read(libc::CLOCK_REALTIME_COARSE)
+}
+
 /// The CPU time that the calling thread has used.
 pub fn used() -> Time {
     read(libc::CLOCK_THREAD_CPUTIME_ID)

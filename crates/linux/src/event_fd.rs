@@ -25,10 +25,27 @@ pub fn wait_readable(sources: &[BorrowedFd<'_>], due: Time) -> io::Result<()> {
 
 /// Whether `source` can be read without waiting; its end is read so, too.
 pub fn is_readable(source: BorrowedFd<'_>) -> bool {
-    let mut fd = libc::pollfd { fd: source.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    poll_now(source, libc::POLLIN) & (libc::POLLIN | libc::POLLHUP | libc::POLLERR) != 0
+}
+
+/// Whether a connection is shut down in both directions, or broke.
+pub fn is_hung_up(connection: BorrowedFd<'_>) -> bool {
+    poll_now(connection, 0) & (libc::POLLHUP | libc::POLLERR) != 0
+}
+
+fn poll_now(source: BorrowedFd<'_>, events: libc::c_short) -> libc::c_short {
+    let mut fd = libc::pollfd { fd: source.as_raw_fd(), events, revents: 0 };
     // SAFETY: one valid pollfd; a timeout of zero returns at once.
     unsafe { libc::poll(&mut fd, 1, 0) };
-    fd.revents & (libc::POLLIN | libc::POLLHUP | libc::POLLERR) != 0
+    fd.revents
+}
+
+/// Whether the other end of `source` is gone, such as the window of a terminal.
+pub fn has_hung_up(source: impl AsFd) -> bool {
+    let mut fd = libc::pollfd { fd: source.as_fd().as_raw_fd(), events: 0, revents: 0 };
+    // SAFETY: one valid pollfd; a timeout of zero returns at once.
+    unsafe { libc::poll(&mut fd, 1, 0) };
+    fd.revents & (libc::POLLHUP | libc::POLLERR) != 0
 }
 
 /// An eventfd: one thread signals it, another waits for it among its other sources.

@@ -2,16 +2,23 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use sweetspot_units::Bytes;
 
+use crate::check;
+
+/// The flag to open a file only if it is no symbolic link.
+pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
+
 /// Replaces the file at `path`, or makes it, with `mode` less the umask: whatever happens, the old content is there or
-/// the new.
+/// the new. When it returns, the new content is on the disk under its name.
 pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    write_beside(path, content, mode, |unfinished| fs::rename(unfinished, path))
+    write_beside(path, content, mode, |unfinished| fs::rename(unfinished, path))?;
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Makes the file at `path`, with `mode` less the umask: whatever happens, nothing is there or the whole content. Fails
@@ -47,6 +54,15 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     match fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other,
+    }
+}
+
+/// A file in memory, without a name.
+pub fn in_memory() -> io::Result<File> {
+    // SAFETY: the name is a C string; the descriptor is new and ours alone.
+    unsafe {
+        let fd = check(libc::memfd_create(c"sweetspot".as_ptr(), libc::MFD_CLOEXEC))?;
+        Ok(File::from_raw_fd(fd))
     }
 }
 

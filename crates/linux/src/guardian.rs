@@ -1,14 +1,15 @@
-//! A worker process and its guardian: when the worker is killed, the guardian undoes what it left behind.
+//! A worker process and its guardians: when the worker is killed, a guardian undoes what it left behind.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use crate::check;
-use crate::isolation::{fork, pipe};
-use crate::signals::Supervisor;
+use crate::isolation::{end, fork, pipe, wait_for_one_thread};
+use crate::lifeline;
+use crate::signals::{ENDING, Supervisor};
 
 /// The worker's end of the pipe to its guardian.
 #[derive(Debug)]
@@ -38,18 +39,24 @@ impl Write for GuardianPipe {
 /// undoes what the child left. Signals are passed on to the child, whose supervisor holds them before it starts a
 /// thread: one without it could take a signal, and the child would wait for it in vain.
 ///
-/// Both adopt the orphans among their descendants, so that they keep the right to trace them
+/// A third process, the *last guardian*, calls `last` when the other two have ended, by whatever signal. It has a
+/// session of its own and ignores the signals of terminals and shells, so that only SIGKILL to all three, or to their
+/// cgroup, leaves something behind.
+///
+/// Child and caller adopt the orphans among their descendants, so that they keep the right to trace them
 /// (kernel.yama.ptrace_scope). The calling process must have one thread.
 pub fn with_guardian(
     work: impl FnOnce(GuardianPipe, Supervisor) -> u8,
     guard: impl FnOnce(File) + Send,
+    last: impl FnOnce(),
 ) -> io::Result<u8> {
-    let threads = fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count());
-    if threads != 1 {
-        return Err(io::Error::other(format!("cannot fork a process of {threads} threads")));
-    }
-    // What is buffered now would be written by both sides of the fork.
+    let suspended = lifeline::suspend();
+    wait_for_one_thread()
+        .map_err(|n| io::Error::other(format!("cannot fork a process of {n} threads")))?;
+    // Both sides of a fork would write what is buffered now.
     let _ = io::stdout().flush();
+    // Open until this process and the worker have ended.
+    let alive = start_last_guardian(last)?;
     let mut supervisor = Supervisor::new()?;
     let (reader, writer) = pipe()?;
     adopt_orphans()?;
@@ -65,13 +72,62 @@ pub fn with_guardian(
             std::process::exit(i32::from(code.unwrap_or(Ok(101)).unwrap_or(1)))
         }
         Some(worker) => {
-            drop(writer);
-            thread::scope(|scope| {
+            drop((writer, suspended));
+            let code = thread::scope(|scope| {
                 thread::Builder::new().spawn_scoped(scope, move || guard(reader))?;
                 supervisor.wait_for(worker)
-            })
+            });
+            drop(alive);
+            code
         }
     }
+}
+
+/// Starts the process that calls `last` once the returned end of a pipe is closed everywhere.
+fn start_last_guardian(last: impl FnOnce()) -> io::Result<File> {
+    let (ended, alive) = pipe()?;
+    match fork()? {
+        // Its parent ends at once, so that it is nobody's child: neither waited for nor found in this family.
+        None => match fork() {
+            Ok(None) => {
+                drop(alive);
+                stay_until(ended);
+                let _ = catch_unwind(AssertUnwindSafe(last));
+                end(0)
+            }
+            Ok(Some(_)) => end(0),
+            Err(_) => end(1),
+        },
+        Some(child) => {
+            let mut status = 0;
+            // SAFETY: `status` is valid for writing.
+            check(unsafe { libc::waitpid(child as libc::pid_t, &mut status, 0) })?;
+            if status != 0 {
+                return Err(io::Error::other("cannot start the last guardian"));
+            }
+            Ok(alive)
+        }
+    }
+}
+
+/// Waits for the end of a pipe, out of reach of the terminal, of its signals and of those to a process group.
+fn stay_until(mut ended: File) {
+    for signal in ENDING {
+        // SAFETY: ignoring a signal installs no handler.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+    // SAFETY: setsid takes nothing; a failure leaves the session as it is.
+    unsafe { libc::setsid() };
+    // A reader of the command's output must not wait for this process.
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        for stream in 0..3 {
+            // SAFETY: both descriptors are open; the standard streams belong to this process alone.
+            unsafe { libc::dup2(null.as_raw_fd(), stream) };
+        }
+    }
+    // It does not keep a directory from being unmounted.
+    let _ = std::env::set_current_dir("/");
+    let _ = ended.read(&mut [0]);
 }
 
 fn adopt_orphans() -> io::Result<()> {

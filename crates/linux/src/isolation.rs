@@ -9,8 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use sweetspot_units::Duration;
 use thiserror::Error;
 
-use crate::signals::Supervisor;
-use crate::{check, clock};
+use crate::signals::{Signal, Supervisor};
+use crate::{check, clock, lifeline};
 
 /// Why no isolated process tree could be made.
 #[derive(Debug, Error)]
@@ -85,6 +85,18 @@ fn threads() -> usize {
     fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count())
 }
 
+/// Waits until this process runs one thread. The error is how many it runs.
+pub(crate) fn wait_for_one_thread() -> Result<(), usize> {
+    let deadline = clock::now() + THREAD_EXIT;
+    while threads() > 1 {
+        if clock::now() >= deadline {
+            return Err(threads());
+        }
+        clock::sleep_until(clock::now() + Duration::from_millis(1));
+    }
+    Ok(())
+}
+
 /// Runs `work` in new namespaces (PIDs, mounts, network, and users if the caller lacks the right to the others).
 /// Returns its exit code, or 128 + n if signal n ended it.
 ///
@@ -94,13 +106,24 @@ fn threads() -> usize {
 /// by SIGKILL, the kernel kills the next one. SIGINT, SIGTERM, SIGHUP and SIGQUIT sent to the caller are passed on
 /// to the worker.
 pub fn isolate(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
-    let deadline = clock::now() + THREAD_EXIT;
-    while threads() > 1 {
-        if clock::now() >= deadline {
-            return Err(IsolationError::Threads(threads()));
-        }
-        clock::sleep_until(clock::now() + Duration::from_millis(1));
+    isolate_noting_signals(work).map(|(code, _)| code)
+}
+
+/// The same for one of several pieces of work: a signal that comes when a piece is about to end must end the caller, too,
+/// which sends it to itself when this has returned.
+pub fn isolate_a_piece(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
+    let (code, signal) = isolate_noting_signals(work)?;
+    if let Some(signal) = signal {
+        signal.send(std::process::id());
     }
+    Ok(code)
+}
+
+fn isolate_noting_signals(
+    work: impl FnOnce() -> u8,
+) -> Result<(u8, Option<Signal>), IsolationError> {
+    let suspended = lifeline::suspend();
+    wait_for_one_thread().map_err(IsolationError::Threads)?;
     // What is buffered now would be written by both sides of the fork.
     let _ = io::stdout().flush();
     let failed = |step: u8, source: io::Error| IsolationError::Failed {
@@ -117,13 +140,13 @@ pub fn isolate(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
         }
         Some(outer) => outer,
     };
-    drop(error_writer);
+    drop((error_writer, suspended));
     let mut error_bytes = [0; 5];
     // The pipe ends without a word once the worker has begun.
     let failed_to_start = error_reader.read_exact(&mut error_bytes).is_ok();
-    let code = supervisor.wait_for(outer).map_err(|e| failed(FORK, e))?;
+    let ended = supervisor.wait_noting_signals(outer).map_err(|e| failed(FORK, e))?;
     if !failed_to_start {
-        return Ok(code);
+        return Ok(ended);
     }
     let [step, errno @ ..] = error_bytes;
     let source = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
@@ -289,7 +312,7 @@ fn end_complaining(error_writer: &mut File, FailedStep(step, error): &FailedStep
 }
 
 /// Ends without running the caller's exit handlers, of which this is only a copy.
-fn end(code: u8) -> ! {
+pub(crate) fn end(code: u8) -> ! {
     // SAFETY: _exit does not return and touches no memory.
     unsafe { libc::_exit(i32::from(code)) }
 }

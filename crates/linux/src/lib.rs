@@ -7,7 +7,7 @@
 //! - TCP sockets: [`tcp`] reads `TCP_INFO`, sets options and limits the receive window; [`diag`] lists all
 //!   connections of a network namespace; [`live`] borrows sockets of other processes.
 //! - Datagrams and packets: [`udp`] with arrival times, [`datagrams`] as a load, [`packet`] for whole frames.
-//! - Time and waiting: [`clock`], [`epoll`], [`event_fd`], [`signals`].
+//! - Time and waiting: [`clock`], [`epoll`], [`event_fd`], [`signals`], [`lifeline`].
 //! - Processes: [`process`] and [`processes`], [`isolation`] in namespaces, [`cgroup`], [`guardian`], [`scheduling`].
 //! - Programs in the kernel: [`bpf`] attaches them to cgroups.
 //! - The host: [`host`], [`sysctl`], [`interfaces`], [`ethtool`], [`qdisc`], [`namespace`], [`mod@file`].
@@ -48,6 +48,7 @@ pub mod guardian;
 pub mod host;
 pub mod interfaces;
 pub mod isolation;
+pub mod lifeline;
 pub mod live;
 pub mod namespace;
 mod netlink;

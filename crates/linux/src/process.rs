@@ -1,6 +1,7 @@
-//! The CPU time and the limits of this process.
+//! The CPU time, the limits, the user and the umask of this process.
 
 use std::io;
+use std::sync::OnceLock;
 
 use sweetspot_units::Duration;
 
@@ -21,6 +22,29 @@ pub fn cpu_time() -> Duration {
     span(usage.ru_utime) + span(usage.ru_stime)
 }
 
+/// The user whose rights this process has.
+pub fn effective_user() -> u32 {
+    // SAFETY: the call has no arguments and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// The umask, as it was at the first call. Reading it by umask(2) would change it for other threads meanwhile.
+pub fn umask() -> u32 {
+    /// Keeps new files private where /proc is not mounted.
+    const UNKNOWN: u32 = 0o077;
+    static UMASK: OnceLock<u32> = OnceLock::new();
+    *UMASK.get_or_init(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        umask_in(&status).unwrap_or(UNKNOWN)
+    })
+}
+
+/// The umask in the text of /proc/PID/status.
+fn umask_in(status: &str) -> Option<u32> {
+    let octal = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(octal.trim(), 8).ok()
+}
+
 /// Makes a write beyond the limit on file sizes (`ulimit -f`) return an error instead of ending the process by a
 /// signal.
 pub fn report_file_size_limit() {
@@ -38,4 +62,16 @@ pub fn raise_descriptor_limit() -> io::Result<u64> {
         check(libc::setrlimit(libc::RLIMIT_NOFILE, &limit))?;
     }
     Ok(limit.rlim_cur)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_umask_is_read_as_octal() {
+        assert_eq!(umask_in("Name:\tx\nUmask:\t0027\nState:\tR\n"), Some(0o027));
+        assert_eq!(umask_in("Name:\tx\n"), None);
+        assert!(umask() <= 0o777);
+    }
 }

@@ -18,8 +18,8 @@ pub struct Process {
     pub pid: u32,
     /// The process ID of its parent, or of the process that adopted it.
     pub parent: u32,
-    /// The first [`MAX_PROCESS_NAME_BYTES`] bytes of its program's file name, or the name that it chose. Control characters
-    /// are replaced by `?`, as ps(1) does.
+    /// The first [`MAX_PROCESS_NAME_BYTES`] bytes of its program's file name, or the name that it chose. Anything but
+    /// printable ASCII and letters and digits of any script becomes `?`, as in ps(1): any user may choose a name.
     pub name: String,
     /// The user that it runs as.
     pub uid: u32,
@@ -73,7 +73,8 @@ fn parse(pid: u32, uid: u32, stat: &str) -> Option<Process> {
     let mut words = tail.split_whitespace();
     let parent = words.nth(1)?.parse().ok()?;
     let started = words.nth(17)?.parse().ok()?;
-    let name = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let shown = |c: char| matches!(c, ' '..='~') || c.is_alphanumeric();
+    let name = name.chars().map(|c| if shown(c) { c } else { '?' }).collect();
     Some(Process { pid, parent, name, uid, started })
 }
 

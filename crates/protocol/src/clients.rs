@@ -10,6 +10,8 @@
 //! # Ok::<(), sweetspot_protocol::clients::ClientsError>(())
 //! ```
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -70,12 +72,14 @@ pub struct Rights {
     pub write: bool,
     /// Replace what is there.
     pub overwrite: bool,
+    /// Bring names that begin with a dot, such as `.bashrc`, into directories that were there before.
+    pub dotfiles: bool,
 }
 
 /// What is wrong with a file of clients.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "line {line}: {reason}; a line is KEY NAME dir=DIRECTORY [quota=SIZE] [rights=read,write,overwrite] [expires=TIME] [once]"
+    "line {line}: {reason}; a line is KEY NAME dir=DIRECTORY [quota=SIZE] [rights=read,write,overwrite,dotfiles] [expires=TIME] [once]"
 )]
 pub struct ClientsError {
     /// The line, from 1.
@@ -92,6 +96,14 @@ impl Credential {
     pub fn id(&self) -> String {
         let context = "sweetspot 1 name of a credential";
         HEXLOWER.encode(&blake3::derive_key(context, self.to_string().as_bytes())[..16])
+    }
+
+    /// What only one line of a file may have: a peer names a code by its number alone.
+    fn what_it_answers_to(&self) -> String {
+        match self {
+            Credential::Code(code) => format!("code:{}", code.number()),
+            other => other.to_string(),
+        }
     }
 }
 
@@ -126,12 +138,18 @@ impl FromStr for Credential {
 
 impl Rights {
     /// To bring what is not there, and nothing else.
-    pub const WRITE: Rights = Rights { read: false, write: true, overwrite: false };
+    pub const WRITE: Rights =
+        Rights { read: false, write: true, overwrite: false, dotfiles: false };
 }
 
 impl fmt::Display for Rights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = [(self.read, "read"), (self.write, "write"), (self.overwrite, "overwrite")];
+        let all = [
+            (self.read, "read"),
+            (self.write, "write"),
+            (self.overwrite, "overwrite"),
+            (self.dotfiles, "dotfiles"),
+        ];
         let held: Vec<&str> = all.into_iter().filter(|(held, _)| *held).map(|(_, n)| n).collect();
         f.write_str(&held.join(","))
     }
@@ -141,13 +159,18 @@ impl FromStr for Rights {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Rights, String> {
-        let mut rights = Rights { read: false, write: false, overwrite: false };
+        let mut rights = Rights { write: false, ..Rights::WRITE };
         for word in text.split(',') {
             match word {
                 "read" => rights.read = true,
                 "write" => rights.write = true,
                 "overwrite" => (rights.write, rights.overwrite) = (true, true),
-                other => return Err(format!("\"{other}\" is no right: read, write, overwrite")),
+                "dotfiles" => (rights.write, rights.dotfiles) = (true, true),
+                other => {
+                    return Err(format!(
+                        "unknown right \"{other}\"; expected read, write, overwrite or dotfiles"
+                    ));
+                }
             }
         }
         Ok(rights)
@@ -169,32 +192,48 @@ impl fmt::Display for Client {
     }
 }
 
+impl Clients {
+    /// Reads the lines that are right, and lists what is wrong with the others. A wrong line admits nobody and leaves
+    /// the other lines valid.
+    pub fn read(text: &[u8]) -> (Clients, Vec<ClientsError>) {
+        let (mut list, mut errors) = (Vec::<Client>::new(), Vec::new());
+        let mut known = HashMap::new();
+        for (i, line) in text.split(|byte| *byte == b'\n').enumerate() {
+            let read = read_line(line).and_then(|client| {
+                let Some(client) = client else { return Ok(()) };
+                match known.entry(client.credential.what_it_answers_to()) {
+                    Entry::Occupied(first) => {
+                        let Client { name, .. } = &list[*first.get()];
+                        Err(format!("{name} has this key, or a code of this number, already"))
+                    }
+                    Entry::Vacant(entry) => {
+                        entry.insert(list.len());
+                        list.push(client);
+                        Ok(())
+                    }
+                }
+            });
+            errors.extend(read.err().map(|reason| ClientsError { line: i + 1, reason }));
+        }
+        (Clients { list }, errors)
+    }
+}
+
+/// All lines must be right.
 impl FromStr for Clients {
     type Err = ClientsError;
 
     fn from_str(text: &str) -> Result<Clients, ClientsError> {
-        let mut list: Vec<Client> = Vec::new();
-        for (i, line) in text.lines().enumerate() {
-            let wrong = |reason| ClientsError { line: i + 1, reason };
-            let words = words(line).map_err(wrong)?;
-            if words.is_empty() {
-                continue;
-            }
-            let client = client(&words).map_err(wrong)?;
-            let twice = |other: &Client| match (&other.credential, &client.credential) {
-                (Credential::Code(a), Credential::Code(b)) => a.number() == b.number(),
-                (a, b) => a == b,
-            };
-            if let Some(at) = list.iter().position(twice) {
-                let name = &list[at].name;
-                return Err(wrong(format!(
-                    "{name} has this key, or a code of this number, already"
-                )));
-            }
-            list.push(client);
-        }
-        Ok(Clients { list })
+        let (clients, errors) = Clients::read(text.as_bytes());
+        errors.into_iter().next().map_or(Ok(clients), Err)
     }
+}
+
+/// The client of a line; `None` where there is nothing but a comment.
+fn read_line(line: &[u8]) -> Result<Option<Client>, String> {
+    let line = std::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())?;
+    let words = words(line)?;
+    if words.is_empty() { Ok(None) } else { client(&words).map(Some) }
 }
 
 fn client(words: &[String]) -> Result<Client, String> {
@@ -273,7 +312,7 @@ mod tests {
         assert_eq!(client.credential, Credential::Key(PublicKey([7; 32])));
         assert_eq!(client.directory, PathBuf::from("/srv/in box"));
         assert_eq!(client.quota, Some(Bytes::new(10_000_000_000)));
-        assert_eq!(client.rights, Rights { read: true, write: true, overwrite: true });
+        assert_eq!(client.rights, Rights { read: true, overwrite: true, ..Rights::WRITE });
         // 57 years of 365 days, 14 leap days from 1972 to 2024, 30 days and 18 hours.
         let days = 57 * 365 + 14 + 30;
         let seconds = (days * 24 + 18) * 3600;
@@ -288,7 +327,7 @@ mod tests {
             (format!("\n{key} alice"), "line 2: dir= is missing"),
             (format!("{key}x alice dir=/a"), "line 1: this is not a key"),
             (format!("{key} al/ice dir=/a"), "is no name"),
-            (format!("{key} alice dir=/a rights=all"), "is no right"),
+            (format!("{key} alice dir=/a rights=all"), "unknown right"),
             (format!("{key} alice dir=/a qouta=1GB"), "is no option"),
             (format!("{key} alice dir=/a expires=soon"), "is no time"),
             (format!("{key} alice dir=\"/a"), "quotation mark"),
@@ -301,6 +340,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_wrong_line_admits_nobody_and_leaves_the_others_valid() {
+        let key = key();
+        let text =
+            format!("{key} alice dir=/a\n{key} mallory dir=/\ncode:7-a-b bob dir=/b\nsecret:x");
+        let mut bytes = text.into_bytes();
+        bytes.extend(b"\n\xff\xfe carol dir=/c\ncode:7-c-d dave dir=/d\n");
+        let (clients, errors) = Clients::read(&bytes);
+        let names: Vec<&str> = clients.list.iter().map(|client| &*client.name).collect();
+        // Of two lines with one key the first counts, and of two codes with one number.
+        assert_eq!(names, ["alice", "bob"]);
+        let lines: Vec<usize> = errors.iter().map(|error| error.line).collect();
+        assert_eq!(lines, [2, 4, 5, 6]);
+        assert!(errors[2].reason.contains("UTF-8"), "{errors:?}");
+    }
+
     proptest! {
         #[test]
         fn a_line_is_read_back(
@@ -309,7 +364,7 @@ mod tests {
             directory in "/[a-z ]{1,30}",
             quota in proptest::option::of(0u64..1 << 50),
             seconds in proptest::option::of(0u64..1 << 33),
-            bits in 0u8..3,
+            bits in 0u8..6,
             once: bool,
         ) {
             let client = Client {
@@ -317,7 +372,12 @@ mod tests {
                 name,
                 directory: directory.into(),
                 quota: quota.map(Bytes::new),
-                rights: Rights { read: bits > 0, write: true, overwrite: bits == 2 },
+                rights: Rights {
+                    read: bits % 3 > 0,
+                    write: true,
+                    overwrite: bits % 3 == 2,
+                    dotfiles: bits >= 3,
+                },
                 expires: seconds.map(|s| Time::from_nanos(s * 1_000_000_000)),
                 once,
             };
@@ -327,7 +387,7 @@ mod tests {
 
         #[test]
         fn no_text_panics(text in "\\PC*") {
-            let _ = text.parse::<Clients>();
+            let _ = Clients::read(text.as_bytes());
         }
     }
 }

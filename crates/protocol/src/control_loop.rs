@@ -289,7 +289,7 @@ impl ControlLoop {
                 Some(Some(window)) => Some(window.get()),
             },
             congestion: self.congestion.into(),
-            phase: phase.to_string(),
+            phase: phase.to_string().into(),
         }));
     }
 

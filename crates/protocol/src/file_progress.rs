@@ -1,19 +1,27 @@
-use std::collections::BTreeMap;
+use std::ops::Range;
+
+use blake3::hazmat::{self, Mode};
 
 use crate::hash_tree::{self, PIECE_BYTES, PieceHash};
+use crate::hole_runs::HoleRuns;
 use crate::order::ProtocolError;
+use crate::piece_hashes::PieceHashes;
 use crate::record::FileEnd;
+use crate::zero_tree::{ZeroTree, last_zeros};
 
 /// By how many pieces of a stream one may come early.
 const MAX_OVERTAKING: u32 = 4096;
+/// Merging this many hashes takes less than a millisecond: below it nobody is asked whether to go on.
+const MERGED_AT_ONCE: u32 = 1024;
 
 /// How much of one file has arrived, and whether it is what its sender meant.
 ///
 /// Pieces may arrive in any order and on any connection, and again if the source changed while it was read. Those
-/// that the receiver had before count with their own hashes until a piece of the sender replaces them.
+/// that the receiver had before count with their own hashes until a piece of the sender replaces them. It takes memory
+/// for pieces with content and for runs of holes, whatever size the sender announced.
 ///
 /// ```
-/// use sweetspot_protocol::FileProgress;
+/// use sweetspot_protocol::{FileProgress, ZeroTree};
 /// use sweetspot_protocol::hash_tree::piece_hash;
 /// use sweetspot_protocol::record::FileEnd;
 ///
@@ -21,63 +29,50 @@ const MAX_OVERTAKING: u32 = 4096;
 /// file.handle_piece(0, 3, piece_hash(0, true, b"abc"))?;
 /// let hash = *blake3::hash(b"abc").as_bytes();
 /// file.handle_end(&FileEnd { entry: 0, size: 3, pieces_sent: 1, hash })?;
-/// assert!(file.is_complete());
-/// assert_eq!(file.hash(), blake3::hash(b"abc"));
+/// assert!(file.is_complete() && file.is_whole());
+/// assert_eq!(file.hash(&ZeroTree::default(), &|| true), Some(blake3::hash(b"abc")));
 /// # Ok::<(), sweetspot_protocol::ProtocolError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct FileProgress {
     /// The announced length; `None` for a stream.
     size: Option<u64>,
-    hashes: PieceHashes,
-    pieces_came: u32,
-    end: Option<FileEnd>,
-}
-
-/// The hashes of a file's pieces, in blocks that are made when they are needed: a peer that announces a file of a
-/// petabyte costs nothing until it sends it.
-#[derive(Debug, Clone, Default)]
-struct PieceHashes {
-    blocks: BTreeMap<u32, Vec<PieceHash>>,
+    content: PieceHashes,
+    holes: HoleRuns,
     /// One more than the largest number of a piece so far.
     length: u32,
-}
-
-/// Hashes in a block.
-const BLOCK: usize = 1024;
-
-impl PieceHashes {
-    fn set(&mut self, piece: u32, hash: PieceHash) {
-        let block = self.blocks.entry(piece / BLOCK as u32).or_default();
-        let at = piece as usize % BLOCK;
-        if block.len() <= at {
-            block.resize(at + 1, [0; 32]);
-        }
-        block[at] = hash;
-        self.length = self.length.max(piece.saturating_add(1));
-    }
-
-    fn root(&self) -> blake3::Hash {
-        let mut all = vec![[0; 32]; self.length as usize];
-        for (number, block) in &self.blocks {
-            let at = *number as usize * BLOCK;
-            all[at..at + block.len()].copy_from_slice(block);
-        }
-        hash_tree::root(&all)
-    }
+    /// The piece of a stream that is shorter than others, and its length: the last.
+    short: Option<(u32, u64)>,
+    pieces_came: u32,
+    end: Option<FileEnd>,
 }
 
 impl FileProgress {
     /// A file of `size` bytes, `None` if its length is not known, of which nothing has come.
     pub fn new(size: Option<u64>) -> FileProgress {
-        FileProgress { size, hashes: PieceHashes::default(), pieces_came: 0, end: None }
+        FileProgress {
+            size,
+            content: PieceHashes::default(),
+            holes: HoleRuns::default(),
+            length: 0,
+            short: None,
+            pieces_came: 0,
+            end: None,
+        }
     }
 
     /// The receiver had these hashes of pieces before.
     pub fn had(&mut self, first: u32, hashes: &[PieceHash]) {
         let pieces = hash_tree::pieces(self.size.unwrap_or(0));
         let numbers = (u64::from(first)..pieces).filter_map(|piece| u32::try_from(piece).ok());
-        numbers.zip(hashes).for_each(|(piece, hash)| self.hashes.set(piece, *hash));
+        numbers.zip(hashes).for_each(|(piece, hash)| self.set(piece, *hash, false));
+    }
+
+    /// The receiver had this hole before, a whole piece.
+    pub fn had_hole(&mut self, piece: u32) {
+        if hash_tree::piece_length(self.size.unwrap_or(0), piece) > 0 {
+            self.set_holes(piece..piece + 1);
+        }
     }
 
     /// Piece number `piece` came, with `length` bytes.
@@ -87,24 +82,59 @@ impl FileProgress {
         length: u64,
         hash: PieceHash,
     ) -> Result<(), ProtocolError> {
+        let wrong = |what| Err(ProtocolError::Piece { piece, what });
         match self.size {
             Some(size) if hash_tree::piece_length(size, piece) != length || length == 0 => {
-                return Err(ProtocolError::Piece { piece, what: "of a wrong length" });
+                return wrong("of a wrong length");
             }
-            None if length == 0 || length > PIECE_BYTES => {
-                return Err(ProtocolError::Piece { piece, what: "of a wrong length" });
-            }
+            None if length == 0 || length > PIECE_BYTES => return wrong("of a wrong length"),
             // A stream's pieces overtake each other by a few on their connections.
-            None if piece > self.hashes.length + MAX_OVERTAKING => {
-                return Err(ProtocolError::Piece { piece, what: "out of order" });
+            None if piece > self.length.saturating_add(MAX_OVERTAKING) => {
+                return wrong("out of order");
             }
-            _ => self.hashes.set(piece, hash),
+            None if length < PIECE_BYTES && self.short.is_some_and(|(short, _)| short != piece) => {
+                return wrong("of a wrong length");
+            }
+            None if length < PIECE_BYTES => self.short = Some((piece, length)),
+            _ => {}
         }
-        self.pieces_came = self
-            .pieces_came
-            .checked_add(1)
-            .ok_or(ProtocolError::Piece { piece, what: "too often" })?;
+        self.count(piece, 1)?;
+        self.set(piece, hash, true);
         Ok(())
+    }
+
+    /// So many pieces from number `first` on came as holes.
+    pub fn handle_holes(&mut self, first: u32, pieces: u32) -> Result<(), ProtocolError> {
+        let wrong = |what| Err(ProtocolError::Piece { piece: first, what });
+        let Some(size) = self.size else { return wrong("as a hole of a stream") };
+        let end = u64::from(first) + u64::from(pieces);
+        let Some(end) = u32::try_from(end).ok().filter(|_| end <= hash_tree::pieces(size)) else {
+            return wrong("beyond the end");
+        };
+        self.count(first, pieces)?;
+        if pieces > 0 {
+            self.set_holes(first..end);
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, piece: u32, pieces: u32) -> Result<(), ProtocolError> {
+        let what = "too often";
+        let sum = self.pieces_came.checked_add(pieces);
+        self.pieces_came = sum.ok_or(ProtocolError::Piece { piece, what })?;
+        Ok(())
+    }
+
+    fn set(&mut self, piece: u32, hash: PieceHash, came: bool) {
+        self.holes.remove(piece);
+        self.content.set(piece, hash, came);
+        self.length = self.length.max(piece.saturating_add(1));
+    }
+
+    fn set_holes(&mut self, range: Range<u32>) {
+        self.content.remove(range.clone());
+        self.length = self.length.max(range.end);
+        self.holes.insert(range);
     }
 
     /// The sender has sent all that was lacking.
@@ -136,10 +166,89 @@ impl FileProgress {
         self.pieces_came
     }
 
-    /// BLAKE3 of the whole content, from the hashes of its pieces. It costs as much as the file has pieces, and is of
-    /// use once the file is complete.
-    pub fn hash(&self) -> blake3::Hash {
-        self.hashes.root()
+    /// Whether the content of this piece came from the sender.
+    pub fn came(&self, piece: u32) -> bool {
+        self.content.came(piece)
+    }
+
+    /// How many pieces are holes.
+    pub fn hole_pieces(&self) -> u32 {
+        self.holes.count()
+    }
+
+    /// How many runs of holes it keeps.
+    pub fn hole_runs(&self) -> usize {
+        self.holes.runs()
+    }
+
+    /// Whether no piece of it lacks.
+    pub fn is_whole(&self) -> bool {
+        let Some(size) = self.size.or(self.end.map(|end| end.size)) else { return false };
+        let known = u64::from(self.content.count()) + u64::from(self.holes.count());
+        let short = self.short.is_none_or(|(piece, length)| {
+            piece.checked_add(1) == Some(self.length)
+                && hash_tree::piece_length(size, piece) == length
+        });
+        let pieces = hash_tree::pieces(size);
+        known == pieces && u64::from(self.length) == pieces && short
+    }
+
+    /// BLAKE3 of the whole content, from the hashes of its pieces. `None` if a piece lacks, or once `go_on` is false:
+    /// zeros take time, which `zeros` saves where it has seen them before.
+    pub fn hash(&self, zeros: &ZeroTree, go_on: &dyn Fn() -> bool) -> Option<blake3::Hash> {
+        if !self.is_whole() {
+            return None;
+        }
+        match self.length {
+            0 => Some(blake3::hash(b"")),
+            1 => self.leaf(0, zeros, go_on).map(blake3::Hash::from_bytes),
+            pieces => {
+                let half = hash_tree::left_pieces(pieces);
+                let left = self.subtree(0, half, zeros, go_on)?;
+                let right = self.subtree(half, pieces - half, zeros, go_on)?;
+                Some(hazmat::merge_subtrees_root(&left, &right, Mode::Hash))
+            }
+        }
+    }
+
+    fn subtree(
+        &self,
+        first: u32,
+        pieces: u32,
+        zeros: &ZeroTree,
+        go_on: &dyn Fn() -> bool,
+    ) -> Option<PieceHash> {
+        if pieces == 1 {
+            return self.leaf(first, zeros, go_on);
+        }
+        if pieces >= MERGED_AT_ONCE && !go_on() {
+            return None;
+        }
+        if pieces.is_power_of_two()
+            && self.holes.cover(first..first + pieces)
+            && self.piece_length(first + pieces - 1) == PIECE_BYTES
+        {
+            return zeros.subtree(first, pieces.ilog2(), go_on);
+        }
+        let half = hash_tree::left_pieces(pieces);
+        let left = self.subtree(first, half, zeros, go_on)?;
+        let right = self.subtree(first + half, pieces - half, zeros, go_on)?;
+        Some(hazmat::merge_subtrees_non_root(&left, &right, Mode::Hash))
+    }
+
+    fn leaf(&self, piece: u32, zeros: &ZeroTree, go_on: &dyn Fn() -> bool) -> Option<PieceHash> {
+        if !self.holes.cover(piece..piece + 1) {
+            return self.content.get(piece);
+        }
+        match self.piece_length(piece) {
+            PIECE_BYTES if self.length > 1 => zeros.subtree(piece, 0, go_on),
+            length => Some(last_zeros(piece, length)),
+        }
+    }
+
+    /// The length of a hole's piece: streams have none.
+    fn piece_length(&self, piece: u32) -> u64 {
+        hash_tree::piece_length(self.size.unwrap_or(0), piece)
     }
 
     /// BLAKE3 of the whole content as the sender computed it, once the end has come.
@@ -158,6 +267,10 @@ mod tests {
         FileEnd { entry: 0, size, pieces_sent, hash: *hash.as_bytes() }
     }
 
+    fn hash(file: &FileProgress) -> Option<blake3::Hash> {
+        file.hash(&ZeroTree::default(), &|| true)
+    }
+
     #[test]
     fn a_piece_comes_at_its_length() {
         let mut file = FileProgress::new(Some(PIECE_BYTES + 5));
@@ -174,7 +287,7 @@ mod tests {
         }
         file.handle_end(&end(3, 2, blake3::hash(b"abd"))).unwrap();
         assert!(file.is_complete());
-        assert_eq!(Some(file.hash()), file.hash_sent());
+        assert_eq!(hash(&file), file.hash_sent());
     }
 
     #[test]
@@ -186,6 +299,122 @@ mod tests {
         assert!(!file.is_complete());
         file.handle_end(&end(PIECE_BYTES + 7, 2, blake3::hash(b""))).unwrap();
         assert!(file.is_complete());
+    }
+
+    #[test]
+    fn a_file_of_a_petabyte_takes_the_memory_of_what_came() {
+        let size = hash_tree::MAX_FILE_BYTES;
+        let mut file = FileProgress::new(Some(size));
+        // The last piece, u32::MAX - 1, by itself; then every piece at once, which is one run.
+        file.handle_holes(u32::MAX - 1, 1).unwrap();
+        file.handle_end(&end(size, 1, blake3::hash(b""))).unwrap();
+        assert!(file.is_complete() && !file.is_whole());
+        assert_eq!(hash(&file), None);
+        assert_eq!(file.hole_runs(), 1);
+        let mut file = FileProgress::new(Some(size));
+        file.handle_holes(0, u32::MAX).unwrap();
+        assert!(file.is_whole());
+        assert_eq!((file.hole_runs(), file.hole_pieces()), (1, u32::MAX));
+        assert_eq!(file.hash(&ZeroTree::default(), &|| false), None, "it ends when told to");
+        assert!(file.handle_holes(0, 1).is_err(), "more pieces than can be counted");
+    }
+
+    #[test]
+    fn holes_stay_within_a_file_of_known_length() {
+        let mut file = FileProgress::new(Some(2 * PIECE_BYTES));
+        assert!(file.handle_holes(1, 2).is_err());
+        assert!(file.handle_holes(u32::MAX, u32::MAX).is_err());
+        assert!(file.handle_holes(0, 2).is_ok());
+        assert!(FileProgress::new(None).handle_holes(0, 1).is_err());
+    }
+
+    #[test]
+    fn a_stream_with_a_gap_is_not_whole() {
+        let mut file = FileProgress::new(None);
+        for piece in [0, 2] {
+            file.handle_piece(piece, PIECE_BYTES, [0; 32]).unwrap();
+        }
+        // The hash that the gap would have as a hash of zeros: no content has it.
+        let forged = hash_tree::root(&[[0; 32]; 3]);
+        file.handle_end(&end(3 * PIECE_BYTES, 2, forged)).unwrap();
+        assert!(file.is_complete() && !file.is_whole());
+        assert_eq!(hash(&file), None);
+    }
+
+    #[test]
+    fn only_the_last_piece_of_a_stream_is_short() {
+        let mut file = FileProgress::new(None);
+        file.handle_piece(0, 5, [0; 32]).unwrap();
+        assert!(file.handle_piece(1, 5, [0; 32]).is_err());
+        file.handle_piece(1, PIECE_BYTES, [0; 32]).unwrap();
+        file.handle_end(&end(PIECE_BYTES + 5, 2, blake3::hash(b""))).unwrap();
+        assert!(!file.is_whole());
+    }
+
+    /// What a step of a sender brings: content that begins with a byte, or holes.
+    #[derive(Debug, Clone)]
+    enum Step {
+        Content(u32, u8),
+        Holes(u32, u32),
+        Had(u32, u8),
+        HadHole(u32),
+    }
+
+    fn step(pieces: u32) -> impl Strategy<Value = Step> {
+        let piece = || 0..pieces;
+        prop_oneof![
+            (piece(), any::<u8>()).prop_map(|(piece, byte)| Step::Content(piece, byte)),
+            (piece(), 1..pieces + 1).prop_map(|(piece, count)| Step::Holes(piece, count)),
+            (piece(), any::<u8>()).prop_map(|(piece, byte)| Step::Had(piece, byte)),
+            piece().prop_map(Step::HadHole),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        /// Holes and content in any order, some of it again, hash as the slow way does: one hash for each piece of what
+        /// an ordinary list of pieces holds after the same steps.
+        #[test]
+        fn runs_of_holes_hash_as_the_zeros_they_stand_for(
+            (size, steps) in (1u64..24 * PIECE_BYTES).prop_flat_map(|size| {
+                let steps = proptest::collection::vec(step(pieces(size) as u32), 0..24);
+                (Just(size), steps)
+            }),
+        ) {
+            let all = pieces(size) as u32;
+            let content = |n: u32, byte: u8| {
+                let mut content = vec![0; piece_length(size, n) as usize];
+                content[0] = byte;
+                piece_hash(n, all == 1, &content)
+            };
+            let mut file = FileProgress::new(Some(size));
+            let mut list = vec![None; all as usize];
+            for step in steps {
+                match step {
+                    Step::Content(n, byte) => {
+                        let hash = content(n, byte);
+                        file.handle_piece(n, piece_length(size, n), hash).unwrap();
+                        list[n as usize] = Some(hash);
+                    }
+                    Step::Holes(n, count) => {
+                        let count = count.min(all - n);
+                        file.handle_holes(n, count).unwrap();
+                        (n..n + count).for_each(|n| list[n as usize] = Some(content(n, 0)));
+                    }
+                    Step::Had(n, byte) => {
+                        file.had(n, &[content(n, byte)]);
+                        list[n as usize] = Some(content(n, byte));
+                    }
+                    Step::HadHole(n) => {
+                        file.had_hole(n);
+                        list[n as usize] = Some(content(n, 0));
+                    }
+                }
+            }
+            let slow = list.into_iter().collect::<Option<Vec<_>>>().map(|list| hash_tree::root(&list));
+            prop_assert_eq!(file.is_whole(), slow.is_some());
+            prop_assert_eq!(self::hash(&file), slow);
+        }
     }
 
     proptest! {
@@ -216,8 +445,8 @@ mod tests {
                 prop_assert!(!file.is_complete());
                 file.handle_piece(*n, piece_length(size, *n), hash(*n)).unwrap();
             }
-            prop_assert!(file.is_complete());
-            prop_assert_eq!(Some(file.hash()), file.hash_sent());
+            prop_assert!(file.is_complete() && file.is_whole());
+            prop_assert_eq!(self::hash(&file), file.hash_sent());
         }
     }
 }

@@ -167,6 +167,11 @@ impl DecoderState {
 }
 
 impl FrameDecoder {
+    /// Whether all frames that began have arrived.
+    pub fn is_between_frames(&self) -> bool {
+        matches!(self.state, DecoderState::Header { n: 0, .. })
+    }
+
     /// Takes the next part off the front of `input`; `None` once `input` is used up. After an error every call
     /// returns that error.
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<FramePart<'a>>, FrameError> {

@@ -64,6 +64,52 @@ pub fn root(hashes: &[PieceHash]) -> blake3::Hash {
     }
 }
 
+/// Builds the hash of a file from the hashes of its pieces as they come, in order. It keeps one hash for each level of the
+/// tree, so that a file of a petabyte costs a kilobyte.
+///
+/// ```
+/// use sweetspot_protocol::hash_tree::{RootBuilder, piece_hash};
+/// let mut root = RootBuilder::default();
+/// root.push(piece_hash(0, true, b"abc"));
+/// assert_eq!(root.finish(), blake3::hash(b"abc"));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct RootBuilder {
+    pieces: u64,
+    /// Roots of whole subtrees, each larger than the next.
+    subtrees: Vec<PieceHash>,
+}
+
+impl RootBuilder {
+    /// The next piece.
+    pub fn push(&mut self, hash: PieceHash) {
+        // One subtree remains for each bit of the number of pieces. Only now is it known that none of them is the root.
+        while self.subtrees.len() > self.pieces.count_ones() as usize {
+            self.merge();
+        }
+        self.subtrees.push(hash);
+        self.pieces += 1;
+    }
+
+    /// The hash of the file that ends here.
+    pub fn finish(mut self) -> blake3::Hash {
+        while self.subtrees.len() > 2 {
+            self.merge();
+        }
+        match &self.subtrees[..] {
+            [] => blake3::hash(b""),
+            [only] => blake3::Hash::from_bytes(*only),
+            [left, right, ..] => hazmat::merge_subtrees_root(left, right, Mode::Hash),
+        }
+    }
+
+    fn merge(&mut self) {
+        if let (Some(right), Some(left)) = (self.subtrees.pop(), self.subtrees.pop()) {
+            self.subtrees.push(hazmat::merge_subtrees_non_root(&left, &right, Mode::Hash));
+        }
+    }
+}
+
 fn subtree(hashes: &[PieceHash]) -> PieceHash {
     match hashes {
         [only] => *only,
@@ -77,6 +123,11 @@ fn subtree(hashes: &[PieceHash]) -> PieceHash {
 /// The left half holds the largest power of two of pieces that leaves at least one to the right.
 fn halves(hashes: &[PieceHash]) -> (&[PieceHash], &[PieceHash]) {
     hashes.split_at(hashes.len().next_power_of_two() / 2)
+}
+
+/// How many of `pieces`, which are two at least, the left half holds.
+pub(crate) fn left_pieces(pieces: u32) -> u32 {
+    1 << (pieces - 1).ilog2()
 }
 
 #[cfg(test)]
@@ -100,6 +151,29 @@ mod tests {
                 assert_eq!(tree(&content), blake3::hash(&content), "{pieces} + {extra}");
             }
         }
+    }
+
+    #[test]
+    fn hashes_that_come_one_by_one_make_the_same_tree() {
+        let hashes: Vec<PieceHash> = (0..70).map(|n| [n; 32]).collect();
+        for count in 0..=hashes.len() {
+            let mut builder = RootBuilder::default();
+            hashes[..count].iter().for_each(|hash| builder.push(*hash));
+            // No more subtrees than bits in 70, and one that was not merged yet.
+            assert!(builder.subtrees.len() <= 8);
+            assert_eq!(builder.finish(), root(&hashes[..count]), "{count}");
+        }
+    }
+
+    #[test]
+    fn left_halves_agree_with_those_of_lists() {
+        for pieces in 2..200 {
+            assert_eq!(
+                left_pieces(pieces) as usize,
+                halves(&vec![[0; 32]; pieces as usize]).0.len()
+            );
+        }
+        assert_eq!(left_pieces(u32::MAX), 1 << 31);
     }
 
     proptest! {

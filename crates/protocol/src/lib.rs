@@ -13,6 +13,7 @@
 //!   the end the receiver sends its [`ReceiverSummary`] and the sender its [`SenderSummary`]. Either end may
 //!   fail with a reason at any time. [`ReceiverOrder`] and [`SenderOrder`] refuse what comes out of order,
 //!   [`FileProgress`] pieces that do not belong.
+//! - Text that a peer sent is a [`PeerText`], which can be displayed only with its control characters escaped.
 //! - Beside TLS, [probe] packets measure the path over UDP.
 //! - [`ControlLoop`] runs a sizing controller at the receiver. What it wants done comes out as
 //!   [`TransferEffect`]s.
@@ -41,10 +42,13 @@ mod control_loop;
 mod file_progress;
 pub mod frame;
 pub mod hash_tree;
+mod hole_runs;
 mod key;
 mod measure_message;
 mod message;
 mod order;
+mod peer_text;
+mod piece_hashes;
 mod printable;
 pub mod probe;
 pub mod record;
@@ -56,6 +60,7 @@ mod spoken_code;
 mod stream_count;
 mod ticket;
 mod transfer_summary;
+mod zero_tree;
 
 pub use control_loop::{ControlLoop, ROW_INTERVAL, ReceiverMeasurements, TransferEffect};
 pub use file_progress::FileProgress;
@@ -66,7 +71,8 @@ pub use message::{
     ReceiverSummary, SenderLimit, SenderSummary,
 };
 pub use order::{ProtocolError, ReceiverItem, ReceiverOrder, SenderItem, SenderOrder};
-pub use printable::{Printable, TEMP_FILE_PREFIX};
+pub use peer_text::PeerText;
+pub use printable::{Printable, TEMP_FILE_PREFIX, is_printable, write_escaped};
 pub use relative_path::{PathError, RelativePath};
 pub use session::{EXPORTER_LABEL, EXPORTER_LENGTH, Session};
 pub use spoken_code::{CodeAddress, CodeError, DEFAULT_PORT, SpokenCode};
@@ -75,6 +81,7 @@ pub use stream_count::{
 };
 pub use ticket::{Secret, Ticket, TicketError, TicketHost, TicketProof};
 pub use transfer_summary::{OwnAccount, ProbeSummary, Role, RttSource, TransferSummary};
+pub use zero_tree::ZeroTree;
 
 /// The version of the protocol. Both ends must speak the same one.
 pub const VERSION: u32 = 5;

@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use crate::peer_text::PeerText;
+
 /// What is said on a connection that measures the path. Who connects gives orders, who listens carries them out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
@@ -71,7 +73,7 @@ pub enum MeasureMessage {
         /// Segments sent again.
         retransmitted: u64,
         /// The sender's congestion control.
-        congestion: String,
+        congestion: PeerText,
     },
 }
 

@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use crate::frame;
 use crate::measure_message::MeasureMessage;
+use crate::peer_text::PeerText;
 use crate::transfer_summary::{ProbeSummary, Role, RttSource};
 
 /// The messages of the protocol, as JSON: a handful per transfer, and a few per second while the receiver
@@ -17,14 +18,17 @@ pub enum Message {
         /// Which code.
         code: u32,
         /// The element, in hexadecimal.
-        element: String,
+        element: PeerText,
     },
     /// Who connected: its proof, and the transfer that the connection is for.
     Hello(Hello),
     /// Who listens: its proof. The hello is accepted.
     Welcome {
         /// Proof of the ticket's secret, in hexadecimal (see [`crate::Session`]).
-        proof: String,
+        proof: PeerText,
+        /// Content that this end, if it receives, takes before it has answered, bytes. Older peers take none.
+        #[serde(default)]
+        early_bytes: u32,
     },
     /// Sender: what it brings, and how it would send.
     Offer(Offer),
@@ -33,7 +37,7 @@ pub enum Message {
     /// Either end, before the transfer is accepted: it is refused.
     Refuse {
         /// Why, in one line for the user at the other end.
-        reason: String,
+        reason: PeerText,
     },
     /// Receiver: how to send, and the window that it is about to advertise, over all connections together.
     Steer {
@@ -44,7 +48,7 @@ pub enum Message {
         /// The congestion control to use, unless the user chose another or the kernel lacks it.
         congestion: CongestionMessage,
         /// The controller's phase, for display.
-        phase: String,
+        phase: PeerText,
     },
     /// Receiver: send one packet train.
     Train {
@@ -81,7 +85,7 @@ pub enum Message {
     /// Either end: the transfer failed.
     Failed {
         /// Why, in one line for the user at the other end.
-        reason: String,
+        reason: PeerText,
     },
 }
 
@@ -104,19 +108,22 @@ pub struct Hello {
     /// The protocol's version, [`crate::VERSION`].
     pub version: u32,
     /// Proof of the ticket's secret, in hexadecimal (see [`crate::Session`]).
-    pub proof: String,
+    pub proof: PeerText,
     /// Whether it sends or receives. Versions before 4 do not say; they only sent.
     #[serde(default = "sender")]
     pub role: Role,
     /// The transfer, 16 random bytes in hexadecimal: the same on all its connections, and after the path broke.
     #[serde(default)]
-    pub transfer: String,
+    pub transfer: PeerText,
     /// Whether this is a further connection of a transfer that runs.
     #[serde(default)]
     pub joins: bool,
     /// Whether it only measures the path, whatever the role.
     #[serde(default)]
     pub measures: bool,
+    /// Content that this end, if it receives, takes before it has answered, bytes. Older peers take none.
+    #[serde(default)]
+    pub early_bytes: u32,
 }
 
 fn sender() -> Role {
@@ -127,7 +134,7 @@ fn sender() -> Role {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Offer {
     /// What to call it: the file's or directory's name, or how many there are.
-    pub name: String,
+    pub name: PeerText,
     /// The content's length in bytes, if it is one file.
     pub size: Option<u64>,
     /// Whether it is one file, or standard input.
@@ -139,9 +146,9 @@ pub struct Offer {
     /// Whether nothing is to be moved: only what would be is asked.
     pub dry_run: bool,
     /// The sizing that the sender asks for, if any.
-    pub sizing: Option<String>,
+    pub sizing: Option<PeerText>,
     /// The congestion control that the sender's user chose, if any.
-    pub congestion: Option<String>,
+    pub congestion: Option<PeerText>,
     /// The path's rate and round trip, if the sender's user gave them.
     pub path: Option<KnownPathMessage>,
     /// Whether the sender will answer probes.
@@ -177,9 +184,9 @@ pub enum CongestionMessage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accept {
     /// The sizing that is used.
-    pub sizing: String,
+    pub sizing: PeerText,
     /// The congestion control that the sender must use, if the receiver's user chose one.
-    pub congestion: Option<String>,
+    pub congestion: Option<PeerText>,
     /// Whether the receiver will probe.
     pub probes: bool,
 }
@@ -188,7 +195,7 @@ pub struct Accept {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReceiverSummary {
     /// BLAKE3 of the written content, hexadecimal, if it is one file. Equal to the sender's.
-    pub hash: Option<String>,
+    pub hash: Option<PeerText>,
     /// How many files were written, or found to be the same, or not written.
     pub files: FileCounts,
     /// Bytes of content that came.
@@ -204,9 +211,9 @@ pub struct ReceiverSummary {
     /// The last window advertised while content flowed, over all connections, bytes.
     pub window_final_bytes: Option<u64>,
     /// How the window was limited; `None` if it was left to the kernel.
-    pub clamp_method: Option<String>,
+    pub clamp_method: Option<PeerText>,
     /// Limits of the receiving host that held the transfer back.
-    pub limits: Vec<String>,
+    pub limits: Vec<PeerText>,
 }
 
 /// What became of the files of a transfer.
@@ -224,19 +231,19 @@ pub struct FileCounts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderSummary {
     /// The congestion control that was in use, read back from the socket.
-    pub congestion: String,
+    pub congestion: PeerText,
     /// Segments with payload sent, retransmissions included.
     pub segments: u64,
     /// Segments retransmitted.
     pub retransmitted_segments: u64,
     /// Limits of the sending host that held the transfer back.
-    pub limits: Vec<String>,
+    pub limits: Vec<PeerText>,
 }
 
 /// The body of a frame is not a message. Holds the JSON reader's reason.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("a message that makes no sense ({0})")]
-pub struct MessageError(String);
+pub struct MessageError(PeerText);
 
 impl Message {
     /// The frame that carries this message.
@@ -247,7 +254,7 @@ impl Message {
 
     /// Reads a message from the body of its frame.
     pub fn read(body: &[u8]) -> Result<Message, MessageError> {
-        serde_json::from_slice(body).map_err(|e| MessageError(e.to_string()))
+        serde_json::from_slice(body).map_err(|e| MessageError(e.to_string().into()))
     }
 
     /// The kind of message in one word, for errors.
@@ -320,6 +327,16 @@ mod tests {
         };
         let frame = steer.to_frame();
         assert_eq!(Message::read(&frame[frame::FRAME_HEADER_BYTES..]), Ok(steer));
+    }
+
+    #[test]
+    fn a_peer_that_knows_no_early_content_takes_none() {
+        let welcome = Message::read(br#"{"is":"welcome","proof":"00"}"#);
+        assert_eq!(welcome, Ok(Message::Welcome { proof: "00".into(), early_bytes: 0 }));
+        let hello = Message::read(br#"{"is":"hello","version":5,"proof":"00","role":"receiver"}"#);
+        assert!(matches!(hello, Ok(Message::Hello(Hello { early_bytes: 0, .. }))), "{hello:?}");
+        let later = Message::read(br#"{"is":"welcome","proof":"00","later":1}"#);
+        assert_eq!(later, welcome, "fields of later versions are passed over");
     }
 
     #[test]

@@ -3,6 +3,7 @@ use thiserror::Error;
 
 use crate::frame::{FrameError, FramePart, PieceHeader};
 use crate::hash_tree::PieceHash;
+use crate::peer_text::PeerText;
 use crate::record::{Answer, EntryKind, FileEnd, FileResult, Record, RecordError};
 use crate::record::{Entry, MAX_BATCH, MAX_HASHES};
 use crate::{Message, MessageError, Offer, SenderLimit, SenderSummary};
@@ -48,6 +49,9 @@ pub enum ProtocolError {
 pub struct ReceiverOrder {
     stage: ReceiverStage,
     entries: u32,
+    /// Early content that may still come, bytes, and the first entry that it may be of.
+    early: u64,
+    next_early: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +82,8 @@ pub enum SenderItem<'a> {
         /// Bytes of all files together.
         bytes: u64,
     },
+    /// How the content of an entry begins, which may not be answered yet.
+    Early(u32, Vec<u8>),
     /// A piece begins.
     Piece(PieceHeader),
     /// The next bytes of that piece.
@@ -87,7 +93,7 @@ pub enum SenderItem<'a> {
     /// Ends of files.
     Ends(Vec<FileEnd>),
     /// An entry cannot be delivered, for this reason.
-    Gone(u32, String),
+    Gone(u32, PeerText),
     /// What limits the sender.
     SenderLimit(SenderLimit, Option<Rate>),
     /// The sender is busy.
@@ -97,16 +103,22 @@ pub enum SenderItem<'a> {
     /// What the sender counted.
     SenderSummary(SenderSummary),
     /// The sender gave up, for this reason.
-    Failed(String),
+    Failed(PeerText),
 }
 
 impl Default for ReceiverOrder {
     fn default() -> ReceiverOrder {
-        ReceiverOrder { stage: ReceiverStage::Waiting, entries: 0 }
+        ReceiverOrder::taking_early(0)
     }
 }
 
 impl ReceiverOrder {
+    /// For a sender that may send up to `bytes` of content before its entries are answered.
+    pub fn taking_early(bytes: u32) -> ReceiverOrder {
+        let stage = ReceiverStage::Waiting;
+        ReceiverOrder { stage, entries: 0, early: bytes.into(), next_early: 0 }
+    }
+
     /// Accepts the offer: entries may come.
     pub fn accept(&mut self) {
         if self.stage == ReceiverStage::Judging {
@@ -173,12 +185,33 @@ impl ReceiverOrder {
             (ReceiverStage::Moving { .. }, Record::Holes { entry, first, pieces }) => {
                 Ok(SenderItem::Holes(entry, first, pieces))
             }
+            (ReceiverStage::Moving { .. }, Record::Early { entry, content }) => {
+                self.take_early(entry, content)
+            }
             (ReceiverStage::Moving { .. }, Record::Ends(ends)) => Ok(SenderItem::Ends(ends)),
             (ReceiverStage::Moving { .. }, Record::Gone { entry, reason }) => {
                 Ok(SenderItem::Gone(entry, reason))
             }
             (_, record) => Err(self.out_of_order(record.kind())),
         }
+    }
+
+    /// Early content is of an entry that was listed, once of each, and together no more than the receiver takes.
+    fn take_early<'a>(
+        &mut self,
+        entry: u32,
+        content: Vec<u8>,
+    ) -> Result<SenderItem<'a>, ProtocolError> {
+        let what = "early content";
+        let is_listed = (self.next_early..self.entries).contains(&entry);
+        if !is_listed || entry as usize >= MAX_BATCH || content.is_empty() {
+            return Err(ProtocolError::OutOfOrder { what, when: "of an entry that takes none" });
+        }
+        let Some(left) = self.early.checked_sub(content.len() as u64) else {
+            return Err(ProtocolError::OutOfOrder { what, when: "beyond what was asked for" });
+        };
+        (self.early, self.next_early) = (left, entry + 1);
+        Ok(SenderItem::Early(entry, content))
     }
 
     fn is_moving(&self) -> bool {
@@ -379,6 +412,39 @@ mod tests {
     }
 
     #[test]
+    fn early_content_comes_only_where_it_was_asked_for_and_within_its_bound() {
+        let asked = |bytes, listed: usize| {
+            let mut order = ReceiverOrder::taking_early(bytes);
+            say(&mut order, offer()).unwrap();
+            order.accept();
+            tell(&mut order, &entries(vec![EntryKind::Stream; listed])).unwrap();
+            order
+        };
+        let early = |entry, length| Record::Early { entry, content: vec![7; length] };
+        assert!(tell(&mut asked(0, 1), &early(0, 1)).is_err(), "nobody asked for it");
+        let mut order = asked(100, 3);
+        assert!(tell(&mut order, &early(0, 60)).is_ok());
+        assert!(tell(&mut order, &early(0, 1)).is_err(), "once of each entry");
+        assert!(tell(&mut order, &early(1, 41)).is_err(), "all of it together is bounded");
+        assert!(tell(&mut order, &early(1, 0)).is_err(), "it could be sent for ever");
+        assert!(tell(&mut order, &early(2, 40)).is_ok());
+        assert!(tell(&mut asked(100, 1), &early(1, 1)).is_err(), "the entry is not listed");
+        assert!(
+            tell(&mut asked(100, 1), &Record::Listed { entries: 1, files: 1, bytes: 9 }).is_ok()
+        );
+        let mut order = ReceiverOrder::taking_early(100);
+        assert!(tell(&mut order, &early(0, 1)).is_err(), "it comes after the offer");
+        say(&mut order, offer()).unwrap();
+        order.accept();
+        for _ in 0..2 {
+            tell(&mut order, &entries(vec![EntryKind::Stream; MAX_BATCH])).unwrap();
+        }
+        let last = MAX_BATCH as u32 - 1;
+        assert!(tell(&mut order, &early(last + 1, 1)).is_err(), "so many are kept at most");
+        assert!(tell(&mut order, &early(last, 1)).is_ok());
+    }
+
+    #[test]
     fn the_list_ends_once_and_with_the_right_number() {
         let mut order = accepted();
         let listed = |entries| Record::Listed { entries, files: 0, bytes: 0 };
@@ -404,7 +470,7 @@ mod tests {
     fn a_receiver_answers_no_more_than_was_listed() {
         let mut order = SenderOrder::default();
         let part = |bytes: Vec<u8>| bytes[FRAME_HEADER_BYTES..].to_vec();
-        let accept = Message::Refuse { reason: String::new() }.to_frame();
+        let accept = Message::Refuse { reason: PeerText::default() }.to_frame();
         order.handle(FramePart::Message(part(accept))).unwrap();
         let answer = |order: &mut SenderOrder, n| {
             let record = Record::Answers(vec![Answer::All; n]);

@@ -3,15 +3,22 @@
 //! The sender lists entries; each gets its number by its place in the list, from 0. The receiver answers each,
 //! in order. Hashes are BLAKE3's, see [`crate::hash_tree`].
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 use crate::frame;
 use crate::hash_tree::PieceHash;
+use crate::peer_text::PeerText;
 use crate::relative_path::RelativePath;
 
 /// The most entries, answers or results in one record.
 pub const MAX_BATCH: usize = 512;
+/// The most extended attributes of one entry: more than Linux lists in its 64 KiB of names takes short names indeed.
+pub const MAX_ATTRIBUTES: usize = 1024;
 /// The most hashes in one record: 32 KiB of them, for 256 MiB of content.
 pub const MAX_HASHES: usize = 1024;
 
@@ -19,7 +26,7 @@ pub const MAX_HASHES: usize = 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
     /// Sender: the next entries of what it brings.
-    Entries(Vec<Entry>),
+    Entries(#[serde(deserialize_with = "at_most::<MAX_BATCH, _, _>")] Vec<Entry>),
     /// Sender: all entries were listed.
     Listed {
         /// How many entries, of all kinds.
@@ -30,7 +37,7 @@ pub enum Record {
         bytes: u64,
     },
     /// Receiver: what it wants of the next entries, in the order of the list.
-    Answers(Vec<Answer>),
+    Answers(#[serde(deserialize_with = "at_most::<MAX_BATCH, _, _>")] Vec<Answer>),
     /// Receiver: hashes of pieces that it has of an entry, in order.
     Hashes {
         /// The entry's number.
@@ -56,12 +63,19 @@ pub enum Record {
         /// The entry's number.
         entry: u32,
         /// Why, in one line.
-        reason: String,
+        reason: PeerText,
     },
     /// Receiver: these entries are whole, or failed.
-    Results(Vec<FileResult>),
+    Results(#[serde(deserialize_with = "at_most::<MAX_BATCH, _, _>")] Vec<FileResult>),
     /// Packets of a measuring stream that arrived, in the order in which they did, at most [`MAX_ARRIVALS`].
     Arrivals(Vec<StreamArrival>),
+    /// Sender: how the content of an entry begins, before the receiver has answered. Only where the receiver takes it.
+    Early {
+        /// The entry's number.
+        entry: u32,
+        /// The first bytes of its first piece, without its last.
+        content: Vec<u8>,
+    },
 }
 
 /// The most arrivals in one record: none takes more than 25 bytes.
@@ -90,6 +104,7 @@ pub struct Entry {
     /// Time of the last change: seconds since 1970, and nanoseconds of the second.
     pub modified: (i64, u32),
     /// Extended attributes: names and values.
+    #[serde(deserialize_with = "at_most::<MAX_ATTRIBUTES, _, _>")]
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -139,7 +154,7 @@ pub enum Answer {
     /// Nothing: it is refused.
     Refused {
         /// Why, in one line.
-        reason: String,
+        reason: PeerText,
     },
 }
 
@@ -162,13 +177,13 @@ pub struct FileResult {
     /// The entry's number.
     pub entry: u32,
     /// BLAKE3 of what was written, or the reason why it is not there.
-    pub outcome: Result<[u8; 32], String>,
+    pub outcome: Result<[u8; 32], PeerText>,
 }
 
 /// The body of a frame is not a record. Holds the reader's reason.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("a record that makes no sense ({0})")]
-pub struct RecordError(String);
+pub struct RecordError(PeerText);
 
 impl Record {
     /// The frame that carries this record.
@@ -182,7 +197,7 @@ impl Record {
         match postcard::take_from_bytes(body) {
             Ok((record, [])) => Ok(record),
             Ok(_) => Err(RecordError("bytes after its end".into())),
-            Err(error) => Err(RecordError(error.to_string())),
+            Err(error) => Err(RecordError(error.to_string().into())),
         }
     }
 
@@ -198,8 +213,40 @@ impl Record {
             Record::Gone { .. } => "a file that is gone",
             Record::Results(_) => "results",
             Record::Arrivals(_) => "arrivals",
+            Record::Early { .. } => "early content",
         }
     }
+}
+
+/// Reads a list of `MOST` items at most. A longer one is refused before it takes memory: in a record an item may be much
+/// shorter than in memory.
+fn at_most<'de, const MOST: usize, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    struct Items<const MOST: usize, T>(PhantomData<T>);
+
+    impl<'de, const MOST: usize, T: Deserialize<'de>> Visitor<'de> for Items<MOST, T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of at most {MOST} items")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<T>, A::Error> {
+            let mut list = Vec::new();
+            while let Some(item) = items.next_element()? {
+                if list.len() == MOST {
+                    return Err(A::Error::custom("a list is too long"));
+                }
+                list.push(item);
+            }
+            Ok(list)
+        }
+    }
+
+    deserializer.deserialize_seq(Items::<MOST, T>(PhantomData))
 }
 
 impl EntryKind {
@@ -232,9 +279,30 @@ mod tests {
             Record::Answers(vec![Answer::All, Answer::Refused { reason: "no".into() }]),
             Record::Hashes { entry: 3, first: 1, hashes: vec![[9; 32]; 2] },
             Record::Results(vec![FileResult { entry: 1, outcome: Err("why".into()) }]),
+            Record::Early { entry: 1, content: vec![7; 300] },
         ] {
             let frame = record.to_frame();
             assert_eq!(Record::read(&frame[FRAME_HEADER_BYTES..]), Ok(record));
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_is_no_record() {
+        let lists = |n: usize| {
+            let attributes = |count| vec![(Vec::new(), Vec::new()); count];
+            let many = Entry { attributes: attributes(MAX_ATTRIBUTES - 1 + n), ..entry("a", 7) };
+            let result = FileResult { entry: 1, outcome: Ok([0; 32]) };
+            [
+                Record::Entries(vec![entry("a", 7); MAX_BATCH - 1 + n]),
+                Record::Entries(vec![many]),
+                Record::Answers(vec![Answer::All; MAX_BATCH - 1 + n]),
+                Record::Results(vec![result; MAX_BATCH - 1 + n]),
+            ]
+        };
+        for (longest, too_long) in lists(1).into_iter().zip(lists(2)) {
+            let read = |record: &Record| Record::read(&record.to_frame()[FRAME_HEADER_BYTES..]);
+            assert_eq!(read(&longest), Ok(longest.clone()));
+            assert!(read(&too_long).is_err());
         }
     }
 

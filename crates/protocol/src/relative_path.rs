@@ -3,7 +3,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::printable::{Printable, TEMP_FILE_PREFIX};
+use crate::peer_text::PeerText;
+use crate::printable::{MAX_SHOWN, TEMP_FILE_PREFIX, write_bytes};
 
 /// A path below a directory, as bytes: one or more names with `/` between them, none of them empty, `.`, `..`, longer
 /// than 255 bytes, with a NUL, or a name of an unfinished file. It cannot leave the directory it is used in.
@@ -13,9 +14,9 @@ pub struct RelativePath(Vec<u8>);
 
 /// Why a path is refused: the path and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the name \"{}\" is refused: {reason}; send it under another with --name NAME", Printable(.path))]
+#[error("the name \"{}\" is refused: {reason}; send it under another with --name NAME", .path)]
 pub struct PathError {
-    path: String,
+    path: PeerText,
     reason: &'static str,
 }
 
@@ -28,8 +29,9 @@ impl RelativePath {
     /// Checks a path.
     pub fn new(path: impl Into<Vec<u8>>) -> Result<RelativePath, PathError> {
         let path = path.into();
-        let refuse =
-            |reason| Err(PathError { path: String::from_utf8_lossy(&path).into_owned(), reason });
+        let refuse = |reason| {
+            Err(PathError { path: String::from_utf8_lossy(&path).into_owned().into(), reason })
+        };
         if path.len() > MAX_PATH_BYTES {
             return refuse("it is longer than 4095 bytes");
         }
@@ -91,7 +93,7 @@ impl From<RelativePath> for Vec<u8> {
 
 impl fmt::Display for RelativePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Printable(&String::from_utf8_lossy(&self.0)).fmt(f)
+        write_bytes(&self.0, MAX_SHOWN, f)
     }
 }
 

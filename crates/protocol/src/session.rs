@@ -1,5 +1,6 @@
 use subtle::ConstantTimeEq;
 
+use crate::peer_text::PeerText;
 use crate::ticket::Secret;
 
 /// The label of the TLS exporter (RFC 8446, section 7.5) to which proofs and probe keys are bound.
@@ -49,22 +50,22 @@ impl Session {
     }
 
     /// The proof of who connects, as [`Hello`](crate::Hello) carries it, in hexadecimal.
-    pub fn dialer_proof(&self) -> String {
-        self.dialer_proof.to_hex().to_string()
+    pub fn dialer_proof(&self) -> PeerText {
+        self.dialer_proof.to_hex().as_str().into()
     }
 
     /// The proof of who listens, as [`Welcome`](crate::Message::Welcome) carries it, in hexadecimal.
-    pub fn listener_proof(&self) -> String {
-        self.listener_proof.to_hex().to_string()
+    pub fn listener_proof(&self) -> PeerText {
+        self.listener_proof.to_hex().as_str().into()
     }
 
     /// Whether `given` is the proof of who connects. The comparison takes constant time.
-    pub fn is_dialer_proof(&self, given: &str) -> bool {
+    pub fn is_dialer_proof(&self, given: &PeerText) -> bool {
         same(&self.dialer_proof, given)
     }
 
     /// Whether `given` is the proof of who listens. The comparison takes constant time.
-    pub fn is_listener_proof(&self, given: &str) -> bool {
+    pub fn is_listener_proof(&self, given: &PeerText) -> bool {
         same(&self.listener_proof, given)
     }
 
@@ -96,8 +97,8 @@ impl Session {
     }
 }
 
-fn same(expected: &blake3::Hash, given: &str) -> bool {
-    match blake3::Hash::from_hex(given) {
+fn same(expected: &blake3::Hash, given: &PeerText) -> bool {
+    match blake3::Hash::from_hex(given.raw()) {
         Ok(given) => expected.as_bytes().ct_eq(given.as_bytes()).into(),
         Err(_) => false,
     }
@@ -117,8 +118,8 @@ mod tests {
         assert!(!here.is_listener_proof(&here.dialer_proof()));
         assert!(!here.is_dialer_proof(&other_secret.dialer_proof()));
         assert!(!here.is_dialer_proof(&other_connection.dialer_proof()));
-        for garbage in ["", "00", "zz", &"0".repeat(64), &"0".repeat(1000)] {
-            assert!(!here.is_dialer_proof(garbage));
+        for garbage in ["", "00", "zz", &*"0".repeat(64), &*"0".repeat(1000)] {
+            assert!(!here.is_dialer_proof(&garbage.into()));
         }
     }
 }

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use sweetspot_sizing::ProbeCounts;
 use sweetspot_units::{Bytes, Duration};
 
-use crate::{FileCounts, ReceiverSummary, SenderSummary};
+use crate::{FileCounts, PeerText, ReceiverSummary, SenderSummary};
 
 /// The result of one transfer: the object that `--json` prints, on either end.
 ///
@@ -15,12 +15,12 @@ pub struct TransferSummary {
     /// The other end's address.
     pub peer: String,
     /// The name at the receiver of the file or directory, or how many there are.
-    pub name: String,
+    pub name: PeerText,
     /// The sizing that was used, as `--sizing` spells it.
     pub sizing: String,
     /// The sender's congestion control, read back from its socket. `None`, like the two counts of segments,
     /// if the sender disconnected after the content was verified and before it sent its receiver.
-    pub congestion: Option<String>,
+    pub congestion: Option<PeerText>,
     /// Content that was moved, bytes.
     pub bytes: u64,
     /// Seconds from the start of the connection (the sender's connect, the receiver's accept) until the content
@@ -45,13 +45,13 @@ pub struct TransferSummary {
     /// The last window that the receiver advertised while content flowed, bytes.
     pub window_final_bytes: Option<u64>,
     /// BLAKE3 of the content, hexadecimal, if it was one file.
-    pub hash: Option<String>,
+    pub hash: Option<PeerText>,
     /// Whether both ends computed the same hashes. Always true: a file whose hashes differ has failed.
     pub hash_ok: bool,
     /// Limits of either host that held the transfer back. Each names its sysctl.
-    pub limits: Vec<String>,
+    pub limits: Vec<PeerText>,
     /// How the receiver's window was limited. `None` if it was left to the kernel.
-    pub clamp_method: Option<String>,
+    pub clamp_method: Option<PeerText>,
     /// User and system CPU time of this end's process during the transfer, seconds.
     pub cpu_seconds: f64,
     /// What became of the files.
@@ -86,7 +86,7 @@ impl TransferSummary {
         TransferSummary {
             role: end.role,
             peer: end.peer.to_string(),
-            name: end.name.to_owned(),
+            name: end.name.clone(),
             sizing: end.sizing.to_owned(),
             congestion,
             bytes: end.bytes.get(),
@@ -122,7 +122,7 @@ pub struct OwnAccount<'a> {
     /// The peer's address.
     pub peer: std::net::SocketAddr,
     /// The file's name at the receiver.
-    pub name: &'a str,
+    pub name: &'a PeerText,
     /// The sizing that was used, as `--sizing` spells it.
     pub sizing: &'a str,
     /// Length of the content.

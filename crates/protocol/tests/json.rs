@@ -11,7 +11,7 @@ fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
     let own = OwnAccount {
         role: Role::Sender,
         peer: "192.0.2.1:7411".parse().unwrap(),
-        name: "f",
+        name: &"f".into(),
         sizing: "sobas",
         bytes: Bytes::new(1000),
         took: Duration::from_secs(1),

@@ -22,14 +22,15 @@ fn a_path_that_jitters_is_left_to_congestion_control() {
                 let transfer = play(PATH, &set.each_ref().map(String::as_str)).transfers.remove(0);
                 goodput[which] += transfer.goodput_bps;
                 resent[which] += transfer.retransmitted_packets as f64;
-                // What trains say differs by more than 5 %, or they are not in time: never held.
+                // Trains differ by more than 5 %, or come too late, so no window is held. A climb may follow.
                 let entered: Vec<&str> = transfer
                     .events
                     .iter()
                     .filter(|e| e.reason.is_some())
                     .map(|e| &*e.kind)
                     .collect();
-                assert_eq!(entered, ["opened"; 1][..which], "{jitter} ms, {seed}");
+                let first = &entered[..entered.len().min(1)];
+                assert_eq!(first, &["opened"; 1][..which], "{jitter} ms, {seed}");
             }
         }
         // Its first two round trips are limited to 64 kB, as the kernel's are: of 250 round trips

@@ -59,10 +59,10 @@ pub struct ControllerConfig {
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum SizingError {
     /// No such controller.
-    #[error("unknown sizing \"{0}\"; known are {known}", known = Sizing::NAMES.join(", "))]
+    #[error("unknown sizing {0:?}; known are {known}", known = Sizing::NAMES.join(", "))]
     Unknown(String),
     /// `linux:` without a valid kernel version.
-    #[error("sizing linux: \"{0}\" is not a kernel version; write it like linux:6.15, or linux")]
+    #[error("sizing linux: {0:?} is not a kernel version; write it like linux:6.15, or linux")]
     KernelVersion(String),
     /// `fixed:` without a valid size.
     #[error("sizing fixed: {0}")]
@@ -120,6 +120,11 @@ impl Sizing {
             | Sizing::Linux(_)
             | Sizing::SobasPaper => false,
         }
+    }
+
+    /// The sizing that takes this one's place where nothing can probe the path.
+    pub fn without_probes(self) -> Sizing {
+        if self == Sizing::Sobas { Sizing::SobasLive } else { self }
     }
 
     /// The controller for one connection.

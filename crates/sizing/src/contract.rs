@@ -259,6 +259,15 @@ pub enum CongestionChoice {
     Bbr,
 }
 
+impl CongestionChoice {
+    /// Whether a sender that changes from a pace of `before` to one of `after` under this congestion control begins it anew. BBR
+    /// takes a pace that held it for the path's rate, and grows from there by a quarter in eight round trips only.
+    pub fn begins_anew(self, before: Option<Rate>, after: Option<Rate>) -> bool {
+        self == CongestionChoice::Bbr
+            && before.is_some_and(|before| after.is_some_and(|after| after > before))
+    }
+}
+
 impl fmt::Display for CongestionChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -398,6 +407,10 @@ pub enum Reason {
     Overflow,
     /// The rate does not follow the window: a smaller window is tried.
     RateInelastic,
+    /// The path may carry more than congestion control sends.
+    TryingMore,
+    /// A higher pace did not raise the rate.
+    NoMore,
     /// The trial cost no rate.
     TrialPaid,
     /// The trial cost rate.
@@ -422,6 +435,8 @@ impl fmt::Display for Reason {
             Reason::PathSlower => "the path carries less than was known",
             Reason::Overflow => "the bottleneck's buffer overflowed",
             Reason::RateInelastic => "a queue stands, and the rate does not follow the window",
+            Reason::TryingMore => "the path may carry more than congestion control sends",
+            Reason::NoMore => "the rate does not follow a higher pace",
             Reason::TrialPaid => "a smaller window cost no rate",
             Reason::TrialFailed => "a smaller window cost rate",
             Reason::Ended => "the transfer is over",

@@ -43,6 +43,7 @@ mod reception;
 mod rledbat;
 pub mod share;
 mod sobas;
+mod transitions;
 mod upload;
 
 pub use bdp::BdpDefinition;
@@ -61,5 +62,5 @@ pub use known_path::{KnownPath, PATH_LIFETIME};
 pub use linux::{LinuxAutotuning, LinuxRule};
 pub use paper::SobasPaper;
 pub use rledbat::Rledbat;
-pub use sobas::{SHORT_PATH, Sobas};
+pub use sobas::{Sobas, TIMESTAMP_TICK};
 pub use upload::Upload;

@@ -42,7 +42,7 @@ pub enum LinuxRule {
 /// tcp_rmem[1] 131072 at the initial scaling ratio of one half (697a6c8cec03).
 const INITIAL_CLAMP: Bytes = Bytes::new(65_536);
 /// TCP_INIT_CWND: `tcp_init_buffer_space` starts rcvq_space.space there.
-const INITIAL_SEGMENTS: u64 = 10;
+pub(crate) const INITIAL_SEGMENTS: u64 = 10;
 /// net.ipv4.tcp_rcvbuf_low_rtt.
 const LOW_RTT: Duration = Duration::from_millis(1);
 

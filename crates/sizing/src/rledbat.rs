@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
+use crate::linux::INITIAL_SEGMENTS;
 use crate::{
     Controller, ControllerConfig, EventKind, Input, Needs, Output, SizingEvent, SizingPhase,
 };
@@ -15,9 +16,6 @@ const SLOW_START_ENDS: f64 = 0.75;
 
 /// Smallest window, segments (LEDBAT++ section 4.2).
 const RLEDBAT_MIN_SEGMENTS: u64 = 2;
-
-/// First window, segments (RFC 6928).
-const INITIAL_SEGMENTS: u64 = 10;
 
 /// Round trips that a slowdown lasts, and after slow start until the first (section 4.4).
 const SLOWDOWN_ROUNDS: u32 = 2;

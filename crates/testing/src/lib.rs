@@ -46,3 +46,18 @@ pub fn skipped(reason: impl Display) {
         eprintln!("cannot note a skipped test: {error}");
     }
 }
+
+/// Whether SIGINT (2) is ignored here, and so in every program that is started from here; notes that as a skipped test.
+///
+/// # Panics
+/// If `/proc` is not there.
+pub fn are_interrupts_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
+    let mask = u64::from_str_radix(mask.trim(), 16).expect("a hexadecimal mask");
+    let ignored = mask & (1 << (2 - 1)) != 0;
+    if ignored {
+        skipped("SIGINT: whoever started this test has it ignored, as shells do behind &");
+    }
+    ignored
+}

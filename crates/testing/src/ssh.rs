@@ -55,6 +55,11 @@ impl Ssh {
         self.at("ssh.conf")
     }
 
+    /// The server's configuration; it listens on loopback.
+    pub fn server_configuration(&self) -> String {
+        self.at("sshd.conf")
+    }
+
     /// The client's private key, which the server takes at port 2222.
     pub fn client_key(&self) -> String {
         self.at("user")

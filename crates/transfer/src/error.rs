@@ -1,16 +1,20 @@
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use sweetspot_protocol::{CodeError, PathError, Printable, ProtocolError, PublicKey, VERSION};
+use sweetspot_protocol::{
+    CodeError, PathError, PeerText, Printable, ProtocolError, PublicKey, VERSION,
+};
 use sweetspot_sizing::SizingError;
 use sweetspot_units::{Bytes, Duration};
 use thiserror::Error;
+
+use crate::limits::{LONGEST_STALL, MEASURE_BYTES, MEASURE_INTERVAL, MEASURE_TIME};
 
 /// Why a transfer or a server failed. The message is one line that names the thing, the reason and the next step.
 #[derive(Debug, Error)]
 pub enum TransferError {
     /// The file to send cannot be read.
-    #[error("{}: {source}; name a file that you may read", .path.display())]
+    #[error("{}: {source}; name a file that you may read", Printable(.path))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -29,7 +33,7 @@ pub enum TransferError {
         reason: String,
     },
     /// The directory to serve into is missing or may not be read.
-    #[error("{}: {source}; name a directory that you may write to", .path.display())]
+    #[error("{}: {source}; name a directory that you may write to", Printable(.path))]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -37,7 +41,7 @@ pub enum TransferError {
         source: io::Error,
     },
     /// Writing the content failed.
-    #[error("{}: {source}; {next}", .path.display())]
+    #[error("{}: {source}; {next}", Printable(.path))]
     Write {
         /// The file.
         path: PathBuf,
@@ -48,15 +52,29 @@ pub enum TransferError {
     },
     /// A file of that name exists, and overwriting is off.
     #[error(
-        "{} exists already and was left alone; start serve with --force to overwrite, or send under another --name", .0.display()
+        "{} exists already and was left alone; start serve with --force to overwrite, or send under another --name", Printable(.0)
     )]
     Exists(PathBuf),
     /// Another transfer writes that file.
-    #[error("{} is being written by another transfer; wait for it, or send under another --name", .0.display())]
+    #[error("{} is being written by another transfer; wait for it, or send under another --name", Printable(.0))]
     InUse(PathBuf),
     /// Something that is not a directory is where a directory is to be.
-    #[error("{} is there and is not a directory; it was left alone; remove it or send under another --name", .0.display())]
+    #[error("{} is there and is not a directory; it was left alone; remove it or send under another --name", Printable(.0))]
     NotADirectory(PathBuf),
+    /// The sender offers, or sends, something that this end did not ask for.
+    #[error("{} was not asked for; nothing more is received: the other end may be hostile", Printable(.0))]
+    NotAskedFor(String),
+    /// A name begins with a dot, in a directory that no transfer of this process made.
+    #[error(
+        "{} was refused: a name that begins with a dot may configure programs; allow such names with --dotfiles at the receiver (for a client: rights=dotfiles)", Printable(.0)
+    )]
+    Dotfile(PathBuf),
+    /// A symbolic link leads out of the directory.
+    #[error("{} was refused: it is a symbolic link that leads out of the receiver's directory; send the file itself", Printable(.0))]
+    LeadsOut(PathBuf),
+    /// A further name of a file that the sender did not bring.
+    #[error("{} was refused: it is a further name of a file that did not arrive; send it by itself", Printable(.0))]
+    ForeignLink(PathBuf),
     /// Several things were sent to standard output.
     #[error("standard output takes one file; receive into a directory with --dir")]
     OneOutput,
@@ -67,7 +85,7 @@ pub enum TransferError {
     #[error("{}", Printable(.0))]
     NothingMoved(String),
     /// A directory of that name exists.
-    #[error("{} is a directory and was left alone; send under another --name", .0.display())]
+    #[error("{} is a directory and was left alone; send under another --name", Printable(.0))]
     IsDirectory(PathBuf),
     /// The sender's name for the file is refused.
     #[error(transparent)]
@@ -127,9 +145,44 @@ pub enum TransferError {
     /// What the peer was admitted for, once, is done. Holds the peer's address.
     #[error("{0} was turned away: what it came with was for one transfer, which was made")]
     UsedUp(String),
-    /// There is no such code, or it was tried wrongly too often. Holds the peer's address.
-    #[error("{0} was turned away: there is no such code, or it was tried wrongly too often")]
+    /// There is no such code, or it was tried already. Holds the peer's address.
+    #[error("{0} was turned away: there is no such code, or a try has ended it")]
     NoCode(String),
+    /// The only code of a server was tried wrongly.
+    #[error("a wrong try has ended the code; start again for a new one")]
+    CodeEnded,
+    /// The other end went away while a code was tried. Holds its address.
+    #[error("{0} went away while the code was tried, which ends a code; ask for another one")]
+    CodeCut(String),
+    /// The server, or the peer's client, has as many sessions or connections as it may. Holds the peer's address.
+    #[error("{peer} was turned away: {what}")]
+    Full {
+        /// The peer's address.
+        peer: String,
+        /// What there are enough of.
+        what: &'static str,
+    },
+    /// A client's measurements made this end send as much as they may.
+    #[error(
+        "the measurements of one client may make this end send {MEASURE_BYTES} and for {MEASURE_TIME} in {MEASURE_INTERVAL}; measure again later"
+    )]
+    MeasuredEnough,
+    /// The peer did not prove a credential in time.
+    #[error("{peer} was turned away: it did not prove a ticket, a key or a code within {patience}")]
+    NotProved {
+        /// The peer's address.
+        peer: String,
+        /// The time limit.
+        patience: Duration,
+    },
+    /// The peer sends less than the slowest path would carry. Holds its address.
+    #[error("{0} sent too slowly to go on; start the transfer again and it goes on from there")]
+    TooSlow(String),
+    /// The peer keeps its session alive and moves nothing. Holds its address.
+    #[error(
+        "{0} moved neither a byte nor a file for {LONGEST_STALL}; start the transfer again and it goes on from there"
+    )]
+    Stalled(String),
     /// All numbers of codes are taken.
     #[error("there are 99 codes already; remove those that are used up from the file of clients")]
     NoCodeFree,
@@ -137,15 +190,23 @@ pub enum TransferError {
     #[error(transparent)]
     Code(#[from] CodeError),
     /// A client's directory may not hold more.
-    #[error("{}: the quota of {quota} is used up; remove something there, or ask for more", .path.display())]
+    #[error("{}: the quota of {quota} is used up; remove something there, or ask for more", Printable(.path))]
     Quota {
         /// What does not fit.
         path: PathBuf,
         /// The quota.
         quota: Bytes,
     },
+    /// An entry would cost more than one transfer may.
+    #[error("{}: {reason}", .path.display())]
+    TooMuch {
+        /// What does not fit.
+        path: PathBuf,
+        /// What there is too much of, and what to do instead.
+        reason: &'static str,
+    },
     /// The file of clients cannot be used.
-    #[error("{}: {reason}; nobody is admitted until it is right", .path.display())]
+    #[error("{}: {reason}", Printable(.path))]
     Clients {
         /// The file.
         path: PathBuf,
@@ -153,7 +214,7 @@ pub enum TransferError {
         reason: String,
     },
     /// The file that holds who this is cannot be used.
-    #[error("{}: {source}", .path.display())]
+    #[error("{}: {source}", Printable(.path))]
     Identity {
         /// The file.
         path: PathBuf,
@@ -161,7 +222,7 @@ pub enum TransferError {
         source: io::Error,
     },
     /// The file of what was used up cannot be used.
-    #[error("{}: {source}; nobody is admitted until it can be read and written", .path.display())]
+    #[error("{}: {source}; nobody is admitted until it can be read and written", Printable(.path))]
     State {
         /// The file.
         path: PathBuf,
@@ -193,8 +254,8 @@ pub enum TransferError {
         theirs: u32,
     },
     /// The peer refused the transfer, for this reason.
-    #[error("the other end refused: {}", Printable(.0))]
-    Refused(String),
+    #[error("the other end refused: {0}")]
+    Refused(PeerText),
     /// No datagram reached the server. Holds its address.
     #[error(
         "no datagram reaches {0}, and a measurement takes them; let UDP through to the same port as TCP"
@@ -216,8 +277,8 @@ pub enum TransferError {
         source: io::Error,
     },
     /// The peer gave up, for this reason.
-    #[error("the other end gave up: {}", Printable(.0))]
-    PeerFailed(String),
+    #[error("the other end gave up: {0}")]
+    PeerFailed(PeerText),
     /// The connection ended in the middle of the transfer.
     #[error(
         "{peer} went away after {done} of content; start the transfer again and it goes on from there"
@@ -259,14 +320,14 @@ pub enum TransferError {
     #[error(transparent)]
     Sizing(#[from] SizingError),
     /// The congestion control is not available.
-    #[error("congestion control \"{}\": {source}; this kernel offers {available}", Printable(.name))]
+    #[error("congestion control \"{}\": {source}; {hint}", Printable(.name))]
     Congestion {
         /// Its name.
         name: String,
         /// Why.
         source: io::Error,
-        /// The congestion controls that the kernel offers.
-        available: String,
+        /// What can be used instead.
+        hint: String,
     },
     /// The transfer was told to stop.
     #[error("interrupted; start the transfer again and it goes on from there")]
@@ -288,6 +349,7 @@ impl TransferError {
             self,
             TransferError::PeerGone { .. }
                 | TransferError::Silent { .. }
+                | TransferError::TooSlow(_)
                 | TransferError::PeerFailed(_)
                 | TransferError::Refused(_)
         )
@@ -299,9 +361,83 @@ impl TransferError {
             self,
             TransferError::PeerGone { .. }
                 | TransferError::Silent { .. }
+                | TransferError::TooSlow(_)
                 | TransferError::Unreachable { .. }
                 | TransferError::Tls { .. }
         )
+    }
+
+    /// What the peer learns of it: neither where something lies on this host, nor what else is on it.
+    pub(crate) fn for_peer(&self) -> String {
+        use TransferError as E;
+        match self {
+            E::Unreadable { source, .. } => {
+                format!("the sender cannot read what it was to send: {}", plain(source))
+            }
+            E::NothingToSend(_) => "the sender has nothing to send".into(),
+            E::NothingMoved(_) => "nothing could be moved; the other end knows why".into(),
+            E::Pattern { .. } => "the command line at the other end is wrong".into(),
+            E::Directory { source, .. } => {
+                format!("the receiver cannot use its directory: {}", plain(source))
+            }
+            E::Write { path, source, .. } => {
+                format!("{} cannot be written there: {}", Printable(&name(path)), plain(source))
+            }
+            E::Exists(path) => E::Exists(name(path)).to_string(),
+            E::InUse(path) => E::InUse(name(path)).to_string(),
+            E::NotADirectory(path) => E::NotADirectory(name(path)).to_string(),
+            E::IsDirectory(path) => E::IsDirectory(name(path)).to_string(),
+            E::Dotfile(path) => E::Dotfile(name(path)).to_string(),
+            E::LeadsOut(path) => E::LeadsOut(name(path)).to_string(),
+            E::ForeignLink(path) => E::ForeignLink(name(path)).to_string(),
+            E::Quota { path, quota } => E::Quota { path: name(path), quota: *quota }.to_string(),
+            E::TooMuch { path, reason } => E::TooMuch { path: name(path), reason }.to_string(),
+            E::Listen { .. } | E::Unreachable { .. } | E::NoAnswer { .. } => {
+                "the other end has no connection".into()
+            }
+            E::Clients { .. } | E::Identity { .. } | E::State { .. } | E::NoCodeFree => {
+                "the other end's own files cannot be used".into()
+            }
+            E::Congestion { name, .. } => {
+                format!("the other end's kernel does not offer congestion control \"{name}\"")
+            }
+            E::System { what, source } => format!("{what} failed there: {}", plain(source)),
+            // The peer is the one that is named, and it knows its own address.
+            E::OneOutput
+            | E::NotAskedFor(_)
+            | E::CodeEnded
+            | E::CodeCut(_)
+            | E::Full { .. }
+            | E::MeasuredEnough
+            | E::NotProved { .. }
+            | E::TooSlow(_)
+            | E::Stalled(_)
+            | E::Unconfirmed(_)
+            | E::Path(_)
+            | E::CertificateMismatch(_)
+            | E::Tls { .. }
+            | E::WrongTicket(_)
+            | E::UnknownKey { .. }
+            | E::NoRight { .. }
+            | E::UsedUp(_)
+            | E::NoCode(_)
+            | E::Code(_)
+            | E::Expired(_)
+            | E::NoTransfer(_)
+            | E::SameRole(..)
+            | E::Taken(_)
+            | E::Version { .. }
+            | E::Refused(_)
+            | E::NoDatagrams(_)
+            | E::MeasurementCut(_)
+            | E::PeerFailed(_)
+            | E::PeerGone { .. }
+            | E::Silent { .. }
+            | E::Protocol { .. }
+            | E::WrongHash { .. }
+            | E::Sizing(_)
+            | E::Interrupted => self.to_string(),
+        }
     }
 
     /// For `map_err`: a call to the operating system that was for `what` failed.
@@ -320,5 +456,83 @@ impl TransferError {
             _ => "check the disk or serve another --dir",
         };
         TransferError::Write { path, source, next }
+    }
+}
+
+/// The name of a file as both ends know it: what lies elsewhere on this host is not named.
+fn name(path: &Path) -> PathBuf {
+    if path.is_absolute() { "what was sent".into() } else { path.to_owned() }
+}
+
+/// What the kernel said, in words that are the same on every host.
+pub(crate) fn plain(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "it is not there",
+        io::ErrorKind::PermissionDenied => "permission denied",
+        io::ErrorKind::StorageFull => "No space left on device; free some space there",
+        io::ErrorKind::QuotaExceeded => "its disk quota is used up",
+        io::ErrorKind::FileTooLarge => "File too large",
+        io::ErrorKind::ReadOnlyFilesystem => "its file system is read-only",
+        io::ErrorKind::NotADirectory => "part of its path is not a directory",
+        io::ErrorKind::InvalidFilename => "the name cannot be used there",
+        _ => "the system call failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each error that holds something of this host, with a mark in every such place.
+    fn of_this_host() -> Vec<TransferError> {
+        use TransferError as E;
+        let (path, text) = (|| PathBuf::from("/home/MARK/x"), || "MARK".to_owned());
+        let source = || io::Error::other("MARK");
+        let quota = Bytes::new(1);
+        vec![
+            E::Unreadable { path: path(), source: source() },
+            E::NothingToSend(text()),
+            E::Pattern { pattern: text(), reason: text() },
+            E::Directory { path: path(), source: source() },
+            E::Write { path: path(), source: source(), next: "MARK" },
+            E::Exists(path()),
+            E::InUse(path()),
+            E::NotADirectory(path()),
+            E::NothingMoved(text()),
+            E::IsDirectory(path()),
+            E::Dotfile(path()),
+            E::LeadsOut(path()),
+            E::ForeignLink(path()),
+            E::Listen { address: text(), source: source() },
+            E::Unreachable { address: text(), source: source() },
+            E::Quota { path: path(), quota },
+            E::TooMuch { path: path(), reason: "too long" },
+            E::Clients { path: path(), reason: text() },
+            E::Identity { path: path(), source: source() },
+            E::State { path: path(), source: source() },
+            E::NoAnswer { address: text(), source: source() },
+            E::Congestion { name: "bbr".into(), source: source(), hint: text() },
+            E::System { what: "reading", source: source() },
+        ]
+    }
+
+    #[test]
+    fn no_error_tells_the_peer_what_lies_where_on_this_host() {
+        for error in of_this_host() {
+            assert!(error.to_string().contains("MARK"), "for this end: {error}");
+            let told = error.for_peer();
+            assert!(!told.is_empty() && !told.contains("MARK"), "{told}");
+            assert!(!told.contains('/') && !told.contains("os error"), "{told}");
+        }
+    }
+
+    #[test]
+    fn the_peer_learns_the_name_that_it_knows_and_the_kind_of_failure() {
+        let source = || io::Error::from_raw_os_error(28);
+        let error = TransferError::Write { path: "a/b".into(), source: source(), next: "" };
+        let expected =
+            "a/b cannot be written there: No space left on device; free some space there";
+        assert_eq!(error.for_peer(), expected);
+        assert!(TransferError::Exists("a/b".into()).for_peer().starts_with("a/b exists already"));
     }
 }

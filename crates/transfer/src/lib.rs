@@ -62,12 +62,14 @@
 
 mod error;
 mod io;
+pub(crate) mod limits;
 mod observer;
 
 pub use error::TransferError;
 pub use io::client::{ReceiveOptions, SendOptions, first_reachable, receive, send};
 pub use io::identity::{Identity, draw_secret};
-pub use io::link::Contact;
+pub use io::incoming::{Asked, NamedThings, Nameless};
+pub use io::link::{Contact, Reached};
 pub use io::measure::{Measured, TcpFacts, measure, measure_one_sided};
 pub use io::pace::{Allowance, ApplicationPace};
 pub use io::receive::Target;

@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use sweetspot_protocol::PeerText;
 use sweetspot_protocol::series::SeriesRecord;
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration};
@@ -56,7 +57,7 @@ pub struct Agreed {
     /// The peer's address.
     pub peer: SocketAddr,
     /// The name of the file or directory, or how many there are.
-    pub name: String,
+    pub name: PeerText,
     /// The length, if it is one file.
     pub size: Option<Bytes>,
     /// The sizing that is used.

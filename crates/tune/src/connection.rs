@@ -71,25 +71,30 @@ impl TunedConnection {
     /// Limits its window; `None` lifts the limit. The error says why the kernel refused. A connection that is gone is no
     /// error; the next look finds that out.
     pub fn limit(&mut self, leases: &mut Leases, to: Option<Bytes>) -> Result<(), String> {
+        self.handle.note_clamp(&mut self.own_clamp);
+        let mut planned = self.own_clamp;
+        planned.plan(to);
         // Without a guardian nothing is done.
-        if !self.limited {
-            self.handle.note_clamp(&mut self.own_clamp);
-        }
-        if self.handle.lease(leases, AppliedLimit::Window(self.own_clamp.get())).is_err() {
+        if self.handle.lease(leases, AppliedLimit::Window(planned)).is_err() {
             return Ok(());
         }
         self.limited = true;
-        self.handle.limit(to, self.own_clamp)
+        self.own_clamp = planned;
+        let limited = self.handle.limit(to, &mut self.own_clamp);
+        if self.own_clamp != planned {
+            let _ = self.handle.lease(leases, AppliedLimit::Window(self.own_clamp));
+        }
+        limited
     }
 
     /// Looks at it, and sets its limit again if that was overwritten.
     pub fn look(&mut self, leases: &mut Leases, limit: Option<Bytes>) -> Looked {
         let (limit, touched) = (limit.filter(|_| self.limited), self.touched());
-        let before = self.own_clamp.get();
+        let before = self.own_clamp;
         let looked = self.handle.look(limit, touched, &mut self.own_clamp);
-        if self.limited && self.own_clamp.get() != before {
+        if self.limited && self.own_clamp != before {
             // Without a guardian this process lifts everything.
-            let _ = self.handle.lease(leases, AppliedLimit::Window(self.own_clamp.get()));
+            let _ = self.handle.lease(leases, AppliedLimit::Window(self.own_clamp));
         }
         looked
     }
@@ -114,7 +119,7 @@ impl TunedConnection {
     /// Lifts all limits.
     pub fn undo(&mut self) {
         if std::mem::take(&mut self.limited) {
-            self.handle.undo(AppliedLimit::Window(self.own_clamp.get()));
+            self.handle.undo(AppliedLimit::Window(self.own_clamp));
         }
         if let Some(before) = self.paced_before.take() {
             self.handle.undo(AppliedLimit::Pace(before));

@@ -6,25 +6,27 @@ use sweetspot_linux::guardian::{self, GuardianPipe};
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::processes::{self, Process};
 use sweetspot_linux::signals::Supervisor;
-use sweetspot_units::{Bytes, Rate};
+use sweetspot_units::Rate;
 
-use crate::look::{limit, pace};
+use crate::leftovers::Record;
+use crate::look::{lift, pace};
 use crate::own_clamp::OwnClamp;
 
 /// The limits that are to be lifted in the end. The guardian process learns of each before it is set, so that it is
-/// lifted even after `kill -9`.
+/// lifted even after `kill -9`. The same lines stand in a record, for the last guardian and for the next tuner.
 ///
 /// No descriptor is held open for that: it would keep a connection alive that its program has closed.
 #[derive(Debug)]
 pub struct Leases {
     guardian_pipe: GuardianPipe,
+    record: Record,
 }
 
 /// A limit that was set on a connection, with what is needed to undo it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppliedLimit {
-    /// A limit of its window. Holds the clamp that its program set itself.
-    Window(Option<Bytes>),
+    /// A limit of its window. Holds what is known of the clamp that its program set itself.
+    Window(OwnClamp),
     /// A limit of its pace. Holds the pace limit before it.
     Pace(Option<Rate>),
 }
@@ -33,7 +35,7 @@ impl AppliedLimit {
     /// Lifts the limit. Does nothing if the connection is gone.
     pub fn undo(self, socket: &LiveSocket) {
         match self {
-            AppliedLimit::Window(own) => drop(limit(socket, None, OwnClamp::known(own))),
+            AppliedLimit::Window(own) => drop(lift(socket, own)),
             AppliedLimit::Pace(before) => drop(pace(socket, before)),
         }
     }
@@ -41,8 +43,7 @@ impl AppliedLimit {
     /// The limit as the guardian reads it.
     fn word(self) -> String {
         match self {
-            AppliedLimit::Window(None) => "window".to_owned(),
-            AppliedLimit::Window(Some(own)) => format!("window:{}", own.get()),
+            AppliedLimit::Window(own) => format!("window:{}", own.words()),
             AppliedLimit::Pace(None) => "pace".to_owned(),
             AppliedLimit::Pace(Some(before)) => format!("pace:{}", before.bits_per_second()),
         }
@@ -50,10 +51,9 @@ impl AppliedLimit {
 
     fn from_word(word: &str) -> Option<AppliedLimit> {
         match word {
-            "window" => Some(AppliedLimit::Window(None)),
             "pace" => Some(AppliedLimit::Pace(None)),
             _ => match word.split_once(':')? {
-                ("window", own) => Some(AppliedLimit::Window(Some(Bytes::new(own.parse().ok()?)))),
+                ("window", own) => Some(AppliedLimit::Window(OwnClamp::from_words(own)?)),
                 ("pace", before) => {
                     let before = Rate::from_bits_per_second(before.parse().ok()?);
                     Some(AppliedLimit::Pace(Some(before)))
@@ -75,12 +75,16 @@ impl Leases {
         let (pid, inode, cookie) = (socket.process().pid(), socket.inode(), socket.cookie());
         // One write: the guardian reads whole lines or, when we die, none.
         let line = format!("+ {} {pid} {started} {inode} {cookie}\n", applied.word());
+        self.record.take(cookie, &line);
         self.guardian_pipe.write_all(line.as_bytes())
     }
 
     /// Reports to the guardian that nothing is left to undo on this connection.
     pub fn release(&mut self, cookie: u64) -> io::Result<()> {
-        self.guardian_pipe.write_all(format!("- {cookie}\n").as_bytes())
+        let line = format!("- {cookie}\n");
+        let told = self.guardian_pipe.write_all(line.as_bytes());
+        self.record.release(cookie, &line);
+        told
     }
 
     /// Whether the guardian is gone, so that nobody would undo what is done.
@@ -90,32 +94,43 @@ impl Leases {
 }
 
 /// Runs `work` in a child process under a guardian, which undoes what the child leaves behind. Both call `undo` in the
-/// end, as either may be killed. Returns the child's exit code.
+/// end, as either may be killed. A last guardian does the same after both. Returns the child's exit code.
 pub fn guarded(
     work: impl FnOnce(Leases, Supervisor) -> u8,
     undo: impl Fn() + Sync,
 ) -> io::Result<u8> {
+    let (record, undo) = (Record::create()?, &undo);
+    let (mut of_guardian, of_last) = (record.try_clone()?, record.try_clone()?);
     let work = |guardian_pipe, supervisor| {
-        let code = work(Leases { guardian_pipe }, supervisor);
+        let code = work(Leases { guardian_pipe, record }, supervisor);
         undo();
         code
     };
-    let guard = |reader| {
-        guard(reader);
+    let guard = move |reader| {
+        lift_all(reader);
+        undo();
+        // Nothing is left for the last guardian.
+        of_guardian.remove();
+    };
+    let last = move || {
+        of_last.lift();
         undo();
     };
-    guardian::with_guardian(work, guard)
+    guardian::with_guardian(work, guard, last)
 }
 
-fn guard(reader: File) {
+/// Lifts every limit that was taken and not released by these lines. Returns on how many connections.
+pub fn lift_all(lines: File) -> usize {
     let mut held = HeldLeases::default();
-    for line in BufReader::new(reader).lines().map_while(Result::ok) {
+    for line in BufReader::new(lines).lines().map_while(Result::ok) {
         held.note(&line);
     }
-    for lease in held.0.values() {
-        let Some(socket) = lease.socket() else { continue };
+    let lift = |lease: &Lease| {
+        let Some(socket) = lease.socket() else { return false };
         lease.window.into_iter().chain(lease.pace).for_each(|applied| applied.undo(&socket));
-    }
+        true
+    };
+    held.0.values().filter(|lease| lift(lease)).count()
 }
 
 /// The leases that were taken and not released, by cookie.
@@ -182,12 +197,16 @@ impl HeldLeases {
 mod tests {
     use super::*;
 
+    fn own(words: &str) -> AppliedLimit {
+        AppliedLimit::Window(OwnClamp::from_words(words).unwrap())
+    }
+
     #[test]
     fn a_guardian_knows_what_was_taken_and_not_released() {
         let mut held = HeldLeases::default();
-        held.note("+ window 10 99 1234 77");
-        held.note("+ window 10 99 1235 78");
-        held.note("+ window:50003 10 99 1235 78");
+        held.note("+ window:9000:-:-:-:- 10 99 1234 77");
+        held.note("+ window:9000:-:-:-:- 10 99 1235 78");
+        held.note("+ window:8000:50003:-:-:- 10 99 1235 78");
         held.note("+ pace:8000 10 99 1235 78");
         held.note("+ pace:16000 10 99 1235 78");
         held.note("- 77");
@@ -197,7 +216,7 @@ mod tests {
             started: 99,
             inode: 1235,
             cookie: 78,
-            window: Some(AppliedLimit::Window(Some(Bytes::new(50_003)))),
+            window: Some(own("8000:50003:-:-:-")),
             pace: Some(AppliedLimit::Pace(before)),
         };
         assert_eq!(held.0, BTreeMap::from([(78, lease)]));
@@ -206,10 +225,9 @@ mod tests {
     #[test]
     fn an_applied_limit_is_read_as_it_was_written() {
         let some = Some(Rate::from_mbit_per_second(95));
-        let own = Some(Bytes::new(50_003));
         for applied in [
-            AppliedLimit::Window(None),
-            AppliedLimit::Window(own),
+            own("-:-:-:-:-"),
+            own("9000:50003:65536:131072:1448"),
             AppliedLimit::Pace(None),
             AppliedLimit::Pace(some),
         ] {

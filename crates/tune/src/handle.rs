@@ -70,9 +70,9 @@ impl Handle {
         }
     }
 
-    /// Limits its window, never above the program's `own` clamp; `None` lifts the limit. The error says why the kernel
-    /// refused. A connection that is gone is no error; the next look finds that out.
-    pub fn limit(&self, to: Option<Bytes>, own: OwnClamp) -> Result<(), String> {
+    /// Limits its window, as planned with the program's `own` clamp; `None` lifts the limit. The error says why the
+    /// kernel refused. A connection that is gone is no error; the next look finds that out.
+    pub fn limit(&self, to: Option<Bytes>, own: &mut OwnClamp) -> Result<(), String> {
         match self {
             Handle::Borrowed(socket, _) => {
                 heard(look::limit(socket, to, own), "TCP_WINDOW_CLAMP").map(drop)
@@ -122,7 +122,7 @@ impl Handle {
         }
     }
 
-    /// Notes in `own` the clamp that its program set, before the first limit.
+    /// Notes in `own` the clamp that its program or the kernel set since the last look.
     pub fn note_clamp(&self, own: &mut OwnClamp) {
         if let Handle::Borrowed(socket, _) = self {
             look::note_clamp(socket, own);

@@ -7,8 +7,8 @@
 //! - A [`Scope`] finds connections: [`HostScope`] those of a whole host, by a policy, [`ProcessFamily`] those of a
 //!   process and its descendants, both by looking at processes; [`KernelScope`] those of a cgroup, from inside the kernel.
 //! - The [`Tuner`] looks at each connection, sets its window limit or pace, and says what it did.
-//! - [`guarded`] runs the tuner under a guardian process, which undoes everything when the tuner dies. What is
-//!   to be undone stands in its [`Leases`].
+//! - [`guarded`] runs the tuner under a guardian process, which undoes everything when the tuner dies, and a last one for
+//!   when both do. What is to be undone stands in its [`Leases`]; [`lift_leftovers`] undoes it after all of them.
 //! - The [`Exporter`] serves a [`TunerSnapshot`] as Prometheus metrics, on loopback only.
 //!
 //! # Example
@@ -27,7 +27,7 @@
 //! exporter.publish(TunerSnapshot { watched: 3, ..TunerSnapshot::default() }.prometheus());
 //!
 //! let mut client = TcpStream::connect(address)?;
-//! client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n")?;
+//! client.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
 //! let mut answer = String::new();
 //! client.read_to_string(&mut answer)?;
 //! assert!(answer.contains("sweetspot_connections_watched 3"));
@@ -42,6 +42,7 @@ mod handle;
 mod host;
 mod kernel;
 mod kernel_scope;
+mod leftovers;
 mod look;
 mod metrics;
 mod own_clamp;
@@ -56,6 +57,7 @@ pub use guard::{Leases, guarded};
 pub use host::HostScope;
 pub use kernel::{KernelConnection, watch};
 pub use kernel_scope::{Chosen, KernelScope, undo};
+pub use leftovers::lift_leftovers;
 pub use metrics::{PeerSnapshot, TunerSnapshot};
 pub use scope::{Found, FoundConnection, FoundSocket, ProcessFamily, Scope};
 pub use tuner::{Tuner, TunerOptions};

@@ -9,10 +9,7 @@ use sweetspot_linux::tcp::{Info, options};
 use sweetspot_sizing::SenderReport;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::own_clamp::OwnClamp;
-
-/// A clamp that limits nothing: the largest value of the option.
-const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
+use crate::own_clamp::{BufferState, OwnClamp};
 
 /// What the kernel reports of a connection, in the parts that controllers need.
 pub struct Seen {
@@ -115,11 +112,12 @@ pub fn look(
 ) -> Result<io::Result<Seen>, BorrowError> {
     let look = |fd: &OwnedFd| {
         let info = Info::read(fd)?;
-        if let Some(limit) = limit
-            && options::window_clamp(fd)? != own.bound(limit)
-        {
-            note(fd, own)?;
-            options::set_window_clamp(fd, own.bound(limit))?;
+        if let Some(limit) = limit {
+            let clamp = note(fd, &info, own)?;
+            if !own.is_set(clamp) {
+                own.plan(Some(limit));
+                set(fd, Some(limit), own)?;
+            }
         }
         Ok(Seen::of_info(clock::now(), &info, options::unread(fd)?))
     };
@@ -129,23 +127,32 @@ pub fn look(
 /// Begins to watch for clamps that its program sets, on a connection that is not limited yet. The kernel has not grown the
 /// buffer of one `is_young`, which announced `mss`.
 pub fn own_clamp(socket: &LiveSocket, is_young: bool, mss: Bytes) -> OwnClamp {
-    let read = |fd: &OwnedFd| {
+    let read = |fd: &OwnedFd| -> io::Result<OwnClamp> {
         let mut own = OwnClamp::new(is_young, options::receive_buffer(fd)?, mss);
-        note(fd, &mut own).map(|()| own)
+        note(fd, &Info::read(fd)?, &mut own)?;
+        Ok(own)
     };
     // Of a connection that is gone there is nothing to note.
     socket.with(read).ok().and_then(Result::ok).unwrap_or_default()
 }
 
-/// Notes in `own` the clamp of a connection that is not limited, if its program set it.
+/// Notes in `own` the clamp of a connection.
 pub fn note_clamp(socket: &LiveSocket, own: &mut OwnClamp) {
     // As above.
-    let _ = socket.with(|fd| note(fd, own));
+    let _ = socket.with(|fd| note(fd, &Info::read(fd)?, own));
 }
 
-fn note(fd: &OwnedFd, own: &mut OwnClamp) -> io::Result<()> {
-    own.handle_clamp(options::window_clamp(fd)?, options::receive_buffer(fd)?);
-    Ok(())
+/// Notes the clamp of a connection, of which `info` was read just now, and returns it.
+fn note(fd: &OwnedFd, info: &Info, own: &mut OwnClamp) -> io::Result<Bytes> {
+    let before = buffer_state(fd, info)?;
+    let clamp = options::window_clamp(fd)?;
+    let after = if own.is_set(clamp) { before } else { buffer_state(fd, &Info::read(fd)?)? };
+    own.handle_clamp(clamp, before, after);
+    Ok(clamp)
+}
+
+fn buffer_state(fd: &OwnedFd, info: &Info) -> io::Result<BufferState> {
+    Ok(BufferState { size: options::receive_buffer(fd)?, largest_segment: info.rcv_mss })
 }
 
 /// Borrows a socket for `act`, wherever its program has moved it.
@@ -182,13 +189,31 @@ fn buffer(info: &Info) -> SendBufferSample {
     }
 }
 
-/// Limits a connection's window, or lifts the limit: then the program's own clamp is back.
+/// Sets the clamp that `own` has planned for `limit`.
 pub fn limit(
     socket: &LiveSocket,
     limit: Option<Bytes>,
-    own: OwnClamp,
+    own: &mut OwnClamp,
 ) -> Result<io::Result<()>, BorrowError> {
-    lend(socket, |fd| options::set_window_clamp(fd, own.bound(limit.unwrap_or(UNCLAMPED))))
+    lend(socket, |fd| set(fd, limit, own))
+}
+
+/// Lifts the limit of a connection's window: the program's own clamp is back, also one that it set a moment ago.
+pub fn lift(socket: &LiveSocket, mut own: OwnClamp) -> Result<io::Result<()>, BorrowError> {
+    lend(socket, |fd| {
+        note(fd, &Info::read(fd)?, &mut own)?;
+        own.plan(None);
+        set(fd, None, &mut own)
+    })
+}
+
+fn set(fd: &OwnedFd, limit: Option<Bytes>, own: &mut OwnClamp) -> io::Result<()> {
+    options::set_window_clamp(fd, own.planned())?;
+    if own.handle_set(buffer_state(fd, &Info::read(fd)?)?) {
+        own.plan(limit);
+        options::set_window_clamp(fd, own.planned())?;
+    }
+    Ok(())
 }
 
 /// Limits a connection's pace. `None` lifts the limit; pacing stays on, at the kernel's own 1.2 cwnd/RTT.

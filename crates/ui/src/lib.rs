@@ -13,6 +13,7 @@
 
 mod assets;
 mod auth;
+mod connections;
 mod http;
 mod routes;
 mod server;

@@ -20,6 +20,11 @@ pub struct Site {
 const JSON: &str = "application/json";
 
 impl Site {
+    /// Whether a request is the page's own: it names this server and has the token.
+    pub fn admits(&self, request: &Request) -> bool {
+        is_own_host(&request.host, self.port) && self.token.strip(&request.path).is_some()
+    }
+
     pub fn answer(&self, request: &Request) -> Response {
         if !is_own_host(&request.host, self.port) {
             return Response::refusal(

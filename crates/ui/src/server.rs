@@ -1,7 +1,6 @@
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use sweetspot_linux::clock;
@@ -10,6 +9,7 @@ use thiserror::Error;
 
 use crate::assets::SIMULATOR;
 use crate::auth::Token;
+use crate::connections::{Connections, Place};
 use crate::http::{self, MAX_BODY_BYTES, MAX_HEAD_BYTES, ParsedRequest, Request, Response};
 use crate::routes::Site;
 use crate::watched::WatchedFile;
@@ -38,8 +38,6 @@ pub enum UiError {
 
 /// Time within which a client must send its request, and read the response.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Largest number of simultaneous connections; a browser opens six.
-const MAX_CONNECTIONS: usize = 64;
 
 impl PageServer {
     /// Serves the page at this port of the loopback address; 0: any that is free. `watched` are the
@@ -68,42 +66,32 @@ impl PageServer {
 }
 
 fn listen(listener: &TcpListener, site: &Arc<Site>) {
-    let open = Arc::new(AtomicUsize::new(0));
+    let connections = Arc::<Connections>::default();
     for stream in listener.incoming() {
-        let Ok(stream) = stream else {
+        let entered = stream.and_then(|stream| Ok((connections.enter(&stream)?, stream)));
+        let Ok((place, stream)) = entered else {
             // No descriptors left: wait until some connection ends.
             clock::sleep_until(clock::now() + Duration::from_millis(50));
             continue;
         };
-        if open.load(Ordering::Relaxed) >= MAX_CONNECTIONS {
-            // Too many connections: this one is closed without a response.
-            continue;
-        }
-        open.fetch_add(1, Ordering::Relaxed);
-        let place = ConnectionSlot(Arc::clone(&open));
         let site = Arc::clone(site);
         // A thread that cannot be had drops the connection, and its place.
         let _ = thread::Builder::new().name("ui connection".to_owned()).spawn(move || {
-            let _place = place;
             // A client may close its connection before it has read the response.
-            let _ = serve(stream, &site);
+            let _ = serve(stream, &site, &place);
         });
     }
 }
 
-/// A counted place among the open connections, freed on drop.
-struct ConnectionSlot(Arc<AtomicUsize>);
-
-impl Drop for ConnectionSlot {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-fn serve(mut stream: TcpStream, site: &Site) -> io::Result<()> {
+fn serve(mut stream: TcpStream, site: &Site, place: &Place) -> io::Result<()> {
     let due = clock::now() + CLIENT_TIMEOUT;
     let (response, with_body) = match receive(&mut stream, due)? {
-        Ok(request) => (site.answer(&request), request.method != "HEAD"),
+        Ok(request) => {
+            if site.admits(&request) {
+                place.keep();
+            }
+            (site.answer(&request), request.method != "HEAD")
+        }
         Err(refusal) => (refusal, true),
     };
     stream.set_write_timeout(Some(CLIENT_TIMEOUT.into()))?;

@@ -5,8 +5,8 @@ use sweetspot_emulator::isolate;
 use super::Ending;
 use super::selection::Selection;
 use crate::transfer::{
-    FaultResult, LocalResult, PathResult, Peers, local_cases, markdown, path_cases, play_faults,
-    play_path,
+    DrawnResult, FaultResult, LocalResult, PathResult, Peers, Results, drawn_cases, local_cases,
+    markdown, path_cases, play_faults, play_path,
 };
 
 #[derive(Debug, clap::Args)]
@@ -16,6 +16,12 @@ pub struct Arguments {
     /// Runs of each program on this host
     #[arg(long, default_value_t = 3)]
     runs: usize,
+    /// Drawn paths
+    #[arg(long, default_value_t = 30)]
+    paths: u64,
+    /// The seed from which they are drawn
+    #[arg(long, default_value_t = 4307)]
+    paths_seed: u64,
     /// Interrupted transfers, which go on
     #[arg(long, default_value_t = 1000)]
     trials: u64,
@@ -53,6 +59,12 @@ pub fn run(arguments: Arguments) -> Ending {
                 store.put(case.name, &play_path(&case, &scratch, &program)?)?;
             }
         }
+        for case in drawn_cases(arguments.paths, arguments.paths_seed) {
+            if selection.is_due::<DrawnResult>(&store, &case.name) {
+                eprintln!("{} ...", case.name);
+                store.put(&case.name, &peers.play_drawn(&case, &program)?)?;
+            }
+        }
         if selection.is_due::<FaultResult>(&store, FAULTS) {
             eprintln!("{FAULTS} ...");
             // In namespaces of its own: the path is cut and disks are made there.
@@ -77,7 +89,12 @@ pub fn run(arguments: Arguments) -> Ending {
             local_cases().iter().filter_map(|case| store.get(&case.name)).collect();
         let paths: Vec<PathResult> =
             path_cases().iter().filter_map(|case| store.get(case.name)).collect();
-        markdown(&locals, &paths, store.get(FAULTS).as_ref(), "make bench-transfer")
+        let drawn = drawn_cases(arguments.paths, arguments.paths_seed);
+        let drawn: Vec<DrawnResult> =
+            drawn.iter().filter_map(|case| store.get(&case.name)).collect();
+        let faults = store.get(FAULTS);
+        let results = Results { locals: &locals, paths: &paths, drawn: &drawn, faults };
+        markdown(&results, arguments.paths_seed, "make bench-transfer")
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -48,6 +48,7 @@ impl Content {
     /// In words.
     pub fn in_words(self) -> String {
         match self {
+            Content::OneFile(n) if n < 100_000_000 => format!("one file of {} MB", n as f64 / 1e6),
             Content::OneFile(n) => format!("one file of {:.2} GB", n as f64 / 1e9),
             Content::SmallFiles(n) => format!("{n} files of 1 to 10 kB"),
         }

@@ -2,18 +2,23 @@ use std::fmt::Write;
 
 use sweetspot_comparison::machine;
 
+use super::drawn::{COMPARISONS, DrawnResult, ratios};
 use super::faults::FaultResult;
 use super::paths::PathResult;
 use super::peers::{Device, LocalResult};
 use crate::median;
 
-/// The document, by `command`.
-pub fn markdown(
-    locals: &[LocalResult],
-    paths: &[PathResult],
-    faults: Option<&FaultResult>,
-    command: &str,
-) -> String {
+/// The results that the document shows.
+pub struct Results<'a> {
+    pub locals: &'a [LocalResult],
+    pub paths: &'a [PathResult],
+    pub drawn: &'a [DrawnResult],
+    pub faults: Option<FaultResult>,
+}
+
+/// The document, by `command`, of paths drawn from `seed`.
+pub fn markdown(results: &Results<'_>, seed: u64, command: &str) -> String {
+    let &Results { locals, paths, drawn, ref faults } = results;
     let mut text = format!(
         "# Moving files\n\nWritten by `{command}` on {}, {}, {}; do not edit.\n\n",
         machine::machine(),
@@ -53,10 +58,46 @@ pub fn markdown(
             );
         }
     }
+    if !drawn.is_empty() {
+        text += &on_drawn_paths(drawn, seed);
+    }
     if let Some(faults) = faults {
         text += &interrupted(faults);
     }
     text
+}
+
+fn on_drawn_paths(results: &[DrawnResult], seed: u64) -> String {
+    let mut text = format!(
+        "\n## Push and pull on drawn paths\n\n\
+         {} paths (20 to 300 Mbit/s, 5 to 150 ms, buffers of 0.25 to 2 BDP; seed {seed}), on each of which every program moves each \
+         content once, in turns. Time of the first program over the second's, the start of ssh included: median and 95 % \
+         quantile over the paths, and what they are to be at most. *kernel*: `--sizing kernel`; *again*: the same once more, \
+         which shows how much two runs differ by chance.\n\n\
+         | program | over | content | paths | median | 95 % | target |\n|---|---|---|---:|---:|---:|---|\n",
+        results.len()
+    );
+    for (program, reference, target) in COMPARISONS {
+        for (content, ratios) in ratios(results, program, reference) {
+            let (median, high) = (quantile(&ratios, 0.5), quantile(&ratios, 0.95));
+            let target = target.map_or(String::new(), |(middle, upper)| {
+                let met = median <= middle && high <= upper;
+                let upper = if upper.is_finite() { format!(" / {upper}") } else { String::new() };
+                format!("{middle}{upper} {}", if met { "met" } else { "**missed**" })
+            });
+            let _ = writeln!(
+                text,
+                "| {program} | {reference} | {content} | {} | {median:.2} | {high:.2} | {target} |",
+                ratios.len()
+            );
+        }
+    }
+    text
+}
+
+/// A quantile of values in any order, interpolated (Hyndman and Fan's type 7).
+fn quantile(values: &[f64], share: f64) -> f64 {
+    sweetspot_study::statistics::quantile(values, share).unwrap_or(f64::NAN)
 }
 
 fn moved_on_one_host(title: &str, results: &[&LocalResult]) -> String {

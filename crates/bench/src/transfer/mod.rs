@@ -1,12 +1,14 @@
-//! Files moved beside scp and rsync, across emulated paths, and with interruptions.
+//! Files moved beside scp and rsync, across emulated and drawn paths, and with interruptions.
 
 mod content;
 mod document;
+mod drawn;
 mod faults;
 mod paths;
 mod peers;
 
-pub use document::markdown;
+pub use document::{Results, markdown};
+pub use drawn::{DrawnResult, drawn_cases};
 pub use faults::{FaultResult, play_faults};
 pub use paths::{PathResult, path_cases, play_path};
 pub use peers::{LocalResult, Peers, local_cases};

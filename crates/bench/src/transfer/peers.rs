@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sweetspot_testing::ssh::{FAR_ADDRESS, Ssh};
 
 use super::content::Content;
+use super::drawn::{DrawnCase, DrawnResult};
 
 /// One program moving one content on this host, through its own sshd.
 #[derive(Debug, Clone)]
@@ -166,6 +167,11 @@ impl Peers {
         let content = case.content.in_words();
         let (program, device) = (case.program.name.to_owned(), case.device);
         Ok(LocalResult { program, device, content, bytes, seconds, near_cpu })
+    }
+
+    /// Plays a drawn path.
+    pub fn play_drawn(&self, case: &DrawnCase, program: &Path) -> Result<DrawnResult, String> {
+        case.play(&self.scratch, program, &self.ssh)
     }
 
     /// Seconds, and CPU time of the near end, of one run in a namespace with an sshd.

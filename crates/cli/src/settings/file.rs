@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::{COMMON, options, verbs};
+use crate::print::Shown;
 
 /// A verb's names and an option's long name.
 type Key = (Vec<String>, String);
@@ -23,7 +24,7 @@ pub struct ConfigFile {
 impl ConfigFile {
     /// Reads `path`, in which tables are verbs of `program`.
     pub fn read(path: &Path, program: &Command) -> Result<ConfigFile, String> {
-        let name = path.display();
+        let name = path.shown();
         let text = std::fs::read_to_string(path)
             .map_err(|error| format!("{name}: {error}; name another with SWEETSPOT_CONFIG"))?;
         let table = DeTable::parse(&text).map_err(|error| {

@@ -11,6 +11,7 @@ use sweetspot_report::{DemoOutcome, FileFacts, PathFacts, headline, page, table}
 use sweetspot_units::Bytes;
 
 use super::Ending;
+use crate::print::Shown;
 use crate::values;
 use sweetspot_comparison::{
     Content, DEMO_PATH, Ticker, Variant, VariantRunner, machine, scratch, usual,
@@ -73,10 +74,7 @@ pub fn run(arguments: Arguments) -> Ending {
     fs::create_dir_all(&arguments.out)
         .and_then(|()| tempfile::tempfile_in(&arguments.out))
         .map_err(|e| {
-            format!(
-                "--out {}: {e}; name a directory that you may write to",
-                arguments.out.display()
-            )
+            format!("--out {}: {e}; name a directory that you may write to", arguments.out.shown())
         })?;
     let program = std::env::current_exe()?;
     // Made and removed in this process, which survives the isolated one.
@@ -132,7 +130,7 @@ fn publish(outcome: &DemoOutcome, arguments: &Arguments) -> Result<(), Box<dyn s
     let write = |name: &str, text: &str| {
         let path = arguments.out.join(name);
         replace(&path, text)
-            .map_err(|e| format!("cannot write {}: {e}; give another --out", path.display()))?;
+            .map_err(|e| format!("cannot write {}: {e}; give another --out", path.shown()))?;
         Ok::<PathBuf, String>(path)
     };
     let data = write("outcome.json", &json)?;
@@ -144,8 +142,8 @@ fn publish(outcome: &DemoOutcome, arguments: &Arguments) -> Result<(), Box<dyn s
             "\n{}\n{}\n\nThe picture of why: {}\nThe numbers:        {}",
             table(outcome),
             headline(outcome).join("\n"),
-            page.display(),
-            data.display()
+            page.shown(),
+            data.shown()
         );
     }
     Ok(())
@@ -171,7 +169,7 @@ fn content(arguments: &Arguments, scratch: &Path) -> Result<Content, String> {
 }
 
 fn refuse_unreadable(file: &Path) -> Result<(), String> {
-    let refuse = |why: String| Err(format!("--file {}: {why}", file.display()));
+    let refuse = |why: String| Err(format!("--file {}: {why}", file.shown()));
     match fs::File::open(file).and_then(|f| f.metadata()) {
         Err(error) => refuse(format!("{error}; name a file that you may read")),
         Ok(facts) if !facts.is_file() => refuse("not a regular file; name one".to_owned()),
@@ -184,7 +182,7 @@ fn refuse_unreadable(file: &Path) -> Result<(), String> {
 fn command(arguments: &Arguments) -> String {
     let mut text = format!("sweetspot demo --path \"{}\"", arguments.path.text);
     match &arguments.file {
-        Some(file) => text += &format!(" --file {}", file.display()),
+        Some(file) => text += &format!(" --file {}", file.shown()),
         None => text += &format!(" --size {}", arguments.size.to_string().replace(' ', "")),
     }
     if !arguments.sizing.is_empty() {

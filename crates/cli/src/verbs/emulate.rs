@@ -10,7 +10,7 @@ use sweetspot_scenario::{HopChain, Scenario};
 use sweetspot_units::{Duration, Rate};
 
 use super::Ending;
-use crate::print::wrapped;
+use crate::print::{Shown, wrapped};
 use crate::text_file;
 use crate::whole_file;
 
@@ -96,6 +96,13 @@ pub struct Arguments {
     command: Vec<String>,
 }
 
+impl Arguments {
+    /// Whether standard output is its own rather than COMMAND's.
+    pub fn prints(&self) -> bool {
+        self.self_test || self.list
+    }
+}
+
 pub fn run(arguments: Arguments) -> Ending {
     if arguments.list {
         list();
@@ -163,7 +170,7 @@ fn trace(file: &Option<PathBuf>) -> Result<Option<Trace>, String> {
     let Some(file) = file else { return Ok(None) };
     let text = text_file::read(file, "a trace in Mahimahi's format or a CSV of rates")?;
     let trace = Trace::parse(&text);
-    trace.map(Some).map_err(|error| format!("{}: {error}", file.display()))
+    trace.map(Some).map_err(|error| format!("{}: {error}", file.shown()))
 }
 
 /// The paths that have names.
@@ -292,7 +299,7 @@ fn hand_over(
     if let Some(file) = &arguments.certificate {
         let text = serde_json::to_string_pretty(certificate)? + "\n";
         fs::write(file, text).map_err(|error| {
-            format!("cannot write the certificate to {}: {error}", file.display())
+            format!("cannot write the certificate to {}: {error}", file.shown())
         })?;
     }
     Ok(())

@@ -18,6 +18,7 @@ use sweetspot_units::Duration;
 use super::Ending;
 use super::engine::EngineName;
 use super::scenario_file::{Parallel, seed};
+use crate::print::Shown;
 use crate::progress::{self, CountingEngine};
 use crate::result_journal::{OnVersionMismatch, ResultJournal};
 use crate::values::{self, Offering};
@@ -217,7 +218,7 @@ fn play_interruptibly(
         let kept = match &arguments.journal {
             Some(path) => format!(
                 "what was finished is in {}; the same command goes on from there",
-                path.display()
+                path.shown()
             ),
             None => "nothing is kept without --journal FILE".to_owned(),
         };
@@ -290,7 +291,7 @@ fn write_worst(
     directory: &Path,
 ) -> Result<(), String> {
     let blame = |path: &Path, error: &std::io::Error| {
-        format!("{}: {error}; choose another directory with --worst", path.display())
+        format!("{}: {error}; choose another directory with --worst", path.shown())
     };
     fs::create_dir_all(directory).map_err(|error| blame(directory, &error))?;
     let options = options(arguments);
@@ -321,7 +322,7 @@ fn write_worst(
                 path.variant.goodput_bps / 1e6,
                 path.kernel.goodput_bps / 1e6,
                 classes.join(", "),
-                file.display(),
+                file.shown(),
                 report.seeds,
                 report.population.name(),
                 report.seed,
@@ -332,7 +333,7 @@ fn write_worst(
             fs::write(&file, text).map_err(|error| blame(&file, &error))?;
         }
     }
-    note!("wrote {}", directory.display());
+    note!("wrote {}", directory.shown());
     Ok(())
 }
 
@@ -343,7 +344,7 @@ fn write_document(
     out: &Path,
 ) -> Result<(), String> {
     let blame = |path: &Path, error: &std::io::Error| {
-        format!("{}: {error}; choose another place with --out", path.display())
+        format!("{}: {error}; choose another place with --out", path.shown())
     };
     let pictures_in = out.with_extension("");
     fs::create_dir_all(&pictures_in).map_err(|error| blame(&pictures_in, &error))?;
@@ -363,7 +364,7 @@ fn write_document(
         pictures: pictures_in.file_name().unwrap_or_default().to_string_lossy().into_owned(),
     };
     whole_file::write(out, document(reports, &imprint).as_bytes())?;
-    note!("wrote {}", out.display());
+    note!("wrote {}", out.shown());
     Ok(())
 }
 

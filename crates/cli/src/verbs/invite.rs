@@ -12,6 +12,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::Ending;
 use super::serve::{advertised, code_address, service_identity};
+use crate::print::Shown;
 
 /// `sweetspot invite` as typed.
 #[derive(Debug, clap::Args)]
@@ -37,7 +38,7 @@ pub struct Arguments {
     /// Host name or address under which clients reach the service, and its port
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     to: String,
-    /// What the client may do: read, write, overwrite
+    /// What the client may do: read, write, overwrite, dotfiles
     #[arg(long, value_name = "LIST", default_value = "write")]
     rights: Rights,
     /// Most that its directory may hold
@@ -49,7 +50,7 @@ pub struct Arguments {
     /// Admit it as often as it comes, not for one transfer only
     #[arg(long, conflicts_with = "spoken_code")]
     many: bool,
-    /// Print a short code in place of a ticket; three wrong tries end it
+    /// Print a short code in place of a ticket; one wrong try ends it
     #[arg(long)]
     spoken_code: bool,
     /// Directory in which the service keeps its key [default: that of serve]
@@ -137,5 +138,5 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 fn unusable(path: &Path, why: &dyn std::fmt::Display) -> String {
-    format!("{}: {why}", path.display())
+    format!("{}: {why}", path.shown())
 }

@@ -7,6 +7,7 @@ use sweetspot_lab::isolated;
 use sweetspot_units::Duration;
 
 use super::Ending;
+use crate::print::Shown;
 use crate::whole_file;
 use sweetspot_comparison::machine;
 
@@ -50,7 +51,7 @@ pub fn run(experiment: Experiment) -> Ending {
     let result = isolated(|| blog(arguments.each, &mut show))?;
     if let Some(out) = &arguments.out {
         fs::write(out, result.document(&place(&arguments)))
-            .map_err(|error| format!("--out {}: {error}; name another file", out.display()))?;
+            .map_err(|error| format!("--out {}: {error}; name another file", out.shown()))?;
     }
     if arguments.json {
         out!("{}", serde_json::to_string_pretty(&result)?);

@@ -6,6 +6,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use super::Ending;
+use crate::print::Shown;
 use crate::settings;
 
 #[derive(Debug, clap::Args)]
@@ -30,7 +31,7 @@ pub fn run(arguments: Arguments, program: clap::Command) -> Ending {
     written.and_then(|()| std::fs::write(overview, OVERVIEW)).map_err(|error| {
         format!(
             "man: cannot write to {}: {error}; name a directory that you may write to",
-            arguments.dir.display()
+            arguments.dir.shown()
         )
     })?;
     Ok(ExitCode::SUCCESS)

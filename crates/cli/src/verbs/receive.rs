@@ -2,11 +2,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use sweetspot_sizing::Sizing;
-use sweetspot_transfer::{ReceiveOptions, Target, receive};
+use sweetspot_transfer::{Asked, ReceiveOptions, Target, receive};
 
 use super::Ending;
-use super::transfer::{ConnectionArguments, ContactArguments, OutputArguments};
-use crate::values;
+use super::transfer::{ConnectionArguments, ContactArguments, OutputArguments, TrustArguments};
+use crate::{usage_error, values};
 
 /// `sweetspot receive` as typed.
 #[derive(Debug, clap::Args)]
@@ -33,6 +33,8 @@ pub struct Arguments {
     /// Overwrite existing files
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    trust: TrustArguments,
     /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: what the sender
     /// asks for, else sobas]
     #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
@@ -41,6 +43,16 @@ pub struct Arguments {
     connections: ConnectionArguments,
     #[command(flatten)]
     output: OutputArguments,
+}
+
+impl Arguments {
+    /// Whether standard output takes the content.
+    pub fn prints_content(&self) -> bool {
+        // With --code the first argument is the target.
+        let target = self.target.as_deref().map(Path::as_os_str);
+        let target = target.or(self.ticket.as_deref().filter(|_| self.contact.has_code()));
+        target.is_some_and(|target| target == "-")
+    }
 }
 
 pub fn run(arguments: Arguments) -> Ending {
@@ -58,8 +70,16 @@ pub fn run(arguments: Arguments) -> Ending {
     if json_in_content {
         return Err("standard output takes the content or --json, not both; give a file".into());
     }
+    if target == Target::Output && (arguments.trust.xattrs || arguments.trust.dotfiles) {
+        let wrong =
+            "standard output has no attributes and no names; leave out --xattrs and --dotfiles";
+        return Ok(usage_error::said(wrong));
+    }
     let options = ReceiveOptions {
+        asked: Asked::Offered,
         overwrite: arguments.force,
+        attributes: arguments.trust.xattrs,
+        dotfiles: arguments.trust.dotfiles,
         sizing: arguments.sizing,
         congestion: arguments.connections.congestion,
         streams: arguments.connections.streams,

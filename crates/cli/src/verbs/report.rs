@@ -7,6 +7,7 @@ use sweetspot_study::plot::Plot;
 
 use super::Ending;
 use crate::picture::Converter;
+use crate::print::Shown;
 use crate::values::ThemeName;
 
 #[derive(Debug, clap::Args)]
@@ -74,7 +75,7 @@ fn read_all(paths: &[PathBuf]) -> Result<Read, String> {
             let note = format!(
                 "{} was made by sweetspot {version}, this is {VERSION}: its numbers are shown as \
                  they are.",
-                path.display()
+                path.shown()
             );
             note!("{note}");
             notes.push(note);
@@ -126,7 +127,7 @@ impl Arguments {
 
 /// The paths of `written`, the page first, and what each part of it says.
 fn in_json(written: &[Written], sheets: &[Sheet]) -> serde_json::Value {
-    let paths = written.iter().map(|file| file.path.display().to_string());
+    let paths = written.iter().map(|file| file.path.shown().to_string());
     let parts = sheets.iter().map(|sheet| {
         let tables = sheet.tables.iter().map(|table| {
             serde_json::json!({ "title": table.title, "heads": table.heads, "rows": table.rows })
@@ -146,8 +147,8 @@ fn in_json(written: &[Written], sheets: &[Sheet]) -> serde_json::Value {
 
 fn open(path: &Path) -> Result<ResultFile, String> {
     let bytes = std::fs::read(path)
-        .map_err(|error| format!("{}: {error}; name a file of results", path.display()))?;
-    quietly(|| read_file(&path.display().to_string(), bytes, VERSION))
+        .map_err(|error| format!("{}: {error}; name a file of results", path.shown()))?;
+    quietly(|| read_file(&path.shown().to_string(), bytes, VERSION))
 }
 
 /// Does `work`, which catches its own panics, without the message that a panic prints.
@@ -163,7 +164,7 @@ fn quietly<T>(work: impl FnOnce() -> T) -> T {
 fn name(path: &Path, all: &[PathBuf]) -> String {
     let alone = all.iter().filter(|other| other.file_name() == path.file_name()).count() == 1;
     let short = path.file_name().filter(|_| alone);
-    short.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into())
+    short.map_or_else(|| path.shown().to_string(), |name| name.to_string_lossy().into())
 }
 
 /// Every plot as a file of its own, drawn by `draw` from the sheet's title and the plot.
@@ -174,7 +175,7 @@ fn drawn(
     draw: impl Fn(&str, &Plot) -> Result<Vec<u8>, String>,
 ) -> Result<Vec<Written>, String> {
     std::fs::create_dir_all(directory)
-        .map_err(|error| format!("{}: {error}; choose another directory", directory.display()))?;
+        .map_err(|error| format!("{}: {error}; choose another directory", directory.shown()))?;
     let mut all = Vec::new();
     for sheet in sheets {
         for (i, plot) in sheet.plots.iter().enumerate() {
@@ -186,7 +187,7 @@ fn drawn(
 }
 
 fn write(file: &Written, quiet: bool) -> Result<(), String> {
-    let path = file.path.display();
+    let path = file.path.shown();
     std::fs::write(&file.path, &file.content)
         .map_err(|error| format!("{path}: {error}; choose another place with --out"))?;
     if !quiet {

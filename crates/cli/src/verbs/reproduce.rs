@@ -15,6 +15,7 @@ use super::certified_lab::CertifiedLab;
 use super::engine::EngineName;
 use super::scenario_file::Parallel;
 use crate::eta::Eta;
+use crate::print::Shown;
 use crate::progress::{until_interrupted, while_it_says};
 use crate::result_journal::{OnVersionMismatch, ResultJournal};
 use crate::values::ThemeName;
@@ -78,7 +79,7 @@ pub fn run(arguments: Arguments) -> Ending {
              router), or names from sweetspot reproduce --list. What was played is kept,\n\
              and the same command goes on from there.",
             catalogue().count(),
-            arguments.out.display(),
+            arguments.out.shown(),
         );
         return Ok(ExitCode::SUCCESS);
     }
@@ -122,7 +123,7 @@ fn in_json(written: &Written, figures: &[Figure]) -> serde_json::Value {
             "comparisons": figure.comparisons,
         })
     });
-    let paths = written.paths.iter().map(|path| path.display().to_string());
+    let paths = written.paths.iter().map(|path| path.shown().to_string());
     serde_json::json!({
         "written": paths.collect::<Vec<_>>(),
         "figures": figures.collect::<Vec<_>>(),
@@ -142,7 +143,7 @@ impl OutputJournal {
         let journal = ResultJournal::open(&path, &identity()?, OnVersionMismatch::Replace)?;
         let before = journal.len();
         if before > 0 {
-            note!("{before} finished runs are in {}", path.display());
+            note!("{before} finished runs are in {}", path.shown());
         }
         Ok(OutputJournal { journal, path, before })
     }
@@ -155,7 +156,7 @@ impl OutputJournal {
     fn interrupted(&self) {
         err!(
             "sweetspot: interrupted; what was finished is in {}, and the same command goes on from there",
-            self.path.display()
+            self.path.shown()
         );
     }
 
@@ -321,7 +322,7 @@ impl Written {
     fn write(&mut self, path: &Path, text: &str) -> Result<(), String> {
         fs::write(path, text).map_err(|error| blame(path, &error))?;
         if !self.told_at_the_end {
-            out!("wrote {}", path.display());
+            out!("wrote {}", path.shown());
         }
         self.paths.push(path.to_owned());
         Ok(())
@@ -329,5 +330,5 @@ impl Written {
 }
 
 fn blame(path: &Path, error: &std::io::Error) -> String {
-    format!("{}: {error}; choose another directory with --out", path.display())
+    format!("{}: {error}; choose another directory with --out", path.shown())
 }

@@ -10,6 +10,7 @@ use sweetspot_units::{Bytes, Duration};
 use super::Ending;
 use super::engine::EngineName;
 use super::scenario_file::seed;
+use crate::print::Shown;
 use crate::text_file;
 use crate::whole_file;
 
@@ -67,7 +68,7 @@ pub fn run(arguments: Arguments) -> Ending {
     };
     let played = match arguments.engine.play(&scenario, recorder) {
         Err(error @ EngineError::NotCovered { .. }) => {
-            err!("sweetspot: {}: {error}", arguments.scenario.display());
+            err!("sweetspot: {}: {error}", arguments.scenario.shown());
             return Ok(ExitCode::from(NOT_COVERED));
         }
         other => other?,
@@ -99,7 +100,7 @@ fn series_format(path: &Path) -> Result<TableFormat, String> {
     TableFormat::of(path).ok_or_else(|| {
         format!(
             "--series {}: name it FILE.csv or FILE.parquet, which decides what it is",
-            path.display()
+            path.shown()
         )
     })
 }
@@ -124,7 +125,7 @@ pub fn read(
     seed: Option<u64>,
 ) -> Result<Scenario, Box<dyn std::error::Error>> {
     let mut scenario = Scenario::parse_with(&text_file::scenario(path)?, overrides)
-        .map_err(|error| format!("{}: {error}", path.display()))?;
+        .map_err(|error| format!("{}: {error}", path.shown()))?;
     if let Some(seed) = seed {
         scenario.seed = seed;
     }

@@ -4,6 +4,7 @@ use clap::builder::RangedU64ValueParser;
 use sweetspot_scenario::Scenario;
 use sweetspot_study::Workers;
 
+use crate::print::Shown;
 use crate::text_file;
 
 /// A scenario file and overrides of its keys.
@@ -30,12 +31,12 @@ impl ScenarioFile {
     /// The file and its overrides, as typed.
     pub fn name(&self) -> String {
         let set: String = self.overrides.iter().map(|set| format!(" --set {set}")).collect();
-        format!("{}{set}", self.path.display())
+        format!("{}{set}", self.path.shown())
     }
 
     /// `error` with the name of the file.
     pub fn blame(&self, error: &dyn std::fmt::Display) -> String {
-        format!("{}: {error}", self.path.display())
+        format!("{}: {error}", self.path.shown())
     }
 }
 

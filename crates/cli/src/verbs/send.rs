@@ -65,7 +65,7 @@ pub struct Arguments {
     /// Without a ticket: host name or address in the ticket that is printed
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     advertise: Option<String>,
-    /// Without a ticket: print a short code to say in its place; three wrong tries end it
+    /// Without a ticket: print a short code to say in its place; one wrong try ends it
     #[arg(long)]
     spoken_code: bool,
     /// Say what would be sent, and send nothing

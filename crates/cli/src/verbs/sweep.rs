@@ -10,6 +10,7 @@ use sweetspot_study::{CachedEngine, Over, StudyError, Sweep, SweepPoint, SweepVa
 use super::Ending;
 use super::engine::EngineName;
 use super::scenario_file::{Parallel, ScenarioFile};
+use crate::print::Shown;
 use crate::progress::{self, CountingEngine};
 use crate::result_journal::{OnVersionMismatch, ResultJournal};
 use crate::whole_file;
@@ -62,7 +63,7 @@ impl ResultFormat {
         TableFormat::of(path).map(ResultFormat::Table).ok_or_else(|| {
             format!(
                 "--out {}: name it FILE.csv, FILE.parquet or FILE.json, which decides what it is",
-                path.display()
+                path.shown()
             )
         })
     }
@@ -139,7 +140,7 @@ fn play_interruptibly(
         let kept = match journal {
             Some(path) => format!(
                 "what was finished is in {}; the same command goes on from there",
-                path.display()
+                path.shown()
             ),
             None => "nothing is kept without --out FILE".to_owned(),
         };
@@ -190,9 +191,9 @@ fn write(
     };
     whole_file::write(out, &bytes).map_err(|error| {
         let kept = journal_of(out);
-        format!("{error}; every run is kept in {}: give the same command again", kept.display())
+        format!("{error}; every run is kept in {}: give the same command again", kept.shown())
     })?;
-    note!("wrote {}", out.display());
+    note!("wrote {}", out.shown());
     Ok(())
 }
 

@@ -1,10 +1,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sweetspot_linux::signals::{ProcessEvent, Supervisor};
+use sweetspot_linux::signals::{self, ProcessEvent, Supervisor};
 use sweetspot_ui::{PageServer, WatchedFile};
 
 use super::Ending;
+use crate::print::Shown;
 
 /// Try out a path on a local page, and watch running programs there
 ///
@@ -37,14 +38,11 @@ const WITHOUT_WEBASSEMBLY: &str = "this program was built without WebAssembly, s
 
 pub fn run(arguments: Arguments) -> Ending {
     if let Some(directory) = arguments.watch.iter().find(|path| path.is_dir()) {
-        return Err(
-            format!("--watch {}: it is a directory; name a file", directory.display()).into()
-        );
+        return Err(format!("--watch {}: it is a directory; name a file", directory.shown()).into());
     }
     // From here on signals wait for the supervisor, on this thread and those it starts.
     let mut supervisor = Supervisor::new()?;
-    let names: Vec<String> =
-        arguments.watch.iter().map(|path| path.display().to_string()).collect();
+    let names: Vec<String> = arguments.watch.iter().map(|path| path.shown().to_string()).collect();
     let watched = arguments.watch.into_iter().map(WatchedFile::new).collect();
     let server = PageServer::start(arguments.port, watched)?;
     if server.simulates() {
@@ -64,6 +62,7 @@ pub fn run(arguments: Arguments) -> Ending {
         if let ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) =
             supervisor.next_event()?
         {
+            signals::end_within(signals::CLEANING_TIME, 0);
             return Ok(ExitCode::SUCCESS);
         }
     }

@@ -11,6 +11,7 @@ use sweetspot_study::validate::{EngineComparison, STANDING, StandingScenario};
 use super::engine::{EngineAnswer, EngineName};
 use super::scenario_file::seed;
 use super::{Ending, run};
+use crate::print::Shown;
 use sweetspot_comparison::machine;
 
 #[derive(Debug, clap::Args)]
@@ -140,7 +141,7 @@ fn standing(arguments: &Arguments) -> Ending {
     let document = document(&arguments.engine, &rows, &details);
     if let Some(out) = &arguments.out {
         std::fs::write(out, &document)
-            .map_err(|error| format!("--out {}: {error}; name another file", out.display()))?;
+            .map_err(|error| format!("--out {}: {error}; name another file", out.shown()))?;
     }
     if !arguments.json {
         out!("{rows}");

@@ -1,5 +1,6 @@
 //! `diagnose` and `top` as their users meet them.
 
+mod hostile;
 mod inputs;
 mod live;
 mod namespaces;

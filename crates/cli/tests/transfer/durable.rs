@@ -9,8 +9,8 @@ use crate::running::{SWEETSPOT, Serve, file, run};
 
 const CALLS: &str = "trace=fsync,fdatasync,syncfs,rename,renameat,renameat2,linkat,sendto";
 
-/// The receiver's system calls, in order, while a large and a small file arrive.
-fn receive_traced(directory: &Path, trace: &Path) -> Vec<String> {
+/// The receiver's system calls, in order, while files of these names and lengths arrive.
+fn receive_traced(directory: &Path, trace: &Path, files: &[(&str, usize)]) -> Vec<String> {
     let scratch = tempfile::tempdir().unwrap();
     let mut command = Command::new("strace");
     command.args(["-f", "-y", "-s", "0", "-e", CALLS, "-o"]).arg(trace).arg("--");
@@ -20,8 +20,8 @@ fn receive_traced(directory: &Path, trace: &Path) -> Vec<String> {
         .arg(directory);
     let serve = Serve::spawn(scratch, directory, command);
     let source = tempfile::tempdir().unwrap();
-    for (name, length) in [("large", 3_000_000), ("small", 5_000)] {
-        fs::write(source.path().join(name), file(length).1).unwrap();
+    for (name, length) in files {
+        fs::write(source.path().join(name), file(*length).1).unwrap();
     }
     let mut send = Command::new(SWEETSPOT);
     send.arg("send").arg(source.path().join("")).arg(&serve.ticket).arg("--quiet");
@@ -42,7 +42,8 @@ fn content_is_on_the_disk_before_its_name_and_the_name_before_it_is_confirmed() 
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().join("incoming");
     fs::create_dir(&directory).unwrap();
-    let calls = receive_traced(&directory, &scratch.path().join("trace"));
+    let files = [("large", 3_000_000), ("small", 5_000)];
+    let calls = receive_traced(&directory, &scratch.path().join("trace"), &files);
     let place = |what: &str, is: &dyn Fn(&str) -> bool| {
         let found = calls.iter().position(|call| is(call));
         found.unwrap_or_else(|| panic!("{what} is not among {calls:#?}"))
@@ -63,4 +64,50 @@ fn content_is_on_the_disk_before_its_name_and_the_name_before_it_is_confirmed() 
     assert!(small < all, "{calls:#?}");
     let confirmed = last("the summary", &|call| call.contains(" sendto("));
     assert!(parent < confirmed && all < confirmed, "{calls:#?}");
+}
+
+/// Syncing the file system would wait for what other programs write.
+#[test]
+fn a_small_file_alone_is_synced_by_itself_before_it_is_confirmed() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return sweetspot_testing::skipped("there is no strace (apt-get install strace)");
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("incoming");
+    fs::create_dir(&directory).unwrap();
+    let calls = receive_traced(&directory, &scratch.path().join("trace"), &[("small", 5_000)]);
+    let last = |words: &[&str]| {
+        let found = calls.iter().rposition(|call| words.iter().all(|word| call.contains(word)));
+        found.unwrap_or_else(|| panic!("{words:?} is not among {calls:#?}"))
+    };
+    let (name, content) = (last(&[" linkat(", "\"small\""]), last(&[" fsync(", "/small>"]));
+    let (parent, confirmed) = (last(&[" fsync(", "incoming>"]), last(&[" sendto("]));
+    assert!(name < content && content < parent && parent < confirmed, "{calls:#?}");
+    assert!(!calls.iter().any(|call| call.contains(" syncfs(")), "{calls:#?}");
+}
+
+#[test]
+fn files_that_may_not_be_on_the_disk_do_not_count_as_there() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return sweetspot_testing::skipped("there is no strace (apt-get install strace)");
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("incoming");
+    fs::create_dir(&directory).unwrap();
+    let source = tempfile::tempdir().unwrap();
+    fs::write(source.path().join("small"), "content").unwrap();
+    // Nothing reaches the disk. The first transfer writes the file; the second one finds it, and must not call it safe.
+    for transfer in ["writes", "finds"] {
+        let mut command = Command::new("strace");
+        command.args(["-f", "-o", "/dev/null", "-e", "trace=fsync,syncfs"]);
+        command.args(["-e", "inject=fsync,syncfs:error=EIO", "--", SWEETSPOT, "serve", "--once"]);
+        command.args(["--listen", "127.0.0.1:0", "--dir"]).arg(&directory);
+        let serve = Serve::spawn(tempfile::tempdir().unwrap(), &directory, command);
+        let mut send = Command::new(SWEETSPOT);
+        send.arg("send").arg(source.path().join("")).arg(&serve.ticket);
+        send.args(["--quiet", "--retry-for", "1ms"]);
+        let sent = run(send);
+        assert_eq!(sent.code, Some(1), "a transfer that {transfer} the file: {sent:?}");
+        assert!(sent.stderr.contains("writing to disk"), "{sent:?}");
+    }
 }

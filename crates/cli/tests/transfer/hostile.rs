@@ -4,12 +4,12 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
+use sweetspot_hostile_peer::{Raw, offer, piece};
 use sweetspot_linux::clock;
-use sweetspot_protocol::record::{FileEnd, Record};
+use sweetspot_protocol::record::Record;
 use sweetspot_protocol::{Message, frame};
 use sweetspot_units::Duration;
 
-use crate::raw::Raw;
 use crate::running::{Ended, SWEETSPOT, Serve, eventually, file, send, wait};
 
 /// After all that happened, an honest transfer still goes through; then the server is ended.
@@ -86,7 +86,7 @@ fn an_admitted_peer_that_breaks_the_protocol_leaves_nothing() {
         (|raw| raw.piece(1, &[7; 1000]), "piece 1 of a wrong length"),
         (|raw| raw.send(&[0, 0xff, 0xff, 0xff, 0xff]), "where 262184 is the most"),
         (|raw| raw.say(&Message::End), "sent end in the midst of content"),
-        (|raw| raw.say(&crate::raw::offer()), "sent offer in the midst of content"),
+        (|raw| raw.say(&offer()), "sent offer in the midst of content"),
         (|raw| raw.end(7, 1000), "entry 7, which is not open"),
         (|raw| raw.end(0, 999), "did not send the 1000 bytes"),
         (|raw| raw.send(&Record::Answers(vec![]).to_frame()), "sent answers in the midst"),
@@ -102,11 +102,36 @@ fn an_admitted_peer_that_breaks_the_protocol_leaves_nothing() {
     still_serves(serve);
 }
 
-impl Raw {
-    fn end(&mut self, entry: u32, size: u64) {
-        let end = FileEnd { entry, size, pieces_sent: 0, hash: [0; 32] };
-        self.send(&Record::Ends(vec![end]).to_frame());
+/// A server takes no more before its answers than it said, once of each entry, and a beginning is no whole piece.
+#[test]
+fn early_content_beyond_what_was_asked_for_leaves_nothing() {
+    let serve = Serve::start(&[]);
+    let ticket = serve.ticket();
+    let early = |entry, length| Record::Early { entry, content: vec![7; length] }.to_frame();
+    let again = [early(0, 10), early(0, 10)].concat();
+    for (bytes, words) in [
+        (early(0, (64 << 10) + 1), "early content beyond what was asked for"),
+        (early(1, 10), "early content of an entry that takes none"),
+        (early(0, 0), "early content of an entry that takes none"),
+        (again, "early content of an entry that takes none"),
+    ] {
+        let mut raw = Raw::accepted(&ticket);
+        raw.list("f", 1000);
+        raw.send(&bytes);
+        let answer = raw.hear_all();
+        assert!(answer.contains(words), "{words}: {answer}");
     }
+    // A piece that neither is whole nor lacks the beginning alone.
+    let mut raw = Raw::accepted(&ticket);
+    raw.list("f", 1000);
+    raw.send(&early(0, 990));
+    raw.answered();
+    raw.send(&piece(0, 0, [0; 32], &[7; 999]));
+    let answer = raw.hear();
+    assert!(answer.contains("damaged on the way"), "{answer}");
+    drop(raw);
+    eventually("nothing is there", || serve.names().is_empty());
+    still_serves(serve);
 }
 
 #[test]

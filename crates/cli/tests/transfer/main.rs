@@ -1,10 +1,16 @@
 //! `sweetspot serve` and `sweetspot send` over loopback: what is moved, and what is refused.
 
+mod arriving;
+mod budget;
 mod durable;
 mod hostile;
 mod moving;
-mod raw;
+mod peer_text;
 mod refusing;
 mod running;
+mod sending;
 mod service;
+mod strangers;
 mod trees;
+mod unrequested;
+mod write_only;

@@ -189,7 +189,8 @@ fn a_full_disk_is_said_and_nothing_stays() {
     command.arg(&directory).arg(SWEETSPOT);
     let serve = Serve::spawn(scratch, &directory, command);
     let (file, _) = file(2_000_000);
-    send(file.path(), &serve.ticket, &[]).failed_saying(&["No space left on device", "--dir"]);
+    send(file.path(), &serve.ticket, &[])
+        .failed_saying(&["No space left on device", "free some space there"]);
     serve.wait().failed_saying(&["No space left on device", "free some space"]);
 }
 

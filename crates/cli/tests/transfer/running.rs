@@ -108,9 +108,10 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Sends a signal by its name.
+/// Sends a signal by its name. The shell does it: the program kill is no part of a bare system.
 pub fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
+    let status =
+        Command::new("sh").args(["-c", &format!("kill -s {name} {}", child.id())]).status();
     assert!(status.unwrap().success());
 }
 
@@ -149,11 +150,11 @@ pub fn eventually(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-/// A file of `length` bytes that do not repeat soon.
+/// A file of `length` bytes that do not repeat soon. Its name does not begin with a dot, which receivers refuse.
 pub fn file(length: usize) -> (tempfile::NamedTempFile, Vec<u8>) {
     let mut content = vec![0; length];
     blake3::Hasher::new().finalize_xof().fill(&mut content);
-    let file = tempfile::NamedTempFile::new().unwrap();
+    let file = tempfile::Builder::new().prefix("sent-").tempfile().unwrap();
     fs::write(file.path(), &content).unwrap();
     (file, content)
 }

@@ -132,7 +132,7 @@ fn only_changed_pieces_move_after_an_interruption() {
     let (source, mut content) = file(8 * PIECE_BYTES as usize);
     let serve = Serve::start(&[]);
     // A transfer that was cut after six pieces left them under the name that the next one looks for.
-    let mut raw = crate::raw::Raw::accepted(&serve.ticket());
+    let mut raw = sweetspot_hostile_peer::Raw::accepted(&serve.ticket());
     raw.list("f", content.len() as u64);
     raw.answered();
     for piece in 0..6u32 {

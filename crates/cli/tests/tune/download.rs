@@ -49,6 +49,25 @@ s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
 s.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, 50003)
 while s.recv(65536): pass";
 
+/// Pins its receive buffer, at 131,072 bytes, downloads, and sets the clamp of its second argument: after 50 kB, or when its
+/// standard input ends if the third is `later`. Segments of one size: the kernel has set its last clamp after the first.
+const PINNED: &str = "\
+import socket, sys, threading
+s = socket.socket()
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1400)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+s.connect(('127.0.0.1', int(sys.argv[1])))
+own, later = int(sys.argv[2]), sys.argv[3] == 'later'
+def clamp():
+    if later: sys.stdin.read()
+    if own: s.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, own)
+    print('set', flush=True)
+n = 0
+while n < 50000: n += len(s.recv(65536))
+if later: threading.Thread(target=clamp, daemon=True).start()
+else: clamp()
+while s.recv(65536): pass";
+
 /// A server in this process that sends some 40 MB/s until it is stopped.
 pub struct Server {
     pub port: u16,
@@ -127,6 +146,12 @@ pub fn clamped(port: u16) -> [String; 4] {
     ["python3", "-c", CLAMPED, &port.to_string()].map(str::to_owned)
 }
 
+/// One with a pinned buffer that sets the clamp `own`, if it is not zero, before or during tuning.
+pub fn pinned(port: u16, own: Bytes, later: bool) -> [String; 6] {
+    let when = if later { "later" } else { "before" };
+    ["python3", "-c", PINNED, &port.to_string(), &own.get().to_string(), when].map(str::to_owned)
+}
+
 /// A download under `sweetspot tune run`.
 pub struct Tuned {
     pub guardian: Child,
@@ -140,7 +165,12 @@ impl Tuned {
     }
 
     /// The same for a client of another kind.
-    pub fn start_client(client: [String; 4], port: u16, scratch: &Path, options: &[&str]) -> Tuned {
+    pub fn start_client(
+        client: impl IntoIterator<Item = String>,
+        port: u16,
+        scratch: &Path,
+        options: &[&str],
+    ) -> Tuned {
         let events = scratch.join("events.jsonl");
         let guardian = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
             .args(["tune", "run", "--quiet", "--events"])
@@ -149,6 +179,9 @@ impl Tuned {
             .args(options)
             .arg("--")
             .args(client)
+            // Where it records its limits.
+            .env("RUNTIME_DIRECTORY", scratch)
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -200,9 +233,20 @@ pub fn connection_of(pid: u32, port: u16) -> Option<LiveSocket> {
     })
 }
 
+/// The size of its receive buffer.
+pub fn receive_buffer(socket: &LiveSocket) -> Bytes {
+    socket.with(|fd| options::receive_buffer(fd)).unwrap().unwrap()
+}
+
 /// The clamp of a connection.
 pub fn clamp(socket: &LiveSocket) -> Bytes {
     socket.with(|fd| options::window_clamp(fd)).unwrap().unwrap()
+}
+
+/// Whether a connection is no longer limited to `held`. A limit above the kernel's own clamp, which is at least half of the
+/// buffer when no data have arrived, leaves that as it is.
+pub fn is_lifted(connection: &LiveSocket, held: Bytes) -> bool {
+    clamp(connection) > held || held > receive_buffer(connection) / 4
 }
 
 /// Waits for something that comes sooner or later.

@@ -98,11 +98,11 @@ impl Emulated {
         };
         wait_for("the tuner", || {
             let family = processes::family(self.child.id());
-            let [a, b] = family.into_iter().filter(|p| tunes(*p)).collect::<Vec<_>>()[..] else {
-                return None;
-            };
-            let is_child = |pid, parent| Process::read(pid).is_ok_and(|p| p.parent == parent);
-            if is_child(b, a) { Some([a, b]) } else { is_child(a, b).then_some([b, a]) }
+            // The last guardian is nobody's child here.
+            family.into_iter().filter(|pid| tunes(*pid)).find_map(|tuner| {
+                let guardian = Process::read(tuner).ok()?.parent;
+                tunes(guardian).then_some([guardian, tuner])
+            })
         })
     }
 }

@@ -18,7 +18,7 @@ use crate::emulated::{Emulated, RECEIVES, SENDS, connection};
 const VIA: [&str; 2] = ["--via", "bpf"];
 
 /// Whether this host has all that is needed; if not, that is said.
-fn possible() -> bool {
+pub fn possible() -> bool {
     // That the verifier refuses a program is a fault, and no host's lack.
     let lacking = probe::lacking();
     lacking.iter().for_each(sweetspot_testing::skipped);
@@ -147,10 +147,10 @@ struct Limited {
 }
 
 /// A cgroup that goes with the test.
-struct OwnCgroup(Cgroup);
+pub struct OwnCgroup(pub Cgroup);
 
 impl OwnCgroup {
-    fn make() -> OwnCgroup {
+    pub fn make() -> OwnCgroup {
         let name = format!("test-of-sweetspot-{}", clock::now().as_nanos());
         OwnCgroup(Cgroup::of(std::process::id()).unwrap().create(&name).unwrap())
     }
@@ -305,7 +305,7 @@ fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
 }
 
 /// A daemon on a cgroup of its own, and what it writes to standard error.
-fn daemon_on(cgroup: &OwnCgroup, scratch: &Path, options: &[&str]) -> Child {
+pub fn daemon_on(cgroup: &OwnCgroup, scratch: &Path, options: &[&str]) -> Child {
     daemon_with("[[rule]]\ngoal = \"throughput\"\n", cgroup, scratch, options)
 }
 
@@ -325,7 +325,7 @@ fn daemon_with(rules: &str, cgroup: &OwnCgroup, scratch: &Path, options: &[&str]
         .unwrap()
 }
 
-fn ended(daemon: Child) -> (Option<i32>, String) {
+pub fn ended(daemon: Child) -> (Option<i32>, String) {
     let output = daemon.wait_with_output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
@@ -361,14 +361,15 @@ fn a_second_daemon_and_a_cgroup_that_vanishes_are_said_in_a_line() {
     assert!(said.contains("is gone, and its connections with it"), "{said}");
 }
 
-/// What a host without something says, by each way: `prepare` takes it away in a mount namespace.
+/// Runs a command by each way on a host without something: `prepare` takes it away in a mount namespace. Only `--via bpf` fails,
+/// and only `--verbose` gives the reason for pidfd.
 fn without(prepare: &str, name: &str) {
     if !possible() {
         return;
     }
-    let run = |via: &str| {
+    let run = |options: &str| {
         let script =
-            format!("{prepare} exec $WRAP $SWEETSPOT tune run --via {via} -- sh -c 'echo it runs'");
+            format!("{prepare} exec $WRAP $SWEETSPOT tune run {options} -- sh -c 'echo it runs'");
         let output = Command::new("unshare")
             .args(["--mount", "sh", "-c", &script])
             .env("SWEETSPOT", env!("CARGO_BIN_EXE_sweetspot"))
@@ -377,33 +378,57 @@ fn without(prepare: &str, name: &str) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    let (code, _, said) = run("bpf");
+    let (code, _, said) = run("--via bpf");
     assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
     assert!(said.contains(&format!("cannot tune via bpf: {name}: ")), "{said}");
-    let (code, ran, said) = run("auto");
+    for silent in ["", "--via auto"] {
+        assert_eq!(run(silent), (Some(0), "it runs".to_owned(), String::new()), "{silent}");
+    }
+    let (code, ran, said) = run("--verbose");
     assert_eq!((code, ran.as_str(), said.lines().count()), (Some(0), "it runs", 1), "{said}");
     assert!(said.contains(name) && said.ends_with("tuning via pidfd"), "{said}");
 }
 
+/// Holds with and without the programs in the build, as root and as anybody.
 #[test]
-fn a_host_with_version_1_of_cgroups_alone_is_tuned_via_pidfd_and_told() {
+fn a_default_that_cannot_be_had_is_no_complaint() {
+    let missing = probe::examine().into_iter().find(|finding| !finding.there);
+    let run = |options: &[&str]| {
+        sweetspot(&[&["tune", "run"], options, &["--", "echo", "it runs"]].concat())
+    };
+    for silent in [&[][..], &["--via", "auto"], &["--via", "pidfd", "--verbose"]] {
+        assert_eq!(run(silent), (Some(0), "it runs".to_owned(), String::new()), "{silent:?}");
+    }
+    let Some(missing) = missing else { return };
+    let (code, ran, said) = run(&["-v"]);
+    assert_eq!((code, ran.as_str()), (Some(0), "it runs"), "{said}");
+    assert!(said.lines().count() == 1 && said.ends_with("; tuning via pidfd"), "{said}");
+    let (code, ran, said) = run(&["--via", "bpf"]);
+    assert_eq!((code, ran.as_str(), said.lines().count()), (Some(1), "", 1), "{said}");
+    let (_, doctor, _) = sweetspot(&["tune", "doctor"]);
+    let line = |line: &str| line.starts_with("missing") && line.contains(missing.name);
+    assert!(doctor.lines().any(line), "{doctor}");
+}
+
+#[test]
+fn a_host_with_version_1_of_cgroups_alone_is_tuned_via_pidfd() {
     without("umount -l $(findmnt -nt cgroup2 -o TARGET | head -1);", "cgroup v2");
 }
 
 #[test]
-fn a_kernel_that_does_not_describe_itself_is_tuned_via_pidfd_and_told() {
+fn a_kernel_that_does_not_describe_itself_is_tuned_via_pidfd() {
     without("mount -t tmpfs none /sys/kernel/btf;", "BTF");
 }
 
 #[test]
-fn a_kernel_that_is_locked_down_is_tuned_via_pidfd_and_told() {
+fn a_kernel_that_is_locked_down_is_tuned_via_pidfd() {
     let lockdown = "mount -t tmpfs none /sys/kernel/security; \
                     echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown;";
     without(lockdown, "lockdown");
 }
 
 #[test]
-fn without_the_rights_a_command_is_tuned_via_pidfd_and_told() {
+fn without_the_rights_a_command_is_tuned_via_pidfd() {
     without("WRAP='setpriv --inh-caps=-all --bounding-set=-all';", "rights");
 }
 

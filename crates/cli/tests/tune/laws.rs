@@ -7,7 +7,7 @@ use sweetspot_linux::signals::Signal;
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_units::{Bytes, Duration};
 
-use crate::download::{Server, Tuned, UNCLAMPED, clamp, clamped, mover, wait_for};
+use crate::download::{Server, Tuned, UNCLAMPED, clamp, clamped, is_lifted, mover, wait_for};
 
 fn sweetspot(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(arguments).output().unwrap();
@@ -24,7 +24,7 @@ fn limited(server: &Server, scratch: &tempfile::TempDir) -> Tuned {
 
 /// Waits until the program has read all that was sent: what arrives and is read makes the kernel tune
 /// its buffer, and that overwrites any clamp, also the one that is none.
-fn quiet(server: &Server, connection: &LiveSocket) {
+pub fn quiet(server: &Server, connection: &LiveSocket) {
     let written = server.pause();
     wait_for("silence", || {
         let received = connection.with(|fd| Info::read(fd)).unwrap().unwrap().bytes_received;
@@ -57,8 +57,9 @@ fn limits_are_lifted_when_the_tuner_is_killed() {
     let tuned = limited(&server, &scratch);
     let connection = tuned.connection();
     quiet(&server, &connection);
+    let held = clamp(&connection);
     Signal::KILL.send(tuned.tuner());
-    wait_for("the end of the limit", || (clamp(&connection) == UNCLAMPED).then_some(()));
+    wait_for("the end of the limit", || is_lifted(&connection, held).then_some(()));
     // The download goes on.
     server.go_on();
     let received = || connection.with(|fd| Info::read(fd)).unwrap().unwrap().bytes_received;
@@ -101,9 +102,10 @@ fn limits_are_lifted_wherever_a_program_moves_its_connection() {
             Some(tuned.connection()).filter(moved)
         });
         quiet(&server, &connection);
+        let held = clamp(&connection);
         if killed {
             Signal::KILL.send(tuned.tuner());
-            wait_for("the end of the limit", || (clamp(&connection) == UNCLAMPED).then_some(()));
+            wait_for("the end of the limit", || is_lifted(&connection, held).then_some(()));
         } else {
             assert!(!tuned.log().contains("\"event\":\"gone\""), "{}", tuned.log());
         }
@@ -118,8 +120,9 @@ fn limits_are_lifted_when_the_guardian_is_killed() {
     let tuned = limited(&server, &scratch);
     let connection = tuned.connection();
     quiet(&server, &connection);
+    let held = clamp(&connection);
     Signal::KILL.send(tuned.guardian.id());
-    wait_for("the end of the limit", || (clamp(&connection) == UNCLAMPED).then_some(()));
+    wait_for("the end of the limit", || is_lifted(&connection, held).then_some(()));
     tuned.wait_for_event("lifted");
     server.stop();
 }

@@ -1,10 +1,12 @@
 //! `sweetspot tune` on a download over loopback by a program that knows nothing of it.
 
+mod clamps;
 mod containers;
 mod daemon;
 mod download;
 mod emulated;
 mod inside;
+mod killed;
 mod laws;
 mod unprivileged;
 mod upload;

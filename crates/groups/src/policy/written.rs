@@ -1,6 +1,6 @@
 //! Reads a policy from TOML. Every error names the line, the key and what can be written.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
 use serde::Deserialize;
@@ -172,6 +172,24 @@ pub fn loopback(given: &str) -> Result<SocketAddr, String> {
         Some(address) if address.ip().is_loopback() => Ok(address),
         Some(_) => Err("metrics are for this host only; write it like 127.0.0.1:9477".to_owned()),
         None => Err("write a loopback address and a port, like 127.0.0.1:9477".to_owned()),
+    }
+}
+
+/// Whether a request's field `Host` names this host by a loopback address or as `localhost`, with or without a port. A web page
+/// whose own name resolves to such an address (DNS rebinding) sends that name.
+pub fn is_loopback_host(host: &str) -> bool {
+    // The port is what follows the last colon, unless that belongs to an IPv6 address: [::1].
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let inner = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    match inner {
+        Some(inner) => inner.parse::<Ipv6Addr>().is_ok_and(|address| address.is_loopback()),
+        None => {
+            name.eq_ignore_ascii_case("localhost")
+                || name.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
+        }
     }
 }
 

@@ -15,7 +15,7 @@ pub const WATCH: Watch = Watch {
 
 /// A process in a cgroup with programs on it.
 pub struct Inside {
-    cgroup: Cgroup,
+    pub cgroup: Cgroup,
     pub programs: SocketPrograms,
     pub connections: Connections,
     pub process: Child,
@@ -47,16 +47,22 @@ pub fn programs() -> Option<(Cgroup, SocketPrograms, Connections)> {
 
 /// The same, which look for this.
 pub fn programs_for(watch: Watch) -> Option<(Cgroup, SocketPrograms, Connections)> {
+    let (cgroup, mut programs, connections) = unattached(watch)?;
+    programs.attach(&cgroup).unwrap();
+    Some((cgroup, programs, connections))
+}
+
+/// The same, which are not attached yet.
+pub fn unattached(watch: Watch) -> Option<(Cgroup, SocketPrograms, Connections)> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     // That the verifier refuses a program is a fault, and no host's lack.
     if let Some(missing) = probe::lacking() {
         sweetspot_testing::skipped(missing);
         return None;
     }
-    let (mut programs, connections) = SocketPrograms::load(watch).unwrap();
+    let (programs, connections) = SocketPrograms::load(watch).unwrap();
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let name = format!("sweetspot-test-{}-{number}", std::process::id());
     let cgroup = Cgroup::of(std::process::id()).unwrap().create(&name).unwrap();
-    programs.attach(&cgroup).unwrap();
     Some((cgroup, programs, connections))
 }

@@ -10,9 +10,17 @@ pub use panel::{Band, LineRun, Panel, ReferenceLine};
 pub use scale::LinearScale;
 pub use thin::thin_by;
 
-/// Text that can stand in SVG and HTML.
+/// Text that can stand in SVG and HTML. What XML forbids, and what would turn the text around it, is replaced: names in
+/// results may be anybody's.
 pub fn escape(text: &str) -> String {
+    let text = text.replace(is_harmful, "\u{fffd}");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Control characters (XML 1.0, section 2.2) and bidirectional ones (UAX 9, section 2).
+fn is_harmful(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t' | '\r')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// `text` with what stands below the line (`T_m`: a letter, `_`, letters or digits) as `typeset` sets it.
@@ -59,5 +67,16 @@ mod subscript_tests {
         assert_eq!(set("C T_m + B, W_c"), "C T[m] + B, W[c]");
         assert_eq!(set("tcp_rmem goodput_bps a_"), "tcp_rmem goodput_bps a_");
         assert_eq!(set("2T_m (A T_e)"), "2T_m (A T[e])");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_breaks_neither_the_page_nor_its_direction() {
+        let name = "<b>\u{1b}[2J\u{202e}\"&\n";
+        assert_eq!(escape(name), "&lt;b&gt;\u{fffd}[2J\u{fffd}&quot;&amp;\n");
     }
 }

@@ -202,7 +202,14 @@ impl<S: Scheduler> World<S> {
     }
 
     fn set_pacing(&mut self, at: Time, flow: u32, rate: Option<Rate>) {
-        self.hosts.flows[flow as usize].sender.set_pacing(rate);
+        let index = flow as usize;
+        let own = self.hosts.group(index).sender.algorithm;
+        let sender = &mut self.hosts.flows[index].sender;
+        let is_switched = sender.algorithm() == Algorithm::Bbr && own != Algorithm::Bbr;
+        if is_switched && CongestionChoice::Bbr.begins_anew(sender.pacing(), rate) {
+            sender.switch(Algorithm::Bbr);
+        }
+        sender.set_pacing(rate);
         self.transmit(flow, at);
     }
 

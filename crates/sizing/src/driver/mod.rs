@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 pub use prober::{PROBE_INTERVAL, PROBE_SIZE, ProbeAnswer, ProbeCounts, Prober};
+pub(crate) use train_collector::TRAIN_OVER_AFTER;
 pub use train_collector::{TrainCollector, TrainPacket};
 
 use crate::contract::{
@@ -17,9 +18,6 @@ use crate::contract::{
 
 /// Interval between two readings of the kernel's view.
 pub const CONTROL_INTERVAL: Duration = Duration::from_millis(10);
-
-/// Shortest interval between two timer calls of a controller.
-const MIN_TIMER_INTERVAL: Duration = Duration::from_micros(10);
 
 /// Drives a controller: measurements go in with their time, effects come out. Simulator, transfer,
 /// tuner and Python run this same loop; they differ in how they perform an [`Effect`].
@@ -34,7 +32,6 @@ pub struct Driver {
     out_of_band: Option<OutOfBand>,
     /// When the kernel's view is read next; `None`: the caller reads it by itself, or never.
     next_tick: Option<Time>,
-    not_before: Time,
     /// All connections have ended: the controller is not called until data arrives again.
     ended: bool,
     kernel: KernelView,
@@ -120,7 +117,6 @@ impl Driver {
                 said_blocked: false,
             }),
             next_tick: (needs.any() && means != InputSource::Caller).then_some(now),
-            not_before: now,
             ended: false,
             kernel: KernelView::default(),
             effects: VecDeque::new(),
@@ -239,7 +235,6 @@ impl Driver {
         if self.controller_due().is_some_and(|due| due <= now) {
             self.give(now, &Input::Timeout);
         }
-        self.not_before = now + MIN_TIMER_INTERVAL;
     }
 
     /// All connections of the path have ended: every limit is lifted until data arrives again.
@@ -255,7 +250,7 @@ impl Driver {
         let probe = self.out_of_band.as_ref().and_then(|o| o.prober.poll_timeout());
         let train = self.out_of_band.as_ref().and_then(|o| o.trains.poll_timeout());
         let dues = [self.controller_due(), self.next_tick, probe, train];
-        dues.into_iter().flatten().fold(Time::MAX, Time::min).max(self.not_before)
+        dues.into_iter().flatten().fold(Time::MAX, Time::min)
     }
 
     /// The next effect; `None` if there are no more.

@@ -3,21 +3,19 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::contract::{Probe, Probing, SenderReport};
+use crate::model::{MEASURING_SHARE, SILENCE};
 
 /// Interval of periodic probes: 20 ms (section VII-A of the SOBAS paper).
 pub const PROBE_INTERVAL: Duration = Duration::from_millis(20);
-/// Without an answer for this long, or for three round trips, probes count as blocked.
-const PROBE_SILENCE: Duration = Duration::from_secs(1);
-/// Largest number of probes in flight; an answer to an older one is ignored.
-const MAX_OUTSTANDING_PROBES: usize = 1024;
 /// Bytes of a probe on the wire (section VII-A of the SOBAS paper).
 pub const PROBE_SIZE: Bytes = Bytes::new(100);
-/// Payload received per probe allowed: probing takes 0.5 % of the transfer's rate.
-const DATA_PER_PROBE: Bytes = Bytes::new(PROBE_SIZE.get() * 200);
 /// Probes allowed in advance, for the first round trips.
 const ADVANCE_PROBES: u64 = 16;
-/// Longest interval between probes, even of a slow transfer.
-const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Payload received per probe allowed.
+fn data_per_probe() -> Bytes {
+    PROBE_SIZE.scaled(1.0 / MEASURING_SHARE)
+}
 
 /// The sender's answer to a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +84,7 @@ impl Prober {
         Prober {
             probing,
             schedule: Schedule::Waiting,
-            credit: DATA_PER_PROBE * ADVANCE_PROBES,
+            credit: data_per_probe() * ADVANCE_PROBES,
             last_sent: now,
             sent: VecDeque::new(),
             first: 0,
@@ -125,7 +123,7 @@ impl Prober {
 
     /// The transfer received payload, which allows further probes.
     pub fn handle_data(&mut self, bytes: Bytes) {
-        self.credit = (self.credit + bytes).min(DATA_PER_PROBE * ADVANCE_PROBES);
+        self.credit = (self.credit + bytes).min(data_per_probe() * ADVANCE_PROBES);
     }
 
     /// The next probe's number, if one is due.
@@ -140,14 +138,21 @@ impl Prober {
         if !self.may_probe(now) {
             return None;
         }
-        self.credit = self.credit.saturating_sub(DATA_PER_PROBE);
+        self.credit = self.credit.saturating_sub(data_per_probe());
         self.last_sent = now;
-        if self.sent.len() == MAX_OUTSTANDING_PROBES {
+        self.forget(now);
+        self.sent.push_back(Some(now));
+        Some(self.first + self.sent.len() as u32 - 1)
+    }
+
+    /// Forgets probes that were answered or will not be: an answer that late is ignored.
+    fn forget(&mut self, now: Time) {
+        let longest = self.rtt.unwrap_or(SILENCE).max(SILENCE) * 3;
+        let is_over = |sent: &Option<Time>| sent.is_none_or(|sent| now.since(sent) > longest);
+        while self.sent.front().is_some_and(is_over) {
             self.sent.pop_front();
             self.first += 1;
         }
-        self.sent.push_back(Some(now));
-        Some(self.first + self.sent.len() as u32 - 1)
     }
 
     /// Whether the budget allows a probe.
@@ -156,9 +161,9 @@ impl Prober {
             Probing::Never => false,
             Probing::Periodic => true,
             Probing::Budgeted => {
-                self.credit >= DATA_PER_PROBE || now.since(self.last_sent) >= MAX_PROBE_INTERVAL
+                self.credit >= data_per_probe() || now.since(self.last_sent) >= SILENCE
             }
-            Probing::Sparse => now.since(self.last_sent) >= MAX_PROBE_INTERVAL,
+            Probing::Sparse => now.since(self.last_sent) >= SILENCE,
         }
     }
 
@@ -202,12 +207,8 @@ impl Prober {
         let rtt = self.rtt.unwrap_or(kernel_rtt);
         // A transfer that pays for few probes has few answers to miss.
         let patience = match self.probing {
-            Probing::Budgeted | Probing::Sparse if self.answered > 0 => {
-                MAX_PROBE_INTERVAL * 2 + PROBE_SILENCE
-            }
-            Probing::Never | Probing::Periodic | Probing::Budgeted | Probing::Sparse => {
-                PROBE_SILENCE
-            }
+            Probing::Budgeted | Probing::Sparse if self.answered > 0 => SILENCE * 3,
+            Probing::Never | Probing::Periodic | Probing::Budgeted | Probing::Sparse => SILENCE,
         };
         let blocked = now.since(self.quiet_since) > patience.max(rtt * 3);
         self.fell_back |= blocked;

@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::contract::{Train, TrainRequest};
+use crate::model::SILENCE;
 
 /// One packet of a train.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,13 +14,8 @@ pub struct TrainPacket {
     pub index: u32,
 }
 
-/// A train of which nothing arrives for this long after its request is lost. This is longer than
-/// any terrestrial RTT with a queue.
-const TRAIN_LOST_AFTER: Duration = Duration::from_secs(2);
 /// A train of which nothing more arrives for this long is over: the rest was dropped.
-const TRAIN_OVER_AFTER: Duration = Duration::from_millis(100);
-/// Largest number of outstanding trains; a further request drops the oldest.
-const MAX_TRAINS: usize = 8;
+pub(crate) const TRAIN_OVER_AFTER: Duration = Duration::from_millis(100);
 
 /// Collects packet trains at the receiver and measures their dispersion.
 ///
@@ -50,9 +46,6 @@ struct Arrivals {
 impl TrainCollector {
     /// A train is asked for; returns its number.
     pub fn ask(&mut self, now: Time, request: &TrainRequest) -> u32 {
-        if self.under_way.len() == MAX_TRAINS {
-            self.under_way.pop_front();
-        }
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
         let packets = request.packets;
@@ -103,11 +96,12 @@ impl UnderWay {
         complete || now >= self.ends()
     }
 
-    /// When the train is over, complete or not.
+    /// When the train is over, complete or not: its request and its first packet may each take as long
+    /// as the wait for a packet.
     fn ends(&self) -> Time {
         self.arrivals
             .as_ref()
-            .map_or(self.asked + TRAIN_LOST_AFTER, |arrivals| arrivals.last + TRAIN_OVER_AFTER)
+            .map_or(self.asked + SILENCE * 2, |arrivals| arrivals.last + TRAIN_OVER_AFTER)
     }
 }
 

@@ -2,8 +2,13 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// Deliveries are kept for this time: a few of the longest round trips.
-const DELIVERY_HISTORY: Duration = Duration::from_secs(2);
+/// Payload that one ACK may cover: the largest segment that Linux hands to a network device
+/// (`GSO_LEGACY_MAX_SIZE`). Over less than that a rate measures a burst or a pause.
+pub(crate) const BURST: Bytes = Bytes::new(65_536);
+
+/// A pace that leaves no queue, as a share of the path's rate: the rest is the price of an empty buffer. A window that is to
+/// stay the limit gets a pace as much above that rate.
+pub(crate) const PACE_SHARE: f64 = 0.99;
 
 /// The delivery rate over recent spans of time. A span without deliveries has no rate: an outage
 /// says nothing about the path's capacity.
@@ -15,18 +20,16 @@ pub(crate) struct DeliveryRate {
 }
 
 impl DeliveryRate {
-    /// `bytes` were delivered since the last call.
-    pub(crate) fn handle_delivery(&mut self, now: Time, bytes: Bytes) {
+    /// `bytes` were delivered since the last call. Rates over more than the last `kept` are not
+    /// needed, unless less than a burst was delivered in it.
+    pub(crate) fn handle_delivery(&mut self, now: Time, bytes: Bytes, kept: Duration) {
         self.total += bytes;
         self.deliveries.push_back((now, self.total));
-        while self.deliveries.front().is_some_and(|(at, _)| now.since(*at) > DELIVERY_HISTORY) {
+        let suffices =
+            |(at, total): &(Time, Bytes)| now.since(*at) >= kept && *total + BURST <= self.total;
+        while self.deliveries.get(1).is_some_and(suffices) {
             self.deliveries.pop_front();
         }
-    }
-
-    /// Total delivered.
-    pub(crate) fn total(&self) -> Bytes {
-        self.total
     }
 
     /// The rate from the first delivery at or after `since` to the last one.
@@ -43,16 +46,20 @@ impl DeliveryRate {
         (last.0.since(first.0) * 2 > until.since(since)).then(|| rate(first, last))?
     }
 
-    /// The rate over at least the last `span`; `None` until deliveries span that time.
+    /// The rate over at least the last `span` and burst; `None` until deliveries are that long and large.
     pub(crate) fn over(&self, span: Duration) -> Option<Rate> {
         let last = self.deliveries.back()?;
-        let first = self.deliveries.iter().rev().find(|(at, _)| last.0.since(*at) >= span)?;
+        let suffices =
+            |first: &(Time, Bytes)| last.0.since(first.0) >= span && last.1 >= first.1 + BURST;
+        let first = self.deliveries.iter().rev().find(|first| suffices(first))?;
         rate(first, last)
     }
 }
 
 fn rate((begin, before): &(Time, Bytes), (end, total): &(Time, Bytes)) -> Option<Rate> {
-    (end > begin && total > before).then(|| total.saturating_sub(*before) / end.since(*begin))
+    (end > begin)
+        .then(|| total.saturating_sub(*before) / end.since(*begin))
+        .filter(|r| *r > Rate::ZERO)
 }
 
 #[cfg(test)]
@@ -67,16 +74,36 @@ mod tests {
         // 1 kB per ms until 100, then 2 kB per ms.
         for ms in (20..=200).step_by(20) {
             let bytes = if ms <= 100 { 20_000 } else { 40_000 };
-            delivered.handle_delivery(at(ms), Bytes::new(bytes));
+            delivered.handle_delivery(at(ms), Bytes::new(bytes), Duration::MAX);
         }
         // From 170 on: 40 kB between 180 and 200.
         assert_eq!(delivered.since(at(170)), Some(Rate::from_mbit_per_second(16)));
         // At least 150 ms: 60 ms at 1 kB (from 40 on) and 100 ms at 2 kB make 260 kB in 160 ms.
         let rate = delivered.over(Duration::from_millis(150));
         assert_eq!(rate, Some(Rate::from_mbit_per_second(13)));
-        // Nothing came since, and then nothing for long.
+        // Nothing came since, and then nothing for long: the last burst was delivered from 160 on.
         assert_eq!(delivered.since(at(201)), None);
-        delivered.handle_delivery(at(300), Bytes::ZERO);
-        assert_eq!(delivered.over(Duration::from_millis(50)), None);
+        delivered.handle_delivery(at(300), Bytes::ZERO, Duration::MAX);
+        let rate = delivered.over(Duration::from_millis(50));
+        assert_eq!(rate, Some(Bytes::new(80_000) / Duration::from_millis(140)));
+    }
+
+    #[test]
+    fn a_rate_is_never_that_of_a_pause() {
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        let (kept, mut delivered) = (Duration::from_millis(40), DeliveryRate::default());
+        for ms in 0..=1000 {
+            // 1 kB per ms, and a hundredth of it from 500 on.
+            let bytes = if ms <= 500 { 1000 } else { 10 };
+            delivered.handle_delivery(at(ms), Bytes::new(bytes), kept);
+        }
+        // 5 kB in 500 ms, and 61 kB in the 61 ms before.
+        assert_eq!(delivered.over(kept), Some(Bytes::new(66_000) / Duration::from_millis(561)));
+        assert_eq!(delivered.deliveries.len(), 562);
+        for ms in 1001..=1200 {
+            delivered.handle_delivery(at(ms), Bytes::new(2000), kept);
+        }
+        // Neither is needed any longer: 40 ms hold more than a burst.
+        assert_eq!(delivered.deliveries.len(), 41);
     }
 }

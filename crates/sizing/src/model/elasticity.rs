@@ -2,19 +2,19 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use super::samples::Samples;
+
 /// The fewest epochs in a fit, and those of a fit over the last few.
 const FITTED_EPOCHS: usize = 12;
-/// The most that a fit over all epochs keeps: eight seconds of the shortest, as long as CUBIC takes to come back (K of RFC
-/// 9438, section 4.1, with a window of 500 segments).
-const MOST_EPOCHS: usize = 128;
 
-/// Elasticity of the rate: d ln R / d ln W over the last epochs, by least squares. It is about 1 if
+/// Elasticity of the rate: d ln R / d ln W over epochs, by least squares. It is about 1 if
 /// the window is the limit (R = W / T), about 0 if the path is full, and between if cross traffic
 /// yields to a queue (eqs 6 to 8 of the paper).
 #[derive(Debug)]
 pub(crate) struct Elasticity {
-    samples: VecDeque<EpochSample>,
-    most: usize,
+    /// The epochs of a fit over the last few; a fit over all keeps its sums only.
+    last: Option<VecDeque<EpochSample>>,
+    fit: Fit,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,33 @@ struct EpochSample {
     window: f64,
     rate: f64,
     rtt: f64,
+}
+
+/// The sums of a regression of ln R on ln W, as in [`Samples`].
+#[derive(Debug, Clone, Copy, Default)]
+struct Fit {
+    ln_window: Samples,
+    ln_rate: Samples,
+    /// The sum of the products of both differences from the mean.
+    products: f64,
+    rate: Samples,
+    rtt: Samples,
+    smallest: Option<f64>,
+    largest: f64,
+}
+
+impl Fit {
+    fn add(&mut self, sample: EpochSample) {
+        let (x, y) = (sample.window.ln(), sample.rate.ln());
+        let from_mean = x - self.ln_window.mean();
+        self.ln_window.add(x);
+        self.ln_rate.add(y);
+        self.products += from_mean * (y - self.ln_rate.mean());
+        self.rate.add(sample.rate);
+        self.rtt.add(sample.rtt);
+        self.smallest = Some(self.smallest.unwrap_or(sample.window).min(sample.window));
+        self.largest = self.largest.max(sample.window);
+    }
 }
 
 /// The estimate over the last epochs.
@@ -44,57 +71,51 @@ pub(crate) struct ElasticityEstimate {
 impl Elasticity {
     /// Over the last few epochs.
     pub(crate) fn lately() -> Elasticity {
-        Elasticity { samples: VecDeque::new(), most: FITTED_EPOCHS }
+        Elasticity { last: Some(VecDeque::new()), fit: Fit::default() }
     }
 
-    /// Over all epochs since it was cleared, up to a bound: a window that grows slowly has moved in them.
+    /// Over all epochs since it was cleared: a window that grows slowly has moved in them.
     pub(crate) fn throughout() -> Elasticity {
-        Elasticity { samples: VecDeque::new(), most: MOST_EPOCHS }
+        Elasticity { last: None, fit: Fit::default() }
     }
 
     /// Adds an epoch's `window` in flight, `rate` and round trip.
     pub(crate) fn handle_epoch(&mut self, window: Bytes, rate: Rate, rtt: Duration) {
-        if self.samples.len() == self.most {
-            self.samples.pop_front();
-        }
         let (window, rate) = (window.as_f64().max(1.0), rate.as_f64().max(1.0));
-        self.samples.push_back(EpochSample { window, rate, rtt: rtt.as_secs_f64() });
+        let sample = EpochSample { window, rate, rtt: rtt.as_secs_f64() };
+        let Some(last) = &mut self.last else { return self.fit.add(sample) };
+        last.push_back(sample);
+        if last.len() > FITTED_EPOCHS {
+            last.pop_front();
+        }
+        self.fit = Fit::default();
+        last.iter().for_each(|sample| self.fit.add(*sample));
     }
 
     /// Forgets all epochs.
     pub(crate) fn clear(&mut self) {
-        self.samples.clear();
+        self.last.iter_mut().for_each(VecDeque::clear);
+        self.fit = Fit::default();
     }
 
     /// The estimate; `None` until there are enough epochs.
     pub(crate) fn answer(&self) -> Option<ElasticityEstimate> {
-        if self.samples.len() < FITTED_EPOCHS {
+        let fit = &self.fit;
+        if fit.rate.count() < FITTED_EPOCHS as u64 {
             return None;
         }
-        let n = self.samples.len() as f64;
-        let mean = |of: fn(&EpochSample) -> f64| self.samples.iter().map(of).sum::<f64>() / n;
-        let (x_mean, y_mean) = (mean(|s| s.window.ln()), mean(|s| s.rate.ln()));
-        let (rate, rtt) = (mean(|s| s.rate), mean(|s| s.rtt));
-        let (mut xx, mut xy, mut yy, mut variance) = (0.0, 0.0, 0.0, 0.0);
-        for s in &self.samples {
-            let (x, y) = (s.window.ln() - x_mean, s.rate.ln() - y_mean);
-            xx += x * x;
-            xy += x * y;
-            yy += y * y;
-            variance += (s.rate - rate) * (s.rate - rate) / (n - 1.0);
-        }
-        let largest = self.samples.iter().map(|s| s.window).fold(0.0, f64::max);
-        let least = self.samples.iter().map(|s| s.window).fold(f64::INFINITY, f64::min);
+        let n = fit.rate.count() as f64;
+        let (xx, yy, xy) = (fit.ln_window.squares(), fit.ln_rate.squares(), fit.products);
         let slope = if xx > 0.0 { xy / xx } else { 1.0 };
         let residual = (yy - slope * xy).max(0.0) / (n - 2.0);
         let error = if xx > 0.0 { (residual / xx).sqrt() } else { f64::INFINITY };
         Some(ElasticityEstimate {
             slope,
             error,
-            moved: largest / least - 1.0,
-            varied: variance.sqrt() / rate,
-            rate: Rate::from_f64(rate),
-            rtt: Duration::from_secs_f64(rtt),
+            moved: fit.largest / fit.smallest? - 1.0,
+            varied: (fit.rate.squares() / (n - 1.0)).sqrt() / fit.rate.mean(),
+            rate: Rate::from_f64(fit.rate.mean()),
+            rtt: Duration::from_secs_f64(fit.rtt.mean()),
         })
     }
 }

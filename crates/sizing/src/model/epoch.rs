@@ -3,6 +3,9 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::meter::Meter;
 use super::round_trip::RoundTrip;
 
+/// Share of a limit (of a window in flight, or of a pace) from which it counts as binding.
+pub(crate) const BINDS_SHARE: f64 = 0.93;
+
 /// If more than this share of the window is unread after a read, the application and not the path
 /// limits the transfer.
 const STALL_UNREAD_SHARE: f64 = 0.25;

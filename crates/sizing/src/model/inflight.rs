@@ -2,11 +2,13 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-/// Parts into which a round trip is divided.
+/// Parts into which a round trip is divided. With eight, rivals lose 0.4 % at the first percentile (population `drawn`, seed
+/// 5151).
 const ROUND_TRIP_PARTS: u64 = 16;
 
 /// Round trips over which arrivals are averaged where repairs never end: what waited behind a missing segment, a round
-/// trip or two, is a small part of what arrived in them.
+/// trip or two, is a small part of what arrived in them. With 16 the mean delay rises from 0.875 to 0.901 of the kernel's
+/// (population `drawn`, seed 5151).
 const AVERAGED_ROUND_TRIPS: u64 = 8;
 
 /// The largest number of bytes that arrived in one round trip, or on average over several of them: about what the sender has

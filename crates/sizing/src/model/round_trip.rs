@@ -1,5 +1,9 @@
 use sweetspot_units::Duration;
 
+/// How long to wait for a packet before the RTT is known: TCP's first retransmission timeout
+/// (RFC 6298, section 2.1). Also the longest interval between probes of a slow transfer.
+pub(crate) const SILENCE: Duration = Duration::from_secs(1);
+
 /// Gain of the running average: RFC 6298's 1/8.
 const GAIN: f64 = 0.125;
 

@@ -2,62 +2,104 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::limits::{TransferLimits, target_queue};
-use super::params::{
-    COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEPS, HELD_PACE, KEEPS_EPOCHS, KEPT_RATE_SHARE, LEAST_ROOM,
-    LOSS_EPOCHS, LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, PROBE_EPOCHS,
-    ROOM_SHARE, SETTLING_EPOCHS,
-};
+use super::climb::Climbed;
+use super::limits::{RESOLUTION, target_queue};
+use super::memory::{LEAST_ROOM, Memory, opened};
+use super::performance::Traffic;
 use super::state::State;
-use super::{Sensors, Sobas};
-use crate::model::Epoch;
-use crate::{CongestionChoice, EventKind, PATH_LIFETIME, Reason, SavedWindow, SizingPhase};
+use super::{NO_CHANCE, SETTLING_EPOCHS, Sensors, Sobas, repair_epochs};
+use crate::model::{Epoch, PACE_SHARE};
+use crate::{CongestionChoice, EventKind, Reason, SizingPhase};
+
+/// Epochs that tell a rate that differs by [`RESOLUTION`] from chance
+/// (`two_epochs_far_below_the_capacity_open_the_path_and_four_a_little_below`).
+pub(super) const KEEPS_EPOCHS: u32 = 4;
+
+/// Share of the capacity below which the rate of a transfer alone does not fall (the same test).
+pub(super) const COLLAPSE: f64 = 0.9;
+
+/// Epochs between two steps up (`a_step_of_three_per_cent_comes_after_32_epochs_and_is_taken_back`). A step takes six, in which it
+/// adds 3 % of a round trip to the queue: over all of them, half a per cent.
+const PROBE_EPOCHS: u32 = 32;
+
+/// Time after a random loss until no more are expected: the sender's own congestion control is back, or a trial may begin.
+/// CUBIC takes as long to come back (K of RFC 9438, section 4.1) to a window of 1,333 segments.
+pub(super) const LOSS_FREE: Duration = Duration::from_secs(10);
 
 /// The window is C x (T + queue).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
     /// Payload rate of the path.
-    capacity: Rate,
+    pub(super) capacity: Rate,
     /// The queueing delay that is kept.
     queue: Duration,
     /// Epochs until the last change takes effect.
-    settling: u32,
-    /// Epochs in a row, under a limit that binds, with a rate below that of a transfer alone.
+    pub(super) settling: u32,
+    pub(super) hold: Hold,
+    source: Source,
+    /// Whether the buffer overflowed by a step of the window, and once more, so that the queue was halved.
+    is_shallow: bool,
+    halved: bool,
+}
+
+/// How the window is held.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Hold {
+    /// On its way to what is remembered; so many epochs in a row with a queue of other traffic.
+    Opening { others: u32 },
+    /// Wider by the room, because the memory was too low, to see by how much.
+    Correcting,
+    /// At the capacity.
+    Steady(Streaks),
+    /// Wider by a step than the capacity needs.
+    Probing(Streaks, BandwidthProbe),
+    /// At the capacity by its pace: packets are lost at random, the last one then, and the sender's congestion control takes
+    /// no notice. Epochs in a row with a queue of other traffic, and with a rate far below the capacity.
+    Lossy { last_loss: Time, others: u32, collapsed: u32 },
+    /// By its pace, at the capacity that a climb reached.
+    Climbed(Climbed),
+}
+
+/// What is known of the capacity.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// It was measured on this connection.
+    Measured,
+    /// A trial that began then cost no rate.
+    Trial { began: Time },
+    /// Another transfer left it, and so many epochs have confirmed it. By its `room` the flight may grow in a round trip:
+    /// what the path's buffer surely holds.
+    Memory { room: Bytes, confirmed: u32 },
+}
+
+/// Epochs in a row under a limit that binds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Streaks {
+    /// With a rate below that of a transfer alone.
     below: u32,
-    /// ... with a rate far below it.
+    /// ... far below it.
     collapsed: u32,
     /// ... with a queue of other traffic.
     others: u32,
     /// ... without a queue at a rate of the capacity.
     idle: u32,
-    /// Epochs judged since the last change, and the sum of their rates.
+    /// All since the last change, and the sum of their rates.
     judged: u32,
     rates: Rate,
-    /// The step of the window that is on.
-    probe: Option<BandwidthProbe>,
-    /// Whether the buffer overflowed by such a step.
-    is_shallow: bool,
-    /// The sender's congestion control, and when a packet was last lost without a queue.
-    congestion: CongestionChoice,
-    last_loss: Time,
-    /// When the trial that led here began; its cost counts from there.
-    tried: Option<Time>,
-    /// Whether the queue was halved once.
-    halved: bool,
-    /// Whether it is a memory of another transfer's, which this one has not confirmed yet; and the epochs that do.
-    is_remembered: bool,
-    confirmed: u32,
-    /// What the buffer of a remembered path surely holds: by so much the flight may grow in a round trip.
-    room: Bytes,
-    /// Whether the window of a memory is still opened.
-    is_opening: bool,
-    /// Whether the memory was too low, and the window is wider by the room, to see by how much.
-    is_doubted: bool,
+}
+
+impl Streaks {
+    /// Takes the rate of one more epoch; the mean of them all.
+    fn judge(&mut self, rate: Rate) -> Rate {
+        self.judged += 1;
+        self.rates = self.rates + rate;
+        self.rates.scaled(1.0 / f64::from(self.judged))
+    }
 }
 
 /// The window is wider than the capacity needs.
 #[derive(Debug, Clone, Copy)]
-struct BandwidthProbe {
+pub(super) struct BandwidthProbe {
     /// The capacity before the first of the steps.
     known: Rate,
     /// The mean rate before this one, and the multiple to which it widens the window.
@@ -75,7 +117,21 @@ impl Held {
 
     /// Held at the result of a trial that `began` then and cost no rate.
     pub(super) fn after_trial(capacity: Rate, queue: Duration, began: Time) -> Held {
-        Held { tried: Some(began), ..Held::keeping(capacity, queue) }
+        Held { source: Source::Trial { began }, ..Held::keeping(capacity, queue) }
+    }
+
+    /// Held by its pace, at the capacity that a climb found.
+    pub(super) fn climbed(capacity: Rate, climbed: Climbed, base: Duration) -> Held {
+        Held { hold: Hold::Climbed(climbed), ..Held::keeping(capacity, target_queue(base)) }
+    }
+
+    /// Held at what another transfer left, on a path whose buffer surely holds `room`.
+    pub(super) fn remembered(capacity: Rate, queue: Duration, room: Bytes) -> Held {
+        Held {
+            hold: Hold::Opening { others: 0 },
+            source: Source::Memory { room, confirmed: 0 },
+            ..Held::keeping(capacity, queue)
+        }
     }
 
     /// What a path with this round trip and longest queue is remembered by, of which so much was left unused after an overflow.
@@ -91,7 +147,10 @@ impl Held {
 
     /// When the trial that led here began, if one did.
     pub(super) fn tried(&self) -> Option<Time> {
-        self.tried
+        match self.source {
+            Source::Trial { began } => Some(began),
+            Source::Measured | Source::Memory { .. } => None,
+        }
     }
 
     /// Held at `capacity` with `queue`.
@@ -100,177 +159,143 @@ impl Held {
             capacity,
             queue,
             settling: SETTLING_EPOCHS,
-            below: 0,
-            collapsed: 0,
-            others: 0,
-            idle: 0,
-            judged: 0,
-            rates: Rate::ZERO,
-            probe: None,
+            hold: Hold::Steady(Streaks::default()),
+            source: Source::Measured,
             is_shallow: false,
-            congestion: CongestionChoice::Own,
-            last_loss: Time::ZERO,
-            tried: None,
             halved: false,
-            is_remembered: false,
-            confirmed: 0,
-            room: Bytes::ZERO,
-            is_opening: false,
-            is_doubted: false,
         }
     }
 
     /// Whether the window is still on its way to what is held.
     pub(super) fn is_opening(&self) -> bool {
-        self.is_opening
+        matches!(self.hold, Hold::Opening { .. })
     }
 
     /// Whether it is held by memory alone.
     pub(super) fn is_remembered(&self) -> bool {
-        self.is_remembered
+        matches!(self.source, Source::Memory { .. })
     }
 
-    /// Resets the counters after a change.
-    fn restart(&mut self) {
+    /// What the buffer of a path that is only remembered surely holds.
+    fn room(&self) -> Bytes {
+        match self.source {
+            Source::Memory { room, .. } => room,
+            Source::Measured | Source::Trial { .. } => Bytes::ZERO,
+        }
+    }
+
+    /// How it is held.
+    pub(super) fn hold(&self) -> &Hold {
+        &self.hold
+    }
+
+    /// Holds in another way, or begins the same way again; nothing else changes `hold`.
+    fn transition_to(&mut self, hold: Hold) {
+        debug_assert!(self.hold.may_become(&hold), "{:?} {hold:?}", self.hold);
+        self.hold = hold;
+    }
+
+    /// The same, with another window, which takes effect within some epochs.
+    fn change(&mut self, hold: Hold) {
+        self.transition_to(hold);
         self.settling = SETTLING_EPOCHS;
-        (self.below, self.collapsed, self.others, self.idle) = (0, 0, 0, 0);
-        (self.judged, self.rates) = (0, Rate::ZERO);
+    }
+
+    /// Whether an epoch under a pace decides nothing: an application stalled, or the last change has not taken effect.
+    pub(super) fn ignores(&mut self, epoch: &Epoch) -> bool {
+        let ignores = self.settling > 0 || epoch.stalled;
+        if ignores {
+            self.settling = self.settling.saturating_sub(1);
+        }
+        ignores
     }
 
     /// The rate that the window is for.
     fn probed_rate(&self) -> Rate {
-        self.probe.map_or(self.capacity, |probe| self.capacity.scaled(probe.step))
+        match self.hold {
+            Hold::Probing(_, probe) => self.capacity.scaled(probe.step),
+            _ => self.capacity,
+        }
     }
 
-    /// Takes the last step back, and the one before if it was the only one that the rate followed: once may be chance.
-    /// Returns whether there was one.
-    fn end_probe(&mut self) -> bool {
-        self.capacity = self.known();
-        self.probe.take().is_some()
-    }
-
-    /// The capacity without a step that the rate may have followed by chance.
+    /// The capacity without a step that the rate may have followed by chance: the last one, and the one before if it was the
+    /// only one.
     fn known(&self) -> Rate {
-        self.probe.filter(|probe| probe.followed < 2).map_or(self.capacity, |probe| probe.known)
+        match self.hold {
+            Hold::Probing(_, probe) if probe.followed < NO_CHANCE => probe.known,
+            _ => self.capacity,
+        }
+    }
+
+    /// An epoch at a remembered capacity confirms it, or does not.
+    fn confirm(&mut self, confirms: bool) {
+        if let Source::Memory { confirmed, .. } = &mut self.source {
+            *confirmed += u32::from(confirms);
+            if *confirmed >= KEEPS_EPOCHS {
+                self.source = Source::Measured;
+            }
+        }
     }
 
     /// Takes the rate of an epoch under a limit that binds. Now and then, and where no queue stands, the window is widened
     /// to `step` times its size: the rate of a path that is full does not follow. Returns whether it is to change.
     fn probe_bandwidth(&mut self, rate: Rate, step: f64) -> bool {
-        self.judged += 1;
-        self.rates = self.rates + rate;
-        let mean = self.rates.scaled(1.0 / f64::from(self.judged));
-        let Some(probe) = self.probe else {
-            let is_due = self.judged >= PROBE_EPOCHS && !self.is_shallow;
-            if self.idle < KEEPS_EPOCHS && !is_due {
-                if self.judged >= PROBE_EPOCHS {
-                    (self.judged, self.rates) = (0, Rate::ZERO);
+        match &mut self.hold {
+            Hold::Steady(streaks) => {
+                let mean = streaks.judge(rate);
+                let is_due = streaks.judged >= PROBE_EPOCHS && !self.is_shallow;
+                if streaks.idle < KEEPS_EPOCHS && !is_due {
+                    if streaks.judged >= PROBE_EPOCHS {
+                        (streaks.judged, streaks.rates) = (0, Rate::ZERO);
+                    }
+                    return false;
                 }
-                return false;
+                if streaks.idle >= KEEPS_EPOCHS {
+                    // The path carries that without a queue.
+                    self.capacity = self.capacity.max(mean);
+                }
+                let probe = BandwidthProbe { known: self.capacity, rate: mean, step, followed: 0 };
+                self.change(Hold::Probing(Streaks::default(), probe));
+                true
             }
-            if self.idle >= KEEPS_EPOCHS {
-                // The path carries that without a queue.
-                self.capacity = self.capacity.max(mean);
+            Hold::Probing(streaks, probe) => {
+                let mean = streaks.judge(rate);
+                if streaks.judged < KEEPS_EPOCHS {
+                    return false;
+                }
+                let probe = *probe;
+                // By more than half of the step.
+                if mean > probe.rate.scaled((1.0 + probe.step) / 2.0) {
+                    self.capacity = self.capacity.scaled(probe.step);
+                    let followed = probe.followed + 1;
+                    let next = (2.0 * probe.step - 1.0).min(1.0 + LEAST_ROOM).max(step);
+                    let probe = BandwidthProbe { rate: mean, step: next, followed, ..probe };
+                    self.change(Hold::Probing(Streaks::default(), probe));
+                } else {
+                    self.capacity = self.known();
+                    self.change(Hold::Steady(Streaks::default()));
+                }
+                true
             }
-            self.probe =
-                Some(BandwidthProbe { known: self.capacity, rate: mean, step, followed: 0 });
-            self.restart();
-            return true;
-        };
-        if self.judged < KEEPS_EPOCHS {
-            return false;
+            Hold::Opening { .. } | Hold::Correcting | Hold::Lossy { .. } | Hold::Climbed(_) => {
+                false
+            }
         }
-        // By more than half of the step.
-        if mean > probe.rate.scaled((1.0 + probe.step) / 2.0) {
-            self.capacity = self.capacity.scaled(probe.step);
-            let followed = probe.followed + 1;
-            let next = (2.0 * probe.step - 1.0).min(1.0 + LEAST_ROOM).max(step);
-            self.probe = Some(BandwidthProbe { rate: mean, step: next, followed, ..probe });
-        } else {
-            self.end_probe();
-        }
-        self.restart();
-        true
     }
 }
 
-/// A path on which a window was held to the end of a transfer, so that it is known to have cost no rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Memory {
-    capacity: Rate,
-    queue: Duration,
-    /// Its round trip without a queue.
-    base: Duration,
-    /// The longest queue that was seen on it.
-    longest_queue: Duration,
-    /// What was left unused of it after an overflow.
-    unused: Bytes,
-    /// When the transfer ended.
-    at: Time,
+/// The rate of a path of this capacity below which others use it: twice as far below as a collapse.
+pub(super) fn others_rate(capacity: Rate) -> Rate {
+    capacity.scaled(2.0 * COLLAPSE - 1.0)
 }
 
-impl Memory {
-    /// The window with which the next transfer may begin, and its round trip without a queue.
-    pub(super) fn saved(&self, limits: &TransferLimits) -> SavedWindow {
-        let window = limits.window_for(self.capacity, self.base, self.queue);
-        let window = window.min(opened(Bytes::ZERO, self.room()));
-        SavedWindow { window: limits.within_bounds(window), minimum_rtt: self.base }
-    }
-
-    /// With what was seen in the transfer `before`.
-    pub(super) fn with(self, before: Option<Memory>) -> Memory {
-        before.map_or(self, |before| Memory {
-            longest_queue: self.longest_queue.max(before.longest_queue),
-            unused: self.unused.max(before.unused),
-            ..self
-        })
-    }
-
-    /// What the path's buffer surely holds.
-    fn room(&self) -> Bytes {
-        (self.capacity * self.longest_queue).scaled(ROOM_SHARE)
-    }
-
-    /// Whether the window can be opened within a few round trips.
-    pub(super) fn has_room(&self) -> bool {
-        self.longest_queue >= self.base.scaled(LEAST_ROOM)
-    }
-
-    /// Whether opening the window by the room leaves less unused than an overflow did.
-    pub(super) fn pays(&self) -> bool {
-        self.unused_opening() < self.unused
-    }
-
-    /// What the window leaves unused of the path until it is opened, beyond slow start's doubling up to twice the room: in
-    /// n steps of the room r to n x r, r x (n - 1)(n - 2) / 2.
-    fn unused_opening(&self) -> Bytes {
-        let window = self.capacity * (self.base + self.queue);
-        let steps = window.as_f64() / self.room().as_f64().max(1.0);
-        self.room().scaled((steps - 1.0) * (steps - 2.0).max(0.0) / 2.0)
-    }
-
-    /// What to hold from the beginning, if a round trip of `base` at `now` is that of the same path (RFC 9959, section 4.2.1:
-    /// more than half of the saved one and no more than ten times it) and it was saved lately.
-    pub(super) fn resume(&self, now: Time, base: Duration) -> Option<Held> {
-        let is_same = base > self.base / 2 && base <= self.base * 10;
-        let is_recent = now.since(self.at) < PATH_LIFETIME;
-        (is_same && is_recent).then(|| Held {
-            is_remembered: true,
-            room: self.room(),
-            is_opening: true,
-            ..Held::keeping(self.capacity, self.queue)
-        })
-    }
-}
-
-/// The window in which a flight of `arrived` in the last round trip may grow by `room`, which is what then stands in the
-/// buffer. Below twice as much, slow start doubles it and adds no more.
-fn opened(arrived: Bytes, room: Bytes) -> Bytes {
-    (arrived + room).max(room * 2)
+/// Whether more stands in `queue` than twice our `own`: others have as much in it.
+fn is_foreign(queue: Duration, own: Duration) -> bool {
+    queue > own * 2
 }
 
 /// `count` + 1 if the condition holds, else 0.
-fn in_a_row(count: u32, holds: bool) -> u32 {
+pub(super) fn in_a_row(count: u32, holds: bool) -> u32 {
     if holds { count + 1 } else { 0 }
 }
 
@@ -279,73 +304,51 @@ impl Sobas {
     pub(super) fn apply_hold(&mut self, now: Time) {
         let (State::Held(held), Some(base)) = (&mut self.state, self.min_rtt.get()) else { return };
         let mut window = self.limits.window_for(held.probed_rate(), base, held.queue);
-        if held.is_opening {
-            let opened = opened(self.inflight.largest(), held.room);
+        if let Hold::Opening { others } = held.hold {
+            let opened = opened(self.inflight.largest(), held.room());
             if opened < window {
                 window = opened;
             } else {
-                held.is_opening = false;
+                held.transition_to(Hold::Steady(Streaks { others, ..Streaks::default() }));
                 let (phase, reason) = (SizingPhase::Holding, Reason::PathRemembered);
                 self.limits.emit(now, EventKind::Entered { phase, reason });
             }
         }
-        self.limits.congestion(now, held.congestion);
-        match held.congestion {
-            CongestionChoice::Own | CongestionChoice::Reno => {
-                self.limits.limit(now, window);
-                let pace = held.probed_rate().scaled(HELD_PACE);
-                self.limits.pace(Some(pace).filter(|_| self.sensors == Sensors::Probes));
-            }
-            // Out-of-order data takes room in the window, and retransmissions come on top: the pace
-            // is the limit.
-            CongestionChoice::Bbr => {
-                self.limits.limit(now, window * LOSSY_BDPS);
-                self.limits.pace(Some(held.capacity.scaled(LOSSY_PACE)));
-            }
+        if let Hold::Lossy { .. } | Hold::Climbed(_) = held.hold {
+            self.limits.congestion(now, CongestionChoice::Bbr);
+            // The pace is the limit: out-of-order data takes room in the window for as long as a repair takes.
+            self.limits.limit(now, window * u64::from(repair_epochs()));
+            return self.limits.pace(Some(held.capacity.scaled(PACE_SHARE)));
         }
-    }
-
-    /// Evaluates an epoch in which the sender's congestion control ignores losses: other traffic
-    /// must not suffer from that.
-    fn check_lossy(&mut self, now: Time, epoch: &Epoch, base: Duration) {
-        let State::Held(held) = &mut self.state else { return };
-        if epoch.losses > 0 {
-            held.last_loss = now;
-        }
-        if held.settling > 0 || epoch.stalled {
-            held.settling = held.settling.saturating_sub(1);
-            return;
-        }
-        let queue = epoch.rtt.saturating_sub(base);
-        held.others = in_a_row(held.others, queue > held.queue * OTHERS_QUEUE);
-        held.collapsed = in_a_row(held.collapsed, epoch.rate < held.capacity.scaled(OTHERS_RATE));
-        if held.others >= COLLAPSE_EPOCHS {
-            return self.open(now, Reason::OthersQueue);
-        }
-        if held.collapsed >= KEEPS_EPOCHS {
-            return self.open(now, Reason::RateFell);
-        }
-        if now.since(held.last_loss) >= LOSSLESS {
-            held.congestion = CongestionChoice::Own;
-            held.restart();
-            self.apply_hold(now);
-        }
+        self.limits.congestion(now, CongestionChoice::Own);
+        self.limits.limit(now, window);
+        let pace = held.probed_rate().scaled(2.0 - PACE_SHARE);
+        self.limits.pace(Some(pace).filter(|_| self.sensors == Sensors::Probes));
     }
 
     /// Evaluates an epoch.
-    pub(super) fn check_hold(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+    pub(super) fn check_hold(
+        &mut self,
+        now: Time,
+        epoch: &Epoch,
+        base: Duration,
+        traffic: Traffic,
+    ) {
         let State::Held(held) = &mut self.state else { return };
-        if held.congestion == CongestionChoice::Bbr {
+        if let Hold::Climbed(_) = held.hold {
+            return self.check_climbed(now, epoch, base, traffic);
+        }
+        if let Hold::Lossy { .. } = held.hold {
             return self.check_lossy(now, epoch, base);
         }
         if held.settling > 0 {
             held.settling -= 1;
             // Losses now are of packets sent before the last change, unless that was a step up.
-            if epoch.losses == 0 || held.probe.is_none() {
+            if epoch.losses == 0 || !matches!(held.hold, Hold::Probing(..)) {
                 return;
             }
         }
-        if held.is_opening() {
+        if let Hold::Opening { .. } = held.hold {
             return self.check_opening(now, epoch, base);
         }
         if epoch.losses > 0 {
@@ -359,33 +362,69 @@ impl Sobas {
             return;
         }
         let queue = epoch.rtt.saturating_sub(base);
-        if held.is_doubted {
-            return self.correct(now, epoch.rate, queue);
+        match held.hold {
+            Hold::Correcting => self.correct(now, epoch.rate, queue),
+            _ => self.check_rate(now, epoch.rate, queue, base),
         }
-        let is_below = |share| epoch.rate < held.capacity.scaled(share);
-        let foreign = is_below(OTHERS_RATE) && queue > held.queue * OTHERS_QUEUE;
+    }
+
+    /// Evaluates an epoch in which the window was the limit.
+    fn check_rate(&mut self, now: Time, rate: Rate, queue: Duration, base: Duration) {
+        let Some(window) = self.limits.window() else { return };
+        let State::Held(held) = &mut self.state else { return };
+        let (capacity, kept) = (held.capacity, held.queue);
+        let (Hold::Steady(streaks) | Hold::Probing(streaks, _)) = &mut held.hold else { return };
+        let is_below = |share| rate < capacity.scaled(share);
+        let foreign = rate < others_rate(capacity) && is_foreign(queue, kept);
         // At a lower rate what the window lets in stands in a queue, or it is the sender that sends less.
-        let is_short = queue < held.queue / 2;
-        held.below = in_a_row(held.below, is_below(KEPT_RATE_SHARE) && !is_short);
-        held.collapsed = in_a_row(held.collapsed, is_below(COLLAPSE));
-        held.others = in_a_row(held.others, foreign);
+        let is_short = queue < kept / 2;
         let idle = is_short && !is_below(1.0);
-        if held.others >= COLLAPSE_EPOCHS {
+        streaks.below = in_a_row(streaks.below, is_below(1.0 - RESOLUTION) && !is_short);
+        streaks.collapsed = in_a_row(streaks.collapsed, is_below(COLLAPSE));
+        streaks.others = in_a_row(streaks.others, foreign);
+        if streaks.others >= NO_CHANCE {
             return self.open(now, Reason::OthersQueue);
         }
-        if held.collapsed >= COLLAPSE_EPOCHS || held.below >= KEEPS_EPOCHS {
+        if streaks.collapsed >= NO_CHANCE || streaks.below >= KEEPS_EPOCHS {
             return self.open(now, Reason::RateFell);
         }
-        held.idle = in_a_row(held.idle, idle);
-        held.confirmed += u32::from(!idle && !is_below(KEPT_RATE_SHARE));
-        held.is_remembered &= held.confirmed < KEEPS_EPOCHS;
-        if held.is_remembered && idle {
+        streaks.idle = in_a_row(streaks.idle, idle);
+        held.confirm(!idle && !is_below(1.0 - RESOLUTION));
+        if held.is_remembered() && idle {
             return self.doubt(now, base);
         }
-        if held.probe_bandwidth(epoch.rate, self.limits.step_of(window)) {
-            if held.probe.is_some_and(|probe| probe.followed > FASTER_STEPS) {
+        if held.probe_bandwidth(rate, self.limits.step_of(window)) {
+            if matches!(held.hold, Hold::Probing(_, probe) if probe.followed > NO_CHANCE) {
                 return self.open(now, Reason::PathFaster);
             }
+            self.apply_hold(now);
+        }
+    }
+
+    /// Evaluates an epoch in which the sender's congestion control ignores losses: other traffic
+    /// must not suffer from that.
+    fn check_lossy(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        let State::Held(held) = &mut self.state else { return };
+        let Hold::Lossy { last_loss, .. } = &mut held.hold else { return };
+        if epoch.losses > 0 {
+            *last_loss = now;
+        }
+        let last_loss = *last_loss;
+        if held.ignores(epoch) {
+            return;
+        }
+        let Hold::Lossy { others, collapsed, .. } = &mut held.hold else { return };
+        let queue = epoch.rtt.saturating_sub(base);
+        *others = in_a_row(*others, is_foreign(queue, held.queue));
+        *collapsed = in_a_row(*collapsed, epoch.rate < others_rate(held.capacity));
+        if *others >= NO_CHANCE {
+            return self.open(now, Reason::OthersQueue);
+        }
+        if *collapsed >= KEEPS_EPOCHS {
+            return self.open(now, Reason::RateFell);
+        }
+        if now.since(last_loss) >= LOSS_FREE {
+            held.change(Hold::Steady(Streaks::default()));
             self.apply_hold(now);
         }
     }
@@ -394,21 +433,19 @@ impl Sobas {
     /// carries a little more or much more.
     fn doubt(&mut self, now: Time, base: Duration) {
         let State::Held(held) = &mut self.state else { return };
-        held.capacity = held.capacity + held.room / base;
-        held.is_doubted = true;
-        held.restart();
+        held.capacity = held.capacity + held.room() / base;
+        held.change(Hold::Correcting);
         self.apply_hold(now);
     }
 
     /// Evaluates an epoch under a window that was widened by what the buffer holds: a queue shows the capacity.
     fn correct(&mut self, now: Time, rate: Rate, queue: Duration) {
         let State::Held(held) = &mut self.state else { return };
-        if queue < held.queue / 2 && rate >= held.capacity.scaled(KEPT_RATE_SHARE) {
+        if queue < held.queue / 2 && rate >= held.capacity.scaled(1.0 - RESOLUTION) {
             return self.open(now, Reason::PathFaster);
         }
         held.capacity = rate;
-        held.is_doubted = false;
-        held.restart();
+        held.change(Hold::Steady(Streaks::default()));
         self.apply_hold(now);
     }
 
@@ -420,9 +457,11 @@ impl Sobas {
         }
         let queue = epoch.rtt.saturating_sub(base);
         // By so much the window opens in a round trip, which slow start sends at once.
-        let own = held.room / held.capacity;
-        held.others = in_a_row(held.others, queue > held.queue * OTHERS_QUEUE + own);
-        if held.others >= COLLAPSE_EPOCHS {
+        let own = held.room() / held.capacity;
+        let foreign = is_foreign(queue.saturating_sub(own), held.queue);
+        let Hold::Opening { others } = &mut held.hold else { return };
+        *others = in_a_row(*others, foreign);
+        if *others >= NO_CHANCE {
             self.open(now, Reason::OthersQueue);
         }
     }
@@ -431,13 +470,17 @@ impl Sobas {
     fn check_loss(&mut self, now: Time, base: Duration) {
         let queue = self.recent_queue(base);
         let State::Held(held) = &mut self.state else { return };
-        let was_probing = held.end_probe();
+        let was_probing = matches!(held.hold, Hold::Probing(..));
+        held.capacity = held.known();
+        held.change(match held.hold {
+            Hold::Correcting => Hold::Correcting,
+            _ => Hold::Steady(Streaks::default()),
+        });
         if queue <= held.queue {
             if self.sensors == Sensors::Kernel {
                 return self.open(now, Reason::RandomLoss);
             }
-            held.congestion = CongestionChoice::Bbr;
-            held.last_loss = now;
+            held.change(Hold::Lossy { last_loss: now, others: 0, collapsed: 0 });
         } else if was_probing && !held.is_shallow {
             // The buffer has no room for a step.
             held.is_shallow = true;
@@ -447,8 +490,7 @@ impl Sobas {
             held.halved = true;
             held.queue = held.queue / 2;
         }
-        held.restart();
-        held.settling += LOSS_EPOCHS as u32;
+        held.settling += repair_epochs();
         self.apply_hold(now);
     }
 }

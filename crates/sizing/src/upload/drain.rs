@@ -3,15 +3,15 @@
 use sweetspot_units::{Duration, Rate, Time};
 
 use super::held::Held;
-use super::open::Open;
-use super::params::{
-    DRAIN_HORIZON, DRAIN_PACE, DRAIN_QUEUES, DRAIN_ROUND_TRIPS, MIN_UPLOAD_QUEUE, OURS,
-    UPLOAD_PACE_SHARE,
-};
 use super::state::State;
 use super::trial::PaceTrial;
-use super::{Upload, epoch_span, target_queue};
+use super::{PACE_SHARE, Upload, target_queue};
 use crate::Reason;
+
+/// Round trips with the longest queue after which one that still stands is judged. At the pace of a
+/// drain a queue L takes T ln(L / q) + L to shrink to the tolerated q on a path of round trip T: with
+/// L = 4 T less than 2 (T + L). The kernel's smoothed RTT shows it later.
+const DRAIN_PATIENCE: u64 = 5;
 
 /// Draining a queue by sending less than the path delivers.
 ///
@@ -32,6 +32,11 @@ impl Drain {
     fn new(now: Time, before: Rate, queue: Duration) -> Drain {
         Drain { began: now, before, since: None, longest: queue }
     }
+
+    /// When it began.
+    pub(super) fn began(&self) -> Time {
+        self.began
+    }
 }
 
 impl Upload {
@@ -39,7 +44,7 @@ impl Upload {
     pub(super) fn begin_drain(&mut self, now: Time, rate: Rate, base: Duration, reason: Reason) {
         let drain = Drain::new(now, rate, self.queue(base));
         self.transition_to(now, State::Draining(drain), reason);
-        self.pace(Some(rate.scaled(UPLOAD_PACE_SHARE)));
+        self.pace(Some(rate.scaled(PACE_SHARE)));
     }
 
     /// Updates the remaining queue.
@@ -50,29 +55,28 @@ impl Upload {
         drain.longest = drain.longest.max(queue);
         let elapsed = now.since(drain.began);
         // Once what arrives was sent since; for as long as a queue is seen the path has been busy.
-        if elapsed >= base && queue > MIN_UPLOAD_QUEUE {
+        if elapsed >= base && queue > target_queue(base) {
             drain.since = self.delivery_rate.since(drain.began).or(drain.since);
         }
         let capacity = drain.since.unwrap_or(drain.before);
         if elapsed >= base && queue <= target_queue(base) {
-            let pace = capacity.max(drain.before).scaled(UPLOAD_PACE_SHARE);
+            let pace = capacity.max(drain.before).scaled(PACE_SHARE);
             let held = Held::new(PaceTrial::new(now, pace, base));
             self.transition_to(now, State::Held(held), Reason::CapacityKnown);
-            self.epochs.restart(now, epoch_span(base), &mut self.round_trip);
+            self.epochs.restart(now, base, &mut self.round_trip);
             return self.pace(Some(pace));
         }
-        if elapsed > (base * DRAIN_ROUND_TRIPS).max(drain.longest * DRAIN_QUEUES) {
-            if queue >= drain.longest.scaled(OURS) {
-                let held = self.delivery_rate.over(base).unwrap_or(Rate::ZERO);
-                let open = Open::new(now + self.open_for, held);
-                self.transition_to(now, State::Open(open), Reason::OthersQueue);
-                return self.pace(None);
+        if elapsed > (base + drain.longest) * DRAIN_PATIENCE {
+            if queue * 2 >= drain.longest {
+                // Most of it still stands.
+                return self.open(now, base);
             }
             // It shrinks but slowly: the path takes less than it did.
             *drain = Drain::new(now, capacity, queue);
         }
-        let left = (self.in_flight / capacity).saturating_sub(base);
-        let share = 1.0 - left.as_secs_f64() / base.max(DRAIN_HORIZON).as_secs_f64();
-        self.pace(Some(capacity.scaled(share.clamp(DRAIN_PACE, UPLOAD_PACE_SHARE))));
+        // The longer our queue, the lower the pace; it does not empty the buffer within a round trip.
+        let share =
+            (base.as_secs_f64() / (self.in_flight / capacity).as_secs_f64()).min(PACE_SHARE);
+        self.pace(Some(capacity.scaled(share)));
     }
 }

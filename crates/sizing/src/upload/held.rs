@@ -2,18 +2,22 @@
 
 use sweetspot_units::{Duration, Time};
 
-use super::params::{EXCESS_EPOCHS, EXCESS_QUEUE_RATIO, PACE_BINDS_SHARE, SURGE_RTT_SHARE};
 use super::state::State;
 use super::trial::{PaceTrial, TrialResult, UploadState};
-use super::{Upload, epoch_span, target_queue};
+use super::{Upload, target_queue};
 use crate::Reason;
-use crate::model::Epoch;
+use crate::model::{BINDS_SHARE, Epoch};
+
+/// A queue of this share of a round trip is drained at once: the path became slower, and its buffer
+/// fills quickly. At half the value trials of our own count as one; at double it a path that became
+/// slower is not drained within 20 round trips (`crates/groups/tests/upload.rs`).
+const SURGE_RTT_SHARE: f64 = 0.5;
 
 /// State of an upload paced at a known rate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
-    /// Epochs in a row with a queue.
-    excess: u32,
+    /// Whether a queue that is not tolerated stood throughout the last epoch.
+    has_queue: bool,
     /// Whether its pace (not its window, losses or other traffic) was the limit in the last epoch.
     /// Only then is a trial of a higher pace meaningful.
     binds: bool,
@@ -26,7 +30,7 @@ pub(super) struct Held {
 impl Held {
     /// The state before the first trial.
     pub(super) fn new(trial: PaceTrial) -> Held {
-        Held { excess: 0, binds: false, surge: None, trial }
+        Held { has_queue: false, binds: false, surge: None, trial }
     }
 }
 
@@ -35,22 +39,21 @@ impl Upload {
     pub(super) fn probe(&mut self, now: Time, base: Duration) {
         let queue = self.queue(base);
         let (State::Held(held), Some(pace)) = (&mut self.state, self.pacing) else { return };
-        let surges =
-            !self.starved && queue > base.scaled(SURGE_RTT_SHARE).max(target_queue(base) * 2);
+        let surges = !self.starved && queue > base.scaled(SURGE_RTT_SHARE).max(target_queue(base));
         held.surge = surges.then(|| held.surge.unwrap_or(now));
         if held.surge.is_some_and(|since| now.since(since) >= base)
             && let Some(rate) = self.delivery_rate.over(base)
         {
             return self.begin_drain(now, rate.min(pace), base, Reason::PathSlower);
         }
-        let may_begin = held.binds && held.excess == 0 && !surges && !self.starved;
+        let may_begin = held.binds && !held.has_queue && !surges && !self.starved;
         let look = UploadState { pace, base, queue, may_begin };
         let was_on = held.trial.is_on();
         let outcome = held.trial.handle_look(now, &look, &self.delivery_rate);
         if was_on && !held.trial.is_on() {
             // What it left behind is no queue of other traffic.
-            held.excess = 0;
-            self.epochs.restart(now, epoch_span(base), &mut self.round_trip);
+            held.has_queue = false;
+            self.epochs.restart(now, base, &mut self.round_trip);
         }
         match outcome {
             TrialResult::Wait => {}
@@ -70,13 +73,12 @@ impl Upload {
         if held.trial.is_on() {
             return;
         }
-        held.binds = epoch.rate >= pace.scaled(PACE_BINDS_SHARE);
-        let exceeds =
-            epoch.rtt.saturating_sub(base) > target_queue(base).scaled(EXCESS_QUEUE_RATIO);
-        held.excess = if exceeds { held.excess + 1 } else { 0 };
-        if held.excess >= EXCESS_EPOCHS {
-            // A short queue in two epochs: the path cannot be much slower than the pace.
-            let rate = epoch.rate.clamp(pace.scaled(PACE_BINDS_SHARE), pace);
+        held.binds = epoch.rate >= pace.scaled(BINDS_SHARE);
+        // Longer than a trial of our own leaves.
+        held.has_queue = epoch.rtt > base + target_queue(base) * 2;
+        if held.has_queue {
+            // A short queue in one epoch: the path cannot be much slower than the pace.
+            let rate = epoch.rate.clamp(pace.scaled(BINDS_SHARE), pace);
             self.begin_drain(now, rate, base, Reason::PathSlower);
         }
     }

@@ -5,7 +5,6 @@
 mod drain;
 mod held;
 mod open;
-mod params;
 mod state;
 mod trial;
 
@@ -13,18 +12,28 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use params::{
-    EPOCH_ROUND_TRIPS, FIRST_OPEN, MIN_PACE, MIN_UPLOAD_BYTES, MIN_UPLOAD_EPOCH, MIN_UPLOAD_QUEUE,
-    RISING_RATE_RATIO, UPLOAD_QUEUE_SHARE,
-};
 use state::State;
 
-use crate::model::{DeliveryRate, Epoch, Epochs, MinRtt, RoundTrip};
+use crate::model::{DeliveryRate, Epoch, Epochs, MinRtt, PACE_SHARE, RoundTrip};
 use crate::{
-    Controller, EventKind, Input, Needs, Output, Reason, SavedWindow, SizingEvent, SizingPhase,
+    Controller, EventKind, Input, Needs, Output, PROBE_SIZE, Reason, SavedWindow, SizingEvent,
+    SizingPhase,
 };
 use held::Held;
 use trial::PaceTrial;
+
+/// Epochs last a round trip, and this at least: a few samples of a tuner that looks every 25 ms. At
+/// half the value programs with little to send look as if they filled their path.
+const MIN_UPLOAD_EPOCH: Duration = Duration::from_millis(100);
+
+/// Shortest queue that is tolerated: the kernel's smoothed RTT varies by a millisecond or two.
+const MIN_UPLOAD_QUEUE: Duration = Duration::from_millis(2);
+
+/// More than the pace, in a trial. In one round trip it leaves 0.99 x 1.2 - 1 = 0.19 BDP in the buffer
+/// of a path that is full already, which one of a quarter bears. (BBR tries a quarter more:
+/// draft-ietf-ccwg-bbr, ProbeBW_UP.) After a trial that paid it is doubled: the path has changed, by
+/// an unknown amount.
+const STEP: f64 = 0.2;
 
 /// Paces an upload at the rate that fills the path but not its buffer, if that rate can be
 /// measured. It runs at the sender and decides whenever payload is delivered.
@@ -39,8 +48,8 @@ pub struct Upload {
     in_flight: Bytes,
     starved: bool,
     pacing: Option<Rate>,
-    /// Duration of the next [`State::Open`].
-    open_for: Duration,
+    /// When its first payload was delivered.
+    began: Time,
     outputs: VecDeque<Output>,
 }
 
@@ -55,7 +64,7 @@ impl Default for Upload {
             in_flight: Bytes::ZERO,
             starved: false,
             pacing: None,
-            open_for: FIRST_OPEN,
+            began: Time::ZERO,
             outputs: VecDeque::new(),
         }
     }
@@ -98,9 +107,9 @@ impl Upload {
         self.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
     }
 
-    /// Sets the pace.
+    /// Sets the pace: a small packet in an epoch at least, for with less nothing can be timed.
     fn pace(&mut self, pacing: Option<Rate>) {
-        let pacing = pacing.map(|pace| pace.max(MIN_PACE));
+        let pacing = pacing.map(|pace| pace.max(PROBE_SIZE / MIN_UPLOAD_EPOCH));
         if self.pacing != pacing {
             self.pacing = pacing;
             self.outputs.push_back(Output::Pacing(pacing));
@@ -116,10 +125,24 @@ impl Upload {
         if matches!(self.state, State::Ended) {
             *self = Upload::default();
         }
-        self.delivery_rate.handle_delivery(now, bytes);
+        if self.began == Time::ZERO {
+            self.began = now;
+        }
+        let kept = self.min_rtt.get().map_or(Duration::MAX, |base| base + self.measured_for(now));
+        self.delivery_rate.handle_delivery(now, bytes, kept);
         // Whether the peer reads is not known here, nor needed.
         self.epochs.handle_data(now, bytes, Bytes::ZERO, Bytes::ZERO);
         self.advance(now);
+    }
+
+    /// How long the measurement that is under way has lasted.
+    fn measured_for(&self, now: Time) -> Duration {
+        let began = match &self.state {
+            State::Draining(drain) => Some(drain.began()),
+            State::Held(held) => held.trial.began(),
+            State::Measuring { .. } | State::Open(_) | State::Ended => None,
+        };
+        began.map_or(Duration::ZERO, |began| now.since(began))
     }
 
     fn end(&mut self, now: Time) {
@@ -134,7 +157,7 @@ impl Upload {
         let Some(base) = self.min_rtt.get() else { return };
         self.drain(now, base);
         self.probe(now, base);
-        let epoch = self.epochs.poll_epoch(now, epoch_span(base), &mut self.round_trip);
+        let epoch = self.epochs.poll_epoch(now, base, &mut self.round_trip);
         // A path on which a queue stands throughout is busy, whoever waits: a send buffer that is full looks as an application
         // that has nothing to send.
         let is_busy = |e: &Epoch| !e.stalled || e.rtt > base + target_queue(base);
@@ -149,11 +172,8 @@ impl Upload {
 
     /// Waits for a standing queue at a rate that no longer rises: the path is full.
     fn measure(&mut self, now: Time, epoch: &Epoch, base: Duration, last: Rate) {
-        if self.delivery_rate.total() < MIN_UPLOAD_BYTES {
-            return;
-        }
         let queue = epoch.rtt.saturating_sub(base);
-        if queue > target_queue(base) && epoch.rate <= last.scaled(RISING_RATE_RATIO) {
+        if queue > target_queue(base) && epoch.rate <= last {
             return self.begin_drain(now, epoch.rate, base, Reason::RateInelastic);
         }
         self.state = State::Measuring { last: epoch.rate };
@@ -202,12 +222,7 @@ impl Controller for Upload {
     }
 }
 
-/// How long an epoch lasts on a path of round trip `base`.
-fn epoch_span(base: Duration) -> Duration {
-    base * EPOCH_ROUND_TRIPS
-}
-
-/// The standing queue that is tolerated on a path of round trip `base`.
+/// The standing queue that is tolerated on a path of round trip `base`: half of what a trial leaves.
 fn target_queue(base: Duration) -> Duration {
-    base.scaled(UPLOAD_QUEUE_SHARE).max(MIN_UPLOAD_QUEUE)
+    base.scaled(STEP / 2.0).max(MIN_UPLOAD_QUEUE)
 }

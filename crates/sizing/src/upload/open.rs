@@ -1,10 +1,9 @@
 //! No pacing: the upload is left to congestion control.
 
-use sweetspot_units::{Rate, Time};
+use sweetspot_units::{Duration, Rate, Time};
 
-use super::Upload;
-use super::params::{HELPED_RATE_SHARE, LONGEST_OPEN};
 use super::state::State;
+use super::{PACE_SHARE, Upload};
 use crate::Reason;
 use crate::model::Epoch;
 
@@ -19,27 +18,40 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Unpaced until `until`; before, the upload was paced at `held`.
-    pub(super) fn new(until: Time, held: Rate) -> Open {
+    fn new(until: Time, held: Rate) -> Open {
         Open { until, held, sum: Rate::ZERO, epochs: 0 }
     }
 }
 
 impl Upload {
-    /// Measures again if pacing cost nothing.
+    /// Leaves the upload to congestion control, because others keep a queue.
+    pub(super) fn open(&mut self, now: Time, base: Duration) {
+        let held = self.delivery_rate.over(base).unwrap_or(Rate::ZERO);
+        let open = Open::new(self.twice_as_old(now), held);
+        self.transition_to(now, State::Open(open), Reason::OthersQueue);
+        self.pace(None);
+    }
+
+    /// When the upload will have lasted twice as long as now. An upload that failed waits that long:
+    /// a transfer then has only as many attempts as its length has doublings.
+    fn twice_as_old(&self, now: Time) -> Time {
+        now + now.since(self.began)
+    }
+
+    /// Measures again if pacing cost no more than it is meant to.
     pub(super) fn reconsider(&mut self, now: Time, epoch: &Epoch) {
+        let next = self.twice_as_old(now);
         let State::Open(open) = &mut self.state else { return };
         open.sum = open.sum + epoch.rate;
         open.epochs += 1;
         if now < open.until {
             return;
         }
-        self.open_for = (self.open_for * 2).min(LONGEST_OPEN);
-        let (held, free) = (open.held, open.sum.scaled(f64::from(open.epochs).recip()));
-        if held >= free.scaled(HELPED_RATE_SHARE) {
+        let free = open.sum.scaled(f64::from(open.epochs).recip());
+        if open.held >= free.scaled(PACE_SHARE) {
             let measuring = State::Measuring { last: epoch.rate };
             return self.transition_to(now, measuring, Reason::TrialPaid);
         }
-        *open = Open::new(now + self.open_for, held);
+        *open = Open::new(next, open.held);
     }
 }

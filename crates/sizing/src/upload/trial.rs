@@ -2,12 +2,13 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::params::{
-    FIRST_STEP, LATE_DELIVERY, LEAST_DELIVERED, MIN_TRIAL_UNIT, NEXT_STEP, PAID_STEP_SHARE,
-    SURE_RATE_SHARE, TRIAL_PAUSE,
-};
-use super::target_queue;
-use crate::model::DeliveryRate;
+use super::{PACE_SHARE, STEP, target_queue};
+use crate::CONTROL_INTERVAL;
+use crate::model::{BURST, DeliveryRate};
+
+/// Units of time between two trials: with the trial and what pays it back one comes every eight
+/// round trips, as BBR's do (draft-ietf-ccwg-bbr, ProbeBW).
+const TRIAL_PAUSE: u64 = 6;
 
 /// Tests whether the path carries more. An upload paced below capacity has no other sign of free
 /// capacity. The queue of a trial is drained at once by sending as much less for as long; meanwhile
@@ -78,6 +79,16 @@ impl PaceTrial {
         PaceTrial { stage: TrialStage::Resting { until }, grows: false }
     }
 
+    /// When the present trial began, if one is under way.
+    pub(super) fn began(&self) -> Option<Time> {
+        match self.stage {
+            TrialStage::Resting { .. } => None,
+            TrialStage::Trying { began, .. } | TrialStage::PayingBack { since: began, .. } => {
+                Some(began)
+            }
+        }
+    }
+
     /// Whether a trial is under way, so that the pace differs from the held one.
     pub(super) fn is_on(&self) -> bool {
         self.poll_timeout().is_some()
@@ -126,7 +137,7 @@ impl PaceTrial {
                     let rose = (rate.as_f64() - from.as_f64()) / share;
                     return self.conclude(now, from, Rate::from_f64(from.as_f64() + rose), look);
                 }
-                let (since, end) = (began + base, now + base + LATE_DELIVERY);
+                let (since, end) = (began + base, now + base + CONTROL_INTERVAL);
                 let until = now + lasted.max(base);
                 self.stage = TrialStage::PayingBack { from, since, end, until };
                 TrialResult::Set(from.scaled(1.0 - self.step()))
@@ -142,12 +153,14 @@ impl PaceTrial {
     /// The path delivered `rate` when more was sent than `from`.
     fn conclude(&mut self, now: Time, from: Rate, rate: Rate, look: &UploadState) -> TrialResult {
         let step = self.step();
-        if look.no_queue() && rate >= from.scaled(1.0 + step * PAID_STEP_SHARE) {
+        let tried = from.scaled(1.0 + step);
+        // The rate is nearer to what was tried.
+        if look.no_queue() && rate + rate >= from + tried {
             self.grows = true;
-            return TrialResult::Paid(self.begin(now, from.scaled(1.0 + step), look));
+            return TrialResult::Paid(self.begin(now, tried, look));
         }
         // Behind the trial's own queue the path delivered all it can.
-        let held = if look.no_queue() { from } else { from.max(rate.scaled(SURE_RATE_SHARE)) };
+        let held = if look.no_queue() { from } else { from.max(rate.scaled(PACE_SHARE)) };
         let grew = self.grows && rate > from;
         *self = PaceTrial::new(now, look.pace, look.base);
         if grew { TrialResult::Full(rate) } else { TrialResult::Set(held) }
@@ -161,11 +174,11 @@ impl PaceTrial {
     }
 
     fn step(&self) -> f64 {
-        if self.grows { NEXT_STEP } else { FIRST_STEP }
+        if self.grows { STEP * 2.0 } else { STEP }
     }
 }
 
 /// The time that a trial at this pace takes on a path of round trip `base`.
 fn unit(pace: Rate, base: Duration) -> Duration {
-    base.max(MIN_TRIAL_UNIT).max(LEAST_DELIVERED / pace)
+    base.max(CONTROL_INTERVAL).max(BURST / pace)
 }

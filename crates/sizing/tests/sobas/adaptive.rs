@@ -47,6 +47,19 @@ fn a_clean_path_is_filled_without_a_drop_and_with_a_small_queue() {
     assert!(run.queue(2.0, 20.0) <= 0.06 * BDP);
 }
 
+/// A receiver advertises no less than the kernel would until something is known of the path.
+#[test]
+fn where_no_train_arrives_slow_start_goes_on_as_if_left_alone() {
+    for rtt in [(|_| 0.03) as fn(f64) -> f64, |_| 0.06, |_| 0.1, |_| 0.3] {
+        let fluid = Fluid { udp_passes: false, rtt, ..Fluid::clean() };
+        let (run, alone) = (run(&fluid, 3.0), alone(&fluid, 3.0));
+        for until in [0.5, 1.0, 2.0, 3.0] {
+            let (kept, whole) = (run.goodput(0.0, until), alone.goodput(0.0, until));
+            assert!(kept >= KEPT * whole, "until {until} s: {kept} of {whole}");
+        }
+    }
+}
+
 /// Five trains of at least five packets of 1500 B are 37.5 kB: half a percent of 7.5 MB.
 #[test]
 fn a_transfer_too_short_for_trains_is_neither_probed_nor_limited() {

@@ -6,3 +6,4 @@ mod live;
 mod paper;
 mod rledbat;
 mod shared;
+mod table;

@@ -244,6 +244,11 @@ impl Sender {
         self.options.paced |= rate.is_some();
     }
 
+    /// The pace that was asked for.
+    pub fn pacing(&self) -> Option<Rate> {
+        self.pacer.asked
+    }
+
     /// The congestion control in charge.
     pub fn algorithm(&self) -> Algorithm {
         self.congestion.algorithm()

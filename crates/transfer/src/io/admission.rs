@@ -9,18 +9,14 @@ use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::{is_readable, wait_readable};
 use sweetspot_protocol::clients::Client;
 use sweetspot_protocol::{Hello, Message, ProtocolError, Role, Secret, Session, VERSION};
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::Time;
 
-use super::channel::{Channel, PEER_TIMEOUT};
-use super::client_table::{ClientTable, has_expired};
+use super::channel::Channel;
+use super::client_table::{ClientTable, CodeTry, has_expired};
 use super::link::{FrameReader, Link};
 use super::spoken;
 use crate::TransferError;
-
-/// The time in which a connection must say something.
-const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(3);
-/// The time in which a connection must prove the ticket.
-const ADMISSION_TIMEOUT: Duration = Duration::from_secs(10);
+use crate::limits::{ADMISSION_TIMEOUT, FIRST_BYTE_TIMEOUT, MAX_EARLY_CONTENT};
 
 /// Whom a server admits.
 pub(crate) struct Admission {
@@ -53,17 +49,24 @@ impl Admission {
         let mut frames = FrameReader::new(Arc::clone(&channel));
         match self.judge(&channel, &mut frames, deadline) {
             Ok((session, hello, client)) => {
-                channel.say(&Message::Welcome { proof: session.listener_proof() })?;
-                Ok(Admitted { link: Link { channel, session, frames }, hello, client })
+                // A further connection, or one that measures, lists nothing.
+                let takes = hello.role == Role::Sender && !hello.joins && !hello.measures;
+                let taken = if takes { MAX_EARLY_CONTENT } else { 0 };
+                let proof = session.listener_proof();
+                channel.say(&Message::Welcome { proof, early_bytes: taken })?;
+                let early_bytes = if takes { taken } else { hello.early_bytes };
+                Ok(Admitted { link: Link { channel, session, frames, early_bytes }, hello, client })
             }
             Err(error) => {
                 let error = match error {
-                    TransferError::Silent { peer, .. } if clock::now() >= deadline => {
-                        TransferError::Silent { peer, patience: ADMISSION_TIMEOUT }
+                    TransferError::Silent { peer, .. } | TransferError::TooSlow(peer)
+                        if clock::now() >= deadline =>
+                    {
+                        TransferError::NotProved { peer, patience: ADMISSION_TIMEOUT }
                     }
                     other => other,
                 };
-                channel.hang_up(&Message::Refuse { reason: refusal(&error) });
+                channel.hang_up(&Message::Refuse { reason: refusal(&error).into() });
                 Err(error)
             }
         }
@@ -79,9 +82,12 @@ impl Admission {
         let mut message = frames.opening_message(deadline)?;
         let mut told = None;
         if let Message::Pake { code, element } = &message {
-            let (client, code) =
-                self.clients.code(*code)?.ok_or_else(|| TransferError::NoCode(peer.clone()))?;
-            told = Some((client, spoken::answer(&code, channel, element)?));
+            let no_code = || TransferError::NoCode(peer.clone());
+            let (client, code) = self.clients.code(*code).ok_or_else(no_code)?;
+            let (secret, answer) = spoken::answer(&code, element.raw())?;
+            let one_try = self.clients.try_code(client)?.ok_or_else(no_code)?;
+            channel.say(&answer)?;
+            told = Some((one_try, secret));
             message = frames.opening_message(deadline)?;
         }
         let hello = match message {
@@ -96,7 +102,7 @@ impl Admission {
             return Err(TransferError::Version { peer, theirs: hello.version });
         }
         let (session, client) = match told {
-            Some((client, secret)) => self.by_code(channel, &hello, client, &secret)?,
+            Some((one_try, secret)) => by_code(channel, &hello, &one_try, &secret)?,
             None => self.by_secret_or_key(channel, &hello)?,
         };
         // After the proof: only who is known learns the rest.
@@ -104,7 +110,13 @@ impl Admission {
             return Err(TransferError::Expired(peer));
         }
         if hello.measures {
-            return Ok((session, hello, client));
+            // A measurement costs the path and this end: it takes a credential that still admits somebody.
+            let used_up = self.clients.is_used_up(&client);
+            return if used_up {
+                Err(TransferError::UsedUp(peer))
+            } else {
+                Ok((session, hello, client))
+            };
         }
         if self.role == Some(hello.role) {
             let what = if hello.role == Role::Sender { "send" } else { "receive" };
@@ -117,27 +129,11 @@ impl Admission {
         if self.role.is_none() && !may {
             return Err(TransferError::NoRight { peer, name: client.name.clone(), what });
         }
-        if !self.clients.begin(&client, &hello.transfer)? {
+        // A further connection needs a transfer that has begun.
+        if !hello.joins && !self.clients.begin(&client, hello.transfer.raw())? {
             return Err(TransferError::UsedUp(peer));
         }
         Ok((session, hello, client))
-    }
-
-    /// Who was told a code has proved it, or has tried in vain.
-    fn by_code(
-        &self,
-        channel: &Channel,
-        hello: &Hello,
-        client: Arc<Client>,
-        secret: &Secret,
-    ) -> Result<(Session, Arc<Client>), TransferError> {
-        let session = channel.session(Some(secret))?;
-        if !session.is_dialer_proof(&hello.proof) {
-            self.clients.wrong_try(&client)?;
-            return Err(TransferError::WrongTicket(channel.peer().to_string()));
-        }
-        self.clients.remember(&client, session.further_secret());
-        Ok((session, client))
     }
 
     /// Whose secret `hello` proves; without one, whose key TLS proved.
@@ -150,18 +146,33 @@ impl Admission {
         let proved = |secret: Option<&Secret>| {
             Some(Session::new(secret, &exporter)).filter(|s| s.is_dialer_proof(&hello.proof))
         };
-        if let Some((client, session)) = self.clients.by_secret(|secret| proved(Some(secret)))? {
+        if let Some((client, session)) = self.clients.by_secret(|secret| proved(Some(secret))) {
             return Ok((session, client));
         }
         let peer = channel.peer().to_string();
         match channel.peer_key().zip(proved(None)) {
             Some((key, session)) => {
-                let client = self.clients.by_key(key)?;
+                let client = self.clients.by_key(key);
                 Ok((session, client.ok_or(TransferError::UnknownKey { peer, key })?))
             }
             None => Err(TransferError::WrongTicket(peer)),
         }
     }
+}
+
+/// The session with a peer that took the try of a code, if that proved right.
+fn by_code(
+    channel: &Channel,
+    hello: &Hello,
+    one_try: &CodeTry<'_>,
+    secret: &Secret,
+) -> Result<(Session, Arc<Client>), TransferError> {
+    let session = channel.session(Some(secret))?;
+    if !session.is_dialer_proof(&hello.proof) {
+        return Err(TransferError::WrongTicket(channel.peer().to_string()));
+    }
+    one_try.succeed(session.further_secret())?;
+    Ok((session, Arc::clone(&one_try.client)))
 }
 
 /// The reason sent to an unauthenticated peer: its next step, and nothing about this host.
@@ -171,7 +182,7 @@ fn refusal(error: &TransferError) -> String {
             "the ticket's secret is wrong; copy the whole line that the running `sweetspot serve` printed, or the whole code"
         }
         TransferError::NoCode(_) => {
-            "there is no such code, or it was tried wrongly too often; ask for another one"
+            "there is no such code, or a try has ended it; ask for another one"
         }
         TransferError::UnknownKey { key, .. } => {
             return format!("your key is not known; have this entered there: {key}");
@@ -193,5 +204,3 @@ fn refusal(error: &TransferError) -> String {
     }
     .to_owned()
 }
-
-const _: () = assert!(ADMISSION_TIMEOUT.as_nanos() < PEER_TIMEOUT.as_nanos());

@@ -1,9 +1,11 @@
 use std::io::{self, BufRead, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
+use sweetspot_linux::event_fd::is_hung_up;
 use sweetspot_linux::{clock, tcp};
 use sweetspot_protocol::record::Record;
 use sweetspot_protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, PublicKey, Secret, Session};
@@ -12,9 +14,8 @@ use sweetspot_units::{Bytes, Duration, Time};
 use super::identity::{self, Identity};
 use super::pace::{self, ApplicationPace};
 use crate::TransferError;
+use crate::limits::{PARTING_TIMEOUT, PEER_TIMEOUT};
 
-/// How long the peer may send nothing, or read nothing, before the connection is given up.
-pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a call that waits for the peer looks whether it is still there.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How many bytes are read from the socket at a time.
@@ -224,17 +225,21 @@ impl Channel {
 
     /// Writes `parts` one after the other. Waits while the send buffer is full.
     pub fn write(&self, parts: &[&[u8]]) -> Result<(), TransferError> {
+        self.write_until(parts, None)
+    }
+
+    fn write_until(&self, parts: &[&[u8]], deadline: Option<Time>) -> Result<(), TransferError> {
         let mut outgoing = lock(&self.outgoing);
         let pending = std::mem::take(&mut *lock(&self.pending));
         for part in [&pending[..]].iter().chain(parts) {
             for slice in part.chunks(WRITE_BYTES) {
                 if outgoing.len() >= WRITE_BYTES {
-                    self.write_out(&mut outgoing)?;
+                    self.write_out(&mut outgoing, deadline)?;
                 }
                 self.encrypt(slice, &mut outgoing)?;
             }
         }
-        self.write_out(&mut outgoing)
+        self.write_out(&mut outgoing, deadline)
     }
 
     fn encrypt(&self, plain: &[u8], outgoing: &mut Vec<u8>) -> Result<(), TransferError> {
@@ -249,10 +254,17 @@ impl Channel {
         encrypt().map_err(TransferError::system("writing"))
     }
 
-    /// Writes what is in `outgoing` to the socket, and empties it.
-    fn write_out(&self, outgoing: &mut Vec<u8>) -> Result<(), TransferError> {
+    /// Writes what is in `outgoing` to the socket, and empties it. With a `deadline` the error is `Silent` from then on.
+    fn write_out(
+        &self,
+        outgoing: &mut Vec<u8>,
+        deadline: Option<Time>,
+    ) -> Result<(), TransferError> {
         let (mut rest, mut acked) = (&outgoing[..], None);
         while !rest.is_empty() {
+            if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+                return Err(self.silent(PARTING_TIMEOUT));
+            }
             match self.write_socket(rest) {
                 Ok(0) => return Err(self.gone(Bytes::ZERO)),
                 Ok(n) => rest = &rest[n..],
@@ -322,8 +334,8 @@ impl Channel {
 
     /// Sends the last message `parting` if possible, and closes the connection.
     pub fn hang_up(&self, parting: &Message) {
-        let _ = self.socket.set_write_timeout(Some(std::time::Duration::from_secs(1)));
-        let _ = self.say(parting);
+        let _ = self.socket.set_write_timeout(Some(PARTING_TIMEOUT.into()));
+        let _ = self.write_until(&[&parting.to_frame()], Some(clock::now() + PARTING_TIMEOUT));
         let _ = self.socket.shutdown(Shutdown::Write);
         // Closing with unread data would send a reset, which destroys the parting words on
         // their way; so what still comes is read and dropped, for a while.
@@ -341,9 +353,14 @@ impl Channel {
     /// Ends the connection because of `error`: the peer is told why, unless that is its own doing or it is gone.
     pub fn part(&self, error: &TransferError) {
         if !error.is_peers_doing() {
-            self.hang_up(&Message::Failed { reason: error.to_string() });
+            self.hang_up(&Message::Failed { reason: error.for_peer().into() });
         }
         self.sever();
+    }
+
+    /// Whether nothing can be written any more: this end shut the connection down, or the peer reset it.
+    pub fn is_down(&self) -> bool {
+        is_hung_up(self.socket.as_fd())
     }
 
     /// Reads nothing more: wakes every thread that reads.

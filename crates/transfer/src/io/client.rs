@@ -11,12 +11,14 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::lock;
 use super::identity::random_bytes;
-use super::link::{self, Contact, FurtherLinks, Link};
+use super::incoming::Asked;
+use super::link::{self, Contact, FurtherLinks, Link, Reached};
 use super::pace::ApplicationPace;
 use super::receive::{self, ReceiveConfig, Target};
 use super::send::{self, SendConfig};
 use super::source::Sources;
 use crate::TransferError;
+use crate::limits::MAX_EARLY_CONTENT;
 use crate::observer::TransferObserver;
 
 /// The pause before the first new attempt after the path broke; it doubles with each.
@@ -80,8 +82,16 @@ impl Default for SendOptions {
 pub struct ReceiveOptions {
     /// Where to put what comes.
     pub target: Target,
+    /// What was asked for: everything else is refused.
+    pub asked: Asked,
     /// Whether to replace existing files.
     pub overwrite: bool,
+    /// Whether to take extended attributes (`user.*`).
+    pub attributes: bool,
+    /// Whether names that begin with a dot may come into directories that no transfer made.
+    pub dotfiles: bool,
+    /// Whether symbolic links may lead out of the directory.
+    pub outward_links: bool,
     /// The sizing to use; `None`: what the sender asks for.
     pub sizing: Option<Sizing>,
     /// The congestion control that the sender must use; `None`: its own choice.
@@ -99,11 +109,15 @@ pub struct ReceiveOptions {
 }
 
 impl ReceiveOptions {
-    /// Receiving at `target`, with everything else as usual.
+    /// Receiving at `target` whatever comes, trusting the sender with nothing else.
     pub fn at(target: Target) -> ReceiveOptions {
         ReceiveOptions {
             target,
+            asked: Asked::Anything,
             overwrite: false,
+            attributes: false,
+            dotfiles: false,
+            outward_links: false,
             sizing: None,
             congestion: None,
             path: None,
@@ -112,6 +126,11 @@ impl ReceiveOptions {
             reader: None,
             retry_for: Duration::from_secs(15 * 60),
         }
+    }
+
+    /// Content that is taken before it is answered for, bytes: none where nothing is to be moved.
+    fn early_bytes(&self) -> u32 {
+        if self.asked.is_dry_run() { 0 } else { MAX_EARLY_CONTENT }
     }
 }
 
@@ -124,7 +143,7 @@ pub fn send(
 ) -> Result<TransferSummary, TransferError> {
     let config = SendConfig::new(options.clone())?;
     let congestion = options.congestion.as_deref();
-    let client = Client::new(contact, Role::Sender, congestion)?;
+    let client = Client::new(contact, Role::Sender, 0, congestion)?;
     let patience = if config.list.can_be_repeated() { options.retry_for } else { Duration::ZERO };
     client.run(patience, observer, |link, further, start, reconnects, observer| {
         send::send(&config, link, further, start, reconnects, observer)
@@ -138,26 +157,37 @@ pub fn receive(
     options: &ReceiveOptions,
     observer: &mut dyn TransferObserver,
 ) -> Result<TransferSummary, TransferError> {
-    let config = ReceiveConfig::new(options.clone())?;
-    let client = Client::new(contact, Role::Receiver, None)?;
+    let client = Client::new(contact, Role::Receiver, options.early_bytes(), None)?;
     let repeatable = options.target != Target::Output;
     let patience = if repeatable { options.retry_for } else { Duration::ZERO };
-    client.run(patience, observer, |link, further, start, reconnects, observer| {
-        let mut summary = receive::receive(&config, None, link, further, start, observer)?;
-        summary.reconnects = reconnects;
-        Ok(summary)
+    thread::scope(|scope| {
+        // While the connection is made.
+        let prepare = || ReceiveConfig::new(options.clone());
+        let started = thread::Builder::new().name("prepare".into()).spawn_scoped(scope, prepare);
+        let mut preparing = Some(started.map_err(TransferError::system("starting a thread"))?);
+        let mut config = None;
+        client.run(patience, observer, |link, further, start, reconnects, observer| {
+            if let Some(preparing) = preparing.take() {
+                config = Some(preparing.join().unwrap_or(Err(TransferError::Interrupted))?);
+            }
+            let config = config.as_ref().ok_or(TransferError::Interrupted)?;
+            let mut summary = receive::receive(config, None, link, further, start, observer)?;
+            summary.reconnects = reconnects;
+            Ok(summary)
+        })
     })
 }
 
-/// The first of `tickets` at whose address its own listener answers, all tried at once for `patience`.
-pub fn first_reachable(tickets: &[Ticket], patience: Duration) -> Option<Ticket> {
+/// The first of `tickets` at whose address its own listener answers, all tried at once for `patience`. The connection over
+/// which it answered is used first.
+pub fn first_reachable(tickets: &[Ticket], patience: Duration) -> Option<Contact> {
     let (answers, first) = mpsc::channel();
     let deadline = clock::now() + patience;
     for ticket in tickets {
         let (ticket, answers) = (ticket.clone(), answers.clone());
         let reach = move || {
-            if link::answers(&ticket, deadline) {
-                let _ = answers.send(ticket);
+            if let Some(channel) = link::reach(&ticket, deadline) {
+                let _ = answers.send(Contact::Reached(ticket.into(), Reached::new(channel)));
             }
         };
         // One that cannot be tried does not answer.
@@ -171,6 +201,9 @@ struct Client<'a> {
     /// Changes where a code is used up by the first connection.
     contact: Mutex<Contact>,
     role: Role,
+    /// Content that a receiver takes on its first connection before it has answered. On a later one it goes on with what it
+    /// has.
+    early_bytes: u32,
     congestion: Option<&'a str>,
     transfer: String,
 }
@@ -188,10 +221,11 @@ impl<'a> Client<'a> {
     fn new(
         contact: &Contact,
         role: Role,
+        early_bytes: u32,
         congestion: Option<&'a str>,
     ) -> Result<Client<'a>, TransferError> {
         let contact = Mutex::new(contact.clone());
-        Ok(Client { contact, role, congestion, transfer: transfer_id()? })
+        Ok(Client { contact, role, early_bytes, congestion, transfer: transfer_id()? })
     }
 
     /// Runs `attempt` over a connection, and again over new ones while the path is what fails, for as long as
@@ -226,7 +260,7 @@ impl<'a> Client<'a> {
                 observer.note(&format!("{error}; trying again in {pause}"));
                 observer.interrupted(&error, pause);
                 clock::sleep_until(clock::now() + pause);
-                match self.dial(false) {
+                match self.dial(false, 0) {
                     Ok(link) => break link,
                     Err(error) if error.is_of_the_path() => {}
                     Err(error) => return Err(error),
@@ -245,7 +279,7 @@ impl<'a> Client<'a> {
         observer: &mut dyn TransferObserver,
         attempt: &mut Attempt<'_>,
     ) -> Result<TransferSummary, TransferError> {
-        let dial = || self.dial(true);
+        let dial = || self.dial(true, 0);
         // Nothing arrives at the end that connects.
         let (_arrivals, arriving) = crossbeam_channel::bounded(1);
         let further = FurtherLinks { arriving, dial: Some(&dial) };
@@ -257,7 +291,7 @@ impl<'a> Client<'a> {
         const ATTEMPTS: u64 = 4;
         let mut attempt = 1;
         loop {
-            match self.dial(false) {
+            match self.dial(false, self.early_bytes) {
                 Err(TransferError::Tls { .. } | TransferError::PeerGone { .. })
                     if attempt < ATTEMPTS =>
                 {
@@ -269,9 +303,10 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn dial(&self, joins: bool) -> Result<Link, TransferError> {
-        let contact = lock(&self.contact).clone();
-        let (link, further) = contact.dial(self.role, &self.transfer, joins, self.congestion)?;
+    fn dial(&self, joins: bool, early_bytes: u32) -> Result<Link, TransferError> {
+        let (contact, role) = (lock(&self.contact).clone(), self.role);
+        let (link, further) =
+            contact.dial(role, &self.transfer, joins, early_bytes, self.congestion)?;
         if let Some(ticket) = further {
             *lock(&self.contact) = ticket.into();
         }

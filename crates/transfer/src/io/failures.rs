@@ -1,5 +1,4 @@
-/// How many failures are kept in words.
-const MAX_LINES: usize = 100;
+use crate::limits::MAX_FAILURE_LINES;
 
 /// What was not moved: how many, and the first of them in words.
 #[derive(Debug, Default)]
@@ -11,7 +10,7 @@ pub(crate) struct Failures {
 impl Failures {
     pub fn add(&mut self, line: String) {
         self.count += 1;
-        if self.lines.len() < MAX_LINES {
+        if self.lines.len() < MAX_FAILURE_LINES {
             self.lines.push(line);
         }
     }

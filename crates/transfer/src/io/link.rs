@@ -1,23 +1,26 @@
 //! A connection after TLS, with who is at its other end known.
 
+use std::fmt;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::ops::Range;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use crossbeam_channel::Receiver;
 use sweetspot_linux::{clock, sysctl, tcp};
 use sweetspot_protocol::frame::{FrameDecoder, FramePart};
 use sweetspot_protocol::{
-    CodeAddress, Hello, Message, ProtocolError, Role, Session, Ticket, TicketHost, TicketProof,
-    VERSION,
+    CodeAddress, Hello, Message, PeerText, ProtocolError, Role, Session, Ticket, TicketHost,
+    TicketProof, VERSION,
 };
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::channel::{Channel, SOCKET_READ_BYTES};
+use super::channel::{Channel, SOCKET_READ_BYTES, lock};
 use super::identity::Identity;
+use super::over::Over;
 use super::spoken;
 use crate::TransferError;
+use crate::limits::{FRAME_GRACE, MIN_FRAME_RATE};
 
 /// The time limit for connecting to one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,14 +31,16 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Further connections that are made at the same time: a far end admits more from one address.
 const DIALS: u32 = 8;
-/// How long a further connection is waited for at a time.
-const ARRIVAL_INTERVAL: Duration = Duration::from_millis(20);
+/// The time between two looks at how many connections are wanted.
+const WANTED_INTERVAL: Duration = Duration::from_millis(20);
 
 /// An authenticated connection.
 pub(crate) struct Link {
     pub channel: Arc<Channel>,
     pub session: Session,
     pub frames: FrameReader,
+    /// Content that the receiving end takes before it has answered, bytes.
+    pub early_bytes: u32,
 }
 
 /// How further connections of a transfer come about.
@@ -47,18 +52,13 @@ pub(crate) struct FurtherLinks<'a> {
 }
 
 impl FurtherLinks<'_> {
-    /// Hands each over to `take` until the transfer `is_over`. An end that connects makes them while there are fewer than
+    /// Hands each over to `take` until the transfer is `over`. An end that connects makes them while there are fewer than
     /// `wanted`, with the first.
-    pub fn run(
-        &self,
-        is_over: impl Fn() -> bool,
-        wanted: impl Fn() -> u32,
-        mut take: impl FnMut(Link),
-    ) {
-        let (made, dialed) = crossbeam_channel::unbounded();
+    pub fn run(&self, over: &Over, wanted: impl Fn() -> u32, mut take: impl FnMut(Link)) {
+        let (made, dialed) = crossbeam_channel::unbounded::<Result<Link, TransferError>>();
         thread::scope(|scope| {
             let (mut tried, mut under_way) = (1, 0);
-            while !is_over() {
+            while !over.is_set() {
                 if let Some(dial) = self.dial
                     && tried < wanted()
                     && under_way < DIALS
@@ -72,13 +72,14 @@ impl FurtherLinks<'_> {
                         u32::from(thread::Builder::new().spawn_scoped(scope, make).is_ok());
                     continue;
                 }
-                let interval = ARRIVAL_INTERVAL.into();
-                let link = if under_way > 0 {
-                    let Ok(link) = dialed.recv_timeout(interval) else { continue };
-                    under_way -= 1;
-                    link.ok()
-                } else {
-                    self.arriving.recv_timeout(interval).ok()
+                let link = crossbeam_channel::select! {
+                    recv(dialed) -> link => {
+                        under_way -= 1;
+                        link.ok().and_then(Result::ok)
+                    }
+                    recv(self.arriving) -> link => link.ok(),
+                    recv(over.ended()) -> _ => None,
+                    default(WANTED_INTERVAL.into()) => None,
                 };
                 link.into_iter().for_each(&mut take);
             }
@@ -97,6 +98,28 @@ pub(crate) struct FrameReader {
     plain: Vec<u8>,
     /// How much of `plain` was taken.
     used: usize,
+    frame: FrameClock,
+}
+
+/// How long a frame that is arriving has kept its reader waiting, and the bytes that came meanwhile.
+#[derive(Debug, Default)]
+struct FrameClock {
+    waited: Duration,
+    arrived: u64,
+}
+
+impl FrameClock {
+    /// The reader waited for `waited`, and `bytes` of the frame came.
+    fn note(&mut self, waited: Duration, bytes: u64) {
+        self.waited += waited;
+        self.arrived += bytes;
+    }
+
+    /// Whether the frame arrives more slowly than the slowest path would bring it.
+    fn is_too_slow(&self) -> bool {
+        let paid_for = Duration::from_secs(self.arrived / MIN_FRAME_RATE);
+        self.waited > FRAME_GRACE + paid_for
+    }
 }
 
 impl FrameReader {
@@ -109,6 +132,7 @@ impl FrameReader {
             encrypted: 0..0,
             plain,
             used: 0,
+            frame: FrameClock::default(),
         }
     }
 
@@ -121,6 +145,9 @@ impl FrameReader {
         let before = input.len();
         let part = self.decoder.next(&mut input).map_err(ProtocolError::from)?;
         self.used += before - input.len();
+        if part.is_some() && self.decoder.is_between_frames() {
+            self.frame = FrameClock::default();
+        }
         Ok(part)
     }
 
@@ -131,8 +158,16 @@ impl FrameReader {
             // A frame's header lay across two records.
             return Ok(Some(Bytes::ZERO));
         }
+        if self.frame.is_too_slow() {
+            return Err(TransferError::TooSlow(self.channel.peer().to_string()));
+        }
+        // Between frames a peer may rest for as long as it says that it is there.
+        let rests = self.frame.arrived == 0 && self.decoder.is_between_frames();
+        let start = clock::now();
         let Some(n) = self.channel.read(&mut self.raw, deadline)? else { return Ok(None) };
         self.encrypted = 0..n;
+        let waited = if rests { Duration::ZERO } else { clock::now().since(start) };
+        self.frame.note(waited, n as u64);
         Ok(Some(Bytes::new(n as u64)))
     }
 
@@ -158,6 +193,10 @@ impl FrameReader {
                 if let Some(found) = take(part)? {
                     return Ok(found);
                 }
+            }
+            // However slowly the peer sends: each byte would put off a limit that counts silence alone.
+            if clock::now() >= deadline {
+                return Err(TransferError::TooSlow(self.channel.peer().to_string()));
             }
             if self.read(Some(deadline))?.is_none() {
                 return Err(self.channel.gone(Bytes::ZERO));
@@ -186,6 +225,31 @@ pub enum Contact {
     Ticket(Box<Ticket>, Option<Identity>),
     /// Who told this code.
     Code(CodeAddress),
+    /// Who printed this ticket and answers at its address.
+    Reached(Box<Ticket>, Reached),
+}
+
+/// The connection over which a listener answered, until it is used.
+#[derive(Clone)]
+pub struct Reached(Arc<Mutex<Option<Channel>>>);
+
+impl Reached {
+    pub(crate) fn new(channel: Channel) -> Reached {
+        Reached(Arc::new(Mutex::new(Some(channel))))
+    }
+}
+
+impl fmt::Debug for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reached").field(&lock(&self.0).is_some()).finish()
+    }
+}
+
+impl fmt::Display for Contact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (host, port) = self.address();
+        write!(f, "{host}:{port}")
+    }
 }
 
 impl From<Ticket> for Contact {
@@ -197,27 +261,29 @@ impl From<Ticket> for Contact {
 impl Contact {
     fn address(&self) -> (&TicketHost, u16) {
         match self {
-            Contact::Ticket(ticket, _) => (&ticket.host, ticket.port),
+            Contact::Ticket(ticket, _) | Contact::Reached(ticket, _) => (&ticket.host, ticket.port),
             Contact::Code(address) => (&address.host, address.port),
         }
     }
 
     /// Connects, for the transfer of this name. Returns the connection, and the ticket for further ones where this one
-    /// used up a code.
+    /// used up a code. A receiver takes `early_bytes` of content before it has answered.
     pub(crate) fn dial(
         &self,
         role: Role,
         transfer: &str,
         joins: bool,
+        early_bytes: u32,
         congestion: Option<&str>,
     ) -> Result<(Link, Option<Ticket>), TransferError> {
         self.greet(congestion, |proof| Hello {
             version: VERSION,
             proof,
             role,
-            transfer: transfer.to_owned(),
+            transfer: transfer.into(),
             joins,
             measures: false,
+            early_bytes,
         })
     }
 
@@ -227,38 +293,65 @@ impl Contact {
             version: VERSION,
             proof,
             role: Role::Receiver,
-            transfer: String::new(),
+            transfer: PeerText::default(),
             joins,
             measures: true,
+            early_bytes: 0,
         })?;
         Ok(link)
+    }
+
+    /// Connects, TLS included.
+    fn connect(&self, congestion: Option<&str>, deadline: Time) -> Result<Channel, TransferError> {
+        if let Contact::Reached(_, reached) = self
+            && let Some(channel) = lock(&reached.0).take()
+        {
+            congestion.map_or(Ok(()), |name| set_congestion(channel.socket(), name))?;
+            return Ok(channel);
+        }
+        let (host, port) = self.address();
+        let socket = connect(host, port)?;
+        congestion.map_or(Ok(()), |name| set_congestion(&socket, name))?;
+        let (expected, own) = match self {
+            Contact::Ticket(ticket, own) => (Some(ticket.fingerprint), own.as_ref()),
+            Contact::Reached(ticket, _) => (Some(ticket.fingerprint), None),
+            Contact::Code(_) => (None, None),
+        };
+        Channel::connect(socket, expected, own, deadline)
     }
 
     fn greet(
         &self,
         congestion: Option<&str>,
-        hello: impl FnOnce(String) -> Hello,
+        hello: impl FnOnce(PeerText) -> Hello,
     ) -> Result<(Link, Option<Ticket>), TransferError> {
         let deadline = clock::now() + HANDSHAKE_TIMEOUT;
-        let (host, port) = self.address();
-        let socket = connect(host, port)?;
-        if let Some(name) = congestion {
-            set_congestion(&socket, name)?;
-        }
-        let (expected, own) = match self {
-            Contact::Ticket(ticket, own) => (Some(ticket.fingerprint), own.as_ref()),
-            Contact::Code(_) => (None, None),
-        };
-        let channel = Arc::new(Channel::connect(socket, expected, own, deadline)?);
+        let channel = Arc::new(self.connect(congestion, deadline)?);
         let mut frames = FrameReader::new(Arc::clone(&channel));
         let secret = match self {
-            Contact::Ticket(ticket, _) => ticket.secret().cloned(),
+            Contact::Ticket(ticket, _) | Contact::Reached(ticket, _) => ticket.secret().cloned(),
             Contact::Code(at) => Some(spoken::dial(&at.code, &channel, &mut frames, deadline)?),
         };
         let session = channel.session(secret.as_ref())?;
-        channel.say(&Message::Hello(hello(session.dialer_proof())))?;
-        match frames.opening_message(clock::now() + HANDSHAKE_TIMEOUT)? {
-            Message::Welcome { proof } if session.is_listener_proof(&proof) => {}
+        let hello = hello(session.dialer_proof());
+        let (receives, taken) = (hello.role == Role::Receiver, hello.early_bytes);
+        channel.say(&Message::Hello(hello))?;
+        let answer = frames.opening_message(clock::now() + HANDSHAKE_TIMEOUT);
+        // The listener has made its guess, too: a code is not tried again because the path broke.
+        let answer = answer.map_err(|error| match self {
+            Contact::Code(_) if error.is_of_the_path() => {
+                TransferError::CodeCut(channel.peer().to_string())
+            }
+            _ => error,
+        });
+        let early_bytes = match answer? {
+            Message::Welcome { proof, early_bytes } if session.is_listener_proof(&proof) => {
+                if receives {
+                    taken
+                } else {
+                    early_bytes
+                }
+            }
             Message::Welcome { .. } => {
                 return Err(TransferError::CertificateMismatch(channel.peer().to_string()));
             }
@@ -269,7 +362,7 @@ impl Contact {
                 let (what, when) = (other.kind(), "before a welcome");
                 return Err(ProtocolError::OutOfOrder { what, when }.into());
             }
-        }
+        };
         // What the code proved is this very certificate: both proofs are bound to the connection.
         let further = match (self, channel.peer_key()) {
             (Contact::Code(at), Some(key)) => Some(Ticket {
@@ -280,17 +373,14 @@ impl Contact {
             }),
             _ => None,
         };
-        Ok((Link { channel, session, frames }, further))
+        Ok((Link { channel, session, frames, early_bytes }, further))
     }
 }
 
-/// Whether who printed `ticket` answers at its address before `deadline`.
-pub(crate) fn answers(ticket: &Ticket, deadline: Time) -> bool {
-    let reach = || -> Option<Channel> {
-        let socket = connect(&ticket.host, ticket.port).ok()?;
-        Channel::connect(socket, Some(ticket.fingerprint), None, deadline).ok()
-    };
-    reach().map(|channel| channel.sever()).is_some()
+/// The connection to who printed `ticket`, if it answers at its address before `deadline`.
+pub(crate) fn reach(ticket: &Ticket, deadline: Time) -> Option<Channel> {
+    let socket = connect(&ticket.host, ticket.port).ok()?;
+    Channel::connect(socket, Some(ticket.fingerprint), None, deadline).ok()
 }
 
 /// Connects to the first of the host's addresses that answers (RFC 8305: the next is tried while one is waited for).
@@ -348,16 +438,71 @@ fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
 
 /// Sets the congestion control of `socket`.
 pub(crate) fn set_congestion(socket: &TcpStream, name: &str) -> Result<(), TransferError> {
-    tcp::options::set_congestion(socket, name).map_err(|source| TransferError::Congestion {
-        name: name.to_owned(),
-        source,
-        available: sysctl::available_congestion_controls().unwrap_or_default().join(", "),
+    tcp::options::set_congestion(socket, name).map_err(|source| {
+        let list = |names: std::io::Result<Vec<String>>| names.unwrap_or_default().join(", ");
+        let hint = if source.kind() == std::io::ErrorKind::PermissionDenied {
+            format!(
+                "without root this host allows {}; root adds others to net.ipv4.tcp_allowed_congestion_control",
+                list(sysctl::allowed_congestion_controls())
+            )
+        } else {
+            format!("this kernel offers {}", list(sysctl::available_congestion_controls()))
+        };
+        TransferError::Congestion { name: name.to_owned(), source, hint }
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
+    use crate::io::identity::AskFor;
+    use sweetspot_protocol::frame::message;
+
+    #[test]
+    fn a_frame_that_trickles_is_too_slow_and_one_of_a_slow_path_is_not() {
+        // A byte every 0.4 s pays for 1/32 s: more than 60 s are waited after 60 / (0.4 - 1/32) = 163 bytes.
+        let mut frame = FrameClock::default();
+        let trickle = (1..).find(|_| {
+            frame.note(Duration::from_millis(400), 1);
+            frame.is_too_slow()
+        });
+        assert_eq!(trickle, Some(163));
+        // 64 connections share 64 kbit/s: each brings 125 bytes in a second.
+        let mut frame = FrameClock::default();
+        for _ in 0..10_000 {
+            frame.note(Duration::from_secs(1), 125);
+            assert!(!frame.is_too_slow());
+        }
+        // An outage that the path survives.
+        let mut frame = FrameClock::default();
+        frame.note(crate::limits::PEER_TIMEOUT, 1);
+        assert!(!frame.is_too_slow());
+    }
+
+    #[test]
+    fn a_deadline_holds_although_the_peer_sends() {
+        let identity = Identity::fresh().unwrap();
+        let (expected, config) = (identity.public_key().0, identity.listening(AskFor::Nothing));
+        let config = config.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let soon = clock::now() + HANDSHAKE_TIMEOUT;
+        let (near, far) = thread::scope(|scope| {
+            let far = scope.spawn(|| {
+                let socket = TcpStream::connect(address).unwrap();
+                Channel::connect(socket, Some(expected), None, soon).unwrap()
+            });
+            let (socket, _) = listener.accept().unwrap();
+            (Channel::accept(socket, &config, soon).unwrap(), far.join().unwrap())
+        });
+        // There is always something to read, and never a whole message.
+        far.write(&[&message(b"{}")[..4]]).unwrap();
+        far.sever();
+        let error = FrameReader::new(Arc::new(near)).opening_message(clock::now()).unwrap_err();
+        assert!(matches!(error, TransferError::TooSlow(_)), "{error}");
+    }
 
     #[test]
     fn families_take_turns_and_no_address_is_lost() {

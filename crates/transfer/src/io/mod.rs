@@ -1,19 +1,25 @@
 //! The protocol's I/O on blocking threads.
 
 mod admission;
+mod arriving_hashes;
+mod beneath;
 mod channel;
 pub mod client;
 mod client_table;
+mod clients_file;
 mod connection_table;
 mod failures;
+mod file_reader;
 pub mod identity;
-mod incoming;
+pub mod incoming;
 mod limit_watch;
 pub mod link;
 pub mod measure;
 mod outgoing;
+mod over;
 pub mod pace;
 mod probe_responder;
+mod provenance;
 mod quota;
 pub mod receive;
 mod receiver_control;
@@ -22,7 +28,10 @@ mod send_buffer;
 mod sender_congestion;
 mod sender_link;
 pub mod server;
+mod session_table;
 pub mod source;
 pub mod spoken;
+mod stall;
 mod target;
+mod temp_file;
 mod udp_demux;

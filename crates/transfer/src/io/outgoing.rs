@@ -1,43 +1,26 @@
-//! Files on their way out: what the receiver wants is read, hashed and put into frames.
+//! Files on their way out: what the receiver wants, and what it says of what it got.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex};
 
-use crossbeam_channel::{Receiver, Sender};
-use sweetspot_linux::clock;
-use sweetspot_linux::event_fd::{is_readable, wait_readable};
-use sweetspot_protocol::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, PieceHeader};
-use sweetspot_protocol::hash_tree::{
-    self, PIECE_BYTES, PieceHash, piece_hash, piece_length, pieces,
-};
-use sweetspot_protocol::record::{Answer, FileEnd, FileResult, Record};
+use crossbeam_channel::Sender;
+use sweetspot_protocol::hash_tree::{PieceHash, pieces};
+use sweetspot_protocol::record::{Answer, FileResult};
 use sweetspot_protocol::{FileCounts, Printable, ProtocolError};
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::Bytes;
 
-use super::channel::{Channel, lock};
+use super::arriving_hashes::{ArrivingHashes, HashBudget, KnownHashes};
+use super::channel::lock;
 use super::failures::Failures;
-use super::source::{SourceFile, next_data};
+use super::source::{SourceFile, Undelivered};
 use crate::TransferError;
+use crate::limits::{MAX_AHEAD, MAX_UNCONFIRMED};
 use crate::observer::{FileLog, FileRecord};
 
-/// Bytes before a piece's content.
-const HEADERS: usize = FRAME_HEADER_BYTES + PIECE_HEADER_BYTES;
-/// Small files are collected until they make a write of this size, bytes.
-const SMALL_BATCH_BYTES: usize = 128 << 10;
-/// A file that changes while it is read is read again so often; then it is left as it is.
-const MAX_PASSES: u32 = 4;
-/// How often a reader that waits for standard input looks whether the transfer is over.
-const INPUT_INTERVAL: Duration = Duration::from_millis(200);
 /// Small files are handed to a reader together: no more than so many, nor than so many bytes.
 const BATCH_FILES: usize = 64;
 const BATCH_BYTES: u64 = 1 << 20;
-/// Entries that are listed ahead of those that are done.
-const MAX_AHEAD: u64 = 16 << 10;
 
 /// All files of a transfer at its sender.
 pub(crate) struct OutgoingFiles {
@@ -47,10 +30,23 @@ pub(crate) struct OutgoingFiles {
     log: Option<Arc<dyn FileLog>>,
     state: Mutex<State>,
     changed: Condvar,
+    hashes: Arc<HashBudget>,
 }
 
-/// A file that was sent and not confirmed.
-struct Unconfirmed {
+/// What became of a file that the receiver wants.
+enum Stage {
+    /// It waits to be read, or is being read.
+    Wanted,
+    /// All of it was handed over, and the receiver has not confirmed it.
+    Sent(Sent),
+    /// This end said that it cannot send it: the receiver's word on it is nothing new.
+    Withheld,
+    /// The receiver gave it up: nothing more of it is read.
+    GivenUp,
+}
+
+/// A file that was sent.
+struct Sent {
     hash: [u8; 32],
     /// Path and length, where somebody wants to learn of it.
     logged: Option<(PathBuf, u64)>,
@@ -58,15 +54,17 @@ struct Unconfirmed {
 
 #[derive(Default)]
 struct State {
+    /// How many entries were listed.
+    listed: u64,
     /// Listed and not answered, in order; `None` for what has no content.
     unanswered: VecDeque<Option<SourceFile>>,
     next_answer: u32,
-    /// Where the receiver's hashes of a file go.
-    hashes: HashMap<u32, mpsc::Sender<(u32, Vec<PieceHash>)>>,
-    /// Files that the receiver gave up.
-    given_up: HashSet<u32>,
-    /// Hashes of what was sent and not confirmed.
-    unconfirmed: HashMap<u32, Unconfirmed>,
+    /// What was sent of entries that are not answered.
+    early: HashMap<u32, Vec<u8>>,
+    /// Where the receiver's hashes of the file go that it answered last.
+    arriving: Option<ArrivingHashes>,
+    /// Files that the receiver wants, until it has said what became of them.
+    wanted: HashMap<u32, Stage>,
     /// Entries that are listed and not yet answered and read.
     unresolved: u64,
     /// Buffers that are on their way to a connection.
@@ -82,46 +80,23 @@ struct State {
 
 /// A file that the receiver wants.
 pub(crate) struct Want {
-    entry: u32,
-    file: SourceFile,
+    pub entry: u32,
+    pub file: SourceFile,
     /// The hashes of what the receiver has.
-    hashes: Option<KnownHashes>,
+    pub hashes: Option<KnownHashes>,
     /// Only the hash is wanted.
-    compare_only: bool,
-}
-
-/// Hashes that arrive while they are used.
-struct KnownHashes {
-    arriving: mpsc::Receiver<(u32, Vec<PieceHash>)>,
-    pieces: u32,
-    have: Vec<PieceHash>,
-}
-
-impl KnownHashes {
-    /// The receiver's hash of piece number `piece`, waiting for it if need be; `None` if it has none.
-    fn of(&mut self, piece: u32) -> Option<PieceHash> {
-        while piece < self.pieces && self.have.len() <= piece as usize {
-            let (first, hashes) = self.arriving.recv().ok()?;
-            if first as usize != self.have.len() {
-                return None;
-            }
-            self.have.extend(hashes);
-        }
-        self.have.get(piece as usize).copied()
-    }
+    pub compare_only: bool,
+    /// How its first piece begins, where that was sent already; else empty.
+    pub early: Vec<u8>,
 }
 
 impl OutgoingFiles {
     pub fn new(dry_run: bool, log: Option<Arc<dyn FileLog>>) -> OutgoingFiles {
-        OutgoingFiles { dry_run, log, state: Mutex::default(), changed: Condvar::new() }
+        let (state, changed, hashes) = (Mutex::default(), Condvar::new(), Arc::default());
+        OutgoingFiles { dry_run, log, state, changed, hashes }
     }
 
-    fn unconfirmed(&self, path: &Path, size: u64, hash: [u8; 32]) -> Unconfirmed {
-        let logged = self.log.as_ref().map(|_| (path.to_owned(), size));
-        Unconfirmed { hash, logged }
-    }
-
-    fn log(&self, sent: Unconfirmed, outcome: Result<(), &str>) {
+    fn log(&self, sent: Sent, outcome: Result<(), &str>) {
         if let (Some(log), Some((path, size))) = (&self.log, sent.logged) {
             let outcome = outcome.map(|()| (blake3::Hash::from_bytes(sent.hash), true));
             log.file(&FileRecord { path: &path, size: Some(Bytes::new(size)), outcome });
@@ -137,12 +112,20 @@ impl OutgoingFiles {
     /// transfer is over.
     pub fn listing(&self, entries: impl ExactSizeIterator<Item = Option<SourceFile>>) -> bool {
         let mut state = lock(&self.state);
-        while state.unresolved > MAX_AHEAD && !state.over {
+        let is_far_ahead =
+            |state: &State| state.unresolved > MAX_AHEAD || state.wanted.len() > MAX_UNCONFIRMED;
+        while is_far_ahead(&state) && !state.over {
             state = wait(&self.changed, state);
         }
+        state.listed += entries.len() as u64;
         state.unresolved += entries.len() as u64;
         state.unanswered.extend(entries);
         !state.over
+    }
+
+    /// How files begin whose entries are about to be listed: it is sent right behind the list.
+    pub fn send_early(&self, early: impl Iterator<Item = (u32, Vec<u8>)>) {
+        lock(&self.state).early.extend(early);
     }
 
     /// The list is whole: so many files with so many bytes.
@@ -157,49 +140,16 @@ impl OutgoingFiles {
         wants: &Sender<Vec<Want>>,
     ) -> Result<(), TransferError> {
         let mut state = lock(&self.state);
+        // Hashes follow the answer that announces them. Those that did not come are not waited for.
+        state.arriving = None;
         let (mut batch, mut bytes) = (Vec::new(), 0);
         for answer in answers {
-            let entry = state.next_answer;
-            state.next_answer += 1;
-            let Some(file) = state.unanswered.pop_front() else {
-                return Err(ProtocolError::NoEntry(entry).into());
-            };
-            let known = |state: &mut State, pieces| {
-                let (sender, arriving) = mpsc::channel();
-                state.hashes.insert(entry, sender);
-                Some(KnownHashes { arriving, pieces, have: Vec::new() })
-            };
-            let (hashes, compare_only) = match (answer, &file) {
-                (Answer::Nothing, _) => {
-                    state.unresolved -= 1;
-                    state.files += u64::from(file.is_some());
-                    continue;
-                }
-                (Answer::Refused { reason }, _) => {
-                    state.unresolved -= 1;
-                    state.refused = true;
-                    state.failures.add(Printable(&reason).to_string());
-                    continue;
-                }
-                (Answer::All, Some(file)) if self.dry_run => {
-                    let size = file.size.map_or(String::new(), |n| format!(" ({})", Bytes::new(n)));
-                    let line = format!("{}{size}", Printable(&file.path.to_string_lossy()));
-                    state.would_move.push(line);
-                    state.unresolved -= 1;
-                    continue;
-                }
-                (Answer::All, Some(_)) => (None, false),
-                (Answer::Different { pieces }, Some(_)) => (known(&mut state, pieces), false),
-                (Answer::Compare { pieces }, Some(_)) => (known(&mut state, pieces), true),
-                (_, None) => return Err(ProtocolError::NoEntry(entry).into()),
-            };
-            if let Some(file) = file {
-                bytes += file.size.unwrap_or(BATCH_BYTES);
-                batch.push(Want { entry, file, hashes, compare_only });
-                if batch.len() >= BATCH_FILES || bytes >= BATCH_BYTES {
-                    let _ = wants.send(std::mem::take(&mut batch));
-                    bytes = 0;
-                }
+            let Some(want) = self.wanted(&mut state, answer)? else { continue };
+            bytes += want.file.size().unwrap_or(BATCH_BYTES);
+            batch.push(want);
+            if batch.len() >= BATCH_FILES || bytes >= BATCH_BYTES {
+                let _ = wants.send(std::mem::take(&mut batch));
+                bytes = 0;
             }
         }
         if !batch.is_empty() {
@@ -209,64 +159,128 @@ impl OutgoingFiles {
         Ok(())
     }
 
-    /// Hashes of what the receiver has of an entry.
-    pub fn hashes(&self, entry: u32, first: u32, hashes: Vec<PieceHash>) {
-        // An entry that is done needs them no more.
-        if let Some(sender) = lock(&self.state).hashes.get(&entry) {
-            let _ = sender.send((first, hashes));
+    /// What the answer to the next entry asks for.
+    fn wanted(&self, state: &mut State, answer: Answer) -> Result<Option<Want>, TransferError> {
+        let entry = state.next_answer;
+        let file = state.unanswered.pop_front().ok_or(ProtocolError::NoEntry(entry))?;
+        state.next_answer += 1;
+        let early = state.early.remove(&entry).filter(|_| answer == Answer::All);
+        let (announced, compare_only) = match &answer {
+            Answer::Nothing => {
+                state.unresolved -= 1;
+                state.files += u64::from(file.is_some());
+                return Ok(None);
+            }
+            Answer::Refused { reason } => {
+                state.unresolved -= 1;
+                state.refused = true;
+                state.failures.add(reason.to_string());
+                return Ok(None);
+            }
+            Answer::All => (None, false),
+            Answer::Different { pieces } => (Some(*pieces), false),
+            Answer::Compare { pieces } => (Some(*pieces), true),
+        };
+        let file = file.ok_or(ProtocolError::NoEntry(entry))?;
+        if self.dry_run && answer == Answer::All {
+            let size = file.size().map_or(String::new(), |n| format!(" ({})", Bytes::new(n)));
+            let path = file.shown();
+            state.would_move.push(format!("{}{size}", Printable(&path)));
+            state.unresolved -= 1;
+            return Ok(None);
         }
+        let known = |announced| {
+            if u64::from(announced) > file.size().map_or(0, pieces) {
+                let (what, when) = ("more hashes", "than a file has pieces");
+                return Err(ProtocolError::OutOfOrder { what, when });
+            }
+            let (arriving, known) = ArrivingHashes::new(entry, announced);
+            state.arriving = Some(arriving);
+            Ok(known)
+        };
+        let hashes = announced.map(known).transpose()?;
+        state.wanted.insert(entry, Stage::Wanted);
+        let early = early.unwrap_or_default();
+        Ok(Some(Want { entry, file, hashes, compare_only, early }))
+    }
+
+    /// Hashes of what the receiver has of an entry. Waits while too many were not used yet.
+    pub fn hashes(
+        &self,
+        entry: u32,
+        first: u32,
+        hashes: Vec<PieceHash>,
+    ) -> Result<(), TransferError> {
+        // Not under the lock, which readers need to get on.
+        let arriving = lock(&self.state).arriving.take();
+        let mut arriving = arriving.ok_or(ProtocolError::NoEntry(entry))?;
+        arriving.handle(&self.hashes, (entry, first), hashes)?;
+        lock(&self.state).arriving = Some(arriving);
+        Ok(())
     }
 
     /// What became of files at the receiver.
     pub fn results(&self, results: Vec<FileResult>) -> Result<(), TransferError> {
         let mut state = lock(&self.state);
+        let before = state.wanted.len();
         for FileResult { entry, outcome } in results {
-            let sent = state.unconfirmed.remove(&entry);
-            match outcome {
-                Ok(received) => {
-                    state.files += 1;
-                    let Some(sent) = sent else { continue };
-                    if sent.hash != received {
-                        let hex = |hash| blake3::Hash::from_bytes(hash).to_string();
-                        return Err(TransferError::WrongHash {
-                            sent: hex(sent.hash),
-                            received: hex(received),
-                        });
-                    }
-                    self.log(sent, Ok(()));
+            if u64::from(entry) >= state.listed {
+                return Err(ProtocolError::NoEntry(entry).into());
+            }
+            // Empty files are not wanted, and yet become whole.
+            let stage = state.wanted.remove(&entry);
+            if matches!(stage, Some(Stage::Wanted | Stage::GivenUp)) {
+                state.wanted.insert(entry, Stage::GivenUp);
+                state.arriving.iter_mut().for_each(|arriving| arriving.give_up(entry));
+            }
+            match (outcome, stage) {
+                (Ok(received), Some(Stage::Sent(sent))) if sent.hash != received => {
+                    let hex = |hash| blake3::Hash::from_bytes(hash).to_string();
+                    let (sent, received) = (hex(sent.hash), hex(received));
+                    return Err(TransferError::WrongHash { sent, received });
                 }
-                Err(reason) => {
-                    state.given_up.insert(entry);
+                (Ok(_), stage) => {
+                    state.files += 1;
+                    if let Some(Stage::Sent(sent)) = stage {
+                        self.log(sent, Ok(()));
+                    }
+                }
+                (Err(_), Some(Stage::Withheld)) => {}
+                (Err(reason), stage) => {
                     state.refused = true;
-                    state.failures.add(Printable(&reason).to_string());
-                    if let Some(sent) = sent {
-                        self.log(sent, Err(&reason));
+                    state.failures.add(reason.to_string());
+                    if let Some(Stage::Sent(sent)) = stage {
+                        self.log(sent, Err(&reason.to_string()));
                     }
                 }
             }
+        }
+        if before > MAX_UNCONFIRMED && state.wanted.len() <= MAX_UNCONFIRMED {
+            self.changed.notify_all();
         }
         Ok(())
     }
 
-    /// Reads from `input` until `buffer` is full or the input ends. Whoever feeds it may take long: the error is
-    /// `Interrupted` if the transfer ends meanwhile.
-    fn fill(&self, mut input: &File, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut filled = 0;
-        while filled < buffer.len() {
-            while !is_readable(input.as_fd()) {
-                if lock(&self.state).over {
-                    return Err(io::ErrorKind::Interrupted.into());
-                }
-                wait_readable(&[input.as_fd()], clock::now() + INPUT_INTERVAL)?;
-            }
-            match input.read(&mut buffer[filled..]) {
-                Ok(0) => break,
-                Ok(n) => filled += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+    /// All of a file is about to be handed over; the receiver will say what became of it.
+    pub fn sent(&self, entry: u32, file: &SourceFile, size: u64, hash: [u8; 32]) {
+        let logged = self.log.as_ref().map(|_| (file.shown(), size));
+        if let Some(stage @ Stage::Wanted) = lock(&self.state).wanted.get_mut(&entry) {
+            *stage = Stage::Sent(Sent { hash, logged });
         }
-        Ok(filled)
+    }
+
+    /// A file that the receiver wants cannot be sent.
+    pub fn withhold(&self, entry: u32, file: &SourceFile, why: &Undelivered) {
+        let reason = why.here(&file.shown());
+        if let Some(log) = &self.log {
+            let (path, size) = (file.shown(), file.size().map(Bytes::new));
+            log.file(&FileRecord { path: &path, size, outcome: Err(&reason) });
+        }
+        let mut state = lock(&self.state);
+        state.failures.add(reason);
+        if let Some(stage) = state.wanted.get_mut(&entry) {
+            *stage = Stage::Withheld;
+        }
     }
 
     /// Something cannot be sent, for this reason.
@@ -288,7 +302,8 @@ impl OutgoingFiles {
     pub fn end(&self) {
         let mut state = lock(&self.state);
         state.over = true;
-        state.hashes.clear();
+        state.arriving = None;
+        self.hashes.end();
         self.changed.notify_all();
     }
 
@@ -315,13 +330,15 @@ impl OutgoingFiles {
     /// The end of the transfer, by what the receiver `counts`: what was not sent, or the error if nothing was.
     pub fn conclude(&self, counts: &mut FileCounts) -> Result<Vec<String>, TransferError> {
         let state = lock(&self.state);
-        if !state.unconfirmed.is_empty() {
-            return Err(TransferError::Unconfirmed(state.unconfirmed.len()));
+        let unconfirmed = state.wanted.values().filter(|stage| matches!(stage, Stage::Sent(_)));
+        let unconfirmed = unconfirmed.count();
+        if unconfirmed > 0 {
+            return Err(TransferError::Unconfirmed(unconfirmed));
         }
         counts.failed = counts.failed.max(state.failures.count);
         match &state.failures.lines[..] {
             [reason, ..] if counts.written + counts.unchanged == 0 => Err(if state.refused {
-                TransferError::Refused(reason.clone())
+                TransferError::Refused(reason.as_str().into())
             } else {
                 TransferError::NothingMoved(reason.clone())
             }),
@@ -332,15 +349,30 @@ impl OutgoingFiles {
     /// Whether nothing more of a file is wanted.
     pub fn is_given_up(&self, entry: u32) -> bool {
         let state = lock(&self.state);
-        state.over || state.given_up.contains(&entry)
+        state.over || matches!(state.wanted.get(&entry), Some(Stage::GivenUp))
     }
 
-    fn resolved(&self, entry: u32) {
+    /// Whether the transfer is over, so that nothing more is sent.
+    pub fn is_over(&self) -> bool {
+        lock(&self.state).over
+    }
+
+    /// A buffer with content is about to be handed over.
+    pub fn queue(&self) {
+        lock(&self.state).queued += 1;
+    }
+
+    /// A file that was wanted is read.
+    pub fn resolved(&self, entry: u32) {
         let mut state = lock(&self.state);
         state.unresolved -= 1;
-        state.hashes.remove(&entry);
+        let before = state.wanted.len();
+        if matches!(state.wanted.get(&entry), Some(Stage::GivenUp)) {
+            state.wanted.remove(&entry);
+        }
+        let confirmed = before > MAX_UNCONFIRMED && state.wanted.len() <= MAX_UNCONFIRMED;
         // Waking those that wait takes a system call: only where what they wait for has come.
-        if state.unresolved == 0 || state.unresolved == MAX_AHEAD {
+        if state.unresolved == 0 || state.unresolved == MAX_AHEAD || confirmed {
             self.changed.notify_all();
         }
     }
@@ -353,282 +385,92 @@ fn wait<'a>(
     changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Frames with so many bytes of content, ready for any connection.
-pub(crate) struct Frames {
-    pub bytes: Vec<u8>,
-    pub content: Bytes,
-    /// The file that all of it belongs to, if it is of one.
-    pub entry: Option<u32>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::source::{Listed, SourceList, Sources};
 
-/// A thread that reads and hashes what is wanted.
-pub(crate) struct FileReader<'a> {
-    pub files: &'a OutgoingFiles,
-    pub channel: &'a Channel,
-    pub out: Sender<Frames>,
-    pub spent: Receiver<Vec<u8>>,
-    pub small: Vec<u8>,
-    pub small_content: u64,
-}
-
-impl FileReader<'_> {
-    /// Reads what `wants` bring, until there are no more.
-    pub fn run(&mut self, wants: &Receiver<Vec<Want>>) -> Result<(), TransferError> {
-        loop {
-            let batch = match wants.try_recv() {
-                Ok(batch) => batch,
-                // Nothing waits: what was collected goes out.
-                Err(_) => {
-                    self.flush()?;
-                    let Ok(batch) = wants.recv() else { return Ok(()) };
-                    batch
-                }
-            };
-            for want in batch {
-                let entry = want.entry;
-                if let Err(reason) = self.deliver(want)?
-                    && !self.files.is_given_up(entry)
-                {
-                    self.files.left_out(reason.clone());
-                    self.channel.tell(&Record::Gone { entry, reason })?;
-                }
-                self.files.resolved(entry);
+    /// The one file of a directory, as it is listed.
+    fn listed() -> (tempfile::TempDir, SourceFile) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("f"), "content").unwrap();
+        let sources = Sources { paths: vec![dir.path().join("f")], ..Sources::default() };
+        let mut file = None;
+        let take = |item| {
+            if let Listed::Entry(_, listed) = item {
+                file = listed;
             }
-        }
-    }
-
-    /// Sends what is wanted of a file. The inner error is why the file cannot be sent.
-    fn deliver(&mut self, want: Want) -> Result<Result<(), String>, TransferError> {
-        let shown = want.file.path.display().to_string();
-        let Some(size) = want.file.size else { return self.deliver_stream(want.entry) };
-        let file = match want.file.open() {
-            Ok(file) => file,
-            Err(error) => return Ok(Err(format!("{shown}: {error}"))),
+            Ok(())
         };
-        if want.hashes.is_none() && pieces(size) == 1 {
-            return self.deliver_small(want.entry, &want.file, &file, size);
-        }
-        self.deliver_pieces(want, &file, size)
+        SourceList::new(&sources).unwrap().list(take).unwrap();
+        (dir, file.unwrap())
     }
 
-    /// A file of one piece that is wanted whole: its piece tells that it is whole.
-    fn deliver_small(
-        &mut self,
-        entry: u32,
-        source: &SourceFile,
-        file: &File,
-        size: u64,
-    ) -> Result<Result<(), String>, TransferError> {
-        let at = self.small.len();
-        self.small.resize(at + HEADERS + size as usize, 0);
-        for _ in 0..MAX_PASSES {
-            let content = &mut self.small[at + HEADERS..];
-            if let Err(error) = file.read_exact_at(content, 0) {
-                self.small.truncate(at);
-                return Ok(Err(changed(source, &error)));
-            }
-            if source.is_unchanged(file).unwrap_or(false) {
-                break;
-            }
-        }
-        let hash = piece_hash(0, true, &self.small[at + HEADERS..]);
-        let header = PieceHeader { entry, piece: 0, hash, length: size as u32 };
-        self.small[at..at + HEADERS].copy_from_slice(&header.to_bytes());
-        self.small_content += size;
-        {
-            let mut state = lock(&self.files.state);
-            state.unconfirmed.insert(entry, self.files.unconfirmed(&source.path, size, hash));
-            // What is collected is on its way already: the end must not overtake it.
-            state.queued += u64::from(at == 0);
-        }
-        if self.small.len() >= SMALL_BATCH_BYTES {
-            self.flush()?;
-        }
-        Ok(Ok(()))
-    }
-
-    fn deliver_pieces(
-        &mut self,
-        mut want: Want,
-        file: &File,
-        size: u64,
-    ) -> Result<Result<(), String>, TransferError> {
-        let (entry, count) = (want.entry, pieces(size) as u32);
-        let mut hashes: Vec<PieceHash> = Vec::with_capacity(count as usize);
-        let mut pieces_sent = 0;
-        for pass in 0..MAX_PASSES {
-            let mut run = HoleRun { first: 0, pieces: 0 };
-            let (mut data, mut any_sent) = (0, false);
-            for piece in 0..count {
-                if self.files.is_given_up(entry) {
-                    return Ok(Err("given up".into()));
+    /// All that is listed is wanted and sent, and nothing is confirmed.
+    #[test]
+    fn a_receiver_that_confirms_nothing_costs_a_bounded_list() {
+        let (_dir, file) = listed();
+        let files = OutgoingFiles::new(false, None);
+        let (wants, wanted) = crossbeam_channel::unbounded();
+        let confirmed = |entry| FileResult { entry, outcome: Ok([7; 32]) };
+        std::thread::scope(|scope| {
+            let (files, file) = (&files, &file);
+            // One more than is kept: the listing after it waits.
+            let limit = MAX_UNCONFIRMED as u32 + 1;
+            for first in (0..limit).step_by(512) {
+                let count = 512.min(limit - first) as usize;
+                assert!(files.listing(vec![Some(file.clone()); count].into_iter()));
+                files.answered(vec![Answer::All; count], &wants).unwrap();
+                for want in wanted.try_iter().flatten() {
+                    files.sent(want.entry, &want.file, 7, [7; 32]);
+                    files.resolved(want.entry);
                 }
-                let (offset, length) =
-                    (u64::from(piece) * PIECE_BYTES, piece_length(size, piece) as usize);
-                if want.file.sparse && data <= offset {
-                    data = next_data(file, offset, size);
-                }
-                let is_hole = want.file.sparse && data >= offset + length as u64;
-                let mut buffer = self.spent.try_recv().unwrap_or_default();
-                // What was in it is written over.
-                buffer.resize(HEADERS + length, 0);
-                if is_hole {
-                    buffer[HEADERS..].fill(0);
-                } else if let Err(error) = file.read_exact_at(&mut buffer[HEADERS..], offset) {
-                    return Ok(Err(changed(&want.file, &error)));
-                }
-                let hash = piece_hash(piece, count == 1, &buffer[HEADERS..]);
-                let known = match pass {
-                    0 => {
-                        hashes.push(hash);
-                        want.hashes.as_mut().and_then(|hashes| hashes.of(piece))
-                    }
-                    _ => Some(std::mem::replace(&mut hashes[piece as usize], hash)),
-                };
-                if known == Some(hash) || want.compare_only {
-                    continue;
-                }
-                any_sent = true;
-                pieces_sent += 1;
-                if is_hole {
-                    if !run.add(piece) {
-                        run.tell(entry, self.channel)?;
-                        run = HoleRun { first: piece, pieces: 1 };
-                    }
-                    continue;
-                }
-                let header = PieceHeader { entry, piece, hash, length: length as u32 };
-                buffer[..HEADERS].copy_from_slice(&header.to_bytes());
-                self.push(buffer, entry, length as u64)?;
             }
-            run.tell(entry, self.channel)?;
-            if want.file.is_unchanged(file).unwrap_or(false) || pass > 0 && !any_sent {
-                let hash = *hash_tree::root(&hashes).as_bytes();
-                let end = FileEnd { entry, size, pieces_sent, hash };
-                return self.end(end, &want.file.path);
-            }
+            let next = scope.spawn(|| files.listing([None].into_iter()));
+            // An entry that was confirmed makes room for it.
+            assert_eq!(lock(&files.state).listed, u64::from(limit), "it waits, or has not begun");
+            files.results(vec![confirmed(0)]).unwrap();
+            assert!(next.join().unwrap());
+            assert_eq!(lock(&files.state).wanted.len(), MAX_UNCONFIRMED);
+            assert!(files.results(vec![confirmed(limit + 1)]).is_err(), "never listed");
+        });
+    }
+
+    /// What a receiver gives up before it was sent is remembered only until it was read.
+    #[test]
+    fn what_a_receiver_gives_up_is_forgotten() {
+        let (_dir, file) = listed();
+        let files = OutgoingFiles::new(false, None);
+        let (wants, _wanted) = crossbeam_channel::unbounded();
+        assert!(files.listing([Some(file.clone()), None].into_iter()));
+        files.answered(vec![Answer::All], &wants).unwrap();
+        let given_up = |entry| FileResult { entry, outcome: Err("enough".into()) };
+        assert!(!files.is_given_up(0));
+        for _ in 0..1000 {
+            files.results(vec![given_up(0), given_up(1)]).unwrap();
         }
-        Ok(Err(format!(
-            "{} kept changing while it was being sent; send it again once it is at rest",
-            want.file.path.display()
-        )))
+        assert!(files.is_given_up(0));
+        files.sent(0, &file, 7, [7; 32]);
+        assert!(files.is_given_up(0), "it does not become unconfirmed");
+        files.resolved(0);
+        assert!(lock(&files.state).wanted.is_empty());
     }
 
-    /// Standard input: pieces in order, until it ends.
-    fn deliver_stream(&mut self, entry: u32) -> Result<Result<(), String>, TransferError> {
-        let failed = |error: io::Error| Ok(Err(format!("standard input: {error}")));
-        let input = match io::stdin().as_fd().try_clone_to_owned() {
-            Ok(input) => File::from(input),
-            Err(error) => return failed(error),
-        };
-        let files = self.files;
-        let read = |buffer: &mut Vec<u8>| -> io::Result<usize> {
-            buffer.resize(HEADERS + PIECE_BYTES as usize, 0);
-            let length = files.fill(&input, &mut buffer[HEADERS..])?;
-            buffer.truncate(HEADERS + length);
-            Ok(length)
-        };
-        let (mut hashes, mut size, mut next) = (Vec::new(), 0, Vec::new());
-        let mut length = match read(&mut next) {
-            Ok(length) => length,
-            Err(error) => return failed(error),
-        };
-        while length > 0 {
-            if self.files.is_given_up(entry) {
-                return Ok(Err("given up".into()));
-            }
-            // One ahead, because the hash of an only piece is another.
-            let mut buffer = std::mem::take(&mut next);
-            let following = match read(&mut next) {
-                Ok(following) => following,
-                Err(error) => return failed(error),
-            };
-            let piece = hashes.len() as u32;
-            let only = piece == 0 && following == 0;
-            let hash = piece_hash(piece, only, &buffer[HEADERS..]);
-            let header = PieceHeader { entry, piece, hash, length: length as u32 };
-            buffer[..HEADERS].copy_from_slice(&header.to_bytes());
-            hashes.push(hash);
-            size += length as u64;
-            self.push(buffer, entry, length as u64)?;
-            length = following;
-        }
-        let (pieces_sent, hash) = (hashes.len() as u32, *hash_tree::root(&hashes).as_bytes());
-        self.end(FileEnd { entry, size, pieces_sent, hash }, Path::new("-"))
-    }
-
-    fn end(&mut self, end: FileEnd, path: &Path) -> Result<Result<(), String>, TransferError> {
-        let sent = self.files.unconfirmed(path, end.size, end.hash);
-        {
-            let mut state = lock(&self.files.state);
-            // The receiver may have given it up already, and says nothing more of it.
-            if !state.given_up.contains(&end.entry) {
-                state.unconfirmed.insert(end.entry, sent);
-            }
-        }
-        self.channel.tell(&Record::Ends(vec![end]))?;
-        Ok(Ok(()))
-    }
-
-    fn flush(&mut self) -> Result<(), TransferError> {
-        if self.small.is_empty() {
-            return Ok(());
-        }
-        let room = self.spent.try_recv().unwrap_or_default();
-        let mut full = std::mem::replace(&mut self.small, room);
-        self.small.clear();
-        full.shrink_to(SMALL_BATCH_BYTES * 4);
-        let content = std::mem::take(&mut self.small_content);
-        self.hand_over(full, None, content)
-    }
-
-    fn push(&mut self, bytes: Vec<u8>, entry: u32, content: u64) -> Result<(), TransferError> {
-        lock(&self.files.state).queued += 1;
-        self.hand_over(bytes, Some(entry), content)
-    }
-
-    fn hand_over(
-        &mut self,
-        bytes: Vec<u8>,
-        entry: Option<u32>,
-        content: u64,
-    ) -> Result<(), TransferError> {
-        let frames = Frames { bytes, content: Bytes::new(content), entry };
-        self.out.send(frames).map_err(|_| TransferError::Interrupted)
-    }
-}
-
-/// Neighbouring pieces that are holes.
-struct HoleRun {
-    first: u32,
-    pieces: u32,
-}
-
-impl HoleRun {
-    /// Adds a piece if it is the next; returns whether it was.
-    fn add(&mut self, piece: u32) -> bool {
-        if self.pieces == 0 {
-            self.first = piece;
-        }
-        let next = self.first + self.pieces == piece;
-        self.pieces += u32::from(next);
-        next
-    }
-
-    fn tell(&self, entry: u32, channel: &Channel) -> Result<(), TransferError> {
-        match self.pieces {
-            0 => Ok(()),
-            pieces => channel.tell(&Record::Holes { entry, first: self.first, pieces }),
-        }
-    }
-}
-
-fn changed(source: &SourceFile, error: &io::Error) -> String {
-    let shown = source.path.display();
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => {
-            format!("{shown} shrank while it was being sent; send it again once it is at rest")
-        }
-        _ => format!("{shown}: {error}"),
+    /// The receiver hears why a file is gone, says so itself, and it counts once.
+    #[test]
+    fn a_file_that_cannot_be_sent_fails_once() {
+        let (_dir, file) = listed();
+        let files = OutgoingFiles::new(false, None);
+        let (wants, _wanted) = crossbeam_channel::unbounded();
+        assert!(files.listing([Some(file.clone())].into_iter()));
+        files.answered(vec![Answer::All], &wants).unwrap();
+        files.withhold(0, &file, &Undelivered::Changed);
+        files.resolved(0);
+        let outcome = Err("it kept changing".into());
+        files.results(vec![FileResult { entry: 0, outcome }]).unwrap();
+        let mut counts = FileCounts { written: 1, ..FileCounts::default() };
+        let lines = files.conclude(&mut counts).unwrap();
+        assert_eq!((counts.failed, lines.len()), (1, 1), "{lines:?}");
+        assert!(lines[0].contains("/f kept changing"), "{lines:?}");
     }
 }

@@ -16,16 +16,12 @@ use sweetspot_sizing::{CongestionState, PROBE_SIZE, SenderReport};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::Channel;
+use crate::limits::{FREE_TRAIN_BYTES, MAX_TRAIN_PACKET_BYTES, MAX_TRAIN_PACKETS, TRAIN_SHARE};
 
 /// Until probes come, and when they stay away, the way is punched open this often.
 const PUNCH_INTERVAL: Duration = Duration::from_millis(200);
-/// Nobody needs longer trains or larger packets: what asks for them is no receiver of ours.
-const MAX_TRAIN_PACKETS: u32 = 512;
-const MAX_TRAIN_PACKET_BYTES: u32 = 9216;
-/// Trains may be asked for up to so many bytes, and one part in so many of the content: no receiver makes a sender
-/// flood a path.
-const FREE_TRAIN_BYTES: u64 = 4_000_000;
-const TRAIN_SHARE: u64 = 10;
+/// No packet of a train is shorter, whatever is asked for: its own fields need that much.
+const LEAST_TRAIN_PACKET: Bytes = Bytes::new(64);
 /// IPv6 and UDP headers; with IPv4's a probe is 20 bytes shorter than it might be.
 const UDP_IP_HEADERS: Bytes = Bytes::new(48);
 
@@ -130,7 +126,8 @@ impl ProbeResponder {
             return;
         }
         let size = Bytes::new(payload.into());
-        let bytes = u64::from(packets) * size.get();
+        // Small packets cost their headers, too.
+        let bytes = u64::from(packets) * (size.max(LEAST_TRAIN_PACKET) + UDP_IP_HEADERS).get();
         let allowed = FREE_TRAIN_BYTES + self.channel.acked().get() / TRAIN_SHARE;
         if self.trains.load(Ordering::Relaxed) + bytes > allowed {
             return;

@@ -1,8 +1,7 @@
 //! The receiving end of a transfer, once both ends know each other.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crossbeam_channel::Sender;
@@ -10,23 +9,23 @@ use sweetspot_linux::tcp::{ClampMethod, Info, options};
 use sweetspot_linux::{clock, process, sysctl};
 use sweetspot_protocol::frame::{FramePart, PieceHeader};
 use sweetspot_protocol::probe::PacketAuthenticator;
-use sweetspot_protocol::record::Entry;
 use sweetspot_protocol::{
-    Accept, ControlLoop, Message, Offer, OwnAccount, ProtocolError, ReceiverOrder, ReceiverSummary,
-    Role, SenderItem, SenderSummary, StreamCount, TransferSummary,
+    Accept, ControlLoop, Message, Offer, OwnAccount, PeerText, ProtocolError, ReceiverOrder,
+    ReceiverSummary, Role, SenderItem, SenderSummary, StreamCount, TransferSummary,
 };
 use sweetspot_sizing::{Controller, ControllerConfig, KnownPath, Probing, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::channel::{Channel, PEER_TIMEOUT, lock};
+use super::channel::{Channel, lock};
 use super::client::ReceiveOptions;
-use super::incoming::{Bounds, Destination, IncomingFiles, Job, Policy};
+use super::incoming::{Bounds, Destination, EntryQueue, IncomingFiles, Job, Policy};
 use super::link::{FrameReader, FurtherLinks, Link};
+use super::over::Over;
 use super::receiver_control::ReceiverControl;
-use super::target::TargetDirectory;
 use super::udp_demux::UdpDemux;
 use crate::TransferError;
-use crate::observer::{Agreed, TransferObserver};
+use crate::limits::OFFER_TIMEOUT;
+use crate::observer::{Agreed, FileLog, TransferObserver};
 
 /// IPv4 and TCP headers with the timestamp option (RFC 7323).
 const TCP_HEADERS: Bytes = Bytes::new(52);
@@ -37,6 +36,10 @@ const WRITE_BEHIND_PIECES: usize = 4;
 const SMALL_PIECE_BYTES: usize = 32 << 10;
 /// The sender's closing words are waited for this long.
 const SENDER_SUMMARY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What both ends are told where a sender brought extended attributes that the receiver did not ask for.
+const ATTRIBUTES_LEFT_OUT: &str =
+    "extended attributes were left out: the receiver takes them with --xattrs";
 
 /// Where a receiver puts what comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +67,16 @@ impl ReceiveConfig {
             ClampMethod::find().map_err(TransferError::system("testing the receive window"))?;
         Ok(ReceiveConfig { options, clamp_method, bounds: Bounds::default() })
     }
+
+    /// The same for a transfer with this log.
+    pub fn logged_by(self: &Arc<Self>, log: Option<Arc<dyn FileLog>>) -> Arc<ReceiveConfig> {
+        if log.is_none() {
+            return Arc::clone(self);
+        }
+        let bounds = Bounds { log, ..self.bounds.clone() };
+        let (options, clamp_method) = (self.options.clone(), self.clamp_method);
+        Arc::new(ReceiveConfig { options, clamp_method, bounds })
+    }
 }
 
 /// Receives what the sender at the other end of `link` brings. `start` is when the connection was made.
@@ -76,18 +89,19 @@ pub(crate) fn receive(
     observer: &mut dyn TransferObserver,
 ) -> Result<TransferSummary, TransferError> {
     let channel = Arc::clone(&link.channel);
-    let mut order = ReceiverOrder::default();
+    let mut order = ReceiverOrder::taking_early(link.early_bytes);
     let result = wait_for_offer(&mut link.frames, &mut order).and_then(|offer| {
+        let expected = config.options.asked.expect(&offer)?;
         let plan = Accepted::make(config, &offer, &channel, udp_demux.is_some())?;
         let registered = plan.probes.then_some(udp_demux).flatten().map(|demux| {
             let authenticator = PacketAuthenticator::new(&link.session);
-            let opened = demux.register(authenticator);
+            let opened = demux.register(authenticator, channel.peer().ip());
             opened.map_err(TransferError::system("preparing probes"))
         });
         let registered = registered.transpose()?;
         channel.say(&Message::Accept(Accept {
-            sizing: plan.sizing.to_string(),
-            congestion: config.options.congestion.clone(),
+            sizing: plan.sizing.to_string().into(),
+            congestion: config.options.congestion.as_deref().map(Into::into),
             probes: plan.probes,
         }))?;
         order.accept();
@@ -110,7 +124,8 @@ pub(crate) fn receive(
             Target::Output => Some(1),
             _ => config.options.streams.or(offer.streams),
         };
-        let files = IncomingFiles::new(plan.destination, plan.policy, config.bounds.clone());
+        let bounds = config.bounds.clone();
+        let files = IncomingFiles::new(plan.destination, plan.policy, bounds, expected);
         let control = ReceiverControl::new(
             &channel,
             control_loop,
@@ -127,8 +142,9 @@ pub(crate) fn receive(
             start,
             channel: &channel,
             files: &files,
+            listed: EntryQueue::default(),
             control: &control,
-            over: AtomicBool::new(false),
+            over: Over::default(),
             joined: Mutex::default(),
             failed: Mutex::default(),
         };
@@ -144,7 +160,7 @@ fn wait_for_offer(
     frames: &mut FrameReader,
     order: &mut ReceiverOrder,
 ) -> Result<Offer, TransferError> {
-    frames.wait_for(clock::now() + PEER_TIMEOUT, |part| match order.handle(part)? {
+    frames.wait_for(clock::now() + OFFER_TIMEOUT, |part| match order.handle(part)? {
         SenderItem::Offer(offer) => Ok(Some(offer)),
         SenderItem::Failed(reason) => Err(TransferError::PeerFailed(reason)),
         _ => Ok(None),
@@ -167,62 +183,28 @@ impl Accepted {
         channel: &Channel,
         can_probe: bool,
     ) -> Result<Accepted, TransferError> {
-        let destination = destination(&config.options.target, offer)?;
-        let asked = offer.sizing.as_deref().map(str::parse::<Sizing>).transpose()?;
+        let view = &config.bounds.view;
+        let destination = Destination::open(&config.options.target, offer, view)?;
+        let asked = offer.sizing.as_ref().map(PeerText::parse::<Sizing>).transpose()?;
         let sizing = config.options.sizing.or(asked).unwrap_or(Sizing::Sobas);
         let controller_config = ControllerConfig {
             size: offer.size.map(Bytes::new),
             ..controller_config(channel, config.options.path.or(offer.path.map(KnownPath::from)))?
         };
+        let may_probe = can_probe && config.options.probes && offer.probes;
+        let available = if may_probe { sizing } else { sizing.without_probes() };
         // Known before anything moves whether this sizing can be had.
-        let controller = sizing.controller(&controller_config)?;
-        let wanted = controller.needs().probes != Probing::Never;
-        let probes = can_probe && config.options.probes && offer.probes && wanted;
+        let controller = available.controller(&controller_config)?;
+        let probes = may_probe && controller.needs().probes != Probing::Never;
         let policy = Policy {
             replace: config.options.overwrite,
             checksum: offer.checksum,
             dry_run: offer.dry_run,
+            attributes: config.options.attributes,
+            dotfiles: config.options.dotfiles,
+            outward_links: config.options.outward_links,
         };
         Ok(Accepted { destination, policy, sizing, controller, probes })
-    }
-}
-
-fn destination(target: &Target, offer: &Offer) -> Result<Destination, TransferError> {
-    let open = |path: &PathBuf| {
-        TargetDirectory::open(path)
-            .map_err(|source| TransferError::Directory { path: path.clone(), source })
-    };
-    match target {
-        Target::Output => Ok(Destination::Output),
-        Target::Into(path) => Ok(Destination::Directory { target: open(path)?, top_name: None }),
-        Target::At(path) if path.is_dir() => {
-            Ok(Destination::Directory { target: open(path)?, top_name: None })
-        }
-        // Nothing is made: what would be in it is all new.
-        Target::At(path)
-            if offer.dry_run
-                && !path.parent().is_some_and(|p| p.is_dir() || p.as_os_str().is_empty()) =>
-        {
-            let source = std::io::ErrorKind::NotFound.into();
-            Err(TransferError::Directory { path: path.clone(), source })
-        }
-        Target::At(path)
-            if !offer.dry_run
-                && (offer.many || path.as_os_str().as_encoded_bytes().ends_with(b"/")) =>
-        {
-            std::fs::create_dir(path)
-                .map_err(|source| TransferError::Directory { path: path.clone(), source })?;
-            Ok(Destination::Directory { target: open(path)?, top_name: None })
-        }
-        Target::At(path) => {
-            use std::os::unix::ffi::OsStrExt;
-            let parent = match path.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-                _ => PathBuf::from("."),
-            };
-            let name = path.file_name().map(|name| name.as_bytes().to_vec());
-            Ok(Destination::Directory { target: open(&parent)?, top_name: name })
-        }
     }
 }
 
@@ -235,8 +217,10 @@ struct Receiving<'a> {
     start: Time,
     channel: &'a Arc<Channel>,
     files: &'a IncomingFiles,
+    /// Entries that wait to be answered.
+    listed: EntryQueue,
     control: &'a ReceiverControl<'a>,
-    over: AtomicBool,
+    over: Over,
     /// Further connections, to be cut at the end.
     joined: Mutex<Vec<Arc<Channel>>>,
     /// Why a thread beside the main one ended the transfer.
@@ -261,7 +245,6 @@ impl Receiving<'_> {
         let takers: Vec<_> = (0..workers).map(|_| taken.clone()).collect();
         drop(taken);
         let received = thread::scope(|scope| {
-            let (entries, listed) = mpsc::channel();
             let spawn =
                 |name: &str, work: Box<dyn FnOnce() -> Result<(), TransferError> + Send>| {
                     let run = move || {
@@ -283,7 +266,8 @@ impl Receiving<'_> {
                 if count > 1 {
                     self.channel.say(&Message::Streams { count })?;
                 }
-                spawn("plan", Box::new(move || self.plan(&listed)))?;
+                spawn("plan", Box::new(|| self.plan()))?;
+                spawn("holes", Box::new(|| self.files.hash_holes()))?;
                 spawn("time", Box::new(|| self.control.keep_time()))?;
                 let (more_jobs, more_empty) = (jobs.clone(), empty.clone());
                 let join = move || self.join_links(further, &more_jobs, &more_empty);
@@ -298,7 +282,9 @@ impl Receiving<'_> {
                     empty: empty.clone(),
                 };
                 let mut order = order;
-                reader.read_first(&mut order, entries)?;
+                let read = reader.read_first(&mut order);
+                self.listed.close();
+                read?;
                 self.files.wait_until_whole(|| lock(&self.failed).is_some());
                 if let Some(error) = lock(&self.failed).take() {
                     return Err(error);
@@ -311,7 +297,8 @@ impl Receiving<'_> {
                 self.channel.say(&Message::ReceiverSummary(summary.clone()))?;
                 Ok((summary, reader.sender_summary(&mut order)))
             })();
-            self.over.store(true, Ordering::Release);
+            self.over.set();
+            self.stop_working();
             self.control.done();
             lock(&self.joined).iter().for_each(|channel| channel.sever());
             drop(jobs);
@@ -319,11 +306,7 @@ impl Receiving<'_> {
         });
         // A thread beside the main one knows the cause where the main one saw its effect.
         let (summary, closing) = match (lock(&self.failed).take(), received) {
-            (Some(cause), Err(_)) => return Err(cause),
-            // What was still being written when the peer went counts, too.
-            (None, Err(TransferError::PeerGone { peer, .. })) => {
-                return Err(TransferError::PeerGone { peer, done: self.files.so_far().0 });
-            }
+            (Some(cause), Err(_)) | (None, Err(cause)) => return Err(self.counted(cause)),
             (_, received) => received?,
         };
         let (counts, failures, content, _) = self.files.summary();
@@ -346,19 +329,39 @@ impl Receiving<'_> {
         Ok(summary)
     }
 
+    /// What was still being written when the peer went counts, too.
+    fn counted(&self, error: TransferError) -> TransferError {
+        match error {
+            TransferError::PeerGone { peer, .. } => {
+                TransferError::PeerGone { peer, done: self.files.so_far().0 }
+            }
+            other => other,
+        }
+    }
+
     /// Ends the transfer from a thread beside the main one.
     fn fail(&self, error: TransferError) {
-        if self.over.load(Ordering::Acquire) {
+        if self.over.is_set() {
             return;
         }
         lock(&self.failed).get_or_insert(error);
+        self.stop_working();
         // Wakes the main thread, which tells the sender.
         self.channel.stop_reading();
         lock(&self.joined).iter().for_each(|channel| channel.sever());
     }
 
-    fn plan(&self, listed: &mpsc::Receiver<(u32, Vec<Entry>)>) -> Result<(), TransferError> {
-        listed.iter().try_for_each(|(first, entries)| self.files.plan(first, entries, self.channel))
+    /// Ends what other threads do for the transfer beside the pieces that came.
+    fn stop_working(&self) {
+        self.listed.abandon();
+        self.files.end();
+    }
+
+    fn plan(&self) -> Result<(), TransferError> {
+        while let Some((first, entries)) = self.listed.next() {
+            self.files.plan(first, entries, &**self.channel)?;
+        }
+        Ok(())
     }
 
     /// Takes in further connections, and makes them where this end connects.
@@ -369,15 +372,14 @@ impl Receiving<'_> {
         empty: &crossbeam_channel::Receiver<Vec<u8>>,
     ) -> Result<(), TransferError> {
         thread::scope(|scope| {
-            let is_over = || self.over.load(Ordering::Acquire);
             further.run(
-                is_over,
+                &self.over,
                 || self.control.streams(),
                 |link| {
                     link.channel.share_last_heard(self.channel);
                     self.control.join(&link.channel);
                     lock(&self.joined).push(Arc::clone(&link.channel));
-                    if is_over() {
+                    if self.over.is_set() {
                         link.channel.sever();
                     }
                     let mut reader = LinkReader {
@@ -404,9 +406,10 @@ impl Receiving<'_> {
         let (measured, wanted) =
             self.control.ask(|control_loop| (control_loop.measured(), control_loop.wanted()));
         let limit = wanted.and_then(|wanted| self.limit(wanted, measured.window));
+        let left_out = self.files.attributes_left_out().then(|| ATTRIBUTES_LEFT_OUT.to_owned());
         let (files, _, content, hash) = self.files.summary();
         ReceiverSummary {
-            hash: hash.filter(|_| self.offer.one_file).map(|hash| hash.to_hex().to_string()),
+            hash: hash.filter(|_| self.offer.one_file).map(|hash| hash.to_hex().as_str().into()),
             files,
             content_bytes: content.get(),
             streams: self.control.connections(),
@@ -415,8 +418,8 @@ impl Receiving<'_> {
             probes: measured.probes,
             window_final_bytes: measured.window.map(Bytes::get),
             clamp_method: (self.sizing != Sizing::Kernel)
-                .then(|| self.config.clamp_method.to_string()),
-            limits: limit.into_iter().collect(),
+                .then(|| self.config.clamp_method.to_string().into()),
+            limits: limit.into_iter().chain(left_out).map(Into::into).collect(),
         }
     }
 
@@ -450,11 +453,7 @@ struct LinkReader<'a, 'b> {
 
 impl LinkReader<'_, '_> {
     /// Reads the first connection, on which the sender speaks, until it says that all was sent.
-    fn read_first(
-        &mut self,
-        order: &mut ReceiverOrder,
-        entries: mpsc::Sender<(u32, Vec<Entry>)>,
-    ) -> Result<(), TransferError> {
+    fn read_first(&mut self, order: &mut ReceiverOrder) -> Result<(), TransferError> {
         let files = self.transfer.files;
         loop {
             // Taken apart, so that content is copied out of the reader's buffer once.
@@ -467,7 +466,11 @@ impl LinkReader<'_, '_> {
                         extend(&mut self.piece, bytes, &mut self.small, &self.jobs)?;
                     }
                     SenderItem::Entries(first, list) => {
-                        entries.send((first, list)).map_err(|_| TransferError::Interrupted)?;
+                        self.transfer.listed.push(first, list)?;
+                    }
+                    SenderItem::Early(entry, bytes) => {
+                        content += Bytes::new(bytes.len() as u64);
+                        files.take_early(entry, bytes);
                     }
                     SenderItem::Listed { files, bytes } => {
                         self.transfer.control.totals(u64::from(files), Bytes::new(bytes));

@@ -19,8 +19,10 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::channel::{Channel, lock};
 use super::incoming::IncomingFiles;
+use super::stall::StallWatch;
 use super::udp_demux::Registration;
 use crate::TransferError;
+use crate::limits::DOWN_TIMEOUT;
 use crate::observer::{Progress, TransferObserver};
 
 /// The time after which something is said, so that the sender knows that this end is there.
@@ -219,7 +221,17 @@ impl<'a> ReceiverControl<'a> {
     /// Runs the controller's timers and the probes until [`ReceiverControl::done`].
     pub fn keep_time(&self) -> Result<(), TransferError> {
         let (mut probe_socket, mut busy_at) = (None, clock::now() + BUSY_INTERVAL);
+        let mut down_since = None;
+        let mut stall = StallWatch::new(clock::now(), self.files.so_far());
         while !self.done.load(Ordering::Acquire) {
+            // The thread that reads tells by itself, once it has read what came; unless it waits for another one.
+            down_since = self.channel.is_down().then(|| down_since.unwrap_or(clock::now()));
+            if down_since.is_some_and(|since| clock::now().since(since) >= DOWN_TIMEOUT) {
+                return Err(self.channel.gone(self.files.so_far().0));
+            }
+            if stall.is_stalled(clock::now(), self.files.so_far()) {
+                return Err(TransferError::Stalled(self.channel.peer().to_string()));
+            }
             self.open_probe_socket(&mut probe_socket);
             self.listen(probe_socket.as_ref())?;
             let due = self.tick(probe_socket.as_ref())?;

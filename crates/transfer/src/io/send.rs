@@ -1,8 +1,8 @@
 //! The sending end of a transfer, once both ends know each other.
 
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender};
@@ -22,13 +22,17 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::channel::{Channel, lock};
 use super::client::SendOptions;
+use super::file_reader::{self, FileReader, Frames};
 use super::limit_watch::LimitWatch;
 use super::link::{FrameReader, FurtherLinks, Link, set_congestion};
-use super::outgoing::{FileReader, Frames, OutgoingFiles, Want};
+use super::outgoing::{OutgoingFiles, Want};
+use super::over::Over;
 use super::probe_responder::ProbeResponder;
 use super::sender_link::{self, LinkState, SenderLink};
 use super::source::{Listed, SourceFile, SourceList};
+use super::stall::StallWatch;
 use crate::TransferError;
+use crate::limits::{MAX_EARLY_CONTENT, MAX_PHASE_LENGTH};
 use crate::observer::{Agreed, FileLog, Progress, TransferObserver};
 
 /// Faster than any path, yet finite: a socket that was paced once is paced for good, then at twice
@@ -42,6 +46,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const READ_AHEAD: usize = 16;
 /// Threads that read files: two, so that one reads while the other waits for the disk.
 const READERS: usize = 2;
+/// The time between two looks at whether all content has left.
+const UNSENT_INTERVAL: Duration = Duration::from_millis(2);
 /// The time after which something is said, so that the receiver knows that this end is there.
 const BUSY_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -64,7 +70,7 @@ impl SendConfig {
 /// Sends to the receiver at the other end of `link`. `start` is when the connection was made.
 pub(crate) fn send(
     config: &SendConfig,
-    mut link: Link,
+    link: Link,
     further: &FurtherLinks<'_>,
     start: Time,
     reconnects: u32,
@@ -72,63 +78,55 @@ pub(crate) fn send(
 ) -> Result<TransferSummary, TransferError> {
     let SendConfig { options, list, log } = config;
     let channel = Arc::clone(&link.channel);
-    let result = offer(options, list, &mut link, further, observer).and_then(
-        |(accept, order, probe_responder)| {
-            let sizing = accept.sizing.parse::<Sizing>()?;
-            if let Some(congestion) = &accept.congestion {
-                set_congestion(channel.socket(), congestion)?;
-            }
-            if let Some(writer) = &options.writer {
-                channel.write_slowly(Arc::clone(writer))?;
-            }
-            let (peer, name, size) = (channel.peer(), list.name.clone(), list.size);
-            observer.opened(&Agreed { peer, name, size, sizing });
-            let named = options.congestion.is_some() && !options.may_switch;
-            let named = named || accept.congestion.is_some();
-            let sending = Sending {
-                options,
-                named,
-                channel: &channel,
-                files: OutgoingFiles::new(options.dry_run, log.clone()),
-                order: Mutex::new(order),
-                probe_responder: probe_responder.filter(|_| accept.probes),
-                start,
-                links: Mutex::default(),
-                last_control: Mutex::default(),
-                streams: AtomicU32::new(1),
-                over: AtomicBool::new(false),
-                failed: Mutex::default(),
-                event_fd: EventFd::new().map_err(TransferError::system("making an eventfd"))?,
-            };
-            sending.run(list, link.frames, &accept, further, reconnects, observer)
-        },
-    );
+    let result = (|| {
+        if let Some(writer) = &options.writer {
+            channel.write_slowly(Arc::clone(writer))?;
+        }
+        let sending = Sending {
+            options,
+            channel: &channel,
+            files: OutgoingFiles::new(options.dry_run, log.clone()),
+            order: Mutex::default(),
+            probe_responder: offer(options, list, &link, further, observer)?,
+            // What is there after the path broke is compared.
+            early_bytes: if reconnects == 0 { link.early_bytes } else { 0 },
+            accept: OnceLock::new(),
+            start,
+            links: Mutex::default(),
+            last_control: Mutex::default(),
+            streams: AtomicU32::new(1),
+            over: Over::default(),
+            failed: Mutex::default(),
+            event_fd: EventFd::new().map_err(TransferError::system("making an eventfd"))?,
+        };
+        sending.run(list, link.frames, further, reconnects, observer)
+    })();
     if let Err(error) = &result {
         channel.part(error);
     }
     result
 }
 
-/// Makes the offer, and waits for the answer.
+/// Makes the offer. Returns what answers probes, if this end can.
 fn offer(
     options: &SendOptions,
     list: &SourceList,
-    link: &mut Link,
+    link: &Link,
     further: &FurtherLinks<'_>,
     observer: &mut dyn TransferObserver,
-) -> Result<(Accept, SenderOrder, Option<ProbeResponder>), TransferError> {
+) -> Result<Option<ProbeResponder>, TransferError> {
     // Who connects knows the other's UDP port: a sender that listens does not answer probes.
     let can_answer = options.probes && further.dial.is_some();
     let probe_responder = probe_responder(&link.channel, &link.session, can_answer, observer);
     link.channel.say(&Message::Offer(Offer {
-        name: list.name.clone(),
+        name: list.offered.as_str().into(),
         size: list.size.map(Bytes::get),
         one_file: list.one_file,
         many: list.many,
         checksum: options.checksum,
         dry_run: options.dry_run,
-        sizing: options.sizing.map(|sizing| sizing.to_string()),
-        congestion: options.congestion.clone(),
+        sizing: options.sizing.map(|sizing| sizing.to_string().into()),
+        congestion: options.congestion.as_deref().map(Into::into),
         path: options.path.map(Into::into),
         probes: can_answer,
         streams: options.streams,
@@ -136,16 +134,7 @@ fn offer(
     }))?;
     // On the heels of the offer, so that the receiver can probe as soon as it has answered.
     probe_responder.iter().for_each(ProbeResponder::punch);
-    let mut order = SenderOrder::default();
-    let deadline = clock::now() + ANSWER_TIMEOUT;
-    let accept = link.frames.wait_for(deadline, |part| match order.handle(part)? {
-        ReceiverItem::Message(Message::Accept(accept)) => Ok(Some(accept)),
-        ReceiverItem::Message(Message::Refuse { reason } | Message::Failed { reason }) => {
-            Err(TransferError::Refused(reason))
-        }
-        _ => Ok(None),
-    })?;
-    Ok((accept, order, probe_responder))
+    Ok(probe_responder)
 }
 
 /// Answers probes if `wanted` and if this host allows it.
@@ -169,20 +158,22 @@ fn probe_responder(
 /// A transfer that runs.
 struct Sending<'a> {
     options: &'a SendOptions,
-    /// A user chose the congestion control.
-    named: bool,
     /// The first connection, on which both ends speak.
     channel: &'a Arc<Channel>,
     files: OutgoingFiles,
     order: Mutex<SenderOrder>,
     probe_responder: Option<ProbeResponder>,
+    /// Content that the receiver takes before it has answered, bytes.
+    early_bytes: u32,
+    /// The receiver's answer to the offer, once it is there.
+    accept: OnceLock<Accept>,
     start: Time,
     links: Mutex<Vec<Arc<SenderLink>>>,
     /// The receiver's last steering message.
     last_control: Mutex<LastControl>,
     /// How many connections the receiver wants.
     streams: AtomicU32,
-    over: AtomicBool,
+    over: Over,
     /// Why a thread beside the main one ended the transfer.
     failed: Mutex<Option<TransferError>>,
     event_fd: EventFd,
@@ -201,19 +192,29 @@ impl Sending<'_> {
     fn run(
         &self,
         list: &SourceList,
-        frames: FrameReader,
-        accept: &Accept,
+        mut frames: FrameReader,
         further: &FurtherLinks<'_>,
         reconnects: u32,
         observer: &mut dyn TransferObserver,
     ) -> Result<TransferSummary, TransferError> {
         let cpu = process::cpu_time();
+        let connects = further.dial.is_some();
         let (wants, wanted) = crossbeam_channel::unbounded();
         let (out, ready) = crossbeam_channel::bounded::<Frames>(READ_AHEAD);
         let (spent, empty) = crossbeam_channel::bounded(READ_AHEAD * 2);
-        self.add_link(self.channel)?;
         let outcome = thread::scope(|scope| {
-            if let Some(probe_responder) = &self.probe_responder {
+            // Not after the offer was accepted: the receiver answers both in the same round trip.
+            let lister = scope.spawn(|| {
+                let listed = self.list(list);
+                listed.unwrap_or_else(|error| self.fail(error));
+            });
+            let accepted = self.wait_for_accept(&mut frames);
+            let accepted = accepted.and_then(|accept| self.begin(list, accept, observer));
+            if let Err(error) = accepted {
+                self.stop_listening(&error);
+                return Err(self.cause(error));
+            }
+            if let Some(probe_responder) = self.probe_responder() {
                 scope.spawn(|| probe_responder.run());
             }
             scope.spawn(|| self.sample(observer));
@@ -241,57 +242,49 @@ impl Sending<'_> {
             let listener = scope.spawn(move || {
                 let heard = self.listen(frames, &wants);
                 if let Err(error) = &heard {
-                    self.stop(error);
-                    if error.is_peers_doing() {
-                        // Its window may be closed for ever: who writes to it would wait for a minute.
-                        channel.sever();
-                    }
+                    self.stop_listening(error);
                 }
                 heard
             });
-            let sent = self.list(list).and_then(|()| {
-                if self.files.wait_until_sent() {
-                    lock(&self.order).end();
-                    self.channel.say(&Message::End)?;
+            let _ = lister.join();
+            if self.files.wait_until_sent() {
+                lock(&self.order).end();
+                self.channel.say(&Message::End).unwrap_or_else(|error| self.fail(error));
+                if !connects {
+                    // The content is safe, whether or not the receiver hears our numbers.
+                    let _ = self.summarise_once_left();
                 }
-                Ok(())
-            });
-            if let Err(error) = sent {
-                self.fail(error);
             }
             let heard = listener.join().unwrap_or(Err(TransferError::Interrupted));
-            self.over.store(true, Ordering::Release);
+            self.over.set();
             self.files.end();
             self.event_fd.signal();
-            if let Some(probe_responder) = &self.probe_responder {
+            if let Some(probe_responder) = self.probe_responder() {
                 probe_responder.done();
             }
             let closing = heard.is_ok().then(|| self.closing());
-            if let Some(Ok(closing)) = &closing {
-                // The content is safe, whether or not the receiver hears our numbers.
+            if let (true, Some(Ok(closing))) = (connects, &closing) {
                 let _ = self.channel.say(&Message::SenderSummary(closing.clone()));
             }
             for link in lock(&self.links).iter().skip(1) {
                 link.channel.sever();
             }
-            match (heard, lock(&self.failed).take()) {
-                // What the receiver said before it hung up tells why.
-                (
-                    Err(cause @ (TransferError::PeerFailed(_) | TransferError::Protocol { .. })),
-                    _,
-                ) => Err(cause),
-                (Err(cause), Some(TransferError::Interrupted)) => Err(cause),
-                (_, Some(cause)) => Err(cause),
-                (heard, None) => heard.and_then(|summary| Ok((summary, closing.transpose()?))),
+            match heard {
+                Err(error) => Err(self.cause(error)),
+                Ok(summary) => match lock(&self.failed).take() {
+                    Some(cause) => Err(cause),
+                    None => Ok((summary, closing.transpose()?)),
+                },
             }
         });
         let (mut summary, closing) = outcome?;
+        let accept = self.accept.get().ok_or(TransferError::Interrupted)?;
         let failures = self.files.conclude(&mut summary.files)?;
         let end = OwnAccount {
             role: Role::Sender,
             peer: self.channel.peer(),
-            name: &list.name,
-            sizing: &accept.sizing,
+            name: &list.name.as_str().into(),
+            sizing: accept.sizing.raw(),
             bytes: Bytes::new(summary.content_bytes),
             took: clock::now().since(self.start),
             cpu: process::cpu_time().saturating_sub(cpu),
@@ -303,9 +296,73 @@ impl Sending<'_> {
         Ok(summary)
     }
 
+    fn wait_for_accept(&self, frames: &mut FrameReader) -> Result<Accept, TransferError> {
+        let deadline = clock::now() + ANSWER_TIMEOUT;
+        frames.wait_for(deadline, |part| match lock(&self.order).handle(part)? {
+            ReceiverItem::Message(Message::Accept(accept)) => Ok(Some(accept)),
+            ReceiverItem::Message(Message::Refuse { reason } | Message::Failed { reason }) => {
+                Err(TransferError::Refused(reason))
+            }
+            _ => Ok(None),
+        })
+    }
+
+    /// Content may be sent, in the way that the receiver asks for.
+    fn begin(
+        &self,
+        list: &SourceList,
+        accept: Accept,
+        observer: &mut dyn TransferObserver,
+    ) -> Result<(), TransferError> {
+        let sizing = accept.sizing.parse::<Sizing>()?;
+        if let Some(congestion) = &accept.congestion {
+            set_congestion(self.channel.socket(), congestion.raw())?;
+        }
+        let (peer, name, size) = (self.channel.peer(), list.name.as_str().into(), list.size);
+        observer.opened(&Agreed { peer, name, size, sizing });
+        let _ = self.accept.set(accept);
+        self.add_link(self.channel)
+    }
+
+    /// Answers probes, if the receiver sends them.
+    fn probe_responder(&self) -> Option<&ProbeResponder> {
+        let probes = self.accept.get().is_some_and(|accept| accept.probes);
+        self.probe_responder.as_ref().filter(|_| probes)
+    }
+
+    /// Whether a user chose the congestion control, at either end.
+    fn is_congestion_named(&self) -> bool {
+        let here = self.options.congestion.is_some() && !self.options.may_switch;
+        here || self.accept.get().is_some_and(|accept| accept.congestion.is_some())
+    }
+
+    /// Why the transfer ended, if the receiver was heard no longer because of `error`.
+    fn cause(&self, error: TransferError) -> TransferError {
+        match (error, lock(&self.failed).take()) {
+            // What the receiver said before it hung up tells why.
+            (
+                said @ (TransferError::Refused(_)
+                | TransferError::PeerFailed(_)
+                | TransferError::Protocol { .. }),
+                _,
+            ) => said,
+            (error, None | Some(TransferError::Interrupted)) => error,
+            (_, Some(cause)) => cause,
+        }
+    }
+
+    /// Nothing of the receiver can be read any more, because of `error`.
+    fn stop_listening(&self, error: &TransferError) {
+        self.stop(error);
+        if error.is_peers_doing() {
+            // Its window may be closed for ever: who writes to it would wait for a minute.
+            self.channel.sever();
+        }
+    }
+
     /// Ends the transfer from a thread beside the main one.
     fn fail(&self, error: TransferError) {
-        if self.over.load(Ordering::Acquire) {
+        if self.over.is_set() {
             return;
         }
         self.stop(&error);
@@ -336,7 +393,7 @@ impl Sending<'_> {
                 Listed::Entry(entry, file) => {
                     count += 1;
                     with_content += u32::from(file.is_some());
-                    bytes += file.as_ref().and_then(|file| file.size).unwrap_or(0);
+                    bytes += file.as_ref().and_then(SourceFile::size).unwrap_or(0);
                     entries.push(entry);
                     files.push(file);
                 }
@@ -347,21 +404,27 @@ impl Sending<'_> {
                 return Ok(());
             }
             last = clock::now();
-            self.tell_entries(&mut entries, &mut files)
+            let first = count - entries.len() as u32;
+            self.tell_entries(first, &mut entries, &mut files)
         })?;
-        self.tell_entries(&mut entries, &mut files)?;
+        let first = count - entries.len() as u32;
+        self.tell_entries(first, &mut entries, &mut files)?;
         self.files.listed(u64::from(with_content), Bytes::new(bytes));
         self.channel.tell(&Record::Listed { entries: count, files: with_content, bytes })
     }
 
+    /// Lists entries, the first of which has the number `first`.
     fn tell_entries(
         &self,
+        first: u32,
         entries: &mut Vec<Entry>,
         files: &mut Vec<Option<SourceFile>>,
     ) -> Result<(), TransferError> {
         if entries.is_empty() {
             return Ok(());
         }
+        let early = if first == 0 { self.beginnings(files) } else { Vec::new() };
+        self.files.send_early(early.iter().cloned());
         lock(&self.order).listed(entries.len() as u64);
         if !self.files.listing(files.drain(..)) {
             return Err(TransferError::Interrupted);
@@ -378,7 +441,34 @@ impl Sending<'_> {
             size += length;
             batch.push(entry);
         }
-        self.channel.tell(&Record::Entries(batch))
+        let early = early.into_iter().map(|(entry, content)| Record::Early { entry, content });
+        let records = [Record::Entries(batch)].into_iter().chain(early);
+        let frames: Vec<Vec<u8>> = records.map(|record| record.to_frame()).collect();
+        // In one go: the rest of what begins here must not overtake it.
+        self.channel.write(&frames.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    /// What may leave before the receiver has answered, of the files that are listed first: as much as the connection
+    /// carries until the answers are here. It would idle otherwise, so that content that nobody wants costs no time.
+    fn beginnings(&self, files: &[Option<SourceFile>]) -> Vec<(u32, Vec<u8>)> {
+        let unlikely = self.options.dry_run || self.options.checksum;
+        let Some(info) = Info::read(self.channel.socket()).ok().filter(|_| !unlikely) else {
+            return Vec::new();
+        };
+        let window = info.snd_mss.get() * u64::from(info.snd_cwnd.saturating_sub(info.unacked));
+        let mut left = window.min(self.early_bytes.min(MAX_EARLY_CONTENT).into());
+        let mut early = Vec::new();
+        for (entry, file) in (0..).zip(files) {
+            if left == 0 {
+                break;
+            }
+            if let Some(content) = file.as_ref().and_then(|file| file_reader::beginning(file, left))
+            {
+                left -= content.len() as u64;
+                early.push((entry, content));
+            }
+        }
+        early
     }
 
     /// Writes frames to one connection until there are no more.
@@ -399,7 +489,7 @@ impl Sending<'_> {
 
     /// Notes that the connection ran dry: all that was written before has left already.
     fn note_if_dry(&self, channel: &Channel) {
-        let Some(probe_responder) = &self.probe_responder else { return };
+        let Some(probe_responder) = self.probe_responder() else { return };
         let begun = self.files.so_far().0 > Bytes::ZERO;
         if begun && options::unsent(channel.socket()).is_ok_and(|n| n == Bytes::ZERO) {
             probe_responder.starved();
@@ -414,9 +504,8 @@ impl Sending<'_> {
         spent: &Sender<Vec<u8>>,
     ) {
         thread::scope(|scope| {
-            let is_over = || self.over.load(Ordering::Acquire);
             let wanted = || self.streams.load(Ordering::Acquire);
-            further.run(is_over, wanted, |link| {
+            further.run(&self.over, wanted, |link| {
                 let channel = link.channel;
                 channel.share_last_heard(self.channel);
                 if self.add_link(&channel).is_ok() {
@@ -427,7 +516,7 @@ impl Sending<'_> {
     }
 
     fn add_link(&self, channel: &Arc<Channel>) -> Result<(), TransferError> {
-        let link = SenderLink::new(channel, self.named, self.options.send_buffer)?;
+        let link = SenderLink::new(channel, self.is_congestion_named(), self.options.send_buffer)?;
         lock(&self.links).push(Arc::new(link));
         let control = lock(&self.last_control).clone();
         self.apply(&control)
@@ -440,17 +529,25 @@ impl Sending<'_> {
         wants: &Sender<Vec<Want>>,
     ) -> Result<ReceiverSummary, TransferError> {
         loop {
+            let mut control = None;
             while let Some(part) = frames.next_part()? {
                 let item = lock(&self.order).handle(part)?;
                 match item {
                     ReceiverItem::Answers(answers) => self.files.answered(answers, wants)?,
                     ReceiverItem::Hashes(entry, first, hashes) => {
-                        self.files.hashes(entry, first, hashes);
+                        self.files.hashes(entry, first, hashes)?;
                     }
                     ReceiverItem::Results(results) => self.files.results(results)?,
                     ReceiverItem::Message(Message::ReceiverSummary(summary)) => return Ok(summary),
-                    ReceiverItem::Message(message) => self.obey(message)?,
+                    ReceiverItem::Message(message) => {
+                        control = self.obey(message)?.or(control);
+                    }
                 }
+            }
+            // Of what came together only the last counts: however often a receiver steers, each read costs one change.
+            if let Some(control) = control {
+                self.apply(&control)?;
+                *lock(&self.last_control) = control;
             }
             if frames.read(None)?.is_none() {
                 let peer = self.channel.peer().to_string();
@@ -459,20 +556,19 @@ impl Sending<'_> {
         }
     }
 
-    fn obey(&self, message: Message) -> Result<(), TransferError> {
+    /// Carries out one message. Returns how the receiver steers, if it says so.
+    fn obey(&self, message: Message) -> Result<Option<LastControl>, TransferError> {
         match message {
             Message::Steer { pacing_bps, window, congestion, phase } => {
-                let control = LastControl {
+                return Ok(Some(LastControl {
                     pacing: pacing_bps.map(Rate::from_bits_per_second),
                     window: window.map(Bytes::new),
                     congestion: congestion.into(),
-                    phase: Some(phase),
-                };
-                self.apply(&control)?;
-                *lock(&self.last_control) = control;
+                    phase: Some(phase.to_string().chars().take(MAX_PHASE_LENGTH).collect()),
+                }));
             }
             Message::Train { id, packets, payload_bytes } => {
-                if let Some(probe_responder) = &self.probe_responder {
+                if let Some(probe_responder) = self.probe_responder() {
                     probe_responder.send_train(id, packets, payload_bytes);
                 }
             }
@@ -487,7 +583,7 @@ impl Sending<'_> {
                 return Err(ProtocolError::OutOfOrder { what, when }.into());
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Gives every connection its share of what the receiver wants.
@@ -497,9 +593,11 @@ impl Sending<'_> {
         let n = links.len() as u64;
         for link in &links {
             let socket = link.channel.socket();
-            if control.congestion != CongestionChoice::Own
-                || before.congestion != control.congestion
-            {
+            let stays = before.congestion == control.congestion;
+            if stays && control.congestion.begins_anew(before.pacing, control.pacing) {
+                link.congestion.switch(socket, CongestionChoice::Own);
+            }
+            if control.congestion != CongestionChoice::Own || !stays {
                 link.congestion.switch(socket, control.congestion);
             }
             if control.pacing.is_some() || before.pacing.is_some() {
@@ -515,6 +613,21 @@ impl Sending<'_> {
         Ok(())
     }
 
+    /// Says what this end counted as soon as all content has left, without the round trip that the receiver's summary
+    /// takes: somebody waits at the end that connects. What is retransmitted after that is not in it.
+    fn summarise_once_left(&self) -> Result<(), TransferError> {
+        let has_unsent = |link: &Arc<SenderLink>| {
+            options::unsent(link.channel.socket()).is_ok_and(|unsent| unsent > Bytes::ZERO)
+        };
+        while lock(&self.links).iter().any(has_unsent) {
+            if self.files.is_over() {
+                return Ok(());
+            }
+            clock::sleep_until(clock::now() + UNSENT_INTERVAL);
+        }
+        self.channel.say(&Message::SenderSummary(self.closing()?))
+    }
+
     fn closing(&self) -> Result<SenderSummary, TransferError> {
         let failed = || TransferError::system("TCP_INFO");
         let (mut segments, mut retransmitted, mut limits) = (0, 0, Vec::new());
@@ -526,10 +639,10 @@ impl Sending<'_> {
             limits.extend(more.filter(|limit| !limits.contains(limit)).collect::<Vec<_>>());
         }
         Ok(SenderSummary {
-            congestion: options::congestion(self.channel.socket()).map_err(failed())?,
+            congestion: options::congestion(self.channel.socket()).map_err(failed())?.into(),
             segments,
             retransmitted_segments: retransmitted,
-            limits,
+            limits: limits.into_iter().map(String::into).collect(),
         })
     }
 
@@ -540,7 +653,8 @@ impl Sending<'_> {
         let (mut due, mut last) = (begin + ROW_INTERVAL, (begin, Bytes::ZERO));
         let mut busy_at = begin + BUSY_INTERVAL;
         let mut limits = LimitWatch::new(begin);
-        while !self.over.load(Ordering::Acquire) {
+        let mut stall = StallWatch::new(begin, self.files.so_far());
+        while !self.over.is_set() {
             if wait_readable(&[self.event_fd.as_fd()], due).is_err() {
                 return;
             }
@@ -551,6 +665,9 @@ impl Sending<'_> {
             let [LinkState { info: first, .. }, ..] = &states[..] else { return };
             let now = clock::now();
             let (done, files, totals) = self.files.so_far();
+            if stall.is_stalled(now, (done, files, totals)) {
+                return self.fail(TransferError::Stalled(self.channel.peer().to_string()));
+            }
             let sum = |of: fn(&Info) -> Bytes| {
                 states.iter().map(|state| of(&state.info)).fold(Bytes::ZERO, |a, b| a + b)
             };

@@ -1,17 +1,15 @@
 //! The server, which admits peers and moves many transfers at once.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crossbeam_channel::Sender;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::ClampMethod;
-use sweetspot_linux::{clock, file, interfaces};
+use sweetspot_linux::{clock, file, interfaces, process};
 use sweetspot_protocol::clients::{Client, Credential, Rights};
 use sweetspot_protocol::{
     DEFAULT_PORT, Message, RelativePath, Role, SpokenCode, Ticket, TicketHost, TicketProof,
@@ -20,7 +18,7 @@ use sweetspot_protocol::{
 use sweetspot_units::{Duration, Time};
 
 use super::admission::{Admission, Admitted};
-use super::channel::{Channel, lock};
+use super::channel::lock;
 use super::client::{ReceiveOptions, SendOptions};
 use super::client_table::ClientTable;
 use super::connection_table::ConnectionTable;
@@ -28,12 +26,16 @@ use super::identity::{AskFor, Identity, draw_secret};
 use super::incoming::Bounds;
 use super::link::{FurtherLinks, Link};
 use super::measure;
+use super::provenance::{Provenance, View};
 use super::quota::QuotaTable;
 use super::receive::{self, ReceiveConfig, Target};
 use super::send::{self, SendConfig};
+use super::session_table::{Refusal, SessionTable};
 use super::target::TargetDirectory;
+use super::temp_file::Keep;
 use super::udp_demux::UdpDemux;
 use crate::TransferError;
+use crate::limits::Capacity;
 use crate::observer::{FileLog, TransferObserver};
 
 /// The kernel's codes for a host without IPv6 (asm-generic/errno.h).
@@ -41,9 +43,6 @@ const EAFNOSUPPORT: i32 = 97;
 const EADDRNOTAVAIL: i32 = 99;
 /// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long a transfer that goes on over a new connection waits for its old one to end.
-const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(20);
-
 /// How often it is looked whether clients were taken out of their file.
 const CLIENTS_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -113,7 +112,8 @@ pub struct Server {
     listener: TcpListener,
     udp_demux: UdpDemux,
     connection_table: ConnectionTable,
-    transfers: TransferTable,
+    sessions: SessionTable,
+    measure_accounts: measure::MeasureAccounts,
     admission: Admission,
     work: Work,
     ticket: Ticket,
@@ -148,18 +148,20 @@ struct ClientWork {
     clamp_method: ClampMethod,
     send: SendOptions,
     quotas: QuotaTable,
+    provenance: Arc<Provenance>,
 }
 
 /// Watches a server.
 pub trait ServerObserver: Sync {
     /// A peer was admitted. Returns the observer of its transfer, which is number `number`, from 1.
     fn admitted(&self, number: u64, peer: SocketAddr) -> Box<dyn TransferObserver>;
-    /// Who learns of the files of transfer `number`, of a client of this name; `role` is what this end does.
+    /// Returns the log of the files of transfer `number`, which a client of this name makes, or without a name the holder
+    /// of the ticket. `role` is this end's.
     fn file_log(
         &self,
         number: u64,
         peer: SocketAddr,
-        client: &str,
+        client: Option<&str>,
         role: Role,
     ) -> Option<Arc<dyn FileLog>> {
         let _ = (number, peer, client, role);
@@ -177,20 +179,10 @@ pub trait ServerObserver: Sync {
     }
     /// A connection was refused.
     fn turned_away(&self, error: &TransferError);
-}
-
-/// The transfers that run, by their names.
-#[derive(Default)]
-struct TransferTable {
-    running: Mutex<HashMap<String, Running>>,
-    ended: Condvar,
-}
-
-struct Running {
-    number: u64,
-    client: Arc<Client>,
-    links: Sender<Link>,
-    channel: Arc<Channel>,
+    /// Something is wrong with the file of clients, or with a code. It is reported once.
+    fn warned(&self, warning: &str) {
+        let _ = warning;
+    }
 }
 
 /// A transfer of a server that serves one, between its connections.
@@ -239,13 +231,18 @@ impl Server {
                 (clients, TicketProof::Secret { secret, expires }, AskFor::Nothing)
             }
         };
+        // So that no peer makes this host run out of descriptors.
+        let descriptors = process::raise_descriptor_limit()
+            .map_err(TransferError::system("raising the limit on open files"))?;
+        let capacity = Capacity::of(descriptors);
         let fingerprint = identity.public_key().0;
         let ticket = Ticket { host, port, fingerprint, proof };
         Ok(Server {
             listener,
             udp_demux,
-            connection_table: ConnectionTable::default(),
-            transfers: TransferTable::default(),
+            connection_table: ConnectionTable::new(capacity.unauthenticated),
+            sessions: SessionTable::new(capacity),
+            measure_accounts: measure::MeasureAccounts::default(),
             admission: Admission { config: identity.listening(ask)?, clients, role },
             work,
             ticket,
@@ -284,7 +281,7 @@ impl Server {
         thread::scope(|scope| {
             scope.spawn(|| self.udp_demux.run());
             if let Work::Clients(_) = &self.work {
-                scope.spawn(|| self.watch_clients());
+                scope.spawn(|| self.watch_clients(reception));
             }
             while !self.connection_table.is_closing() {
                 let due = lock(&once).waits.as_ref().map_or(Time::MAX, |(until, _)| *until);
@@ -348,56 +345,75 @@ impl Server {
         once: &Mutex<OnceState>,
         reception: &dyn ServerObserver,
     ) {
-        let Admitted { link, hello, client } = match self.admission.admit(socket) {
+        let admitted_peer = match self.admission.admit(socket) {
             Ok(admitted) => admitted,
             Err(_) if self.connection_table.is_closing() => return,
-            Err(error) => return reception.turned_away(&error),
+            Err(error) => {
+                reception.turned_away(&error);
+                return self.end_if_nobody_can_come(once, reception);
+            }
         };
-        self.connection_table.authenticated(connection);
+        let Admitted { link, hello, client } = admitted_peer;
         let peer = link.channel.peer();
-        if hello.measures {
-            let result = measure::serve(&self.udp_demux, link, hello.joins);
-            return reception.measured(peer, &result);
-        }
-        if hello.joins {
-            if let Err(link) = self.transfers.join(&hello.transfer, &client, link) {
-                let reason = "that transfer does not run here".to_owned();
-                link.channel.hang_up(&Message::Refuse { reason });
-                reception.turned_away(&TransferError::NoTransfer(peer.to_string()));
+        if hello.joins && !hello.measures {
+            if let Err((refusal, link)) = self.sessions.join(hello.transfer.raw(), &client, link) {
+                refuse(&link, refusal, reception);
             }
             return;
         }
-        if self.once {
-            let mut state = lock(once);
-            let other = state.transfer.as_ref().is_some_and(|transfer| *transfer != hello.transfer);
-            if other || state.result.is_some() {
-                drop(state);
-                let reason = "this end takes one transfer only, and has it".to_owned();
-                link.channel.hang_up(&Message::Refuse { reason });
-                return reception.turned_away(&TransferError::Taken(peer.to_string()));
-            }
-            state.transfer = Some(hello.transfer.clone());
-            state.waits = None;
-        }
-        let (links, arriving) = crossbeam_channel::unbounded();
-        let entered = self.transfers.enter(&hello.transfer, &client, links, &link.channel, || {
-            admitted.fetch_add(1, Ordering::AcqRel) + 1
-        });
-        let Some(number) = entered else {
-            let reason = "another client's transfer has this name".to_owned();
-            link.channel.hang_up(&Message::Refuse { reason });
-            return reception.turned_away(&TransferError::NoTransfer(peer.to_string()));
+        let transfer = (!hello.measures).then_some(hello.transfer.raw());
+        // Held to the end of the session. Until then a peer that was admitted counts as a stranger.
+        let _place = match self.sessions.place(&client, transfer) {
+            Ok(place) => place,
+            Err(refusal) => return refuse(&link, refusal, reception),
         };
+        self.connection_table.authenticated(connection);
+        if hello.measures {
+            let _running = self.sessions.measure(&client, &link.channel);
+            let account = self.measure_accounts.of(client.credential.id());
+            let result = measure::serve(&self.udp_demux, link, hello.joins, &account);
+            return reception.measured(peer, &result);
+        }
+        if self.once && !once_takes(once, hello.transfer.raw()) {
+            let reason = "this end takes one transfer only, and has it".into();
+            link.channel.hang_up(&Message::Refuse { reason });
+            return reception.turned_away(&TransferError::Taken(peer.to_string()));
+        }
+        self.serve_transfer(Admitted { link, hello, client }, start, admitted, once, reception);
+    }
+
+    /// Moves the files of a peer that was admitted.
+    fn serve_transfer(
+        &self,
+        peer: Admitted,
+        start: Time,
+        admitted: &AtomicU64,
+        once: &Mutex<OnceState>,
+        reception: &dyn ServerObserver,
+    ) {
+        let Admitted { link, hello, client } = peer;
+        let peer = link.channel.peer();
+        let (links, arriving) = crossbeam_channel::unbounded();
+        let number =
+            self.sessions.enter(hello.transfer.raw(), &client, links, &link.channel, || {
+                admitted.fetch_add(1, Ordering::AcqRel) + 1
+            });
         let mut observer = reception.admitted(number, peer);
         let further = FurtherLinks { arriving, dial: None };
         let task = match &self.work {
+            Work::One(Task::Receive(config)) => {
+                let log = reception.file_log(number, peer, None, Role::Receiver);
+                Ok(Task::Receive(config.logged_by(log)))
+            }
             Work::One(task) => Ok(task.clone()),
             Work::Clients(work) => {
                 let role = hello.role.other();
-                let log = reception.file_log(number, peer, &client.name, role);
+                let log = reception.file_log(number, peer, Some(&client.name), role);
                 work.task(&client, role, log)
             }
         };
+        // The same transfer over an older connection may have ended well meanwhile.
+        let task = task.and_then(|task| self.still_admits(&client, peer).map(|()| task));
         let moved = match task {
             Ok(Task::Receive(config)) => {
                 let demux = Some(&self.udp_demux);
@@ -407,7 +423,7 @@ impl Server {
                 send::send(&config, link, &further, start, 0, observer.as_mut())
             }
             Err(Impossible { error, reason }) => {
-                link.channel.hang_up(&Message::Refuse { reason: reason.to_owned() });
+                link.channel.hang_up(&Message::Refuse { reason: reason.into() });
                 Err(error)
             }
         };
@@ -416,7 +432,7 @@ impl Server {
             Ok(summary)
         });
         drop(observer);
-        self.transfers.leave(&hello.transfer, number);
+        self.sessions.leave(hello.transfer.raw(), &client, number);
         // A transfer that ends because the server closes did not fail by itself.
         let interrupted = moved.is_err() && self.connection_table.is_closing();
         let result = if interrupted { Err(TransferError::Interrupted) } else { moved };
@@ -427,13 +443,33 @@ impl Server {
         }
     }
 
-    /// Ends the transfers of those who were taken out of the file of clients.
-    fn watch_clients(&self) {
+    /// Whether `client` may still do what it was admitted for.
+    fn still_admits(&self, client: &Client, peer: SocketAddr) -> Result<(), Impossible> {
+        if self.admission.clients.is_used_up(client) {
+            let error = TransferError::UsedUp(peer.to_string());
+            return Err(Impossible { error, reason: "this was for one transfer, which was made" });
+        }
+        Ok(())
+    }
+
+    /// Ends the sessions of those that were taken out of the file of clients, and reports what is wrong with it.
+    fn watch_clients(&self, reception: &dyn ServerObserver) {
         while !self.connection_table.is_closing() {
+            let named = self.admission.clients.clients();
+            for complaint in self.admission.clients.take_complaints() {
+                reception.warned(&complaint);
+            }
+            self.sessions.sever_unless(|client| named.contains(client));
             clock::sleep_until(clock::now() + CLIENTS_INTERVAL);
-            // A file with a mistake admits nobody.
-            let named = self.admission.clients.clients().unwrap_or_default();
-            self.transfers.sever_unless(|client| named.contains(client));
+        }
+    }
+
+    /// Ends a server whose one code a wrong try has ended.
+    fn end_if_nobody_can_come(&self, once: &Mutex<OnceState>, reception: &dyn ServerObserver) {
+        if self.admission.clients.is_over() {
+            reception.warned(&TransferError::CodeEnded.to_string());
+            lock(once).result.get_or_insert(Err(TransferError::CodeEnded));
+            self.stop();
         }
     }
 
@@ -463,6 +499,28 @@ impl Server {
     }
 }
 
+/// Whether a server of one transfer takes this one: the first, or the same over a new connection.
+fn once_takes(once: &Mutex<OnceState>, transfer: &str) -> bool {
+    let mut state = lock(once);
+    let other = state.transfer.as_ref().is_some_and(|first| first != transfer);
+    if other || state.result.is_some() {
+        return false;
+    }
+    state.transfer = Some(transfer.to_owned());
+    state.waits = None;
+    true
+}
+
+/// Refuses a peer that was admitted.
+fn refuse(link: &Link, refusal: Refusal, reception: &dyn ServerObserver) {
+    let (peer, what) = (link.channel.peer().to_string(), refusal.in_words());
+    link.channel.hang_up(&Message::Refuse { reason: what.into() });
+    reception.turned_away(&match refusal {
+        Refusal::NoTransfer => TransferError::NoTransfer(peer),
+        _ => TransferError::Full { peer, what },
+    });
+}
+
 impl Work {
     /// What `purpose` asks for, what this end does then, and how long a transfer may go on after its path broke.
     fn prepare(purpose: &Purpose) -> Result<(Work, Option<Role>, Duration), TransferError> {
@@ -483,7 +541,8 @@ impl Work {
                 let receive = service.receive.clone();
                 let clamp_method = ReceiveConfig::new(receive.clone())?.clamp_method;
                 let (send, quotas) = (service.send.clone(), QuotaTable::default());
-                let work = ClientWork { receive, clamp_method, send, quotas };
+                let provenance = Arc::default();
+                let work = ClientWork { receive, clamp_method, send, quotas, provenance };
                 Ok((Work::Clients(Box::new(work)), None, Duration::ZERO))
             }
         }
@@ -493,10 +552,10 @@ impl Work {
 /// Tried at the start, so that a directory that cannot be written to is known before a sender is.
 fn check_target(directory: &Path) -> Result<(), TransferError> {
     let wrong = |source| TransferError::Directory { path: directory.to_owned(), source };
-    let target = TargetDirectory::open(directory).map_err(wrong)?;
+    let target = TargetDirectory::open(directory, View::default()).map_err(wrong)?;
     target.sweep().map_err(wrong)?;
     let probe = RelativePath::new("write-test")?;
-    let tried = target.temp_file(&probe, false);
+    let tried = target.temp_file(&probe, Keep::Never);
     tried.map(drop).map_err(|source| TransferError::write(directory.to_owned(), source))
 }
 
@@ -507,7 +566,7 @@ fn holder(credential: Credential, expires: Time) -> Client {
         name: String::new(),
         directory: PathBuf::new(),
         quota: None,
-        rights: Rights { read: true, write: true, overwrite: true },
+        rights: Rights { read: true, write: true, overwrite: true, dotfiles: true },
         expires: Some(expires),
         once: false,
     }
@@ -549,9 +608,16 @@ impl ClientWork {
         let options = ReceiveOptions {
             target: Target::Into(client.directory.clone()),
             overwrite: client.rights.overwrite,
+            dotfiles: client.rights.dotfiles,
             ..self.receive.clone()
         };
-        let bounds = Bounds { quota, log };
+        // Several clients may share a directory.
+        let view = View {
+            client: Some(client.credential.id()),
+            own_only: !client.rights.read,
+            provenance: Arc::clone(&self.provenance),
+        };
+        let bounds = Bounds { quota, log, view };
         Ok(ReceiveConfig { options, clamp_method: self.clamp_method, bounds })
     }
 
@@ -566,62 +632,9 @@ impl ClientWork {
         let mut config = SendConfig::new(options)?;
         // Where it lies here is not the client's business.
         config.list.name.clone_from(&client.name);
+        config.list.offered.clone_from(&client.name);
         config.log = log;
         Ok(config)
-    }
-}
-
-impl TransferTable {
-    /// Hands a further connection to its transfer; gives it back if that does not run, or is somebody else's.
-    fn join(&self, transfer: &str, client: &Client, link: Link) -> Result<(), Box<Link>> {
-        match lock(&self.running).get(transfer).filter(|running| *running.client == *client) {
-            Some(running) => running.links.send(link).map_err(|refused| Box::new(refused.0)),
-            None => Err(Box::new(link)),
-        }
-    }
-
-    /// Enters a transfer and returns its number. One of that name that still runs has lost its path: it is ended
-    /// first. `None` if it is another client's.
-    fn enter(
-        &self,
-        transfer: &str,
-        client: &Arc<Client>,
-        links: Sender<Link>,
-        channel: &Arc<Channel>,
-        next: impl FnOnce() -> u64,
-    ) -> Option<u64> {
-        let mut running = lock(&self.running);
-        let deadline = clock::now() + TAKEOVER_TIMEOUT;
-        while let Some(old) = running.get(transfer).filter(|_| clock::now() < deadline) {
-            if *old.client != **client {
-                return None;
-            }
-            old.channel.sever();
-            let look = std::time::Duration::from_millis(100);
-            running = match self.ended.wait_timeout(running, look) {
-                Ok((running, _)) => running,
-                Err(poisoned) => poisoned.into_inner().0,
-            };
-        }
-        let number = next();
-        let (client, channel) = (Arc::clone(client), Arc::clone(channel));
-        running.insert(transfer.to_owned(), Running { number, client, links, channel });
-        Some(number)
-    }
-
-    /// Ends the transfers of clients of which not `is_kept`.
-    fn sever_unless(&self, is_kept: impl Fn(&Arc<Client>) -> bool) {
-        let running = lock(&self.running);
-        let gone = running.values().filter(|running| !is_kept(&running.client));
-        gone.for_each(|running| running.channel.sever());
-    }
-
-    fn leave(&self, transfer: &str, number: u64) {
-        let mut running = lock(&self.running);
-        if running.get(transfer).is_some_and(|running| running.number == number) {
-            running.remove(transfer);
-        }
-        self.ended.notify_all();
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn dial(
     );
     channel.say(&pake(code, &element))?;
     match frames.opening_message(deadline)? {
-        Message::Pake { element, .. } => finish(exchange, &element),
+        Message::Pake { element, .. } => finish(exchange, element.raw()),
         Message::Refuse { reason } | Message::Failed { reason } => {
             Err(TransferError::Refused(reason))
         }
@@ -59,20 +59,15 @@ pub(crate) fn dial(
     }
 }
 
-/// The secret that a listener shares with who connected, if that one knows the code; `element` is what it said.
-pub(crate) fn answer(
-    code: &SpokenCode,
-    channel: &Channel,
-    element: &str,
-) -> Result<Secret, TransferError> {
+/// The secret that a listener shares with a peer that said `element`, if that knows the code, and the answer by which
+/// the peer finds out. Once the answer is sent, the peer has had its try.
+pub(crate) fn answer(code: &SpokenCode, element: &str) -> Result<(Secret, Message), TransferError> {
     let (exchange, own) = Spake2::<Ed25519Group>::start_b(
         &password(code),
         &Identity::new(DIALER),
         &Identity::new(LISTENER),
     );
-    let secret = finish(exchange, element)?;
-    channel.say(&pake(code, &own))?;
-    Ok(secret)
+    Ok((finish(exchange, element)?, pake(code, &own)))
 }
 
 fn password(code: &SpokenCode) -> Password {
@@ -80,7 +75,7 @@ fn password(code: &SpokenCode) -> Password {
 }
 
 fn pake(code: &SpokenCode, element: &[u8]) -> Message {
-    Message::Pake { code: code.number(), element: HEXLOWER.encode(element) }
+    Message::Pake { code: code.number(), element: HEXLOWER.encode(element).into() }
 }
 
 fn finish(exchange: Spake2<Ed25519Group>, element: &str) -> Result<Secret, TransferError> {

@@ -4,32 +4,23 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use data_encoding::HEXLOWER;
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Timespec, Timestamps,
-};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
-use sweetspot_linux::{clock, file};
-use sweetspot_protocol::{RelativePath, TEMP_FILE_PREFIX};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_linux::process;
+use sweetspot_protocol::RelativePath;
+use sweetspot_units::Bytes;
 
 use super::channel::lock;
+use super::provenance::View;
+use super::temp_file::{self, Keep, TempFile};
 use crate::TransferError;
 
-const TEMP_FILE_SUFFIX: &str = ".part";
-/// Hexadecimal digits between prefix and suffix.
-const NAME_DIGITS: usize = 32;
-/// What an interrupted transfer left is kept so long, so that it can go on.
-const KEPT_FOR: Duration = Duration::from_secs(14 * 24 * 3600);
-/// A transfer that has just ended still closes its files: so long, and so often, a lock is tried.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
-const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 /// How many directories are kept open.
 const MAX_OPEN_DIRECTORIES: usize = 64;
 
@@ -37,27 +28,15 @@ const MAX_OPEN_DIRECTORIES: usize = 64;
 pub(crate) struct TargetDirectory {
     root: Arc<OwnedFd>,
     open: Mutex<HashMap<Vec<u8>, Arc<OwnedFd>>>,
-}
-
-/// A file that is not yet whole. Its name follows from its final name, so that a later transfer finds it and goes
-/// on; it is locked while a transfer writes it.
-pub(crate) struct TempFile {
-    pub file: File,
-    directory: Arc<OwnedFd>,
-    name: String,
-    /// Whether it stays when the transfer ends early.
-    keep: bool,
-    /// Whether it holds something to go on with.
-    holds_content: AtomicBool,
-    done: AtomicBool,
+    view: View,
 }
 
 impl TargetDirectory {
-    /// The directory at `path`, which must exist.
-    pub fn open(path: &Path) -> io::Result<TargetDirectory> {
+    /// The directory at `path`, which must exist, as a transfer with this view sees it.
+    pub fn open(path: &Path, view: View) -> io::Result<TargetDirectory> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let root = Arc::new(rustix::fs::openat(CWD, path, flags, Mode::empty())?);
-        Ok(TargetDirectory { root, open: Mutex::default() })
+        Ok(TargetDirectory { root, open: Mutex::default(), view })
     }
 
     /// The directory that holds `path`.
@@ -97,7 +76,8 @@ impl TargetDirectory {
         }
     }
 
-    /// Makes a directory of this mode, in which its owner may write for now. Returns false if it was there already. The error is `AlreadyExists` if something else is.
+    /// Makes a directory of this mode, in which its owner may write for now. Returns false if it was there already. The
+    /// error is `AlreadyExists` if something else is.
     pub fn make_directory(&self, path: &RelativePath, mode: u32) -> io::Result<bool> {
         let parent = self.parent(path)?;
         match rustix::fs::mkdirat(
@@ -114,6 +94,23 @@ impl TargetDirectory {
         }
     }
 
+    /// Notes that a transfer of this process made the directory at `path`; `None`: the directory itself.
+    pub fn note_made(&self, path: Option<&[u8]>) -> io::Result<()> {
+        let directory = path.map_or_else(|| Ok(Arc::clone(&self.root)), |p| self.directory(p))?;
+        self.view.provenance.note_directory(&directory)
+    }
+
+    /// Whether a transfer of this process made the directory at `path`; `None`: the directory itself.
+    pub fn was_made(&self, path: Option<&[u8]>) -> io::Result<bool> {
+        let directory = path.map_or_else(|| Ok(Arc::clone(&self.root)), |p| self.directory(p))?;
+        self.view.provenance.made(&directory)
+    }
+
+    /// Whether the peer may learn about the file with this status.
+    pub fn may_tell(&self, stat: &Stat) -> bool {
+        self.view.may_tell(stat)
+    }
+
     /// Makes a symbolic link, in place of another or of a file if `replace`. Returns false if it was there already.
     pub fn make_symlink(
         &self,
@@ -127,44 +124,66 @@ impl TargetDirectory {
             Err(Errno::EXIST) => {}
             other => return Ok(other.map(|()| true)?),
         }
-        let same = rustix::fs::readlinkat(&parent, name(path), Vec::new())
-            .is_ok_and(|held| held.as_bytes() == target.as_bytes());
+        let same = self.status(path)?.is_some_and(|stat| self.may_tell(&stat))
+            && rustix::fs::readlinkat(&parent, name(path), Vec::new())
+                .is_ok_and(|held| held.as_bytes() == target.as_bytes());
         if same || !replace {
             return if same { Ok(false) } else { Err(Errno::EXIST.into()) };
         }
-        let temporary = temp_name(path);
-        let _ = rustix::fs::unlinkat(&parent, &temporary, AtFlags::empty());
+        let temporary = temp_file::random_name()?;
         rustix::fs::symlinkat(target, &parent, &temporary)?;
-        rename(&parent, &temporary, name(path), true).inspect_err(|_| {
+        temp_file::rename(&parent, &temporary, name(path), true).inspect_err(|_| {
             let _ = rustix::fs::unlinkat(&parent, &temporary, AtFlags::empty());
         })?;
         Ok(true)
     }
 
-    /// Gives the file at `from` another name. Returns false if it has it already.
+    /// Sets the time of a symbolic link that this transfer made, and notes that the client brought it.
+    pub fn finish_symlink(&self, path: &RelativePath, modified: (i64, u32)) {
+        // A file system may have no times for links.
+        let _ = self.parent(path).map(|parent| {
+            let flags = AtFlags::SYMLINK_NOFOLLOW;
+            rustix::fs::utimensat(&parent, name(path), &times(modified), flags)
+        });
+        if self.view.own_only
+            && let Ok(Some(stat)) = self.status(path)
+            && is(&stat, FileType::Symlink)
+        {
+            self.view.note_brought(&stat);
+        }
+    }
+
+    /// The regular file at `path`, not opened for reading, and its status.
+    pub fn named_file(&self, path: &RelativePath) -> io::Result<(OwnedFd, Stat)> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(self.parent(path)?, name(path), flags, Mode::empty())?;
+        let stat = rustix::fs::fstat(&file)?;
+        if is(&stat, FileType::RegularFile) { Ok((file, stat)) } else { Err(Errno::LOOP.into()) }
+    }
+
+    /// Gives `file`, which has that status, another name. Returns false if it has it already.
     pub fn make_hard_link(
         &self,
-        from: &RelativePath,
+        (file, stat): &(OwnedFd, Stat),
         path: &RelativePath,
         replace: bool,
     ) -> io::Result<bool> {
-        let (source, parent) = (self.parent(from)?, self.parent(path)?);
-        let link =
-            |to: &OsStr| rustix::fs::linkat(&source, name(from), &parent, to, AtFlags::empty());
-        match link(name(path)) {
+        let parent = self.parent(path)?;
+        match temp_file::link(file, &parent, name(path)) {
             Err(Errno::EXIST) => {}
             other => return Ok(other.map(|()| true)?),
         }
-        let (one, other) = (self.status(from)?, self.status(path)?);
-        let same =
-            one.zip(other).is_some_and(|(a, b)| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino));
+        let same = self
+            .status(path)?
+            .is_some_and(|held| (held.st_dev, held.st_ino) == (stat.st_dev, stat.st_ino));
         if same || !replace {
             return if same { Ok(false) } else { Err(Errno::EXIST.into()) };
         }
-        let temporary = temp_name(path);
-        let _ = rustix::fs::unlinkat(&parent, &temporary, AtFlags::empty());
-        link(OsStr::new(&temporary))?;
-        rename(&parent, &temporary, name(path), true)?;
+        let temporary = temp_file::random_name()?;
+        temp_file::link(file, &parent, OsStr::new(&temporary))?;
+        temp_file::rename(&parent, &temporary, name(path), true).inspect_err(|_| {
+            let _ = rustix::fs::unlinkat(&parent, &temporary, AtFlags::empty());
+        })?;
         Ok(true)
     }
 
@@ -176,55 +195,56 @@ impl TargetDirectory {
         modified: (i64, u32),
     ) -> io::Result<()> {
         let directory = self.directory(path.as_bytes())?;
-        rustix::fs::fchmod(&directory, Mode::from_raw_mode(mode))?;
+        rustix::fs::fchmod(&directory, permissions(mode))?;
         Ok(rustix::fs::futimens(&directory, &times(modified))?)
     }
 
-    /// Sets the time of a symbolic link.
-    pub fn set_link_time(&self, path: &RelativePath, modified: (i64, u32)) -> io::Result<()> {
-        let parent = self.parent(path)?;
-        let times = times(modified);
-        Ok(rustix::fs::utimensat(&parent, name(path), &times, AtFlags::SYMLINK_NOFOLLOW)?)
-    }
-
-    /// Opens a regular file to read what is there.
+    /// Opens a regular file to read what is there. The error is `AlreadyExists` if the peer may not learn about it.
     pub fn open_file(&self, path: &RelativePath) -> io::Result<File> {
         let parent = self.parent(path)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = rustix::fs::openat(&parent, name(path), flags, Mode::empty())?;
+        if self.view.own_only && !self.may_tell(&rustix::fs::fstat(&file)?) {
+            return Err(Errno::EXIST.into());
+        }
+        Ok(file.into())
+    }
+
+    /// Opens it again if it is still the file of this device and inode.
+    pub fn open_same(&self, path: &RelativePath, id: (u64, u64)) -> io::Result<File> {
+        let file = self.open_file(path)?;
+        let metadata = file.metadata()?;
+        let same = (metadata.dev(), metadata.ino()) == id;
+        if same { Ok(file) } else { Err(io::Error::other("it changed meanwhile; send it again")) }
+    }
+
+    /// What is at `path`, to ask what becomes of it and for nothing else.
+    pub fn find(&self, path: &RelativePath) -> io::Result<File> {
+        let parent = self.parent(path)?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&parent, name(path), flags, Mode::empty())?.into())
     }
 
-    /// Whether a file of that name has content of this hash.
-    pub fn has_content(&self, path: &RelativePath, hash: &blake3::Hash) -> io::Result<bool> {
+    /// Whether a file of that name has content of this length and hash.
+    fn has_content(
+        &self,
+        path: &RelativePath,
+        length: u64,
+        hash: &blake3::Hash,
+    ) -> io::Result<bool> {
         let file = self.open_file(path)?;
-        if !file.metadata()?.is_file() {
+        let metadata = file.metadata()?;
+        // What is longer or shorter need not be read.
+        if !metadata.is_file() || metadata.len() != length {
             return Ok(false);
         }
         Ok(blake3::Hasher::new().update_reader(file)?.finalize() == *hash)
     }
 
-    /// The unfinished file of `path`, new or left by a transfer that was interrupted. `keep`: it is to stay if this
-    /// transfer is interrupted. The error is `WouldBlock` if another transfer writes it, and goes on to.
-    pub fn temp_file(&self, path: &RelativePath, keep: bool) -> io::Result<TempFile> {
-        let directory = self.parent(path)?;
-        let name = temp_name(path);
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::CREATE;
-        let give_up = clock::now() + LOCK_TIMEOUT;
-        loop {
-            let file =
-                File::from(rustix::fs::openat(&directory, &name, flags, Mode::RUSR | Mode::WUSR)?);
-            if !file::try_lock(&file)? {
-                if clock::now() >= give_up {
-                    return Err(io::ErrorKind::WouldBlock.into());
-                }
-                clock::sleep_until(clock::now() + LOCK_INTERVAL);
-                continue;
-            }
-            if is_named(&file, &directory, &name)? {
-                let holds_content = file.metadata()?.len() > 0;
-                return Ok(TempFile::new(file, directory, name, keep, holds_content));
-            }
-        }
+    /// The unfinished file of `path`, new or left by a transfer that was interrupted. The error is `WouldBlock` if
+    /// another transfer writes it, and goes on to.
+    pub fn temp_file(&self, path: &RelativePath, keep: Keep) -> io::Result<TempFile> {
+        TempFile::open(self.parent(path)?, name(path), self.view.client.as_deref(), keep)
     }
 
     /// Writes a file of one piece, in as few calls as that takes: it has its name when it is whole. Returns false if
@@ -249,11 +269,18 @@ impl TargetDirectory {
         };
         (&unnamed).write_all(content)?;
         status.give(&unnamed)?;
-        match link(&unnamed, &directory, name(path)) {
+        match temp_file::link(&unnamed, &directory, name(path)) {
             Err(Errno::EXIST) if replace => self.write_named(path, content, status, replace),
-            Err(Errno::EXIST) if self.has_content(path, &blake3::hash(content))? => Ok(false),
+            Err(Errno::EXIST)
+                if self.has_content(path, content.len() as u64, &blake3::hash(content))? =>
+            {
+                Ok(false)
+            }
             Err(error) => Err(error.into()),
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.note_brought(&unnamed)?;
+                Ok(true)
+            }
         }
     }
 
@@ -265,8 +292,7 @@ impl TargetDirectory {
         status: &FileStatus,
         replace: bool,
     ) -> io::Result<bool> {
-        let temp_file = self.temp_file(path, false)?;
-        temp_file.file.set_len(0)?;
+        let temp_file = self.temp_file(path, Keep::Never)?;
         (&temp_file.file).write_all(content)?;
         status.give(&temp_file.file)?;
         self.finish(&temp_file, path, replace, || blake3::hash(content))
@@ -281,31 +307,42 @@ impl TargetDirectory {
         replace: bool,
         hash: impl FnOnce() -> blake3::Hash,
     ) -> io::Result<bool> {
-        match temp_file.finish(path, replace) {
-            Err(error)
-                if error.kind() == io::ErrorKind::AlreadyExists
-                    && self.has_content(path, &hash())? =>
-            {
+        match temp_file.finish(replace) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // No later transfer could use it.
                 temp_file.discard();
-                Ok(false)
+                let length = temp_file.file.metadata()?.len();
+                if self.has_content(path, length, &hash())? { Ok(false) } else { Err(error) }
             }
-            finished => finished.map(|()| true),
+            finished => {
+                finished?;
+                self.note_brought(&temp_file.file)?;
+                Ok(true)
+            }
         }
+    }
+
+    /// Notes that the client brought this file, with its final length and time.
+    fn note_brought(&self, file: &File) -> io::Result<()> {
+        if self.view.own_only {
+            self.view.note_brought(&rustix::fs::fstat(file)?);
+        }
+        Ok(())
     }
 
     /// Whether an interrupted transfer left something of `path`.
     pub fn has_temp_file(&self, path: &RelativePath) -> bool {
-        let found = self.parent(path).map_err(|_| Errno::NOENT).and_then(|parent| {
-            rustix::fs::statat(&parent, temp_name(path), AtFlags::SYMLINK_NOFOLLOW)
-        });
-        found.is_ok_and(|stat| stat.st_size > 0)
+        let client = self.view.client.as_deref();
+        self.parent(path).is_ok_and(|parent| temp_file::has_partial(&parent, name(path), client))
     }
 
-    /// Removes what a transfer left that was interrupted while another one finished `path`.
+    /// Removes what a transfer left that was interrupted while another one finished `path`. In use by a transfer it
+    /// stays.
     pub fn remove_leftover(&self, path: &RelativePath) {
-        if self.has_temp_file(path) {
-            // In use by a transfer it stays; what is opened so is removed when it is dropped.
-            drop(self.temp_file(path, false));
+        if self.has_temp_file(path)
+            && let Ok(parent) = self.parent(path)
+        {
+            temp_file::remove_partial(&parent, name(path), self.view.client.as_deref());
         }
     }
 
@@ -320,31 +357,15 @@ impl TargetDirectory {
         Ok(rustix::fs::syncfs(&self.root)?)
     }
 
-    /// Removes old leftovers at the top: those that no transfer writes and that are older than what is kept. Returns
-    /// how many.
+    /// Writes one file and its name to disk.
+    pub fn sync_file(&self, path: &RelativePath) -> io::Result<()> {
+        self.open_file(path)?.sync_all()?;
+        sync_parent(self, path)
+    }
+
+    /// Removes old leftovers at the top. Returns how many.
     pub fn sweep(&self) -> io::Result<usize> {
-        let mut swept = 0;
-        for entry in rustix::fs::Dir::read_from(&self.root)? {
-            let entry = entry?;
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if !name.to_str().is_some_and(is_temp_name) {
-                continue;
-            }
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-            let Ok(file) = rustix::fs::openat(&self.root, name, flags, Mode::empty()) else {
-                continue;
-            };
-            let file = File::from(file);
-            let age = rustix::fs::fstat(&file).map_or(Duration::ZERO, |stat| {
-                let written = u64::try_from(stat.st_mtime).unwrap_or(0);
-                clock::wall().since(Time::from_nanos(written.saturating_mul(1_000_000_000)))
-            });
-            let unlink = || rustix::fs::unlinkat(&self.root, name, AtFlags::empty());
-            if age > KEPT_FOR && file::try_lock(&file).unwrap_or(false) && unlink().is_ok() {
-                swept += 1;
-            }
-        }
-        Ok(swept)
+        temp_file::sweep(&self.root)
     }
 }
 
@@ -366,61 +387,6 @@ impl FileStatus {
     }
 }
 
-impl TempFile {
-    fn new(
-        file: File,
-        directory: Arc<OwnedFd>,
-        name: String,
-        keep: bool,
-        holds_content: bool,
-    ) -> TempFile {
-        let (holds_content, done) = (AtomicBool::new(holds_content), AtomicBool::new(false));
-        TempFile { file, directory, name, keep, holds_content, done }
-    }
-
-    /// Reserves disk space for what comes, in large portions, so that it lies together.
-    pub fn reserve(&self, offset: Bytes, length: Bytes) -> io::Result<()> {
-        file::reserve(&self.file, offset, length)
-    }
-
-    /// Notes that it holds content that a later transfer can go on with.
-    pub fn holds_content(&self) {
-        self.holds_content.store(true, Ordering::Release);
-    }
-
-    /// Gives it its final name, in one step. The error is `AlreadyExists` if something has that name and is not to be
-    /// replaced.
-    pub fn finish(&self, path: &RelativePath, replace: bool) -> io::Result<()> {
-        rename(&self.directory, &self.name, name(path), replace)?;
-        self.done.store(true, Ordering::Release);
-        Ok(())
-    }
-
-    /// Removes it: nobody needs its content any more.
-    pub fn discard(&self) {
-        // As when it is dropped, it stays where it cannot be removed.
-        let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
-        self.done.store(true, Ordering::Release);
-    }
-}
-
-impl Drop for TempFile {
-    fn drop(&mut self) {
-        let is_of_use = self.keep && self.holds_content.load(Ordering::Acquire);
-        if !self.done.load(Ordering::Acquire) && !is_of_use {
-            self.discard();
-        }
-    }
-}
-
-/// Whether `file` still has that name: between opening and locking it its owner may have given it its final one, or
-/// swept it away.
-fn is_named(file: &File, directory: &OwnedFd, name: &str) -> io::Result<bool> {
-    let opened = rustix::fs::fstat(file)?;
-    let named = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
-    Ok(named.is_ok_and(|named| (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)))
-}
-
 /// Syncs the directory that holds `path`, so that its name survives a power cut.
 pub(crate) fn sync_parent(target: &TargetDirectory, path: &RelativePath) -> io::Result<()> {
     Ok(rustix::fs::fsync(target.parent(path)?.as_fd())?)
@@ -428,8 +394,13 @@ pub(crate) fn sync_parent(target: &TargetDirectory, path: &RelativePath) -> io::
 
 /// Sets permissions and time of the last change.
 pub(crate) fn set_mode_and_time(file: &File, status: &FileStatus) -> io::Result<()> {
-    rustix::fs::fchmod(file, Mode::from_raw_mode(status.mode & 0o777))?;
+    rustix::fs::fchmod(file, permissions(status.mode))?;
     Ok(rustix::fs::futimens(file, &times(status.modified))?)
+}
+
+/// The permissions that a file of the peer's `mode` gets: never set-id or sticky bits, and less the umask.
+fn permissions(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode & 0o777 & !process::umask())
 }
 
 /// Whether `stat` is of that type.
@@ -446,51 +417,10 @@ fn name(path: &RelativePath) -> &OsStr {
     OsStr::from_bytes(path.split().1)
 }
 
-/// The name of the unfinished file of `path`, in the same directory.
-fn temp_name(path: &RelativePath) -> String {
-    let hash = blake3::hash(path.split().1);
-    let digits = HEXLOWER.encode(&hash.as_bytes()[..NAME_DIGITS / 2]);
-    format!("{TEMP_FILE_PREFIX}{digits}{TEMP_FILE_SUFFIX}")
-}
-
-fn is_temp_name(name: &str) -> bool {
-    name.strip_prefix(TEMP_FILE_PREFIX)
-        .and_then(|rest| rest.strip_suffix(TEMP_FILE_SUFFIX))
-        .is_some_and(|digits| {
-            digits.len() == NAME_DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit())
-        })
-}
-
 fn times((seconds, nanoseconds): (i64, u32)) -> Timestamps {
     let modified = Timespec { tv_sec: seconds, tv_nsec: nanoseconds.min(999_999_999).into() };
     let unchanged = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
     Timestamps { last_access: unchanged, last_modification: modified }
-}
-
-/// Gives a file without a name its name.
-fn link(unnamed: &File, directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
-    match rustix::fs::linkat(unnamed, "", directory, name, AtFlags::EMPTY_PATH) {
-        // Not allowed by the descriptor alone (before Linux 6.10, without CAP_DAC_READ_SEARCH): open(2) names this way.
-        Err(Errno::NOENT) => {
-            let by_number = format!("/proc/self/fd/{}", unnamed.as_raw_fd());
-            rustix::fs::linkat(CWD, by_number, directory, name, AtFlags::SYMLINK_FOLLOW)
-        }
-        other => other,
-    }
-}
-
-fn rename(directory: &OwnedFd, from: &str, to: &OsStr, replace: bool) -> io::Result<()> {
-    if replace {
-        return Ok(rustix::fs::renameat(directory, from, directory, to)?);
-    }
-    match rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
-        // File systems without the flag (NFS, some FUSE): link(2) refuses an existing name as well.
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            rustix::fs::linkat(directory, from, directory, to, AtFlags::empty())?;
-            Ok(rustix::fs::unlinkat(directory, from, AtFlags::empty())?)
-        }
-        other => Ok(other?),
-    }
 }
 
 #[cfg(test)]
@@ -514,13 +444,13 @@ mod tests {
 
     fn target() -> (tempfile::TempDir, TargetDirectory) {
         let dir = tempfile::tempdir().unwrap();
-        let target = TargetDirectory::open(dir.path()).unwrap();
+        let target = TargetDirectory::open(dir.path(), View::default()).unwrap();
         (dir, target)
     }
 
     /// An unfinished file, left behind.
     fn left(target: &TargetDirectory, name: &str) {
-        let mut left = target.temp_file(&path(name), true).unwrap();
+        let mut left = target.temp_file(&path(name), Keep::Always).unwrap();
         left.file.write_all(b"x").unwrap();
         left.holds_content();
     }
@@ -528,9 +458,9 @@ mod tests {
     #[test]
     fn what_is_finished_has_its_name_and_nothing_else_remains() {
         let (dir, target) = target();
-        let mut temp = target.temp_file(&path("f"), true).unwrap();
+        let mut temp = target.temp_file(&path("f"), Keep::Always).unwrap();
         temp.file.write_all(b"new").unwrap();
-        temp.finish(&path("f"), false).unwrap();
+        temp.finish(false).unwrap();
         assert_eq!(names(dir.path()), ["f"]);
         assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"new");
     }
@@ -538,22 +468,22 @@ mod tests {
     #[test]
     fn what_is_dropped_goes_unless_it_is_to_be_kept() {
         let (dir, target) = target();
-        drop(target.temp_file(&path("f"), false).unwrap());
-        drop(target.temp_file(&path("f"), true).unwrap());
+        drop(target.temp_file(&path("f"), Keep::Never).unwrap());
+        drop(target.temp_file(&path("f"), Keep::Always).unwrap());
         assert!(names(dir.path()).is_empty());
         left(&target, "f");
-        assert!(is_temp_name(&names(dir.path())[0]));
+        assert!(names(dir.path())[0].starts_with(".sweetspot-"));
     }
 
     #[test]
     fn an_existing_file_stays_unless_it_may_be_replaced() {
         let (dir, target) = target();
         fs::write(dir.path().join("f"), "old").unwrap();
-        let refused = target.temp_file(&path("f"), false).unwrap().finish(&path("f"), false);
+        let refused = target.temp_file(&path("f"), Keep::Never).unwrap().finish(false);
         assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"old");
         assert_eq!(names(dir.path()), ["f"]);
-        target.temp_file(&path("f"), false).unwrap().finish(&path("f"), true).unwrap();
+        target.temp_file(&path("f"), Keep::Never).unwrap().finish(true).unwrap();
         assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"");
     }
 
@@ -561,10 +491,10 @@ mod tests {
     fn content_is_known_by_its_hash_and_what_is_discarded_is_gone() {
         let (dir, target) = target();
         fs::write(dir.path().join("f"), "there").unwrap();
-        assert!(target.has_content(&path("f"), &blake3::hash(b"there")).unwrap());
-        assert!(!target.has_content(&path("f"), &blake3::hash(b"other")).unwrap());
+        assert!(target.has_content(&path("f"), 5, &blake3::hash(b"there")).unwrap());
+        assert!(!target.has_content(&path("f"), 5, &blake3::hash(b"other")).unwrap());
         left(&target, "f");
-        target.temp_file(&path("f"), true).unwrap().discard();
+        target.temp_file(&path("f"), Keep::Always).unwrap().discard();
         assert_eq!(names(dir.path()), ["f"]);
     }
 
@@ -596,7 +526,7 @@ mod tests {
         let (dir, target) = target();
         fs::write(dir.path().join("f"), "whole").unwrap();
         left(&target, "f");
-        let in_use = target.temp_file(&path("f"), true).unwrap();
+        let in_use = target.temp_file(&path("f"), Keep::Always).unwrap();
         target.remove_leftover(&path("f"));
         assert_eq!(names(dir.path()).len(), 2);
         drop(in_use);
@@ -607,11 +537,11 @@ mod tests {
     #[test]
     fn one_transfer_at_a_time_writes_a_file() {
         let (_dir, target) = target();
-        let first = target.temp_file(&path("f"), true).unwrap();
-        let second = target.temp_file(&path("f"), true);
+        let first = target.temp_file(&path("f"), Keep::Always).unwrap();
+        let second = target.temp_file(&path("f"), Keep::Always);
         assert_eq!(second.err().unwrap().kind(), io::ErrorKind::WouldBlock);
         drop(first);
-        assert!(target.temp_file(&path("f"), true).is_ok());
+        assert!(target.temp_file(&path("f"), Keep::Always).is_ok());
     }
 
     #[test]
@@ -621,12 +551,12 @@ mod tests {
         fs::write(outside.path().join("victim"), "safe").unwrap();
         symlink(outside.path(), dir.path().join("way-out")).unwrap();
         symlink(outside.path().join("victim"), dir.path().join("f")).unwrap();
-        assert!(target.temp_file(&path("way-out/victim"), false).is_err());
+        assert!(target.temp_file(&path("way-out/victim"), Keep::Never).is_err());
         assert!(target.make_directory(&path("way-out/new"), 0o755).is_err());
         assert!(target.make_directory(&path("way-out"), 0o755).is_err());
         assert!(target.open_file(&path("f")).is_err());
         // Replacing a link replaces the link, not what it points to.
-        target.temp_file(&path("f"), false).unwrap().finish(&path("f"), true).unwrap();
+        target.temp_file(&path("f"), Keep::Never).unwrap().finish(true).unwrap();
         assert_eq!(fs::read(outside.path().join("victim")).unwrap(), b"safe");
         assert!(dir.path().join("f").symlink_metadata().unwrap().is_file());
     }
@@ -653,10 +583,13 @@ mod tests {
         assert!(target.make_symlink(&path("l"), b"b", false).is_err());
         assert!(target.make_symlink(&path("l"), b"b", true).unwrap());
         fs::write(dir.path().join("f"), "x").unwrap();
-        assert!(target.make_hard_link(&path("f"), &path("g"), false).unwrap());
-        assert!(!target.make_hard_link(&path("f"), &path("g"), false).unwrap());
-        assert!(target.make_hard_link(&path("f"), &path("l"), false).is_err());
-        assert!(target.make_hard_link(&path("f"), &path("l"), true).unwrap());
+        let file = target.named_file(&path("f")).unwrap();
+        let link = |name: &str, replace| target.make_hard_link(&file, &path(name), replace);
+        assert!(link("g", false).unwrap());
+        assert!(!link("g", false).unwrap());
+        assert!(target.named_file(&path("l")).is_err(), "a symbolic link gets no second name");
+        assert!(link("l", false).is_err());
+        assert!(link("l", true).unwrap());
         assert_eq!(names(dir.path()), ["f", "g", "l"]);
     }
 }

@@ -1,7 +1,7 @@
 //! The server's UDP port, which finds out the UDP address of each transfer's sender.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,6 +12,7 @@ use sweetspot_protocol::probe::{PacketAuthenticator, ProbePacket};
 use sweetspot_units::Time;
 
 use super::channel::lock;
+use crate::limits::{MAX_EARLY_BYTES, MAX_EARLY_DATAGRAMS};
 
 /// A UDP socket for senders whose address is not known yet.
 pub(crate) struct UdpDemux {
@@ -28,13 +29,11 @@ struct Registrations {
     early: VecDeque<(Vec<u8>, SocketAddr)>,
 }
 
-/// How many early datagrams are kept, and the longest of them, bytes.
-const MAX_EARLY_DATAGRAMS: usize = 64;
-const MAX_EARLY_BYTES: usize = 128;
-
 /// A transfer that waits for its sender's UDP address.
 pub(crate) struct Registration {
     id: [u8; 4],
+    /// The host at the other end of the transfer's connection, the only one to which datagrams go.
+    host: IpAddr,
     authenticator: PacketAuthenticator,
     peer_address: Mutex<Option<SocketAddr>>,
     /// The newest punch so far: an older one was replayed.
@@ -66,10 +65,15 @@ impl UdpDemux {
         })
     }
 
-    /// A registration for the transfer with this authenticator.
-    pub fn register(&self, authenticator: PacketAuthenticator) -> std::io::Result<Registered<'_>> {
+    /// A registration for the transfer with this authenticator, whose connection comes from `host`.
+    pub fn register(
+        &self,
+        authenticator: PacketAuthenticator,
+        host: IpAddr,
+    ) -> std::io::Result<Registered<'_>> {
         let registration = Registration {
             id: authenticator.id(),
+            host: host.to_canonical(),
             authenticator,
             peer_address: Mutex::default(),
             newest: AtomicU32::new(0),
@@ -122,8 +126,13 @@ impl UdpDemux {
 }
 
 impl Registration {
-    /// Notes the address if the datagram is an authenticated punch of this transfer's sender.
+    /// Notes the address if the datagram is a new, authenticated punch of this transfer's sender, and comes from the host of
+    /// its connection. Anybody can forge a datagram's source: a peer must not direct what this end sends at others. (An
+    /// address translator keeps to one address for all that a host sends: RFC 4787, REQ-2.)
     fn push(&self, datagram: &[u8], from: SocketAddr) {
+        if from.ip().to_canonical() != self.host {
+            return;
+        }
         if let Some(ProbePacket::Punch { sequence }) = self.authenticator.open(datagram)
             && self.newest.fetch_max(sequence, Ordering::AcqRel) < sequence
         {
@@ -136,5 +145,44 @@ impl Registration {
     pub fn peer_address(&self) -> Option<SocketAddr> {
         self.event_fd.clear();
         lock(&self.peer_address).take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sweetspot_protocol::{Secret, Session};
+    use sweetspot_units::Bytes;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn datagrams_go_to_the_host_of_the_connection_and_only_a_new_punch_moves_the_port() {
+        let demux = UdpDemux::new(address("127.0.0.1:0")).unwrap();
+        let session = |n| Session::new(Some(&Secret([n; 16])), &[n; 32]);
+        let ours = || PacketAuthenticator::new(&session(7));
+        let punch = |by: &PacketAuthenticator, sequence| {
+            by.close(&ProbePacket::Punch { sequence }, Bytes::new(60))
+        };
+        // A victim's address, before the hello and after it.
+        demux.connect(&punch(&ours(), 9), address("198.51.100.1:53"));
+        let host = address("[::ffff:192.0.2.7]:0").ip();
+        let registered = demux.register(ours(), host).unwrap();
+        let registration = &registered.registration;
+        demux.connect(&punch(&ours(), 10), address("198.51.100.1:53"));
+        demux.connect(&punch(&ours(), 11), address("[2001:db8::1]:53"));
+        assert_eq!(registration.peer_address(), None, "a forged source");
+        demux.connect(&punch(&ours(), 12), address("192.0.2.7:4000"));
+        assert_eq!(registration.peer_address(), Some(address("192.0.2.7:4000")));
+        // Replayed from another port, and by somebody without the key.
+        demux.connect(&punch(&ours(), 12), address("192.0.2.7:4001"));
+        demux
+            .connect(&punch(&PacketAuthenticator::new(&session(8)), 13), address("192.0.2.7:4002"));
+        assert_eq!(registration.peer_address(), None, "nothing new");
+        // The translator chose another port.
+        demux.connect(&punch(&ours(), 13), address("[::ffff:192.0.2.7]:4003"));
+        assert_eq!(registration.peer_address(), Some(address("[::ffff:192.0.2.7]:4003")));
     }
 }

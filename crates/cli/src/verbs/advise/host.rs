@@ -9,6 +9,7 @@ use sweetspot_watch::settings;
 
 use super::OutputOptions;
 use crate::ends;
+use crate::print::Shown;
 use crate::verbs::Ending;
 
 #[derive(Debug, clap::Args)]
@@ -73,7 +74,7 @@ pub fn run(a: Arguments) -> Ending {
     let advice = advise(&question)?;
     if let Some(file) = &a.write {
         std::fs::write(file, advice.sysctl_file())
-            .map_err(|e| format!("{}: {e}; name a file that can be written", file.display()))?;
+            .map_err(|e| format!("{}: {e}; name a file that can be written", file.shown()))?;
     }
     a.output.show(|explain| advice.text(explain), || advice.json())
 }

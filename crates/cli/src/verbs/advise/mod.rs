@@ -12,6 +12,7 @@ use serde_json::Value;
 use sweetspot_advise::Kernel;
 
 use super::Ending;
+use crate::print::Shown;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -83,5 +84,5 @@ fn kernel(named: Option<Kernel>) -> Result<Kernel, Box<dyn std::error::Error>> {
 
 fn read(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
     std::fs::read_to_string(path)
-        .map_err(|e| format!("{}: {e}; name a file that can be read", path.display()).into())
+        .map_err(|e| format!("{}: {e}; name a file that can be read", path.shown()).into())
 }

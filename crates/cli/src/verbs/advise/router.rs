@@ -12,6 +12,7 @@ use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::{OutputOptions, Verify};
+use crate::print::Shown;
 use crate::values;
 use crate::verbs::Ending;
 use crate::verbs::scenario_file::Parallel;
@@ -121,7 +122,7 @@ pub fn run(a: Arguments) -> Ending {
         None => None,
         Some(file) => Some(
             LinkMeasurement::read(&super::read(file)?, a.rate, a.packet)
-                .map_err(|error| format!("{}: {error}", file.display()))?,
+                .map_err(|error| format!("{}: {error}", file.shown()))?,
         ),
     };
     let question = RouterQuestion {

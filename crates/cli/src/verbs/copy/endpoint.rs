@@ -1,25 +1,27 @@
 //! The far end of `copy`, started by ssh: it listens, or connects, or lets data through its own standard input and
 //! output.
+//!
+//! It ends with its standard input, which the near end closes when it ends, by whatever signal, and sshd when the
+//! connection is lost. A transfer that was interrupted so goes on over a new ssh, from what is on the disk.
 
 use std::io::{self, BufReader, Read};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::{self, ExitCode};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, Scope};
 
-use sweetspot_linux::interfaces;
-use sweetspot_protocol::{Role, Ticket, TransferSummary, VERSION};
+use sweetspot_linux::{interfaces, signals};
+use sweetspot_protocol::{Role, Ticket, VERSION};
 use sweetspot_transfer::{
-    NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
-    Sources, Target, TransferError, TransferObserver, first_reachable, receive, send,
+    Contact, NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, Sources,
+    Target, TransferError, first_reachable, receive, send,
 };
 use sweetspot_units::Duration;
 
-use super::DIRECT_TIMEOUT;
 use super::far_end::pump_both;
 use super::messages::{self, Order, Reply, Request};
+use super::{DIRECT_TIMEOUT, Unwatched};
 use crate::verbs::Ending;
 
 /// `sweetspot endpoint` as typed, by `sweetspot copy`.
@@ -32,7 +34,7 @@ pub fn run(_arguments: Arguments) -> Ending {
         return Err("this is the far end of `sweetspot copy`, which starts it by ssh".into());
     };
     let fail = |error: &dyn std::error::Error| {
-        let reason = error.to_string();
+        let reason = error.to_string().into();
         messages::say(io::stdout(), &Reply::Failed { reason })
     };
     if request.version != VERSION {
@@ -51,70 +53,91 @@ pub fn run(_arguments: Arguments) -> Ending {
     addresses.extend(interfaces::addresses().unwrap_or_default());
     let ticket = server.ticket().to_string();
     messages::say(io::stdout(), &Reply::Listening { version: VERSION, ticket, addresses, client })?;
-    let admitted = AtomicBool::new(false);
+    // Whether all was moved over a connection that this end made.
     let connected = Mutex::new(None);
-    let served = thread::scope(|scope| {
-        // Not joined at the end of a transfer: standard input may stay open.
-        let (server, admitted, connected) = (&server, &admitted, &connected);
-        let listener = scope.spawn(move || {
-            let outcome = obey(&mut input, server, &request);
-            match outcome {
-                Some(outcome) => {
-                    *connected.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-                    server.stop();
-                }
-                // ssh ended. A transfer that runs may go on without it.
-                None if !admitted.load(Ordering::Acquire) => server.stop(),
-                None => {}
-            }
+    thread::scope(|scope| {
+        let (server, connected, request) = (&server, &connected, &request);
+        scope.spawn(move || {
+            obey(&mut input, server, request, connected, scope);
+            // The near end has ended, or has all it wanted: nothing goes on without it.
+            signals::end_within(signals::CLEANING_TIME, FAILED);
+            server.stop();
         });
-        let served = server.run(&Admissions(admitted));
-        if !listener.is_finished()
-            && connected.lock().unwrap_or_else(PoisonError::into_inner).is_none()
-        {
-            std::process::exit(i32::from(served.is_err()));
-        }
-        served
-    });
-    let moved = match connected.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some(moved) => moved,
-        None => served.is_ok(),
-    };
-    Ok(if moved { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        let served = server.run(&Unwatched).is_ok();
+        let connected = *connected.lock().unwrap_or_else(PoisonError::into_inner);
+        // Standard input may stay open: its reader is not waited for.
+        process::exit(i32::from(!connected.unwrap_or(served)))
+    })
 }
 
-/// Does what it is told after it listens. `None`: nothing more comes. Else whether it connected and moved all.
-fn obey(input: &mut BufReader<io::Stdin>, server: &Server, request: &Request) -> Option<bool> {
-    loop {
-        match messages::hear::<Order>(&mut *input).ok().flatten()? {
+/// The exit code of a copy that did not move everything.
+const FAILED: u8 = 1;
+
+/// Obeys orders until standard input ends. What it moves over a connection that it makes is noted in `connected`.
+fn obey<'scope>(
+    input: &mut BufReader<io::Stdin>,
+    server: &'scope Server,
+    request: &'scope Request,
+    connected: &'scope Mutex<Option<bool>>,
+    scope: &'scope Scope<'scope, '_>,
+) {
+    while let Some(order) = messages::hear::<Order>(&mut *input).ok().flatten() {
+        match order {
+            // On a thread of its own: the end of standard input is noticed meanwhile.
             Order::Connect { tickets } => {
-                let tickets: Vec<Ticket> =
-                    tickets.iter().filter_map(|ticket| ticket.parse().ok()).collect();
-                match first_reachable(&tickets, DIRECT_TIMEOUT) {
-                    Some(ticket) => {
-                        let _ = messages::say(io::stdout(), &Reply::Connected);
-                        return Some(connect(&ticket, request).is_ok());
+                scope.spawn(move || {
+                    if let Some(moved) = connect(&tickets, request) {
+                        *connected.lock().unwrap_or_else(PoisonError::into_inner) = Some(moved);
+                        server.stop();
                     }
-                    None => {
-                        let reason = "no connection to the other end".to_owned();
-                        let _ = messages::say(io::stdout(), &Reply::Failed { reason });
-                    }
-                }
+                });
             }
             Order::Tunnel => {
-                let Ok(address) = server.address() else { return Some(false) };
-                let loopback = match address.ip() {
-                    IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
-                    IpAddr::V4(_) => IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
+                let Ok(socket) = server.address().and_then(|a| TcpStream::connect(loopback(a)))
+                else {
+                    return;
                 };
-                let address = SocketAddr::new(loopback, address.port());
-                let Ok(socket) = TcpStream::connect(address) else { return Some(false) };
                 // What was read ahead belongs to the connection.
                 let ahead = input.buffer().to_vec();
-                let from = io::Cursor::new(ahead).chain(io::stdin());
+                let from = io::Cursor::new(ahead).chain(io::stdin()).chain(EndOfInput);
                 let _ = pump_both(&socket, from, io::stdout());
-                return None;
+                return;
             }
+        }
+    }
+}
+
+/// What follows on standard input after its end: the process ends soon, even if the other direction still waits.
+struct EndOfInput;
+
+impl Read for EndOfInput {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        signals::end_within(signals::CLEANING_TIME, FAILED);
+        Ok(0)
+    }
+}
+
+/// How this host reaches a server that listens at `address`.
+fn loopback(address: SocketAddr) -> SocketAddr {
+    let host = match address.ip() {
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+    };
+    SocketAddr::new(host, address.port())
+}
+
+/// Connects to one of these tickets and reports that. Returns whether all was moved; `None` if none can be reached.
+fn connect(tickets: &[String], request: &Request) -> Option<bool> {
+    let tickets: Vec<Ticket> = tickets.iter().filter_map(|ticket| ticket.parse().ok()).collect();
+    match first_reachable(&tickets, DIRECT_TIMEOUT) {
+        Some(contact) => {
+            let _ = messages::say(io::stdout(), &Reply::Connected);
+            Some(move_over(&contact, request).is_ok())
+        }
+        None => {
+            let reason = "no connection to the other end".into();
+            let _ = messages::say(io::stdout(), &Reply::Failed { reason });
+            None
         }
     }
 }
@@ -134,6 +157,10 @@ fn purpose(request: &Request) -> Result<Purpose, Box<dyn std::error::Error>> {
     Ok(match (request.role, &request.target) {
         (Role::Receiver, Some(target)) => Purpose::Receive(ReceiveOptions {
             overwrite: !request.keep_existing,
+            attributes: request.attributes,
+            // The user of the other end logged in to this one, and may do as much without this program.
+            dotfiles: true,
+            outward_links: true,
             sizing,
             congestion: request.congestion.clone(),
             streams: request.streams,
@@ -144,8 +171,10 @@ fn purpose(request: &Request) -> Result<Purpose, Box<dyn std::error::Error>> {
         (Role::Sender, _) => {
             let paths: Vec<PathBuf> =
                 request.sources.iter().map(|source| source.0.clone()).collect();
+            let only = request.only.as_ref();
             let sources = Sources {
                 paths,
+                only: only.map(|only| only.iter().map(|path| path.0.clone()).collect()),
                 exclude: request.exclude.clone(),
                 attributes: request.attributes,
                 ..Sources::default()
@@ -165,12 +194,11 @@ fn purpose(request: &Request) -> Result<Purpose, Box<dyn std::error::Error>> {
 }
 
 /// Moves everything over a connection that this end makes.
-fn connect(ticket: &Ticket, request: &Request) -> Result<(), Box<dyn std::error::Error>> {
-    let contact = ticket.clone().into();
+fn move_over(contact: &Contact, request: &Request) -> Result<(), Box<dyn std::error::Error>> {
     match purpose(request)? {
         Purpose::Clients(_) => return Err("a request is for one transfer".into()),
-        Purpose::Receive(options) => receive(&contact, &options, &mut NullObserver)?,
-        Purpose::Send(options) => send(&contact, &options, &mut NullObserver)?,
+        Purpose::Receive(options) => receive(contact, &options, &mut NullObserver)?,
+        Purpose::Send(options) => send(contact, &options, &mut NullObserver)?,
     };
     Ok(())
 }
@@ -182,18 +210,4 @@ fn ssh_addresses() -> (Option<IpAddr>, Option<IpAddr>) {
     let mut words = connection.split(' ');
     let client = words.next().and_then(|word| word.parse().ok());
     (client, words.nth(1).and_then(|word| word.parse().ok()))
-}
-
-/// Notes that a transfer was admitted.
-struct Admissions<'a>(&'a AtomicBool);
-
-impl ServerObserver for Admissions<'_> {
-    fn admitted(&self, _number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {
-        self.0.store(true, Ordering::Release);
-        Box::new(NullObserver)
-    }
-
-    fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
-
-    fn turned_away(&self, _error: &TransferError) {}
 }

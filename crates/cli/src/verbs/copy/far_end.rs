@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
 use serde::Serialize;
-use sweetspot_linux::clock;
+use sweetspot_linux::{clock, signals};
 use sweetspot_protocol::TicketHost;
 use sweetspot_units::Duration;
 
@@ -77,6 +77,7 @@ impl FarEnd {
         // What is typed may hold options of ssh and spaces: the shell takes it apart. The host cannot be taken
         // for an option, and the far end's command holds nothing but its own words.
         command.args(["--", host, &format!("{program} endpoint")]);
+        signals::end_with_parent(&mut command);
         let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = spawned.map_err(|error| {
             format!("cannot start {ssh}: {error}; install an ssh client (openssh-client)")
@@ -108,19 +109,6 @@ impl FarEnd {
         }
     }
 
-    /// What ssh's configuration says the host is called.
-    pub fn names(&self, ssh: &str, jump: Option<&str>, host: &str) -> Vec<TicketHost> {
-        let mut command = ssh_command(ssh, jump);
-        let printed = command.args(["-G", "--", host]).stderr(Stdio::null()).output();
-        let text = printed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-        let text = text.unwrap_or_default();
-        let name = text.lines().find_map(|line| line.strip_prefix("hostname "));
-        // Through a jump host the name may mean something else there.
-        let jumps =
-            text.lines().any(|line| line.strip_prefix("proxyjump ").is_some_and(|to| to != "none"));
-        name.filter(|_| !jumps).and_then(TicketHost::parse).into_iter().collect()
-    }
-
     /// Lets it end by itself.
     pub fn close(mut self) {
         self.input = None;
@@ -137,9 +125,23 @@ impl FarEnd {
     }
 }
 
+/// The host's name in ssh's configuration.
+pub fn name_of(ssh: &str, jump: Option<&str>, host: &str) -> Option<TicketHost> {
+    let mut command = ssh_command(ssh, jump);
+    signals::end_with_parent(&mut command);
+    let printed = command.args(["-G", "--", host]).stderr(Stdio::null()).output();
+    let text = printed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let text = text.unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("hostname "));
+    // Through a jump host the name may mean something else there.
+    let jumps =
+        text.lines().any(|line| line.strip_prefix("proxyjump ").is_some_and(|to| to != "none"));
+    name.filter(|_| !jumps).and_then(TicketHost::parse)
+}
+
 impl Drop for FarEnd {
     fn drop(&mut self) {
-        // Its standard input ends: it ends by itself, unless a transfer is to go on there.
+        // Its standard input ends, and so does the far end.
         self.input = None;
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
-use sweetspot_protocol::Role;
+use sweetspot_protocol::{PeerText, Role};
 
 /// The longest line, bytes: many paths.
 const MAX_LINE_BYTES: u64 = 4 << 20;
@@ -21,11 +21,14 @@ pub struct Request {
     pub role: Role,
     /// What it sends.
     pub sources: Vec<PathText>,
+    /// The names below the only source that it sends; `None`: all.
+    #[serde(default)]
+    pub only: Option<Vec<PathText>>,
     /// Where it puts what it receives.
     pub target: Option<PathText>,
     /// Patterns of what to leave out.
     pub exclude: Vec<String>,
-    /// Whether extended attributes are sent.
+    /// Whether extended attributes are sent and taken.
     pub attributes: bool,
     /// Whether contents are compared.
     pub checksum: bool,
@@ -104,7 +107,7 @@ pub enum Reply {
     /// It cannot do what was asked.
     Failed {
         /// Why, in one line.
-        reason: String,
+        reason: PeerText,
     },
 }
 

@@ -14,25 +14,29 @@ use sweetspot_linux::{clock, interfaces};
 use sweetspot_protocol::{Role, Ticket, TicketHost, TransferSummary, VERSION};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
-    Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver, Sources, Target,
-    TransferError, TransferObserver, first_reachable, receive, send,
+    Asked, Contact, NamedThings, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,
+    ServerObserver, Sources, Target, TransferError, TransferObserver, first_reachable, receive,
+    send,
 };
 use sweetspot_units::Duration;
 
 pub use endpoint::{Arguments as EndpointArguments, run as run_endpoint};
 use far_end::{FarEnd, Tunnel};
 use messages::{Order, PathText, Reply, Request};
-use operand::Operand;
+pub use operand::Operand;
 
 use super::Ending;
 use super::send::ChoiceArguments;
 use super::transfer::{ConnectionArguments, OutputArguments, TransferReporter};
-use crate::values;
+use crate::{usage_error, values};
 
 /// How long an attempt to connect directly may take, in either direction.
 const DIRECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a broken path is waited for before ssh is started anew.
 const INNER_RETRY: Duration = Duration::from_secs(20);
+/// How long the far end waits for a broken path: longer than this end, which then starts another far end. It ends sooner
+/// with its ssh; this is for a path that breaks without a word to either.
+const FAR_RETRY: Duration = Duration::from_secs(40);
 /// The pause before ssh is started anew; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -113,6 +117,8 @@ impl Via {
 struct Job {
     sources: Sources,
     target: PathBuf,
+    /// What may come, where this end receives.
+    asked: Asked,
     checksum: bool,
     keep_existing: bool,
     dry_run: bool,
@@ -135,9 +141,19 @@ pub fn run(arguments: Arguments) -> Ending {
         (None, Operand::There { host, path }) => (Some((host, Role::Receiver)), path),
         (None, Operand::Here(target)) => (None, target),
     };
+    let asked = match &far {
+        Some((_, Role::Sender)) => {
+            match NamedThings::at(paths.iter().map(PathBuf::as_path), arguments.dry_run) {
+                Ok(things) => Asked::Named(Box::new(things)),
+                Err(error) => return Ok(usage_error::said(&error.to_string())),
+            }
+        }
+        _ => Asked::Anything,
+    };
     let job = Job {
         sources: arguments.choice.sources(paths, None)?,
         target,
+        asked,
         checksum: arguments.choice.checksum,
         keep_existing: arguments.keep_existing,
         dry_run: arguments.dry_run,
@@ -147,7 +163,8 @@ pub fn run(arguments: Arguments) -> Ending {
     };
     let copied = match &far {
         None => job.copy_here(&reporter),
-        Some((host, role)) => copy_with(&job, &arguments, host, *role, &reporter),
+        Some((host, role)) => copy_with(&job, &arguments, host, *role, &reporter)
+            .map_err(|error| job.with_target(error, host, *role)),
     };
     for would in copied.iter().flat_map(|outcome| &outcome.would_move) {
         reporter.print(&format!("would copy {would}"));
@@ -245,7 +262,15 @@ fn copy_once(
     let mut far_end =
         FarEnd::start(&arguments.ssh, arguments.jump.as_deref(), host, &arguments.remote_program)?;
     far_end.say(&job.request(role, arguments))?;
-    let (ticket, addresses, client) = match far_end.hear()? {
+    let via = arguments.via;
+    let (ssh, jump) = (&arguments.ssh, arguments.jump.as_deref());
+    // While ssh connects, which takes several round trips.
+    let (heard, name) = thread::scope(|scope| {
+        let name = scope
+            .spawn(|| via.tries(Via::Direct).then(|| far_end::name_of(ssh, jump, host)).flatten());
+        (far_end.hear(), name.join().ok().flatten())
+    });
+    let (ticket, addresses, client) = match heard? {
         Reply::Listening { version, .. } if version != VERSION => {
             return Err(TransferError::Version { peer: host.to_owned(), theirs: version }.into());
         }
@@ -255,14 +280,12 @@ fn copy_once(
         Reply::Failed { reason } => return Err(TransferError::Refused(reason).into()),
         Reply::Connected => return Err("the far end spoke out of turn".into()),
     };
-    let via = arguments.via;
     if via.tries(Via::Direct) {
-        let mut hosts = far_end.names(&arguments.ssh, arguments.jump.as_deref(), host);
-        hosts.extend(addresses.into_iter().map(TicketHost::Address));
-        let tickets = hosts.into_iter().map(|host| Ticket { host, ..ticket.clone() });
-        if let Some(ticket) = first_reachable(&tickets.collect::<Vec<_>>(), DIRECT_TIMEOUT) {
-            reporter.detail(&format!("connected to {}:{}", ticket.host, ticket.port));
-            let moved = job.move_over(&ticket, role, INNER_RETRY, false, reporter)?;
+        let hosts = name.into_iter().chain(addresses.into_iter().map(TicketHost::Address));
+        let tickets = hosts.map(|host| Ticket { host, ..ticket.clone() });
+        if let Some(contact) = first_reachable(&tickets.collect::<Vec<_>>(), DIRECT_TIMEOUT) {
+            reporter.detail(&format!("connected to {contact}"));
+            let moved = job.move_over(&contact, role, INNER_RETRY, false, reporter)?;
             far_end.close();
             return Ok(moved);
         }
@@ -295,7 +318,7 @@ fn copy_once(
         port: tunnel.port(),
         ..ticket
     };
-    let moved = job.move_over(&ticket, role, Duration::ZERO, true, reporter);
+    let moved = job.move_over(&ticket.into(), role, Duration::ZERO, true, reporter);
     tunnel.close();
     Ok(moved?)
 }
@@ -341,6 +364,23 @@ fn reverse(
 }
 
 impl Job {
+    /// A refusal by the receiver names no path of its host: this end knows which one it asked for.
+    fn with_target(
+        &self,
+        error: Box<dyn std::error::Error>,
+        host: &str,
+        role: Role,
+    ) -> Box<dyn std::error::Error> {
+        match error.downcast::<TransferError>().map(|error| *error) {
+            Ok(TransferError::Refused(reason)) if role == Role::Receiver => {
+                let reason = format!("{host}:{}: {}", self.target.display(), reason.raw());
+                TransferError::Refused(reason.into()).into()
+            }
+            Ok(error) => error.into(),
+            Err(error) => error,
+        }
+    }
+
     fn can_be_repeated(&self) -> bool {
         !self.sources.paths.iter().any(|path| path == Path::new("-"))
     }
@@ -365,7 +405,11 @@ impl Job {
 
     fn receive_options(&self, retry_for: Duration, tunnelled: bool) -> ReceiveOptions {
         ReceiveOptions {
+            asked: self.asked.clone(),
             overwrite: !self.keep_existing,
+            attributes: self.sources.attributes,
+            dotfiles: true,
+            outward_links: true,
             sizing: if tunnelled { Some(Sizing::Kernel) } else { self.sizing },
             streams: if tunnelled { Some(1) } else { self.streams },
             retry_for,
@@ -381,22 +425,22 @@ impl Job {
         })
     }
 
-    /// Moves everything over a connection to `ticket`, whose end has the role `far`.
+    /// Moves everything over a connection to `contact`, whose end has the role `far`.
     fn move_over(
         &self,
-        ticket: &Ticket,
+        contact: &Contact,
         far: Role,
         retry_for: Duration,
         tunnelled: bool,
         reporter: &TransferReporter,
     ) -> Result<TransferSummary, TransferError> {
-        let (mut observer, contact) = (reporter.observer(1), ticket.clone().into());
+        let mut observer = reporter.observer(1);
         match far {
             Role::Receiver => {
-                send(&contact, &self.send_options(retry_for, tunnelled), observer.as_mut())
+                send(contact, &self.send_options(retry_for, tunnelled), observer.as_mut())
             }
             Role::Sender => {
-                receive(&contact, &self.receive_options(retry_for, tunnelled), observer.as_mut())
+                receive(contact, &self.receive_options(retry_for, tunnelled), observer.as_mut())
             }
         }
     }
@@ -404,10 +448,12 @@ impl Job {
     fn request(&self, role: Role, arguments: &Arguments) -> Request {
         let sends = role == Role::Sender;
         let sources = self.sources.paths.iter().filter(|_| sends);
+        let only = self.sources.only.as_ref().filter(|_| sends);
         Request {
             version: VERSION,
             role,
             sources: sources.map(|path| PathText::from(path.as_path())).collect(),
+            only: only.map(|only| only.iter().map(|path| PathText::from(path.as_path())).collect()),
             target: (!sends).then(|| PathText::from(self.target.as_path())),
             exclude: self.sources.exclude.clone(),
             attributes: self.sources.attributes,
@@ -418,7 +464,7 @@ impl Job {
             congestion: self.congestion.clone(),
             streams: self.streams,
             port: arguments.port,
-            retry_for_s: arguments.connections.retry_for.as_nanos() / 1_000_000_000,
+            retry_for_s: arguments.connections.retry_for.min(FAR_RETRY).as_nanos() / 1_000_000_000,
         }
     }
 
@@ -434,7 +480,8 @@ impl Job {
         thread::scope(|scope| {
             let served = scope.spawn(|| server.run(&Unwatched));
             let ticket = server.ticket();
-            let moved = self.move_over(ticket, Role::Receiver, Duration::ZERO, false, reporter);
+            let contact = ticket.clone().into();
+            let moved = self.move_over(&contact, Role::Receiver, Duration::ZERO, false, reporter);
             server.stop();
             let _ = served.join();
             Ok(moved?)

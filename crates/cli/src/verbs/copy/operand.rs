@@ -53,6 +53,8 @@ impl Operand {
         let path = match rest {
             b"" | b"~" | b"~/" => PathBuf::from("."),
             [b'~', b'/', below @ ..] => PathBuf::from(OsString::from_vec(below.to_vec())),
+            // A file of that name: standard input is this end's.
+            b"-" => PathBuf::from("./-"),
             path => PathBuf::from(OsStr::from_bytes(path)),
         };
         Ok(Operand::There { host, path })
@@ -77,6 +79,7 @@ mod tests {
         assert_eq!(parse("host:path/x/"), there("host", "path/x/"));
         assert_eq!(parse("me@host:/a:b"), there("me@host", "/a:b"));
         assert_eq!(parse("host:~/x"), there("host", "x"));
+        assert_eq!(parse("host:-"), there("host", "./-"));
         assert_eq!(parse("[2001:db8::7]:x"), there("2001:db8::7", "x"));
         assert_eq!(parse("me@[2001:db8::7]:x"), there("me@2001:db8::7", "x"));
     }

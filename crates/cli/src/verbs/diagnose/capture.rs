@@ -5,10 +5,11 @@ use std::path::Path;
 use sweetspot_diagnose::report::{DiagnosisReport, PassFailure};
 
 use super::input;
+use crate::print::Shown;
 
 /// Reads the capture `path` and keeps the `most` flows with the most payload.
 pub fn read(path: &Path, most: usize) -> Result<DiagnosisReport, String> {
-    let name = path.display();
+    let name = path.shown();
     let mut file = input::open(path)?;
     sweetspot_diagnose::report::read(&mut *file, most).map_err(|failure| match failure {
         PassFailure::Read(error) => format!("cannot read {name}: {error}"),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use sweetspot_diagnose::report::DiagnosisReport;
 
 use super::{capture, input};
+use crate::print::Shown;
 
 /// What a file of a directory says.
 #[derive(Debug, Serialize)]
@@ -23,7 +24,7 @@ pub struct Entry {
 
 /// Reads the captures in `directory`, by name; other files are left out.
 pub fn read(directory: &Path, most: usize) -> Result<Vec<Entry>, String> {
-    let name = directory.display();
+    let name = directory.shown();
     let listing =
         fs::read_dir(directory).map_err(|error| format!("cannot list {name}: {error}"))?;
     let mut files: Vec<PathBuf> = listing

@@ -13,13 +13,11 @@ use sweetspot_units::{Duration, Time};
 
 use super::followed::Followed;
 use super::{Arguments, show};
-use crate::print::out_while_read;
+use crate::print::{clear_screen, out_while_read};
 use crate::verbs::Ending;
 
 /// Time between two tables.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Clears the screen and goes to its first line.
-const CLEAR: &str = "\x1b[H\x1b[J";
 /// Room for the address and port of an end.
 const END_WIDTH: usize = 22;
 
@@ -88,7 +86,10 @@ fn print(
     let rows =
         height.map_or(arguments.flows, |height| height.saturating_sub(3).min(arguments.flows));
     let text = table(flows, rows, lost);
-    Ok(out_while_read(format_args!("{}{text}", if screen { CLEAR } else { "" }))?)
+    if screen {
+        clear_screen();
+    }
+    Ok(out_while_read(format_args!("{text}"))?)
 }
 
 fn table(flows: &[RecentFlow], rows: usize, lost: u64) -> String {

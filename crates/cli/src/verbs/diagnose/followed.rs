@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::print::Shown;
 use sweetspot_linux::clock;
 use sweetspot_linux::packet::PacketTap;
 use sweetspot_trace::file::{Decoder, LARGEST_RECORD, Record};
@@ -29,7 +30,7 @@ pub enum Followed {
 impl Followed {
     /// The device, file or directory `what`, or all devices where it is "any". A device wins over a file of its name.
     pub fn open(what: &Path) -> Result<Followed, String> {
-        let name = what.display();
+        let name = what.shown();
         let is_device =
             what.components().count() == 1 && Path::new("/sys/class/net").join(what).exists();
         let all = what == Path::new(ALL_DEVICES) && !is_device;
@@ -131,7 +132,7 @@ impl FollowedFiles {
         if !self.path.is_dir() {
             return self.replaced();
         }
-        let name = self.path.display();
+        let name = self.path.shown();
         let listing =
             fs::read_dir(&self.path).map_err(|error| format!("cannot list {name}: {error}"))?;
         let mut files: Vec<(SystemTime, PathBuf)> = listing
@@ -172,7 +173,7 @@ impl OpenCapture {
             Ok((file, about.ino(), about.modified()?))
         };
         let (file, inode, modified) = opened()
-            .map_err(|error: std::io::Error| format!("cannot open {}: {error}", path.display()))?;
+            .map_err(|error: std::io::Error| format!("cannot open {}: {error}", path.shown()))?;
         let buffer = vec![0; 4 * LARGEST_RECORD];
         let decoder = Decoder::default();
         Ok(OpenCapture { path, file, inode, modified, decoder, buffer, filled: 0, read: 0 })
@@ -180,7 +181,7 @@ impl OpenCapture {
 
     /// Gives what was added to `take`; whether there was anything.
     fn read(&mut self, take: &mut dyn FnMut(&Record<'_>)) -> Result<bool, String> {
-        let name = self.path.display();
+        let name = self.path.shown();
         let n = self
             .file
             .read(&mut self.buffer[self.filled..])

@@ -11,6 +11,7 @@ use sweetspot_diagnose::report::{DiagnosisReport, segments};
 use sweetspot_trace::packet::Dissector;
 
 use super::input;
+use crate::print::Shown;
 
 /// Writes the page on `report`, which is of `capture`, to `out`.
 pub fn write(capture: &Path, report: &DiagnosisReport, out: &Path) -> Result<(), String> {
@@ -18,7 +19,7 @@ pub fn write(capture: &Path, report: &DiagnosisReport, out: &Path) -> Result<(),
     let flows: Vec<_> = report.flows.iter().cloned().zip(drawings).collect();
     let name = capture.file_name().unwrap_or(capture.as_os_str()).to_string_lossy();
     fs::write(out, page(&name, &flows))
-        .map_err(|error| format!("cannot write {}: {error}", out.display()))
+        .map_err(|error| format!("cannot write {}: {error}", out.shown()))
 }
 
 /// Both ends, the smaller first.

@@ -1,19 +1,27 @@
-//! Files as they lie about: compressed or not, or standard input.
+//! Captures and recordings, compressed or not, or from standard input. A stranger may have made them: no byte of a file makes
+//! the reader allocate more than a fixed amount.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 
+use crate::print::Shown;
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
-use tempfile::NamedTempFile;
+use ruzstd::decoding::errors::FrameDecoderError;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// The largest zstd window: as much as `zstd` itself accepts unless told otherwise (ZSTD_WINDOWLOG_LIMIT_DEFAULT, 2^27). A frame's
+/// header may declare terabytes, and the decoder keeps that much output.
+const MAX_ZSTD_WINDOW: u64 = 128 << 20;
+/// The longest text that [`read_text`] keeps: a day of `ss` output for dozens of connections, once a second.
+const MAX_TEXT_BYTES: u64 = 256 << 20;
 
 /// The content of `path`, decompressed where its first bytes say that it is compressed.
 pub fn open(path: &Path) -> Result<Box<dyn Read>, String> {
-    let name = path.display();
+    let name = path.shown();
     let file = File::open(path)
         .map_err(|error| format!("cannot open {name}: {error}; name a file that is there"))?;
     let mut file = BufReader::new(file);
@@ -27,13 +35,35 @@ pub fn open(path: &Path) -> Result<Box<dyn Read>, String> {
     }
 }
 
+/// The whole content of `path`, decompressed, as text.
+pub fn read_text(path: &Path) -> Result<String, String> {
+    let name = path.display();
+    let mut text = String::new();
+    let read = open(path)?.take(MAX_TEXT_BYTES + 1).read_to_string(&mut text);
+    read.map_err(|error| format!("cannot read {name}: {error}"))?;
+    if text.len() as u64 > MAX_TEXT_BYTES {
+        let most = MAX_TEXT_BYTES >> 20;
+        return Err(format!("{name}: it has more than {most} MiB of text; give a part of it"));
+    }
+    Ok(text)
+}
+
+/// What standard input brought, in a file without a name: nothing of it stays, whatever ends this process.
+pub struct Spooled(File);
+
+impl Spooled {
+    /// The path by which this process opens it, each time from the beginning.
+    pub fn path(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
+    }
+}
+
 /// Standard input as a file, which can be read more than once.
-pub fn spool() -> Result<NamedTempFile, String> {
+pub fn spool() -> Result<Spooled, String> {
     let spooled = || {
-        let mut file = NamedTempFile::new()?;
+        let mut file = tempfile::tempfile()?;
         io::copy(&mut io::stdin().lock(), &mut file)?;
-        file.flush()?;
-        Ok(file)
+        Ok(Spooled(file))
     };
     spooled().map_err(|error: io::Error| format!("cannot keep what standard input brings: {error}"))
 }
@@ -58,8 +88,21 @@ impl<R: BufRead> Read for ZstdFrames<R> {
             if rest.fill_buf()?.is_empty() {
                 return Ok(0);
             }
-            let frame = StreamingDecoder::new(rest).map_err(io::Error::other)?;
-            self.frame = Some(frame);
+            let frame = StreamingDecoder::new_with_max_window_size(rest, MAX_ZSTD_WINDOW);
+            self.frame = Some(frame.map_err(refused)?);
         }
+    }
+}
+
+/// Why a frame cannot be decompressed, with the next step for a window that is too large.
+fn refused(error: FrameDecoderError) -> io::Error {
+    match error {
+        FrameDecoderError::WindowSizeTooBig { requested, max } => io::Error::other(format!(
+            "its zstd window of {} MiB is larger than the {} MiB that are allowed; if you trust it, decompress it first: \
+             unzstd --long=31",
+            requested >> 20,
+            max >> 20
+        )),
+        other => io::Error::other(other),
     }
 }

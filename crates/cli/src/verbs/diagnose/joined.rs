@@ -11,6 +11,7 @@ use sweetspot_trace::packet::{Dissector, Segment};
 
 use super::capture;
 use super::{input, simulated};
+use crate::print::Shown;
 
 /// Reads the captures `first` and `second`; of each flow in both the verdict of the capture nearer
 /// to its sender is told, who knows most.
@@ -37,8 +38,8 @@ pub fn read(first: &Path, second: &Path, most: usize) -> Result<DiagnosisReport,
     if report.flows.iter().all(|flow| flow.joined.is_none()) {
         report.remarks.push(format!(
             "no connection is in both {} and {}; does a device on the way change addresses?",
-            first.display(),
-            second.display()
+            first.shown(),
+            second.shown()
         ));
     }
     simulated::play(&mut report.flows);

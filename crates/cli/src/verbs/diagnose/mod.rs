@@ -117,7 +117,7 @@ pub fn run(arguments: Arguments) -> Ending {
         ([_, _, ..], ..) => return Err("two captures can be joined, not more".into()),
         ([], Some(file), _) => tcpinfo::read(file, most)?,
         ([], None, Some(DiagnosisTarget::StandardInput)) => {
-            told(input::spool()?.path(), &arguments)?
+            told(&input::spool()?.path(), &arguments)?
         }
         ([], None, Some(DiagnosisTarget::Directory(directory))) => {
             return all(directory, &arguments);

@@ -3,6 +3,7 @@ use sweetspot_diagnose::path::Simulation;
 use sweetspot_diagnose::report::DiagnosisReport;
 
 use super::directory::Entry;
+use crate::print::Shown;
 
 /// Smallest share that is printed.
 const MIN_PRINTED_SHARE: f64 = 0.005;
@@ -27,7 +28,7 @@ pub fn report(report: &DiagnosisReport) {
 
 /// Prints what a file of a directory says.
 pub fn entry(entry: &Entry) {
-    out!("== {}", entry.file.display());
+    out!("== {}", entry.file.shown());
     if let Some(error) = &entry.error {
         out!("note: {error}");
     }

@@ -1,20 +1,17 @@
 //! What a kernel said of connections earlier.
 
-use std::io::Read;
 use std::path::Path;
 
 use sweetspot_diagnose::recorded;
 use sweetspot_diagnose::report::{DiagnosisReport, rank};
 
 use super::input;
+use crate::print::Shown;
 
 /// Reads the recording `path` and keeps the `most` flows that carried most.
 pub fn read(path: &Path, most: usize) -> Result<DiagnosisReport, String> {
-    let name = path.display();
-    let mut text = String::new();
-    input::open(path)?
-        .read_to_string(&mut text)
-        .map_err(|error| format!("cannot read {name}: {error}"))?;
+    let name = path.shown();
+    let text = input::read_text(path)?;
     let recordings = recorded::read(&text).map_err(|error| format!("{name}: {error}"))?;
     let mut flows: Vec<_> =
         recorded::flows(&recordings).into_iter().map(|flow| (flow.bytes, flow)).collect();

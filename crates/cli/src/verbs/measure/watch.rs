@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
+use crate::print::Shown;
 use serde_json::{Value, json};
 use sweetspot_linux::clock;
 use sweetspot_protocol::clients::rfc3339;
@@ -55,7 +56,7 @@ pub fn append(path: &Path, mut line: Value) -> Result<(), Box<dyn std::error::Er
         // One write, so that a reader never sees half a line of ours.
         file.write_all(format!("{line}\n").as_bytes()).map_err(|error| error.to_string())
     });
-    Ok(written.map_err(|error| format!("{}: {error}", path.display()))?)
+    Ok(written.map_err(|error| format!("{}: {error}", path.shown()))?)
 }
 
 /// A measurement that failed: a time series has a gap there, and says why.

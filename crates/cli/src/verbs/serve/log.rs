@@ -17,6 +17,8 @@ use sweetspot_protocol::{Role, TransferSummary};
 use sweetspot_transfer::{FileLog, FileRecord, TransferError};
 use sweetspot_tune::Exporter;
 
+use crate::print::{Harmless, Shown};
+
 /// The audit log and the metrics of a service, those that are wanted.
 #[derive(Clone, Default)]
 pub struct ServiceLog(Arc<Kept>);
@@ -36,7 +38,8 @@ struct State {
 
 #[derive(Clone)]
 struct Transfer {
-    client: String,
+    /// The client's name; `None`: the holder of the ticket.
+    client: Option<String>,
     peer: SocketAddr,
     /// What this end does.
     role: Role,
@@ -77,7 +80,7 @@ impl ServiceLog {
         let open = |path: &Path| {
             let opened = File::options().create(true).append(true).mode(0o600).open(path);
             opened.map(Mutex::new).map_err(|error| {
-                format!("{}: {error}; give --audit a file that you may write", path.display())
+                format!("{}: {error}; give --audit a file that you may write", path.shown())
             })
         };
         let export = |address| {
@@ -92,20 +95,31 @@ impl ServiceLog {
         Ok(log)
     }
 
-    /// A transfer of a client began. Returns who is to learn of its files.
+    /// A transfer of a client began. Returns the log of its files, if there is an audit log.
     pub fn began(
         &self,
         number: u64,
         peer: SocketAddr,
-        client: &str,
+        client: Option<&str>,
         role: Role,
     ) -> Option<Arc<dyn FileLog>> {
-        let transfer = Transfer { client: client.to_owned(), peer, role };
+        let transfer = Transfer { client: client.map(str::to_owned), peer, role };
         self.write("transfer begins", number, &transfer, json!({}));
         self.change(|state| {
             state.running.insert(number, transfer.clone());
         });
-        Some(Arc::new(Files { log: self.clone(), number, transfer }))
+        // Without a file for it no transfer waits for a log.
+        let audit = self.0.audit.as_ref();
+        audit.map(|_| Arc::new(Files { log: self.clone(), number, transfer }) as Arc<dyn FileLog>)
+    }
+
+    /// The path of a transfer broke. It may go on over another connection, under another number.
+    pub fn interrupted(&self, number: u64, error: &TransferError) {
+        let mut transfer = None;
+        self.change(|state| transfer = state.running.remove(&number));
+        let Some(transfer) = transfer else { return };
+        let about = json!({ "error": error.to_string() });
+        self.write("transfer interrupted", number, &transfer, about);
     }
 
     /// A transfer ended.
@@ -171,6 +185,7 @@ impl ServiceLog {
             "time": rfc3339(clock::wall()),
             "event": event,
             "transfer": number,
+            // null: the holder of the ticket.
             "client": transfer.client,
             "peer": transfer.peer.to_string(),
             "direction": direction,
@@ -185,7 +200,9 @@ impl ServiceLog {
         let Some(audit) = &self.0.audit else { return };
         // One write, so that lines stay whole.
         let mut file = audit.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = file.write_all(format!("{line}\n").as_bytes()) {
+        if let Err(error) =
+            file.write_all(format!("{}\n", Harmless(format_args!("{line}"))).as_bytes())
+        {
             err!("sweetspot: the audit log lacks a line: {error}");
         }
     }

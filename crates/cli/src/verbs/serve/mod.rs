@@ -8,7 +8,7 @@ use std::thread;
 
 use listenfd::ListenFd;
 use sweetspot_groups::policy::loopback;
-use sweetspot_linux::signals::{ProcessEvent, Supervisor};
+use sweetspot_linux::signals::{self, ProcessEvent, Supervisor};
 use sweetspot_linux::{clock, file, process};
 use sweetspot_protocol::{DEFAULT_PORT, Role, SpokenCode, Ticket, TicketHost, TransferSummary};
 use sweetspot_sizing::Sizing;
@@ -20,9 +20,10 @@ use sweetspot_units::{Duration, Time};
 
 use super::Ending;
 use super::transfer::{
-    ConnectionArguments, OutputArguments, PathArguments, TransferReporter, ending,
+    ConnectionArguments, OutputArguments, PathArguments, TransferReporter, TrustArguments, ending,
 };
 use crate::own_files;
+use crate::print::Shown;
 use crate::values;
 pub use log::LogOptions;
 use log::ServiceLog;
@@ -50,24 +51,25 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", required_unless_present_any = ["stdout", "clients"])]
     dir: Option<PathBuf>,
     /// Write what one sender brings to standard output; the ticket goes to standard error
-    #[arg(long, conflicts_with_all = ["dir", "json", "force"])]
+    #[arg(long, conflicts_with_all = ["dir", "json", "force", "dotfiles", "xattrs"])]
     stdout: bool,
     /// Serve those who are named in this file, one per line: KEY NAME dir=DIRECTORY [quota=SIZE]
-    /// [rights=read,write,overwrite] [expires=TIME] and once; KEY is what `sweetspot key` prints.
-    /// What is changed in it counts at once
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "stdout", "force", "once", "lifetime", "spoken_code"])]
+    /// [rights=read,write,overwrite,dotfiles] [expires=TIME] and once; KEY is what `sweetspot key` prints.
+    /// What is changed in it counts within a second; a line with a mistake admits nobody
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
     clients: Option<PathBuf>,
     /// Directory for the service's own key, which survives restarts, and what was used up
     /// [default: ~/.local/state/sweetspot]
     #[arg(long, value_name = "DIR", requires = "clients")]
     state: Option<PathBuf>,
-    /// Append who moved what, how much, its hash and from where to this file, as JSON lines
-    #[arg(long, value_name = "FILE", requires = "clients")]
+    /// Append a JSON line for each transfer, file and refusal to this file: time, client, address, path,
+    /// bytes, BLAKE3 hash
+    #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
     /// Serve Prometheus metrics at this loopback address, such as 127.0.0.1:9478
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback, requires = "clients")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
     metrics: Option<SocketAddr>,
-    /// Print a short code to say in place of a ticket, for one transfer; three wrong tries end it
+    /// Print a short code to say in place of a ticket, for one transfer; one wrong try ends it
     #[arg(long)]
     spoken_code: bool,
     /// Address and port to listen on, TCP and UDP; port 0 picks a free one
@@ -85,6 +87,8 @@ pub struct Arguments {
     /// Overwrite existing files
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    trust: TrustArguments,
     /// How the window is sized, whatever the sender asks for: kernel, fixed:SIZE, max, bdp,
     /// sobas or sobas:paper [default: what the sender asks for, else sobas]
     #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
@@ -100,6 +104,13 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
+impl Arguments {
+    /// Whether standard output takes the content.
+    pub fn prints_content(&self) -> bool {
+        self.stdout
+    }
+}
+
 /// The shell's code for a program that SIGINT ended.
 const INTERRUPTED: i32 = 130;
 
@@ -109,7 +120,7 @@ pub fn run(arguments: Arguments) -> Ending {
         file::make_directory(dir).map_err(|error| {
             format!(
                 "cannot make the directory {}: {error}; give --dir one that you may write to",
-                dir.display()
+                dir.shown()
             )
         })?;
     }
@@ -218,7 +229,8 @@ impl Greeting {
     }
 }
 
-/// Ends the transfers in an orderly way on the first signal, and at once on the second.
+/// Ends the transfers in order on the first signal, for as long as [`signals::CLEANING_TIME`], and at once on the
+/// second.
 fn stop_on_signal(server: &Server, mut signals: Supervisor) {
     let mut ending = false;
     while let Ok(event) = signals.next_event() {
@@ -229,6 +241,7 @@ fn stop_on_signal(server: &Server, mut signals: Supervisor) {
             }
             ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) => {
                 ending = true;
+                signals::end_within(signals::CLEANING_TIME, INTERRUPTED as u8);
                 server.stop();
             }
         }
@@ -238,6 +251,8 @@ fn stop_on_signal(server: &Server, mut signals: Supervisor) {
 fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Error>> {
     let receive = ReceiveOptions {
         overwrite: arguments.force,
+        attributes: arguments.trust.xattrs,
+        dotfiles: arguments.trust.dotfiles,
         sizing: arguments.sizing,
         congestion: arguments.connections.congestion,
         path: arguments.path.resolve()?,
@@ -352,10 +367,12 @@ impl ServerObserver for ServerReporter {
         &self,
         number: u64,
         peer: SocketAddr,
-        client: &str,
+        client: Option<&str>,
         role: Role,
     ) -> Option<Arc<dyn FileLog>> {
-        self.reporter.remark(&format!("{client} at {peer}: transfer {number}"));
+        if let Some(client) = client {
+            self.reporter.remark(&format!("{client} at {peer}: transfer {number}"));
+        }
         self.log.began(number, peer, client, role)
     }
 
@@ -370,7 +387,8 @@ impl ServerObserver for ServerReporter {
         }
     }
 
-    fn interrupted(&self, _number: u64, error: &TransferError) {
+    fn interrupted(&self, number: u64, error: &TransferError) {
+        self.log.interrupted(number, error);
         self.print(&format!("{error} (waiting for it)"));
     }
 
@@ -379,6 +397,10 @@ impl ServerObserver for ServerReporter {
             Ok(()) => self.reporter.detail(&format!("{peer} measured the path")),
             Err(error) => self.print(&error.to_string()),
         }
+    }
+
+    fn warned(&self, warning: &str) {
+        self.print(warning);
     }
 
     fn turned_away(&self, error: &TransferError) {

@@ -40,14 +40,19 @@ fn resolver() -> Resolver {
     thread::spawn(move || {
         for address in asked {
             let name = dns_lookup::lookup_addr(&address).ok();
-            // What has no name answers with its address.
-            let name = name.filter(|name| name.parse::<IpAddr>().is_err());
+            // A peer without a name is answered by its address. Whoever owns the address chooses the name.
+            let name = name.filter(|name| name.parse::<IpAddr>().is_err() && is_host_name(name));
             if answer.send((address, name)).is_err() {
                 return;
             }
         }
     });
     (questions, answers)
+}
+
+/// Whether a name has only the characters of host names (RFC 952), and the underscore.
+fn is_host_name(name: &str) -> bool {
+    name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
 }
 
 /// As many labels of a name as fit with the port; `None` if not even the first does.
@@ -70,6 +75,14 @@ mod tests {
         assert_eq!(fitting(name, 443, 21).as_deref(), Some("mirror.example:443"));
         assert_eq!(fitting(name, 443, 10).as_deref(), Some("mirror:443"));
         assert_eq!(fitting(name, 443, 9), None);
+    }
+
+    #[test]
+    fn a_name_that_no_host_can_have_is_not_shown() {
+        assert!(is_host_name("mirror-1.example.org"));
+        for name in ["a\x1b[2J.example", "a b", "a\n", "a\u{202e}b", "ä.example"] {
+            assert!(!is_host_name(name), "{name:?}");
+        }
     }
 
     #[test]

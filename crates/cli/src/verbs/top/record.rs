@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use crate::print::Shown;
 use sweetspot_diagnose::recorded;
 use sweetspot_linux::diag::DiagConnection;
 use sweetspot_units::Time;
@@ -19,7 +20,7 @@ impl Recording {
     /// A new file `path`; one of that name is replaced.
     pub fn create(path: &Path) -> Result<Recording, String> {
         let file = File::create(path).map_err(|error| {
-            format!("--record {}: {error}; name a file that can be written", path.display())
+            format!("--record {}: {error}; name a file that can be written", path.shown())
         })?;
         Ok(Recording { path: path.to_owned(), file: BufWriter::new(file) })
     }
@@ -27,7 +28,7 @@ impl Recording {
     /// Adds the reading of `connections` at `now`, so that the file has it whatever comes.
     pub fn write(&mut self, now: Time, connections: &[DiagConnection]) -> Result<(), String> {
         self.try_write(now, connections)
-            .map_err(|error| format!("--record {}: {error}", self.path.display()))
+            .map_err(|error| format!("--record {}: {error}", self.path.shown()))
     }
 
     fn try_write(&mut self, now: Time, connections: &[DiagConnection]) -> io::Result<()> {

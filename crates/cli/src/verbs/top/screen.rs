@@ -1,13 +1,16 @@
 //! The table on a terminal: reads, draws, handles keys.
 
-use std::io::IsTerminal;
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
 
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::widgets::TableState;
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::Detail;
-use sweetspot_linux::signals::{ProcessEvent, Signal, Supervisor};
+use sweetspot_linux::event_fd::has_hung_up;
+use sweetspot_linux::signals::{self, ProcessEvent, Signal, Supervisor};
 use sweetspot_units::{Duration, Time};
 
 use super::names::HostNames;
@@ -68,20 +71,37 @@ pub fn run(
         recording,
     };
     // Signals are handled, so that the terminal is restored.
-    let mut supervisor = Supervisor::new()?;
+    let supervisor = Supervisor::new()?;
+    let mut waker = Waker { keyboard: keyboard()?, supervisor };
     let mut terminal = ratatui::try_init()?;
-    let shown = show(&mut terminal, &mut host, &mut screen, arguments, &mut supervisor);
-    ratatui::try_restore()?;
-    Ok(shown?)
+    let shown = show(&mut terminal, &mut host, &mut screen, arguments, &mut waker);
+    if let Ok(Some(signal)) = shown {
+        signals::end_within(signals::CLEANING_TIME, signal.exit_code());
+    }
+    // One that is gone cannot be restored.
+    let restored = ratatui::try_restore();
+    match shown? {
+        None => Ok(restored.map(|()| ExitCode::SUCCESS)?),
+        Some(signal) => Ok(ExitCode::from(signal.exit_code())),
+    }
 }
 
+/// The terminal that keys come from: standard input, or else the controlling one.
+fn keyboard() -> io::Result<OwnedFd> {
+    match io::stdin().is_terminal() {
+        true => io::stdin().as_fd().try_clone_to_owned(),
+        false => Ok(File::open("/dev/tty")?.into()),
+    }
+}
+
+/// Shows the table until the user quits, or a signal comes, which it returns.
 fn show(
     terminal: &mut ratatui::DefaultTerminal,
     host: &mut NamespaceConnections,
     screen: &mut Screen,
     arguments: &Arguments,
-    supervisor: &mut Supervisor,
-) -> std::io::Result<ExitCode> {
+    waker: &mut Waker,
+) -> io::Result<Option<Signal>> {
     let mut due = Time::ZERO;
     loop {
         if clock::now() >= due {
@@ -89,15 +109,15 @@ fn show(
             screen.read(host);
         }
         terminal.draw(|frame| view::draw(frame, screen))?;
-        match wait(due, supervisor)? {
+        match waker.wait(due)? {
             WakeReason::Due => {}
             WakeReason::Terminal(Event::Key(key)) if key.kind == KeyEventKind::Press => {
                 if screen.obey(key) {
-                    return Ok(ExitCode::SUCCESS);
+                    return Ok(None);
                 }
             }
             WakeReason::Terminal(_) => {}
-            WakeReason::Signal(signal) => return Ok(ExitCode::from(128 + signal.number() as u8)),
+            WakeReason::Signal(signal) => return Ok(Some(signal)),
         }
     }
 }
@@ -112,23 +132,37 @@ enum WakeReason {
     Signal(Signal),
 }
 
-/// Interval between two polls for signals while waiting for terminal events.
-const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// Interval between two looks for another size of the terminal, whose signal another thread may take.
+const RESIZE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Waits until something happens or `due` has come.
-fn wait(due: Time, supervisor: &mut Supervisor) -> std::io::Result<WakeReason> {
-    loop {
-        let left = due.since(clock::now());
-        if event::poll(left.min(SIGNAL_POLL_INTERVAL).into())? {
-            return event::read().map(WakeReason::Terminal);
-        }
-        if let Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal)) =
-            supervisor.next_event_by(Time::ZERO)?
-        {
-            return Ok(WakeReason::Signal(signal));
-        }
-        if left == Duration::ZERO {
-            return Ok(WakeReason::Due);
+/// Waits for keys and signals.
+struct Waker {
+    keyboard: OwnedFd,
+    supervisor: Supervisor,
+}
+
+impl Waker {
+    /// Waits until something happens or `due` has come.
+    fn wait(&mut self, due: Time) -> io::Result<WakeReason> {
+        loop {
+            // Crossterm must not read a terminal that is gone: it takes the end of the input for a reason to read again,
+            // for ever.
+            if has_hung_up(&self.keyboard) {
+                return Ok(WakeReason::Signal(Signal::HANG_UP));
+            }
+            // A key that came with others is read already.
+            if event::poll(std::time::Duration::ZERO)? {
+                return event::read().map(WakeReason::Terminal);
+            }
+            if clock::now() >= due {
+                return Ok(WakeReason::Due);
+            }
+            let until = due.min(clock::now() + RESIZE_INTERVAL);
+            let event = self.supervisor.next_event_or(self.keyboard.as_fd(), until)?;
+            if let Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal)) = event
+            {
+                return Ok(WakeReason::Signal(signal));
+            }
         }
     }
 }

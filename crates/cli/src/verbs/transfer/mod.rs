@@ -19,7 +19,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::Ending;
 use super::key::own_identity;
-use crate::print::try_out;
+use crate::print::{Shown, try_out};
 use crate::values;
 use progress::TransferProgress;
 
@@ -60,6 +60,17 @@ pub struct ConnectionArguments {
     /// How long to try to go on after the path broke
     #[arg(long, value_name = "DURATION", default_value = "15min")]
     pub retry_for: Duration,
+}
+
+/// Arguments for what a receiver takes from a sender that it need not trust.
+#[derive(Debug, clap::Args)]
+pub struct TrustArguments {
+    /// Take extended attributes (user.*) from senders that send them
+    #[arg(long)]
+    pub xattrs: bool,
+    /// Take names that begin with a dot, such as .bashrc, into directories that were there before
+    #[arg(long)]
+    pub dotfiles: bool,
 }
 
 /// Arguments for what is printed about a transfer.
@@ -165,7 +176,7 @@ pub fn files_from(file: &Path) -> Result<Vec<PathBuf>, String> {
 
 fn read_small(file: &Path, option: &str) -> Result<String, String> {
     let bytes = read_bytes(file, option)?;
-    String::from_utf8(bytes).map_err(|_| format!("{option} {}: it is not text", file.display()))
+    String::from_utf8(bytes).map_err(|_| format!("{option} {}: it is not text", file.shown()))
 }
 
 fn read_bytes(file: &Path, option: &str) -> Result<Vec<u8>, String> {
@@ -176,7 +187,7 @@ fn read_bytes(file: &Path, option: &str) -> Result<Vec<u8>, String> {
         File::open(file).and_then(|mut file| file.read_to_end(&mut bytes))
     };
     read.map_err(|error| {
-        format!("{option} {}: {error}; name a file that you may read", file.display())
+        format!("{option} {}: {error}; name a file that you may read", file.shown())
     })?;
     Ok(bytes)
 }
@@ -239,7 +250,7 @@ impl OutputArguments {
         let &OutputArguments { json, quiet, ref series, verbose } = self;
         let open = |path: &PathBuf| {
             let file = File::create(path).map_err(|e| {
-                format!("{}: {e}; give --series a file that you may write", path.display())
+                format!("{}: {e}; give --series a file that you may write", path.shown())
             })?;
             Ok::<_, String>(Arc::new(Mutex::new(LineWriter::new(file))))
         };
@@ -291,7 +302,7 @@ impl TransferReporter {
             self.print(&format!("and {} more that were not moved", outcome.files.failed - named));
         }
         for limit in outcome.limits.iter().filter(|_| !self.quiet) {
-            self.print(limit);
+            self.print(&limit.to_string());
         }
     }
 
@@ -358,7 +369,6 @@ impl TransferObserver for Watching {
         }
         let Agreed { peer, name, size, sizing } = opened;
         let size = size.map_or(String::new(), |size| format!("{size} "));
-        let name = sweetspot_protocol::Printable(name);
         print(self.bars.as_ref(), &format!("{name}: {size}with {peer}, sizing {sizing}"));
         self.progress = Some(TransferProgress::new(opened, self.bars.as_ref()));
     }

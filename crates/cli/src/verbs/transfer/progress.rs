@@ -3,7 +3,6 @@
 use std::time::Duration as StdDuration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use sweetspot_protocol::Printable;
 use sweetspot_protocol::series::SeriesRow;
 use sweetspot_transfer::{Agreed, Progress};
 use sweetspot_units::{Bytes, Duration, Rate};
@@ -43,12 +42,12 @@ impl TransferProgress {
                     ProgressStyle::with_template("{prefix} [{bar:24}] {percent:>3} %  {msg}")
                         .unwrap_or_else(|_| ProgressStyle::default_bar());
                 bar.set_style(style.progress_chars("=> "));
-                bar.set_prefix(Printable(&opened.name).to_string());
+                bar.set_prefix(opened.name.to_string());
                 Shown::Bar(bar)
             }
             None => Shown::Lines { next_at_s: LINE_INTERVAL_S },
         };
-        let name = Printable(&opened.name).to_string();
+        let name = opened.name.to_string();
         TransferProgress { name, size: opened.size, files: None, rate: None, rtt_s: None, shown }
     }
 

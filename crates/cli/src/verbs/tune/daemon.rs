@@ -12,6 +12,7 @@ use super::inside::Inside;
 use super::options::{Common, Via};
 use super::steer::{Until, steer_with};
 use super::under_guard;
+use crate::print::Shown;
 use crate::text_file;
 use crate::verbs::Ending;
 
@@ -59,7 +60,9 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Ending {
     let policy = read(&arguments.policy)?;
     let cgroup = arguments.cgroup.as_deref();
-    let inside = arguments.common.inside(Via::Auto, |uploads| Inside::on(cgroup, uploads))?;
+    // Only BPF programs can be attached to one cgroup: without them the error names what is missing.
+    let usual = if cgroup.is_some() { Via::Bpf } else { Via::Auto };
+    let inside = arguments.common.inside(usual, |uploads| Inside::on(cgroup, uploads))?;
     if inside.is_none() && cgroup.is_some() {
         return Err("--cgroup needs --via bpf".into());
     }
@@ -71,12 +74,12 @@ pub fn run(arguments: Arguments) -> Ending {
 
 fn read(file: &Path) -> Result<Policy, String> {
     let text = text_file::read(file, "a policy")?;
-    Policy::parse(&text, &uid_of).map_err(|error| format!("{}: {error}", file.display()))
+    Policy::parse(&text, &uid_of).map_err(|error| format!("{}: {error}", file.shown()))
 }
 
 /// Says which congestion controls that the policy names connections will not have, and why.
 fn say_what_is_not_chosen(arguments: &Arguments, policy: &Policy, is_inside: bool) {
-    let file = arguments.policy.display();
+    let file = arguments.policy.shown();
     let sends = arguments.common.sends();
     let offered = sysctl::available_congestion_controls().unwrap_or_default();
     let names: BTreeSet<String> = policy.congestion_names().map(|name| name.to_string()).collect();

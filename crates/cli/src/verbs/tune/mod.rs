@@ -7,12 +7,13 @@ mod inside;
 mod options;
 mod run;
 mod steer;
+mod undo;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 use sweetspot_linux::signals::Supervisor;
-use sweetspot_tune::{Leases, guarded};
+use sweetspot_tune::{Leases, guarded, lift_leftovers};
 
 use super::Ending;
 use inside::Inside;
@@ -29,14 +30,20 @@ Examples:
     sweetspot tune run --send -- rsync -a data/ host:/backup
 
   Print the actions without doing them:
-    sweetspot tune run --dry-run --events events.jsonl -- rsync -a host:/data .";
+    sweetspot tune run --dry-run --events events.jsonl -- rsync -a host:/data .
+
+  Lift the limits of a tuner that was killed together with its guardians:
+    sweetspot tune undo";
 
 /// Size the windows of live connections of any program
 ///
 /// Downloads are held at the window that fills the path without a standing queue: the receive
 /// window of each bulk connection is limited from outside (TCP_WINDOW_CLAMP); with --send uploads
 /// are paced. Only bulk transfers are touched, and everything is undone at the end, even after
-/// kill -9.
+/// kill -9 of the tuner, of its guardian, or of both: a third process, in a session of its own, then
+/// lifts the limits. If all three are killed at once, limits via bpf expire within two seconds;
+/// limits via pidfd stay until the next `sweetspot tune` of the same user lifts them, or until the
+/// connection ends.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Arguments {
@@ -50,6 +57,7 @@ enum Verb {
     Attach(attach::Arguments),
     Daemon(daemon::Arguments),
     Doctor(doctor::Arguments),
+    Undo(undo::Arguments),
 }
 
 pub fn run(arguments: Arguments) -> Ending {
@@ -58,6 +66,7 @@ pub fn run(arguments: Arguments) -> Ending {
         Verb::Attach(arguments) => attach::run(arguments),
         Verb::Daemon(arguments) => daemon::run(arguments),
         Verb::Doctor(arguments) => doctor::run(arguments),
+        Verb::Undo(arguments) => undo::run(arguments),
     }
 }
 
@@ -67,6 +76,10 @@ fn under_guard(
     inside: Option<Inside>,
     work: impl FnOnce(Option<Inside>, Leases, Supervisor) -> Result<u8, Box<dyn std::error::Error>>,
 ) -> Ending {
+    let left = lift_leftovers();
+    if left > 0 {
+        note!("sweetspot: {}", undo::words(left));
+    }
     let undo = inside.as_ref().map(Inside::undo);
     let work = |leases, supervisor| {
         work(inside, leases, supervisor).unwrap_or_else(|error| {

@@ -11,6 +11,7 @@ use sweetspot_linux::sysctl;
 use sweetspot_tune::{Exporter, TunerOptions, TunerSnapshot};
 
 use super::inside::Inside;
+use crate::print::Shown;
 use crate::values;
 
 /// Options common to all tuning verbs.
@@ -40,17 +41,21 @@ pub struct Common {
     #[arg(value_parser = values::words::<Goal>(&["throughput", "less-than-best-effort"]))]
     pub goal: Goal,
 
-    /// Where to look and act from: pidfd borrows each socket from its process; bpf is inside the
-    /// kernel, at every segment, without any right over the processes (needs root, Linux 5.15);
-    /// auto is bpf where the host has what it needs, and says so where it is pidfd [default: auto;
-    /// of attach: pidfd, as others may be tuned in the process's cgroup]
+    /// Mechanism: pidfd duplicates each socket of the processes; bpf acts inside the kernel at every
+    /// segment and needs no right over the processes (root, Linux 5.15); auto is bpf if the host
+    /// has what it needs, else pidfd (tune doctor and -v give the reason) [default: auto; of attach:
+    /// pidfd, as others may be tuned in the process's cgroup]
     #[arg(long, value_name = "WAY", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Via>(&["pidfd", "bpf", "auto"]))]
     via: Option<Via>,
 
     /// Do not print actions
-    #[arg(long)]
+    #[arg(long, short)]
     quiet: bool,
+
+    /// Print more detail: why auto chose pidfd
+    #[arg(long, short)]
+    verbose: bool,
 }
 
 /// Where connections are looked at from.
@@ -100,7 +105,7 @@ impl Common {
         }
         match begin(self.send) {
             Err(error) if via == Via::Auto && !matches!(error, KernelError::Busy { .. }) => {
-                if !self.quiet {
+                if self.verbose {
                     err!("sweetspot: {error}; tuning via pidfd");
                 }
                 Ok(None)
@@ -145,7 +150,7 @@ impl Common {
                 let file = file.map_err(|e| {
                     format!(
                         "cannot write events to {}: {e}; name a file that you may write to",
-                        path.display()
+                        path.shown()
                     )
                 })?;
                 Some((path.clone(), file))
@@ -168,7 +173,7 @@ impl EventLog {
         }
         let Some((path, file)) = &mut self.file else { return };
         if let Err(error) = writeln!(file, "{}", event.json()) {
-            err!("sweetspot: no more events to {}: {error}", path.display());
+            err!("sweetspot: no more events to {}: {error}", path.shown());
             self.file = None;
         }
     }

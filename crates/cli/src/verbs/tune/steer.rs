@@ -1,7 +1,7 @@
 use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::is_readable;
 use sweetspot_linux::live::ProcessHandle;
-use sweetspot_linux::signals::{ProcessEvent, Supervisor};
+use sweetspot_linux::signals::{self, ProcessEvent, Supervisor};
 use sweetspot_tune::{Scope, TuneError, Tuner};
 use sweetspot_units::{Duration, Time};
 
@@ -40,23 +40,16 @@ pub fn steer_with<S: Scope>(
     until: &Until,
     revise: &mut dyn FnMut(&mut Tuner<S>),
 ) -> Result<u8, TuneError> {
-    let (mut tuning, mut next_publication) = (true, Time::ZERO);
+    let mut next_publication = Time::ZERO;
     loop {
-        let event = match tuning {
-            true => {
-                let due = tuner.poll_timeout();
-                wait(tuner, supervisor, due)?
-            }
-            // What the kernel announces is not read any more.
-            false => supervisor.next_event_by(Time::MAX).map_err(TuneError::at(WAITING))?,
-        };
+        let due = tuner.poll_timeout();
+        let event = wait(tuner, supervisor, due)?;
         if let Some((code, why)) = ends(until, event) {
+            // What this process does not lift by then its guardian lifts.
+            signals::end_within(signals::CLEANING_TIME, code);
             tuner.lift(why);
             report_events(tuner, journal);
             return Ok(code);
-        }
-        if !tuning {
-            continue;
         }
         let now = clock::now();
         if let Err(error) = tuner.handle_timeout(now) {
@@ -76,11 +69,8 @@ pub fn steer_with<S: Scope>(
             );
             tuner.lift("nobody would lift it if this process were killed, too");
             report_events(tuner, journal);
-            match until {
-                // The command goes on.
-                Until::CommandEnds(_) => tuning = false,
-                Until::AnyEnds(_) | Until::Signal => return Ok(1),
-            }
+            // A command goes on. Nobody is left to whom its exit code could be returned.
+            return Ok(1);
         }
     }
 }

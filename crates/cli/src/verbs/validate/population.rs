@@ -13,6 +13,7 @@ use sweetspot_study::validate::{
 use sweetspot_study::{NoStore, ResultStore, RunKey};
 use sweetspot_units::Duration;
 
+use crate::print::Shown;
 use crate::result_journal::{OnVersionMismatch, ResultJournal};
 use crate::verbs::Ending;
 use crate::verbs::scenario_file::seed;
@@ -132,7 +133,7 @@ pub fn run(arguments: &PopulationArguments, out: Option<&PathBuf>, json: bool) -
     let document = population_document(&pairs, &info);
     if let Some(out) = out {
         whole_file::write(out, document.as_bytes())?;
-        note!("wrote {}", out.display());
+        note!("wrote {}", out.shown());
     }
     if json {
         let agreement = Agreement::of(&pairs);

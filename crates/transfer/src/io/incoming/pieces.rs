@@ -1,22 +1,23 @@
 //! Pieces: hashed, written, and counted until a file is whole.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
-use rustix::fs::FallocateFlags;
 use sweetspot_linux::file;
-use sweetspot_protocol::ProtocolError;
 use sweetspot_protocol::frame::PieceHeader;
-use sweetspot_protocol::hash_tree::{self, PIECE_BYTES, piece_hash, piece_length};
+use sweetspot_protocol::hash_tree::{PIECE_BYTES, piece_hash};
 use sweetspot_protocol::record::FileEnd;
+use sweetspot_protocol::{PeerText, ProtocolError, RelativePath};
 use sweetspot_units::Bytes;
 
 use super::super::channel::lock;
-use super::super::target::{self, TempFile};
-use super::file::{Content, IncomingFile};
+use super::super::quota::{blocks_of, room_of, room_on_disk};
+use super::super::target;
+use super::super::temp_file::{Keep, TempFile};
+use super::file::{Content, IncomingFile, Slot};
 use super::{Destination, IncomingFiles, exists_or};
 use crate::TransferError;
 
@@ -56,6 +57,8 @@ impl IncomingFiles {
 
     fn take_piece(&self, header: &PieceHeader, bytes: &[u8]) -> Result<(), TransferError> {
         let Some(file) = self.file(header.entry)? else { return Ok(()) };
+        let joined = file.join_early(header, bytes);
+        let (header, bytes) = joined.as_ref().map_or((header, bytes), |(h, b)| (h, &b[..]));
         let only = file.is_one_piece();
         let hash = piece_hash(header.piece, only, bytes);
         let whole = || file.size.is_none() && header.piece == 0;
@@ -72,31 +75,13 @@ impl IncomingFiles {
         if only && self.is_plain(&file) {
             return self.take_small(&file, header, bytes);
         }
-        if file.size.is_none() {
-            match self.take_room(&file.path, bytes.len() as u64, 0) {
-                Ok(room) => lock(&file.content).room += room,
-                Err(error) => {
-                    self.give_up(&file, &error.to_string());
-                    return Ok(());
-                }
+        let temp_file = match self.expect_piece(&file, header)? {
+            Some(Ok(temp_file)) => temp_file,
+            Some(Err(error)) => {
+                self.give_up(&file, &error);
+                return Ok(());
             }
-        }
-        let temp_file = {
-            let mut content = lock(&file.content);
-            content.progress.handle_piece(header.piece, bytes.len() as u64, header.hash)?;
-            content.writing += 1;
-            let end = (u64::from(header.piece) + 1) * PIECE_BYTES;
-            match self.temp_file(&file, &mut content).and_then(|temp_file| {
-                self.reserve(&file, &mut content, temp_file.as_deref(), end)?;
-                Ok(temp_file)
-            }) {
-                Ok(temp_file) => temp_file,
-                Err(error) => {
-                    drop(content);
-                    self.give_up(&file, &error.to_string());
-                    return Ok(());
-                }
-            }
+            None => return Ok(()),
         };
         let offset = u64::from(header.piece) * PIECE_BYTES;
         let written = {
@@ -107,10 +92,53 @@ impl IncomingFiles {
             }
         };
         if let Err(error) = written {
-            self.give_up(&file, &target::failed(&file.path, error).to_string());
+            self.give_up(&file, &target::failed(&file.path, error));
             return Ok(());
         }
         self.note_written(&file, bytes.len() as u64, temp_file.as_deref());
+        Ok(())
+    }
+
+    /// Counts a piece that is about to be written, takes room for it and returns where it goes; `None` if its file is
+    /// closed. The inner error is why the file cannot be received.
+    #[expect(clippy::type_complexity, reason = "two kinds of errors and a file that may be none")]
+    fn expect_piece(
+        &self,
+        file: &IncomingFile,
+        header: &PieceHeader,
+    ) -> Result<Option<Result<Option<Arc<TempFile>>, TransferError>>, TransferError> {
+        let mut content = lock(&file.content);
+        if content.closed {
+            return Ok(None);
+        }
+        let (piece, length) = (header.piece, u64::from(header.length));
+        if content.finishing {
+            return Err(ProtocolError::Piece { piece, what: "after the end of its file" }.into());
+        }
+        // Where a piece came before, it is written over.
+        let is_new = !content.progress.came(piece);
+        content.progress.handle_piece(piece, length, header.hash)?;
+        let begin = |content: &mut Content| {
+            if is_new && !file.takes_room_at_once() {
+                self.take_more_room(file, content, blocks_of(length))?;
+            }
+            let temp_file = self.temp_file(file, content)?;
+            let end = (u64::from(piece) + 1) * PIECE_BYTES;
+            self.reserve(file, content, temp_file.as_deref(), end)?;
+            content.writing += 1;
+            Ok(temp_file)
+        };
+        Ok(Some(begin(&mut content)))
+    }
+
+    fn take_more_room(
+        &self,
+        file: &IncomingFile,
+        content: &mut Content,
+        room: u64,
+    ) -> Result<(), TransferError> {
+        self.take_room(&file.path, room)?;
+        content.room += room;
         Ok(())
     }
 
@@ -118,7 +146,7 @@ impl IncomingFiles {
     fn is_plain(&self, file: &IncomingFile) -> bool {
         let content = lock(&file.content);
         matches!(self.destination, Destination::Directory { .. })
-            && content.there().is_none()
+            && !content.is_there()
             && !file.compare_only
     }
 
@@ -133,21 +161,31 @@ impl IncomingFiles {
         let length = bytes.len() as u64;
         {
             let mut content = lock(&file.content);
+            if content.finishing || content.closed {
+                let what = "after the end of its file";
+                return Err(ProtocolError::Piece { piece: header.piece, what }.into());
+            }
             content.progress.handle_piece(header.piece, length, header.hash)?;
             content.finishing = true;
         }
-        let written = target.write_small(&file.path, bytes, &file.status, self.policy.replace);
+        let written = self.replacing(target, &file.path, || {
+            target.write_small(&file.path, bytes, &file.status, self.policy.replace)
+        });
         let written = match written {
             Ok(written) => written,
             Err(error) => {
-                self.give_up(file, &exists_or(&file.path, error).to_string());
+                self.give_up(file, &exists_or(&file.path, error));
                 return Ok(());
             }
         };
         {
             let mut state = lock(&self.state);
             state.content += Bytes::new(length);
-            state.small_files = true;
+            state.small_files.add(&file.path);
+        }
+        if written && self.quota().is_some() {
+            // What is written takes the room that was taken for it.
+            lock(&file.content).room = 0;
         }
         self.close(file, Ok((blake3::Hash::from_bytes(header.hash), written)));
         Ok(())
@@ -175,43 +213,19 @@ impl IncomingFiles {
         }
     }
 
-    fn take_holes(&self, entry: u32, first: u32, pieces: u32) -> Result<(), TransferError> {
-        let Some(file) = self.file(entry)? else { return Ok(()) };
-        let Some(size) = file.size else {
-            return Err(ProtocolError::NoEntry(entry).into());
-        };
-        let zeros = vec![0; PIECE_BYTES as usize];
-        let only = file.is_one_piece();
-        let last = u64::from(first) + u64::from(pieces);
-        if last > hash_tree::pieces(size) {
-            return Err(ProtocolError::Piece { piece: first, what: "beyond the end" }.into());
-        }
-        let failed = {
-            let mut content = lock(&file.content);
-            for piece in first..first + pieces {
-                let length = piece_length(size, piece);
-                let hash = piece_hash(piece, only, &zeros[..length as usize]);
-                content.progress.handle_piece(piece, length, hash)?;
+    /// Content that came before its entry was answered, or just after: kept if the file is wanted.
+    pub fn take_early(&self, entry: u32, content: Vec<u8>) {
+        let file = {
+            let mut state = lock(&self.state);
+            if entry >= state.planned {
+                state.early.insert(entry, content);
+                return;
             }
-            let resumed = content.there().is_some();
-            match self.temp_file(&file, &mut content) {
-                Ok(Some(temp_file)) if resumed => {
-                    let from = u64::from(first) * PIECE_BYTES;
-                    let to = (last * PIECE_BYTES).min(size);
-                    clear(&temp_file.file, from, to - from, &zeros)
-                        .err()
-                        .map(|error| target::failed(&file.path, error))
-                }
-                Ok(_) => None,
-                Err(error) => Some(error),
-            }
+            state.open.get(&entry).cloned()
         };
-        match failed {
-            Some(error) => self.give_up(&file, &error.to_string()),
-            None if file.becomes_complete(&mut lock(&file.content)) => self.finish(&file),
-            None => {}
+        if let Some(file) = file {
+            lock(&file.content).early = content;
         }
-        Ok(())
     }
 
     /// The sender has sent all of a file that was asked for.
@@ -229,18 +243,20 @@ impl IncomingFiles {
     }
 
     /// The sender cannot deliver an entry.
-    pub fn take_gone(&self, entry: u32, reason: &str) -> Result<(), TransferError> {
-        if let Some(file) = self.file(entry)? {
-            self.give_up(&file, reason);
+    pub fn take_gone(&self, entry: u32, reason: &PeerText) -> Result<(), TransferError> {
+        if let Some(file) = self.file(entry)?
+            && !lock(&file.content).finishing
+        {
+            self.give_up(&file, reason.to_string().as_str());
         }
         Ok(())
     }
 
-    fn file(&self, number: u32) -> Result<Option<Arc<IncomingFile>>, TransferError> {
+    pub(super) fn file(&self, number: u32) -> Result<Option<Arc<IncomingFile>>, TransferError> {
         let state = lock(&self.state);
         match state.open.get(&number) {
             Some(file) => Ok(Some(Arc::clone(file))),
-            None if state.given_up.contains(&number) => Ok(None),
+            None if state.given_up.contains(number) => Ok(None),
             None => Err(ProtocolError::NoEntry(number).into()),
         }
     }
@@ -260,15 +276,40 @@ impl IncomingFiles {
             return Err(ProtocolError::OutOfOrder { what, when }.into());
         }
         let failed = |error| exists_or(&file.path, error);
-        let keep = file.is_large() && file.size.is_some();
+        let keep = if file.is_large() && file.size.is_some() { self.keep() } else { Keep::Never };
+        content.slot = Some(self.slot(&file.path)?);
         let temp_file = target.temp_file(&file.path, keep).map_err(failed)?;
-        temp_file.file.set_len(0).map_err(failed)?;
-        if let Some(basis) = &content.basis {
-            copy(basis, &temp_file.file).map_err(failed)?;
-        }
+        self.empty(&temp_file).map_err(failed)?;
         let temp_file = Arc::new(temp_file);
         content.temp_file = Some(Arc::clone(&temp_file));
+        if let Some(id) = content.basis {
+            let basis = target.open_same(&file.path, id).map_err(failed)?;
+            let length = basis.metadata().map_err(failed)?.len().min(file.size.unwrap_or(0));
+            if !file.takes_room_at_once() {
+                self.take_more_room(file, content, blocks_of(length))?;
+            }
+            copy(&basis, &temp_file.file, length).map_err(failed)?;
+        }
         Ok(Some(temp_file))
+    }
+
+    /// A place for the descriptor of an unfinished file.
+    fn slot(&self, path: &RelativePath) -> Result<Slot, TransferError> {
+        Slot::take(&self.descriptors).ok_or_else(|| {
+            let reason = "too many unfinished files are under way; send fewer at once";
+            TransferError::TooMuch { path: path.to_string().into(), reason }
+        })
+    }
+
+    /// Removes what an earlier transfer left in it, and gives its room back.
+    fn empty(&self, temp_file: &TempFile) -> io::Result<()> {
+        let left = match self.quota() {
+            Some(_) => room_on_disk(&temp_file.file.metadata()?) - room_of(0),
+            None => 0,
+        };
+        temp_file.file.set_len(0)?;
+        self.give_room_back(left);
+        Ok(())
     }
 
     /// Reserves disk space up to `end` and somewhat beyond, for a file of several pieces.
@@ -295,27 +336,12 @@ impl IncomingFiles {
     }
 }
 
-/// Copies all of `from`: by reference where the file system can.
-fn copy(from: &File, to: &File) -> io::Result<()> {
-    if rustix::fs::ioctl_ficlone(to, from).is_ok() {
+/// Copies `length` bytes of `from`: by reference where the file system can.
+fn copy(from: &File, to: &File, length: u64) -> io::Result<()> {
+    if from.metadata()?.len() == length && rustix::fs::ioctl_ficlone(to, from).is_ok() {
         return Ok(());
     }
     let (mut from, mut to) = (from.try_clone()?, to.try_clone()?);
     io::Seek::rewind(&mut from)?;
-    io::copy(&mut from, &mut to).map(|_| ())
-}
-
-/// Makes a range of a file read as zeros.
-fn clear(file: &File, from: u64, length: u64, zeros: &[u8]) -> io::Result<()> {
-    let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    if length == 0 || rustix::fs::fallocate(file, punch, from, length).is_ok() {
-        return Ok(());
-    }
-    let (mut at, end) = (from, from + length);
-    while at < end {
-        let n = (end - at).min(zeros.len() as u64);
-        file.write_all_at(&zeros[..n as usize], at)?;
-        at += n;
-    }
-    Ok(())
+    io::copy(&mut from.take(length), &mut to).map(|_| ())
 }

@@ -15,13 +15,10 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::TransferError;
 use crate::io::channel::lock;
+use crate::limits::{MAX_KEPT_STREAMS, MAX_STREAM_ARRIVALS};
 
 /// The longest datagram, bytes: a jumbo frame.
 const MAX_DATAGRAM_BYTES: usize = 9216;
-/// The most arrivals that are kept.
-const MAX_ARRIVALS: usize = 400_000;
-/// The most streams of which arrivals are kept.
-const MAX_STREAMS: usize = 4;
 /// A stream of which nothing came for so long is over.
 const QUIET: Duration = Duration::from_millis(250);
 /// A stream that is late by more than this goes on from there.
@@ -104,12 +101,13 @@ impl Datagrams {
         match self.authenticator.open(datagram) {
             Some(ProbePacket::Stream(StreamPacket { stream, index, sent })) => {
                 let mut arrivals = lock(&self.arrivals);
+                let kept: usize = arrivals.values().map(Vec::len).sum();
                 let noted = arrivals.entry(stream).or_default();
-                if noted.len() < MAX_ARRIVALS {
+                if kept < MAX_STREAM_ARRIVALS {
                     noted.push(Arrival { index, sent, received: arrival.at });
                 }
                 // One stream is on its way at a time; of older ones a few may be late.
-                if arrivals.len() > MAX_STREAMS {
+                if arrivals.len() > MAX_KEPT_STREAMS {
                     arrivals.pop_first();
                 }
             }

@@ -1,6 +1,6 @@
 //! Who listens carries out the orders of who measures.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use sweetspot_protocol::record::{MAX_ARRIVALS, Record, StreamArrival};
 use sweetspot_protocol::{MeasureMessage, Message};
 use sweetspot_units::{Bytes, Duration, Time};
 
+use super::account::{Cost, MeasureAccount};
 use super::datagrams::{Datagrams, Stream, receiving};
 use super::fill::{drain, fill};
 use super::{WORD_TIMEOUT, next_word};
@@ -20,25 +21,28 @@ use crate::TransferError;
 use crate::io::channel::Channel;
 use crate::io::link::{FrameReader, Link};
 use crate::io::udp_demux::{Registered, UdpDemux};
+use crate::limits::{
+    LONGEST_LOAD, LONGEST_MEASUREMENT, MAX_STREAM_PACKETS, MAX_STREAM_PAYLOAD_BYTES, ORDER_TIMEOUT,
+};
 
 const PREPARING: &str = "preparing datagrams";
 /// How long the first datagram is waited for.
 const PUNCH_TIMEOUT: Duration = Duration::from_secs(3);
-/// Nobody needs longer streams, larger packets or longer loads: what asks for them is no measurement of ours.
-const MAX_PACKETS: u32 = 200_000;
-const MAX_PAYLOAD_BYTES: u32 = 9216 - 28;
-const LONGEST: Duration = Duration::from_secs(60);
-/// A measurer that gives no order for so long is gone: it may itself send for up to [`LONGEST`].
-const ORDER_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Serves one connection of who measures: that with the orders, or one that is `to_fill`.
-pub(crate) fn serve(demux: &UdpDemux, link: Link, to_fill: bool) -> Result<(), TransferError> {
+/// Serves one connection of a measurement: that with the orders, or one that is `to_fill`. What this end sends for it
+/// comes out of `account`.
+pub(crate) fn serve(
+    demux: &UdpDemux,
+    link: Link,
+    to_fill: bool,
+    account: &MeasureAccount<'_>,
+) -> Result<(), TransferError> {
     let channel = Arc::clone(&link.channel);
     let result = if to_fill {
-        serve_load(link)
+        serve_load(link, account)
     } else {
         match open_datagrams(demux, &link)? {
-            Some((echoes, streams)) => serve_orders(link, &echoes, &streams),
+            Some((echoes, streams)) => serve_orders(link, &echoes, &streams, account),
             None => channel.say(&Message::Measure(MeasureMessage::Ready { datagrams: false })),
         }
     };
@@ -67,9 +71,10 @@ fn open_datagrams(
     // Both are waited for until one deadline.
     let open = || -> std::io::Result<Option<(Datagrams, Datagrams)>> {
         let [first, second] = authenticators;
-        let registered = [demux.register(first.clone())?, demux.register(second.clone())?];
+        let register = |authenticator| demux.register(authenticator, peer.ip());
+        let registered = [register(first.clone())?, register(second.clone())?];
         let [Some(echoes), Some(streams)] =
-            registered.each_ref().map(|r| peer_address(r, peer.ip(), deadline))
+            registered.each_ref().map(|registered| peer_address(registered, deadline))
         else {
             return Ok(None);
         };
@@ -83,12 +88,11 @@ fn open_datagrams(
     open().map_err(TransferError::system(PREPARING))
 }
 
-/// Where the datagrams of a registration come from; `None` if none comes from the host `peer` until `deadline`. The source of a
-/// datagram can be forged: whoever measures could let streams be sent to others.
-fn peer_address(registered: &Registered<'_>, peer: IpAddr, deadline: Time) -> Option<SocketAddr> {
+/// Where the datagrams of a registration come from; `None` if none comes until `deadline`.
+fn peer_address(registered: &Registered<'_>, deadline: Time) -> Option<SocketAddr> {
     let registration = &registered.registration;
     loop {
-        if let Some(from) = registration.peer_address().filter(|from| is_from(*from, peer)) {
+        if let Some(from) = registration.peer_address() {
             return Some(from);
         }
         if clock::now() >= deadline {
@@ -98,28 +102,26 @@ fn peer_address(registered: &Registered<'_>, peer: IpAddr, deadline: Time) -> Op
     }
 }
 
-/// Whether `from` is the host `peer`. (A NAT keeps to one address for all that a host sends: RFC 4787, REQ-2.)
-fn is_from(from: SocketAddr, peer: IpAddr) -> bool {
-    from.ip().to_canonical() == peer.to_canonical()
-}
-
 fn serve_orders(
     mut link: Link,
     echoes: &Datagrams,
     streams: &Datagrams,
+    account: &MeasureAccount<'_>,
 ) -> Result<(), TransferError> {
     let channel = Arc::clone(&link.channel);
     channel.say(&Message::Measure(MeasureMessage::Ready { datagrams: true }))?;
-    receiving([echoes, streams], || orders(&mut link.frames, &channel, streams))
+    receiving([echoes, streams], || orders(&mut link.frames, &channel, streams, account))
 }
 
 fn orders(
     frames: &mut FrameReader,
     channel: &Channel,
     datagrams: &Datagrams,
+    account: &MeasureAccount<'_>,
 ) -> Result<(), TransferError> {
+    let end = clock::now() + LONGEST_MEASUREMENT;
     loop {
-        match next_word(frames, clock::now() + ORDER_TIMEOUT)? {
+        match next_word(frames, end.min(clock::now() + ORDER_TIMEOUT))? {
             MeasureMessage::Send { stream, packets, payload_bytes, gap_ns, random, pair_ns } => {
                 if is_excessive(packets, payload_bytes, gap_ns.max(pair_ns)) {
                     return Err(TransferError::PeerFailed("it asked for too long a stream".into()));
@@ -131,6 +133,12 @@ fn orders(
                 };
                 let gap = Duration::from_nanos(gap_ns);
                 let ordered = Stream { number: stream, packets, gap, spacing };
+                // With IPv6's and UDP's headers, without which small packets would cost nothing.
+                let packet = u64::from(payload_bytes) + 48;
+                account.pay_whole(Cost {
+                    bytes: Bytes::new(u64::from(packets) * packet),
+                    time: gap * u64::from(packets),
+                })?;
                 datagrams.send_stream(ordered, Bytes::new(payload_bytes.into()));
                 channel.say(&Message::Measure(MeasureMessage::Sent { stream, packets }))?;
             }
@@ -149,9 +157,9 @@ fn orders(
 
 /// Whether no measurement of ours asks for such a stream.
 fn is_excessive(packets: u32, payload_bytes: u32, gap_ns: u64) -> bool {
-    packets > MAX_PACKETS
-        || payload_bytes > MAX_PAYLOAD_BYTES
-        || gap_ns.saturating_mul(packets.into()) > LONGEST.as_nanos()
+    packets > MAX_STREAM_PACKETS
+        || payload_bytes > MAX_STREAM_PAYLOAD_BYTES
+        || gap_ns.saturating_mul(packets.into()) > LONGEST_LOAD.as_nanos()
 }
 
 fn arrival(arrival: &Arrival) -> StreamArrival {
@@ -162,15 +170,21 @@ fn arrival(arrival: &Arrival) -> StreamArrival {
     }
 }
 
-fn serve_load(mut link: Link) -> Result<(), TransferError> {
+fn serve_load(mut link: Link, account: &MeasureAccount<'_>) -> Result<(), TransferError> {
     match next_word(&mut link.frames, clock::now() + WORD_TIMEOUT)? {
         MeasureMessage::Fill { duration_ms, most_bytes } => {
-            let duration = Duration::from_millis(duration_ms.min(LONGEST.as_nanos() / 1_000_000));
-            let counted = fill(&link.channel, duration, Bytes::new(most_bytes))?;
-            link.channel.say(&Message::Measure(counted))
+            let duration =
+                Duration::from_millis(duration_ms.min(LONGEST_LOAD.as_nanos() / 1_000_000));
+            let asked = Cost { bytes: Bytes::new(most_bytes), time: duration };
+            let paid = account.pay(asked)?;
+            let filled = fill(&link.channel, paid.time, paid.bytes)?;
+            if let MeasureMessage::Filled { content_bytes, .. } = &filled {
+                account.give_back(paid.bytes.saturating_sub(Bytes::new(*content_bytes)));
+            }
+            link.channel.say(&Message::Measure(filled))
         }
         MeasureMessage::Drain => {
-            let drained = drain(&mut link.frames, LONGEST)?;
+            let drained = drain(&mut link.frames, LONGEST_LOAD)?;
             link.channel.say(&Message::Measure(MeasureMessage::Drained {
                 content_bytes: drained.content.get(),
                 elapsed_us: drained.elapsed.as_micros(),
@@ -183,14 +197,6 @@ fn serve_load(mut link: Link) -> Result<(), TransferError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn streams_go_to_no_other_host_than_the_one_that_asks_for_them() {
-        let peer = "::ffff:192.0.2.7".parse().unwrap();
-        let is_sent_to = |to: &str| is_from(to.parse().unwrap(), peer);
-        assert!(is_sent_to("192.0.2.7:40000") && is_sent_to("[::ffff:192.0.2.7]:7"));
-        assert!(!is_sent_to("192.0.2.8:40000") && !is_sent_to("[2001:db8::1]:40000"));
-    }
 
     #[test]
     fn nobody_makes_a_far_end_send_for_longer_than_a_minute_or_flood_its_path() {

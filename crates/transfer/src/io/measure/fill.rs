@@ -37,7 +37,7 @@ pub(super) fn fill(
         content_bytes: content.get(),
         round_trips_us,
         retransmitted: info.total_retrans.into(),
-        congestion,
+        congestion: congestion.into(),
     })
 }
 

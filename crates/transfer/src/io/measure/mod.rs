@@ -1,11 +1,13 @@
 //! Measuring the path to a server: streams of datagrams and echoes beside a TLS connection that gives the orders.
 
+mod account;
 mod datagrams;
 mod far_end;
 mod fill;
 mod near_end;
 mod one_sided;
 
+pub(crate) use account::MeasureAccounts;
 pub(crate) use far_end::serve;
 pub use near_end::{Measured, TcpFacts, measure};
 pub use one_sided::measure_one_sided;

@@ -359,6 +359,7 @@ fn record(
     let round_trips =
         round_trips_us.into_iter().map(|us| Duration::from_micros(us.into())).collect();
     let echoes = EchoRecord::default();
+    let congestion = congestion.to_string();
     Ok(LoadRecord { content, elapsed, round_trips, retransmitted, congestion, echoes })
 }
 

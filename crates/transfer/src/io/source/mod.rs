@@ -1,25 +1,27 @@
 //! What a sender brings: the list of it, made as it is walked, and the content.
 
-use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+mod root;
+mod snapshot;
+mod walk;
+
+use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use rustix::fs::{OFlags, SeekFrom};
+use rustix::fs::SeekFrom;
 use rustix::io::Errno;
-use sweetspot_protocol::RelativePath;
-use sweetspot_protocol::record::{Entry, EntryKind};
+use sweetspot_protocol::record::Entry;
+use sweetspot_protocol::{PeerText, RelativePath};
 use sweetspot_units::Bytes;
 
 use crate::TransferError;
-
-/// Values of extended attributes are sent up to this length, bytes (XATTR_SIZE_MAX).
-const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
+pub(crate) use root::{SourceFile, Undelivered};
+pub(crate) use snapshot::Snapshot;
+use walk::Walk;
 
 /// What to send.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +54,10 @@ pub(crate) struct SourceList {
     exclude: GlobSet,
     attributes: bool,
     dense: bool,
+    /// What to call it here.
     pub name: String,
+    /// What to call it to the receiver, which need not know where it lies.
+    pub offered: String,
     /// The length of the only file.
     pub size: Option<Bytes>,
     pub one_file: bool,
@@ -65,16 +70,6 @@ struct Top {
     /// Its name at the receiver; `None`: what is in it goes to the top.
     name: Option<Vec<u8>>,
     standard_input: bool,
-}
-
-/// Where the content of an entry comes from.
-#[derive(Debug, Clone)]
-pub(crate) struct SourceFile {
-    pub path: PathBuf,
-    /// `None`: standard input.
-    pub size: Option<u64>,
-    pub modified: (i64, u32),
-    pub sparse: bool,
 }
 
 /// An entry, or the reason why there is none.
@@ -110,11 +105,12 @@ impl SourceList {
         };
         Ok(SourceList {
             many: tops.len() > 1 || contents,
-            tops,
             only: sources.only.clone(),
             exclude: patterns(&sources.exclude)?,
             attributes: sources.attributes,
             dense: sources.dense,
+            offered: offered(&tops, &name),
+            tops,
             name,
             size: metadata.filter(|_| only_file).map(|metadata| Bytes::new(metadata.len())),
             one_file,
@@ -131,7 +127,7 @@ impl SourceList {
         &self,
         mut take: impl FnMut(Listed) -> Result<(), TransferError>,
     ) -> Result<(), TransferError> {
-        let mut walk = Walk { list: self, links: HashMap::new(), next: 0, take: &mut take };
+        let mut walk = Walk::new(self, &mut take);
         self.tops.iter().try_for_each(|top| walk.top(top))
     }
 }
@@ -160,7 +156,7 @@ impl Top {
         if let Some(name) = &own {
             RelativePath::new(name.clone())?;
             if name.contains(&b'/') {
-                let name = String::from_utf8_lossy(name);
+                let name = PeerText::from(&*String::from_utf8_lossy(name));
                 let reason = "it holds a slash; send it under another with --name NAME";
                 return Err(TransferError::NothingToSend(format!(
                     "the name \"{name}\" is refused: {reason}"
@@ -171,240 +167,21 @@ impl Top {
     }
 }
 
-struct Walk<'a> {
-    list: &'a SourceList,
-    /// The first entry of each file that has several names, by device and inode.
-    links: HashMap<(u64, u64), u32>,
-    next: u32,
-    take: &'a mut dyn FnMut(Listed) -> Result<(), TransferError>,
-}
-
-impl Walk<'_> {
-    fn top(&mut self, top: &Top) -> Result<(), TransferError> {
-        if top.standard_input {
-            let Some(Ok(path)) = top.name.clone().map(RelativePath::new) else { return Ok(()) };
-            let modified = (0, 0);
-            let file = SourceFile { path: top.path.clone(), size: None, modified, sparse: false };
-            let attributes = Vec::new();
-            let entry = Entry { path, kind: EntryKind::Stream, mode: 0o644, modified, attributes };
-            return self.emit(entry, Some(file));
-        }
-        // What is named is followed, as scp does; links further down are sent as links.
-        let metadata = std::fs::metadata(&top.path).map_err(|e| unreadable(&top.path, e))?;
-        match (&top.name, &self.list.only) {
-            (_, Some(only)) => {
-                let name = top.name.as_deref();
-                only.iter().try_for_each(|path| self.only(&top.path, name, path))
-            }
-            (Some(name), None) => {
-                let path = RelativePath::new(name.clone())?;
-                self.node(&top.path, path, &metadata)
-            }
-            (None, None) => self.children(&top.path, None),
-        }
-    }
-
-    /// One of the names of `--files-from`, with the directories that lead to it.
-    fn only(&mut self, top: &Path, name: Option<&[u8]>, below: &Path) -> Result<(), TransferError> {
-        let clean = below.strip_prefix("./").unwrap_or(below);
-        let bytes = [name.unwrap_or_default(), clean.as_os_str().as_bytes()];
-        let joined = if name.is_some() { bytes.join(&b'/') } else { bytes[1].to_vec() };
-        let path = match RelativePath::new(joined.strip_suffix(b"/").unwrap_or(&joined)) {
-            Ok(path) => path,
-            Err(error) => return (self.take)(Listed::LeftOut(error.to_string())),
-        };
-        let full = top.join(clean);
-        // The directories above, with their own modes; those listed before are found unchanged.
-        let mut above: Vec<&Path> = clean.ancestors().skip(1).collect();
-        above.reverse();
-        for directory in above {
-            let bytes = directory.as_os_str().as_bytes();
-            let joined = match (name, bytes) {
-                (None, b"") => continue,
-                (Some(name), b"") => name.to_vec(),
-                (Some(name), bytes) => [name, bytes].join(&b'/'),
-                (None, bytes) => bytes.to_vec(),
-            };
-            let directory = top.join(directory);
-            if let (Ok(path), Ok(metadata)) =
-                (RelativePath::new(joined), std::fs::metadata(&directory))
-            {
-                let entry = self.entry(&directory, path, EntryKind::Directory, &metadata);
-                self.emit(entry, None)?;
-            }
-        }
-        match full.symlink_metadata() {
-            Ok(metadata) => self.node(&full, path, &metadata),
-            Err(error) => self.left_out(&full, &error),
-        }
-    }
-
-    fn node(
-        &mut self,
-        path: &Path,
-        name: RelativePath,
-        metadata: &Metadata,
-    ) -> Result<(), TransferError> {
-        let (kind, full) = (metadata.file_type(), path);
-        if kind.is_dir() {
-            let below = name.clone();
-            let entry = self.entry(full, name, EntryKind::Directory, metadata);
-            self.emit(entry, None)?;
-            return self.children(full, Some(&below));
-        }
-        if kind.is_symlink() {
-            let target = match std::fs::read_link(full) {
-                Ok(target) => target.into_os_string().into_vec(),
-                Err(error) => return self.left_out(full, &error),
-            };
-            let entry = self.entry(full, name, EntryKind::Symlink { target }, metadata);
-            return self.emit(entry, None);
-        }
-        if !kind.is_file() {
-            let what = if kind.is_fifo() {
-                "a pipe"
-            } else if kind.is_socket() {
-                "a socket"
-            } else {
-                "a device"
-            };
-            let why = format!("{}: it is {what}; it was left out", full.display());
-            return (self.take)(Listed::LeftOut(why));
-        }
-        let sparse = is_sparse(metadata) && !self.list.dense;
-        let mut kind = EntryKind::File { size: metadata.len(), sparse };
-        if metadata.nlink() > 1 {
-            let inode = (metadata.dev(), metadata.ino());
-            match self.links.get(&inode) {
-                Some(to) => kind = EntryKind::HardLink { to: *to },
-                None => {
-                    self.links.insert(inode, self.next);
-                }
-            }
-        }
-        let file = kind.has_content().then(|| SourceFile {
-            path: full.to_owned(),
-            size: Some(metadata.len()),
-            modified: modified(metadata),
-            sparse,
-        });
-        let entry = self.entry(full, name, kind, metadata);
-        self.emit(entry, file)
-    }
-
-    fn children(
-        &mut self,
-        directory: &Path,
-        below: Option<&RelativePath>,
-    ) -> Result<(), TransferError> {
-        let read = |directory: &Path| -> io::Result<Vec<OsString>> {
-            let entries = std::fs::read_dir(directory)?;
-            let mut names: Vec<OsString> =
-                entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
-            names.sort();
-            Ok(names)
-        };
-        let names = match read(directory) {
-            Ok(names) => names,
-            Err(error) => return self.left_out(directory, &error),
-        };
-        for name in names {
-            let path = match below {
-                Some(below) => below.join(name.as_bytes()),
-                None => RelativePath::new(name.as_bytes()),
-            };
-            let path = match path {
-                Ok(path) => path,
-                Err(error) => {
-                    (self.take)(Listed::LeftOut(error.to_string()))?;
-                    continue;
-                }
-            };
-            if self.list.exclude.is_match(OsStr::from_bytes(path.as_bytes())) {
-                continue;
-            }
-            let full = directory.join(&name);
-            match full.symlink_metadata() {
-                Ok(metadata) => self.node(&full, path, &metadata)?,
-                Err(error) => self.left_out(&full, &error)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn entry(
-        &self,
-        full: &Path,
-        path: RelativePath,
-        kind: EntryKind,
-        metadata: &Metadata,
-    ) -> Entry {
-        let wanted = self.list.attributes && kind.has_content();
-        let attributes = if wanted { attributes(full) } else { Vec::new() };
-        let (mode, modified) = (metadata.mode() & 0o777, modified(metadata));
-        Entry { path, kind, mode, modified, attributes }
-    }
-
-    fn emit(&mut self, entry: Entry, file: Option<SourceFile>) -> Result<(), TransferError> {
-        self.next = self.next.checked_add(1).ok_or_else(|| {
-            TransferError::NothingToSend("there are more than 4 billion files".into())
-        })?;
-        (self.take)(Listed::Entry(entry, file))
-    }
-
-    fn left_out(&mut self, path: &Path, error: &io::Error) -> Result<(), TransferError> {
-        (self.take)(Listed::LeftOut(format!("{}: {error}; it was left out", path.display())))
-    }
-}
-
-impl SourceFile {
-    /// Opens the file; not a pipe that took its place, which could be waited for for ever.
-    pub fn open(&self) -> io::Result<File> {
-        let flags = OFlags::NONBLOCK.bits() as i32;
-        File::options().read(true).custom_flags(flags).open(&self.path)
-    }
-
-    /// Whether the file is as it was when it was listed.
-    pub fn is_unchanged(&self, file: &File) -> io::Result<bool> {
-        let now = file.metadata()?;
-        Ok(now.is_file() && Some(now.len()) == self.size && modified(&now) == self.modified)
-    }
-}
-
 /// Where the next data of a file is at or after `offset`; `size` if there is none.
 pub(crate) fn next_data(file: &File, offset: u64, size: u64) -> u64 {
     match rustix::fs::seek(file.as_fd(), SeekFrom::Data(offset)) {
         Ok(data) => data.min(size),
         Err(Errno::NXIO) => size,
-        Err(_) => offset,
+        // A file system that knows no holes has content everywhere.
+        Err(_) => offset.min(size),
     }
 }
 
-fn modified(metadata: &Metadata) -> (i64, u32) {
-    (metadata.mtime(), metadata.mtime_nsec() as u32)
-}
-
-/// Fewer blocks than content: there are holes.
-fn is_sparse(metadata: &Metadata) -> bool {
-    metadata.blocks() * 512 < metadata.len()
-}
-
-/// The extended attributes that may be read.
-fn attributes(path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let mut names = vec![0u8; MAX_ATTRIBUTE_BYTES];
-    let Ok(length) = rustix::fs::llistxattr(path, &mut names[..]) else { return Vec::new() };
-    let names = names[..length].split(|byte| *byte == 0).filter(|name| name.starts_with(b"user."));
-    let mut value = vec![0u8; MAX_ATTRIBUTE_BYTES];
-    let mut read = |name: &[u8]| {
-        let length = rustix::fs::lgetxattr(path, OsStr::from_bytes(name), &mut value[..]).ok()?;
-        Some((name.to_vec(), value[..length].to_vec()))
-    };
-    let mut total = 0;
-    let fits = |(name, value): &(Vec<u8>, Vec<u8>)| {
-        total += name.len() + value.len();
-        total <= MAX_ATTRIBUTE_BYTES * 4
-    };
-    names.filter_map(&mut read).take_while(fits).collect()
+/// What `tops` are called at the receiver: by the last name of the only path, whose contents may be meant.
+fn offered(tops: &[Top], name: &str) -> String {
+    let [Top { path, name: None, .. }] = tops else { return name.to_owned() };
+    let last = path.canonicalize().ok().and_then(|full| full.file_name().map(OsStr::to_owned));
+    last.map_or_else(|| "files".to_owned(), |last| last.to_string_lossy().into_owned())
 }
 
 /// Patterns as in a shell: without a slash they match a name at any depth, with one from the top.
@@ -437,7 +214,9 @@ fn unreadable(path: &Path, source: io::Error) -> TransferError {
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    use sweetspot_protocol::record::EntryKind;
 
     fn listed(sources: Sources) -> Vec<(String, EntryKind)> {
         let mut all = Vec::new();
@@ -531,6 +310,72 @@ mod tests {
         assert!(SourceList::new(&Sources::default()).is_err());
     }
 
+    /// A directory is swapped for a link to another one just after it was listed.
+    #[test]
+    fn a_directory_that_becomes_a_link_during_the_walk_leads_nowhere() {
+        let dir = tree();
+        let (top, outside) = (dir.path().join("top"), dir.path().join("outside"));
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("secret"), "secret").unwrap();
+        let list = SourceList::new(&sources(top.clone())).unwrap();
+        let (mut names, mut left_out) = (Vec::new(), Vec::new());
+        let walked = list.list(|item| {
+            match item {
+                Listed::Entry(entry, _) if entry.path.as_bytes() == b"top/a" => {
+                    fs::rename(top.join("a"), dir.path().join("away")).unwrap();
+                    symlink(&outside, top.join("a")).unwrap();
+                }
+                Listed::Entry(entry, _) => names.push(entry.path.to_string()),
+                Listed::LeftOut(why) => left_out.push(why),
+            }
+            Ok(())
+        });
+        walked.unwrap();
+        assert_eq!(names, ["top", "top/one.txt", "top/two.log", "top/uno.txt", "top/zlink"]);
+        assert_eq!(left_out.len(), 1, "{left_out:?}");
+    }
+
+    #[test]
+    fn names_of_a_list_lead_through_no_link() {
+        let dir = tree();
+        let top = dir.path().join("top");
+        symlink("a", top.join("within")).unwrap();
+        symlink("/", top.join("root")).unwrap();
+        let only =
+            ["within/b/deep.txt", "root/etc/passwd", "/etc/passwd", "../top/one.txt", "zlink"];
+        let only = Some(only.map(PathBuf::from).to_vec());
+        let path = PathBuf::from(format!("{}/", top.display()));
+        assert_eq!(names(Sources { only, ..sources(path) }), ["zlink"]);
+    }
+
+    /// 1500 levels: more than a thread's descriptors or a small stack allow, if each level took one or a frame.
+    #[test]
+    fn a_tree_may_be_deeper_than_the_stack() {
+        const LEVELS: usize = 1500;
+        let dir = tempfile::tempdir().unwrap();
+        let deep = "d/".repeat(LEVELS);
+        fs::create_dir_all(dir.path().join(&deep)).unwrap();
+        fs::write(dir.path().join(&deep).join("file"), "deep").unwrap();
+        // Each directory on the way back has another name to be listed, by a descriptor that is opened again.
+        fs::write(dir.path().join("d/d/last"), "last").unwrap();
+        let path = PathBuf::from(format!("{}/", dir.path().display()));
+        let listing = std::thread::Builder::new().stack_size(128 << 10);
+        let listing = listing.spawn(move || names(sources(path))).unwrap();
+        let names = listing.join().unwrap();
+        assert_eq!(names.len(), LEVELS + 2);
+        assert_eq!(names.last().unwrap(), "d/d/last");
+    }
+
+    #[test]
+    fn a_receiver_does_not_learn_where_a_directory_lies() {
+        let dir = tree();
+        for end in ["", "/", "/.", "/a/.."] {
+            let path = PathBuf::from(format!("{}{end}", dir.path().join("top").display()));
+            let list = SourceList::new(&sources(path)).unwrap();
+            assert_eq!(list.offered, "top", "{end}");
+        }
+    }
+
     #[test]
     fn the_holes_of_a_file_are_found() {
         let dir = tempfile::tempdir().unwrap();
@@ -541,7 +386,8 @@ mod tests {
         let file = File::open(&path).unwrap();
         let data = next_data(&file, 0, 10 << 20);
         assert!(data <= 5 << 20);
-        if is_sparse(&file.metadata().unwrap()) {
+        let metadata = file.metadata().unwrap();
+        if metadata.blocks() * 512 < metadata.len() {
             assert!(data > 4 << 20);
             assert_eq!(next_data(&file, 6 << 20, 10 << 20), 10 << 20);
         }

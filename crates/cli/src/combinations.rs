@@ -1,0 +1,130 @@
+//! Options that have no effect beside others are wrong usage.
+//!
+//! Clap's `requires` does not suffice: it is passed over where the required option conflicts with another that was given,
+//! as `--clients` does with `--dir` in `serve --dir in --state here`. Only the command line counts: what a configuration
+//! file or the environment sets is a default, which some command lines have no use for.
+
+use std::ffi::OsStr;
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+
+use crate::verbs::copy::Operand;
+use crate::verbs::transfer::is_ticket;
+
+/// When an option has an effect.
+enum Condition {
+    /// Beside one of these.
+    With(&'static [&'static str]),
+    /// Without any of these.
+    Without(&'static [&'static str]),
+    /// Where this holds; the words say so.
+    If(fn(&ArgMatches) -> bool, &'static str),
+}
+
+use Condition::{If, With, Without};
+
+/// A verb, its options, and when they have an effect.
+type Rule = (&'static str, &'static [&'static str], Condition);
+
+const RULES: &[Rule] = &[
+    ("serve", &["state"], With(&["clients"])),
+    ("serve", &["verbose"], Without(&["quiet"])),
+    ("send", &["listen", "advertise", "spoken_code"], If(waits_for_receiver, "without a ticket")),
+    ("send", &["identity"], Without(&["code"])),
+    ("send", &["verbose"], Without(&["quiet"])),
+    ("receive", &["identity"], Without(&["code"])),
+    ("receive", &["verbose"], Without(&["quiet"])),
+    ("copy", &["ssh", "jump", "remote_program", "port", "via"], If(is_remote, "with another host")),
+    ("copy", &["port"], If(|m| !has_value(m, "via", &["reverse", "ssh"]), "with --via direct")),
+    (
+        "copy",
+        &["streams", "sizing", "congestion"],
+        If(|m| !has_value(m, "via", &["ssh"]), "outside ssh, without --via ssh"),
+    ),
+    ("copy", &["verbose"], Without(&["quiet"])),
+    ("emulate", &["trace_up", "trace_down"], With(&["path"])),
+    ("emulate", &["certificate"], Without(&["self_test", "list"])),
+    ("emulate", &["json"], Without(&["list"])),
+    ("measure", &["series", "times"], With(&["watch"])),
+    ("measure", &["gentle", "direction"], If(knows_far_end, "with a ticket")),
+    ("measure", &["budget", "ticket_file", "code", "identity"], If(knows_far_end, "with a ticket")),
+    ("test", &["budget", "ticket_file", "code", "identity"], If(knows_far_end, "with a ticket")),
+    ("measure", &["identity"], Without(&["code"])),
+    ("test", &["identity"], Without(&["code"])),
+    ("top", &["rows"], With(&["once", "json"])),
+];
+
+/// The error names an option on the command line of `matches` that has no effect.
+pub fn check(matches: &ArgMatches) -> Result<(), String> {
+    let Some((verb, given)) = matches.subcommand() else { return Ok(()) };
+    let rules = RULES.iter().filter(|(of, ..)| *of == verb);
+    for (_, options, condition) in rules {
+        for option in options.iter().filter(|option| is_given(given, option)) {
+            let why = match condition {
+                With(others) if !others.iter().any(|other| is_there(given, other)) => {
+                    format!("with {}", listed(others))
+                }
+                Without(others) if others.iter().any(|other| is_there(given, other)) => {
+                    format!("without {}", listed(others))
+                }
+                If(holds, words) if !holds(given) => (*words).to_owned(),
+                _ => continue,
+            };
+            return Err(format!("{verb}: {} has an effect only {why}; leave it out", long(option)));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the command line has this option.
+fn is_given(matches: &ArgMatches, option: &str) -> bool {
+    matches.value_source(option) == Some(ValueSource::CommandLine)
+}
+
+/// Whether it is set at all, by the command line or elsewhere. A flag that is not set is its default.
+fn is_there(matches: &ArgMatches, option: &str) -> bool {
+    match matches.try_get_one::<bool>(option) {
+        Ok(flag) => flag.copied().unwrap_or(false),
+        Err(_) => matches.contains_id(option),
+    }
+}
+
+fn long(option: &str) -> String {
+    format!("--{}", option.replace('_', "-"))
+}
+
+fn listed(options: &[&str]) -> String {
+    options.iter().map(|option| long(option)).collect::<Vec<_>>().join(" or ")
+}
+
+/// The operands of `option`, as typed.
+fn typed<'a>(matches: &'a ArgMatches, option: &str) -> impl DoubleEndedIterator<Item = &'a OsStr> {
+    matches.get_raw(option).into_iter().flatten()
+}
+
+fn has_value(matches: &ArgMatches, option: &str, values: &[&str]) -> bool {
+    typed(matches, option).any(|typed| values.iter().any(|value| typed == *value))
+}
+
+/// Whether `send` offers files rather than bringing them to a listener.
+fn waits_for_receiver(matches: &ArgMatches) -> bool {
+    let has_ticket = typed(matches, "paths").next_back().is_some_and(is_ticket);
+    !has_ticket && !matches.contains_id("ticket_file") && !matches.contains_id("code")
+}
+
+/// Whether one operand of `copy` is on another host. What cannot be read is reported later.
+fn is_remote(matches: &ArgMatches) -> bool {
+    let is_here = |typed: &OsStr| matches!(Operand::parse(typed), Ok(Operand::Here(_)));
+    !typed(matches, "operands").all(is_here)
+}
+
+/// Whether the far end of `measure` runs this program: a ticket has no port at its end.
+fn knows_far_end(matches: &ArgMatches) -> bool {
+    let is_server = |typed: &OsStr| {
+        let typed = typed.to_string_lossy();
+        let end = typed.rsplit_once(':');
+        end.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+    };
+    !typed(matches, "far_end").any(is_server)
+}

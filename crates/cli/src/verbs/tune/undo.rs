@@ -1,0 +1,29 @@
+use std::process::ExitCode;
+
+use sweetspot_tune::lift_leftovers;
+
+use crate::verbs::Ending;
+
+/// Lift the limits of tuners that were killed together with their guardians
+///
+/// Tuners record each limit under /run/sweetspot (root) or XDG_RUNTIME_DIR before they set it. A
+/// tuner that runs is left alone. Every `tune run`, `attach` and `daemon` does the same at its start.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot tune undo")]
+pub struct Arguments {}
+
+pub fn run(_arguments: Arguments) -> Ending {
+    out!("{}", words(lift_leftovers()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was lifted.
+pub fn words(connections: usize) -> String {
+    match connections {
+        0 => "no limit of a killed tuner was left".to_owned(),
+        1 => "lifted the limits of a killed tuner on 1 connection".to_owned(),
+        n => format!("lifted the limits of a killed tuner on {n} connections"),
+    }
+}

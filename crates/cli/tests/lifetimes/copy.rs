@@ -1,0 +1,70 @@
+//! The far end of `copy`, behind a program that stands in for ssh.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use sweetspot_linux::signals::Signal;
+
+use super::started::{Kept, SWEETSPOT, marked, wait_for};
+
+/// Runs the command here. As behind a real ssh, no signal reaches it from the near end: its standard input ends.
+const SSH: &str = "[ \"$1\" = -G ] && exit; shift 2; cat | sh -c \"$1\" | cat";
+
+const WAYS: [&str; 3] = ["direct", "reverse", "ssh"];
+
+/// `copy` of standard input to a file `name` in `scratch`, which is what the other host would be.
+fn copy(scratch: &Path, way: &str, name: &str, mark: &str) -> Kept {
+    let ssh = scratch.join("ssh");
+    fs::write(&ssh, SSH).unwrap();
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["copy", "-", &format!("host:{}", scratch.join(name).display()), "--quiet"]);
+    command.args(["--via", way, "--ssh", &format!("sh {}", ssh.display())]);
+    command.args(["--remote-program", SWEETSPOT]).env(super::started::MARK, mark);
+    command.stdin(Stdio::piped()).stdout(Stdio::null());
+    Kept(command.spawn().unwrap())
+}
+
+#[test]
+fn a_copy_arrives_whole_by_every_way() {
+    for way in WAYS {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut near = copy(scratch.path(), way, "there", way);
+        near.0.stdin.take().unwrap().write_all(&[7; 3_000_000]).unwrap();
+        assert!(near.0.wait().unwrap().success(), "{way}");
+        assert_eq!(fs::read(scratch.path().join("there")).unwrap(), [7; 3_000_000], "{way}");
+    }
+}
+
+#[test]
+fn the_far_end_ends_with_the_near_end() {
+    let mut signals = vec![Signal::TERMINATE, Signal::HANG_UP, Signal::KILL];
+    if !sweetspot_testing::are_interrupts_ignored() {
+        signals.push(Signal::INTERRUPT);
+    }
+    for way in WAYS {
+        for signal in &signals {
+            let scratch = tempfile::tempdir().unwrap();
+            let mark = format!("{}-{way}-{}", std::process::id(), signal.number());
+            let mut near = copy(scratch.path(), way, "there", &mark);
+            // Standard input stays open: the transfer runs until somebody ends it.
+            let mut input = near.0.stdin.take().unwrap();
+            input.write_all(&[7; 3_000_000]).unwrap();
+            let begun = || {
+                let files = fs::read_dir(scratch.path()).unwrap().flatten();
+                let is_large =
+                    |file: &fs::DirEntry| file.metadata().is_ok_and(|m| m.len() > 100_000);
+                files.into_iter().any(|file| is_large(&file)).then_some(())
+            };
+            assert!(wait_for(begun).is_some(), "{way}: no transfer");
+            signal.send(near.0.id());
+            near.0.wait().unwrap();
+            let ended = wait_for(|| marked(&mark).is_empty().then_some(()));
+            let left = marked(&mark);
+            left.iter().for_each(|pid| Signal::KILL.send(*pid));
+            assert!(ended.is_some(), "{way} by {signal:?}: {left:?}");
+            drop(input);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! An option either has an effect or is wrong usage.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+
+const SWEETSPOT: &str = env!("CARGO_BIN_EXE_sweetspot");
+
+/// A command line and the option in it that would have no effect.
+const WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("serve --dir . --state .", "--state"),
+    ("serve --dir . --quiet --verbose", "--verbose"),
+    ("send x --listen 127.0.0.1:0 --code host/1-crisp-lemon-orbit", "--listen"),
+    ("send x --advertise host --ticket-file -", "--advertise"),
+    ("send x sweetspot1:abc --spoken-code", "--spoken-code"),
+    ("send x --code host/1-crisp-lemon-orbit --identity key", "--identity"),
+    ("receive --code host/1-crisp-lemon-orbit --identity key", "--identity"),
+    ("receive sweetspot1:abc --verbose --quiet", "--verbose"),
+    ("copy x y --port 9000", "--port"),
+    ("copy x y --ssh ssh", "--ssh"),
+    ("copy x y --via ssh", "--via"),
+    ("copy x y -J gate", "--jump"),
+    ("copy x y --remote-program sweetspot", "--remote-program"),
+    ("copy x host: --via reverse --port 9000", "--port"),
+    ("copy x host: --via ssh --streams 2", "--streams"),
+    ("copy x host: --via ssh --sizing max", "--sizing"),
+    ("emulate --self-test --trace-up x", "--trace-up"),
+    ("emulate --list --trace-down x", "--trace-down"),
+    ("emulate --list --json", "--json"),
+    ("emulate --self-test --certificate x", "--certificate"),
+    ("measure sweetspot1:abc --series x --json", "--series"),
+    ("measure host:443 --gentle", "--gentle"),
+    ("measure host:443 --budget 1MB", "--budget"),
+    ("test host:443 --budget 1MB", "--budget"),
+    ("top --rows 5", "--rows"),
+];
+
+#[test]
+fn an_option_without_an_effect_is_wrong_usage_and_named() {
+    for (line, option) in WITHOUT_EFFECT {
+        let output = Command::new(SWEETSPOT)
+            .args(line.split(' '))
+            .env_remove("SWEETSPOT_TICKET")
+            .output()
+            .unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {words}");
+        assert!(words.contains(option) && output.stdout.is_empty(), "{line}: {words}");
+    }
+}
+
+#[test]
+fn a_server_with_one_ticket_keeps_an_audit_log_and_counts() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (audit, file) = (scratch.path().join("audit"), scratch.path().join("file"));
+    fs::write(&file, vec![7; 5000]).unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let mut server = Command::new(SWEETSPOT)
+        .args(["serve", "--quiet", "--listen", "127.0.0.1:0", "--metrics", &free, "--audit"])
+        .arg(&audit)
+        .arg("--dir")
+        .arg(scratch.path().join("in"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ticket = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut ticket).unwrap();
+    let sent = Command::new(SWEETSPOT).arg("send").arg(&file).arg(ticket.trim()).output().unwrap();
+    assert!(sent.status.success(), "{sent:?}");
+    let mut metrics = String::new();
+    // The server counts after its last word to the sender.
+    while !metrics.contains("sweetspot_transfers_total{result=\"done\"} 1") {
+        metrics.clear();
+        let mut client = TcpStream::connect(&free).unwrap();
+        write!(client, "GET /metrics HTTP/1.1\r\nHost: {free}\r\n\r\n").unwrap();
+        client.read_to_string(&mut metrics).unwrap();
+        assert!(server.try_wait().unwrap().is_none(), "{metrics}");
+    }
+    for counted in
+        ["bytes_total{direction=\"received\"} 5000", "files_total{direction=\"received\"} 1"]
+    {
+        assert!(metrics.contains(counted), "{metrics}");
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let log = fs::read_to_string(audit).unwrap();
+    let lines: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
+    assert_eq!(events, ["transfer begins", "file", "transfer ends"]);
+    assert_eq!(lines[1]["blake3"], blake3::hash(&[7; 5000]).to_string());
+    assert!(lines[0]["client"].is_null());
+}

@@ -1,0 +1,308 @@
+//! What a sender may bring of names, modes, attributes and links: as much as the receiver allows.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use sweetspot_hostile_peer::{Heard, Raw, RawEntry, piece};
+use sweetspot_protocol::hash_tree::{PIECE_BYTES, piece_hash};
+use sweetspot_protocol::record::{Answer, FileEnd, Record};
+
+use crate::running::{SWEETSPOT, Serve, eventually, file, names, run, send};
+
+/// Brings entries, those with content as "x", and returns the reasons of those that were refused, by number.
+fn bring(serve: &Serve, entries: Vec<(RawEntry, bool)>) -> Vec<(usize, String)> {
+    let mut raw = Raw::connect(&serve.ticket());
+    raw.say(&raw.hello());
+    raw.offer(&Raw::offer_many());
+    let list: Vec<_> = entries.into_iter().map(|(e, x)| (e, x.then_some(&b"x"[..]))).collect();
+    let heard = raw.bring(&list);
+    let answers = heard.iter().filter_map(|heard| match heard {
+        Heard::Record(Record::Answers(answers)) => Some(answers.clone()),
+        _ => None,
+    });
+    let reasons = answers.flatten().enumerate().filter_map(|(number, answer)| match answer {
+        Answer::Refused { reason } => Some((number, reason.to_string())),
+        _ => None,
+    });
+    reasons.collect()
+}
+
+fn new_file(path: &str) -> (RawEntry, bool) {
+    (RawEntry::file(path, 1), true)
+}
+
+/// An entry without content, or with content that nobody will want.
+fn other(entry: RawEntry) -> (RawEntry, bool) {
+    (entry, false)
+}
+
+/// Runs some lines of Python, which can read and set extended attributes.
+fn python(lines: &str, path: &Path) -> Option<String> {
+    let mut command = Command::new("python3");
+    command.args(["-c", &format!("import os, sys\np = sys.argv[1]\n{lines}")]).arg(path);
+    let output = command.stderr(Stdio::null()).output().unwrap();
+    output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_owned())
+}
+
+/// A file that asks for a capability, as `setcap cap_setuid=ep` stores it, and for three attributes more.
+fn with_attributes(path: &str) -> RawEntry {
+    let capability = [0x0200_0001u32, 0x80, 0, 0, 0].map(u32::to_le_bytes).concat();
+    let attributes = [
+        ("security.capability", capability),
+        ("trusted.overlay.opaque", b"y".to_vec()),
+        ("system.posix_acl_access", b"\x02\0\0\0".to_vec()),
+        ("user.colour", b"red".to_vec()),
+    ];
+    let attributes = attributes.map(|(name, value)| (name.into(), value)).into();
+    RawEntry { attributes, ..RawEntry::file(path, 1) }
+}
+
+#[test]
+fn a_sender_sets_neither_special_bits_nor_more_than_the_umask_leaves() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("in");
+    fs::create_dir(&directory).unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 027; exec \"$0\" \"$@\"", SWEETSPOT, "serve", "--dir"]);
+    command.arg(&directory).args(["--listen", "127.0.0.1:0", "--force"]);
+    let serve = Serve::spawn(scratch, &directory, command);
+    let mode = |mode, entry| RawEntry { mode, ..entry };
+    let mut raw = Raw::connect(&serve.ticket());
+    raw.say(&raw.hello());
+    raw.offer(&Raw::offer_many());
+    fs::create_dir(directory.join("old")).unwrap();
+    raw.bring(&[
+        (mode(0o7777, RawEntry::directory("d")), None),
+        (mode(0o7777, RawEntry::directory("old")), None),
+        (mode(0o6755, RawEntry::file("small", 1)), Some(b"x")),
+        (mode(0o4666, RawEntry::file("empty", 0)), None),
+    ]);
+    // What is left of each mode's lower nine bits under the umask 027.
+    for (name, left) in [("d", 0o750), ("old", 0o750), ("small", 0o750), ("empty", 0o640)] {
+        let mode = fs::metadata(directory.join(name)).unwrap().mode();
+        assert_eq!(format!("{name} {:o}", mode & 0o7777), format!("{name} {left:o}"));
+    }
+}
+
+#[test]
+fn extended_attributes_are_taken_on_request_and_only_those_of_users() {
+    let probe = tempfile::NamedTempFile::new().unwrap();
+    if python("os.setxattr(p, 'user.probe', b'1')", probe.path()).is_none() {
+        sweetspot_testing::skipped("the temporary directory has no extended attributes (ext4)");
+        return;
+    }
+    for (arguments, kept) in [(&[][..], "[]"), (&["--xattrs"][..], "['user.colour']")] {
+        let serve = Serve::start(arguments);
+        assert_eq!(bring(&serve, vec![(with_attributes("f"), true)]), []);
+        let found = python("print(os.listxattr(p))", &serve.directory.join("f"));
+        assert_eq!(found.as_deref(), Some(kept));
+        let mut ended = serve.interrupt();
+        // The user of a sender that meant to send them learns why they are missing.
+        let said = std::mem::take(&mut ended.stderr).contains("takes them with --xattrs");
+        assert_eq!(said, arguments.is_empty());
+    }
+}
+
+#[test]
+fn attributes_that_no_receiver_takes_are_left_out_and_the_file_arrives() {
+    let Ok(scratch) = tempfile::tempdir_in("/dev/shm") else {
+        sweetspot_testing::skipped("there is no /dev/shm");
+        return;
+    };
+    let top = scratch.path().join("top");
+    fs::create_dir(&top).unwrap();
+    let (source, small) = (top.join("f"), top.join("small"));
+    fs::write(&source, "content").unwrap();
+    fs::write(&small, "content").unwrap();
+    let two = "for name in ('user.a', 'user.b'): os.setxattr(p, name, b'x' * 40000)";
+    if python(two, &source).is_none() || python("os.setxattr(p, 'user.a', b'x')", &small).is_none()
+    {
+        sweetspot_testing::skipped("/dev/shm has no extended attributes of 40 kB (Linux 6.6)");
+        return;
+    }
+    let serve = Serve::start(&["--xattrs"]);
+    let ticket = serve.ticket().to_string();
+    let sent = send(&top, &ticket, &["--xattrs"]);
+    assert_eq!(sent.code, Some(23), "{sent:?}");
+    let named = sent.stderr.lines().filter(|line| line.contains("more than 64 KiB")).count();
+    assert!(named == 1 && !sent.stderr.contains("small:"), "{sent:?}");
+    let top = serve.directory.join("top");
+    assert_eq!(fs::read(top.join("f")).unwrap(), b"content");
+    assert_eq!(fs::read(top.join("small")).unwrap(), b"content");
+}
+
+#[test]
+fn a_dotfile_comes_only_into_a_directory_that_a_transfer_made() {
+    let serve = Serve::start(&[]);
+    fs::create_dir_all(serve.directory.join("old/.ssh")).unwrap();
+    let refused = bring(
+        &serve,
+        vec![
+            other(RawEntry::file(".bashrc", 1)),
+            other(RawEntry::directory(".config")),
+            other(RawEntry::file("old/.profile", 1)),
+            other(RawEntry::file("old/.ssh/authorized_keys", 1)),
+            other(RawEntry::symlink(".vimrc", "old")),
+            other(RawEntry::directory("tree")),
+            other(RawEntry::directory("tree/.git")),
+            new_file("tree/.git/config"),
+        ],
+    );
+    let numbers: Vec<usize> = refused.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 4], "{refused:?}");
+    assert!(refused.iter().all(|(_, reason)| reason.contains("--dotfiles")), "{refused:?}");
+    assert_eq!(names(&serve.directory), ["old", "tree"]);
+    assert!(names(&serve.directory.join("old/.ssh")).is_empty());
+    assert_eq!(fs::read(serve.directory.join("tree/.git/config")).unwrap(), b"x");
+    // A second transfer resumes the tree that the first one made.
+    let resumed = vec![
+        other(RawEntry::directory("tree")),
+        other(RawEntry::directory("tree/.git")),
+        new_file("tree/.git/HEAD"),
+        new_file("tree/.gitignore"),
+    ];
+    assert_eq!(bring(&serve, resumed), []);
+}
+
+#[test]
+fn dotfiles_come_on_request() {
+    let serve = Serve::start(&["--dotfiles"]);
+    assert_eq!(bring(&serve, vec![new_file(".bashrc")]), []);
+    assert_eq!(names(&serve.directory), [".bashrc"]);
+}
+
+#[test]
+fn an_honest_sender_of_a_dotfile_is_told_of_the_option_and_the_rest_goes() {
+    let serve = Serve::start(&[]);
+    let source = tempfile::tempdir().unwrap();
+    fs::write(source.path().join(".hidden"), "x").unwrap();
+    fs::write(source.path().join("plain"), "x").unwrap();
+    let sent = send(&source.path().join("."), &serve.ticket, &[]);
+    assert_eq!(sent.code, Some(23), "{sent:?}");
+    assert!(sent.stderr.contains("--dotfiles"), "{sent:?}");
+    assert_eq!(names(&serve.directory), ["plain"]);
+}
+
+#[test]
+fn a_symbolic_link_does_not_lead_out_of_the_directory() {
+    let serve = Serve::start(&[]);
+    fs::create_dir(serve.directory.join("old")).unwrap();
+    let refused = bring(
+        &serve,
+        vec![
+            other(RawEntry::directory("d")),
+            other(RawEntry::symlink("absolute", "/etc")),
+            other(RawEntry::symlink("above", "../x")),
+            other(RawEntry::symlink("d/above", "../../x")),
+            // Once "d/top" leads to the directory itself, ".." behind it leaves the directory.
+            other(RawEntry::symlink("d/top", "..")),
+            other(RawEntry::symlink("chain", "d/top/..")),
+            other(RawEntry::symlink("inside", "d/f")),
+            // Nothing is written through a link, wherever it leads.
+            other(RawEntry::symlink("l", "old")),
+            other(RawEntry::file("l/f", 1)),
+        ],
+    );
+    let numbers: Vec<usize> = refused.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, [1, 2, 3, 5, 8], "{refused:?}");
+    assert_eq!(names(&serve.directory), ["d", "inside", "l", "old"]);
+    assert!(names(&serve.directory.join("old")).is_empty());
+}
+
+#[test]
+fn copies_between_ones_own_directories_keep_all_links() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (from, to) = (scratch.path().join("from"), scratch.path().join("to"));
+    fs::create_dir(&from).unwrap();
+    symlink("/etc/passwd", from.join("absolute")).unwrap();
+    fs::write(from.join(".hidden"), "x").unwrap();
+    let mut copy = Command::new(SWEETSPOT);
+    copy.arg("copy").arg(&from).arg(&to);
+    let copied = run(copy);
+    assert_eq!(copied.code, Some(0), "{copied:?}");
+    assert_eq!(names(&to), [".hidden", "absolute"]);
+}
+
+#[test]
+fn a_further_name_is_given_only_to_a_file_that_this_transfer_brought() {
+    let serve = Serve::start(&[]);
+    fs::write(serve.directory.join("secret"), "other length").unwrap();
+    let refused = bring(
+        &serve,
+        vec![
+            other(RawEntry::file("secret", 1)),
+            other(RawEntry::hard_link("mine", 0)),
+            other(RawEntry::symlink("l", "secret")),
+            other(RawEntry::hard_link("also-mine", 2)),
+            new_file("own"),
+            other(RawEntry::hard_link("again", 4)),
+        ],
+    );
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert_eq!(names(&serve.directory), ["again", "l", "own", "secret"]);
+    let inode = |name: &str| fs::metadata(serve.directory.join(name)).unwrap().ino();
+    assert_eq!(inode("again"), inode("own"));
+}
+
+#[test]
+fn the_loser_of_two_senders_of_one_name_leaves_no_partial_file() {
+    let serve = Serve::start(&[]);
+    let (winner, content) = file(2 * PIECE_BYTES as usize);
+    // The loser is told that nothing is there, and waits until the winner has finished.
+    let mut loser = Raw::accepted(&serve.ticket());
+    loser.list("f", content.len() as u64);
+    loser.answered();
+    assert_eq!(send(winner.path(), &serve.ticket, &["--name", "f"]).code, Some(0));
+    let other = vec![7; content.len()];
+    loser.content(0, &other).unwrap();
+    let hash = *blake3::hash(&other).as_bytes();
+    let (size, pieces_sent) = (other.len() as u64, 2);
+    loser.ends(vec![FileEnd { entry: 0, size, pieces_sent, hash }]);
+    loser.wait_for(|heard| match heard {
+        Heard::Record(Record::Results(results)) => {
+            let reason = results[0].outcome.as_ref().unwrap_err();
+            assert!(reason.to_string().contains("exists already"), "{reason}");
+            Some(())
+        }
+        _ => None,
+    });
+    eventually("only the winner's file remains", || serve.names() == ["f"]);
+    assert!(fs::read(serve.directory.join("f")).unwrap() == content);
+}
+
+#[test]
+fn a_sender_that_is_cut_off_leaves_no_partial_file_of_a_name_that_is_taken() {
+    let serve = Serve::start(&[]);
+    let (winner, content) = file(2 * PIECE_BYTES as usize);
+    let mut loser = Raw::accepted(&serve.ticket());
+    loser.list("f", content.len() as u64);
+    loser.answered();
+    // A partial file of the loser, beside the finished one that came by another way.
+    let first = &content[..PIECE_BYTES as usize];
+    loser.send(&piece(0, 0, piece_hash(0, false, first), first));
+    eventually("a partial file is there", || !serve.names().is_empty());
+    fs::copy(winner.path(), serve.directory.join("f")).unwrap();
+    drop(loser);
+    eventually("only the finished file remains", || serve.names() == ["f"]);
+}
+
+#[test]
+fn a_partial_file_that_somebody_prepared_gets_no_content() {
+    let serve = Serve::start(&[]);
+    let (source, content) = file(2 * PIECE_BYTES as usize);
+    // Where others may write to the directory, they can foresee the name: it follows from that of the file.
+    let digits: String =
+        blake3::hash(b"f").as_bytes()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    let prepared = serve.directory.join(format!(".sweetspot-{digits}.part"));
+    fs::write(&prepared, "x").unwrap();
+    fs::set_permissions(&prepared, fs::Permissions::from_mode(0o666)).unwrap();
+    let inode = fs::metadata(&prepared).unwrap().ino();
+    // Held open, so that no new file can get its inode.
+    let _held = fs::File::open(&prepared).unwrap();
+    assert_eq!(send(source.path(), &serve.ticket, &["--name", "f"]).code, Some(0));
+    let finished = serve.directory.join("f");
+    assert_ne!(fs::metadata(&finished).unwrap().ino(), inode);
+    assert!(fs::read(&finished).unwrap() == content);
+}

@@ -1,0 +1,341 @@
+//! What a sender gives to a receiver that is hostile, and of files that change meanwhile.
+
+use std::fs;
+use std::os::unix::fs::{FileExt, symlink};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use sweetspot_hostile_peer::{Dial, Heard, Raw};
+use sweetspot_linux::clock;
+use sweetspot_protocol::hash_tree::PIECE_BYTES;
+use sweetspot_protocol::record::{Answer, Entry, EntryKind, FileResult, Record};
+use sweetspot_protocol::{Message, Role, TEMP_FILE_PREFIX};
+use sweetspot_units::Duration;
+
+use crate::running::{SWEETSPOT, Serve, send};
+
+/// `sweetspot send` of what is in `directory`, to whoever has the ticket.
+fn offering(directory: &Path) -> Serve {
+    let mut command = Command::new(SWEETSPOT);
+    command.arg("send").arg(directory.join("")).args(["--listen", "127.0.0.1:0"]);
+    Serve::spawn(tempfile::tempdir().unwrap(), directory, command)
+}
+
+/// Wants all content there is.
+fn all(list: &[Entry]) -> Vec<Answer> {
+    let answer = |entry: &Entry| match entry.kind {
+        EntryKind::File { .. } => Answer::All,
+        _ => Answer::Nothing,
+    };
+    list.iter().map(answer).collect()
+}
+
+/// The content of each entry that was sent, by name.
+type Sent = Vec<(String, Vec<u8>)>;
+/// The reason for each entry that was not sent, by name.
+type Gone = Vec<(String, String)>;
+
+/// Waits until each entry was sent or is gone.
+fn delivered(raw: &mut Raw, list: &[Entry]) -> (Sent, Gone) {
+    let name = |entry: u32| list[entry as usize].path.to_string();
+    let (mut came, mut gone) = (Vec::new(), Vec::new());
+    loop {
+        match raw.next() {
+            Heard::Piece { entry, content, .. } => came.push((name(entry), content)),
+            Heard::Record(Record::Gone { entry, reason }) => {
+                gone.push((name(entry), reason.to_string()));
+            }
+            Heard::Message(sweetspot_protocol::Message::End) => break,
+            Heard::Closed(_) | Heard::Silent => panic!("no end: {came:?} {gone:?}"),
+            _ => {}
+        }
+    }
+    came.sort();
+    gone.sort();
+    (came, gone)
+}
+
+/// A receiver reads the list, somebody puts other things in the places of what was listed, and only then it answers.
+#[test]
+fn a_sender_opens_nothing_but_what_it_listed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (top, outside) = (scratch.path().join("top"), scratch.path().join("outside"));
+    for directory in [&top, &top.join("dir"), &outside] {
+        fs::create_dir(directory).unwrap();
+    }
+    for name in ["calm", "dir/inner", "link", "named-pipe", "other", "removed"] {
+        fs::write(top.join(name), "public").unwrap();
+    }
+    fs::write(outside.join("inner"), "secret").unwrap();
+    let serve = offering(&top);
+    let (mut raw, offer) = Raw::receiving(&serve.ticket(), &Dial::default());
+    assert_eq!(offer.name.raw(), "top", "the receiver learns the name and not the path");
+    let list = raw.list_of_entries();
+
+    fs::remove_file(top.join("link")).unwrap();
+    symlink(outside.join("inner"), top.join("link")).unwrap();
+    fs::rename(top.join("dir"), scratch.path().join("away")).unwrap();
+    symlink(&outside, top.join("dir")).unwrap();
+    fs::rename(outside.join("inner"), top.join("other")).unwrap();
+    fs::hard_link(top.join("other"), outside.join("inner")).unwrap();
+    fs::remove_file(top.join("named-pipe")).unwrap();
+    Command::new("mkfifo").arg(top.join("named-pipe")).status().unwrap();
+    fs::remove_file(top.join("removed")).unwrap();
+
+    raw.answer(all(&list));
+    let (came, gone) = delivered(&mut raw, &list);
+    assert_eq!(came, [("calm".to_owned(), b"public".to_vec())]);
+    let names: Vec<_> = gone.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["dir/inner", "link", "named-pipe", "other", "removed"]);
+    for (name, reason) in &gone {
+        let expected = if name == "removed" { "it is not there" } else { "was replaced" };
+        assert!(reason.contains(expected), "{name}: {reason}");
+        let path = scratch.path().to_str().unwrap();
+        assert!(!reason.contains(path) && !reason.contains("os error"), "{reason}");
+    }
+}
+
+/// The list comes with the offer and the sender's summary with the content, each a round trip before the receiver could have
+/// asked for it.
+#[test]
+fn a_sender_that_listens_waits_for_no_word_that_it_does_not_need() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "content").unwrap();
+    let serve = offering(directory.path());
+    let mut raw = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
+    raw.say(&raw.hello_as(Role::Receiver));
+    raw.hear_welcome();
+    raw.hear_offer();
+    let list = raw.list_of_entries();
+    raw.say(&Raw::accept());
+    raw.answer(all(&list));
+    let (came, _) = delivered(&mut raw, &list);
+    assert_eq!(came, [("file".to_owned(), b"content".to_vec())]);
+    assert!(matches!(raw.next(), Heard::Message(Message::SenderSummary(_))));
+}
+
+/// A receiver that takes content before it answers gets the beginning of a file with the list, no more than it takes, and
+/// of what it wants the rest.
+#[test]
+fn what_a_receiver_takes_before_its_answer_is_not_sent_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let large: Vec<u8> = (0..PIECE_BYTES + 5).map(|byte| (byte % 251) as u8).collect();
+    let contents = [("a", large.clone()), ("b", b"of b".to_vec()), ("c", large)];
+    for (taken, answer, changes) in [
+        (0, Answer::All, false),
+        (1, Answer::All, false),
+        (3000, Answer::All, false),
+        (u32::MAX, Answer::All, false),
+        (u32::MAX, Answer::Different { pieces: 0 }, false),
+        (u32::MAX, Answer::Nothing, false),
+        (u32::MAX, Answer::Refused { reason: "no".into() }, false),
+        (3000, Answer::All, true),
+    ] {
+        let case = format!("{taken} {answer:?} {changes}");
+        for (name, content) in &contents {
+            fs::write(directory.path().join(name), content).unwrap();
+        }
+        let serve = offering(directory.path());
+        let mut raw = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
+        raw.say(&raw.hello_taking(taken));
+        raw.hear_welcome();
+        raw.hear_offer();
+        let (mut early, mut count) = (Vec::new(), 0);
+        loop {
+            match raw.next() {
+                Heard::Record(Record::Entries(entries)) => count += entries.len(),
+                Heard::Record(Record::Early { entry, content }) => {
+                    assert_eq!(entry, 0, "{case}: the connection carries no more than that");
+                    early = content;
+                }
+                Heard::Record(Record::Listed { .. }) => break,
+                other => panic!("{case}: {other:?}"),
+            }
+        }
+        let bound = taken.min(64 << 10) as usize;
+        assert!(early.len() <= bound && early.is_empty() == (taken == 0), "{case}");
+        assert!(contents[0].1.starts_with(&early), "{case}");
+        if changes {
+            // Its length stays, as that was listed.
+            let mut changed = contents[0].1.clone();
+            changed[0] ^= 1;
+            fs::write(directory.path().join("a"), changed).unwrap();
+        }
+        raw.say(&Raw::accept());
+        raw.answer(vec![answer.clone(); count]);
+        let mut came = vec![Vec::new(); count];
+        loop {
+            match raw.next() {
+                Heard::Piece { entry, content, .. } => came[entry as usize].extend(content),
+                Heard::Message(Message::End) => break,
+                Heard::Record(Record::Ends(_)) | Heard::Message(Message::Busy) => {}
+                other => panic!("{case}: {other:?}"),
+            }
+        }
+        let wanted = matches!(answer, Answer::All | Answer::Different { .. });
+        let repeats = changes || answer != Answer::All;
+        for (place, (_, content)) in contents.iter().enumerate() {
+            let skipped = if place == 0 && !repeats { early.len() } else { 0 };
+            let expected = if wanted { content.len() - skipped } else { 0 };
+            assert_eq!(came[place].len(), expected, "{case}: {place}");
+            let is_right = changes || !wanted || content.ends_with(&came[place]);
+            assert!(is_right, "{case}: {place}");
+        }
+    }
+}
+
+/// A large file is not begun if another one took its name.
+#[test]
+fn of_a_large_file_that_was_replaced_no_byte_leaves() {
+    let scratch = tempfile::tempdir().unwrap();
+    let top = scratch.path().join("top");
+    fs::create_dir(&top).unwrap();
+    fs::write(top.join("large"), vec![1; 3 * PIECE_BYTES as usize]).unwrap();
+    fs::write(scratch.path().join("secret"), vec![2; 3 * PIECE_BYTES as usize]).unwrap();
+    let serve = offering(&top);
+    let (mut raw, _) = Raw::receiving(&serve.ticket(), &Dial::default());
+    let list = raw.list_of_entries();
+    fs::rename(scratch.path().join("secret"), top.join("large")).unwrap();
+    raw.answer(all(&list));
+    let (came, gone) = delivered(&mut raw, &list);
+    assert!(came.is_empty() && gone.len() == 1, "{gone:?}");
+}
+
+/// Programs write whole files of one letter, over and over, half of them in place and half anew; some pause between two files.
+/// Whatever arrives is of one letter and of a length that was written.
+#[test]
+fn nothing_torn_arrives_of_files_that_keep_changing() {
+    const FILES: usize = 20;
+    const ROUNDS: usize = 8;
+    let scratch = tempfile::tempdir().unwrap();
+    let top = scratch.path().join("top");
+    fs::create_dir(&top).unwrap();
+    // Some of one piece and one of three.
+    let length = |file: usize| if file == 0 { 3 * PIECE_BYTES as usize } else { 250_000 };
+    let path = |file: usize| top.join(format!("{file:02}"));
+    (0..FILES).for_each(|file| fs::write(path(file), vec![b'a'; length(file)]).unwrap());
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for writer in 0..4 {
+            let (over, path) = (&over, &path);
+            scope.spawn(move || {
+                for letter in (b'a'..=b'z').cycle() {
+                    for file in (writer..FILES).step_by(4) {
+                        if over.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        let content = vec![letter; length(file)];
+                        if file % 8 < 4 {
+                            let open = fs::File::options().write(true).open(path(file)).unwrap();
+                            open.write_all_at(&content, 0).unwrap();
+                        } else {
+                            fs::write(path(file), content).unwrap();
+                        }
+                        if writer > 1 {
+                            clock::sleep_until(clock::now() + Duration::from_millis(3));
+                        }
+                    }
+                }
+            });
+        }
+        for round in 0..ROUNDS {
+            let serve = Serve::start(&["--force"]);
+            let sent = send(&top, &serve.ticket, &["--checksum"]);
+            let arrived = fs::read_dir(serve.directory.join("top"));
+            let arrived = arrived.into_iter().flatten().map(|entry| entry.unwrap());
+            // What is left of a large file that was refused has no name yet.
+            let named = |entry: &fs::DirEntry| {
+                !entry.file_name().to_string_lossy().starts_with(TEMP_FILE_PREFIX)
+            };
+            let arrived: Vec<_> = arrived.filter(named).collect();
+            for entry in &arrived {
+                let content = fs::read(entry.path()).unwrap();
+                let letter = content.first().copied();
+                // A file that was made anew was empty for a moment, which is a state of its own.
+                let whole = content.iter().all(|byte| Some(*byte) == letter)
+                    && [0, 250_000, 3 * PIECE_BYTES as usize].contains(&content.len());
+                if !whole {
+                    over.store(true, Ordering::Relaxed);
+                }
+                assert!(whole, "round {round}: {:?} is torn; {sent:?}", entry.path());
+            }
+            let complete = arrived.len() == FILES;
+            if complete != (sent.code == Some(0)) {
+                over.store(true, Ordering::Relaxed);
+            }
+            assert_eq!(complete, sent.code == Some(0), "round {round}: {sent:?}");
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+}
+
+/// A receiver announces or sends more than a sender could need. The sender hangs up, and says why.
+#[test]
+fn a_receiver_that_claims_too_much_is_dropped() {
+    type Claim = fn(&mut Raw);
+    let claims: [(&str, Claim); 6] = [
+        ("more hashes than a file has pieces", |raw| {
+            raw.answer(vec![Answer::Different { pieces: u32::MAX }]);
+        }),
+        ("spoke of entry 0", |raw| raw.hashes(0, 0, vec![[0; 32]])),
+        ("hashes out of order", |raw| {
+            raw.answer(vec![Answer::Different { pieces: 2 }]);
+            raw.hashes(7, 0, vec![[0; 32]]);
+        }),
+        ("more hashes than it announced", |raw| {
+            raw.answer(vec![Answer::Different { pieces: 2 }]);
+            raw.hashes(0, 0, vec![[0; 32]; 3]);
+        }),
+        ("spoke of entry 4000000000", |raw| {
+            raw.results(vec![FileResult { entry: 4_000_000_000, outcome: Err("x".into()) }]);
+        }),
+        ("answers", |raw| raw.answer(vec![Answer::Nothing, Answer::Nothing])),
+    ];
+    let top = tempfile::tempdir().unwrap();
+    fs::write(top.path().join("file"), vec![1; 2 * PIECE_BYTES as usize]).unwrap();
+    for (words, claim) in claims {
+        let serve = offering(top.path());
+        let (mut raw, _) = Raw::receiving(&serve.ticket(), &Dial::default());
+        assert_eq!(raw.list_of_entries().len(), 1);
+        claim(&mut raw);
+        let heard = raw.drain();
+        let reason = heard.iter().find_map(Heard::reason);
+        assert!(reason.as_ref().is_some_and(|reason| reason.contains(words)), "{words}: {heard:?}");
+        let ended = serve.wait();
+        assert!(ended.code.is_some_and(|code| code != 0), "{ended:?}");
+        assert!(!ended.stderr.contains("panicked"), "{ended:?}");
+    }
+}
+
+/// A petabyte of holes: a list of its hashes would take 137 GB.
+#[test]
+fn a_giant_file_of_holes_costs_its_sender_no_memory() {
+    let top = tempfile::tempdir().unwrap();
+    let file = fs::File::create(top.path().join("holes")).unwrap();
+    // ext4 holds 16 TiB less a block in one file, others more.
+    let lengths = [1 << 50, (1 << 44) - 4096];
+    let Some(length) = lengths.into_iter().find(|length| file.set_len(*length).is_ok()) else {
+        return sweetspot_testing::skipped("this file system holds no file of 16 TiB");
+    };
+    let peak = |serve: &Serve| -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", serve.child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmPeak:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    let serve = offering(top.path());
+    let (mut raw, _) = Raw::receiving(&serve.ticket(), &Dial::default());
+    let list = raw.list_of_entries();
+    assert_eq!(list[0].kind, EntryKind::File { size: length, sparse: true });
+    let before = peak(&serve);
+    raw.answer(vec![Answer::Compare { pieces: 0 }]);
+    // It reads, and is told that nothing more is wanted.
+    raw.results(vec![FileResult { entry: 0, outcome: Err("enough".into()) }]);
+    let (came, gone) = delivered(&mut raw, &list);
+    assert!(came.is_empty() && gone.is_empty(), "{came:?} {gone:?}");
+    // 32 bytes for each of 2^26 pieces of 256 KiB would be 2,147,484 kB of address space. Two threads that first allocate take
+    // 131,072 kB.
+    let more = peak(&serve) - before;
+    assert!(more < 1_000_000, "{more} kB");
+}

@@ -1,0 +1,242 @@
+//! What a service's peers may cost and guess: codes, tickets for one transfer, connections, measurements, and the file of
+//! clients.
+
+use std::fs;
+use std::process::Command;
+use std::sync::{Barrier, Mutex};
+use std::thread;
+
+use sweetspot_hostile_peer::{Dial, Heard, Raw};
+use sweetspot_linux::process;
+use sweetspot_protocol::clients::Credential;
+use sweetspot_protocol::{MeasureMessage, Message, Role, Secret, Ticket};
+
+use crate::running::{SWEETSPOT, Serve, eventually, file, names, signal};
+use crate::service::Service;
+
+/// The number of connections that come at once.
+const CROWD: usize = 30;
+
+const CODE: &str = "code:7-crisp-lemon-orbit guest dir=DIR once\n";
+
+fn secret(number: u8) -> Secret {
+    Secret([number; 16])
+}
+
+/// A line of a file of clients.
+fn line(number: u8, name: &str, options: &str) -> String {
+    format!("{} {name} dir=DIR {options}\n", Credential::Secret(secret(number)))
+}
+
+fn dial(number: u8) -> Dial<'static> {
+    Dial { secret: Some(secret(number)), ..Dial::default() }
+}
+
+/// Ends the transfer of one file of three bytes.
+fn finish(raw: &mut Raw) {
+    raw.piece(0, b"abc");
+    raw.listed(1, 1, 3);
+    raw.say(&Message::End);
+    raw.wait_for(|heard| {
+        matches!(heard, Heard::Message(Message::ReceiverSummary(_))).then_some(())
+    });
+}
+
+fn is_welcome(heard: &Heard) -> bool {
+    matches!(heard, Heard::Message(Message::Welcome { .. }))
+}
+
+/// Does `work` in [`CROWD`] threads that begin at once, and returns what came of it.
+fn at_once<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let barrier = Barrier::new(CROWD);
+    thread::scope(|scope| {
+        let run = |i| {
+            let (barrier, work) = (&barrier, &work);
+            scope.spawn(move || {
+                barrier.wait();
+                work(i)
+            })
+        };
+        let threads: Vec<_> = (0..CROWD).map(run).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn many_connections_at_once_have_one_try_of_a_code_together() {
+    let service = Service::start(CODE);
+    let ticket = service.serve.ticket();
+    // All have their connection before any tries, and hold it until all have tried.
+    let raws: Vec<_> = (0..CROWD).map(|_| Mutex::new(Raw::connect(&ticket))).collect();
+    let tried = at_once(|i| {
+        raws[i].lock().unwrap().try_code(7, &format!("7-crisp-lemon-wrong{i}")).is_ok()
+    });
+    assert_eq!(tried.into_iter().filter(|tried| *tried).count(), 1);
+    drop(raws);
+    // The right code comes too late.
+    let refused = Raw::connect(&ticket).try_code(7, "7-crisp-lemon-orbit").unwrap_err();
+    assert!(refused.reason().is_some_and(|r| r.contains("a try has ended it")), "{refused:?}");
+    assert!(!service.scratch.join("alice").exists());
+}
+
+#[test]
+fn a_guess_counts_although_its_connection_ends_before_the_proof() {
+    let service = Service::start(CODE);
+    let ticket = service.serve.ticket();
+    let mut raw = Raw::connect(&ticket);
+    raw.try_code(7, "7-crisp-lemon-wrong").unwrap();
+    drop(raw);
+    assert!(Raw::connect(&ticket).try_code(7, "7-crisp-lemon-orbit").is_err());
+}
+
+#[test]
+fn a_server_of_one_code_ends_with_the_code() {
+    let serve = Serve::start(&["--spoken-code"]);
+    let (address, code) = serve.ticket.rsplit_once('/').unwrap();
+    let (_, port) = address.rsplit_once(':').unwrap();
+    let (number, _) = code.split_once('-').unwrap();
+    let number = number.parse().unwrap();
+    // The code's connection shows any certificate.
+    let other = Serve::start(&[]);
+    let dial = Dial { port: Some(port.parse().unwrap()), ..Dial::default() };
+    let mut raw = Raw::dial(&other.ticket(), &dial).unwrap();
+    raw.try_code(number, &format!("{number}-not-the-code")).unwrap();
+    raw.say(&raw.hello());
+    assert!(raw.next().reason().is_some());
+    let ended = serve.wait();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("a wrong try has ended the code"), "{ended:?}");
+}
+
+#[test]
+fn a_ticket_for_one_transfer_admits_one_of_many_connections_at_once() {
+    let service = Service::start(&line(1, "guest", "once"));
+    let ticket = service.serve.ticket();
+    let raws: Vec<_> =
+        (0..CROWD).map(|_| Mutex::new(Raw::dial(&ticket, &dial(1)).unwrap())).collect();
+    let heard = at_once(|i| {
+        let mut raw = raws[i].lock().unwrap();
+        let hello = raw.hello();
+        raw.say(&hello);
+        is_welcome(&raw.next())
+    });
+    assert_eq!(heard.into_iter().filter(|welcome| *welcome).count(), 1);
+}
+
+#[test]
+fn a_ticket_that_is_used_up_does_not_measure() {
+    let service = Service::start("");
+    let text = service.invite(&[]).stdout;
+    let ticket: Ticket = text.trim().parse().unwrap();
+    let measure = || {
+        let mut raw = Raw::connect(&ticket);
+        raw.say(&raw.hello_with(Role::Receiver, true, true));
+        raw.next()
+    };
+    assert!(is_welcome(&measure()), "it is good until its transfer has ended");
+    let (file, _) = file(1000);
+    assert_eq!(service.send(file.path(), "f", text.trim()).code, Some(0));
+    // The sender ends first; then the service writes down that the transfer was made.
+    let refused = || measure().reason().is_some_and(|r| r.contains("for one transfer"));
+    eventually("a ticket that is used up is refused", refused);
+}
+
+#[test]
+fn a_measurement_ends_when_its_client_is_taken_out_of_the_file() {
+    let service = Service::start(&(line(1, "alice", "") + &line(2, "bob", "")));
+    let mut raw = Raw::dial(&service.serve.ticket(), &dial(1)).unwrap();
+    raw.say(&raw.hello_with(Role::Receiver, true, true));
+    assert!(is_welcome(&raw.next()));
+    raw.say(&Message::Measure(MeasureMessage::Fill { duration_ms: 60_000, most_bytes: 1 << 50 }));
+    assert!(raw.next_frame().unwrap().is_some(), "content comes");
+    service.edit(&line(2, "bob", ""));
+    // A measurement that is not cut ends with a message.
+    let mut last = 0;
+    while let Ok(Some((kind, _))) = raw.next_frame() {
+        last = kind;
+    }
+    assert_eq!(last, 0, "content, to the end");
+}
+
+#[test]
+fn a_transfer_has_no_more_connections_than_a_receiver_asks_for() {
+    let service = Service::start(&line(1, "alice", ""));
+    let ticket = service.serve.ticket();
+    let first = Raw::accepted_as(&ticket, &dial(1));
+    let join = |_| {
+        let mut raw = first.join(&ticket, &dial(1), Role::Sender).unwrap();
+        assert!(is_welcome(&raw.next()));
+        raw
+    };
+    // With the first there are 64: sweetspot_protocol::MAX_STREAMS.
+    let mut further: Vec<Raw> = (0..66).map(join).collect();
+    for raw in &mut further[63..] {
+        let refused = raw.next();
+        assert!(refused.reason().is_some_and(|r| r.contains("connections")), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_client_cannot_take_the_descriptors_that_others_need() {
+    // A server that bounds nothing runs out of 2,048 descriptors: 36 sessions have 2,304 connections.
+    process::raise_descriptor_limit().unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 2048; exec \"$0\" \"$@\"", SWEETSPOT]);
+    let lines = line(1, "mallory", "") + &line(2, "alice", "");
+    let service = Service::start_by(command, &lines);
+    let ticket = service.serve.ticket();
+    let mut alice = Raw::accepted_as(&ticket, &dial(2));
+    alice.list("f", 3);
+    alice.answered();
+    let mut held = Vec::new();
+    'sessions: for _ in 0..36 {
+        let mut first = Raw::dial(&ticket, &dial(1)).unwrap();
+        first.say(&first.hello());
+        assert!(is_welcome(&first.next()));
+        first.say(&sweetspot_hostile_peer::offer());
+        if !matches!(first.next(), Heard::Message(Message::Accept(_))) {
+            break;
+        }
+        for _ in 0..63 {
+            let Ok(raw) = first.join(&ticket, &dial(1), Role::Sender) else { break 'sessions };
+            held.push(raw);
+        }
+        held.push(first);
+    }
+    // The transfer of another client ends well, and a further one is served by the file as it is now.
+    finish(&mut alice);
+    service.edit(&(lines.clone() + &line(3, "bob", "")));
+    let mut bob = Raw::dial(&ticket, &dial(3)).unwrap();
+    bob.say(&bob.hello());
+    bob.offer(&sweetspot_hostile_peer::offer());
+}
+
+#[test]
+fn a_file_of_clients_that_is_gone_or_wrong_cuts_nobody_off() {
+    let mut service = Service::start(&line(1, "alice", ""));
+    let ticket = service.serve.ticket();
+    let mut raw = Raw::accepted_as(&ticket, &dial(1));
+    raw.list("f", 3);
+    raw.answered();
+    let clients = service.scratch.join("clients");
+    fs::remove_file(&clients).unwrap();
+    service.serve.read_until("its last valid version stays in force");
+    drop(Raw::accepted_as(&ticket, &dial(1)));
+    // A line with a mistake, and a second that is right.
+    let bob = line(2, "bob", "");
+    service.edit(&(line(1, "alice", "") + "nonsense\n" + &bob));
+    service.serve.read_until("line 2: it is too short");
+    drop(Raw::accepted_as(&ticket, &dial(2)));
+    // Half of the second line is written.
+    let half = line(1, "alice", "") + &bob[..bob.len() / 2];
+    fs::write(&clients, half.replace("DIR", "/srv")).unwrap();
+    service.serve.read_until("half-written");
+    drop(Raw::accepted_as(&ticket, &dial(2)));
+    // The transfer that ran all the time ends well.
+    finish(&mut raw);
+    assert!(names(&service.scratch.join("alice")).contains(&"f".to_owned()));
+    signal(&service.serve.child, "TERM");
+    let ended = service.serve.wait();
+    // Each complaint was made once.
+    assert!(!ended.stderr.contains("clients:"), "{ended:?}");
+}

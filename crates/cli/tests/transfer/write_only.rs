@@ -1,0 +1,188 @@
+//! A client that may write and not read learns nothing about files that others brought.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sweetspot_hostile_peer::{Dial, Heard, Identity, Raw, RawEntry};
+use sweetspot_protocol::hash_tree::PIECE_BYTES;
+use sweetspot_protocol::record::{Answer, Record};
+use sweetspot_protocol::{Message, Offer};
+
+use crate::running::{SWEETSPOT, Serve, eventually, names};
+
+/// A service with two clients of one directory, which holds a file of somebody else.
+struct Shared {
+    serve: Serve,
+    directory: PathBuf,
+    clients: [Identity; 2],
+}
+
+const SECRET_BYTES: u64 = 300_000;
+
+impl Shared {
+    fn start(rights: &str) -> Shared {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path().join("shared");
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("secret"), vec![7; SECRET_BYTES as usize]).unwrap();
+        let clients = [Identity::fresh(), Identity::fresh()];
+        let line = |name: &str, client: &Identity| {
+            let key = client.public_key();
+            format!("{key} {name} dir={} rights={rights}\n", directory.display())
+        };
+        let text = line("alice", &clients[0]) + &line("bob", &clients[1]);
+        let file = scratch.path().join("clients");
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let mut command = Command::new(SWEETSPOT);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--clients"]).arg(&file);
+        command.arg("--state").arg(scratch.path().join("state"));
+        let path = scratch.path().to_owned();
+        Shared { serve: Serve::spawn(scratch, &path, command), directory, clients }
+    }
+
+    fn connect(&self, client: usize, offer: &Message) -> Raw {
+        let dial = Dial { identity: Some(&self.clients[client]), ..Dial::default() };
+        let mut raw = Raw::dial(&self.serve.ticket(), &dial).unwrap();
+        raw.say(&raw.hello());
+        raw.offer(offer);
+        raw
+    }
+
+    /// The answer to one entry, and whether hashes follow it.
+    fn answer(&self, client: usize, offer: &Message, entry: RawEntry) -> (Answer, bool) {
+        let mut raw = self.connect(client, offer);
+        raw.entries(&[entry]);
+        let answer = raw.wait_for(|heard| match heard {
+            Heard::Record(Record::Answers(answers)) => answers.first().cloned(),
+            _ => None,
+        });
+        // Hashes would come before the answer to a second entry.
+        raw.entries(&[RawEntry::hard_link("second", 0)]);
+        let hashes = raw.wait_for(|heard| match heard {
+            Heard::Record(Record::Hashes { .. }) => Some(true),
+            Heard::Record(Record::Answers(_)) => Some(false),
+            _ => None,
+        });
+        (answer, hashes)
+    }
+
+    /// Brings one small file whole.
+    fn bring(&self, client: usize, entry: RawEntry, content: &[u8]) {
+        self.connect(client, &offer()).bring(&[(entry, Some(content))]);
+    }
+}
+
+/// A file as `path` is, by length and time.
+fn same_as(path: &Path, name: &str) -> RawEntry {
+    let status = fs::metadata(path).unwrap();
+    let modified = (status.mtime(), status.mtime_nsec() as u32);
+    RawEntry { modified, ..RawEntry::file(name, status.len()) }
+}
+
+/// An offer of several things, so that more than one record of entries may come.
+fn offer() -> Message {
+    Raw::offer_many()
+}
+
+fn by_content() -> Message {
+    let Message::Offer(offer) = offer() else { unreachable!() };
+    Message::Offer(Offer { checksum: true, ..offer })
+}
+
+fn rehearsed() -> Message {
+    let Message::Offer(offer) = offer() else { unreachable!() };
+    Message::Offer(Offer { dry_run: true, ..offer })
+}
+
+#[test]
+fn the_right_to_write_shows_nothing_of_an_existing_file() {
+    let shared = Shared::start("write");
+    let secret = shared.directory.join("secret");
+    let guesses = [
+        same_as(&secret, "secret"),
+        RawEntry::file("secret", SECRET_BYTES),
+        RawEntry::file("secret", SECRET_BYTES - 1),
+        RawEntry::file("secret", 0),
+        RawEntry::directory("secret"),
+        RawEntry::file("secret/below", 1),
+        RawEntry::symlink("secret", "x"),
+    ];
+    let mut said = Vec::new();
+    for offer in [offer(), by_content(), rehearsed()] {
+        for guess in &guesses {
+            // A rehearsal makes nothing, so it has nothing to say of directories, links and what is below.
+            let rehearsed = matches!(&offer, Message::Offer(offer) if offer.dry_run);
+            if rehearsed && (!guess.kind.has_content() || guess.path.contains(&b'/')) {
+                continue;
+            }
+            let (answer, hashes) = shared.answer(0, &offer, guess.clone());
+            assert!(!hashes);
+            match answer {
+                Answer::Refused { reason } => said.push(reason.to_string().replace("/below", "")),
+                other => panic!("{guess:?}: {other:?}"),
+            }
+        }
+    }
+    said.dedup();
+    assert_eq!(said.len(), 1, "a refusal tells guesses apart: {said:?}");
+    assert!(said[0].contains("exists already"), "{said:?}");
+    assert_eq!(names(&shared.directory), ["secret"]);
+}
+
+#[test]
+fn overwriting_shows_nothing_of_what_is_replaced() {
+    let shared = Shared::start("overwrite");
+    let secret = shared.directory.join("secret");
+    for offer in [offer(), by_content()] {
+        for guess in [same_as(&secret, "secret"), RawEntry::file("secret", SECRET_BYTES)] {
+            assert_eq!(shared.answer(0, &offer, guess), (Answer::All, false));
+        }
+    }
+    assert_eq!(fs::metadata(&secret).unwrap().len(), SECRET_BYTES);
+}
+
+#[test]
+fn the_right_to_read_shows_what_is_there() {
+    let shared = Shared::start("read,write");
+    let secret = shared.directory.join("secret");
+    let same = same_as(&secret, "secret");
+    assert_eq!(shared.answer(0, &offer(), same), (Answer::Nothing, false));
+    let (answer, hashes) = shared.answer(0, &offer(), RawEntry::file("secret", SECRET_BYTES));
+    assert_eq!((answer, hashes), (Answer::Compare { pieces: 2 }, true));
+}
+
+#[test]
+fn a_client_finds_what_it_brought_itself_and_another_client_does_not() {
+    let shared = Shared::start("write");
+    let mine = || RawEntry::file("mine", 3);
+    shared.bring(0, mine(), b"abc");
+    assert_eq!(shared.answer(0, &offer(), mine()), (Answer::Nothing, false));
+    assert!(matches!(shared.answer(1, &offer(), mine()), (Answer::Refused { .. }, false)));
+    // Once somebody else has changed the file, it is not the client's any more.
+    fs::write(shared.directory.join("mine"), "another length").unwrap();
+    let now = same_as(&shared.directory.join("mine"), "mine");
+    assert!(matches!(shared.answer(0, &offer(), now), (Answer::Refused { .. }, false)));
+}
+
+#[test]
+fn a_partial_file_shows_its_hashes_to_the_client_that_left_it() {
+    let shared = Shared::start("write");
+    let large = || RawEntry::file("large", 3 * PIECE_BYTES);
+    let mut raw = shared.connect(0, &offer());
+    raw.entries(&[large()]);
+    raw.answered();
+    raw.content(0, &vec![7; 2 * PIECE_BYTES as usize]).unwrap();
+    let partial = || names(&shared.directory).into_iter().find(|name| name != "secret");
+    let length = |name: &String| fs::metadata(shared.directory.join(name)).unwrap().len();
+    eventually("two pieces are written", || {
+        partial().is_some_and(|name| length(&name) == 2 * PIECE_BYTES)
+    });
+    drop(raw);
+    eventually("its writer has closed it", || {
+        matches!(shared.answer(0, &offer(), large()), (Answer::Different { pieces: 2 }, true))
+    });
+    assert_eq!(shared.answer(1, &offer(), large()), (Answer::All, false));
+}

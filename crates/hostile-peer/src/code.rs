@@ -1,0 +1,33 @@
+//! Spoken codes, as whoever connects tries them.
+
+use data_encoding::HEXLOWER;
+use spake2::{Ed25519Group, Identity, Password, Spake2};
+use sweetspot_protocol::{Message, Secret};
+
+use crate::raw::{Heard, Raw};
+
+impl Raw {
+    /// Exchanges keys for a code, right or wrong, such as `7-crisp-lemon-orbit`, under any number. What it returns is what
+    /// the server said instead of its own key. Whether the code was right shows when the hello is answered.
+    pub fn try_code(&mut self, number: u32, code: &str) -> Result<(), Box<Heard>> {
+        let (exchange, element) = Spake2::<Ed25519Group>::start_a(
+            &Password::new(code),
+            &Identity::new(b"sweetspot: who connects"),
+            &Identity::new(b"sweetspot: who listens"),
+        );
+        let pake = Message::Pake { code: number, element: HEXLOWER.encode(&element).into() };
+        if let Err(error) = self.try_send(&pake.to_frame()) {
+            return Err(Box::new(Heard::Closed(error.to_string())));
+        }
+        let element = match self.next() {
+            Heard::Message(Message::Pake { element, .. }) => element,
+            other => return Err(Box::new(other)),
+        };
+        let key = exchange.finish(&HEXLOWER.decode(element.raw().as_bytes()).unwrap()).unwrap();
+        let derived = blake3::derive_key("sweetspot 4 secret from a spoken code", &key);
+        let mut secret = [0; 16];
+        secret.copy_from_slice(&derived[..16]);
+        self.use_secret(&Secret(secret));
+        Ok(())
+    }
+}

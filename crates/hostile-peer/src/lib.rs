@@ -1,0 +1,30 @@
+//! A peer that speaks the protocol as an attacker would, for tests.
+//!
+//! [`Raw`] is one TLS connection. It sends any frame in any order, in either role, and reads what comes back frame by
+//! frame. [`Raw::connect`] attacks a server; a [`Listener`] mints a ticket and attacks whoever connects: `send TICKET`,
+//! `receive TICKET` and the local end of `copy`. [`RawEntry`] and [`frame`] build what the honest encoder cannot. Failures
+//! of the connection panic, because this crate serves tests only; [`Raw::try_send`] and [`Raw::next`] report them.
+//!
+//! ```no_run
+//! use sweetspot_hostile_peer::{Heard, Raw, RawEntry};
+//! # let ticket: sweetspot_protocol::Ticket = "sweetspot1:".parse().unwrap();
+//! // A sender that asks for a set-user-ID file.
+//! let mut raw = Raw::accepted(&ticket);
+//! let entry = RawEntry { mode: 0o6755, ..RawEntry::file("tool", 3) };
+//! let heard = raw.bring(&[(entry, Some(b"abc"))]);
+//! assert!(matches!(heard.last(), Some(Heard::Closed(_))));
+//! ```
+
+mod code;
+mod listener;
+mod raw;
+mod receiver;
+mod sender;
+mod tls;
+mod wire;
+
+pub use listener::Listener;
+pub use raw::{Dial, Heard, Raw};
+pub use sender::offer;
+pub use tls::Identity;
+pub use wire::{RawEntry, entries, frame, piece};

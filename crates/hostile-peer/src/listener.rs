@@ -1,0 +1,62 @@
+use std::io;
+use std::net::TcpListener;
+
+use sweetspot_protocol::{Hello, Message, Secret, Ticket, TicketHost, TicketProof};
+use sweetspot_units::Time;
+
+use crate::raw::{self, Heard, Raw};
+use crate::tls::Identity;
+
+/// A hostile server on loopback, for whoever uses its ticket.
+pub struct Listener {
+    listener: TcpListener,
+    identity: Identity,
+    secret: Secret,
+}
+
+impl Listener {
+    /// Listens on a free port.
+    pub fn start() -> Listener {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Listener { listener, identity: Identity::fresh(), secret: Secret(raw::random()) }
+    }
+
+    /// The ticket that leads here.
+    pub fn ticket(&self) -> Ticket {
+        let address = self.listener.local_addr().unwrap();
+        // 2100-01-01.
+        let expires = Time::from_nanos(4_102_444_800 * 1_000_000_000);
+        Ticket {
+            host: TicketHost::Address(address.ip()),
+            port: address.port(),
+            fingerprint: self.identity.public_key().0,
+            proof: TicketProof::Secret { secret: self.secret.clone(), expires },
+        }
+    }
+
+    /// The next connection, with TLS up.
+    pub fn accept(&self) -> io::Result<Raw> {
+        let (socket, _) = self.listener.accept()?;
+        raw::accept(socket, &self.identity.listening(), &self.secret)
+    }
+
+    /// The next connection and its hello, which is welcomed. Play the role that the hello leaves.
+    pub fn welcome(&self) -> (Raw, Hello) {
+        let mut raw = self.accept().unwrap();
+        let hello = match raw.next() {
+            Heard::Message(Message::Hello(hello)) => hello,
+            other => panic!("expected a hello: {other:?}"),
+        };
+        raw.transfer = hello.transfer.raw().to_owned();
+        raw.say(&Message::Welcome { proof: raw.session.listener_proof(), early_bytes: 0 });
+        (raw, hello)
+    }
+
+    /// Plays a sender to the next receiver: welcomes it, sends `offer`, and reads the answer.
+    pub fn sending(&self, offer: &Message) -> (Raw, Heard) {
+        let (mut raw, _) = self.welcome();
+        raw.say(offer);
+        let answer = raw.next();
+        (raw, answer)
+    }
+}

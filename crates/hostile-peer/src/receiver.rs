@@ -1,0 +1,79 @@
+//! The receiver's side, once TLS is up.
+
+use sweetspot_protocol::hash_tree::PieceHash;
+use sweetspot_protocol::record::{Answer, Entry, FileResult, Record};
+use sweetspot_protocol::{
+    Accept, FileCounts, Message, Offer, ProbeSummary, ReceiverSummary, Role, RttSource, Ticket,
+};
+
+use crate::raw::{Dial, Heard, Raw};
+
+impl Raw {
+    /// Connects as a receiver, reads the welcome and the offer, and accepts it.
+    pub fn receiving(ticket: &Ticket, dial: &Dial<'_>) -> (Raw, Offer) {
+        let mut raw = Raw::dial(ticket, dial).unwrap();
+        raw.say(&raw.hello_as(Role::Receiver));
+        raw.hear_welcome();
+        let offer = raw.hear_offer();
+        raw.say(&Raw::accept());
+        (raw, offer)
+    }
+
+    /// Reads the offer.
+    pub fn hear_offer(&mut self) -> Offer {
+        match self.next() {
+            Heard::Message(Message::Offer(offer)) => offer,
+            other => panic!("expected an offer: {other:?}"),
+        }
+    }
+
+    /// A plain acceptance.
+    pub fn accept() -> Message {
+        let sizing = "kernel".into();
+        Message::Accept(Accept { sizing, congestion: None, probes: false })
+    }
+
+    /// Reads the sender's list up to its end.
+    pub fn list_of_entries(&mut self) -> Vec<Entry> {
+        let mut list = Vec::new();
+        loop {
+            match self.next() {
+                Heard::Record(Record::Entries(entries)) => list.extend(entries),
+                Heard::Record(Record::Listed { .. }) => return list,
+                Heard::Message(Message::Busy) => {}
+                other => panic!("expected entries: {other:?}"),
+            }
+        }
+    }
+
+    /// Answers the next entries.
+    pub fn answer(&mut self, answers: Vec<Answer>) {
+        self.tell(&Record::Answers(answers));
+    }
+
+    /// Claims to have pieces with these hashes.
+    pub fn hashes(&mut self, entry: u32, first: u32, hashes: Vec<PieceHash>) {
+        self.tell(&Record::Hashes { entry, first, hashes });
+    }
+
+    /// Says what became of entries.
+    pub fn results(&mut self, results: Vec<FileResult>) {
+        self.tell(&Record::Results(results));
+    }
+
+    /// A receiver's last message.
+    pub fn receiver_summary(content_bytes: u64) -> ReceiverSummary {
+        ReceiverSummary {
+            hash: None,
+            files: FileCounts::default(),
+            content_bytes,
+            streams: 1,
+            rtt_s: None,
+            rtt_source: RttSource::Kernel,
+            probes: ProbeSummary::default(),
+            window_final_bytes: None,
+            clamp_method: None,
+            limits: vec![],
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The sender's side, once TLS is up.
+
+use std::io;
+
+use sweetspot_protocol::hash_tree::{PIECE_BYTES, piece_hash};
+use sweetspot_protocol::record::{FileEnd, Record};
+use sweetspot_protocol::{Message, Offer, Role, SenderSummary, Ticket};
+
+use crate::raw::{Dial, Heard, Raw};
+use crate::wire::{self, RawEntry};
+
+/// An offer of one file.
+pub fn offer() -> Message {
+    Message::Offer(Offer {
+        name: "f".into(),
+        one_file: true,
+        sizing: Some("kernel".into()),
+        ..Offer::default()
+    })
+}
+
+impl Raw {
+    /// Connects, sends a hello with a valid proof and an offer of one file, and reads that the server accepts both.
+    pub fn accepted(ticket: &Ticket) -> Raw {
+        Raw::accepted_as(ticket, &Dial::default())
+    }
+
+    /// The same with a client's credentials.
+    pub fn accepted_as(ticket: &Ticket, dial: &Dial<'_>) -> Raw {
+        let mut raw = Raw::dial(ticket, dial).unwrap();
+        raw.say(&raw.hello());
+        raw.offer(&offer());
+        raw
+    }
+
+    /// Reads the welcome, sends an offer, and reads that the receiver accepts it.
+    pub fn offer(&mut self, offer: &Message) {
+        self.hear_welcome();
+        self.propose(offer);
+    }
+
+    /// Reads the welcome.
+    pub fn hear_welcome(&mut self) {
+        let welcome = self.next();
+        assert!(matches!(welcome, Heard::Message(Message::Welcome { .. })), "{welcome:?}");
+    }
+
+    /// Sends an offer, and reads that the receiver accepts it.
+    pub fn propose(&mut self, offer: &Message) {
+        self.say(offer);
+        let answer = self.next();
+        assert!(matches!(answer, Heard::Message(Message::Accept(_))), "{answer:?}");
+    }
+
+    /// An offer of several things at the top.
+    pub fn offer_many() -> Message {
+        let (name, sizing) = ("x".into(), Some("kernel".into()));
+        Message::Offer(Offer { name, many: true, sizing, ..Offer::default() })
+    }
+
+    /// Lists one file of `size` bytes.
+    pub fn list(&mut self, path: &str, size: u64) {
+        self.send(&wire::entries(&[RawEntry { modified: (1, 0), ..RawEntry::file(path, size) }]));
+    }
+
+    /// Lists entries.
+    pub fn entries(&mut self, list: &[RawEntry]) {
+        self.send(&wire::entries(list));
+    }
+
+    /// Ends the list.
+    pub fn listed(&mut self, entries: u32, files: u32, bytes: u64) {
+        self.tell(&Record::Listed { entries, files, bytes });
+    }
+
+    /// Sends a piece that is all of the first file.
+    pub fn piece(&mut self, piece: u32, content: &[u8]) {
+        self.send(&wire::piece(0, piece, piece_hash(piece, true, content), content));
+    }
+
+    /// Sends all pieces of a file, under their right hashes.
+    pub fn content(&mut self, entry: u32, content: &[u8]) -> io::Result<()> {
+        let only = content.len() as u64 <= PIECE_BYTES;
+        for (number, bytes) in content.chunks(PIECE_BYTES as usize).enumerate() {
+            let hash = piece_hash(number as u32, only, bytes);
+            self.try_send(&wire::piece(entry, number as u32, hash, bytes))?;
+        }
+        Ok(())
+    }
+
+    /// Says that pieces are holes.
+    pub fn holes(&mut self, entry: u32, first: u32, pieces: u32) {
+        self.tell(&Record::Holes { entry, first, pieces });
+    }
+
+    /// Ends a file of which no piece was sent, under a wrong hash.
+    pub fn end(&mut self, entry: u32, size: u64) {
+        self.ends(vec![FileEnd { entry, size, pieces_sent: 0, hash: [0; 32] }]);
+    }
+
+    /// Ends files.
+    pub fn ends(&mut self, ends: Vec<FileEnd>) {
+        self.tell(&Record::Ends(ends));
+    }
+
+    /// A sender's last message.
+    pub fn sender_summary() -> Message {
+        Message::SenderSummary(SenderSummary {
+            congestion: "cubic".into(),
+            segments: 1,
+            retransmitted_segments: 0,
+            limits: vec![],
+        })
+    }
+
+    /// After the offer: lists the entries, sends the content of those that have some, whatever the receiver answers, ends
+    /// in order, and returns all that was heard. Errors of sending are left for what is heard to explain.
+    pub fn bring(&mut self, list: &[(RawEntry, Option<&[u8]>)]) -> Vec<Heard> {
+        let entries: Vec<_> = list.iter().map(|(entry, _)| entry.clone()).collect();
+        let contents = list.iter().filter_map(|(_, content)| *content);
+        let (files, bytes) = (contents.clone().count(), contents.map(<[u8]>::len).sum::<usize>());
+        let listed =
+            Record::Listed { entries: list.len() as u32, files: files as u32, bytes: bytes as u64 };
+        let mut heard = Vec::new();
+        let _ = self.try_send(&wire::entries(&entries));
+        let _ = self.try_send(&listed.to_frame());
+        // Pieces of entries that were not answered yet would be refused.
+        let mut answers = 0;
+        while answers < list.len() {
+            let next = self.next();
+            if let Heard::Record(Record::Answers(list)) = &next {
+                answers += list.len();
+            }
+            let over = matches!(next, Heard::Closed(_) | Heard::Silent);
+            heard.push(next);
+            if over {
+                return heard;
+            }
+        }
+        for (entry, (_, content)) in list.iter().enumerate() {
+            let _ = content.map(|content| self.content(entry as u32, content));
+        }
+        let _ = self.try_send(&Message::End.to_frame());
+        loop {
+            let next = self.next();
+            let summary = matches!(next, Heard::Message(Message::ReceiverSummary(_)));
+            let over = matches!(next, Heard::Closed(_) | Heard::Silent);
+            heard.push(next);
+            if summary {
+                let _ = self.try_send(&Raw::sender_summary().to_frame());
+                self.close();
+            }
+            if over {
+                return heard;
+            }
+        }
+    }
+
+    /// Connects as a sender that measures the path.
+    pub fn measuring(ticket: &Ticket, dial: &Dial<'_>) -> Raw {
+        let mut raw = Raw::dial(ticket, dial).unwrap();
+        raw.say(&raw.hello_with(Role::Sender, true, true));
+        raw
+    }
+}

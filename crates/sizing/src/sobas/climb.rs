@@ -1,0 +1,223 @@
+//! Climbs to the capacity under BBR where the sender's own congestion control leaves a part of the path unused.
+//!
+//! Random losses and buffers of a few packets keep Reno and CUBIC far below the capacity, and packet trains often cannot measure
+//! it there. A higher pace tells a path that has room from one that is full: the rate follows, and neither losses nor a
+//! queue do. Where the rate follows and they do too, other traffic gives way.
+
+use sweetspot_units::{Duration, Rate, Time};
+
+use super::held::{COLLAPSE, Held, Hold, KEEPS_EPOCHS, in_a_row, others_rate};
+use super::limits::{PROBING_GAIN, target_queue};
+use super::performance::{Performance, Traffic};
+use super::state::State;
+use super::{NO_CHANCE, SETTLING_EPOCHS, Sobas, repair_epochs};
+use crate::model::{Epoch, Samples};
+use crate::{CongestionChoice, Reason};
+
+/// Epochs of the baseline, and the most of a step: the difference of two means has twice the variance of one mean. As long as
+/// BBR's cycle of gains (draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.4).
+fn cycle_epochs() -> u64 {
+    u64::from(KEEPS_EPOCHS) * 2
+}
+
+/// The pace is raised in steps.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Climb {
+    /// RTTs of probes under the sender's own congestion control, seconds.
+    rtts: Samples,
+    /// The rate under the sender's own congestion control, and RTTs and losses while the path was not full.
+    free: Performance,
+    step: Option<Step>,
+}
+
+/// A higher pace.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    from: Rate,
+    pace: Rate,
+    /// Epochs until it has taken effect.
+    settling: u32,
+    seen: Performance,
+}
+
+impl Step {
+    /// A step from a rate of `from`.
+    fn new(from: Rate, pace: Rate) -> Step {
+        Step { from, pace, settling: SETTLING_EPOCHS, seen: Performance::default() }
+    }
+
+    /// Whether the rate is about that pace; `None` until that is significant.
+    fn is_followed(&self, path_is_full: bool) -> Option<bool> {
+        let least = self.pace.as_f64() * COLLAPSE;
+        let rates = self.seen.rates;
+        let is_clear = rates.exceeds(least) || rates.falls_below(least) || path_is_full;
+        (is_clear || rates.count() >= cycle_epochs()).then(|| rates.mean() > least)
+    }
+}
+
+/// Paced at the capacity that a climb found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Climbed {
+    found: Rate,
+    free: Performance,
+    /// The present cycle, and those before it in a row in which the rate fell.
+    seen: Performance,
+    fell: u32,
+}
+
+impl Climbed {
+    /// The climb found a capacity of `found`.
+    fn new(found: Rate, free: Performance) -> Climbed {
+        Climbed { found, free, seen: Performance::default(), fell: 0 }
+    }
+}
+
+impl Climb {
+    /// A probe was answered.
+    pub(super) fn handle_probe(&mut self, rtt: Duration) {
+        if self.step.is_none() {
+            self.rtts.add(rtt.as_secs_f64());
+        }
+    }
+
+    /// Whether a queue stands on a path of this base RTT, or jitter that cannot be told from one.
+    fn has_queue(&self, base: Duration) -> bool {
+        Duration::from_secs_f64(self.rtts.mean()) > base + target_queue(base)
+    }
+}
+
+impl Sobas {
+    /// Begins a climb on an open path after slow start; each time it waits twice as long.
+    pub(super) fn consider_climbing(&mut self, now: Time) {
+        let State::Open(open) = &mut self.state else { return };
+        if self.in_slow_start || self.is_shared {
+            return;
+        }
+        open.epochs += 1;
+        if open.epochs >= self.patience {
+            self.patience *= 2;
+            self.transition_to(now, State::Climb(Climb::default()), Reason::TryingMore);
+        }
+    }
+
+    /// Evaluates an epoch of a climb.
+    pub(super) fn check_climb(
+        &mut self,
+        now: Time,
+        epoch: &Epoch,
+        base: Duration,
+        traffic: Traffic,
+    ) {
+        let State::Climb(climb) = &mut self.state else { return };
+        if epoch.stalled {
+            return;
+        }
+        let Some(step) = &mut climb.step else {
+            climb.free.handle_epoch(epoch, traffic);
+            if climb.free.rates.count() < cycle_epochs() {
+                return;
+            }
+            if climb.has_queue(base) {
+                return self.open(now, Reason::OthersQueue);
+            }
+            let own = climb.free.rate();
+            return self.take_step(now, Step::new(own, own.scaled(PROBING_GAIN)));
+        };
+        if step.settling > 0 {
+            step.settling -= 1;
+            return;
+        }
+        step.seen.handle_epoch(epoch, traffic);
+        // Until then losses are not known; two epochs have a standard error, and a third keeps one late arrival from deciding.
+        if step.seen.rates.count() < u64::from(repair_epochs()) {
+            return;
+        }
+        let is_full = step.seen.is_worse(&climb.free, base);
+        let Some(is_followed) = step.is_followed(is_full) else { return };
+        let Step { from, pace, seen, .. } = *step;
+        let (rate, own) = (seen.rate(), climb.free.rate());
+        match (is_followed, is_full) {
+            (true, false) => {
+                climb.free.extend(&seen);
+                // Steps and trains agree.
+                if self.capacity_above(from) == Some(pace) {
+                    return self.hold_climbed(now, pace, base);
+                }
+                // Doubled, as in slow start.
+                self.take_step(now, Step::new(rate, rate.scaled(2.0)));
+            }
+            // Others give way.
+            (true, true) => self.open(now, Reason::OthersQueue),
+            (false, _) if from <= own => {
+                self.is_shared = is_full;
+                self.open(now, Reason::NoMore);
+            }
+            (false, _) => {
+                let capacity = rate.max(from);
+                // By the trains the path carries more: others have the rest.
+                if self.capacity_above(capacity).is_some() {
+                    return self.open(now, Reason::OthersQueue);
+                }
+                self.hold_climbed(now, capacity, base);
+            }
+        }
+    }
+
+    /// Holds the pace at the capacity that the climb found.
+    fn hold_climbed(&mut self, now: Time, capacity: Rate, base: Duration) {
+        let State::Climb(climb) = &self.state else { return };
+        let held = Held::climbed(capacity, Climbed::new(capacity, climb.free), base);
+        self.transition_to(now, State::Held(held), Reason::CapacityKnown);
+        self.apply_hold(now);
+    }
+
+    /// The capacity by packet trains, if it is significantly above `rate`.
+    fn capacity_above(&self, rate: Rate) -> Option<Rate> {
+        let wire = self.trains.rates();
+        let is_above = wire.exceeds(rate.as_f64() / self.limits.payload());
+        is_above.then(|| Rate::from_f64(wire.mean() * self.limits.payload()))
+    }
+
+    /// Raises the pace, no further than to the capacity by packet trains.
+    fn take_step(&mut self, now: Time, mut step: Step) {
+        step.pace = self.capacity_above(step.from).map_or(step.pace, |most| most.min(step.pace));
+        let State::Climb(climb) = &mut self.state else { return };
+        climb.step = Some(step);
+        self.limits.congestion(now, CongestionChoice::Bbr);
+        self.limits.pace(Some(step.pace));
+    }
+
+    /// Evaluates an epoch at the capacity that a climb found: who joins must not suffer.
+    pub(super) fn check_climbed(
+        &mut self,
+        now: Time,
+        epoch: &Epoch,
+        base: Duration,
+        traffic: Traffic,
+    ) {
+        let State::Held(held) = &mut self.state else { return };
+        if held.ignores(epoch) {
+            return;
+        }
+        let capacity = held.capacity;
+        let Hold::Climbed(climbed) = &mut held.hold else { return };
+        climbed.seen.handle_epoch(epoch, traffic);
+        if climbed.seen.rates.count() < cycle_epochs() {
+            return;
+        }
+        let seen = std::mem::take(&mut climbed.seen);
+        let fell = seen.rates.falls_below(others_rate(capacity).as_f64());
+        climbed.fell = in_a_row(climbed.fell, fell);
+        if climbed.fell >= NO_CHANCE {
+            return self.open(now, Reason::RateFell);
+        }
+        if seen.is_worse(&climbed.free, base) {
+            if capacity < others_rate(climbed.found) {
+                return self.open(now, Reason::OthersQueue);
+            }
+            held.capacity = capacity.scaled(COLLAPSE);
+            held.settling = SETTLING_EPOCHS;
+            self.apply_hold(now);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What one transfer leaves to the next on the same path (RFC 9959).
+
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use super::held::Held;
+use super::limits::TransferLimits;
+use crate::{PATH_LIFETIME, SavedWindow};
+
+/// Share of the longest queue that a remembered path's buffer surely holds: others may have had a part of that queue
+/// (`a_memory_begins_with_twice_three_quarters_of_the_longest_queue`).
+const ROOM_SHARE: f64 = 0.75;
+
+/// The smallest buffer worth serving, in BDPs. The window exceeds the BDP by as much during startup and in the largest step up;
+/// with as much room a remembered window opens within a few round trips (`startup_is_limited_to_1_1_bdp_of_the_first_train`).
+pub(super) const LEAST_ROOM: f64 = 0.1;
+
+/// A path on which a window was held to the end of a transfer, so that it is known to have cost no rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Memory {
+    pub(super) capacity: Rate,
+    pub(super) queue: Duration,
+    /// Its round trip without a queue.
+    pub(super) base: Duration,
+    /// The longest queue that was seen on it.
+    pub(super) longest_queue: Duration,
+    /// What was left unused of it after an overflow.
+    pub(super) unused: Bytes,
+    /// When the transfer ended.
+    pub(super) at: Time,
+}
+
+impl Memory {
+    /// The window with which the next transfer may begin, and its round trip without a queue.
+    pub(super) fn saved(&self, limits: &TransferLimits) -> SavedWindow {
+        let window = limits.window_for(self.capacity, self.base, self.queue);
+        let window = window.min(opened(Bytes::ZERO, self.room()));
+        SavedWindow { window: limits.within_bounds(window), minimum_rtt: self.base }
+    }
+
+    /// With what was seen in the transfer `before`.
+    pub(super) fn with(self, before: Option<Memory>) -> Memory {
+        before.map_or(self, |before| Memory {
+            longest_queue: self.longest_queue.max(before.longest_queue),
+            unused: self.unused.max(before.unused),
+            ..self
+        })
+    }
+
+    /// What the path's buffer surely holds.
+    fn room(&self) -> Bytes {
+        (self.capacity * self.longest_queue).scaled(ROOM_SHARE)
+    }
+
+    /// Whether the window can be opened within a few round trips.
+    pub(super) fn has_room(&self) -> bool {
+        self.longest_queue >= self.base.scaled(LEAST_ROOM)
+    }
+
+    /// Whether opening the window by the room leaves less unused than an overflow did.
+    pub(super) fn pays(&self) -> bool {
+        self.unused_opening() < self.unused
+    }
+
+    /// What the window leaves unused of the path until it is opened, beyond slow start's doubling up to twice the room: in
+    /// n steps of the room r to n x r, r x (n - 1)(n - 2) / 2.
+    fn unused_opening(&self) -> Bytes {
+        let window = self.capacity * (self.base + self.queue);
+        let steps = window.as_f64() / self.room().as_f64().max(1.0);
+        self.room().scaled((steps - 1.0) * (steps - 2.0).max(0.0) / 2.0)
+    }
+
+    /// What to hold from the beginning, if a round trip of `base` at `now` is that of the same path (RFC 9959, section 4.2.1:
+    /// more than half of the saved one and no more than ten times it) and it was saved lately.
+    pub(super) fn resume(&self, now: Time, base: Duration) -> Option<Held> {
+        let is_same = base > self.base / 2 && base <= self.base * 10;
+        let is_recent = now.since(self.at) < PATH_LIFETIME;
+        let held = || Held::remembered(self.capacity, self.queue, self.room());
+        (is_same && is_recent).then(held)
+    }
+}
+
+/// The window in which a flight of `arrived` in the last round trip may grow by `room`, which is what then stands in the
+/// buffer. Below twice as much, slow start doubles it and adds no more.
+pub(super) fn opened(arrived: Bytes, room: Bytes) -> Bytes {
+    (arrived + room).max(room * 2)
+}

@@ -1,0 +1,269 @@
+//! The receiver's request, and the check of offers and entries against it.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use sweetspot_protocol::record::{Entry, EntryKind};
+use sweetspot_protocol::{Offer, Printable};
+
+use crate::TransferError;
+
+/// What a receiver asked for. A sender that brings anything else is cut off before any of it is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Asked {
+    /// Nothing in particular: the sender chooses, as at a server that takes uploads.
+    #[default]
+    Anything,
+    /// Whatever the sender's offer names.
+    Offered,
+    /// The things that this end's user named.
+    Named(Box<NamedThings>),
+}
+
+/// Sources at the other end, as the user of this one named them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedThings {
+    /// The last name of each source; `None`: the contents of a directory, whose names this end cannot know.
+    names: Vec<Option<Vec<u8>>>,
+    /// Whether the user asked only what would be copied.
+    dry_run: bool,
+}
+
+/// A source whose name at the top this end cannot know, such as `..`.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{}: this end cannot know the name that such a path stands for; add a slash for what is in it, or give its name",
+    Printable(.0)
+)]
+pub struct Nameless(String);
+
+impl NamedThings {
+    /// The sources at these paths, by the rules of [`crate::Sources::paths`].
+    pub fn at<'a>(
+        paths: impl IntoIterator<Item = &'a Path>,
+        dry_run: bool,
+    ) -> Result<NamedThings, Nameless> {
+        let name = |path: &'a Path| {
+            let bytes = path.as_os_str().as_bytes();
+            if bytes == b"." || bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
+                return Ok(None);
+            }
+            let name = path.file_name().map(|name| Some(name.as_bytes().to_vec()));
+            name.ok_or_else(|| Nameless(path.to_string_lossy().into_owned()))
+        };
+        let names = paths.into_iter().map(name).collect::<Result<_, _>>()?;
+        Ok(NamedThings { names, dry_run })
+    }
+
+    fn many(&self) -> bool {
+        self.names.len() != 1 || self.names.contains(&None)
+    }
+}
+
+/// What may come at the top of a transfer, and what has come so far.
+pub(crate) struct Expected {
+    /// How often each name may be a file; `None`: every name may come.
+    names: Option<HashMap<Name, u32>>,
+    /// Whether one file comes, and nothing else.
+    one_file: bool,
+}
+
+/// A name at the top. An offer is text, so its name is compared as text.
+#[derive(PartialEq, Eq, Hash)]
+enum Name {
+    Bytes(Vec<u8>),
+    Text(String),
+}
+
+impl Asked {
+    /// Whether only what would be moved was asked for.
+    pub(crate) fn is_dry_run(&self) -> bool {
+        matches!(self, Asked::Named(things) if things.dry_run)
+    }
+
+    /// What may come after this offer, which must be of what was asked for.
+    pub(crate) fn expect(&self, offer: &Offer) -> Result<Expected, TransferError> {
+        let refuse = |what: &str| {
+            let what = format!("{} ({what})", offer.name);
+            Err(TransferError::NotAskedFor(what))
+        };
+        let names = match self {
+            Asked::Anything => return Ok(Expected { names: None, one_file: false }),
+            Asked::Offered if offer.many => None,
+            Asked::Offered => Some(HashMap::from([(Name::Text(offer.name.raw().to_owned()), 1)])),
+            Asked::Named(things) => {
+                if offer.dry_run != things.dry_run {
+                    return refuse("its offer is of another kind of transfer");
+                }
+                match (things.many(), offer.many) {
+                    (true, false) => return refuse("one thing, where several were asked for"),
+                    (false, true) => return refuse("several things, where one was asked for"),
+                    _ => {}
+                }
+                let mut names = HashMap::new();
+                for name in things.names.iter().flatten() {
+                    *names.entry(Name::Bytes(name.clone())).or_default() += 1;
+                }
+                (!things.names.contains(&None)).then_some(names)
+            }
+        };
+        if offer.one_file && offer.many {
+            return refuse("several things that are one file");
+        }
+        Ok(Expected { names, one_file: offer.one_file })
+    }
+}
+
+impl Expected {
+    /// Checks entries, before anything of them is written.
+    pub fn check(&mut self, entries: &[Entry]) -> Result<(), TransferError> {
+        entries.iter().try_for_each(|entry| self.check_one(entry))
+    }
+
+    fn check_one(&mut self, entry: &Entry) -> Result<(), TransferError> {
+        let refused = || Err(TransferError::NotAskedFor(entry.path.to_string()));
+        let bytes = entry.path.as_bytes();
+        let top = bytes.split(|byte| *byte == b'/').next().unwrap_or(bytes);
+        let at_top = top.len() == bytes.len();
+        if self.one_file && !(at_top && entry.kind.has_content()) {
+            return refused();
+        }
+        let Some(names) = &mut self.names else { return Ok(()) };
+        let named = match names.get_mut(&Name::Bytes(top.to_vec())) {
+            Some(named) => Some(named),
+            None => names.get_mut(&Name::Text(String::from_utf8_lossy(top).into_owned())),
+        };
+        let Some(files_left) = named else { return refused() };
+        match entry.kind {
+            // A directory may be listed again, with further things in it.
+            EntryKind::Directory => {}
+            _ if !at_top => {}
+            // Senders follow a link that was named.
+            EntryKind::Symlink { .. } => return refused(),
+            EntryKind::File { .. } | EntryKind::Stream | EntryKind::HardLink { .. } => {
+                match files_left.checked_sub(1) {
+                    Some(rest) => *files_left = rest,
+                    None => return refused(),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sweetspot_protocol::RelativePath;
+
+    const FILE: EntryKind = EntryKind::File { size: 1, sparse: false };
+
+    fn entry(path: &str, kind: EntryKind) -> Entry {
+        let path = RelativePath::new(path).unwrap();
+        Entry { path, kind, mode: 0o644, modified: (0, 0), attributes: vec![] }
+    }
+
+    fn offer(name: &str, many: bool, one_file: bool) -> Offer {
+        Offer { name: name.into(), many, one_file, ..Offer::default() }
+    }
+
+    fn named(paths: &[&str]) -> Asked {
+        Asked::Named(Box::new(NamedThings::at(paths.iter().map(Path::new), false).unwrap()))
+    }
+
+    /// Whether each of the entries is taken, one after the other.
+    fn taken(asked: &Asked, offer: &Offer, entries: &[(&str, EntryKind)]) -> Vec<bool> {
+        let mut expected = asked.expect(offer).unwrap();
+        let mut take =
+            |(path, kind): &(&str, EntryKind)| expected.check(&[entry(path, kind.clone())]).is_ok();
+        entries.iter().map(&mut take).collect()
+    }
+
+    #[test]
+    fn a_requested_name_comes_once_as_a_file_and_nothing_beside_it() {
+        let link = EntryKind::Symlink { target: b"/etc".to_vec() };
+        let entries = [
+            ("report.pdf", FILE),
+            ("report.pdf", FILE),
+            ("report.pdf", EntryKind::HardLink { to: 0 }),
+            (".bashrc", FILE),
+            (".ssh", EntryKind::Directory),
+            (".ssh/authorized_keys", FILE),
+            ("report.pdf", link),
+        ];
+        let asked = named(&["docs/report.pdf"]);
+        let taken = taken(&asked, &offer("report.pdf", false, false), &entries);
+        assert_eq!(taken, [true, false, false, false, false, false, false]);
+    }
+
+    #[test]
+    fn a_requested_directory_brings_what_is_below_it() {
+        let link = EntryKind::Symlink { target: b"b".to_vec() };
+        let entries = [
+            ("photos", EntryKind::Directory),
+            ("photos/a", FILE),
+            ("photos/l", link),
+            ("photos2/a", FILE),
+            ("a", FILE),
+        ];
+        let taken = taken(&named(&["x/photos"]), &offer("photos", false, false), &entries);
+        assert_eq!(taken, [true, true, true, false, false]);
+    }
+
+    #[test]
+    fn of_several_sources_each_name_comes_as_often_as_it_was_named() {
+        let entries = [("x", FILE), ("x", FILE), ("y", FILE), ("x", FILE), ("z", FILE)];
+        let taken = taken(&named(&["a/x", "b/x", "y"]), &offer("3 things", true, false), &entries);
+        assert_eq!(taken, [true, true, true, false, false]);
+    }
+
+    #[test]
+    fn contents_of_a_directory_have_any_name() {
+        for path in ["dir/", ".", "./", "dir/.", "/"] {
+            let entries = [("a", FILE), ("b", EntryKind::Directory), ("b/c", FILE)];
+            assert_eq!(taken(&named(&[path]), &offer("dir", true, false), &entries), [true; 3]);
+        }
+    }
+
+    #[test]
+    fn an_offer_of_another_number_or_kind_is_refused() {
+        // An offer of several things would make a directory of a new name.
+        assert!(named(&["f"]).expect(&offer("f", true, false)).is_err());
+        assert!(named(&["f", "g"]).expect(&offer("f", false, true)).is_err());
+        assert!(named(&["d/"]).expect(&offer("f", false, true)).is_err());
+        assert!(Asked::Offered.expect(&offer("f", true, true)).is_err());
+        // Nothing would be written, and the copy would seem to have succeeded.
+        let dry = Offer { dry_run: true, ..offer("f", false, true) };
+        assert!(named(&["f"]).expect(&dry).is_err());
+    }
+
+    #[test]
+    fn an_offer_binds_what_comes_after_it() {
+        let entries = [("f", FILE), ("f", FILE), ("g", FILE), ("f", EntryKind::Directory)];
+        let one_file = taken(&Asked::Offered, &offer("f", false, true), &entries);
+        assert_eq!(one_file, [true, false, false, false]);
+        let entries = [("d", EntryKind::Directory), ("d/f", FILE), ("f", FILE)];
+        let tree = taken(&Asked::Offered, &offer("d", false, false), &entries);
+        assert_eq!(tree, [true, true, false]);
+        let stream = taken(&Asked::Offered, &offer("s", false, true), &[("s", EntryKind::Stream)]);
+        assert_eq!(stream, [true]);
+        let all = taken(&Asked::Offered, &offer("2 things", true, false), &entries);
+        assert_eq!(all, [true; 3]);
+    }
+
+    #[test]
+    fn a_name_that_is_not_text_is_the_offers_lossy_one() {
+        let path = RelativePath::new(&b"a\xff"[..]).unwrap();
+        let file = Entry { path, ..entry("x", FILE) };
+        let mut expected = Asked::Offered.expect(&offer("a\u{fffd}", false, true)).unwrap();
+        assert!(expected.check(&[file]).is_ok());
+    }
+
+    #[test]
+    fn a_path_whose_name_is_not_in_it_is_refused() {
+        assert!(NamedThings::at([Path::new("..")], false).is_err());
+        assert!(NamedThings::at([Path::new("a/..")], false).is_err());
+        assert!(NamedThings::at([Path::new("../")], false).is_ok());
+    }
+}

@@ -1,0 +1,146 @@
+//! What a transfer keeps of many entries, in little memory.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+
+use super::file::FileId;
+use crate::limits::{
+    MAX_COMPARED_FILES, MAX_MADE_DIRECTORIES, MAX_REASON_BYTES, MAX_WOULD_MOVE_BYTES,
+};
+
+/// Numbers of entries, one bit each.
+#[derive(Default)]
+pub(super) struct NumberSet(Vec<u64>);
+
+impl NumberSet {
+    pub fn insert(&mut self, number: u32) {
+        let (word, bit) = (number as usize / 64, number % 64);
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << bit;
+    }
+
+    pub fn contains(&self, number: u32) -> bool {
+        self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+}
+
+/// A directory whose mode and time are set when everything in it is there.
+pub(super) struct LateDirectory {
+    pub number: u32,
+    pub mode: u32,
+    pub modified: (i64, u32),
+    pub depth: usize,
+}
+
+/// Directories that this transfer made: nothing was in them. Kept by a hash whose key a peer does not know; the oldest
+/// may be forgotten.
+#[derive(Default)]
+pub(super) struct MadeDirectories {
+    hashes: HashSet<u64>,
+    key: RandomState,
+}
+
+impl MadeDirectories {
+    pub fn insert(&mut self, path: &[u8]) {
+        if self.hashes.len() >= MAX_MADE_DIRECTORIES {
+            self.hashes.clear();
+        }
+        self.hashes.insert(self.key.hash_one(path));
+    }
+
+    pub fn contains(&self, path: &[u8]) -> bool {
+        self.hashes.contains(&self.key.hash_one(path))
+    }
+}
+
+/// Files whose content was compared, by a hash whose key a peer does not know.
+#[derive(Default)]
+pub(super) struct ComparedFiles {
+    hashes: HashSet<u64>,
+    key: RandomState,
+}
+
+impl ComparedFiles {
+    /// Notes a file. Returns false if it was compared before, or if nobody would know later.
+    pub fn insert(&mut self, file: FileId) -> bool {
+        self.hashes.len() < MAX_COMPARED_FILES && self.hashes.insert(self.key.hash_one(file))
+    }
+}
+
+/// What a dry run finds, in lines: as many as there is room for, and how many more.
+#[derive(Default)]
+pub(super) struct WouldMove {
+    lines: Vec<String>,
+    bytes: usize,
+    left_out: u64,
+}
+
+impl WouldMove {
+    pub fn add(&mut self, line: String) {
+        self.bytes += line.len() + size_of::<String>();
+        if self.bytes <= MAX_WOULD_MOVE_BYTES {
+            self.lines.push(line);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    pub fn into_lines(mut self) -> Vec<String> {
+        if self.left_out > 0 {
+            self.lines.push(format!("and {} more", self.left_out));
+        }
+        self.lines
+    }
+}
+
+/// A reason for a failure, cut where it is too long to be kept: much of it may be the peer's words.
+pub(super) fn shortened(mut reason: String) -> String {
+    if reason.len() > MAX_REASON_BYTES {
+        let end = (0..=MAX_REASON_BYTES).rev().find(|at| reason.is_char_boundary(*at));
+        reason.truncate(end.unwrap_or(0));
+        reason.push('…');
+    }
+    reason.shrink_to_fit();
+    reason
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_numbers_holds_those_that_were_added() {
+        let mut set = NumberSet::default();
+        [3, 64, 1000].into_iter().for_each(|number| set.insert(number));
+        let held: Vec<u32> = (0..2000).filter(|number| set.contains(*number)).collect();
+        assert_eq!(held, [3, 64, 1000]);
+    }
+
+    #[test]
+    fn directories_that_were_made_take_no_more_than_they_may() {
+        let mut made = MadeDirectories::default();
+        for n in 0..3 * MAX_MADE_DIRECTORIES {
+            made.insert(&n.to_le_bytes());
+            assert!(made.contains(&n.to_le_bytes()));
+        }
+        assert!(made.hashes.len() <= MAX_MADE_DIRECTORIES);
+    }
+
+    #[test]
+    fn a_dry_run_counts_what_it_does_not_list() {
+        let mut would_move = WouldMove::default();
+        // Two lines fit, a third does not.
+        (0..3).for_each(|_| would_move.add("x".repeat(MAX_WOULD_MOVE_BYTES * 2 / 5)));
+        let lines = would_move.into_lines();
+        assert_eq!((lines.len(), lines[2].as_str()), (3, "and 1 more"));
+    }
+
+    #[test]
+    fn reasons_are_cut_between_letters() {
+        assert_eq!(shortened("short".into()), "short");
+        let cut = shortened("ä".repeat(MAX_REASON_BYTES));
+        assert_eq!(cut.chars().filter(|c| *c == 'ä').count(), MAX_REASON_BYTES / 2);
+    }
+}

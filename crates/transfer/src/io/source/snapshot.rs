@@ -1,0 +1,153 @@
+//! What a file was at one moment, and whether a later change shows.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, FileType, SeekFrom, Stat, StatxFlags};
+use rustix::io::Errno;
+use sweetspot_linux::clock;
+use sweetspot_units::{Duration, Time};
+
+/// The kernel may still be writing what it stamped within this time: the writer may have lost its processor in between.
+const RECENT: Duration = Duration::from_secs(2);
+/// The step of the times on file systems that keep whole seconds (ext3, FAT). Others keep what the kernel's clock says.
+const COARSE_STEP: Duration = Duration::from_secs(2);
+/// The kernel's coarse clock ticks at least this often (CONFIG_HZ=100), and this is waited for beyond a step.
+const TICK: Duration = Duration::from_millis(10);
+/// How often it is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(1);
+
+/// A regular file at one moment. Two that are equal are of the same file, which was not changed in between, once the
+/// first is settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    device: u64,
+    inode: u64,
+    pub size: u64,
+    pub modified: (i64, u32),
+    /// Unlike `modified` no program can set it.
+    changed: (i64, u32),
+}
+
+impl Snapshot {
+    /// From what the kernel says of a name; `None` if it is not a regular file's.
+    pub fn of_status(stat: &Stat) -> Option<Snapshot> {
+        let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        regular.then_some(Snapshot {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            size: stat.st_size as u64,
+            modified: (stat.st_mtime, stat.st_mtime_nsec as u32),
+            changed: (stat.st_ctime, stat.st_ctime_nsec as u32),
+        })
+    }
+
+    /// What an open file is now; `None` if it is not a regular one.
+    pub fn of(file: &File) -> io::Result<Option<Snapshot>> {
+        // A network file system asks its server: what it remembers may be seconds old.
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
+        match rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS) {
+            Ok(stat) => {
+                let mode = u32::from(stat.stx_mode);
+                let regular = FileType::from_raw_mode(mode) == FileType::RegularFile;
+                Ok(regular.then_some(Snapshot {
+                    device: rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor),
+                    inode: stat.stx_ino,
+                    size: stat.stx_size,
+                    modified: (stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec),
+                    changed: (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
+                }))
+            }
+            // Kernels before 4.11 lack the call, and older sandboxes forbid it.
+            Err(Errno::NOSYS | Errno::PERM) => Ok(Snapshot::of_status(&rustix::fs::fstat(file)?)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether both are of one file.
+    pub fn is_same_file(&self, other: &Snapshot) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
+    /// Waits until whatever changes the file from now on gives it other times than these. Returns false if that cannot be
+    /// waited for: its times lie in the future, as those of another host may.
+    pub fn settle(&self, file: &File) -> bool {
+        if self.age().is_some_and(|age| age > RECENT) {
+            return true;
+        }
+        // A write gives the file its time first and copies afterwards, and holds the file's lock for both. Looking for data
+        // takes the same lock (ext4, btrfs, tmpfs), and thereby waits for a write that began before this snapshot.
+        let _ = rustix::fs::seek(file.as_fd(), SeekFrom::Data(0));
+        let give_up = clock::now() + self.step() + TICK * 2;
+        while self.age().is_none_or(|age| age <= self.step()) {
+            if clock::now() >= give_up {
+                return false;
+            }
+            clock::sleep_until(clock::now() + LOOK_INTERVAL);
+        }
+        true
+    }
+
+    /// How long ago it was changed, by the clock that the kernel stamps changes with; `None` if that is still to come.
+    fn age(&self) -> Option<Duration> {
+        let now = clock::wall_coarse();
+        let (seconds, nanoseconds) = self.changed;
+        // Before 1970 counts as 1970.
+        let seconds = u64::try_from(seconds).unwrap_or(0);
+        let changed = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds.into());
+        let changed = Time::from_nanos(changed);
+        (changed <= now).then(|| now.since(changed))
+    }
+
+    /// Changes within this time of each other may have the same time.
+    fn step(&self) -> Duration {
+        // Whole milliseconds are rare where nanoseconds are kept, and cost such a file a pause only.
+        if self.changed.1.is_multiple_of(1_000_000) { COARSE_STEP } else { Duration::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::FileExt;
+
+    fn snapshot(file: &File) -> Snapshot {
+        Snapshot::of(file).unwrap().unwrap()
+    }
+
+    #[test]
+    fn both_ways_to_look_at_a_file_see_the_same() {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(b"abc", 0).unwrap();
+        let stat = rustix::fs::fstat(&file).unwrap();
+        assert_eq!(Snapshot::of_status(&stat), Some(snapshot(&file)));
+        let directory = File::open("/").unwrap();
+        assert_eq!(Snapshot::of(&directory).unwrap(), None);
+    }
+
+    /// Without waiting, many changes share a tick of the kernel's clock, which lasts 1 to 10 ms.
+    #[test]
+    fn a_change_after_settling_always_shows() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for round in 0..50u8 {
+            file.as_file().write_all_at(&[round; 8], 0).unwrap();
+            let before = snapshot(file.as_file());
+            assert!(before.settle(file.as_file()));
+            file.as_file().write_all_at(&[round + 1; 8], 0).unwrap();
+            assert_ne!(snapshot(file.as_file()), before, "round {round}");
+        }
+        assert_eq!(fs::read(file.path()).unwrap(), [50; 8]);
+    }
+
+    #[test]
+    fn a_file_from_the_future_does_not_settle_and_one_of_whole_seconds_takes_its_step() {
+        let file = tempfile::tempfile().unwrap();
+        let now = clock::wall().as_nanos() / 1_000_000_000;
+        let with = |changed| Snapshot { changed, ..snapshot(&file) };
+        assert!(!with((now as i64 + 3600, 1)).settle(&file));
+        assert_eq!(with((5, 0)).step(), COARSE_STEP);
+        assert_eq!(with((5, 123_456_789)).step(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,373 @@
+//! The walk that lists what there is: by descriptors, so that no directory that is swapped for a link leads elsewhere.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::vec;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat};
+use rustix::io::Errno;
+use sweetspot_protocol::record::{Entry, EntryKind, MAX_ATTRIBUTES};
+use sweetspot_protocol::{Printable, RelativePath};
+
+use super::root::{SourceFile, SourceRoot};
+use super::{Listed, SourceList, Top};
+use crate::TransferError;
+use crate::limits::{MAX_ATTRIBUTE_BYTES, attribute_bytes};
+
+/// Names are read from a directory by so many bytes, as the C library does.
+const NAMES_BYTES: usize = 32 << 10;
+/// Of the directories on the way to the current one so many stay open: a tree may be deeper than descriptors are many.
+const MAX_OPEN_LEVELS: usize = 16;
+/// Of the paths that were named so many stay open.
+const MAX_OPEN_ROOTS: usize = 64;
+
+pub(super) struct Walk<'a> {
+    list: &'a SourceList,
+    /// The first entry of each file that has several names, by device and inode.
+    links: HashMap<(u64, u64), u32>,
+    next: u32,
+    roots: usize,
+    names: Vec<u8>,
+    take: &'a mut dyn FnMut(Listed) -> Result<(), TransferError>,
+}
+
+/// A directory that is being listed.
+struct Level {
+    /// Its path at the receiver; `None`: what is in it goes to the top.
+    path: Option<RelativePath>,
+    /// Its descriptor, while it is among the deepest.
+    directory: Option<OwnedFd>,
+    identity: (u64, u64),
+    /// The names in it that come next.
+    names: vec::IntoIter<Vec<u8>>,
+}
+
+/// A name in an open directory; for a root, the path that was named.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    root: &'a Arc<SourceRoot>,
+    directory: BorrowedFd<'a>,
+    name: &'a OsStr,
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(
+        list: &'a SourceList,
+        take: &'a mut dyn FnMut(Listed) -> Result<(), TransferError>,
+    ) -> Walk<'a> {
+        let names = Vec::with_capacity(NAMES_BYTES);
+        Walk { list, links: HashMap::new(), next: 0, roots: 0, names, take }
+    }
+
+    /// Lists one of the paths that were named.
+    pub fn top(&mut self, top: &Top) -> Result<(), TransferError> {
+        if top.standard_input {
+            return self.standard_input(top);
+        }
+        let kept = self.roots < MAX_OPEN_ROOTS;
+        self.roots += 1;
+        // What is named is followed, as scp does; links further down are sent as links.
+        let (root, stat) = SourceRoot::open(&top.path, top.name.as_deref(), kept)
+            .map_err(|source| super::unreadable(&top.path, source))?;
+        let root = Arc::new(root);
+        match (&top.name, &self.list.only) {
+            (_, Some(only)) => only.iter().try_for_each(|below| self.only(&root, top, below)),
+            (Some(name), None) => {
+                let path = RelativePath::new(name.clone())?;
+                let place = Place { root: &root, directory: CWD, name: top.path.as_os_str() };
+                match self.node(place, path, &stat)? {
+                    Some(path) => self.tree(&root, Some(path)),
+                    None => Ok(()),
+                }
+            }
+            (None, None) => self.tree(&root, None),
+        }
+    }
+
+    fn standard_input(&mut self, top: &Top) -> Result<(), TransferError> {
+        let name = top.name.as_deref().unwrap_or_default();
+        let path = RelativePath::new(name)?;
+        let root = Arc::new(SourceRoot::standard_input(&top.path, name));
+        let file = SourceFile::standard_input(&root, &path);
+        let (modified, attributes) = ((0, 0), Vec::new());
+        let entry = Entry { path, kind: EntryKind::Stream, mode: 0o644, modified, attributes };
+        self.emit(entry, Some(file))
+    }
+
+    /// One of the names of `--files-from`, with the directories that lead to it.
+    fn only(
+        &mut self,
+        root: &Arc<SourceRoot>,
+        top: &Top,
+        below: &Path,
+    ) -> Result<(), TransferError> {
+        let clean = below.strip_prefix("./").unwrap_or(below).as_os_str().as_bytes();
+        let joined = match &top.name {
+            Some(name) => [name, clean].join(&b'/'),
+            None => clean.to_vec(),
+        };
+        let path = match RelativePath::new(joined.strip_suffix(b"/").unwrap_or(&joined)) {
+            Ok(path) => path,
+            Err(error) => return (self.take)(Listed::LeftOut(error.to_string())),
+        };
+        // The directories above, with their own modes; those listed before are found unchanged.
+        let slashes = path.as_bytes().iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let open = |below: &[u8]| {
+            let directory = root.open_directory(below, OFlags::PATH)?;
+            Ok((rustix::fs::fstat(&directory)?, directory))
+        };
+        let mut parent = open(b"").map(|(_, directory)| directory);
+        for (slash, _) in slashes {
+            let above = RelativePath::new(&path.as_bytes()[..slash])?;
+            parent = match open(root.below(&above)) {
+                Ok((stat, directory)) => {
+                    self.emit(entry(above, EntryKind::Directory, &stat), None)?;
+                    Ok(directory)
+                }
+                Err(error) => return self.left_out(&root.shown(&path), &error),
+            };
+        }
+        let looked = parent.and_then(|parent| {
+            let name = OsStr::from_bytes(path.split().1);
+            let stat = rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            Ok((parent, stat))
+        });
+        let (parent, stat) = match looked {
+            Ok(found) => found,
+            Err(error) => return self.left_out(&root.shown(&path), &error),
+        };
+        let name = path.split().1.to_vec();
+        let place = Place { root, directory: parent.as_fd(), name: OsStr::from_bytes(&name) };
+        match self.node(place, path, &stat)? {
+            Some(path) => self.tree(root, Some(path)),
+            None => Ok(()),
+        }
+    }
+
+    /// All that is in the directory `path`.
+    fn tree(
+        &mut self,
+        root: &Arc<SourceRoot>,
+        path: Option<RelativePath>,
+    ) -> Result<(), TransferError> {
+        let below = path.as_ref().map_or(&b""[..], |path| root.below(path));
+        let opened = root.open_directory(below, OFlags::RDONLY);
+        let first = opened.and_then(|directory| self.level(path.clone(), directory));
+        let mut levels = match first {
+            Ok(level) => vec![level],
+            Err(error) => return self.left_out(&shown(root, path.as_ref()), &error),
+        };
+        while let Some(level) = levels.last_mut() {
+            let Some(name) = level.names.next() else {
+                levels.pop();
+                continue;
+            };
+            match self.child(root, level, &name)? {
+                Some(deeper) => levels.push(deeper),
+                None => continue,
+            }
+            if let Some(outer) = levels.len().checked_sub(MAX_OPEN_LEVELS + 1) {
+                levels[outer].directory = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// The names in an open directory, in order.
+    fn level(&mut self, path: Option<RelativePath>, directory: OwnedFd) -> io::Result<Level> {
+        let stat = rustix::fs::fstat(&directory)?;
+        let mut names = Vec::new();
+        let mut reading = RawDir::new(&directory, self.names.spare_capacity_mut());
+        while let Some(entry) = reading.next() {
+            let name = entry?.file_name().to_bytes().to_vec();
+            if name != b"." && name != b".." {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        let identity = (stat.st_dev, stat.st_ino);
+        Ok(Level { path, directory: Some(directory), identity, names: names.into_iter() })
+    }
+
+    /// One name in a directory. Returns what is in it if it is a directory itself.
+    fn child(
+        &mut self,
+        root: &Arc<SourceRoot>,
+        level: &mut Level,
+        name: &[u8],
+    ) -> Result<Option<Level>, TransferError> {
+        let path = match &level.path {
+            Some(below) => below.join(name),
+            None => RelativePath::new(name),
+        };
+        let path = match path {
+            Ok(path) => path,
+            Err(error) => return (self.take)(Listed::LeftOut(error.to_string())).map(|()| None),
+        };
+        if self.list.exclude.is_match(OsStr::from_bytes(path.as_bytes())) {
+            return Ok(None);
+        }
+        let name = OsStr::from_bytes(name);
+        let looked = level.directory(root).and_then(|directory| {
+            let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            Ok((Place { root, directory, name }, stat))
+        });
+        let (place, stat) = match looked {
+            Ok(found) => found,
+            Err(error) => return self.left_out(&root.shown(&path), &error).map(|()| None),
+        };
+        let Some(path) = self.node(place, path, &stat)? else { return Ok(None) };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(place.directory, name, flags, Mode::empty());
+        let opened = opened.map_err(io::Error::from);
+        match opened.and_then(|directory| self.level(Some(path.clone()), directory)) {
+            Ok(deeper) => Ok(Some(deeper)),
+            Err(error) => self.left_out(&root.shown(&path), &error).map(|()| None),
+        }
+    }
+
+    /// Lists what is at `place`. Returns its path if it is a directory.
+    fn node(
+        &mut self,
+        place: Place<'_>,
+        path: RelativePath,
+        stat: &Stat,
+    ) -> Result<Option<RelativePath>, TransferError> {
+        let what = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => return self.file(place, path, stat).map(|()| None),
+            FileType::Directory => {
+                self.emit(entry(path.clone(), EntryKind::Directory, stat), None)?;
+                return Ok(Some(path));
+            }
+            FileType::Symlink => {
+                let target = rustix::fs::readlinkat(place.directory, place.name, Vec::new());
+                let entry = match target {
+                    Ok(target) => {
+                        let target = target.into_bytes();
+                        entry(path, EntryKind::Symlink { target }, stat)
+                    }
+                    Err(error) => {
+                        let path = place.root.shown(&path);
+                        return self.left_out(&path, &error.into()).map(|()| None);
+                    }
+                };
+                return self.emit(entry, None).map(|()| None);
+            }
+            FileType::Fifo => "a pipe",
+            FileType::Socket => "a socket",
+            _ => "a device",
+        };
+        let why = format!("{}: it is {what}; it was left out", Printable(&place.root.shown(&path)));
+        (self.take)(Listed::LeftOut(why)).map(|()| None)
+    }
+
+    fn file(
+        &mut self,
+        place: Place<'_>,
+        path: RelativePath,
+        stat: &Stat,
+    ) -> Result<(), TransferError> {
+        let size = stat.st_size as u64;
+        // Fewer blocks than content: there are holes.
+        let sparse = (stat.st_blocks as u64) * 512 < size && !self.list.dense;
+        let mut kind = EntryKind::File { size, sparse };
+        if stat.st_nlink > 1 {
+            match self.links.get(&(stat.st_dev, stat.st_ino)) {
+                Some(to) => kind = EntryKind::HardLink { to: *to },
+                None => {
+                    self.links.insert((stat.st_dev, stat.st_ino), self.next);
+                }
+            }
+        }
+        let content = kind.has_content();
+        let file = content.then(|| SourceFile::new(place.root, &path, stat, sparse));
+        let mut entry = entry(path, kind, stat);
+        if self.list.attributes && content {
+            let attributes = attributes(place).unwrap_or_default();
+            // No receiver takes more.
+            let fit = attribute_bytes(&attributes) <= MAX_ATTRIBUTE_BYTES
+                && attributes.len() <= MAX_ATTRIBUTES;
+            if fit {
+                entry.attributes = attributes;
+            } else {
+                let path = shown(place.root, Some(&entry.path));
+                let what = "its extended attributes are more than 64 KiB; they were left out";
+                (self.take)(Listed::LeftOut(format!("{}: {what}", Printable(&path))))?;
+            }
+        }
+        self.emit(entry, file)
+    }
+
+    fn emit(&mut self, entry: Entry, file: Option<SourceFile>) -> Result<(), TransferError> {
+        self.next = self.next.checked_add(1).ok_or_else(|| {
+            TransferError::NothingToSend("there are more than 4 billion files".into())
+        })?;
+        (self.take)(Listed::Entry(entry, file))
+    }
+
+    fn left_out(&mut self, path: &Path, error: &io::Error) -> Result<(), TransferError> {
+        let why = match Errno::from_io_error(error) {
+            Some(Errno::LOOP | Errno::NOTDIR) => {
+                "a link is on the way to it; name what the link leads to".to_owned()
+            }
+            _ => error.to_string(),
+        };
+        (self.take)(Listed::LeftOut(format!("{}: {why}; it was left out", Printable(path))))
+    }
+}
+
+impl Level {
+    /// Its descriptor; opened again if it was closed while the walk was deep below.
+    fn directory(&mut self, root: &SourceRoot) -> io::Result<BorrowedFd<'_>> {
+        if self.directory.is_none() {
+            let below = self.path.as_ref().map_or(&b""[..], |path| root.below(path));
+            let opened = root.open_directory(below, OFlags::RDONLY)?;
+            let stat = rustix::fs::fstat(&opened)?;
+            if (stat.st_dev, stat.st_ino) != self.identity {
+                return Err(Errno::STALE.into());
+            }
+            self.directory = Some(opened);
+        }
+        self.directory.as_ref().map(AsFd::as_fd).ok_or_else(|| Errno::BADF.into())
+    }
+}
+
+fn shown(root: &SourceRoot, path: Option<&RelativePath>) -> std::path::PathBuf {
+    path.map_or_else(|| root.path().to_owned(), |path| root.shown(path))
+}
+
+fn entry(path: RelativePath, kind: EntryKind, stat: &Stat) -> Entry {
+    let modified = (stat.st_mtime, stat.st_mtime_nsec as u32);
+    Entry { path, kind, mode: stat.st_mode & 0o777, modified, attributes: Vec::new() }
+}
+
+/// The extended attributes of a file that may be read.
+fn attributes(place: Place<'_>) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    // What was named may be a link; below it none is followed.
+    let follow = place.directory.as_raw_fd() == CWD.as_raw_fd();
+    let nofollow = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | nofollow;
+    let file = rustix::fs::openat(place.directory, place.name, flags, Mode::empty())?;
+    let mut names = vec![0u8; MAX_ATTRIBUTE_BYTES];
+    let length = rustix::fs::flistxattr(&file, &mut names[..])?;
+    let names = names[..length].split(|byte| *byte == 0).filter(|name| name.starts_with(b"user."));
+    let mut value = vec![0u8; MAX_ATTRIBUTE_BYTES];
+    let mut read = |name: &[u8]| {
+        let length = rustix::fs::fgetxattr(&file, OsStr::from_bytes(name), &mut value[..]).ok()?;
+        Some((name.to_vec(), value[..length].to_vec()))
+    };
+    let mut all = Vec::new();
+    for attribute in names.filter_map(&mut read) {
+        all.push(attribute);
+        // One too many is enough to know that they are too many.
+        if attribute_bytes(&all) > MAX_ATTRIBUTE_BYTES {
+            break;
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,236 @@
+//! Every limit on what one peer may cost: memory, records, connections, descriptors, CPU and time.
+//!
+//! A peer is a stranger until it proves a credential, and may be hostile after that. Each limit states in one line why
+//! it has its value. The frames' own limits are in `sweetspot_protocol::frame` and `record`.
+
+use sweetspot_protocol::record::MAX_BATCH;
+use sweetspot_units::{Bytes, Duration};
+
+// Connections.
+
+/// The most unauthenticated connections at once. Each costs a thread and a TLS handshake.
+pub(crate) const MAX_UNAUTHENTICATED: usize = 256;
+/// The most of them from one network: an IPv4 address, or an IPv6 prefix of 64 bits.
+pub(crate) const MAX_PER_NETWORK: usize = 32;
+/// The most sessions at once: transfers and measurements. Each has about twelve threads.
+pub(crate) const MAX_SESSIONS: usize = 128;
+/// The part of all sessions that one client may have: a hostile client leaves the others three quarters.
+const CLIENT_SHARE: usize = 4;
+/// Sessions beyond these that take over a transfer whose path broke: the old one may not know it yet.
+pub(crate) const MAX_TAKEOVERS: usize = 4;
+/// The most connections of all sessions together: each has a thread, and a service has 4,915 as a rule (TasksMax).
+pub(crate) const MAX_CONNECTIONS: usize = 2048;
+/// The most connections that one session has over its life: no receiver asks for more.
+pub(crate) const MAX_SESSION_CONNECTIONS: usize = sweetspot_protocol::MAX_STREAMS as usize;
+
+// Descriptors.
+
+/// What the process keeps for itself: standard streams, logs, the listener, and the files of clients and uses.
+const RESERVED_DESCRIPTORS: usize = 64;
+/// What an unauthenticated connection or the first one of a session takes: its socket, and a second handle to end it.
+const CONNECTION_DESCRIPTORS: usize = 2;
+/// What a session takes beside its connections: directories that stay open, events, a socket for datagrams, files.
+const SESSION_DESCRIPTORS: usize = 128;
+
+/// How much a server admits with the descriptors that it may open, so that no peer makes it run out of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Capacity {
+    pub unauthenticated: usize,
+    pub sessions: usize,
+    pub sessions_per_client: usize,
+    /// Connections of all sessions, the first of each among them.
+    pub connections: usize,
+}
+
+impl Capacity {
+    /// Half of the descriptors are for sessions, and a quarter each for their connections and for strangers.
+    pub fn of(descriptors: u64) -> Capacity {
+        let all = usize::try_from(descriptors).unwrap_or(usize::MAX);
+        let all = all.saturating_sub(RESERVED_DESCRIPTORS);
+        let within = |most: usize, share: usize| most.min(share).max(1);
+        let sessions = within(MAX_SESSIONS, all / 2 / SESSION_DESCRIPTORS);
+        Capacity {
+            unauthenticated: within(MAX_UNAUTHENTICATED, all / 4 / CONNECTION_DESCRIPTORS),
+            sessions,
+            // Where there are few, one client has two, so that it can send one thing beside another.
+            sessions_per_client: (sessions / CLIENT_SHARE).max(2).min(sessions),
+            connections: within(MAX_CONNECTIONS, all / 4 / CONNECTION_DESCRIPTORS),
+        }
+    }
+}
+
+// Time.
+
+/// The time in which a connection must say something: a stranger that stays silent costs little.
+pub(crate) const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(3);
+/// The time in which a connection must prove its credential, TLS and all: a slow path needs a few round trips.
+pub(crate) const ADMISSION_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the peer may send nothing, or read nothing: longer than any path stays down without a new connection.
+pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a transfer goes on whose connection is down: a server that is told to stop ends within two seconds.
+pub(crate) const DOWN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long a peer that was admitted may take for its offer: it knows what it sends before it connects.
+pub(crate) const OFFER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a frame may keep its reader waiting, beside [`MIN_FRAME_RATE`]: two outages just short of a broken path.
+pub(crate) const FRAME_GRACE: Duration = Duration::from_secs(60);
+/// The slowest arrival of a frame, bytes per second: a share of the slowest path among all connections of a session.
+pub(crate) const MIN_FRAME_RATE: u64 = 32;
+/// How long a session may live without a byte or a file: a sender may compare twenty terabytes in this time.
+pub(crate) const LONGEST_STALL: Duration = Duration::from_secs(24 * 3600);
+/// How long the last word to a peer may take to leave: it cannot keep a thread by reading nothing.
+pub(crate) const PARTING_TIMEOUT: Duration = Duration::from_secs(1);
+
+// Credentials.
+
+/// The wrong tries that end a code: an attacker guesses once, one in 8,600 million (33 bits).
+pub(crate) const MAX_WRONG_TRIES: u32 = 1;
+/// The peers that may come again at the same time after they proved a code.
+pub(crate) const MAX_PEERS_PER_CODE: usize = 32;
+/// How long a file of clients must rest that looks half-written: longer than any editor takes to write it.
+pub(crate) const CLIENTS_SETTLE: Duration = Duration::from_secs(10);
+
+/// The longest file of clients that is read, bytes: an editor may have written something else by accident.
+pub(crate) const MAX_CLIENTS_FILE_BYTES: u64 = 16 << 20;
+
+// Lists of files.
+
+/// Entries that a sender lists ahead of those that are done: what it keeps for a receiver that does not answer.
+pub(crate) const MAX_AHEAD: u64 = 16 << 10;
+/// Content that a receiver takes before it has answered, bytes: four times TCP's usual initial window, and no more than
+/// that is useful within a round trip.
+pub(crate) const MAX_EARLY_CONTENT: u32 = 64 << 10;
+/// The most files that may be wanted and not yet whole: honest senders list no further ahead than that.
+pub(crate) const MAX_OPEN_FILES: usize = 1 << 16;
+/// How many failures are kept in words: a peer may cause any number of them.
+pub(crate) const MAX_FAILURE_LINES: usize = 100;
+
+// What this process remembers of finished transfers, over all clients.
+
+/// Directories that transfers made: 40 bytes each, and more than most trees have.
+pub(crate) const MAX_MADE_DIRECTORIES: usize = 1 << 16;
+/// Files that clients without the right to read brought: about 50 bytes each. Older ones cannot be sent again.
+pub(crate) const MAX_BROUGHT_FILES: usize = 1 << 18;
+
+/// The most files that a sender keeps because the receiver has not confirmed them. With [`MAX_AHEAD`], which may be listed
+/// beyond them, they stay below [`MAX_OPEN_FILES`].
+pub(crate) const MAX_UNCONFIRMED: usize = 32 << 10;
+/// Hashes that a receiver sent and that its sender has not come to, 32 bytes each: of 512 GiB of content.
+pub(crate) const MAX_WAITING_HASHES: usize = 2 << 20;
+/// The most pieces whose hashes a sender keeps, so that it can read a file again that changed: of 1 TiB of content.
+pub(crate) const MAX_KEPT_HASHES: u64 = 4 << 20;
+/// The longest name of a controller's phase that a sender keeps, characters: ours are shorter.
+pub(crate) const MAX_PHASE_LENGTH: usize = 32;
+
+// What a receiver keeps of a transfer. Together a hostile sender can make it keep some 150 MB, an honest one that sends a
+// million files a third of that.
+
+/// Entries that wait to be answered, bytes of memory: all that an honest sender lists ahead, with names of 200 bytes.
+pub(crate) const MAX_QUEUED_BYTES: usize = 8 << 20;
+/// Names and attributes of files that are wanted and not yet whole, bytes: 2 KB for each that a sender lists ahead.
+pub(crate) const MAX_OPEN_BYTES: usize = 32 << 20;
+/// The longest extended attributes of one entry together, bytes: as long as Linux lets one be (XATTR_SIZE_MAX).
+pub(crate) const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
+/// Names that hard links and directories refer to, bytes: a million files with names of 40 letters, and more.
+pub(crate) const MAX_LISTED_BYTES: usize = 48 << 20;
+/// Unfinished files that a transfer has open at once, within [`SESSION_DESCRIPTORS`]: an honest sender sends a few at a
+/// time.
+pub(crate) const MAX_UNFINISHED_FILES: usize = 40;
+/// Files whose content is compared, of those longer than a piece: none is read twice for one transfer.
+pub(crate) const MAX_COMPARED_FILES: usize = 1 << 21;
+/// The longest reason for a failure that is kept, bytes: a name and a sentence.
+pub(crate) const MAX_REASON_BYTES: usize = 512;
+/// What a dry run lists, bytes: a hundred thousand names.
+pub(crate) const MAX_WOULD_MOVE_BYTES: usize = 16 << 20;
+
+// Holes: some bytes of a record stand for terabytes of zeros.
+
+/// The longest sparse file, bytes: the longest that ext4 holds.
+pub(crate) const MAX_SPARSE_BYTES: u64 = 16 << 40;
+/// Runs of holes in the files that are open: each takes some 20 bytes.
+pub(crate) const MAX_HOLE_RUNS: usize = 1 << 20;
+/// Pieces of holes that a transfer may have hashed, 256 KiB each: 1 TiB, five minutes of one processor.
+pub(crate) const FREE_HOLE_PIECES: u64 = 1 << 22;
+/// Beside them it may have so many for each piece of content: a disk image is a tenth full, as a rule.
+pub(crate) const HOLES_PER_PIECE: u64 = 64;
+/// Pieces of holes that are compared of a file that is there, 1 GiB, beside [`HOLES_PER_PIECE`].
+pub(crate) const FREE_COMPARED_PIECES: u64 = 1 << 12;
+/// Holes that wait to be hashed early: those beyond are hashed when their file is whole.
+pub(crate) const MAX_WAITING_HOLES: usize = 1024;
+
+// Datagrams and measurements.
+
+/// How many datagrams are kept that came before their transfer's hello, on the whole server.
+pub(crate) const MAX_EARLY_DATAGRAMS: usize = 64;
+/// The longest of them, bytes: a punch is shorter.
+pub(crate) const MAX_EARLY_BYTES: usize = 128;
+/// The longest train of packets that a receiver may ask for: no receiver of ours needs a longer one.
+pub(crate) const MAX_TRAIN_PACKETS: u32 = 512;
+/// The largest packet of a train, bytes: a jumbo frame.
+pub(crate) const MAX_TRAIN_PACKET_BYTES: u32 = 9216;
+/// Trains may be asked for up to this many bytes beside their share: no receiver makes a sender flood a path.
+pub(crate) const FREE_TRAIN_BYTES: u64 = 4_000_000;
+/// Trains may add one part in this many of the acknowledged content.
+pub(crate) const TRAIN_SHARE: u64 = 10;
+/// The most packets in a measurement's stream: no measurement of ours asks for more.
+pub(crate) const MAX_STREAM_PACKETS: u32 = 200_000;
+/// The largest of them, bytes: a jumbo frame without IP's and UDP's headers.
+pub(crate) const MAX_STREAM_PAYLOAD_BYTES: u32 = 9216 - 28;
+/// The longest stream or load: no measurement of ours asks for a longer one.
+pub(crate) const LONGEST_LOAD: Duration = Duration::from_secs(60);
+/// The longest measurement: fifteen times as long as the longest of ours.
+pub(crate) const LONGEST_MEASUREMENT: Duration = Duration::from_secs(15 * 60);
+/// The time in which a client's measurements may use [`MEASURE_BYTES`] and [`MEASURE_TIME`].
+pub(crate) const MEASURE_INTERVAL: Duration = Duration::from_secs(3600);
+/// The bytes that they may make this end send: one full measurement of a path of 10 Gbit/s.
+pub(crate) const MEASURE_BYTES: Bytes = Bytes::new(32_000_000_000);
+/// The time for which they may make this end send: about ten full measurements.
+pub(crate) const MEASURE_TIME: Duration = Duration::from_secs(600);
+/// A peer that gives no order for this long is gone: it may itself send for up to [`LONGEST_LOAD`].
+pub(crate) const ORDER_TIMEOUT: Duration = Duration::from_secs(90);
+/// The most arrivals that a measurement keeps: twice [`MAX_STREAM_PACKETS`], as a network may double each.
+pub(crate) const MAX_STREAM_ARRIVALS: usize = 400_000;
+/// The most streams whose arrivals are kept: one is on its way at a time, and packets of older ones may be late.
+pub(crate) const MAX_KEPT_STREAMS: usize = 4;
+
+const _: () = assert!(MAX_AHEAD as usize + 2 * MAX_BATCH + MAX_UNCONFIRMED <= MAX_OPEN_FILES);
+const _: () = assert!(ADMISSION_TIMEOUT.as_nanos() < PEER_TIMEOUT.as_nanos());
+
+/// The memory that extended attributes take, bytes.
+pub(crate) fn attribute_bytes(attributes: &[(Vec<u8>, Vec<u8>)]) -> usize {
+    let bytes = |(name, value): &(Vec<u8>, Vec<u8>)| {
+        size_of::<(Vec<u8>, Vec<u8>)>() + name.len() + value.len()
+    };
+    attributes.iter().map(bytes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_admits_never_takes_all_its_descriptors() {
+        for descriptors in [256, 1024, 4096, 65_536, 1 << 30] {
+            let Capacity { unauthenticated, sessions, connections, .. } = Capacity::of(descriptors);
+            let taken = CONNECTION_DESCRIPTORS * (unauthenticated + connections)
+                + SESSION_DESCRIPTORS * sessions;
+            let left = descriptors as usize - taken.min(descriptors as usize);
+            assert!(left >= RESERVED_DESCRIPTORS / 2, "{descriptors}: {taken} are taken");
+        }
+        // (1024 - 64) / 2 / 128 sessions, and 960 / 4 / 2 connections of either kind.
+        let small = Capacity {
+            unauthenticated: 120,
+            sessions: 3,
+            sessions_per_client: 2,
+            connections: 120,
+        };
+        assert_eq!(Capacity::of(1024), small);
+        let large = Capacity {
+            unauthenticated: MAX_UNAUTHENTICATED,
+            sessions: MAX_SESSIONS,
+            sessions_per_client: 32,
+            connections: MAX_CONNECTIONS,
+        };
+        assert_eq!(Capacity::of(1 << 20), large);
+    }
+}

@@ -1,0 +1,161 @@
+//! The record of the limits in force, which survives its tuner: the next one lifts what was left behind.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use sweetspot_linux::file;
+
+use crate::guard::lift_all;
+
+/// The beginning of the records' names; the tuner's process ID follows.
+const PREFIX: &str = "limits-";
+
+/// The lines of one tuner's [`Leases`](crate::Leases). They stand in a file beside those of other tuners, or in memory where
+/// no directory can be had. Nobody else can lock the file while a process of the tuner lives.
+#[derive(Debug)]
+pub struct Record {
+    file: File,
+    path: Option<PathBuf>,
+    held: BTreeSet<u64>,
+}
+
+impl Record {
+    /// An empty record.
+    pub fn create() -> io::Result<Record> {
+        let in_directory = directory().and_then(|directory| Record::create_in(&directory).ok());
+        match in_directory {
+            Some(record) => Ok(record),
+            None => Ok(Record { file: file::in_memory()?, path: None, held: BTreeSet::new() }),
+        }
+    }
+
+    fn create_in(directory: &Path) -> io::Result<Record> {
+        let name = format!("{PREFIX}{}", std::process::id());
+        // A process ID is used again, also by another namespace of PIDs.
+        let names = std::iter::once(name.clone()).chain((1..100).map(|n| format!("{name}-{n}")));
+        for path in names.map(|name| directory.join(name)) {
+            let mut options = File::options();
+            match options.read(true).append(true).create_new(true).mode(0o600).open(&path) {
+                Ok(file) if file::try_lock(&file)? => {
+                    return Ok(Record { file, path: Some(path), held: BTreeSet::new() });
+                }
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// The same record, for another process.
+    pub fn try_clone(&self) -> io::Result<Record> {
+        let file = self.file.try_clone()?;
+        Ok(Record { file, path: self.path.clone(), held: BTreeSet::new() })
+    }
+
+    /// Adds a line about a limit that is about to be set. Where there is no room for it the guardian knows of it still.
+    pub fn take(&mut self, cookie: u64, line: &str) {
+        self.held.insert(cookie);
+        let _ = self.file.write_all(line.as_bytes());
+    }
+
+    /// Adds a line about a connection on which nothing is left to undo.
+    pub fn release(&mut self, cookie: u64, line: &str) {
+        if !self.held.remove(&cookie) {
+            return;
+        }
+        // It begins anew as often as it can, so that it stays small.
+        let _ = match self.held.is_empty() {
+            true => self.file.set_len(0),
+            false => self.file.write_all(line.as_bytes()),
+        };
+    }
+
+    /// Removes it, because nothing is left to undo.
+    pub fn remove(&mut self) {
+        let _ = self.file.set_len(0);
+        if let Some(path) = self.path.take() {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Lifts every limit in it, and removes it. Returns on how many connections.
+    pub fn lift(mut self) -> usize {
+        let lines = self.file.try_clone().and_then(|mut lines| {
+            lines.seek(SeekFrom::Start(0))?;
+            Ok(lines)
+        });
+        let lifted = lines.map_or(0, lift_all);
+        self.remove();
+        lifted
+    }
+}
+
+/// Lifts the limits of this user's tuners that were killed together with their guardians. Returns on how many connections.
+pub fn lift_leftovers() -> usize {
+    let entries = directory().and_then(|directory| fs::read_dir(directory).ok());
+    let names_record =
+        |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
+    let left = entries.into_iter().flatten().flatten().filter(names_record).filter_map(|entry| {
+        let path = entry.path();
+        let mut options = File::options();
+        let file =
+            options.read(true).append(true).custom_flags(file::NO_FOLLOW).open(&path).ok()?;
+        // Somebody who holds the lock lifts them.
+        let is_left = file::try_lock(&file).unwrap_or(false);
+        is_left.then(|| Record { file, path: Some(path), held: BTreeSet::new() })
+    });
+    left.map(Record::lift).sum()
+}
+
+/// The directory of this user's records, which is made if it is missing: of systemd's unit, of root, or of the user's session.
+/// All are gone after a boot, and the connections with them. `None` if there is none that belongs to this user alone.
+fn directory() -> Option<PathBuf> {
+    let user = fs::metadata("/proc/self").ok()?.uid();
+    let of = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty());
+    let directory = match (of("RUNTIME_DIRECTORY"), user) {
+        (Some(directory), _) => PathBuf::from(directory),
+        (None, 0) => PathBuf::from("/run/sweetspot"),
+        (None, _) => PathBuf::from(of("XDG_RUNTIME_DIR")?).join("sweetspot"),
+    };
+    // It may be there already.
+    let _ = DirBuilder::new().mode(0o700).create(&directory);
+    let there = fs::metadata(&directory).ok()?;
+    (there.is_dir() && there.uid() == user && there.mode() & 0o022 == 0).then_some(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_empty_when_everything_is_released_and_gone_when_it_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut record = Record::create_in(directory.path()).unwrap();
+        let path = record.path.clone().unwrap();
+        let content = || fs::read_to_string(&path).unwrap();
+        record.take(7, "+ seven\n");
+        record.take(8, "+ eight\n");
+        record.release(7, "- 7\n");
+        assert_eq!(content(), "+ seven\n+ eight\n- 7\n");
+        record.release(8, "- 8\n");
+        record.release(9, "- 9\n");
+        assert_eq!(content(), "");
+        record.remove();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_record_in_use_is_locked_and_two_have_two_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = Record::create_in(directory.path()).unwrap();
+        let second = Record::create_in(directory.path()).unwrap();
+        assert_ne!(first.path, second.path);
+        let again = File::open(first.path.as_ref().unwrap()).unwrap();
+        assert!(!file::try_lock(&again).unwrap());
+        drop(first);
+        assert!(file::try_lock(&again).unwrap());
+    }
+}

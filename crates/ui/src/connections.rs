@@ -1,0 +1,81 @@
+//! The open connections of the page's server. Other users of this machine can connect, too, and must not keep the page from its
+//! user: a client that has not shown the token makes room for a newer one.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Largest number of simultaneous connections; a browser opens six.
+const MAX_CONNECTIONS: usize = 64;
+
+/// The open connections.
+#[derive(Debug, Default)]
+pub struct Connections {
+    open: Mutex<Open>,
+    freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    count: usize,
+    /// The number of the next connection.
+    next: u64,
+    /// The connections without a token yet, the oldest first.
+    strangers: VecDeque<(u64, TcpStream)>,
+}
+
+impl Connections {
+    /// A place for `stream`, at once as long as strangers can make room. The oldest stranger is disconnected for it.
+    ///
+    /// # Errors
+    /// If no descriptor is left.
+    pub fn enter(self: &Arc<Self>, stream: &TcpStream) -> io::Result<Place> {
+        let stranger = stream.try_clone()?;
+        let mut open = self.lock();
+        while open.count >= MAX_CONNECTIONS {
+            if let Some((_, oldest)) = open.strangers.pop_front() {
+                // Its thread reads the end and frees the place; it may also have ended by itself.
+                let _ = oldest.shutdown(Shutdown::Both);
+            }
+            open = self.freed.wait(open).unwrap_or_else(PoisonError::into_inner);
+        }
+        let number = open.next;
+        open.next += 1;
+        open.count += 1;
+        open.strangers.push_back((number, stranger));
+        Ok(Place { connections: Arc::clone(self), number })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget(open: &mut Open, number: u64) {
+        open.strangers.retain(|(stranger, _)| *stranger != number);
+    }
+}
+
+/// A counted place among the open connections, freed on drop.
+#[derive(Debug)]
+pub struct Place {
+    connections: Arc<Connections>,
+    number: u64,
+}
+
+impl Place {
+    /// Keeps the place until its connection ends: the client has shown the token.
+    pub fn keep(&self) {
+        Connections::forget(&mut self.connections.lock(), self.number);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut open = self.connections.lock();
+        Connections::forget(&mut open, self.number);
+        open.count -= 1;
+        drop(open);
+        self.connections.freed.notify_one();
+    }
+}

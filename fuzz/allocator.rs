@@ -1,0 +1,62 @@
+//! An allocator that counts: a session that takes more memory than any may ends the process. And what Rust does at the start of
+//! `main`, which is the fuzzer's own here.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The most that one allocation may take, bytes: a record is at most 1 MiB, and a hostile peer must not choose more.
+const MOST_AT_ONCE: usize = 32 << 20;
+/// The most that all allocations may take, the fuzzer's own in Rust included, bytes.
+const MOST: usize = 256 << 20;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn grow(bytes: usize) {
+    let live = LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    if bytes > MOST_AT_ONCE || live > MOST {
+        eprintln!("a session takes {bytes} bytes at once, and {live} are in use");
+        eprintln!("{}", std::backtrace::Backtrace::force_capture());
+        std::process::abort();
+    }
+}
+
+// SAFETY: each call is passed on to the system's allocator, whose contract is the same.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        grow(layout.size());
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        grow(layout.size());
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        grow(size);
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+unsafe extern "C" {
+    fn signal(number: i32, handler: usize) -> usize;
+}
+
+/// Makes a write to a closed socket an error, as it is in a Rust program.
+pub fn ignore_broken_pipes() {
+    const SIGPIPE: i32 = 13;
+    const SIG_IGN: usize = 1;
+    // SAFETY: no handler is installed.
+    unsafe { signal(SIGPIPE, SIG_IGN) };
+}

@@ -1,0 +1,38 @@
+/// The bytes of an input, each of which makes a choice. When they are used up, every choice is the first.
+pub struct Choices<'a>(pub &'a [u8]);
+
+impl Choices<'_> {
+    pub fn are_left(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    pub fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((first, rest)) => {
+                self.0 = rest;
+                *first
+            }
+            None => 0,
+        }
+    }
+
+    /// One of `table`.
+    pub fn of<T: Copy>(&mut self, table: &[T]) -> T {
+        table[usize::from(self.byte()) % table.len()]
+    }
+
+    /// A number below `end`, which is at most 256 and not zero.
+    pub fn below(&mut self, end: usize) -> usize {
+        usize::from(self.byte()) % end.max(1)
+    }
+
+    /// Rarely true: most inputs go on.
+    pub fn rarely(&mut self) -> bool {
+        self.byte() >= 240
+    }
+
+    pub fn bytes(&mut self, most: usize) -> Vec<u8> {
+        let n = self.below(most);
+        (0..n).map(|_| self.byte()).collect()
+    }
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Runs the tests that depend on other programs once more, with all optional tools hidden (scripts/without-tools.py).
+
+Usage: scripts/test-without-tools.py [CARGO OPTION...]      (which packages: --workspace without any)
+
+Runs the tests that `make test` compiled. If clang is here, it first compiles the program and its tests without their feature
+`bpf`, as a machine without clang would. Prints one line and succeeds if there is nothing to hide, or no way to hide it.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HIDE = os.path.join(ROOT, "scripts/without-tools.py")
+CANNOT = 3
+# A test that can meet an optional tool starts a program, or skips.
+DEPENDS = re.compile(r"Command::new|sweetspot_testing")
+PROGRAM = "sweetspot"
+
+
+def compiled(*options):
+    """The compiled integration tests: for each (package, name) its directory, sources and executable."""
+    cargo = ["cargo", "test", "--locked", "--no-run", "--message-format=json-render-diagnostics", *options]
+    built = subprocess.run(cargo, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if built.returncode != 0:
+        sys.exit(built.returncode)
+    tests = {}
+    for message in map(json.loads, built.stdout.splitlines()):
+        target = message.get("target", {})
+        if target.get("kind") == ["test"] and message.get("executable"):
+            directory = os.path.dirname(message["manifest_path"])
+            tests[directory, target["name"]] = (directory, target["src_path"], message["executable"])
+    return tests
+
+
+def sources(path):
+    """A test's files: those beside its main.rs, or its only one."""
+    if os.path.basename(path) != "main.rs":
+        return [path]
+    found = os.walk(os.path.dirname(path))
+    return [os.path.join(place, name) for place, _, names in found for name in names if name.endswith(".rs")]
+
+
+def depends(path):
+    for source in sources(path):
+        with open(source, encoding="utf-8") as file:
+            if DEPENDS.search(file.read()):
+                return True
+    return False
+
+
+def chosen(has_clang):
+    tests = compiled(*(sys.argv[1:] or ["--workspace"]))
+    if has_clang and any(directory.endswith("/cli") for directory, _ in tests):
+        tests |= compiled("--package", PROGRAM, "--no-default-features")
+    return [test for _, test in sorted(tests.items()) if depends(test[1])]
+
+
+def run(tests):
+    """In the namespace: runs each test; fails if one of them fails."""
+    failed = []
+    for directory, source, executable in tests:
+        name = os.path.relpath(source, ROOT)
+        print(f"\n     Running {name} without optional tools", flush=True)
+        environment = {**os.environ, "CARGO_MANIFEST_DIR": directory}
+        ran = subprocess.run([executable], cwd=directory, env=environment, stdin=subprocess.DEVNULL, check=False)
+        if ran.returncode != 0:
+            failed.append(name)
+    if failed:
+        sys.exit("failed without optional tools: " + " ".join(failed))
+
+
+def main():
+    if sys.argv[1:] == ["--inside"]:
+        return run(json.load(sys.stdin))
+    listed = subprocess.run([HIDE, "--list"], stdout=subprocess.PIPE, text=True, check=False)
+    if listed.returncode != 0:
+        return None if listed.returncode == CANNOT else listed.returncode
+    tools = listed.stdout.split()
+    if not tools:
+        print("no optional tool is here: the ordinary run of the tests was the one without")
+        return None
+    tests = json.dumps(chosen("clang" in tools))
+    again = [HIDE, sys.executable, os.path.abspath(__file__), "--inside"]
+    return subprocess.run(again, input=tests, text=True, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
