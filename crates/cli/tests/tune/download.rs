@@ -195,11 +195,16 @@ impl Tuned {
         wait_for("the tuner", || processes::family(guardian).into_iter().find(child))
     }
 
-    /// The client's connection, wherever in the family it is by now.
+    /// The client's connection, wherever in the family it is by now. The tuner holds a duplicate of it for moments only.
     pub fn connection(&self) -> LiveSocket {
         let (guardian, port) = (self.guardian.id(), self.port);
+        let program = Path::new(env!("CARGO_BIN_EXE_sweetspot"));
+        let is_client = |pid: &u32| {
+            fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|running| running != program)
+        };
         wait_for("the connection", || {
-            processes::family(guardian).into_iter().find_map(|pid| connection_of(pid, port))
+            let mut clients = processes::family(guardian).into_iter().filter(is_client);
+            clients.find_map(|pid| connection_of(pid, port))
         })
     }
 
