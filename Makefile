@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of deny oldest-rust fuzz miri clean tools tools-test test-tools unit-without-tools bare-test
+.PHONY: help build bench-build demo reproduce test words fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of deny oldest-rust fuzz miri clean tools tools-test test-tools unit-without-tools bare-test
 
 SWEETSPOT := target/release/sweetspot
 BENCH := target/release/sweetspot-bench
@@ -15,7 +15,7 @@ demo: build ## Move a file across an emulated long path, several ways, and draw 
 	$(SWEETSPOT) demo $(ARGS)
 
 SKIPPED := $(CURDIR)/target/skipped.txt
-test: tools-test fmt clippy purity doc unit python ## Formatting, lints, purity, documentation, every test; says what was skipped
+test: tools-test words fmt clippy purity doc unit python ## Language, formatting, lints, purity, documentation, every test; says what was skipped
 	@scripts/skipped.sh $(SKIPPED)
 
 test-tools: ## The programs that some tests compare with or run, by apt-get
@@ -102,6 +102,9 @@ bench-build: tools wasm
 
 wasm: tools ## The simulator for the page of `sweetspot ui`
 	@scripts/build-wasm.sh
+
+words: ## Count translated constructions; more than the limits are an error
+	@scripts/check-words
 
 fmt: tools-test ## Check the formatting
 	cargo fmt --all --check
