@@ -15,6 +15,8 @@ demo: build ## Move a file across an emulated long path, several ways, and draw 
 	$(SWEETSPOT) demo $(ARGS)
 
 SKIPPED := $(CURDIR)/target/skipped.txt
+# The tests of the program built it already.
+test: AFTER_UNIT := yes
 test: tools-test words fmt clippy purity doc unit python ## Language, formatting, lints, purity, documentation, every test; says what was skipped
 	@scripts/skipped.sh $(SKIPPED)
 
@@ -121,7 +123,7 @@ doc: tools ## The crates' documentation and the links of all Markdown; a broken 
 
 unit: tools wasm ## Every test, and nothing else
 	@mkdir -p target && rm -f $(SKIPPED)
-	SWEETSPOT_SKIPPED=$(SKIPPED) cargo test --workspace --locked
+	SWEETSPOT_SKIPPED=$(SKIPPED) scripts/run-tests.py
 
 unit-without-tools: tools ## The tests that run other programs, once more, with optional tools hidden (root, Debian)
 	@scripts/test-without-tools.py
@@ -139,7 +141,7 @@ python: tools-test wasm ## The Python package: build, lints, types, tests
 	cargo fmt --manifest-path python/Cargo.toml --check
 	cargo clippy --manifest-path python/Cargo.toml --locked -- -D warnings
 	$(QUICK_BUILD) VIRTUAL_ENV=target/python target/python/bin/maturin develop --release --locked --quiet
-	cargo build --locked --quiet --bin sweetspot
+	$(if $(AFTER_UNIT),,cargo build --locked --quiet --bin sweetspot)
 	SWEETSPOT_BIN=target/debug/sweetspot $(PYTHON) -m pytest -q -rs
 
 dist: tools wasm ## What can be installed, into target/packages: binaries, Debian package, wheel, checksums

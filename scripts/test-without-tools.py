@@ -13,27 +13,12 @@ import re
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from compiled_tests import ROOT, compiled
+
 HIDE = os.path.join(ROOT, "scripts/without-tools.py")
 CANNOT = 3
 # A test that can meet an optional tool starts a program, or skips.
 DEPENDS = re.compile(r"Command::new|sweetspot_testing")
-PROGRAM = "sweetspot"
-
-
-def compiled(*options):
-    """The compiled integration tests: for each (package, name) its directory, sources and executable."""
-    cargo = ["cargo", "test", "--locked", "--no-run", "--message-format=json-render-diagnostics", *options]
-    built = subprocess.run(cargo, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    if built.returncode != 0:
-        sys.exit(built.returncode)
-    tests = {}
-    for message in map(json.loads, built.stdout.splitlines()):
-        target = message.get("target", {})
-        if target.get("kind") == ["test"] and message.get("executable"):
-            directory = os.path.dirname(message["manifest_path"])
-            tests[directory, target["name"]] = (directory, target["src_path"], message["executable"])
-    return tests
 
 
 def sources(path):
@@ -53,10 +38,18 @@ def depends(path):
 
 
 def chosen(has_clang):
-    tests = compiled(*(sys.argv[1:] or ["--workspace"]))
-    if has_clang and any(directory.endswith("/cli") for directory, _ in tests):
-        tests |= compiled("--package", PROGRAM, "--no-default-features")
-    return [test for _, test in sorted(tests.items()) if depends(test[1])]
+    options = sys.argv[1:] or ["--workspace"]
+    tests = {test[1]: test for test in compiled(*options)}
+    if has_clang:
+        # Cargo takes a feature from the whole workspace at once; all packages but the program's are compiled already.
+        again = compiled(*options, "--no-default-features")
+        tests |= {test[1]: test for test in again if test[0] == os.path.join(ROOT, "crates/cli")}
+    return [test for _, test in sorted(tests.items()) if is_integration(test) and depends(test[1])]
+
+
+def is_integration(test):
+    directory, source, _ = test
+    return os.path.relpath(source, directory).startswith("tests" + os.sep)
 
 
 def run(tests):

@@ -1,0 +1,22 @@
+"""The test programs that cargo compiled."""
+
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def compiled(*options):
+    """(package directory, source, executable) of each test program; exits if they do not compile."""
+    cargo = ["cargo", "test", "--locked", "--no-run", "--message-format=json-render-diagnostics", *options]
+    built = subprocess.run(cargo, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if built.returncode != 0:
+        sys.exit(built.returncode)
+    tests = []
+    for message in map(json.loads, built.stdout.splitlines()):
+        if message.get("profile", {}).get("test") and message.get("executable"):
+            directory = os.path.dirname(message["manifest_path"])
+            tests.append((directory, message["target"]["src_path"], message["executable"]))
+    return sorted(tests)
