@@ -22,6 +22,9 @@ use crate::error::Doing;
 use crate::plan::TargetPlan;
 use crate::{LabError, scratch};
 
+/// Paced applications keep their pace this long after the end. The last row may come late on a busy host, and goodput is
+/// interpolated up to the end.
+const LINGER: Duration = Duration::from_secs(2);
 /// Lifetime of a ticket: longer than any run.
 const TICKET_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -100,8 +103,8 @@ impl<'a> MeasuredTransfer<'a> {
         near.enter().doing("enter a namespace")?;
         clock::sleep_until((zero + self.plan.start).min(end));
         let began = clock::now();
-        self.reader.iter().for_each(|reader| reader.begin(began, end));
-        self.writer.iter().for_each(|writer| writer.begin(began, end));
+        self.reader.iter().for_each(|reader| reader.begin(began, end + LINGER));
+        self.writer.iter().for_each(|writer| writer.begin(began, end + LINGER));
         let mut trace = TransferTrace { began: began.since(zero), ..TransferTrace::default() };
         if began < end {
             let paths = vec![self.file.clone()];

@@ -38,7 +38,7 @@ fn acked(played: &LabRun, from: f64, until: f64) -> f64 {
 pub fn a_slow_reader_sets_the_rate_and_the_window_closes() {
     let played = play(&["transfer.0.sizing=fixed:125kB", "transfer.0.reader=rate=5Mbit/s"]);
     let transfer = &played.outcome.transfers[0];
-    // Once the receive buffer is full, what is acknowledged is what was read, give or take the buffer's fill: 125 kB
+    // Once the receive buffer is full, the receiver acknowledges what it reads, give or take the buffer's fill: 125 kB
     // over 4 s are 0.25 Mbit/s, 5 %.
     assert!((4.75e6..5.25e6).contains(&transfer.goodput_bps), "{transfer:?}");
     // Flow control, not loss, holds the sender back.
