@@ -60,22 +60,28 @@
 //! # }
 //! ```
 
+mod control;
+mod ends;
 mod error;
-mod io;
-pub(crate) mod limits;
+mod files;
+mod limits;
+mod lock;
 mod observer;
+mod options;
+mod wire;
 
+pub use ends::client::{first_reachable, receive, send};
+pub use ends::measure::{Measured, TcpFacts, measure, measure_one_sided};
+pub use ends::server::{Server, ServerObserver};
 pub use error::TransferError;
-pub use io::client::{ReceiveOptions, SendOptions, first_reachable, receive, send};
-pub use io::identity::{Identity, draw_secret};
-pub use io::incoming::{Asked, NamedThings, Nameless};
-pub use io::link::{Contact, Reached};
-pub use io::measure::{Measured, TcpFacts, measure, measure_one_sided};
-pub use io::pace::{Allowance, ApplicationPace};
-pub use io::receive::Target;
-pub use io::server::{Purpose, ServeOptions, Server, ServerObserver, ServiceOptions};
-pub use io::source::Sources;
-pub use io::spoken::draw_code;
+pub use files::incoming::{Asked, NamedThings, Nameless};
+pub use files::source::Sources;
+pub use files::target::Target;
 pub use observer::{
     Agreed, FileLog, FileRecord, NullObserver, Progress, SeriesRecorder, TransferObserver,
 };
+pub use options::{Purpose, ReceiveOptions, SendOptions, ServeOptions, ServiceOptions};
+pub use wire::identity::{Identity, draw_secret};
+pub use wire::link::{Contact, Reached};
+pub use wire::pace::{Allowance, ApplicationPace};
+pub use wire::spoken::draw_code;

@@ -1,0 +1,464 @@
+//! Runs the controller on live sockets: applies what it asks for, and reads back what the kernel did. All
+//! connections of a transfer share one controller and one window.
+
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use sweetspot_linux::clock;
+use sweetspot_linux::event_fd::{EventFd, wait_readable};
+use sweetspot_linux::sysctl;
+use sweetspot_linux::tcp::{ClampMethod, Info, WindowActuator, options};
+use sweetspot_linux::udp::Udp;
+use sweetspot_protocol::record::{MAX_BATCH, Record};
+use sweetspot_protocol::series::SeriesRecord;
+use sweetspot_protocol::{ControlLoop, HeldDown, Message, StreamCount, TransferEffect};
+use sweetspot_sizing::KernelView;
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use crate::TransferError;
+use crate::control::udp_demux::Registration;
+use crate::files::incoming::IncomingFiles;
+use crate::limits::DOWN_TIMEOUT;
+use crate::lock::lock;
+use crate::observer::{Progress, TransferObserver};
+use crate::wire::channel::Channel;
+use crate::wire::stall::StallWatch;
+
+/// The time after which something is said, so that the sender knows that this end is there.
+const BUSY_INTERVAL: Duration = Duration::from_secs(5);
+/// The longest datagram, bytes: a jumbo frame.
+const MAX_DATAGRAM_BYTES: usize = 9216;
+/// A window is full if what arrives in a round trip is this share of it or more.
+const FULL_SHARE: f64 = 0.7;
+/// How long a sender's word about what limits it holds.
+const LIMIT_HOLDS: Duration = Duration::from_secs(1);
+
+/// Shared by the threads that read content and the one that keeps time.
+pub(crate) struct ReceiverControl<'a> {
+    /// The first connection, on which both ends speak.
+    channel: &'a Channel,
+    state: Mutex<ReceiverState>,
+    observer: Mutex<&'a mut dyn TransferObserver>,
+    registration: Option<Arc<Registration>>,
+    files: &'a IncomingFiles,
+    totals: Mutex<Option<(u64, Bytes)>>,
+    done: AtomicBool,
+    event_fd: EventFd,
+}
+
+/// What only one thread may hold at a time.
+struct ReceiverState {
+    control_loop: ControlLoop,
+    clamp_method: ClampMethod,
+    /// The largest receive buffer that this host allows (tcp_rmem).
+    most_buffer: Bytes,
+    connections: Vec<Connection>,
+    /// The controller's window over all connections, once it asked for one.
+    limit: Option<Option<Bytes>>,
+    /// Content flows, so the window may be limited.
+    flowing: bool,
+    streams: StreamCount,
+    /// Content that was read, over all connections.
+    content: Bytes,
+    /// What the sender said last of what limits it, and how long that holds.
+    sender_limit: Option<(Time, HeldDown)>,
+    recent: RecentRate,
+    /// Work for the timekeeper, which alone sends datagrams and calls the observer.
+    datagrams: Vec<Vec<u8>>,
+    records: Vec<SeriesRecord>,
+    notes: Vec<String>,
+}
+
+struct Connection {
+    channel: Arc<Channel>,
+    actuator: WindowActuator,
+}
+
+/// The rate over the last second or so.
+#[derive(Default)]
+struct RecentRate {
+    since: Time,
+    content: Bytes,
+    rate: Rate,
+}
+
+impl RecentRate {
+    fn update(&mut self, now: Time, content: Bytes) -> Rate {
+        let elapsed = now.since(self.since);
+        if elapsed >= Duration::from_secs(1) {
+            self.rate = content.saturating_sub(self.content) / elapsed;
+            (self.since, self.content) = (now, content);
+        }
+        self.rate
+    }
+}
+
+impl<'a> ReceiverControl<'a> {
+    pub fn new(
+        channel: &'a Arc<Channel>,
+        control_loop: ControlLoop,
+        clamp_method: ClampMethod,
+        registration: Option<Arc<Registration>>,
+        files: &'a IncomingFiles,
+        streams: StreamCount,
+        observer: &'a mut dyn TransferObserver,
+    ) -> Result<ReceiverControl<'a>, TransferError> {
+        let first = Connection {
+            channel: Arc::clone(channel),
+            actuator: WindowActuator::new(clamp_method),
+        };
+        let state = ReceiverState {
+            control_loop,
+            clamp_method,
+            most_buffer: sysctl::tcp_rmem()
+                .map_err(TransferError::system("reading tcp_rmem"))?
+                .most,
+            connections: vec![first],
+            limit: None,
+            flowing: false,
+            streams,
+            content: Bytes::ZERO,
+            sender_limit: None,
+            recent: RecentRate { since: clock::now(), ..RecentRate::default() },
+            datagrams: Vec::new(),
+            records: Vec::new(),
+            notes: Vec::new(),
+        };
+        let receiver_control = ReceiverControl {
+            channel,
+            state: Mutex::new(state),
+            observer: Mutex::new(observer),
+            registration,
+            files,
+            totals: Mutex::default(),
+            done: AtomicBool::new(false),
+            event_fd: EventFd::new().map_err(TransferError::system("making an eventfd"))?,
+        };
+        // The handshake's round trip is known before the first data.
+        receiver_control.tick(None)?;
+        Ok(receiver_control)
+    }
+
+    /// Another connection carries content, too.
+    pub fn join(&self, channel: &Arc<Channel>) {
+        let mut state = lock(&self.state);
+        let actuator = WindowActuator::new(state.clamp_method);
+        state.connections.push(Connection { channel: Arc::clone(channel), actuator });
+        state.share();
+    }
+
+    /// How many connections there are to be.
+    pub fn streams(&self) -> u32 {
+        lock(&self.state).streams.count()
+    }
+
+    /// The most connections that there were.
+    pub fn connections(&self) -> u32 {
+        lock(&self.state).connections.len() as u32
+    }
+
+    /// The sender says that something of its own limits it, and what one connection carries then.
+    pub fn handle_sender_limit(&self, each: Option<Rate>) {
+        lock(&self.state).sender_limit = Some((clock::now() + LIMIT_HOLDS, HeldDown { each }));
+    }
+
+    /// Data was read from `channel`; called after every read.
+    pub fn handle_data(
+        &self,
+        channel: &Channel,
+        bytes: Bytes,
+        unread: Bytes,
+    ) -> Result<(), TransferError> {
+        let mut state = lock(&self.state);
+        state.control_loop.handle_data(clock::now(), bytes, unread);
+        self.perform(&mut state)?;
+        if !state.flowing {
+            return Ok(());
+        }
+        // Reading is when the kernel's autotuning grows the buffer and overwrites the limit.
+        let read = |connection: &&mut Connection| std::ptr::eq(&*connection.channel, channel);
+        match state.connections.iter_mut().find(read) {
+            Some(connection) => connection.hold(),
+            None => Ok(()),
+        }
+    }
+
+    /// Of the bytes that were read, `content` belong to files.
+    pub fn handle_content(&self, content: Bytes) {
+        let mut state = lock(&self.state);
+        state.control_loop.handle_content(content);
+        state.content += content;
+        state.flowing = true;
+    }
+
+    /// Ends [`ReceiverControl::keep_time`], because the transfer is over.
+    pub fn done(&self) {
+        self.done.store(true, Ordering::Release);
+        self.event_fd.signal();
+    }
+
+    /// Asks the control loop a question.
+    pub fn ask<T>(&self, question: impl FnOnce(&ControlLoop) -> T) -> T {
+        question(&lock(&self.state).control_loop)
+    }
+
+    /// How many files there are, and their bytes: the sender's list is whole.
+    pub fn totals(&self, files: u64, bytes: Bytes) {
+        *lock(&self.totals) = Some((files, bytes));
+    }
+
+    /// Says the last that there is to say before the summary. Nothing is said after it.
+    pub fn finish(&self) -> Result<(), TransferError> {
+        {
+            let _state = lock(&self.state);
+            self.done.store(true, Ordering::Release);
+        }
+        self.event_fd.signal();
+        self.tell_results()
+    }
+
+    /// Runs the controller's timers and the probes until [`ReceiverControl::done`].
+    pub fn keep_time(&self) -> Result<(), TransferError> {
+        let (mut probe_socket, mut busy_at) = (None, clock::now() + BUSY_INTERVAL);
+        let mut down_since = None;
+        let mut stall = StallWatch::new(clock::now(), self.files.so_far());
+        while !self.done.load(Ordering::Acquire) {
+            // The thread that reads tells by itself, once it has read what came; unless it waits for another one.
+            down_since = self.channel.is_down().then(|| down_since.unwrap_or(clock::now()));
+            if down_since.is_some_and(|since| clock::now().since(since) >= DOWN_TIMEOUT) {
+                return Err(self.channel.gone(self.files.so_far().0));
+            }
+            if stall.is_stalled(clock::now(), self.files.so_far()) {
+                return Err(TransferError::Stalled(self.channel.peer().to_string()));
+            }
+            self.open_probe_socket(&mut probe_socket);
+            self.listen(probe_socket.as_ref())?;
+            let due = self.tick(probe_socket.as_ref())?;
+            if clock::now() >= busy_at {
+                self.say(&lock(&self.state), &Message::Busy)?;
+                busy_at = clock::now() + BUSY_INTERVAL;
+            }
+            {
+                let state = lock(&self.state);
+                if !self.is_done(&state) {
+                    self.tell_results()?;
+                }
+            }
+            self.wait(probe_socket.as_ref(), due);
+        }
+        Ok(())
+    }
+
+    /// Says something, unless the transfer is over.
+    fn say(&self, state: &ReceiverState, message: &Message) -> Result<(), TransferError> {
+        if self.is_done(state) { Ok(()) } else { self.channel.say(message) }
+    }
+
+    /// Whether the transfer is over; it cannot end while the state is held.
+    fn is_done(&self, _state: &ReceiverState) -> bool {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// Tells the sender what became of its files.
+    fn tell_results(&self) -> Result<(), TransferError> {
+        for results in self.files.results().chunks(MAX_BATCH) {
+            self.channel.tell(&Record::Results(results.to_vec()))?;
+        }
+        Ok(())
+    }
+
+    fn wait(&self, probe_socket: Option<&ProbeSocket>, due: Time) {
+        let mut sources = vec![self.event_fd.as_fd()];
+        sources.extend(probe_socket.map(|probe_socket| probe_socket.udp.as_fd()));
+        sources
+            .extend(self.registration.as_ref().map(|registration| registration.event_fd.as_fd()));
+        if wait_readable(&sources, due).is_err() {
+            clock::sleep_until(due);
+        }
+    }
+
+    /// Opens a socket for datagrams to the sender once its address is known, and a new one when it
+    /// comes under another.
+    fn open_probe_socket(&self, probe_socket: &mut Option<ProbeSocket>) {
+        let Some(peer_address) =
+            self.registration.as_ref().and_then(|registration| registration.peer_address())
+        else {
+            return;
+        };
+        if probe_socket.as_ref().is_some_and(|probe_socket| probe_socket.to == peer_address) {
+            return;
+        }
+        // Without it probes are not answered, and the kernel's estimate stands in.
+        if let Ok(new) = ProbeSocket::open(self.channel, peer_address) {
+            *probe_socket = Some(new);
+            lock(&self.state).control_loop.handle_reachable(clock::now());
+        }
+    }
+
+    fn listen(&self, probe_socket: Option<&ProbeSocket>) -> Result<(), TransferError> {
+        let Some(probe_socket) = probe_socket else { return Ok(()) };
+        let mut datagram = [0; MAX_DATAGRAM_BYTES];
+        while let Ok(Some(arrival)) = probe_socket.udp.receive(&mut datagram) {
+            let mut state = lock(&self.state);
+            let datagram = &datagram[..arrival.length.min(MAX_DATAGRAM_BYTES)];
+            state.control_loop.handle_datagram(clock::now(), arrival.at, datagram);
+            self.perform(&mut state)?;
+        }
+        Ok(())
+    }
+
+    fn tick(&self, probe_socket: Option<&ProbeSocket>) -> Result<Time, TransferError> {
+        let (datagrams, records, notes, due) = {
+            let mut state = lock(&self.state);
+            let state = &mut *state;
+            let kernel = state.kernel()?;
+            state.control_loop.handle_timeout(clock::now(), &kernel);
+            self.perform(state)?;
+            if state.flowing {
+                state.connections.iter_mut().try_for_each(Connection::hold)?;
+            }
+            if let Some(count) = state.update_streams(&kernel) {
+                self.say(state, &Message::Streams { count })?;
+            }
+            (
+                std::mem::take(&mut state.datagrams),
+                std::mem::take(&mut state.records),
+                std::mem::take(&mut state.notes),
+                state.control_loop.poll_timeout(),
+            )
+        };
+        for datagram in &datagrams {
+            // A probe that cannot leave is a probe lost.
+            let _ = probe_socket.map(|probe_socket| probe_socket.udp.send(datagram));
+        }
+        let mut observer = lock(&self.observer);
+        records.iter().for_each(|record| observer.line(record));
+        if !records.is_empty() {
+            let (bytes, files) = self.files.so_far();
+            observer.progress(&Progress { bytes, files, totals: *lock(&self.totals) });
+        }
+        notes.iter().for_each(|note| observer.note(note));
+        Ok(due)
+    }
+
+    fn perform(&self, state: &mut ReceiverState) -> Result<(), TransferError> {
+        while let Some(effect) = state.control_loop.poll_effect() {
+            match effect {
+                TransferEffect::Limit(limit) => {
+                    state.limit = Some(limit);
+                    state.share();
+                }
+                TransferEffect::Tell(message) => self.say(state, &message)?,
+                TransferEffect::Send(datagram) => state.datagrams.push(datagram),
+                TransferEffect::Record(record) => state.records.push(record),
+                TransferEffect::Note(note) => state.notes.push(note.to_owned()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ReceiverState {
+    /// Gives each connection its share of the window: together they have no more in flight than one would.
+    fn share(&mut self) {
+        let Some(limit) = self.limit else { return };
+        let n = self.connections.len() as u64;
+        for connection in &mut self.connections {
+            connection.actuator.set(limit.map(|limit| Bytes::new(limit.get() / n)));
+        }
+    }
+
+    /// What the kernel says of all connections together.
+    fn kernel(&self) -> Result<KernelView, TransferError> {
+        let read = |connection: &Connection| -> Result<KernelView, TransferError> {
+            let info = Info::read(connection.channel.socket());
+            let info = info.map_err(TransferError::system("TCP_INFO"))?;
+            Ok(KernelView {
+                window: info.rcv_wnd,
+                rtt: info.rcv_rtt,
+                minimum_rtt: info.min_rtt,
+                out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
+            })
+        };
+        let (first, more) = self.connections.split_first().ok_or(TransferError::Interrupted)?;
+        more.iter().try_fold(read(first)?, |sum, connection| Ok(plus(sum, &read(connection)?)))
+    }
+
+    /// Whether no connection's window can grow further on this host.
+    fn is_at_limit(&self) -> bool {
+        let at_limit = |connection: &Connection| {
+            let buffer = options::receive_buffer(connection.channel.socket());
+            buffer.is_ok_and(|buffer| buffer >= self.most_buffer.scaled(0.9))
+        };
+        self.connections.iter().all(at_limit)
+    }
+
+    /// The number of connections, when it changes.
+    fn update_streams(&mut self, kernel: &KernelView) -> Option<u32> {
+        let (now, content) = (clock::now(), self.content);
+        let rate = self.recent.update(now, content);
+        let rtt = self.control_loop.rtt().unwrap_or(kernel.minimum_rtt);
+        let in_flight = rate * rtt;
+        let fills = kernel.window.is_some_and(|window| in_flight >= window.scaled(FULL_SHARE));
+        let window_limited = fills && self.is_at_limit();
+        let held_down = if window_limited {
+            let each = rate.scaled(1.0 / f64::from(self.streams.count()));
+            Some(HeldDown { each: Some(each) })
+        } else {
+            self.sender_limit.filter(|(until, _)| now < *until).map(|(_, held_down)| held_down)
+        };
+        let capacity = self.control_loop.capacity();
+        let count = self.streams.update(now, rtt, content, held_down, capacity)?;
+        self.notes.push(format!(
+            "{} holds each connection down at {rate} in all: {count} connections from now on",
+            if window_limited {
+                "the receive buffer's limit (net.ipv4.tcp_rmem)"
+            } else if held_down.is_some() {
+                "the sender's host"
+            } else {
+                "a fair share"
+            }
+        ));
+        Some(count)
+    }
+}
+
+impl Connection {
+    fn hold(&mut self) -> Result<(), TransferError> {
+        let held = self.actuator.hold(self.channel.socket());
+        held.map_err(TransferError::system("TCP_WINDOW_CLAMP"))
+    }
+}
+
+/// What two connections are together.
+fn plus(mut sum: KernelView, other: &KernelView) -> KernelView {
+    sum.window = sum.window.zip(other.window).map(|(a, b)| a + b);
+    sum.rtt = mean_known(sum.rtt, other.rtt);
+    sum.minimum_rtt = sum.minimum_rtt.min(other.minimum_rtt);
+    sum.out_of_order += other.out_of_order;
+    sum
+}
+
+/// The mean of two round trips; the other where one is not known yet.
+fn mean_known(a: Duration, b: Duration) -> Duration {
+    match (a, b) {
+        (Duration::ZERO, known) | (known, Duration::ZERO) => known,
+        (a, b) => (a + b) / 2,
+    }
+}
+
+/// Datagrams to and from one sender.
+struct ProbeSocket {
+    udp: Udp,
+    to: SocketAddr,
+}
+
+impl ProbeSocket {
+    fn open(channel: &Channel, to: SocketAddr) -> std::io::Result<ProbeSocket> {
+        let udp = Udp::bind_shared(channel.socket().local_addr()?)?;
+        udp.connect(to)?;
+        Ok(ProbeSocket { udp, to })
+    }
+}

@@ -1,0 +1,145 @@
+//! Sizes the send buffer for the window that the receiver offers.
+
+use std::sync::{Arc, Mutex};
+
+use sweetspot_linux::sysctl;
+use sweetspot_linux::tcp::{Info, options};
+use sweetspot_units::Bytes;
+
+use crate::TransferError;
+use crate::lock::lock;
+use crate::wire::channel::Channel;
+
+/// Share of a send buffer that is payload in the worst case: each segment of 1448 bytes may take
+/// 2304 bytes of kernel memory (SKB_TRUESIZE, include/linux/skbuff.h), though most share large
+/// ones.
+const PAYLOAD_SHARE: f64 = 1448.0 / 2304.0;
+/// A limit is reported if it held the connection back for more than this share of its time.
+const LIMITED_SHARE: f64 = 0.05;
+
+/// Raises SO_SNDBUF if autotuning cannot reach what a window needs, and names the sysctl that is the limit.
+pub(crate) struct SendBuffer {
+    channel: Arc<Channel>,
+    /// Whether its size was given and stays.
+    kept: bool,
+    /// What the buffer was last made, once it was.
+    made: Mutex<Option<Bytes>>,
+}
+
+/// What to do about the send buffer for a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BufferPolicy {
+    /// Autotuning reaches the size, or as much as can be set by hand.
+    Leave,
+    /// Ask SO_SNDBUF for this, which the kernel doubles.
+    Ask(Bytes),
+}
+
+/// `tcp_wmem[2]` bounds autotuning, twice `wmem_max` what may be set by hand.
+fn plan(window: Bytes, tcp_wmem_most: Bytes, wmem_max: Bytes) -> BufferPolicy {
+    let needed = Bytes::from_f64(window.as_f64() / PAYLOAD_SHARE);
+    let by_hand = needed.get().min(wmem_max.get().saturating_mul(2));
+    if needed <= tcp_wmem_most || by_hand <= tcp_wmem_most.get() {
+        return BufferPolicy::Leave;
+    }
+    BufferPolicy::Ask(Bytes::new(by_hand.div_ceil(2)))
+}
+
+impl SendBuffer {
+    /// The send buffer of `channel`, made `size` for good if one is given.
+    pub fn new(channel: Arc<Channel>, size: Option<Bytes>) -> Result<SendBuffer, TransferError> {
+        let set = |size| options::set_send_buffer(channel.socket(), size);
+        let failed = TransferError::system("setting the send buffer");
+        let made = size.map(set).transpose().map_err(failed)?;
+        Ok(SendBuffer { channel, kept: size.is_some(), made: Mutex::new(made) })
+    }
+
+    /// Enlarges it for `window`, if that needs doing.
+    pub fn make(&self, window: Bytes) -> Result<(), TransferError> {
+        if self.kept {
+            return Ok(());
+        }
+        let failed = || TransferError::system("making room in the send buffer");
+        let tcp_wmem = sysctl::tcp_wmem().map_err(failed())?;
+        let wmem_max = sysctl::wmem_max().map_err(failed())?;
+        let BufferPolicy::Ask(size) = plan(window, tcp_wmem.most, wmem_max) else { return Ok(()) };
+        let mut made = lock(&self.made);
+        // Never smaller: what is queued already would stand in the way of more.
+        if made.is_none_or(|made| made < size * 2) {
+            let got = options::set_send_buffer(self.channel.socket(), size).map_err(failed())?;
+            *made = Some(got);
+        }
+        Ok(())
+    }
+
+    /// Whether it is as large as this host lets it be.
+    pub fn is_at_its_limit(&self) -> bool {
+        let limits = || -> std::io::Result<bool> {
+            let most = match *lock(&self.made) {
+                Some(_) => sysctl::wmem_max()? * 2,
+                None => sysctl::tcp_wmem()?.most,
+            };
+            Ok(options::send_buffer(self.channel.socket())? >= most.scaled(0.9))
+        };
+        !self.kept && limits().unwrap_or(false)
+    }
+
+    /// What of this host held the connection back, by the kernel's own account.
+    pub fn limits(&self) -> Vec<String> {
+        self.limit().ok().flatten().into_iter().collect()
+    }
+
+    fn limit(&self) -> std::io::Result<Option<String>> {
+        let info = Info::read(self.channel.socket())?;
+        let share = info.sndbuf_limited.as_secs_f64() / info.busy_time.as_secs_f64();
+        // Not a number where the connection was never busy.
+        if share.is_nan() || share <= LIMITED_SHARE {
+            return Ok(None);
+        }
+        let (sysctl, now, most) = match *lock(&self.made) {
+            Some(_) => {
+                let now = sysctl::wmem_max()?;
+                ("net.core.wmem_max", now, now * 2)
+            }
+            None => {
+                let now = sysctl::tcp_wmem()?.most;
+                ("net.ipv4.tcp_wmem (its third number)", now, now)
+            }
+        };
+        // A buffer that could still have grown was not kept small by this limit.
+        let grown = options::send_buffer(self.channel.socket())? >= most.scaled(0.9);
+        Ok(grown.then(|| {
+            format!(
+                "the send buffer held the connection back {:.0} % of the time: raise {sysctl}, now {}, on the sending host",
+                100.0 * share,
+                now.get()
+            )
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: fn(u64) -> Bytes = |n| Bytes::new(n * 1_000_000);
+
+    #[test]
+    fn a_window_within_autotunings_reach_is_left_to_it() {
+        // 2 MB of payload need 2 x 2304/1448 = 3.2 MB.
+        assert_eq!(plan(MB(2), MB(4), MB(100)), BufferPolicy::Leave);
+    }
+
+    #[test]
+    fn a_larger_window_is_asked_for_by_hand_as_far_as_that_goes() {
+        // 400 Mbit/s x 100 ms: 5 MB, which need 7.96 MB, half of which is asked for.
+        let BufferPolicy::Ask(size) = plan(MB(5), MB(4), MB(100)) else { panic!() };
+        assert_eq!(size.get() / 10_000, 397);
+        assert_eq!(plan(MB(50), MB(4), MB(4)), BufferPolicy::Ask(MB(4)));
+    }
+
+    #[test]
+    fn what_can_be_set_by_hand_is_not_less_than_autotuning() {
+        assert_eq!(plan(MB(5), MB(4), MB(2)), BufferPolicy::Leave);
+    }
+}

@@ -1,0 +1,207 @@
+//! Admission: from an accepted TCP connection to a peer that proved its ticket.
+
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use sweetspot_linux::clock;
+use sweetspot_linux::event_fd::{is_readable, wait_readable};
+use sweetspot_protocol::clients::Client;
+use sweetspot_protocol::{Hello, Message, ProtocolError, Role, Secret, Session, VERSION};
+use sweetspot_units::Time;
+
+use crate::TransferError;
+use crate::ends::client_table::{ClientTable, CodeTry, has_expired};
+use crate::limits::{ADMISSION_TIMEOUT, FIRST_BYTE_TIMEOUT, MAX_EARLY_CONTENT};
+use crate::wire::channel::Channel;
+use crate::wire::frame_reader::FrameReader;
+use crate::wire::link::Link;
+use crate::wire::spoken;
+
+/// Whom a server admits.
+pub(crate) struct Admission {
+    pub config: Arc<ServerConfig>,
+    pub clients: ClientTable,
+    /// What this end does; `None`: either, by the rights of who comes.
+    pub role: Option<Role>,
+}
+
+/// Somebody who was admitted.
+pub(crate) struct Admitted {
+    pub link: Link,
+    pub hello: Hello,
+    pub client: Arc<Client>,
+}
+
+impl Admission {
+    /// Admits the peer behind `socket`, or refuses it. The peer and the caller learn why.
+    pub fn admit(&self, socket: TcpStream) -> Result<Admitted, TransferError> {
+        let deadline = clock::now() + ADMISSION_TIMEOUT;
+        let peer = socket.peer_addr().map_err(TransferError::system("asking for the peer"))?;
+        let first = clock::now() + FIRST_BYTE_TIMEOUT;
+        // Before anything is set up for it: who says nothing costs little.
+        let waited = wait_readable(&[socket.as_fd()], first);
+        if waited.is_err() || !is_readable(socket.as_fd()) {
+            let patience = FIRST_BYTE_TIMEOUT;
+            return Err(TransferError::Silent { peer: peer.to_string(), patience });
+        }
+        let channel = Arc::new(Channel::accept(socket, &self.config, deadline)?);
+        let mut frames = FrameReader::new(Arc::clone(&channel));
+        match self.judge(&channel, &mut frames, deadline) {
+            Ok((session, hello, client)) => {
+                // A further connection, or one that measures, lists nothing.
+                let takes = hello.role == Role::Sender && !hello.joins && !hello.measures;
+                let taken = if takes { MAX_EARLY_CONTENT } else { 0 };
+                let proof = session.listener_proof();
+                channel.say(&Message::Welcome { proof, early_bytes: taken })?;
+                let early_bytes = if takes { taken } else { hello.early_bytes };
+                Ok(Admitted { link: Link { channel, session, frames, early_bytes }, hello, client })
+            }
+            Err(error) => {
+                let error = match error {
+                    TransferError::Silent { peer, .. } | TransferError::TooSlow(peer)
+                        if clock::now() >= deadline =>
+                    {
+                        TransferError::NotProved { peer, patience: ADMISSION_TIMEOUT }
+                    }
+                    other => other,
+                };
+                channel.hang_up(&Message::Refuse { reason: refusal(&error).into() });
+                Err(error)
+            }
+        }
+    }
+
+    fn judge(
+        &self,
+        channel: &Channel,
+        frames: &mut FrameReader,
+        deadline: Time,
+    ) -> Result<(Session, Hello, Arc<Client>), TransferError> {
+        let peer = channel.peer().to_string();
+        let mut message = frames.opening_message(deadline)?;
+        let mut told = None;
+        if let Message::Pake { code, element } = &message {
+            let no_code = || TransferError::NoCode(peer.clone());
+            let (client, code) = self.clients.code(*code).ok_or_else(no_code)?;
+            let (secret, answer) = spoken::answer(&code, element.raw())?;
+            let one_try = self.clients.try_code(client)?.ok_or_else(no_code)?;
+            channel.say(&answer)?;
+            told = Some((one_try, secret));
+            message = frames.opening_message(deadline)?;
+        }
+        let hello = match message {
+            Message::Hello(hello) => hello,
+            Message::Failed { reason } => return Err(TransferError::PeerFailed(reason)),
+            other => {
+                let (what, when) = (other.kind(), "before a hello");
+                return Err(ProtocolError::OutOfOrder { what, when }.into());
+            }
+        };
+        if hello.version != VERSION {
+            return Err(TransferError::Version { peer, theirs: hello.version });
+        }
+        let (session, client) = match told {
+            Some((one_try, secret)) => by_code(channel, &hello, &one_try, &secret)?,
+            None => self.by_secret_or_key(channel, &hello)?,
+        };
+        // After the proof: only who is known learns the rest.
+        if has_expired(&client) {
+            return Err(TransferError::Expired(peer));
+        }
+        if hello.measures {
+            // A measurement costs the path and this end: it takes a credential that still admits somebody.
+            let used_up = self.clients.is_used_up(&client);
+            return if used_up {
+                Err(TransferError::UsedUp(peer))
+            } else {
+                Ok((session, hello, client))
+            };
+        }
+        if self.role == Some(hello.role) {
+            let what = if hello.role == Role::Sender { "send" } else { "receive" };
+            return Err(TransferError::SameRole(peer, what));
+        }
+        let (may, what) = match hello.role {
+            Role::Sender => (client.rights.write, "send"),
+            Role::Receiver => (client.rights.read, "receive"),
+        };
+        if self.role.is_none() && !may {
+            return Err(TransferError::NoRight { peer, name: client.name.clone(), what });
+        }
+        // A further connection needs a transfer that has begun.
+        if !hello.joins && !self.clients.begin(&client, hello.transfer.raw())? {
+            return Err(TransferError::UsedUp(peer));
+        }
+        Ok((session, hello, client))
+    }
+
+    /// Whose secret `hello` proves; without one, whose key TLS proved.
+    fn by_secret_or_key(
+        &self,
+        channel: &Channel,
+        hello: &Hello,
+    ) -> Result<(Session, Arc<Client>), TransferError> {
+        let exporter = channel.exporter()?;
+        let proved = |secret: Option<&Secret>| {
+            Some(Session::new(secret, &exporter)).filter(|s| s.is_dialer_proof(&hello.proof))
+        };
+        if let Some((client, session)) = self.clients.by_secret(|secret| proved(Some(secret))) {
+            return Ok((session, client));
+        }
+        let peer = channel.peer().to_string();
+        match channel.peer_key().zip(proved(None)) {
+            Some((key, session)) => {
+                let client = self.clients.by_key(key);
+                Ok((session, client.ok_or(TransferError::UnknownKey { peer, key })?))
+            }
+            None => Err(TransferError::WrongTicket(peer)),
+        }
+    }
+}
+
+/// The session with a peer that took the try of a code, if that proved right.
+fn by_code(
+    channel: &Channel,
+    hello: &Hello,
+    one_try: &CodeTry<'_>,
+    secret: &Secret,
+) -> Result<(Session, Arc<Client>), TransferError> {
+    let session = channel.session(Some(secret))?;
+    if !session.is_dialer_proof(&hello.proof) {
+        return Err(TransferError::WrongTicket(channel.peer().to_string()));
+    }
+    one_try.succeed(session.further_secret())?;
+    Ok((session, Arc::clone(&one_try.client)))
+}
+
+/// The reason sent to an unauthenticated peer: its next step, and nothing about this host.
+fn refusal(error: &TransferError) -> String {
+    match error {
+        TransferError::WrongTicket(_) => {
+            "the ticket's secret is wrong; copy the whole line that the running `sweetspot serve` printed, or the whole code"
+        }
+        TransferError::NoCode(_) => {
+            "there is no such code, or a try has ended it; ask for another one"
+        }
+        TransferError::UnknownKey { key, .. } => {
+            return format!("your key is not known; have this entered there: {key}");
+        }
+        TransferError::NoRight { what, .. } => {
+            return format!("you may not {what}; ask for the right to");
+        }
+        TransferError::UsedUp(_) => "this was for one transfer, which was made; ask for another one",
+        TransferError::Clients { .. } | TransferError::State { .. } => {
+            "nobody is admitted until a fault there is mended"
+        }
+        TransferError::Expired(_) => "the ticket has expired; ask for a new one",
+        TransferError::Version { .. } => {
+            "the versions differ; use the same version of sweetspot on both ends"
+        }
+        TransferError::SameRole(_, "send") => "this end sends; use `sweetspot receive` with its ticket",
+        TransferError::SameRole(..) => "this end receives; use `sweetspot send` with its ticket",
+        _ => "the handshake was not understood",
+    }
+    .to_owned()
+}

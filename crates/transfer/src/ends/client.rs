@@ -1,0 +1,210 @@
+//! The end that connects: it may send or receive, and goes on by itself when the path breaks.
+
+use std::sync::{Mutex, mpsc};
+use std::thread;
+
+use data_encoding::HEXLOWER;
+use sweetspot_linux::clock;
+use sweetspot_protocol::{Role, Ticket, TransferSummary};
+use sweetspot_units::{Duration, Time};
+
+use crate::TransferError;
+use crate::ends::receive::{self, ReceiveConfig};
+use crate::ends::send::{self, SendConfig};
+use crate::files::target::Target;
+use crate::lock::lock;
+use crate::observer::TransferObserver;
+use crate::options::{ReceiveOptions, SendOptions};
+use crate::wire::identity::random_bytes;
+use crate::wire::link::{self, Contact, FurtherLinks, Link, Reached};
+
+/// The pause before the first new attempt after the path broke; it doubles with each.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// The longest pause between attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
+/// Sends to the receiver at the other end of `contact`, and waits until it has verified everything. When the path breaks it
+/// connects again and goes on with what is missing.
+pub fn send(
+    contact: &Contact,
+    options: &SendOptions,
+    observer: &mut dyn TransferObserver,
+) -> Result<TransferSummary, TransferError> {
+    let config = SendConfig::new(options.clone())?;
+    let congestion = options.congestion.as_deref();
+    let client = Client::new(contact, Role::Sender, 0, congestion)?;
+    let patience = if config.list.can_be_repeated() { options.retry_for } else { Duration::ZERO };
+    client.run(patience, observer, |link, further, start, reconnects, observer| {
+        send::send(&config, link, further, start, reconnects, observer)
+    })
+}
+
+/// Receives from the sender at the other end of `contact`. When the path breaks it connects again and goes on with what is
+/// missing.
+pub fn receive(
+    contact: &Contact,
+    options: &ReceiveOptions,
+    observer: &mut dyn TransferObserver,
+) -> Result<TransferSummary, TransferError> {
+    let client = Client::new(contact, Role::Receiver, options.early_bytes(), None)?;
+    let repeatable = options.target != Target::Output;
+    let patience = if repeatable { options.retry_for } else { Duration::ZERO };
+    thread::scope(|scope| {
+        // While the connection is made.
+        let prepare = || ReceiveConfig::new(options.clone());
+        let started = thread::Builder::new().name("prepare".into()).spawn_scoped(scope, prepare);
+        let mut preparing = Some(started.map_err(TransferError::system("starting a thread"))?);
+        let mut config = None;
+        client.run(patience, observer, |link, further, start, reconnects, observer| {
+            if let Some(preparing) = preparing.take() {
+                config = Some(preparing.join().unwrap_or(Err(TransferError::Interrupted))?);
+            }
+            let config = config.as_ref().ok_or(TransferError::Interrupted)?;
+            let mut summary = receive::receive(config, None, link, further, start, observer)?;
+            summary.reconnects = reconnects;
+            Ok(summary)
+        })
+    })
+}
+
+/// The first of `tickets` at whose address its own listener answers, all tried at once for `patience`. The connection over
+/// which it answered is used first.
+pub fn first_reachable(tickets: &[Ticket], patience: Duration) -> Option<Contact> {
+    let (answers, first) = mpsc::channel();
+    let deadline = clock::now() + patience;
+    for ticket in tickets {
+        let (ticket, answers) = (ticket.clone(), answers.clone());
+        let reach = move || {
+            if let Some(channel) = link::reach(&ticket, deadline) {
+                let _ = answers.send(Contact::Reached(ticket.into(), Reached::new(channel)));
+            }
+        };
+        // One that cannot be tried does not answer.
+        let _ = thread::Builder::new().name("reach".into()).spawn(reach);
+    }
+    drop(answers);
+    first.recv_timeout(patience.into()).ok()
+}
+
+struct Client<'a> {
+    /// Changes where a code is used up by the first connection.
+    contact: Mutex<Contact>,
+    role: Role,
+    /// Content that a receiver takes on its first connection before it has answered. On a later one it goes on with what it
+    /// has.
+    early_bytes: u32,
+    congestion: Option<&'a str>,
+    transfer: String,
+}
+
+type Attempt<'a> = dyn FnMut(
+        Link,
+        &FurtherLinks<'_>,
+        Time,
+        u32,
+        &mut dyn TransferObserver,
+    ) -> Result<TransferSummary, TransferError>
+    + 'a;
+
+impl<'a> Client<'a> {
+    fn new(
+        contact: &Contact,
+        role: Role,
+        early_bytes: u32,
+        congestion: Option<&'a str>,
+    ) -> Result<Client<'a>, TransferError> {
+        let contact = Mutex::new(contact.clone());
+        Ok(Client { contact, role, early_bytes, congestion, transfer: transfer_id()? })
+    }
+
+    /// Runs `attempt` over a connection, and again over new ones while the path is what fails, for as long as
+    /// `patience` after each connection that was made.
+    fn run(
+        &self,
+        patience: Duration,
+        observer: &mut dyn TransferObserver,
+        mut attempt: impl FnMut(
+            Link,
+            &FurtherLinks<'_>,
+            Time,
+            u32,
+            &mut dyn TransferObserver,
+        ) -> Result<TransferSummary, TransferError>,
+    ) -> Result<TransferSummary, TransferError> {
+        let attempt: &mut Attempt<'_> = &mut attempt;
+        let first = clock::now();
+        let mut link = self.first_link()?;
+        let mut reconnects = 0;
+        loop {
+            let error = match self.over_link(link, reconnects, first, observer, attempt) {
+                Err(error) if error.is_of_the_path() => error,
+                ended => return ended,
+            };
+            let give_up = clock::now() + patience;
+            let mut pause = FIRST_PAUSE;
+            link = loop {
+                if clock::now() + pause >= give_up {
+                    return Err(error);
+                }
+                observer.note(&format!("{error}; trying again in {pause}"));
+                observer.interrupted(&error, pause);
+                clock::sleep_until(clock::now() + pause);
+                match self.dial(false, 0) {
+                    Ok(link) => break link,
+                    Err(error) if error.is_of_the_path() => {}
+                    Err(error) => return Err(error),
+                }
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            };
+            reconnects += 1;
+        }
+    }
+
+    fn over_link(
+        &self,
+        link: Link,
+        reconnects: u32,
+        start: Time,
+        observer: &mut dyn TransferObserver,
+        attempt: &mut Attempt<'_>,
+    ) -> Result<TransferSummary, TransferError> {
+        let dial = || self.dial(true, 0);
+        // Nothing arrives at the end that connects.
+        let (_arrivals, arriving) = crossbeam_channel::bounded(1);
+        let further = FurtherLinks { arriving, dial: Some(&dial) };
+        attempt(link, &further, start, reconnects, observer)
+    }
+
+    /// The first connection. A server that is crowded drops who waits longest; an honest peer tries again.
+    fn first_link(&self) -> Result<Link, TransferError> {
+        const ATTEMPTS: u64 = 4;
+        let mut attempt = 1;
+        loop {
+            match self.dial(false, self.early_bytes) {
+                Err(TransferError::Tls { .. } | TransferError::PeerGone { .. })
+                    if attempt < ATTEMPTS =>
+                {
+                    attempt += 1;
+                    clock::sleep_until(clock::now() + Duration::from_millis(200) * attempt);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn dial(&self, joins: bool, early_bytes: u32) -> Result<Link, TransferError> {
+        let (contact, role) = (lock(&self.contact).clone(), self.role);
+        let (link, further) =
+            contact.dial(role, &self.transfer, joins, early_bytes, self.congestion)?;
+        if let Some(ticket) = further {
+            *lock(&self.contact) = ticket.into();
+        }
+        Ok(link)
+    }
+}
+
+/// A new name for a transfer.
+fn transfer_id() -> Result<String, TransferError> {
+    let id: [u8; 16] = random_bytes("drawing a number")?;
+    Ok(HEXLOWER.encode(&id))
+}

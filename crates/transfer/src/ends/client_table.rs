@@ -1,0 +1,379 @@
+//! Who may connect to a server, and what was used up.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use serde::{Deserialize, Serialize};
+use sweetspot_linux::{clock, file};
+use sweetspot_protocol::clients::{Client, Credential};
+use sweetspot_protocol::{PublicKey, Secret, SpokenCode};
+
+use crate::TransferError;
+use crate::ends::clients_file::ClientsFile;
+use crate::limits::{MAX_PEERS_PER_CODE, MAX_WRONG_TRIES};
+use crate::lock::lock;
+use crate::wire::identity::OWNER_ONLY;
+
+/// Who may connect, and what was used up.
+pub(crate) struct ClientTable {
+    source: Source,
+    uses: Mutex<Uses>,
+    /// The secrets by which peers that proved a code come again, by the code's id.
+    further: Mutex<HashMap<String, Vec<Secret>>>,
+}
+
+enum Source {
+    /// The holder of the one ticket, or of the one code.
+    One(Arc<Client>),
+    /// Those that a file names.
+    File(ClientsFile),
+}
+
+/// What was used up, kept over restarts.
+#[derive(Default)]
+struct Uses {
+    path: Option<PathBuf>,
+    by_credential: BTreeMap<String, Use>,
+    /// Codes that are tried at this moment.
+    tried: HashSet<String>,
+}
+
+/// What was used of one credential.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Use {
+    /// The one transfer that it was for.
+    transfer: Option<String>,
+    /// Whether that has ended well.
+    ended: bool,
+    /// Tries of a code that did not prove right, with the one that is under way.
+    wrong: u32,
+}
+
+/// The one try of a code, taken by one connection.
+pub(crate) struct CodeTry<'a> {
+    table: &'a ClientTable,
+    pub client: Arc<Client>,
+}
+
+impl Drop for CodeTry<'_> {
+    fn drop(&mut self) {
+        lock(&self.table.uses).tried.remove(&self.client.credential.id());
+    }
+}
+
+impl CodeTry<'_> {
+    /// The peer proved the code: it comes again by `secret`, and the code may be tried again.
+    pub fn succeed(&self, secret: Secret) -> Result<(), TransferError> {
+        let CodeTry { table, client } = self;
+        table.change(client, |used| used.wrong = 0)?;
+        let mut further = lock(&table.further);
+        let secrets = further.entry(client.credential.id()).or_default();
+        if secrets.len() == MAX_PEERS_PER_CODE {
+            secrets.remove(0);
+        }
+        secrets.push(secret);
+        Ok(())
+    }
+}
+
+impl ClientTable {
+    /// For one ticket or code.
+    pub fn of_one(client: Client) -> ClientTable {
+        ClientTable::new(Source::One(Arc::new(client)), Uses::default())
+    }
+
+    /// For those who are named in the file at `path`; what is used up is kept in `uses`.
+    pub fn of_file(path: &Path, uses: PathBuf) -> Result<ClientTable, TransferError> {
+        let failed = |source| TransferError::State { path: uses.clone(), source };
+        let by_credential = match fs::read(&uses) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|e| failed(io::Error::other(e)))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+            Err(error) => return Err(failed(error)),
+        };
+        let uses = Uses { path: Some(uses.clone()), by_credential, ..Uses::default() };
+        Ok(ClientTable::new(Source::File(ClientsFile::open(path)?), uses))
+    }
+
+    fn new(source: Source, uses: Uses) -> ClientTable {
+        ClientTable { source, uses: Mutex::new(uses), further: Mutex::default() }
+    }
+
+    /// All clients, as the last valid version of their file names them.
+    pub fn clients(&self) -> Vec<Arc<Client>> {
+        match &self.source {
+            Source::One(client) => vec![Arc::clone(client)],
+            Source::File(file) => file.clients(),
+        }
+    }
+
+    /// What was found wrong with the file since the last call.
+    pub fn take_complaints(&self) -> Vec<String> {
+        match &self.source {
+            Source::One(_) => Vec::new(),
+            Source::File(file) => file.take_complaints(),
+        }
+    }
+
+    /// The code of this number.
+    pub fn code(&self, number: u32) -> Option<(Arc<Client>, SpokenCode)> {
+        self.clients().into_iter().find_map(|client| match &client.credential {
+            Credential::Code(code) if code.number() == number => {
+                let code = code.clone();
+                Some((client, code))
+            }
+            _ => None,
+        })
+    }
+
+    /// Takes the one try of this client's code; `None` if it was tried before, or is at this moment. The try counts as
+    /// wrong, on disk, until it proves right: a peer that hears the answer and goes away has made its guess.
+    pub fn try_code(&self, client: Arc<Client>) -> Result<Option<CodeTry<'_>>, TransferError> {
+        if !lock(&self.uses).tried.insert(client.credential.id()) {
+            return Ok(None);
+        }
+        let one = CodeTry { table: self, client };
+        let is_first = self.change(&one.client, |used| {
+            let is_first = used.wrong < MAX_WRONG_TRIES;
+            used.wrong += u32::from(is_first);
+            is_first
+        })?;
+        Ok(is_first.then_some(one))
+    }
+
+    /// Whether nobody can be admitted any more: the one code was tried wrongly, and nobody proved it before.
+    pub fn is_over(&self) -> bool {
+        let Source::One(client) = &self.source else { return false };
+        let (uses, id) = (lock(&self.uses), client.credential.id());
+        uses.by_credential.get(&id).is_some_and(|used| used.wrong >= MAX_WRONG_TRIES)
+            && !uses.tried.contains(&id)
+            && !lock(&self.further).contains_key(&id)
+    }
+
+    /// Who holds the private key of `key`.
+    pub fn by_key(&self, key: PublicKey) -> Option<Arc<Client>> {
+        self.clients().into_iter().find(|client| client.credential == Credential::Key(key))
+    }
+
+    /// The client whose secret is `proved`, and what that gives.
+    pub fn by_secret<T>(&self, proved: impl Fn(&Secret) -> Option<T>) -> Option<(Arc<Client>, T)> {
+        let further = lock(&self.further).clone();
+        self.clients().into_iter().find_map(|client| {
+            let found = match &client.credential {
+                Credential::Secret(secret) => proved(secret),
+                Credential::Code(_) => {
+                    further.get(&client.credential.id())?.iter().find_map(&proved)
+                }
+                Credential::Key(_) => None,
+            };
+            Some((client, found?))
+        })
+    }
+
+    /// Notes that `client` is used for `transfer`. False if it is used up, or in use for another transfer: of several
+    /// connections at once, one wins.
+    pub fn begin(&self, client: &Client, transfer: &str) -> Result<bool, TransferError> {
+        if !client.once {
+            return Ok(true);
+        }
+        self.change(client, |used| {
+            let first = used.transfer.get_or_insert_with(|| transfer.to_owned());
+            !used.ended && first == transfer
+        })
+    }
+
+    /// Notes that the one transfer of `client` has ended well.
+    pub fn end(&self, client: &Client) -> Result<(), TransferError> {
+        if client.once { self.change(client, |used| used.ended = true) } else { Ok(()) }
+    }
+
+    /// Whether the one transfer of `client` has ended well.
+    pub fn is_used_up(&self, client: &Client) -> bool {
+        let uses = lock(&self.uses);
+        let used = uses.by_credential.get(&client.credential.id());
+        client.once && used.is_some_and(|used| used.ended)
+    }
+
+    /// Changes what is used in one step, on disk before it counts.
+    fn change<T>(
+        &self,
+        client: &Client,
+        change: impl FnOnce(&mut Use) -> T,
+    ) -> Result<T, TransferError> {
+        let (mut uses, id) = (lock(&self.uses), client.credential.id());
+        let before = uses.by_credential.get(&id).cloned();
+        let mut after = before.clone().unwrap_or_default();
+        let changed = change(&mut after);
+        if before.as_ref() == Some(&after) {
+            return Ok(changed);
+        }
+        uses.by_credential.insert(id.clone(), after);
+        if let Err(error) = uses.save() {
+            match before {
+                Some(before) => uses.by_credential.insert(id, before),
+                None => uses.by_credential.remove(&id),
+            };
+            return Err(error);
+        }
+        Ok(changed)
+    }
+}
+
+impl Uses {
+    fn save(&self) -> Result<(), TransferError> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let failed = |source| TransferError::State { path: path.clone(), source };
+        let text = serde_json::to_vec(&self.by_credential).map_err(|e| failed(e.into()))?;
+        file::replace(path, &text, OWNER_ONLY).map_err(failed)
+    }
+}
+
+/// When `client` is no longer admitted has come.
+pub(crate) fn has_expired(client: &Client) -> bool {
+    client.expires.is_some_and(|expires| clock::wall() >= expires)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
+    use super::*;
+    use crate::ends::clients_file::tests::Scratch;
+
+    const CODE: &str = "code:7-crisp-lemon-orbit guest dir=/srv/guest once\n";
+
+    fn table(scratch: &Scratch) -> ClientTable {
+        let uses = scratch.0.path().join("uses.json");
+        ClientTable::of_file(&scratch.path(), uses).unwrap()
+    }
+
+    fn guest(table: &ClientTable) -> Arc<Client> {
+        Arc::clone(&table.clients()[0])
+    }
+
+    /// Does `work` in 30 threads at once, and counts how often it is true.
+    fn at_once(work: impl Fn(usize) -> bool + Sync) -> usize {
+        let barrier = Barrier::new(30);
+        thread::scope(|scope| {
+            let run = |i| {
+                let (barrier, work) = (&barrier, &work);
+                scope.spawn(move || {
+                    barrier.wait();
+                    work(i)
+                })
+            };
+            let threads: Vec<_> = (0..30).map(run).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).filter(|won| *won).count()
+        })
+    }
+
+    #[test]
+    fn what_is_for_one_transfer_stays_used_after_a_restart() {
+        let scratch = Scratch::new(CODE);
+        let first = table(&scratch);
+        let guest = guest(&first);
+        assert!(first.begin(&guest, "one").unwrap());
+        // The same transfer goes on; another one is none of it.
+        assert!(first.begin(&guest, "one").unwrap());
+        let again = table(&scratch);
+        assert!(again.begin(&guest, "one").unwrap());
+        assert!(!again.begin(&guest, "two").unwrap());
+        assert!(!again.is_used_up(&guest));
+        again.end(&guest).unwrap();
+        let after = table(&scratch);
+        assert!(after.is_used_up(&guest) && !after.begin(&guest, "one").unwrap());
+    }
+
+    #[test]
+    fn one_of_many_transfers_at_once_uses_a_ticket_for_one() {
+        let scratch = Scratch::new(CODE);
+        let guest = guest(&table(&scratch));
+        // Many rounds: what is checked before it is changed lets two through now and then.
+        for _ in 0..200 {
+            let table = ClientTable::of_one(Client::clone(&guest));
+            assert_eq!(at_once(|i| table.begin(&guest, &i.to_string()).unwrap()), 1);
+        }
+    }
+
+    #[test]
+    fn one_wrong_try_ends_a_code_for_good() {
+        let scratch = Scratch::new(CODE);
+        let first = table(&scratch);
+        // The peer went away, or its proof was wrong: it is all the same.
+        drop(first.try_code(guest(&first)).unwrap().expect("a first try"));
+        assert!(first.try_code(guest(&first)).unwrap().is_none());
+        let restarted = table(&scratch);
+        assert!(restarted.try_code(guest(&restarted)).unwrap().is_none());
+    }
+
+    #[test]
+    fn many_connections_at_once_have_one_try_together() {
+        let scratch = Scratch::new(CODE);
+        let table = table(&scratch);
+        let tries = Mutex::new(Vec::new());
+        let won = at_once(|_| {
+            let one = table.try_code(guest(&table)).unwrap();
+            let is_first = one.is_some();
+            lock(&tries).extend(one);
+            is_first
+        });
+        assert_eq!(won, 1);
+    }
+
+    #[test]
+    fn a_try_counts_before_its_peer_can_learn_anything() {
+        let scratch = Scratch::new(CODE);
+        let first = table(&scratch);
+        let _under_way = first.try_code(guest(&first)).unwrap().unwrap();
+        // The process is killed at this moment.
+        let restarted = table(&scratch);
+        assert!(restarted.try_code(guest(&restarted)).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_code_that_was_proved_may_be_tried_again_and_its_peer_comes_back_by_a_secret() {
+        let scratch = Scratch::new(CODE);
+        let table = table(&scratch);
+        for n in 0..3 {
+            let one = table.try_code(guest(&table)).unwrap().expect("each was right");
+            one.succeed(Secret([n; 16])).unwrap();
+        }
+        drop(table.try_code(guest(&table)).unwrap().unwrap());
+        // A wrong guess does not cut off those that proved the code before.
+        for n in 0..3 {
+            let (client, ()) = table.by_secret(|s| (s.0 == [n; 16]).then_some(())).unwrap();
+            assert_eq!(client.name, "guest");
+        }
+    }
+
+    #[test]
+    fn a_server_of_one_code_is_over_when_that_was_tried_wrongly() {
+        let scratch = Scratch::new(CODE);
+        let one = || ClientTable::of_one(Client::clone(&guest(&table(&scratch))));
+        let table = one();
+        let under_way = table.try_code(guest(&table)).unwrap();
+        assert!(!table.is_over(), "it may prove right");
+        drop(under_way);
+        assert!(table.is_over());
+        let table = one();
+        table.try_code(guest(&table)).unwrap().unwrap().succeed(Secret([1; 16])).unwrap();
+        drop(table.try_code(guest(&table)).unwrap());
+        assert!(!table.is_over(), "its peer may come again");
+    }
+
+    #[test]
+    fn what_cannot_be_written_down_is_not_granted() {
+        let scratch = Scratch::new(CODE);
+        let uses = scratch.0.path().join("no-such-directory/uses.json");
+        let table = ClientTable::of_file(&scratch.path(), uses).unwrap();
+        let guest = guest(&table);
+        for transfer in ["one", "two"] {
+            assert!(table.begin(&guest, transfer).is_err());
+            assert!(table.try_code(Arc::clone(&guest)).is_err());
+        }
+    }
+}

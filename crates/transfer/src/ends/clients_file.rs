@@ -1,0 +1,279 @@
+//! The file of clients. It is read again whenever it changes, and its last valid version stays in force.
+
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use sweetspot_linux::clock;
+use sweetspot_protocol::clients::{Client, Clients, ClientsError, Credential};
+use sweetspot_units::Time;
+
+use crate::TransferError;
+use crate::limits::{CLIENTS_SETTLE, MAX_CLIENTS_FILE_BYTES};
+use crate::lock::lock;
+
+/// A file of clients.
+pub(crate) struct ClientsFile {
+    path: PathBuf,
+    known: Mutex<Known>,
+}
+
+/// What is known of the file.
+struct Known {
+    /// The version in force.
+    version: Version,
+    clients: Vec<Arc<Client>>,
+    /// A version that looks half-written, and when it was first seen.
+    unfinished: Option<(Version, Time)>,
+    /// What is wrong with the newest version.
+    complaint: Option<String>,
+    /// Complaints that nobody has heard yet.
+    unheard: Vec<String>,
+}
+
+/// Device, inode, length, seconds and nanoseconds of the last change: what an edit changes.
+type Version = (u64, u64, u64, i64, i64);
+
+impl ClientsFile {
+    /// Reads the file at `path`. Lines with mistakes admit nobody, and are complained about.
+    pub fn open(path: &Path) -> Result<ClientsFile, TransferError> {
+        let wrong = |reason| TransferError::Clients { path: path.to_owned(), reason };
+        let (file, version) = open(path).map_err(wrong)?;
+        let (clients, errors) = parse(&file, &read(&file).map_err(wrong)?).map_err(wrong)?;
+        let known =
+            Known { version, clients, unfinished: None, complaint: None, unheard: Vec::new() };
+        let file = ClientsFile { path: path.to_owned(), known: Mutex::new(known) };
+        file.complain(&mut lock(&file.known), in_words(&errors));
+        Ok(file)
+    }
+
+    /// The clients that the file names now. While it cannot be used, those of its last valid version.
+    pub fn clients(&self) -> Vec<Arc<Client>> {
+        let mut known = lock(&self.known);
+        if let Err(reason) = self.refresh(&mut known, clock::now()) {
+            let complaint = format!("{reason}; its last valid version stays in force");
+            self.complain(&mut known, Some(complaint));
+        }
+        known.clients.clone()
+    }
+
+    /// What was found wrong since the last call: each complaint once, until the file changes.
+    pub fn take_complaints(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.known).unheard)
+    }
+
+    fn refresh(&self, known: &mut Known, now: Time) -> Result<(), String> {
+        let (file, version) = open(&self.path)?;
+        if version == known.version {
+            return Ok(());
+        }
+        let since = known.unfinished.filter(|seen| seen.0 == version).map(|seen| seen.1);
+        let rests = since.is_some_and(|since| now.since(since) >= CLIENTS_SETTLE);
+        let unfinished = "it looks half-written: it has no line break at its end";
+        if since.is_some() && !rests {
+            return Err(unfinished.into());
+        }
+        let text = read(&file)?;
+        // Editors that do not replace a file empty it first, and write it in parts.
+        if !text.ends_with(b"\n") && !rests {
+            known.unfinished = Some((version, now));
+            return Err(unfinished.into());
+        }
+        let (clients, errors) = parse(&file, &text)?;
+        (known.version, known.clients, known.unfinished) = (version, clients, None);
+        self.complain(known, in_words(&errors));
+        Ok(())
+    }
+
+    /// Notes what is wrong with the file, unless that was noted before.
+    fn complain(&self, known: &mut Known, complaint: Option<String>) {
+        if known.complaint != complaint {
+            let line =
+                |text: &String| format!("{}: {text}", sweetspot_protocol::Printable(&self.path));
+            known.unheard.extend(complaint.as_ref().map(line));
+            known.complaint = complaint;
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<(File, Version), String> {
+    let in_words = |error| format!("{error}; name a file that can be read");
+    let file = File::open(path).map_err(in_words)?;
+    let stat = file.metadata().map_err(in_words)?;
+    Ok((file, (stat.dev(), stat.ino(), stat.len(), stat.ctime(), stat.ctime_nsec())))
+}
+
+fn read(file: &File) -> Result<Vec<u8>, String> {
+    let mut text = Vec::new();
+    let length = file.take(MAX_CLIENTS_FILE_BYTES + 1).read_to_end(&mut text);
+    match length.map_err(|error| error.to_string())? as u64 {
+        0..=MAX_CLIENTS_FILE_BYTES => Ok(text),
+        _ => Err("it is too long for a file of clients".into()),
+    }
+}
+
+type Parsed = (Vec<Arc<Client>>, Vec<ClientsError>);
+
+/// The clients in `text`, unless others than the owner of `file` may change them or read their secrets.
+fn parse(file: &File, text: &[u8]) -> Result<Parsed, String> {
+    let mode = file.metadata().as_ref().map_or(0, Metadata::mode);
+    if mode & 0o022 != 0 {
+        return Err("others may write to it; chmod 600 it".into());
+    }
+    let (clients, errors) = Clients::read(text);
+    let is_secret = |client: &Client| !matches!(client.credential, Credential::Key(_));
+    if mode & 0o044 != 0 && clients.list.iter().any(is_secret) {
+        return Err("it holds secrets, and others may read it; chmod 600 it".into());
+    }
+    Ok((clients.list.into_iter().map(Arc::new).collect(), errors))
+}
+
+/// The wrong lines, the first of them in full.
+fn in_words(errors: &[ClientsError]) -> Option<String> {
+    let (first, more) = errors.split_first()?;
+    Some(match more.len() {
+        0 => format!("{first}; this line admits nobody"),
+        more => format!("{first}; this line admits nobody, nor do {more} other wrong lines"),
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use sweetspot_protocol::PublicKey;
+
+    /// A directory with a file of clients.
+    pub(crate) struct Scratch(pub tempfile::TempDir);
+
+    impl Scratch {
+        pub fn new(clients: &str) -> Scratch {
+            let scratch = Scratch(tempfile::tempdir().unwrap());
+            scratch.replace(clients);
+            scratch
+        }
+
+        pub fn path(&self) -> PathBuf {
+            self.0.path().join("clients")
+        }
+
+        /// As careful editors do: a new file in place of the old one.
+        pub fn replace(&self, clients: &str) {
+            let new = self.0.path().join("clients.new");
+            fs::write(&new, clients).unwrap();
+            fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).unwrap();
+            fs::rename(new, self.path()).unwrap();
+        }
+
+        fn open(&self) -> ClientsFile {
+            ClientsFile::open(&self.path()).unwrap()
+        }
+    }
+
+    fn line(key: u8, name: &str) -> String {
+        format!("{} {name} dir=/srv/{name}\n", PublicKey([key; 32]))
+    }
+
+    fn names(file: &ClientsFile) -> Vec<String> {
+        file.clients().iter().map(|client| client.name.clone()).collect()
+    }
+
+    #[test]
+    fn a_client_that_is_taken_out_of_the_file_is_not_admitted_any_more() {
+        let scratch = Scratch::new(&(line(1, "alice") + &line(2, "bob")));
+        let file = scratch.open();
+        assert_eq!(names(&file), ["alice", "bob"]);
+        scratch.replace(&line(2, "bob"));
+        assert_eq!(names(&file), ["bob"]);
+        scratch.replace("# nobody\n");
+        assert_eq!(names(&file), [""; 0]);
+        assert_eq!(file.take_complaints(), [""; 0]);
+    }
+
+    #[test]
+    fn a_wrong_line_is_skipped_named_and_complained_about_once() {
+        let scratch = Scratch::new(&line(1, "alice"));
+        let file = scratch.open();
+        scratch.replace(&(line(1, "alice") + "nonsense\n" + &line(2, "bob")));
+        for _ in 0..3 {
+            assert_eq!(names(&file), ["alice", "bob"]);
+        }
+        let complaints = file.take_complaints();
+        let [complaint] = &complaints[..] else { panic!("{complaints:?}") };
+        assert!(complaint.contains("line 2: it is too short"), "{complaint}");
+        assert_eq!((names(&file).len(), file.take_complaints().len()), (2, 0));
+        // At the start, too.
+        assert_eq!(scratch.open().take_complaints().len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_leaves_its_last_valid_version_in_force() {
+        let scratch = Scratch::new(&line(1, "alice"));
+        let file = scratch.open();
+        let unusable: [fn(&Scratch); 4] = [
+            // It is gone.
+            |_| {},
+            // Opening it fails for root, too.
+            |scratch| std::os::unix::fs::symlink("clients", scratch.path()).unwrap(),
+            |scratch| {
+                scratch.replace(&line(2, "mallory"));
+                fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o622)).unwrap();
+            },
+            |scratch| scratch.replace(&"#".repeat(MAX_CLIENTS_FILE_BYTES as usize + 1)),
+        ];
+        for break_it in unusable {
+            let _ = fs::remove_file(scratch.path());
+            break_it(&scratch);
+            for _ in 0..3 {
+                assert_eq!(names(&file), ["alice"]);
+            }
+            let complaints = file.take_complaints();
+            let [complaint] = &complaints[..] else { panic!("{complaints:?}") };
+            assert!(complaint.contains("last valid version stays in force"), "{complaint}");
+            assert!(ClientsFile::open(&scratch.path()).is_err(), "no service starts with it");
+        }
+        scratch.replace(&line(2, "bob"));
+        assert_eq!(names(&file), ["bob"]);
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_counts_when_it_is_whole_or_rests() {
+        let whole = line(1, "alice") + &line(2, "bob");
+        let scratch = Scratch::new(&whole);
+        let file = scratch.open();
+        // An editor empties it, and writes it in two parts that cut a line.
+        for length in [0, 10, whole.len() - 5] {
+            fs::write(scratch.path(), &whole[..length]).unwrap();
+            assert_eq!(names(&file), ["alice", "bob"], "{length} bytes are written");
+        }
+        fs::write(scratch.path(), &whole).unwrap();
+        assert_eq!(names(&file), ["alice", "bob"]);
+        // It stays empty: nobody is named any more.
+        fs::write(scratch.path(), "").unwrap();
+        let mut known = lock(&file.known);
+        let now = clock::now();
+        let just_before = Time::from_nanos((now + CLIENTS_SETTLE).as_nanos() - 1);
+        assert!(file.refresh(&mut known, now).is_err());
+        assert!(file.refresh(&mut known, just_before).is_err());
+        assert_eq!(known.clients.len(), 2);
+        file.refresh(&mut known, now + CLIENTS_SETTLE).unwrap();
+        assert_eq!(known.clients.len(), 0);
+    }
+
+    #[test]
+    fn what_others_could_change_or_read_is_refused_at_the_start() {
+        let scratch = Scratch::new("code:7-crisp-lemon-orbit guest dir=/srv/guest once");
+        let mode = |bits| fs::set_permissions(scratch.path(), fs::Permissions::from_mode(bits));
+        for (bits, words) in [(0o644, "others may read"), (0o622, "others may write")] {
+            mode(bits).unwrap();
+            let error = ClientsFile::open(&scratch.path()).err().unwrap().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+        mode(0o600).unwrap();
+        assert_eq!(names(&scratch.open()), ["guest"]);
+    }
+}

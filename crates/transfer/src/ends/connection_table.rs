@@ -1,0 +1,167 @@
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::sync::Mutex;
+
+use crate::limits::MAX_PER_NETWORK;
+use crate::lock::lock;
+
+/// The connections of a server: limits the unauthenticated ones, and can close all.
+pub(crate) struct ConnectionTable {
+    present: Mutex<Present>,
+    /// The most unauthenticated connections at once.
+    most: usize,
+}
+
+#[derive(Default)]
+struct Present {
+    /// In the order in which they came.
+    connections: Vec<Connection>,
+    next: u64,
+    closing: bool,
+}
+
+struct Connection {
+    number: u64,
+    socket: TcpStream,
+    network: [u8; 8],
+    authenticated: bool,
+    /// It was ended to make room; its thread has not noticed yet.
+    dropped: bool,
+}
+
+impl ConnectionTable {
+    /// For `most` unauthenticated connections at once.
+    pub fn new(most: usize) -> ConnectionTable {
+        ConnectionTable { present: Mutex::default(), most }
+    }
+
+    /// Adds an unauthenticated connection and returns its number; `None` if the server closes, or cannot keep up. Where
+    /// there are too many, the one that has waited longest is dropped: an honest peer proves itself within a few round
+    /// trips, so the longest wait is a stranger's.
+    pub fn enter(&self, socket: &TcpStream) -> Option<u64> {
+        let mut present = lock(&self.present);
+        let dropped = present.connections.iter().filter(|connection| connection.dropped).count();
+        if present.closing || dropped >= self.most {
+            return None;
+        }
+        let network = socket.peer_addr().map_or([0; 8], |peer| network(peer.ip()));
+        let crowded = {
+            let unproven = present.connections.iter().enumerate();
+            let unproven: Vec<_> =
+                unproven.filter(|(_, c)| !c.authenticated && !c.dropped).collect();
+            let from_there = || unproven.iter().filter(|(_, c)| c.network == network);
+            if from_there().count() >= MAX_PER_NETWORK {
+                from_there().next().map(|(i, _)| *i)
+            } else if unproven.len() >= self.most {
+                unproven.first().map(|(i, _)| *i)
+            } else {
+                None
+            }
+        };
+        let (number, socket) = (present.next, socket.try_clone().ok()?);
+        if let Some(oldest) = crowded {
+            let oldest = &mut present.connections[oldest];
+            oldest.dropped = true;
+            let _ = oldest.socket.shutdown(Shutdown::Both);
+        }
+        let (authenticated, dropped) = (false, false);
+        let entered = Connection { number, socket, network, authenticated, dropped };
+        present.connections.push(entered);
+        present.next += 1;
+        Some(number)
+    }
+
+    /// A connection was authenticated.
+    pub fn authenticated(&self, number: u64) {
+        let mut present = lock(&self.present);
+        let found = present.connections.iter_mut().find(|connection| connection.number == number);
+        if let Some(connection) = found {
+            connection.authenticated = true;
+        }
+    }
+
+    /// The connection of that number ended.
+    pub fn leave(&self, number: u64) {
+        lock(&self.present).connections.retain(|connection| connection.number != number);
+    }
+
+    /// Closes all connections, and accepts no more.
+    pub fn close(&self) {
+        let mut present = lock(&self.present);
+        present.closing = true;
+        for connection in &present.connections {
+            let _ = connection.socket.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Whether the server closes.
+    pub fn is_closing(&self) -> bool {
+        lock(&self.present).closing
+    }
+}
+
+fn network(ip: IpAddr) -> [u8; 8] {
+    let mut network = [0; 8];
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => network[4..].copy_from_slice(&ip.octets()),
+        IpAddr::V6(ip) => network.copy_from_slice(&ip.octets()[..8]),
+    }
+    network
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_newcomer_takes_the_place_of_who_has_waited_longest() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let table = ConnectionTable::new(256);
+        let connect = || {
+            let peer = TcpStream::connect(address).unwrap();
+            (peer, table.enter(&listener.accept().unwrap().0).unwrap())
+        };
+        let (_proven, number) = connect();
+        table.authenticated(number);
+        let mut strangers: Vec<_> = (0..MAX_PER_NETWORK).map(|_| connect()).collect();
+        strangers[0].0.set_nonblocking(true).unwrap();
+        let mut byte = [0];
+        assert!(strangers[0].0.read(&mut byte).is_err(), "it waits");
+        let _newcomer = connect();
+        strangers[0].0.set_nonblocking(false).unwrap();
+        assert_eq!(strangers[0].0.read(&mut byte).unwrap(), 0, "it was dropped");
+        let present = lock(&table.present);
+        let kept: Vec<_> = present.connections.iter().filter(|c| !c.dropped).collect();
+        assert_eq!(kept.len(), MAX_PER_NETWORK + 1);
+        assert!(kept[0].authenticated, "a proven peer stays");
+    }
+
+    #[test]
+    fn strangers_that_come_faster_than_their_threads_end_are_not_taken_in() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (table, most) = (ConnectionTable::new(4), 4);
+        let connect = || {
+            let peer = TcpStream::connect(address).unwrap();
+            (peer, table.enter(&listener.accept().unwrap().0))
+        };
+        // No thread notices that its connection was dropped: as many again are dropped, and no more.
+        let strangers: Vec<_> = (0..2 * most).map(|_| connect()).collect();
+        assert!(strangers.iter().all(|(_, number)| number.is_some()));
+        assert_eq!(connect().1, None);
+        assert_eq!(lock(&table.present).connections.len(), 2 * most);
+        table.leave(strangers[0].1.unwrap());
+        assert!(connect().1.is_some());
+    }
+
+    #[test]
+    fn addresses_of_one_network_count_together() {
+        let network = |text: &str| network(text.parse().unwrap());
+        assert_eq!(network("2001:db8:1:2::1"), network("2001:db8:1:2:ffff::9"));
+        assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
+        assert_eq!(network("192.0.2.1"), network("::ffff:192.0.2.1"));
+        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
+    }
+}

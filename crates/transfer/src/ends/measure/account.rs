@@ -1,0 +1,119 @@
+//! What the measurements of each client make this end send.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use sweetspot_linux::clock;
+use sweetspot_units::{Bytes, Duration, Time};
+
+use crate::TransferError;
+use crate::limits::{MEASURE_BYTES, MEASURE_INTERVAL, MEASURE_TIME};
+use crate::lock::lock;
+
+/// What a part of a measurement makes this end send, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Cost {
+    pub bytes: Bytes,
+    pub time: Duration,
+}
+
+/// The accounts of all clients, by the names of their credentials.
+#[derive(Default)]
+pub(crate) struct MeasureAccounts(Mutex<HashMap<String, Spent>>);
+
+/// What a client spent since the beginning of its interval.
+#[derive(Default)]
+struct Spent {
+    since: Time,
+    cost: Cost,
+}
+
+/// The account of one client.
+pub(crate) struct MeasureAccount<'a> {
+    accounts: &'a MeasureAccounts,
+    client: String,
+}
+
+impl MeasureAccounts {
+    /// The account of the client with this credential.
+    pub fn of(&self, client: String) -> MeasureAccount<'_> {
+        MeasureAccount { accounts: self, client }
+    }
+
+    fn pay(&self, client: &str, asked: Cost, now: Time) -> Cost {
+        let mut accounts = lock(&self.0);
+        // What lies further back no longer counts.
+        accounts.retain(|_, spent| now.since(spent.since) < MEASURE_INTERVAL);
+        let fresh = Spent { since: now, cost: Cost::default() };
+        let spent = &mut accounts.entry(client.to_owned()).or_insert(fresh).cost;
+        let paid = Cost {
+            bytes: asked.bytes.min(MEASURE_BYTES.saturating_sub(spent.bytes)),
+            time: asked.time.min(MEASURE_TIME.saturating_sub(spent.time)),
+        };
+        spent.bytes += paid.bytes;
+        spent.time += paid.time;
+        paid
+    }
+}
+
+impl MeasureAccount<'_> {
+    /// Pays for as much of `asked` as the account still holds, if it holds anything.
+    pub fn pay(&self, asked: Cost) -> Result<Cost, TransferError> {
+        let paid = self.accounts.pay(&self.client, asked, clock::now());
+        let is_empty = |paid, asked| paid == 0 && asked > 0;
+        let empty = is_empty(paid.bytes.get(), asked.bytes.get())
+            || is_empty(paid.time.as_nanos(), asked.time.as_nanos());
+        if empty { Err(TransferError::MeasuredEnough) } else { Ok(paid) }
+    }
+
+    /// Pays for all of `asked`, or fails.
+    pub fn pay_whole(&self, asked: Cost) -> Result<(), TransferError> {
+        let paid = self.pay(asked)?;
+        if paid == asked { Ok(()) } else { Err(TransferError::MeasuredEnough) }
+    }
+
+    /// Returns what was paid for and not sent.
+    pub fn give_back(&self, unsent: Bytes) {
+        if let Some(spent) = lock(&self.accounts.0).get_mut(&self.client) {
+            spent.cost.bytes = spent.cost.bytes.saturating_sub(unsent);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_measures_within_its_bytes_and_time_of_an_hour() {
+        let accounts = MeasureAccounts::default();
+        let (start, second) = (Time::ZERO + Duration::from_secs(1), Duration::from_secs(1));
+        let greedy = Cost { bytes: MEASURE_BYTES * 10, time: second };
+        assert_eq!(accounts.pay("a", greedy, start).bytes, MEASURE_BYTES);
+        assert_eq!(accounts.pay("a", greedy, start).bytes, Bytes::ZERO);
+        assert_eq!(
+            accounts.pay("b", greedy, start).bytes,
+            MEASURE_BYTES,
+            "others are not affected"
+        );
+        let slow = Cost { bytes: Bytes::ZERO, time: MEASURE_TIME };
+        // Two seconds of it are spent.
+        assert_eq!(accounts.pay("a", slow, start).time + second + second, MEASURE_TIME);
+        let later = start + MEASURE_INTERVAL;
+        assert_eq!(accounts.pay("a", greedy, later).bytes, MEASURE_BYTES, "the next hour");
+    }
+
+    #[test]
+    fn what_was_not_sent_costs_nothing() {
+        let accounts = MeasureAccounts::default();
+        let account = accounts.of("a".into());
+        let all = Cost { bytes: MEASURE_BYTES, time: Duration::from_secs(1) };
+        assert_eq!(account.pay(all).unwrap(), all);
+        assert!(account.pay(all).is_err());
+        account.give_back(Bytes::new(1_000));
+        assert!(account.pay_whole(all).is_err(), "not all of it is there");
+        account.give_back(Bytes::new(1_000));
+        let thousand = Cost { bytes: Bytes::new(1_000), time: Duration::ZERO };
+        account.pay_whole(thousand).unwrap();
+    }
+}

@@ -1,0 +1,95 @@
+//! A connection that TCP keeps full for a while.
+
+use std::thread;
+
+use sweetspot_linux::{clock, tcp};
+use sweetspot_protocol::frame::{FramePart, PieceHeader};
+use sweetspot_protocol::{MAX_ROUND_TRIPS, MeasureMessage, Message};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::{WORD_TIMEOUT, unexpected};
+use crate::TransferError;
+use crate::wire::channel::Channel;
+use crate::wire::frame_reader::FrameReader;
+
+/// Content is written by pieces of this length: short enough that the end comes soon on a slow path.
+const PIECE_BYTES: usize = 16 << 10;
+/// How often the connection's round trip is looked at.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Writes content for `duration`, `most` at most; returns what it says at the end.
+pub(super) fn fill(
+    channel: &Channel,
+    duration: Duration,
+    most: Bytes,
+) -> Result<MeasureMessage, TransferError> {
+    let deadline = clock::now() + duration;
+    let samples = thread::scope(|scope| -> Result<_, TransferError> {
+        let sampling = scope.spawn(|| sample(channel, deadline));
+        let written = write(channel, deadline, most);
+        let samples = sampling.join().unwrap_or_default();
+        Ok((written?, samples))
+    });
+    let (content, round_trips_us) = samples?;
+    let info = tcp::Info::read(channel.socket()).map_err(TransferError::system("TCP_INFO"))?;
+    let congestion = tcp::options::congestion(channel.socket()).unwrap_or_default();
+    Ok(MeasureMessage::Filled {
+        content_bytes: content.get(),
+        round_trips_us,
+        retransmitted: info.total_retrans.into(),
+        congestion: congestion.into(),
+    })
+}
+
+fn write(channel: &Channel, deadline: Time, most: Bytes) -> Result<Bytes, TransferError> {
+    let content = [0; PIECE_BYTES];
+    let mut written = Bytes::ZERO;
+    while clock::now() < deadline && written < most {
+        let header = PieceHeader { entry: 0, piece: 0, hash: [0; 32], length: PIECE_BYTES as u32 };
+        channel.write(&[&header.to_bytes(), &content])?;
+        written += Bytes::new(PIECE_BYTES as u64);
+    }
+    Ok(written)
+}
+
+fn sample(channel: &Channel, deadline: Time) -> Vec<u32> {
+    let mut samples = Vec::new();
+    while clock::now() < deadline && samples.len() < MAX_ROUND_TRIPS {
+        clock::sleep_until(clock::now() + SAMPLE_INTERVAL);
+        let Ok(info) = tcp::Info::read(channel.socket()) else { break };
+        samples.push(u32::try_from(info.rtt.as_micros()).unwrap_or(u32::MAX));
+    }
+    samples
+}
+
+/// What was read until the other end said that it is over.
+pub(super) struct Drained {
+    pub content: Bytes,
+    /// From the first content to the last.
+    pub elapsed: Duration,
+    /// The other end's last word.
+    pub last: MeasureMessage,
+}
+
+/// Reads content until the other end's last word.
+pub(super) fn drain(frames: &mut FrameReader, longest: Duration) -> Result<Drained, TransferError> {
+    let (mut content, mut first, mut until) = (Bytes::ZERO, None, Time::ZERO);
+    let deadline = clock::now() + longest + WORD_TIMEOUT;
+    let last = frames.wait_for(deadline, |part| match part {
+        FramePart::Message(body) => {
+            match Message::read(&body).map_err(sweetspot_protocol::ProtocolError::from)? {
+                Message::Measure(word) => Ok(Some(word)),
+                other => Err(unexpected(other)),
+            }
+        }
+        FramePart::Content(bytes) => {
+            content += Bytes::new(bytes.len() as u64);
+            until = clock::now();
+            first.get_or_insert(until);
+            Ok(None)
+        }
+        _ => Ok(None),
+    })?;
+    let elapsed = until.since(first.unwrap_or(until));
+    Ok(Drained { content, elapsed, last })
+}

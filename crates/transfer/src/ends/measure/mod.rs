@@ -1,0 +1,42 @@
+//! Measuring the path to a server: streams of datagrams and echoes beside a TLS connection that gives the orders.
+
+mod account;
+mod datagrams;
+mod far_end;
+mod fill;
+mod near_end;
+mod one_sided;
+
+pub(crate) use account::MeasureAccounts;
+pub(crate) use far_end::serve;
+pub use near_end::{Measured, TcpFacts, measure};
+pub use one_sided::measure_one_sided;
+
+use sweetspot_protocol::{MeasureMessage, Message};
+use sweetspot_units::{Duration, Time};
+
+use crate::TransferError;
+use crate::wire::frame_reader::FrameReader;
+
+/// How long the other end's next word is waited for, beyond what it was asked to do.
+const WORD_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The next word of the other end about a measurement.
+fn next_word(frames: &mut FrameReader, deadline: Time) -> Result<MeasureMessage, TransferError> {
+    match frames.opening_message(deadline)? {
+        Message::Measure(word) => Ok(word),
+        other => Err(unexpected(other)),
+    }
+}
+
+fn unexpected(message: Message) -> TransferError {
+    match message {
+        Message::Failed { reason } | Message::Refuse { reason } => {
+            TransferError::PeerFailed(reason)
+        }
+        other => {
+            let (what, when) = (other.kind(), "in the midst of a measurement");
+            sweetspot_protocol::ProtocolError::OutOfOrder { what, when }.into()
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Who measures: carries out the steps of a measurement with the far end's help.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use sweetspot_linux::udp::Udp;
+use sweetspot_linux::{clock, tcp};
+use sweetspot_measure::{
+    Arrival, Direction, EchoRecord, LoadRecord, Measurement, Plan, Report, Spacing, Step,
+    StepResult, StreamRecord, Traces,
+};
+use sweetspot_protocol::frame::FramePart;
+use sweetspot_protocol::probe::PacketAuthenticator;
+use sweetspot_protocol::record::Record;
+use sweetspot_protocol::{MeasureMessage, Message, ProtocolError};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::datagrams::{Datagrams, Stream, receiving};
+use super::fill::{drain, fill};
+use super::{WORD_TIMEOUT, next_word, unexpected};
+use crate::TransferError;
+use crate::wire::channel::Channel;
+use crate::wire::frame_reader::FrameReader;
+use crate::wire::link::{Contact, Link};
+
+/// Until the far end is ready, it is shown where datagrams come from this often.
+const PUNCH_INTERVAL: Duration = Duration::from_millis(50);
+/// The time between echoes beside streams and loads.
+const ECHO_INTERVAL: Duration = Duration::from_millis(20);
+/// An echo on the wire.
+const ECHO_SIZE: Bytes = Bytes::new(100);
+/// How long after the last echo one may still come back.
+const ECHO_PATIENCE: Duration = Duration::from_secs(2);
+/// The pause between steps, in which what they queued drains.
+const LEAST_PAUSE: Duration = Duration::from_millis(50);
+
+/// A measurement of the path to a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The server's address.
+    pub peer: SocketAddr,
+    /// What was found of the path.
+    pub report: Report,
+    /// What was seen, to be drawn.
+    pub traces: Traces,
+    /// What the kernels agreed on for TCP.
+    pub tcp: TcpFacts,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What both kernels agreed on in a connection's handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpFacts {
+    /// The largest packet that the path takes, as far as the kernel knows.
+    pub path_mtu: Bytes,
+    /// The largest segment.
+    pub segment: Bytes,
+    /// The powers of two by which windows are scaled, ours to send to and to receive with; `None`: not agreed on, or
+    /// taken out on the way.
+    pub window_scale: Option<(u8, u8)>,
+    /// Whether selective acknowledgements were agreed on.
+    pub sack: bool,
+    /// Whether timestamps were agreed on.
+    pub timestamps: bool,
+    /// Whether explicit congestion notification was agreed on.
+    pub ecn: bool,
+}
+
+/// Bits of `tcpi_options` (include/uapi/linux/tcp.h).
+const TIMESTAMPS: u8 = 1;
+const SACK: u8 = 2;
+const WINDOW_SCALE: u8 = 4;
+const ECN: u8 = 8;
+/// Bytes of a segment that are its timestamp option, and the headers of TCP and IP.
+const TIMESTAMP_BYTES: u64 = 12;
+const TCP_HEADER: u64 = 20;
+
+impl TcpFacts {
+    /// What `info` shows.
+    pub(super) fn of(info: &tcp::Info) -> TcpFacts {
+        let has = |bit: u8| info.options & bit != 0;
+        TcpFacts {
+            path_mtu: info.pmtu,
+            segment: info.snd_mss,
+            window_scale: has(WINDOW_SCALE).then_some((info.snd_wscale, info.rcv_wscale)),
+            sack: has(SACK),
+            timestamps: has(TIMESTAMPS),
+            ecn: has(ECN),
+        }
+    }
+
+    /// The largest packet that both ends take.
+    fn packet(&self, is_ipv4: bool) -> Bytes {
+        let ip_header = if is_ipv4 { 20 } else { 40 };
+        let options = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
+        let whole = self.segment + Bytes::new(options + TCP_HEADER + ip_header);
+        whole.min(self.path_mtu)
+    }
+}
+
+/// Measures the path to the other end of `contact`, as `plan` says. `progress` is told what is being found out.
+pub fn measure(
+    contact: &Contact,
+    mut plan: Plan,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Measured, TransferError> {
+    let start = clock::now();
+    let link = contact.dial_to_measure(false)?;
+    let channel = Arc::clone(&link.channel);
+    let info = tcp::Info::read(channel.socket()).map_err(TransferError::system("TCP_INFO"))?;
+    let facts = TcpFacts::of(&info);
+    plan.packet = plan.packet.min(facts.packet(channel.peer().is_ipv4()));
+    let open = |authenticator| {
+        let udp = Udp::bind_any(channel.peer())?;
+        udp.connect(channel.peer())?;
+        Datagrams::new(udp, authenticator)
+    };
+    let prepare = || TransferError::system("preparing datagrams");
+    let echoes = open(PacketAuthenticator::new(&link.session)).map_err(prepare())?;
+    let streams = open(PacketAuthenticator::of_streams(&link.session)).map_err(prepare())?;
+    let mut prober = Prober {
+        contact,
+        channel: Arc::clone(&channel),
+        frames: link.frames,
+        echoes: &echoes,
+        streams: &streams,
+        headers: channel.udp_headers(),
+        asked: 0,
+    };
+    let mut measurement = Measurement::new(plan);
+    let done = receiving([&echoes, &streams], || prober.run(&mut measurement, progress));
+    done.map_err(|error| match error {
+        TransferError::PeerGone { peer, .. } | TransferError::Silent { peer, .. } => {
+            TransferError::MeasurementCut(peer)
+        }
+        other => other,
+    })?;
+    channel.sever();
+    let (peer, report, traces) = (channel.peer(), measurement.report(), measurement.traces());
+    Ok(Measured { peer, report, traces, tcp: facts, took: clock::now().since(start) })
+}
+
+struct Prober<'a> {
+    contact: &'a Contact,
+    channel: Arc<Channel>,
+    frames: FrameReader,
+    echoes: &'a Datagrams,
+    streams: &'a Datagrams,
+    headers: Bytes,
+    /// The number of streams asked for.
+    asked: u32,
+}
+
+impl Prober<'_> {
+    fn run(
+        &mut self,
+        measurement: &mut Measurement,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(), TransferError> {
+        self.wait_ready()?;
+        while let Some(step) = measurement.poll_step() {
+            progress(measurement.what());
+            measurement.handle(self.carry_out(&step)?);
+            clock::sleep_until(clock::now() + LEAST_PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Shows the far end where datagrams come from until it says that they arrive.
+    fn wait_ready(&mut self) -> Result<(), TransferError> {
+        let ready = AtomicBool::new(false);
+        let payload = ECHO_SIZE.saturating_sub(self.headers);
+        let (echoes, streams, frames) = (self.echoes, self.streams, &mut self.frames);
+        let word = thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut sequence = 0;
+                while !ready.load(Ordering::Acquire) {
+                    sequence += 1;
+                    echoes.punch(sequence, payload);
+                    streams.punch(sequence, payload);
+                    clock::sleep_until(clock::now() + PUNCH_INTERVAL);
+                }
+            });
+            let word = next_word(frames, clock::now() + WORD_TIMEOUT);
+            ready.store(true, Ordering::Release);
+            word
+        })?;
+        match word {
+            MeasureMessage::Ready { datagrams: true } => Ok(()),
+            MeasureMessage::Ready { datagrams: false } => {
+                Err(TransferError::NoDatagrams(self.channel.peer().to_string()))
+            }
+            _ => Err(out_of_order()),
+        }
+    }
+
+    fn carry_out(&mut self, step: &Step) -> Result<StepResult, TransferError> {
+        match *step {
+            Step::Echo { packets, interval, size } => {
+                let payload = size.saturating_sub(self.headers);
+                let asked = self.echoes.ask_while(payload, interval, |asked| asked < packets);
+                let echoes = self.echoes.take_echoes(asked, ECHO_PATIENCE);
+                Ok(StepResult::Echo(EchoRecord { sent: asked, size, echoes }))
+            }
+            Step::Stream { direction, packets, size, gap, spacing, echoes } => {
+                self.asked += 1;
+                let stream = Stream { number: self.asked, packets, gap, spacing };
+                let payload = size.saturating_sub(self.headers);
+                let (mut arrivals, beside) = self.beside(echoes, |prober| match direction {
+                    Direction::Down => prober.stream_down(stream, payload),
+                    Direction::Up => prober.stream_up(stream, payload),
+                })?;
+                // What a far end says is bounded by what was sent.
+                arrivals.retain(|arrival| arrival.index < packets);
+                Ok(StepResult::Stream(StreamRecord { sent: packets, size, arrivals }, beside))
+            }
+            Step::Load { direction, duration, most } => {
+                let dialed = self.contact.dial_to_measure(true);
+                // The path is known by now; a second connection may be refused.
+                let Ok(link) = dialed else {
+                    let why = "no second connection for the load could be made";
+                    return Ok(StepResult::Failed(why.into()));
+                };
+                let (mut load, beside) = self.beside(true, |_| match direction {
+                    Direction::Down => load_down(link, duration, most),
+                    Direction::Up => load_up(link, duration, most),
+                })?;
+                load.echoes = beside;
+                Ok(StepResult::Load(load))
+            }
+        }
+    }
+
+    /// Does something, and asks for echoes meanwhile if that is `wanted`.
+    fn beside<T>(
+        &mut self,
+        wanted: bool,
+        work: impl FnOnce(&mut Self) -> Result<T, TransferError>,
+    ) -> Result<(T, EchoRecord), TransferError> {
+        let payload = ECHO_SIZE.saturating_sub(self.headers);
+        let (datagrams, over) = (self.echoes, AtomicBool::new(!wanted));
+        thread::scope(|scope| {
+            let asking = scope.spawn(|| {
+                let going = |_| !over.load(Ordering::Acquire);
+                datagrams.ask_while(payload, ECHO_INTERVAL, going)
+            });
+            let done = work(self);
+            over.store(true, Ordering::Release);
+            let sent = asking.join().unwrap_or(0);
+            let echoes = if sent > 0 {
+                datagrams.take_echoes(sent, Duration::from_millis(500))
+            } else {
+                Vec::new()
+            };
+            done.map(|done| (done, EchoRecord { sent, size: ECHO_SIZE, echoes }))
+        })
+    }
+
+    fn stream_down(
+        &mut self,
+        stream: Stream,
+        payload: Bytes,
+    ) -> Result<Vec<Arrival>, TransferError> {
+        let (random, pair_ns) = match stream.spacing {
+            Spacing::Even => (false, 0),
+            Spacing::Poisson => (true, 0),
+            Spacing::PoissonPairs(apart) => (true, apart.as_nanos()),
+        };
+        self.channel.say(&Message::Measure(MeasureMessage::Send {
+            stream: stream.number,
+            packets: stream.packets,
+            payload_bytes: payload.get() as u32,
+            gap_ns: stream.gap.as_nanos(),
+            random,
+            pair_ns,
+        }))?;
+        match next_word(&mut self.frames, deadline(stream))? {
+            MeasureMessage::Sent { stream: sent, .. } if sent == stream.number => {
+                Ok(self.streams.take_arrivals(stream.number, stream.packets, WORD_TIMEOUT))
+            }
+            _ => Err(out_of_order()),
+        }
+    }
+
+    fn stream_up(&mut self, stream: Stream, payload: Bytes) -> Result<Vec<Arrival>, TransferError> {
+        self.streams.send_stream(stream, payload);
+        self.channel.say(&Message::Measure(MeasureMessage::Report {
+            stream: stream.number,
+            packets: stream.packets,
+        }))?;
+        let (mut arrivals, most) = (Vec::new(), 2 * stream.packets as usize);
+        self.frames.wait_for(deadline(stream), |part| match part {
+            FramePart::Record(body) => {
+                let record = Record::read(&body).map_err(ProtocolError::from)?;
+                let Record::Arrivals(batch) = record else { return Err(out_of_order()) };
+                // A packet comes once, or twice where a network doubles it.
+                if arrivals.len() + batch.len() > most {
+                    return Err(out_of_order());
+                }
+                arrivals.extend(batch.iter().map(|arrival| Arrival {
+                    index: arrival.index,
+                    sent: Time::from_nanos(arrival.sent_ns),
+                    received: Time::from_nanos(arrival.received_ns),
+                }));
+                Ok(None)
+            }
+            FramePart::Message(body) => match Message::read(&body).map_err(ProtocolError::from)? {
+                Message::Measure(MeasureMessage::Reported { stream: reported })
+                    if reported == stream.number =>
+                {
+                    Ok(Some(()))
+                }
+                other => Err(unexpected(other)),
+            },
+            _ => Err(out_of_order()),
+        })?;
+        Ok(arrivals)
+    }
+}
+
+/// Until when the end of a stream must have been heard of: exponential gaps may be twice their mean on average.
+fn deadline(stream: Stream) -> Time {
+    clock::now() + stream.gap * (2 * u64::from(stream.packets)) + WORD_TIMEOUT
+}
+
+fn load_down(mut link: Link, duration: Duration, most: Bytes) -> Result<LoadRecord, TransferError> {
+    link.channel.say(&Message::Measure(MeasureMessage::Fill {
+        duration_ms: duration.as_nanos() / 1_000_000,
+        most_bytes: most.get(),
+    }))?;
+    let drained = drain(&mut link.frames, duration)?;
+    link.channel.sever();
+    record(drained.last, drained.content, drained.elapsed)
+}
+
+fn load_up(mut link: Link, duration: Duration, most: Bytes) -> Result<LoadRecord, TransferError> {
+    link.channel.say(&Message::Measure(MeasureMessage::Drain))?;
+    let filled = fill(&link.channel, duration, most)?;
+    link.channel.say(&Message::Measure(filled.clone()))?;
+    match next_word(&mut link.frames, clock::now() + duration + WORD_TIMEOUT)? {
+        MeasureMessage::Drained { content_bytes, elapsed_us } => {
+            link.channel.sever();
+            record(filled, Bytes::new(content_bytes), Duration::from_micros(elapsed_us))
+        }
+        _ => Err(out_of_order()),
+    }
+}
+
+fn record(
+    filled: MeasureMessage,
+    content: Bytes,
+    elapsed: Duration,
+) -> Result<LoadRecord, TransferError> {
+    let MeasureMessage::Filled { round_trips_us, retransmitted, congestion, .. } = filled else {
+        return Err(out_of_order());
+    };
+    let round_trips =
+        round_trips_us.into_iter().map(|us| Duration::from_micros(us.into())).collect();
+    let echoes = EchoRecord::default();
+    let congestion = congestion.to_string();
+    Ok(LoadRecord { content, elapsed, round_trips, retransmitted, congestion, echoes })
+}
+
+fn out_of_order() -> TransferError {
+    let (what, when) = ("an answer", "to another question");
+    ProtocolError::OutOfOrder { what, when }.into()
+}

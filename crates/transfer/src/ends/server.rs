@@ -1,0 +1,632 @@
+//! The server, which admits peers and moves many transfers at once.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use sweetspot_linux::event_fd::{EventFd, wait_readable};
+use sweetspot_linux::tcp::ClampMethod;
+use sweetspot_linux::{clock, file, interfaces, process};
+use sweetspot_protocol::clients::{Client, Credential, Rights};
+use sweetspot_protocol::{
+    Message, RelativePath, Role, Ticket, TicketHost, TicketProof, TransferSummary,
+};
+use sweetspot_units::{Duration, Time};
+
+use crate::TransferError;
+use crate::control::udp_demux::UdpDemux;
+use crate::ends::admission::{Admission, Admitted};
+use crate::ends::client_table::ClientTable;
+use crate::ends::connection_table::ConnectionTable;
+use crate::ends::measure;
+use crate::ends::receive::{self, ReceiveConfig};
+use crate::ends::send::{self, SendConfig};
+use crate::ends::session_table::{Refusal, SessionTable};
+use crate::files::incoming::Bounds;
+use crate::files::provenance::{Provenance, View};
+use crate::files::quota::QuotaTable;
+use crate::files::target::Target;
+use crate::files::target::TargetDirectory;
+use crate::files::temp_file::Keep;
+use crate::limits::Capacity;
+use crate::lock::lock;
+use crate::observer::{FileLog, TransferObserver};
+use crate::options::ReceiveOptions;
+use crate::options::SendOptions;
+use crate::options::{Purpose, ServeOptions};
+use crate::wire::identity::{AskFor, Identity, draw_secret};
+use crate::wire::link::{FurtherLinks, Link};
+
+/// The kernel's codes for a host without IPv6 (asm-generic/errno.h).
+const EAFNOSUPPORT: i32 = 97;
+const EADDRNOTAVAIL: i32 = 99;
+/// The pause after a failed accept.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often it is looked whether clients were taken out of their file.
+const CLIENTS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A listener for transfers.
+pub struct Server {
+    listener: TcpListener,
+    udp_demux: UdpDemux,
+    connection_table: ConnectionTable,
+    sessions: SessionTable,
+    measure_accounts: measure::MeasureAccounts,
+    admission: Admission,
+    work: Work,
+    ticket: Ticket,
+    once: bool,
+    retry_for: Duration,
+    wake: EventFd,
+}
+
+enum Work {
+    /// The same for everybody.
+    One(Task),
+    /// For each client what its line says.
+    Clients(Box<ClientWork>),
+}
+
+/// What is done over one connection.
+#[derive(Clone)]
+enum Task {
+    Receive(Arc<ReceiveConfig>),
+    Send(Arc<SendConfig>),
+}
+
+/// Why a task cannot be had here, and what the peer learns of that.
+struct Impossible {
+    error: TransferError,
+    reason: &'static str,
+}
+
+/// What is done for clients.
+struct ClientWork {
+    receive: ReceiveOptions,
+    clamp_method: ClampMethod,
+    send: SendOptions,
+    quotas: QuotaTable,
+    provenance: Arc<Provenance>,
+}
+
+/// Watches a server.
+pub trait ServerObserver: Sync {
+    /// A peer was admitted. Returns the observer of its transfer, which is number `number`, from 1.
+    fn admitted(&self, number: u64, peer: SocketAddr) -> Box<dyn TransferObserver>;
+    /// Returns the log of the files of transfer `number`, which a client of this name makes, or without a name the holder
+    /// of the ticket. `role` is this end's.
+    fn file_log(
+        &self,
+        number: u64,
+        peer: SocketAddr,
+        client: Option<&str>,
+        role: Role,
+    ) -> Option<Arc<dyn FileLog>> {
+        let _ = (number, peer, client, role);
+        None
+    }
+    /// Transfer `number` ended.
+    fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>);
+    /// The path of transfer `number` broke; it may go on over a new connection.
+    fn interrupted(&self, number: u64, error: &TransferError) {
+        let _ = (number, error);
+    }
+    /// A peer measured the path, over one of its connections.
+    fn measured(&self, peer: SocketAddr, result: &Result<(), TransferError>) {
+        let _ = (peer, result);
+    }
+    /// A connection was refused.
+    fn turned_away(&self, error: &TransferError);
+    /// Something is wrong with the file of clients, or with a code. It is reported once.
+    fn warned(&self, warning: &str) {
+        let _ = warning;
+    }
+}
+
+/// A transfer of a server that serves one, between its connections.
+#[derive(Default)]
+struct OnceState {
+    transfer: Option<String>,
+    /// Until when the transfer may go on over a new connection; its error meanwhile.
+    waits: Option<(Time, TransferError)>,
+    result: Option<Result<TransferSummary, TransferError>>,
+}
+
+impl Server {
+    /// Starts to listen. Finds out how this kernel's window is limited.
+    pub fn bind(options: ServeOptions) -> Result<Server, TransferError> {
+        let (work, role, retry_for) = Work::prepare(&options.purpose)?;
+        let address = options.listen.to_string();
+        let cannot = |source| TransferError::Listen { address: address.clone(), source };
+        let (listener, udp_demux) = match options.listener {
+            Some(listener) => {
+                let udp = listener.local_addr().and_then(UdpDemux::new);
+                udp.map(|udp| (listener, udp))
+            }
+            None => bind_both(options.listen),
+        }
+        .map_err(cannot)?;
+        listener.set_nonblocking(true).map_err(cannot)?;
+        let bound = listener.local_addr().map_err(cannot)?;
+        let identity = options.identity.map_or_else(Identity::fresh, Ok)?;
+        let expires = Ticket::expiry(clock::wall(), options.lifetime);
+        let (host, port) = match options.advertise {
+            Some((host, port)) => (host, port.unwrap_or(bound.port())),
+            None => (TicketHost::Address(reachable(bound.ip())), bound.port()),
+        };
+        let (clients, proof, ask) = match &options.purpose {
+            Purpose::Clients(service) => {
+                let clients = ClientTable::of_file(&service.clients, service.uses.clone())?;
+                (clients, TicketProof::OwnKey, AskFor::Certificate)
+            }
+            Purpose::Receive(_) | Purpose::Send(_) => {
+                let secret = draw_secret()?;
+                let credential = match &options.code {
+                    Some(code) => Credential::Code(code.clone()),
+                    None => Credential::Secret(secret.clone()),
+                };
+                let clients = ClientTable::of_one(holder(credential, expires));
+                (clients, TicketProof::Secret { secret, expires }, AskFor::Nothing)
+            }
+        };
+        // So that no peer makes this host run out of descriptors.
+        let descriptors = process::raise_descriptor_limit()
+            .map_err(TransferError::system("raising the limit on open files"))?;
+        let capacity = Capacity::of(descriptors);
+        let fingerprint = identity.public_key().0;
+        let ticket = Ticket { host, port, fingerprint, proof };
+        Ok(Server {
+            listener,
+            udp_demux,
+            connection_table: ConnectionTable::new(capacity.unauthenticated),
+            sessions: SessionTable::new(capacity),
+            measure_accounts: measure::MeasureAccounts::default(),
+            admission: Admission { config: identity.listening(ask)?, clients, role },
+            work,
+            ticket,
+            once: options.once,
+            retry_for,
+            wake: EventFd::new().map_err(TransferError::system("making an eventfd"))?,
+        })
+    }
+
+    /// The ticket that peers need.
+    pub fn ticket(&self) -> &Ticket {
+        &self.ticket
+    }
+
+    /// The address on which the server listens.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// How this kernel's window is limited; `None` where the server sends.
+    pub fn clamp_method(&self) -> Option<ClampMethod> {
+        match &self.work {
+            Work::One(Task::Receive(config)) => Some(config.clamp_method),
+            Work::One(Task::Send(_)) => None,
+            Work::Clients(work) => Some(work.clamp_method),
+        }
+    }
+
+    /// Serves until [`Server::stop`]. With `once` it returns the result of the one admitted transfer instead.
+    pub fn run(
+        &self,
+        reception: &dyn ServerObserver,
+    ) -> Result<Option<TransferSummary>, TransferError> {
+        let admitted = AtomicU64::new(0);
+        let once = Mutex::new(OnceState::default());
+        thread::scope(|scope| {
+            scope.spawn(|| self.udp_demux.run());
+            if let Work::Clients(_) = &self.work {
+                scope.spawn(|| self.watch_clients(reception));
+            }
+            while !self.connection_table.is_closing() {
+                let due = lock(&once).waits.as_ref().map_or(Time::MAX, |(until, _)| *until);
+                let _ = wait_readable(&[self.listener.as_fd(), self.wake.as_fd()], due);
+                self.wake.clear();
+                self.give_up_waiting(&once);
+                let socket = match self.listener.accept() {
+                    Ok((socket, _)) => socket,
+                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
+                    Err(_) => {
+                        // Out of descriptors, as a rule: some will be free again later.
+                        clock::sleep_until(clock::now() + ACCEPT_PAUSE);
+                        continue;
+                    }
+                };
+                let start = clock::now();
+                let Some(number) = self.connection_table.enter(&socket) else { continue };
+                let (admitted, once) = (&admitted, &once);
+                let serve = move || {
+                    self.serve_connection(number, socket, start, admitted, once, reception);
+                    self.connection_table.leave(number);
+                };
+                let builder = thread::Builder::new().name("connection".into());
+                if builder.spawn_scoped(scope, serve).is_err() {
+                    // Too many threads: this connection is dropped, and others have a chance later.
+                    self.connection_table.leave(number);
+                    clock::sleep_until(clock::now() + ACCEPT_PAUSE);
+                }
+            }
+            self.udp_demux.shut_down();
+        });
+        let once = lock(&once).result.take();
+        once.map(|result| result.map(Some)).unwrap_or(Err(TransferError::Interrupted))
+    }
+
+    /// Ends all transfers and makes [`Server::run`] return.
+    pub fn stop(&self) {
+        self.connection_table.close();
+        self.wake.signal();
+    }
+
+    /// Ends a server whose one transfer did not come back in time.
+    fn give_up_waiting(&self, once: &Mutex<OnceState>) {
+        let mut state = lock(once);
+        if state.waits.as_ref().is_some_and(|(until, _)| clock::now() >= *until)
+            && let Some((_, error)) = state.waits.take()
+        {
+            state.result = Some(Err(error));
+            drop(state);
+            self.stop();
+        }
+    }
+
+    /// Serves one connection.
+    fn serve_connection(
+        &self,
+        connection: u64,
+        socket: TcpStream,
+        start: Time,
+        admitted: &AtomicU64,
+        once: &Mutex<OnceState>,
+        reception: &dyn ServerObserver,
+    ) {
+        let admitted_peer = match self.admission.admit(socket) {
+            Ok(admitted) => admitted,
+            Err(_) if self.connection_table.is_closing() => return,
+            Err(error) => {
+                reception.turned_away(&error);
+                return self.end_if_nobody_can_come(once, reception);
+            }
+        };
+        let Admitted { link, hello, client } = admitted_peer;
+        let peer = link.channel.peer();
+        if hello.joins && !hello.measures {
+            if let Err((refusal, link)) = self.sessions.join(hello.transfer.raw(), &client, link) {
+                refuse(&link, refusal, reception);
+            }
+            return;
+        }
+        let transfer = (!hello.measures).then_some(hello.transfer.raw());
+        // Held to the end of the session. Until then a peer that was admitted counts as a stranger.
+        let _place = match self.sessions.place(&client, transfer) {
+            Ok(place) => place,
+            Err(refusal) => return refuse(&link, refusal, reception),
+        };
+        self.connection_table.authenticated(connection);
+        if hello.measures {
+            let _running = self.sessions.measure(&client, &link.channel);
+            let account = self.measure_accounts.of(client.credential.id());
+            let result = measure::serve(&self.udp_demux, link, hello.joins, &account);
+            return reception.measured(peer, &result);
+        }
+        if self.once && !once_takes(once, hello.transfer.raw()) {
+            let reason = "this end takes one transfer only, and has it".into();
+            link.channel.hang_up(&Message::Refuse { reason });
+            return reception.turned_away(&TransferError::Taken(peer.to_string()));
+        }
+        self.serve_transfer(Admitted { link, hello, client }, start, admitted, once, reception);
+    }
+
+    /// Moves the files of a peer that was admitted.
+    fn serve_transfer(
+        &self,
+        peer: Admitted,
+        start: Time,
+        admitted: &AtomicU64,
+        once: &Mutex<OnceState>,
+        reception: &dyn ServerObserver,
+    ) {
+        let Admitted { link, hello, client } = peer;
+        let peer = link.channel.peer();
+        let (links, arriving) = crossbeam_channel::unbounded();
+        let number =
+            self.sessions.enter(hello.transfer.raw(), &client, links, &link.channel, || {
+                admitted.fetch_add(1, Ordering::AcqRel) + 1
+            });
+        let mut observer = reception.admitted(number, peer);
+        let further = FurtherLinks { arriving, dial: None };
+        let task = match &self.work {
+            Work::One(Task::Receive(config)) => {
+                let log = reception.file_log(number, peer, None, Role::Receiver);
+                Ok(Task::Receive(config.logged_by(log)))
+            }
+            Work::One(task) => Ok(task.clone()),
+            Work::Clients(work) => {
+                let role = hello.role.other();
+                let log = reception.file_log(number, peer, Some(&client.name), role);
+                work.task(&client, role, log)
+            }
+        };
+        // The same transfer over an older connection may have ended well meanwhile.
+        let task = task.and_then(|task| self.still_admits(&client, peer).map(|()| task));
+        let moved = match task {
+            Ok(Task::Receive(config)) => {
+                let demux = Some(&self.udp_demux);
+                receive::receive(&config, demux, link, &further, start, observer.as_mut())
+            }
+            Ok(Task::Send(config)) => {
+                send::send(&config, link, &further, start, 0, observer.as_mut())
+            }
+            Err(Impossible { error, reason }) => {
+                link.channel.hang_up(&Message::Refuse { reason: reason.into() });
+                Err(error)
+            }
+        };
+        let moved = moved.and_then(|summary| {
+            self.admission.clients.end(&client)?;
+            Ok(summary)
+        });
+        drop(observer);
+        self.sessions.leave(hello.transfer.raw(), &client, number);
+        // A transfer that ends because the server closes did not fail by itself.
+        let interrupted = moved.is_err() && self.connection_table.is_closing();
+        let result = if interrupted { Err(TransferError::Interrupted) } else { moved };
+        if self.once {
+            self.end_of_one(once, result, number, reception);
+        } else {
+            reception.ended(number, &result);
+        }
+    }
+
+    /// Whether `client` may still do what it was admitted for.
+    fn still_admits(&self, client: &Client, peer: SocketAddr) -> Result<(), Impossible> {
+        if self.admission.clients.is_used_up(client) {
+            let error = TransferError::UsedUp(peer.to_string());
+            return Err(Impossible { error, reason: "this was for one transfer, which was made" });
+        }
+        Ok(())
+    }
+
+    /// Ends the sessions of those that were taken out of the file of clients, and reports what is wrong with it.
+    fn watch_clients(&self, reception: &dyn ServerObserver) {
+        while !self.connection_table.is_closing() {
+            let named = self.admission.clients.clients();
+            for complaint in self.admission.clients.take_complaints() {
+                reception.warned(&complaint);
+            }
+            self.sessions.sever_unless(|client| named.contains(client));
+            clock::sleep_until(clock::now() + CLIENTS_INTERVAL);
+        }
+    }
+
+    /// Ends a server whose one code a wrong try has ended.
+    fn end_if_nobody_can_come(&self, once: &Mutex<OnceState>, reception: &dyn ServerObserver) {
+        if self.admission.clients.is_over() {
+            reception.warned(&TransferError::CodeEnded.to_string());
+            lock(once).result.get_or_insert(Err(TransferError::CodeEnded));
+            self.stop();
+        }
+    }
+
+    /// The one transfer's connection ended: it is over, or may go on over another.
+    fn end_of_one(
+        &self,
+        once: &Mutex<OnceState>,
+        result: Result<TransferSummary, TransferError>,
+        number: u64,
+        reception: &dyn ServerObserver,
+    ) {
+        let mut state = lock(once);
+        match result {
+            Err(error) if error.is_of_the_path() && self.retry_for > Duration::ZERO => {
+                reception.interrupted(number, &error);
+                state.waits = Some((clock::now() + self.retry_for, error));
+                drop(state);
+                self.wake.signal();
+            }
+            result => {
+                reception.ended(number, &result);
+                state.result.get_or_insert(result);
+                drop(state);
+                self.stop();
+            }
+        }
+    }
+}
+
+/// Whether a server of one transfer takes this one: the first, or the same over a new connection.
+fn once_takes(once: &Mutex<OnceState>, transfer: &str) -> bool {
+    let mut state = lock(once);
+    let other = state.transfer.as_ref().is_some_and(|first| first != transfer);
+    if other || state.result.is_some() {
+        return false;
+    }
+    state.transfer = Some(transfer.to_owned());
+    state.waits = None;
+    true
+}
+
+/// Refuses a peer that was admitted.
+fn refuse(link: &Link, refusal: Refusal, reception: &dyn ServerObserver) {
+    let (peer, what) = (link.channel.peer().to_string(), refusal.in_words());
+    link.channel.hang_up(&Message::Refuse { reason: what.into() });
+    reception.turned_away(&match refusal {
+        Refusal::NoTransfer => TransferError::NoTransfer(peer),
+        _ => TransferError::Full { peer, what },
+    });
+}
+
+impl Work {
+    /// What `purpose` asks for, what this end does then, and how long a transfer may go on after its path broke.
+    fn prepare(purpose: &Purpose) -> Result<(Work, Option<Role>, Duration), TransferError> {
+        match purpose {
+            Purpose::Receive(receive) => {
+                if let Target::Into(directory) = &receive.target {
+                    check_target(directory)?;
+                }
+                let config = Arc::new(ReceiveConfig::new(receive.clone())?);
+                let work = Work::One(Task::Receive(config));
+                Ok((work, Some(Role::Receiver), receive.retry_for))
+            }
+            Purpose::Send(send) => {
+                let config = Arc::new(SendConfig::new(SendOptions::clone(send))?);
+                Ok((Work::One(Task::Send(config)), Some(Role::Sender), send.retry_for))
+            }
+            Purpose::Clients(service) => {
+                let receive = service.receive.clone();
+                let clamp_method = ReceiveConfig::new(receive.clone())?.clamp_method;
+                let (send, quotas) = (service.send.clone(), QuotaTable::default());
+                let provenance = Arc::default();
+                let work = ClientWork { receive, clamp_method, send, quotas, provenance };
+                Ok((Work::Clients(Box::new(work)), None, Duration::ZERO))
+            }
+        }
+    }
+}
+
+/// Tried at the start, so that a directory that cannot be written to is known before a sender is.
+fn check_target(directory: &Path) -> Result<(), TransferError> {
+    let wrong = |source| TransferError::Directory { path: directory.to_owned(), source };
+    let target = TargetDirectory::open(directory, View::default()).map_err(wrong)?;
+    target.sweep().map_err(wrong)?;
+    let probe = RelativePath::new("write-test")?;
+    let tried = target.temp_file(&probe, Keep::Never);
+    tried.map(drop).map_err(|source| TransferError::write(directory.to_owned(), source))
+}
+
+/// Who holds the one ticket, or was told the one code.
+fn holder(credential: Credential, expires: Time) -> Client {
+    Client {
+        credential,
+        name: String::new(),
+        directory: PathBuf::new(),
+        quota: None,
+        rights: Rights { read: true, write: true, overwrite: true, dotfiles: true },
+        expires: Some(expires),
+        once: false,
+    }
+}
+
+impl ClientWork {
+    /// What is done for `client`, this end being the `role`.
+    fn task(
+        &self,
+        client: &Client,
+        role: Role,
+        log: Option<Arc<dyn FileLog>>,
+    ) -> Result<Task, Impossible> {
+        // What is wrong with this host's directories is not the client's business.
+        let (task, reason) = match role {
+            Role::Receiver => {
+                let config = self.receiving(client, log);
+                (config.map(Arc::new).map(Task::Receive), "the directory there cannot be used")
+            }
+            Role::Sender => {
+                let config = self.sending(client, log);
+                (config.map(Arc::new).map(Task::Send), "there is nothing there")
+            }
+        };
+        task.map_err(|error| Impossible { error, reason })
+    }
+
+    /// How `client` is received from: its directory is made if it is missing.
+    fn receiving(
+        &self,
+        client: &Client,
+        log: Option<Arc<dyn FileLog>>,
+    ) -> Result<ReceiveConfig, TransferError> {
+        let wrong = |source| TransferError::Directory { path: client.directory.clone(), source };
+        file::make_directory(&client.directory).map_err(wrong)?;
+        check_target(&client.directory)?;
+        let quota = |limit| self.quotas.of(&client.directory, limit).map_err(wrong);
+        let quota = client.quota.map(quota).transpose()?;
+        let options = ReceiveOptions {
+            target: Target::Into(client.directory.clone()),
+            overwrite: client.rights.overwrite,
+            dotfiles: client.rights.dotfiles,
+            ..self.receive.clone()
+        };
+        // Several clients may share a directory.
+        let view = View {
+            client: Some(client.credential.id()),
+            own_only: !client.rights.read,
+            provenance: Arc::clone(&self.provenance),
+        };
+        let bounds = Bounds { quota, log, view };
+        Ok(ReceiveConfig { options, clamp_method: self.clamp_method, bounds })
+    }
+
+    /// How `client` is sent what its directory holds.
+    fn sending(
+        &self,
+        client: &Client,
+        log: Option<Arc<dyn FileLog>>,
+    ) -> Result<SendConfig, TransferError> {
+        let mut options = self.send.clone();
+        options.sources.paths = vec![client.directory.join("")];
+        let mut config = SendConfig::new(options)?;
+        // Where it lies here is not the client's business.
+        config.list.name.clone_from(&client.name);
+        config.list.offered.clone_from(&client.name);
+        config.log = log;
+        Ok(config)
+    }
+}
+
+/// Binds TCP and UDP to the same port. For port 0 it finds one that is free for both.
+fn bind_both(address: SocketAddr) -> std::io::Result<(TcpListener, UdpDemux)> {
+    match bind_both_to(address) {
+        // A host without IPv6.
+        Err(error)
+            if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+                && matches!(error.raw_os_error(), Some(EAFNOSUPPORT | EADDRNOTAVAIL)) =>
+        {
+            bind_both_to((Ipv4Addr::UNSPECIFIED, address.port()).into())
+        }
+        other => other,
+    }
+}
+
+fn bind_both_to(address: SocketAddr) -> std::io::Result<(TcpListener, UdpDemux)> {
+    const MAX_ATTEMPTS: usize = 20;
+    let mut attempt = 1;
+    loop {
+        let listener = TcpListener::bind(address)?;
+        match UdpDemux::new(listener.local_addr()?) {
+            Ok(udp_demux) => return Ok((listener, udp_demux)),
+            Err(_) if address.port() == 0 && attempt < MAX_ATTEMPTS => attempt += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The address by which others reach a socket bound to `ip`: `ip` itself, or for a wildcard the source address of a
+/// default route, IPv4's first, or this host's first address.
+fn reachable(ip: IpAddr) -> IpAddr {
+    if !ip.is_unspecified() {
+        return ip;
+    }
+    // Connecting a UDP socket sends nothing; it only looks up the route. The addresses are from
+    // the documentation ranges (RFC 5737, RFC 3849): only the default route matches them.
+    let v4: (SocketAddr, SocketAddr) =
+        ((Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv4Addr::new(192, 0, 2, 1), 9).into());
+    let documentation = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+    let v6 = ((Ipv6Addr::UNSPECIFIED, 0).into(), (documentation, 9).into());
+    let routed = |(from, to): (SocketAddr, SocketAddr)| {
+        let socket = UdpSocket::bind(from).ok()?;
+        socket.connect(to).ok()?;
+        socket.local_addr().ok().map(|own| own.ip()).filter(|own| !own.is_unspecified())
+    };
+    let routes = if ip.is_ipv6() { &[v4, v6][..] } else { &[v4] };
+    routes.iter().copied().find_map(routed).unwrap_or_else(|| {
+        let own = interfaces::addresses().unwrap_or_default();
+        let usable = |own: &IpAddr| own.is_ipv4() || ip.is_ipv6();
+        own.into_iter().find(usable).unwrap_or(Ipv4Addr::LOCALHOST.into())
+    })
+}

@@ -1,0 +1,261 @@
+//! The sessions of a server: transfers and measurements of peers that were admitted.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex};
+
+use crossbeam_channel::Sender;
+use sweetspot_linux::clock;
+use sweetspot_protocol::clients::Client;
+use sweetspot_units::Duration;
+
+use crate::ends::client_table::has_expired;
+use crate::limits::{Capacity, MAX_SESSION_CONNECTIONS, MAX_TAKEOVERS};
+use crate::lock::lock;
+use crate::wire::channel::Channel;
+use crate::wire::link::Link;
+
+/// How long a transfer that goes on over a new connection waits for its old one to end.
+const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The sessions that run, and how many more there may be.
+pub(crate) struct SessionTable {
+    capacity: Capacity,
+    sessions: Mutex<Sessions>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct Sessions {
+    /// By credential and by name: no client can take or find out the names of another one's transfers.
+    transfers: HashMap<TransferKey, Transfer>,
+    measurements: HashMap<u64, Ongoing>,
+    next_measurement: u64,
+    /// Places that are taken, by credential.
+    places: HashMap<String, usize>,
+}
+
+type TransferKey = (String, String);
+
+struct Transfer {
+    number: u64,
+    session: Ongoing,
+    links: Sender<Link>,
+    /// The connections that it has had, so many at most.
+    connections: usize,
+}
+
+/// What can be ended.
+struct Ongoing {
+    client: Arc<Client>,
+    channel: Arc<Channel>,
+}
+
+/// Why there is no session for a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The further connection's transfer does not run here.
+    NoTransfer,
+    /// This client has as many sessions as it may.
+    ClientIsBusy,
+    /// There are as many sessions as this host can serve.
+    ServerIsBusy,
+    /// The transfer has as many connections as it may, or all transfers have.
+    TooManyConnections,
+}
+
+impl Refusal {
+    /// As the peer and the log read it.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Refusal::NoTransfer => "that transfer does not run here",
+            Refusal::ClientIsBusy => {
+                "as many of this client's transfers run here as may at once; try again when one has ended"
+            }
+            Refusal::ServerIsBusy => {
+                "as many transfers run here as may at once; try again when one has ended"
+            }
+            Refusal::TooManyConnections => "there are as many connections here as may be at once",
+        }
+    }
+}
+
+/// A place among the sessions, for as long as it is held.
+pub(crate) struct Place<'a> {
+    table: &'a SessionTable,
+    credential: String,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut sessions = lock(&self.table.sessions);
+        if let Some(count) = sessions.places.get_mut(&self.credential) {
+            *count -= 1;
+            if *count == 0 {
+                sessions.places.remove(&self.credential);
+            }
+        }
+    }
+}
+
+/// A measurement that can be ended, for as long as it runs.
+pub(crate) struct RunningMeasurement<'a>(&'a SessionTable, u64);
+
+impl Drop for RunningMeasurement<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.sessions).measurements.remove(&self.1);
+    }
+}
+
+impl SessionTable {
+    pub fn new(capacity: Capacity) -> SessionTable {
+        SessionTable { capacity, sessions: Mutex::default(), ended: Condvar::new() }
+    }
+
+    /// A place for a session of `client`: a measurement, or this transfer. Where the transfer runs, its path broke, and
+    /// it must be able to go on.
+    pub fn place(&self, client: &Client, transfer: Option<&str>) -> Result<Place<'_>, Refusal> {
+        let credential = client.credential.id();
+        let mut sessions = lock(&self.sessions);
+        let runs =
+            |name: &str| sessions.transfers.contains_key(&(credential.clone(), name.to_owned()));
+        let more = if transfer.is_some_and(runs) { MAX_TAKEOVERS } else { 0 };
+        let all: usize = sessions.places.values().sum();
+        let of_client = sessions.places.get(&credential).copied().unwrap_or(0);
+        // The one ticket of a server may be in many hands.
+        let most = match client.name.is_empty() {
+            true => self.capacity.sessions,
+            false => self.capacity.sessions_per_client,
+        };
+        if of_client >= most + more {
+            return Err(Refusal::ClientIsBusy);
+        }
+        if all >= self.capacity.sessions + more {
+            return Err(Refusal::ServerIsBusy);
+        }
+        *sessions.places.entry(credential.clone()).or_default() += 1;
+        Ok(Place { table: self, credential })
+    }
+
+    /// Hands a further connection to its transfer; gives it back if that does not run, or has enough of them.
+    pub fn join(
+        &self,
+        transfer: &str,
+        client: &Client,
+        link: Link,
+    ) -> Result<(), (Refusal, Box<Link>)> {
+        let mut sessions = lock(&self.sessions);
+        let all: usize = sessions.transfers.values().map(|running| running.connections).sum();
+        let running = sessions.transfers.get_mut(&key(client, transfer));
+        let Some(running) = running.filter(|running| *running.session.client == *client) else {
+            return Err((Refusal::NoTransfer, Box::new(link)));
+        };
+        if running.connections >= MAX_SESSION_CONNECTIONS || all >= self.capacity.connections {
+            return Err((Refusal::TooManyConnections, Box::new(link)));
+        }
+        running.connections += 1;
+        running.links.send(link).map_err(|refused| (Refusal::NoTransfer, Box::new(refused.0)))
+    }
+
+    /// Enters a transfer and returns its number. One of that name that still runs has lost its path: it is ended
+    /// first.
+    pub fn enter(
+        &self,
+        transfer: &str,
+        client: &Arc<Client>,
+        links: Sender<Link>,
+        channel: &Arc<Channel>,
+        next: impl FnOnce() -> u64,
+    ) -> u64 {
+        let key = key(client, transfer);
+        let mut sessions = lock(&self.sessions);
+        let deadline = clock::now() + TAKEOVER_TIMEOUT;
+        while let Some(old) = sessions.transfers.get(&key).filter(|_| clock::now() < deadline) {
+            old.session.channel.sever();
+            let look = std::time::Duration::from_millis(100);
+            sessions = match self.ended.wait_timeout(sessions, look) {
+                Ok((sessions, _)) => sessions,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+        let number = next();
+        let session = Ongoing { client: Arc::clone(client), channel: Arc::clone(channel) };
+        sessions.transfers.insert(key, Transfer { number, session, links, connections: 1 });
+        number
+    }
+
+    /// Notes a measurement, so that it ends with its client's admission.
+    pub fn measure(&self, client: &Arc<Client>, channel: &Arc<Channel>) -> RunningMeasurement<'_> {
+        let mut sessions = lock(&self.sessions);
+        let number = sessions.next_measurement;
+        sessions.next_measurement += 1;
+        let session = Ongoing { client: Arc::clone(client), channel: Arc::clone(channel) };
+        sessions.measurements.insert(number, session);
+        RunningMeasurement(self, number)
+    }
+
+    /// Ends the sessions of clients that are not kept, and measurements whose credential has expired.
+    pub fn sever_unless(&self, is_kept: impl Fn(&Arc<Client>) -> bool) {
+        let sessions = lock(&self.sessions);
+        let transfers = sessions.transfers.values().map(|transfer| &transfer.session);
+        let kept = |one: &&Ongoing| is_kept(&one.client);
+        transfers.filter(|one| !kept(one)).for_each(|one| one.channel.sever());
+        let measurements = sessions.measurements.values();
+        measurements
+            .filter(|one| !kept(one) || has_expired(&one.client))
+            .for_each(|one| one.channel.sever());
+    }
+
+    /// The transfer of that number ended.
+    pub fn leave(&self, transfer: &str, client: &Client, number: u64) {
+        let (mut sessions, key) = (lock(&self.sessions), key(client, transfer));
+        if sessions.transfers.get(&key).is_some_and(|running| running.number == number) {
+            sessions.transfers.remove(&key);
+        }
+        self.ended.notify_all();
+    }
+}
+
+fn key(client: &Client, transfer: &str) -> TransferKey {
+    (client.credential.id(), transfer.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sweetspot_protocol::Secret;
+    use sweetspot_protocol::clients::{Credential, Rights};
+
+    fn client(number: u8) -> Client {
+        Client {
+            credential: Credential::Secret(Secret([number; 16])),
+            name: format!("client{number}"),
+            directory: "/srv".into(),
+            quota: None,
+            rights: Rights::WRITE,
+            expires: None,
+            once: false,
+        }
+    }
+
+    #[test]
+    fn a_client_and_a_server_have_a_bounded_number_of_sessions() {
+        let table = SessionTable::new(Capacity::of(1 << 20));
+        let (alice, bob) = (client(1), client(2));
+        let take = |client, n: usize| -> Vec<_> {
+            (0..n).map(|_| table.place(client, None).unwrap()).collect()
+        };
+        let most = table.capacity.sessions_per_client;
+        let mut places = take(&alice, most);
+        assert_eq!(table.place(&alice, None).err(), Some(Refusal::ClientIsBusy));
+        places.pop();
+        places.extend(take(&alice, 1));
+        places.extend(take(&bob, most));
+        drop(places);
+        assert!(lock(&table.sessions).places.is_empty());
+        // With 1024 descriptors there are three.
+        let table = SessionTable::new(Capacity::of(1024));
+        let places = [1, 2, 3].map(|n| table.place(&client(n), None).unwrap());
+        assert_eq!(table.place(&bob, None).err(), Some(Refusal::ServerIsBusy));
+        drop(places);
+    }
+}

@@ -1,0 +1,433 @@
+//! The threads that read and hash what is wanted, and put it into frames.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+
+use crossbeam_channel::{Receiver, Sender};
+use sweetspot_linux::clock;
+use sweetspot_linux::event_fd::{is_readable, wait_readable};
+use sweetspot_protocol::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, PieceHeader};
+use sweetspot_protocol::hash_tree::{
+    PIECE_BYTES, PieceHash, RootBuilder, piece_hash, piece_length, pieces,
+};
+use sweetspot_protocol::record::{FileEnd, Record};
+use sweetspot_units::{Bytes, Duration};
+
+use crate::TransferError;
+use crate::files::outgoing::{OutgoingFiles, Want};
+use crate::files::source::{Snapshot, SourceFile, Undelivered, next_data};
+use crate::limits::MAX_KEPT_HASHES;
+use crate::wire::channel::Channel;
+
+/// Bytes before a piece's content.
+const HEADERS: usize = FRAME_HEADER_BYTES + PIECE_HEADER_BYTES;
+/// Small files are collected until they make a write of this size, bytes.
+const SMALL_BATCH_BYTES: usize = 128 << 10;
+/// A file that changes while it is read is read this often; then it is not sent.
+const MAX_PASSES: u32 = 4;
+/// How often a reader that waits for standard input looks whether the transfer is over.
+const INPUT_INTERVAL: Duration = Duration::from_millis(200);
+
+/// The outer error ends the transfer, the inner one is why this file is not sent.
+type Delivered = Result<Result<(), Undelivered>, TransferError>;
+
+/// Frames with so many bytes of content, ready for any connection.
+pub(crate) struct Frames {
+    pub bytes: Vec<u8>,
+    pub content: Bytes,
+    /// The file that all of it belongs to, if it is of one.
+    pub entry: Option<u32>,
+}
+
+/// A thread that reads and hashes what is wanted.
+pub(crate) struct FileReader<'a> {
+    pub files: &'a OutgoingFiles,
+    pub channel: &'a Channel,
+    pub out: Sender<Frames>,
+    pub spent: Receiver<Vec<u8>>,
+    pub small: Vec<u8>,
+    pub small_content: u64,
+}
+
+/// A file of several pieces that is being read.
+struct Reading<'a> {
+    file: &'a File,
+    size: u64,
+    count: u32,
+    /// The hashes of the pass before; empty where the file has too many pieces to keep them.
+    earlier: Vec<PieceHash>,
+    pieces_sent: u32,
+}
+
+/// What one pass over a file showed.
+struct Pass {
+    hash: blake3::Hash,
+    /// Whether a piece was another one than in the pass before.
+    differs: bool,
+}
+
+impl FileReader<'_> {
+    /// Reads what `wants` bring, until there are no more.
+    pub fn run(&mut self, wants: &Receiver<Vec<Want>>) -> Result<(), TransferError> {
+        loop {
+            let batch = match wants.try_recv() {
+                Ok(batch) => batch,
+                // Nothing waits: what was collected goes out.
+                Err(_) => {
+                    self.flush()?;
+                    let Ok(batch) = wants.recv() else { return Ok(()) };
+                    batch
+                }
+            };
+            for mut want in batch {
+                let entry = want.entry;
+                if let Err(why) = self.deliver(&mut want)?
+                    && !self.files.is_given_up(entry)
+                {
+                    self.files.withhold(entry, &want.file, &why);
+                    self.channel.tell(&Record::Gone { entry, reason: why.for_peer().into() })?;
+                }
+                self.files.resolved(entry);
+            }
+        }
+    }
+
+    /// Sends what is wanted of a file.
+    fn deliver(&mut self, want: &mut Want) -> Delivered {
+        let Some(listed) = want.file.listed else { return self.deliver_stream(want) };
+        let file = match want.file.open() {
+            Ok(file) => file,
+            Err(why) => return Ok(Err(why)),
+        };
+        if want.hashes.is_none() && pieces(listed.size) == 1 {
+            return self.deliver_small(want, &file, &listed);
+        }
+        self.deliver_pieces(want, &file, &listed)
+    }
+
+    /// A file of one piece that is wanted whole: its piece tells that it is whole.
+    fn deliver_small(&mut self, want: &Want, file: &File, listed: &Snapshot) -> Delivered {
+        if !want.early.is_empty() {
+            let mut content = vec![0; listed.size as usize];
+            if let Err(why) = read_whole(file, &mut content, listed) {
+                return Ok(Err(why));
+            }
+            let hash = piece_hash(0, true, &content);
+            self.files.sent(want.entry, &want.file, listed.size, hash);
+            return self.follow(want, hash, &content).map(Ok);
+        }
+        let (at, size) = (self.small.len(), listed.size);
+        self.small.resize(at + HEADERS + size as usize, 0);
+        if let Err(why) = read_whole(file, &mut self.small[at + HEADERS..], listed) {
+            self.small.truncate(at);
+            return Ok(Err(why));
+        }
+        let hash = piece_hash(0, true, &self.small[at + HEADERS..]);
+        let header = PieceHeader { entry: want.entry, piece: 0, hash, length: size as u32 };
+        self.small[at..at + HEADERS].copy_from_slice(&header.to_bytes());
+        self.small_content += size;
+        self.files.sent(want.entry, &want.file, size, hash);
+        if at == 0 {
+            // What is collected is on its way already: the end must not overtake it.
+            self.files.queue();
+        }
+        if self.small.len() >= SMALL_BATCH_BYTES {
+            self.flush()?;
+        }
+        Ok(Ok(()))
+    }
+
+    /// A file whose pieces are compared with those that the receiver has, or of several pieces.
+    fn deliver_pieces(&mut self, want: &mut Want, file: &File, listed: &Snapshot) -> Delivered {
+        let (size, entry) = (listed.size, want.entry);
+        // Before the first byte leaves.
+        let mut before = match snapshot(file, listed) {
+            Ok(before) => before,
+            Err(why) => return Ok(Err(why)),
+        };
+        let (count, earlier, pieces_sent) = (pieces(size) as u32, Vec::new(), 0);
+        let mut reading = Reading { file, size, count, earlier, pieces_sent };
+        for pass in 0..MAX_PASSES {
+            let settled = before.settle(file);
+            let read = match self.read_pieces(want, &mut reading, pass)? {
+                Ok(read) => read,
+                Err(why) => return Ok(Err(why)),
+            };
+            let after = match snapshot(file, listed) {
+                Ok(after) => after,
+                Err(why) => return Ok(Err(why)),
+            };
+            let unchanged = settled || pass > 0 && !read.differs;
+            if unchanged && after == before && after.size == size {
+                let (hash, pieces_sent) = (*read.hash.as_bytes(), reading.pieces_sent);
+                self.files.sent(entry, &want.file, size, hash);
+                return self.end(FileEnd { entry, size, pieces_sent, hash });
+            }
+            if reading.earlier.is_empty() {
+                break;
+            }
+            before = after;
+        }
+        Ok(Err(Undelivered::Changed))
+    }
+
+    /// Reads all pieces, and sends those that the receiver lacks, or that differ from those of the pass before.
+    fn read_pieces(
+        &mut self,
+        want: &mut Want,
+        reading: &mut Reading<'_>,
+        pass: u32,
+    ) -> Result<Result<Pass, Undelivered>, TransferError> {
+        let &mut Reading { file, size, count, .. } = reading;
+        let (entry, sparse) = (want.entry, want.file.sparse);
+        let mut run = HoleRun { first: 0, pieces: 0 };
+        let (mut root, mut data, mut differs) = (RootBuilder::default(), 0, false);
+        for piece in 0..count {
+            if self.files.is_given_up(entry) {
+                return Ok(Err(Undelivered::GivenUp));
+            }
+            let offset = u64::from(piece) * PIECE_BYTES;
+            let length = piece_length(size, piece) as usize;
+            if sparse && data <= offset {
+                data = next_data(file, offset, size);
+            }
+            let is_hole = sparse && data >= offset + length as u64;
+            let mut buffer = self.spent.try_recv().unwrap_or_default();
+            // What was in it is written over.
+            buffer.resize(HEADERS + length, 0);
+            if is_hole {
+                buffer[HEADERS..].fill(0);
+            } else if let Err(error) = file.read_exact_at(&mut buffer[HEADERS..], offset) {
+                return Ok(Err(unread(error)));
+            }
+            let hash = piece_hash(piece, count == 1, &buffer[HEADERS..]);
+            root.push(hash);
+            let known = match pass {
+                0 => want.hashes.as_mut().and_then(|hashes| hashes.next()),
+                _ => reading.earlier.get(piece as usize).copied(),
+            };
+            reading.keep(piece, hash);
+            differs |= known != Some(hash);
+            if known == Some(hash) || want.compare_only {
+                continue;
+            }
+            reading.pieces_sent += 1;
+            if is_hole {
+                if !run.add(piece) {
+                    run.tell(entry, self.channel)?;
+                    run = HoleRun { first: piece, pieces: 1 };
+                }
+                continue;
+            }
+            if (piece, pass) == (0, 0) && !want.early.is_empty() {
+                self.follow(want, hash, &buffer[HEADERS..])?;
+                continue;
+            }
+            let header = PieceHeader { entry, piece, hash, length: length as u32 };
+            buffer[..HEADERS].copy_from_slice(&header.to_bytes());
+            self.push(buffer, entry, length as u64)?;
+        }
+        run.tell(entry, self.channel)?;
+        Ok(Ok(Pass { hash: root.finish(), differs }))
+    }
+
+    /// Standard input: pieces in order, until it ends.
+    fn deliver_stream(&mut self, want: &Want) -> Delivered {
+        let (entry, files) = (want.entry, self.files);
+        let input = match io::stdin().as_fd().try_clone_to_owned() {
+            Ok(input) => File::from(input),
+            Err(error) => return Ok(Err(Undelivered::Unreadable(error))),
+        };
+        let read = |buffer: &mut Vec<u8>| -> io::Result<usize> {
+            buffer.resize(HEADERS + PIECE_BYTES as usize, 0);
+            let length = fill(files, &input, &mut buffer[HEADERS..])?;
+            buffer.truncate(HEADERS + length);
+            Ok(length)
+        };
+        let (mut root, mut piece, mut size, mut next) = (RootBuilder::default(), 0, 0, Vec::new());
+        let mut length = match read(&mut next) {
+            Ok(length) => length,
+            Err(error) => return Ok(Err(Undelivered::Unreadable(error))),
+        };
+        while length > 0 {
+            if files.is_given_up(entry) {
+                return Ok(Err(Undelivered::GivenUp));
+            }
+            // One ahead, because the hash of an only piece is another.
+            let mut buffer = std::mem::take(&mut next);
+            let following = match read(&mut next) {
+                Ok(following) => following,
+                Err(error) => return Ok(Err(Undelivered::Unreadable(error))),
+            };
+            let only = piece == 0 && following == 0;
+            let hash = piece_hash(piece, only, &buffer[HEADERS..]);
+            let header = PieceHeader { entry, piece, hash, length: length as u32 };
+            buffer[..HEADERS].copy_from_slice(&header.to_bytes());
+            root.push(hash);
+            piece += 1;
+            size += length as u64;
+            self.push(buffer, entry, length as u64)?;
+            length = following;
+        }
+        let hash = *root.finish().as_bytes();
+        files.sent(entry, &want.file, size, hash);
+        self.end(FileEnd { entry, size, pieces_sent: piece, hash })
+    }
+
+    /// Sends the first piece of a file without the beginning that was sent already; all of it if the file changed. It goes
+    /// on the same connection, and so arrives behind that.
+    fn follow(&self, want: &Want, hash: PieceHash, content: &[u8]) -> Result<(), TransferError> {
+        let rest = content.strip_prefix(&want.early[..]).unwrap_or(content);
+        let length = rest.len() as u32;
+        let header = PieceHeader { entry: want.entry, piece: 0, hash, length };
+        self.files.queue();
+        self.files.writing(Bytes::new(content.len() as u64));
+        self.channel.write(&[&header.to_bytes(), rest])?;
+        self.files.written();
+        Ok(())
+    }
+
+    fn end(&mut self, end: FileEnd) -> Delivered {
+        self.channel.tell(&Record::Ends(vec![end]))?;
+        Ok(Ok(()))
+    }
+
+    fn flush(&mut self) -> Result<(), TransferError> {
+        if self.small.is_empty() {
+            return Ok(());
+        }
+        let room = self.spent.try_recv().unwrap_or_default();
+        let mut full = std::mem::replace(&mut self.small, room);
+        self.small.clear();
+        full.shrink_to(SMALL_BATCH_BYTES * 4);
+        let content = std::mem::take(&mut self.small_content);
+        self.hand_over(full, None, content)
+    }
+
+    fn push(&mut self, bytes: Vec<u8>, entry: u32, content: u64) -> Result<(), TransferError> {
+        self.files.queue();
+        self.hand_over(bytes, Some(entry), content)
+    }
+
+    fn hand_over(
+        &mut self,
+        bytes: Vec<u8>,
+        entry: Option<u32>,
+        content: u64,
+    ) -> Result<(), TransferError> {
+        let frames = Frames { bytes, content: Bytes::new(content), entry };
+        self.out.send(frames).map_err(|_| TransferError::Interrupted)
+    }
+}
+
+impl Reading<'_> {
+    /// Keeps the hash of a piece for the next pass, unless the file has too many.
+    fn keep(&mut self, piece: u32, hash: PieceHash) {
+        if u64::from(self.count) > MAX_KEPT_HASHES {
+            return;
+        }
+        match self.earlier.get_mut(piece as usize) {
+            Some(earlier) => *earlier = hash,
+            None => self.earlier.push(hash),
+        }
+    }
+}
+
+/// How a file begins, at most so many bytes: what may leave before the receiver has answered. The last byte of a piece comes
+/// with its hash. `None` where that is nothing, or where the file is not as it was listed.
+pub(crate) fn beginning(file: &SourceFile, most: u64) -> Option<Vec<u8>> {
+    let listed = file.listed.filter(|_| !file.sparse)?;
+    let length = most.min(piece_length(listed.size, 0).saturating_sub(1));
+    let mut content = vec![0; length as usize];
+    let open = file.open().ok()?;
+    snapshot(&open, &listed).ok()?;
+    open.read_exact_at(&mut content, 0).ok()?;
+    Some(content).filter(|content| !content.is_empty())
+}
+
+/// What an open file is now, if it is still the one that was listed.
+fn snapshot(file: &File, listed: &Snapshot) -> Result<Snapshot, Undelivered> {
+    let now = Snapshot::of(file).map_err(Undelivered::Unreadable)?;
+    now.filter(|now| now.is_same_file(listed)).ok_or(Undelivered::Replaced)
+}
+
+/// Reads all of a file as it was at one moment.
+fn read_whole(file: &File, content: &mut [u8], listed: &Snapshot) -> Result<(), Undelivered> {
+    let (mut before, mut earlier) = (*listed, None);
+    for _ in 0..MAX_PASSES {
+        let settled = before.settle(file);
+        let read = file.read_exact_at(content, 0);
+        let after = snapshot(file, listed)?;
+        match read {
+            // It may be about to grow to its length again.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            Err(error) => return Err(Undelivered::Unreadable(error)),
+            Ok(()) if after != before || after.size != listed.size => earlier = None,
+            Ok(()) if settled => return Ok(()),
+            Ok(()) => {
+                // Its times tell nothing. What is read twice alike was there in between.
+                let hash = blake3::hash(content);
+                if earlier.replace(hash) == Some(hash) {
+                    return Ok(());
+                }
+            }
+        }
+        before = after;
+    }
+    Err(if before.size < listed.size { Undelivered::Shrank } else { Undelivered::Changed })
+}
+
+/// Reads from `input` until `buffer` is full or the input ends. Whoever feeds it may take long: the error is
+/// `Interrupted` if the transfer ends meanwhile.
+fn fill(files: &OutgoingFiles, mut input: &File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        while !is_readable(input.as_fd()) {
+            if files.is_over() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            wait_readable(&[input.as_fd()], clock::now() + INPUT_INTERVAL)?;
+        }
+        match input.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+fn unread(error: io::Error) -> Undelivered {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => Undelivered::Shrank,
+        _ => Undelivered::Unreadable(error),
+    }
+}
+
+/// Neighbouring pieces that are holes.
+struct HoleRun {
+    first: u32,
+    pieces: u32,
+}
+
+impl HoleRun {
+    /// Adds a piece if it is the next; returns whether it was.
+    fn add(&mut self, piece: u32) -> bool {
+        if self.pieces == 0 {
+            self.first = piece;
+        }
+        let next = self.first + self.pieces == piece;
+        self.pieces += u32::from(next);
+        next
+    }
+
+    fn tell(&self, entry: u32, channel: &Channel) -> Result<(), TransferError> {
+        match self.pieces {
+            0 => Ok(()),
+            pieces => channel.tell(&Record::Holes { entry, first: self.first, pieces }),
+        }
+    }
+}

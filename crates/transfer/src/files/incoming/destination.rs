@@ -1,0 +1,57 @@
+//! From what this end's user named, to the directory that a transfer writes into.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use sweetspot_protocol::Offer;
+
+use super::Destination;
+use crate::TransferError;
+use crate::files::provenance::View;
+use crate::files::target::Target;
+use crate::files::target::TargetDirectory;
+
+impl Destination {
+    /// Opens the directory for what this offer brings. A new name becomes a directory if several things come.
+    pub fn open(target: &Target, offer: &Offer, view: &View) -> Result<Destination, TransferError> {
+        let wrong = |path: &PathBuf| {
+            let path = path.clone();
+            |source| TransferError::Directory { path, source }
+        };
+        let open = |path: &PathBuf| TargetDirectory::open(path, view.clone()).map_err(wrong(path));
+        match target {
+            Target::Output => Ok(Destination::Output),
+            Target::Into(path) => {
+                Ok(Destination::Directory { target: open(path)?, top_name: None })
+            }
+            Target::At(path) if path.is_dir() => {
+                Ok(Destination::Directory { target: open(path)?, top_name: None })
+            }
+            // Nothing is made: what would be in it is all new.
+            Target::At(path)
+                if offer.dry_run
+                    && !path.parent().is_some_and(|p| p.is_dir() || p.as_os_str().is_empty()) =>
+            {
+                let source = std::io::ErrorKind::NotFound.into();
+                Err(TransferError::Directory { path: path.clone(), source })
+            }
+            Target::At(path)
+                if !offer.dry_run
+                    && (offer.many || path.as_os_str().as_encoded_bytes().ends_with(b"/")) =>
+            {
+                std::fs::create_dir(path).map_err(wrong(path))?;
+                let target = open(path)?;
+                target.note_made(None).map_err(wrong(path))?;
+                Ok(Destination::Directory { target, top_name: None })
+            }
+            Target::At(path) => {
+                let parent = match path.parent() {
+                    Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+                    _ => PathBuf::from("."),
+                };
+                let name = path.file_name().map(|name| name.as_bytes().to_vec());
+                Ok(Destination::Directory { target: open(&parent)?, top_name: name })
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Entries between the thread that reads them and the one that answers them.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use sweetspot_protocol::record::{Entry, EntryKind};
+
+use crate::TransferError;
+use crate::limits::{MAX_QUEUED_BYTES, attribute_bytes};
+use crate::lock::lock;
+
+/// Entries that wait for their answers, in order. Who adds more than [`MAX_QUEUED_BYTES`] waits: a sender that does not
+/// read its answers is not read from, either.
+#[derive(Default)]
+pub(crate) struct EntryQueue {
+    queued: Mutex<Queued>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Queued {
+    lists: VecDeque<(u32, Vec<Entry>)>,
+    bytes: usize,
+    /// Nothing more is added.
+    closed: bool,
+    /// Nothing more is wanted.
+    abandoned: bool,
+}
+
+impl EntryQueue {
+    /// Adds the entries from number `first` on, once there is room.
+    pub fn push(&self, first: u32, entries: Vec<Entry>) -> Result<(), TransferError> {
+        let mut queued = lock(&self.queued);
+        while queued.bytes >= MAX_QUEUED_BYTES && !queued.abandoned {
+            queued = self.changed.wait(queued).unwrap_or_else(PoisonError::into_inner);
+        }
+        if queued.abandoned {
+            return Err(TransferError::Interrupted);
+        }
+        queued.bytes += entries.iter().map(weight).sum::<usize>();
+        queued.lists.push_back((first, entries));
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// The next entries, once there are some; `None` if there are no more.
+    pub fn next(&self) -> Option<(u32, Vec<Entry>)> {
+        let mut queued = lock(&self.queued);
+        while queued.lists.is_empty() && !queued.closed && !queued.abandoned {
+            queued = self.changed.wait(queued).unwrap_or_else(PoisonError::into_inner);
+        }
+        if queued.abandoned {
+            return None;
+        }
+        let next = queued.lists.pop_front()?;
+        queued.bytes -= next.1.iter().map(weight).sum::<usize>();
+        self.changed.notify_all();
+        Some(next)
+    }
+
+    /// Nothing more is added.
+    pub fn close(&self) {
+        lock(&self.queued).closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Ends all waiting: the transfer is over.
+    pub fn abandon(&self) {
+        lock(&self.queued).abandoned = true;
+        self.changed.notify_all();
+    }
+}
+
+/// The memory that an entry takes, bytes.
+fn weight(entry: &Entry) -> usize {
+    let link = match &entry.kind {
+        EntryKind::Symlink { target } => target.len(),
+        _ => 0,
+    };
+    size_of::<Entry>() + entry.path.as_bytes().len() + link + attribute_bytes(&entry.attributes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+    use sweetspot_protocol::RelativePath;
+
+    fn list(attribute: usize) -> Vec<Entry> {
+        vec![Entry {
+            path: RelativePath::new("f").unwrap(),
+            kind: EntryKind::Stream,
+            mode: 0,
+            modified: (0, 0),
+            attributes: vec![(Vec::new(), vec![0; attribute])],
+        }]
+    }
+
+    /// A hundred lists of a megabyte are added, and none is taken: the queue holds its limit and one list more.
+    #[test]
+    fn a_sender_whose_entries_are_not_answered_waits() {
+        const LIST: usize = 1_000_000;
+        let (queue, added) = (EntryQueue::default(), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            let add = scope.spawn(|| {
+                (0..100).try_for_each(|first| {
+                    queue.push(first, list(LIST)).map(|()| added.fetch_add(1, Ordering::AcqRel))?;
+                    Ok::<(), TransferError>(())
+                })
+            });
+            // Each list that is taken lets one more in: the order is kept, and all come.
+            for expected in 0..50 {
+                assert_eq!(queue.next().unwrap().0, expected);
+                assert!(lock(&queue.queued).bytes < MAX_QUEUED_BYTES + LIST + 1000);
+            }
+            queue.abandon();
+            assert!(
+                add.join().unwrap().is_err(),
+                "a sender does not wait for a transfer that is over"
+            );
+        });
+        let most = 50 + MAX_QUEUED_BYTES / LIST + 1;
+        assert!((50..=most).contains(&added.into_inner()));
+        assert!(queue.next().is_none());
+    }
+
+    #[test]
+    fn what_was_added_before_the_end_is_still_answered() {
+        let queue = EntryQueue::default();
+        queue.push(0, list(1)).unwrap();
+        queue.close();
+        assert!(queue.next().is_some());
+        assert!(queue.next().is_none());
+    }
+}

@@ -1,0 +1,173 @@
+//! One file on its way in.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use sweetspot_protocol::frame::PieceHeader;
+use sweetspot_protocol::hash_tree::{self, PIECE_BYTES, piece_length};
+use sweetspot_protocol::record::{Entry, EntryKind};
+use sweetspot_protocol::{FileProgress, RelativePath};
+
+use crate::files::target::FileStatus;
+use crate::files::temp_file::TempFile;
+use crate::limits::{MAX_UNFINISHED_FILES, attribute_bytes};
+use crate::lock::lock;
+
+/// One file on its way in.
+pub(super) struct IncomingFile {
+    pub number: u32,
+    pub path: RelativePath,
+    pub status: FileStatus,
+    /// `None` for a stream.
+    pub size: Option<u64>,
+    pub sparse: bool,
+    /// What is there may not be replaced: only whether it is the same is asked.
+    pub compare_only: bool,
+    /// Held while a piece is written: the kernel writes one at a time, too, and who waits there spins.
+    pub writing: Mutex<()>,
+    pub content: Mutex<Content>,
+}
+
+pub(super) struct Content {
+    pub progress: FileProgress,
+    /// How its first piece begins, until the rest of that comes.
+    pub early: Vec<u8>,
+    pub temp_file: Option<Arc<TempFile>>,
+    /// What is there, from which pieces are taken that the sender need not send: which file it is. It is opened when it is
+    /// needed, since many may be under way.
+    pub basis: Option<FileId>,
+    /// The place that its descriptor takes among those of the transfer.
+    pub slot: Option<Slot>,
+    /// Pieces that are being written.
+    pub writing: u32,
+    pub unflushed: u64,
+    /// Room taken of a quota for it, with that of what an interrupted transfer left.
+    pub room: u64,
+    /// Disk space that it will need and that is not reserved yet.
+    pub promised: u64,
+    /// Disk space is reserved for its first bytes, so many.
+    pub reserved: u64,
+    /// The runs of holes that count for the whole transfer.
+    pub hole_runs: usize,
+    /// A thread has found it whole, and gives it its name.
+    pub finishing: bool,
+    /// It is whole or given up: nothing more is done with it.
+    pub closed: bool,
+}
+
+/// Which file something is: device and inode.
+pub(super) type FileId = (u64, u64);
+
+/// A place for a descriptor, free again when it is dropped.
+pub(super) struct Slot(Arc<AtomicUsize>);
+
+impl Slot {
+    /// Takes one, unless as many as may are taken.
+    pub fn take(taken: &Arc<AtomicUsize>) -> Option<Slot> {
+        let slot = Slot(Arc::clone(taken));
+        (taken.fetch_add(1, Ordering::AcqRel) < MAX_UNFINISHED_FILES).then_some(slot)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Content {
+    /// Whether something of the file is there: what an interrupted transfer left, or the file itself.
+    pub fn is_there(&self) -> bool {
+        self.temp_file.is_some() || self.basis.is_some()
+    }
+
+    /// Closes what is open of it.
+    pub fn close(&mut self) {
+        self.temp_file = None;
+        self.slot = None;
+        self.early = Vec::new();
+    }
+}
+
+impl IncomingFile {
+    pub fn new(number: u32, entry: Entry, size: Option<u64>) -> IncomingFile {
+        let sparse = matches!(entry.kind, EntryKind::File { sparse: true, .. });
+        IncomingFile {
+            number,
+            path: entry.path,
+            status: FileStatus {
+                mode: entry.mode,
+                modified: entry.modified,
+                attributes: entry.attributes,
+            },
+            size,
+            sparse,
+            compare_only: false,
+            writing: Mutex::default(),
+            content: Mutex::new(Content {
+                progress: FileProgress::new(size),
+                early: Vec::new(),
+                temp_file: None,
+                basis: None,
+                slot: None,
+                writing: 0,
+                unflushed: 0,
+                room: 0,
+                promised: 0,
+                reserved: 0,
+                hole_runs: 0,
+                finishing: false,
+                closed: false,
+            }),
+        }
+    }
+
+    /// The first piece, where only `rest` of it came because its beginning was there.
+    pub fn join_early(&self, header: &PieceHeader, rest: &[u8]) -> Option<(PieceHeader, Vec<u8>)> {
+        let length = self.size.filter(|_| header.piece == 0).map(|size| piece_length(size, 0))?;
+        let mut content = lock(&self.content);
+        let lacks = content.early.len() as u64 + rest.len() as u64 == length;
+        if content.early.is_empty() || !lacks {
+            return None;
+        }
+        let mut whole = std::mem::take(&mut content.early);
+        whole.extend_from_slice(rest);
+        Some((PieceHeader { length: whole.len() as u32, ..*header }, whole))
+    }
+
+    /// The memory that it takes beside the structures of this module, bytes.
+    pub fn weight(&self) -> usize {
+        self.path.as_bytes().len() + attribute_bytes(&self.status.attributes)
+    }
+
+    /// Whether room for all of it is taken at once. Otherwise each piece takes its own: most of a sparse file may be holes.
+    /// A file of one piece is written in one step, which takes no room.
+    pub fn takes_room_at_once(&self) -> bool {
+        self.size.is_some() && (!self.sparse || self.is_one_piece())
+    }
+
+    /// Whether it is all of one piece.
+    pub fn is_one_piece(&self) -> bool {
+        self.size.is_some_and(|size| hash_tree::pieces(size) == 1)
+    }
+
+    /// Whether it has more than one piece, or may have.
+    pub fn is_large(&self) -> bool {
+        self.size.is_none_or(|size| size > PIECE_BYTES)
+    }
+
+    /// Whether all came and was written, for the first thread that asks: the end and the last piece may be seen by two.
+    /// A file of one piece that was wanted whole needs no end.
+    pub fn becomes_complete(&self, content: &mut Content) -> bool {
+        let complete = !content.finishing && !content.closed && self.is_complete(content);
+        content.finishing |= complete;
+        complete
+    }
+
+    fn is_complete(&self, content: &Content) -> bool {
+        let needs_no_end = self.is_one_piece() && content.basis.is_none() && !self.compare_only;
+        content.writing == 0
+            && (content.progress.is_complete()
+                || needs_no_end && content.progress.pieces_came() > 0)
+    }
+}

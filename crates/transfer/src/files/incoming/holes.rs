@@ -1,0 +1,254 @@
+//! Holes: what a few bytes of a record stand for may be terabytes of zeros, which take time to hash. One thread does it,
+//! so that the others read on, and it stops when the transfer ends.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use crossbeam_channel::{Receiver, Sender};
+use rustix::fs::FallocateFlags;
+use sweetspot_protocol::hash_tree::{self, PIECE_BYTES};
+use sweetspot_protocol::{ProtocolError, ZeroTree};
+
+use super::file::{Content, IncomingFile};
+use super::{Destination, IncomingFiles};
+use crate::TransferError;
+use crate::files::source::next_data;
+use crate::files::target;
+use crate::limits::{FREE_HOLE_PIECES, HOLES_PER_PIECE, MAX_HOLE_RUNS, MAX_WAITING_HOLES};
+use crate::lock::lock;
+
+/// Hashes of zeros, for all transfers of this process: each place costs its work once.
+static ZEROS: LazyLock<ZeroTree> = LazyLock::new(ZeroTree::default);
+
+/// The longest run of zeros that is written where a file system cannot punch holes, bytes.
+const ZERO_BYTES: usize = 64 << 10;
+
+/// What the thread that hashes holes has to do.
+enum HoleJob {
+    /// To hash holes before their file is whole.
+    Hash(u32, u32),
+    /// To finish a file that has holes.
+    Finish(Arc<IncomingFile>),
+    /// Nothing more.
+    End,
+}
+
+/// Work for the thread that hashes holes, and what holes cost.
+pub(super) struct HoleWork {
+    jobs: Sender<HoleJob>,
+    taken: Receiver<HoleJob>,
+    /// Runs of holes in open files.
+    runs: AtomicUsize,
+    /// Pieces that were hashed early, and those in files that became whole.
+    early: AtomicU64,
+    finished: AtomicU64,
+}
+
+impl Default for HoleWork {
+    fn default() -> HoleWork {
+        let (jobs, taken) = crossbeam_channel::unbounded();
+        let (runs, early, finished) = Default::default();
+        HoleWork { jobs, taken, runs, early, finished }
+    }
+}
+
+impl HoleWork {
+    /// Leaves a file that is whole to the thread. No more wait than are open.
+    pub fn finish_later(&self, file: Arc<IncomingFile>) {
+        // The receiver is kept beside it, so that no job is lost.
+        let _ = self.jobs.send(HoleJob::Finish(file));
+    }
+
+    /// Ends [`IncomingFiles::hash_holes`].
+    pub fn end(&self) {
+        let _ = self.jobs.send(HoleJob::End);
+    }
+
+    /// Counts the runs of a file's holes. Returns false if there are too many in all.
+    fn count_runs(&self, content: &mut Content) -> bool {
+        let (before, now) = (content.hole_runs, content.progress.hole_runs());
+        content.hole_runs = now;
+        let all = self.runs.fetch_add(now, Ordering::AcqRel) + now;
+        self.runs.fetch_sub(before, Ordering::AcqRel);
+        all - before <= MAX_HOLE_RUNS
+    }
+
+    /// The runs of a file that is closed count no longer.
+    pub fn forget(&self, content: &mut Content) {
+        self.runs.fetch_sub(std::mem::take(&mut content.hole_runs), Ordering::AcqRel);
+    }
+}
+
+impl IncomingFiles {
+    /// Hashes holes, and finishes files that have some, until the transfer ends.
+    pub fn hash_holes(&self) -> Result<(), TransferError> {
+        while self.holes.taken.recv().is_ok_and(|job| self.do_hole_job(job)) {}
+        Ok(())
+    }
+
+    /// Does a job. Returns false if there are no more.
+    fn do_hole_job(&self, job: HoleJob) -> bool {
+        match job {
+            HoleJob::Hash(first, pieces) => self.hash_early(first, pieces),
+            HoleJob::Finish(file) => self.finish_now(&file),
+            HoleJob::End => return false,
+        }
+        true
+    }
+
+    /// Does the jobs that wait.
+    #[cfg(test)]
+    pub fn hash_waiting_holes(&self) {
+        while self.holes.taken.try_recv().is_ok_and(|job| self.do_hole_job(job)) {}
+    }
+
+    /// Pieces of holes that this transfer may have hashed.
+    fn allowed_holes(&self) -> u64 {
+        let content = lock(&self.state).content.get();
+        FREE_HOLE_PIECES + hash_tree::pieces(content) * HOLES_PER_PIECE
+    }
+
+    /// The subtrees that make up a run: their hashes are there when the file's is made.
+    fn hash_early(&self, first: u32, pieces: u32) {
+        let early = self.holes.early.fetch_add(pieces.into(), Ordering::AcqRel);
+        if early + u64::from(pieces) > self.allowed_holes() {
+            return;
+        }
+        let (mut at, end) = (first, first + pieces);
+        while at < end {
+            let level = at.trailing_zeros().min((end - at).ilog2());
+            if ZEROS.subtree(at, level, &|| !self.is_over()).is_none() {
+                return;
+            }
+            at += 1 << level;
+        }
+    }
+
+    /// The hash of a file that is complete, and the one that its sender sent. `None` if it cannot be had: then the file is
+    /// given up, unless the transfer is over.
+    pub(super) fn hash(
+        &self,
+        file: &Arc<IncomingFile>,
+    ) -> Option<(blake3::Hash, Option<blake3::Hash>)> {
+        // Taken out, so that nobody waits for it meanwhile.
+        let empty = sweetspot_protocol::FileProgress::new(file.size);
+        let progress = std::mem::replace(&mut lock(&file.content).progress, empty);
+        let holes = u64::from(progress.hole_pieces());
+        let finished = self.holes.finished.fetch_add(holes, Ordering::AcqRel) + holes;
+        let may = holes == 0 || finished <= self.allowed_holes();
+        let hash = if may { progress.hash(&ZEROS, &|| !self.is_over()) } else { None };
+        let (sent, is_whole) = (progress.hash_sent(), progress.is_whole());
+        lock(&file.content).progress = progress;
+        match hash {
+            Some(hash) => return Some((hash, sent)),
+            None if self.is_over() => {}
+            None if !is_whole => self.differs(file, "pieces of it are missing; send it again"),
+            None => {
+                let reason = "its holes are longer than a transfer may bring beside its content; \
+                    send it by itself, or packed";
+                self.give_up(file, reason);
+            }
+        }
+        None
+    }
+
+    pub(super) fn take_holes(
+        &self,
+        entry: u32,
+        first: u32,
+        pieces: u32,
+    ) -> Result<(), TransferError> {
+        let Some(file) = self.file(entry)? else { return Ok(()) };
+        let Some(size) = file.size else { return Err(ProtocolError::NoEntry(entry).into()) };
+        let taken = {
+            let mut content = lock(&file.content);
+            if content.closed {
+                return Ok(());
+            }
+            if content.finishing {
+                let what = "after the end of its file";
+                return Err(ProtocolError::Piece { piece: first, what }.into());
+            }
+            if matches!(self.destination, Destination::Output)
+                && first != content.progress.pieces_came()
+            {
+                let what = "out of order, to standard output";
+                return Err(ProtocolError::Piece { piece: first, what }.into());
+            }
+            content.progress.handle_holes(first, pieces)?;
+            if self.holes.count_runs(&mut content) {
+                self.make_holes(&file, &mut content, first, pieces)
+            } else {
+                let path = file.path.to_string().into();
+                let reason = "it has more holes than a transfer keeps count of; send it packed";
+                Err(TransferError::TooMuch { path, reason })
+            }
+        };
+        if let Err(error) = taken {
+            self.give_up(&file, &error);
+            return Ok(());
+        }
+        // The last piece may be short, and is hashed with its file.
+        let whole = pieces.min((size / PIECE_BYTES).saturating_sub(first.into()) as u32);
+        if self.holes.jobs.len() < MAX_WAITING_HOLES {
+            let _ = self.holes.jobs.send(HoleJob::Hash(first, whole));
+        }
+        if file.becomes_complete(&mut lock(&file.content)) {
+            self.finish(&file);
+        }
+        Ok(())
+    }
+
+    /// Makes the file read as zeros where it has these holes.
+    fn make_holes(
+        &self,
+        file: &IncomingFile,
+        content: &mut Content,
+        first: u32,
+        pieces: u32,
+    ) -> Result<(), TransferError> {
+        let from = u64::from(first) * PIECE_BYTES;
+        let to = (from + u64::from(pieces) * PIECE_BYTES).min(file.size.unwrap_or(0));
+        let go_on = || !self.is_over();
+        let resumed = content.is_there();
+        let made = match self.temp_file(file, content)? {
+            Some(temp_file) if resumed => clear(&temp_file.file, from, to, &go_on),
+            Some(_) => Ok(()),
+            None => write_zeros(&mut io::stdout(), to - from, &go_on),
+        };
+        made.map_err(|error| target::failed(&file.path, error))
+    }
+}
+
+/// Writes so many zeros.
+fn write_zeros(output: &mut impl Write, length: u64, go_on: &dyn Fn() -> bool) -> io::Result<()> {
+    let zeros = vec![0; ZERO_BYTES];
+    let mut left = length;
+    while left > 0 && go_on() {
+        let n = left.min(ZERO_BYTES as u64);
+        output.write_all(&zeros[..n as usize])?;
+        left -= n;
+    }
+    Ok(())
+}
+
+/// Makes a range of a file read as zeros.
+fn clear(file: &File, from: u64, to: u64, go_on: &dyn Fn() -> bool) -> io::Result<()> {
+    let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    if from >= to || rustix::fs::fallocate(file, punch, from, to - from).is_ok() {
+        return Ok(());
+    }
+    // Where nothing is, nothing need be written: what is beyond the end, and holes that are there already.
+    let end = to.min(file.metadata()?.len());
+    let zeros = vec![0; ZERO_BYTES];
+    let mut at = next_data(file, from, end);
+    while at < end && go_on() {
+        let n = (end - at).min(ZERO_BYTES as u64);
+        file.write_all_at(&zeros[..n as usize], at)?;
+        at = next_data(file, at + n, end);
+    }
+    Ok(())
+}

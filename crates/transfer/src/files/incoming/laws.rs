@@ -1,0 +1,512 @@
+//! What holds after whatever senders do.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use proptest::prelude::*;
+use sweetspot_protocol::Offer;
+use sweetspot_protocol::frame::PieceHeader;
+use sweetspot_protocol::hash_tree::{PieceHash, piece_hash, piece_length, pieces, root};
+use sweetspot_protocol::record::{Answer, Entry, EntryKind, FileEnd};
+
+use super::*;
+use crate::files::quota::QuotaTable;
+
+const QUOTA: u64 = 2 << 20;
+/// An empty file, small ones, one piece, a little more, and some of several; together far more than the quota.
+const SIZES: [u64; 7] =
+    [0, 1, 5000, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES - 7, 7 * PIECE_BYTES];
+const NAMES: [&str; 5] = ["a", "b", "c", "d/e", "d/f"];
+
+/// A sender that does not read what it is told.
+struct Deaf;
+
+impl Answers for Deaf {
+    fn tell(&self, _record: &Record) -> Result<(), TransferError> {
+        Ok(())
+    }
+}
+
+/// One transfer, and what it listed: the length of each file and what its sender holds of it.
+struct Sender {
+    files: IncomingFiles,
+    sizes: Vec<u64>,
+    checksum: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Directory,
+    Symlink(usize),
+    HardLink(usize, usize),
+    File {
+        name: usize,
+        size: usize,
+        sparse: bool,
+    },
+    Stream {
+        name: usize,
+    },
+    /// Pieces of one of the files that were listed, each as a hole or with content that begins with a byte; perhaps its end.
+    Send {
+        file: usize,
+        holes: u8,
+        byte: u8,
+        count: u32,
+        ends: bool,
+    },
+    Holes {
+        file: usize,
+        first: u32,
+        count: u32,
+    },
+    Gone(usize),
+    /// The transfer comes to its end, and another one begins.
+    Complete,
+    /// The path breaks, and another transfer begins.
+    Break {
+        checksum: bool,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let name = || 0..NAMES.len();
+    let file = || 0usize..8;
+    prop_oneof![
+        1 => Just(Step::Directory),
+        1 => name().prop_map(Step::Symlink),
+        1 => (name(), file()).prop_map(|(name, to)| Step::HardLink(name, to)),
+        6 => (name(), 0..SIZES.len(), any::<bool>())
+            .prop_map(|(name, size, sparse)| Step::File { name, size, sparse }),
+        1 => name().prop_map(|name| Step::Stream { name }),
+        9 => (file(), any::<u8>(), any::<u8>(), 0u32..9, any::<bool>())
+            .prop_map(|(file, holes, byte, count, ends)| Step::Send { file, holes, byte, count, ends }),
+        1 => (file(), 0u32..8, 0u32..8)
+            .prop_map(|(file, first, count)| Step::Holes { file, first, count }),
+        1 => file().prop_map(Step::Gone),
+        1 => Just(Step::Complete),
+        2 => any::<bool>().prop_map(|checksum| Step::Break { checksum }),
+    ]
+}
+
+impl Sender {
+    fn new(quotas: &QuotaTable, directory: &Path, checksum: bool) -> Sender {
+        let target = TargetDirectory::open(directory, View::default()).unwrap();
+        let destination = Destination::Directory { target, top_name: None };
+        let policy = Policy {
+            replace: true,
+            checksum,
+            dry_run: false,
+            attributes: false,
+            dotfiles: true,
+            outward_links: true,
+        };
+        let quota = Some(quotas.of(directory, Bytes::new(QUOTA)).unwrap());
+        let bounds = Bounds { quota, ..Bounds::default() };
+        let expected = Asked::Anything.expect(&Offer::default()).unwrap();
+        let files = IncomingFiles::new(destination, policy, bounds, expected);
+        Sender { files, sizes: Vec::new(), checksum }
+    }
+
+    fn list(&mut self, path: &str, kind: EntryKind) {
+        let number = self.sizes.len() as u32;
+        self.sizes.push(match kind {
+            EntryKind::File { size, .. } => size,
+            _ => 3 * PIECE_BYTES - 7,
+        });
+        let entry = Entry {
+            path: RelativePath::new(path).unwrap(),
+            kind,
+            // Directories, too, can be read without root.
+            mode: 0o755,
+            modified: (i64::from(number), 0),
+            attributes: Vec::new(),
+        };
+        self.files.plan(number, vec![entry], &Deaf).unwrap();
+    }
+
+    fn job(&self, job: Job) {
+        let (jobs, taken) = crossbeam_channel::unbounded();
+        jobs.send(job).unwrap();
+        drop(jobs);
+        // What is wrong ends a transfer, and that is another step.
+        let _ = self.files.work(&taken, &crossbeam_channel::unbounded().0);
+        self.files.hash_waiting_holes();
+    }
+
+    fn send(&self, number: usize, holes: u8, byte: u8, count: u32, ends: bool) {
+        let Some(size) = self.sizes.get(number).copied() else { return };
+        let (entry, all) = (number as u32, pieces(size) as u32);
+        let mut hashes: Vec<PieceHash> = Vec::new();
+        for piece in 0..all {
+            let mut content = vec![byte | 1; piece_length(size, piece) as usize];
+            let is_hole = holes >> (piece % 8) & 1 == 1;
+            if is_hole {
+                content.fill(0);
+            }
+            let hash = piece_hash(piece, all == 1, &content);
+            hashes.push(hash);
+            if piece >= count {
+                continue;
+            }
+            if is_hole {
+                self.job(Job::Holes(entry, piece, 1));
+            } else {
+                let header = PieceHeader { entry, piece, hash, length: content.len() as u32 };
+                self.job(Job::Piece(header, content));
+            }
+        }
+        if ends {
+            let hash = *root(&hashes).as_bytes();
+            let end = FileEnd { entry, size, pieces_sent: count.min(all), hash };
+            let _ = self.files.take_end(&end);
+            self.files.hash_waiting_holes();
+        }
+    }
+
+    fn step(&mut self, quotas: &QuotaTable, directory: &Path, step: Step) {
+        match step {
+            Step::Directory => self.list("d", EntryKind::Directory),
+            Step::Symlink(name) => {
+                self.list(NAMES[name], EntryKind::Symlink { target: vec![b'x'; 300] });
+            }
+            Step::HardLink(name, to) if to < self.sizes.len() => {
+                self.list(NAMES[name], EntryKind::HardLink { to: to as u32 });
+            }
+            Step::File { name, size, sparse } => {
+                self.list(NAMES[name], EntryKind::File { size: SIZES[size], sparse });
+            }
+            Step::Stream { name } => self.list(NAMES[name], EntryKind::Stream),
+            Step::Send { file, holes, byte, count, ends } => {
+                self.send(file, holes, byte, count, ends);
+            }
+            Step::Holes { file, first, count } => self.job(Job::Holes(file as u32, first, count)),
+            Step::Gone(file) => drop(self.files.take_gone(file as u32, &"it is gone".into())),
+            Step::Complete => {
+                self.files.complete().unwrap();
+                *self = Sender::new(quotas, directory, self.checksum);
+            }
+            Step::Break { checksum } => *self = Sender::new(quotas, directory, checksum),
+            Step::HardLink(..) => {}
+        }
+    }
+}
+
+/// The bytes that the disk holds of what is in a directory, as du(1) counts them.
+fn on_disk(directory: &Path, seen: &mut HashSet<u64>) -> u64 {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let sizes = entries.map(|entry| {
+        let metadata = entry.metadata().unwrap();
+        let below = if metadata.is_dir() { on_disk(&entry.path(), seen) } else { 0 };
+        below + if seen.insert(metadata.ino()) { metadata.blocks() * 512 } else { 0 }
+    });
+    sizes.sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    /// Two transfers into one directory do anything in turns: list, send in any order, make holes and fill them, replace,
+    /// link, go on with what was left, and break.
+    #[test]
+    fn the_disk_never_holds_more_than_the_quota(
+        steps in proptest::collection::vec((any::<bool>(), step()), 1..60),
+    ) {
+        let scratch = tempfile::tempdir().unwrap();
+        let quotas = QuotaTable::default();
+        let mut senders = [false, true].map(|checksum| {
+            Sender::new(&quotas, scratch.path(), checksum)
+        });
+        for (which, step) in steps {
+            let shown = format!("{step:?}");
+            senders[usize::from(which)].step(&quotas, scratch.path(), step);
+            let held = on_disk(scratch.path(), &mut HashSet::new());
+            prop_assert!(held <= QUOTA, "{held} bytes after {shown}");
+        }
+    }
+}
+
+/// Keeps what a sender is told.
+#[derive(Default)]
+struct Told(Mutex<Vec<Record>>);
+
+impl Answers for Told {
+    fn tell(&self, record: &Record) -> Result<(), TransferError> {
+        lock(&self.0).push(record.clone());
+        Ok(())
+    }
+}
+
+/// One file that an honest sender brings, where something may be in its place.
+#[derive(Debug, Clone)]
+struct Case {
+    size: usize,
+    /// What is there: nothing, other content, or the same with the same time.
+    there: usize,
+    /// How many pieces an interrupted transfer left.
+    left: u32,
+    replace: bool,
+    checksum: bool,
+    dry_run: bool,
+    quota: bool,
+    /// So much of the content comes early, before or after the entry is planned.
+    early: usize,
+    before: bool,
+    /// The source changed after that.
+    changed: bool,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let flags = proptest::collection::vec(any::<bool>(), 4);
+    let unlikely = || (0u8..6).prop_map(|n| n == 0);
+    let early = prop_oneof![1usize..40_000, Just(1), 200_000usize..300_000];
+    (1..SIZES.len(), 0usize..3, 0u32..3, flags, unlikely(), unlikely(), early).prop_map(
+        |(size, there, left, flags, dry_run, quota, early)| Case {
+            size,
+            there,
+            left,
+            replace: flags[0],
+            checksum: flags[1],
+            dry_run,
+            quota,
+            early,
+            before: flags[2],
+            changed: flags[3],
+        },
+    )
+}
+
+/// What became of a file: the names and contents in the directory, the answers, the results, and what was counted.
+type Outcome = (Vec<(String, Vec<u8>)>, String, String, u64);
+
+impl Case {
+    fn content(&self, byte: u8) -> Vec<u8> {
+        (0..SIZES[self.size]).map(|at| (at / 1000) as u8 ^ byte).collect()
+    }
+
+    /// Plays it, with early content or without.
+    fn play(&self, with_early: bool) -> Outcome {
+        let scratch = tempfile::tempdir().unwrap();
+        let content = self.content(1);
+        let entry = Entry {
+            path: RelativePath::new("f").unwrap(),
+            kind: EntryKind::File { size: content.len() as u64, sparse: false },
+            mode: 0o644,
+            modified: (1_700_000_000, 0),
+            attributes: Vec::new(),
+        };
+        if self.left > 0 && content.len() as u64 > PIECE_BYTES {
+            let earlier = Case { replace: true, dry_run: false, quota: false, ..self.clone() };
+            let files = earlier.files(scratch.path(), true);
+            files.plan(0, vec![entry.clone()], &Deaf).unwrap();
+            self.send(&files, &content, 0, &[], self.left);
+        }
+        match self.there {
+            0 => {}
+            1 => fs::write(scratch.path().join("f"), "other").unwrap(),
+            _ => {
+                fs::write(scratch.path().join("f"), &content).unwrap();
+                let file = File::options().write(true).open(scratch.path().join("f")).unwrap();
+                let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+                file.set_modified(at).unwrap();
+            }
+        }
+        let (files, told) = (self.files(scratch.path(), self.replace), Told::default());
+        let early = self.content(if self.changed { 2 } else { 1 });
+        let length = self.early.min(piece_length(early.len() as u64, 0) as usize - 1);
+        let early = if with_early { early[..length].to_vec() } else { Vec::new() };
+        let take = || files.take_early(0, early.clone());
+        if with_early && self.before {
+            take();
+        }
+        files.plan(0, vec![entry], &told).unwrap();
+        if with_early && !self.before {
+            take();
+        }
+        let told = told.0.into_inner().unwrap();
+        let (mut skipped, mut known) = (None, Vec::new());
+        for record in &told {
+            match record {
+                Record::Answers(answers) => match &answers[0] {
+                    Answer::All => skipped = Some(if self.changed { 0 } else { early.len() }),
+                    Answer::Different { .. } => skipped = Some(0),
+                    _ => {}
+                },
+                Record::Hashes { hashes, .. } => known.extend(hashes.iter().copied()),
+                other => panic!("{other:?}"),
+            }
+        }
+        let open = !lock(&files.state).open.is_empty();
+        match skipped.filter(|_| open) {
+            Some(skipped) => self.send(&files, &content, skipped, &known, u32::MAX),
+            // What is only compared ends, and nothing of it comes.
+            None if open => self.send(&files, &content, 0, &known, 0),
+            None => {}
+        }
+        let results = format!("{:?}", files.results());
+        files.complete().unwrap();
+        let count = files.summary().2.get();
+        let state = lock(&files.state);
+        assert!(state.early.is_empty() && state.open.is_empty(), "{self:?} {results}");
+        drop(state);
+        drop(files);
+        let names = fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap());
+        let read = |entry: fs::DirEntry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            (name, fs::read(entry.path()).unwrap_or_default())
+        };
+        let mut names: Vec<_> = names.map(read).collect();
+        names.sort();
+        (names, format!("{told:?}"), results, count)
+    }
+
+    fn files(&self, directory: &Path, replace: bool) -> IncomingFiles {
+        let target = TargetDirectory::open(directory, View::default()).unwrap();
+        let destination = Destination::Directory { target, top_name: None };
+        let policy = Policy {
+            replace,
+            checksum: self.checksum,
+            dry_run: self.dry_run,
+            attributes: false,
+            dotfiles: true,
+            outward_links: true,
+        };
+        // Less than most files take.
+        let quotas = QuotaTable::default();
+        let quota = self.quota.then(|| quotas.of(directory, Bytes::new(PIECE_BYTES / 2)).unwrap());
+        let expected = Asked::Anything.expect(&Offer::default()).unwrap();
+        IncomingFiles::new(destination, policy, Bounds { quota, ..Bounds::default() }, expected)
+    }
+
+    /// Sends the first `most` pieces that are not `known`, the first without what was `skipped`, and the end if all go.
+    fn send(
+        &self,
+        files: &IncomingFiles,
+        content: &[u8],
+        skipped: usize,
+        known: &[PieceHash],
+        most: u32,
+    ) {
+        let (jobs, taken) = crossbeam_channel::unbounded();
+        let count = pieces(content.len() as u64) as u32;
+        let (mut hashes, mut sent) = (Vec::new(), 0);
+        for (piece, bytes) in (0..count).zip(content.chunks(PIECE_BYTES as usize)) {
+            let hash = piece_hash(piece, count == 1, bytes);
+            hashes.push(hash);
+            if known.get(piece as usize) == Some(&hash) || piece >= most {
+                continue;
+            }
+            sent += 1;
+            let bytes = if piece == 0 { &bytes[skipped..] } else { bytes };
+            let header = PieceHeader { entry: 0, piece, hash, length: bytes.len() as u32 };
+            jobs.send(Job::Piece(header, bytes.to_vec())).unwrap();
+        }
+        drop(jobs);
+        files.work(&taken, &crossbeam_channel::unbounded().0).unwrap();
+        if most == 0 || most == u32::MAX {
+            let hash = *root(&hashes).as_bytes();
+            let size = content.len() as u64;
+            files
+                .take_end(&FileEnd { entry: 0, size, pieces_sent: sent, hash })
+                .unwrap_or_default();
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    /// Early content changes nothing but the time: not what is answered, written, refused or counted, whatever is there.
+    #[test]
+    fn early_content_changes_nothing_that_is_received(case in case()) {
+        prop_assert_eq!(case.play(true), case.play(false));
+    }
+}
+
+/// What came early and is not wanted is dropped with its answer.
+#[test]
+fn early_content_of_what_is_not_wanted_is_dropped() {
+    let scratch = tempfile::tempdir().unwrap();
+    fs::write(scratch.path().join("a"), "it is there").unwrap();
+    let mut sender = Sender::new(&QuotaTable::default(), scratch.path(), false);
+    sender.files.policy.replace = false;
+    sender.files.take_early(0, vec![7; 1000]);
+    assert_eq!(lock(&sender.files.state).early.len(), 1);
+    sender.list("a", EntryKind::File { size: 5000, sparse: false });
+    sender.files.take_early(0, vec![7; 1000]);
+    let state = lock(&sender.files.state);
+    assert!(state.early.is_empty() && state.open.is_empty());
+}
+
+/// A sparse file that fits in one piece is written without a partial file, whose pieces take their room one by one.
+#[test]
+fn sparse_files_of_one_piece_take_their_room() {
+    let scratch = tempfile::tempdir().unwrap();
+    let quotas = QuotaTable::default();
+    let mut sender = Sender::new(&quotas, scratch.path(), false);
+    let most = QUOTA / PIECE_BYTES;
+    for number in 0..2 * most {
+        sender.list(&format!("{number}"), EntryKind::File { size: PIECE_BYTES, sparse: true });
+        sender.send(number as usize, 0, 1, 1, true);
+    }
+    // Each needs a name besides: one fewer than the quota divided by their size.
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count() as u64, most - 1);
+    assert!(on_disk(scratch.path(), &mut HashSet::new()) <= QUOTA);
+}
+
+/// A hole takes no more room than its name.
+#[test]
+fn sparse_files_of_one_hole_give_their_room_back() {
+    let scratch = tempfile::tempdir().unwrap();
+    let quotas = QuotaTable::default();
+    let mut sender = Sender::new(&quotas, scratch.path(), false);
+    for number in 0..2 * QUOTA / PIECE_BYTES {
+        sender.list(&format!("{number}"), EntryKind::File { size: PIECE_BYTES, sparse: true });
+        sender.send(number as usize, 1, 0, 1, true);
+    }
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count() as u64, 2 * QUOTA / PIECE_BYTES);
+}
+
+/// A sender that opens files and fails them again and again: what is kept of them does not grow with their number.
+#[test]
+fn what_is_kept_of_files_that_are_closed_is_bounded() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut sender = Sender::new(&QuotaTable::default(), scratch.path(), false);
+    for number in 0..20_000 {
+        sender.list("a", EntryKind::File { size: 2 * PIECE_BYTES, sparse: true });
+        sender.files.take_gone(number, &"x".repeat(10_000).into()).unwrap();
+    }
+    let results = sender.files.results();
+    assert_eq!(results.len(), 20_000);
+    let lengths = results.iter().filter_map(|result| result.outcome.as_ref().err());
+    let longest = lengths.map(|reason| reason.raw().len());
+    assert!(longest.max().is_none_or(|length| length <= crate::limits::MAX_REASON_BYTES + 4));
+    let state = lock(&sender.files.state);
+    assert_eq!((state.open.len(), state.open_bytes), (0, 0));
+    assert!(state.failures.lines.iter().all(|line| line.len() < 1000));
+}
+
+/// Files of terabytes with one hole after another: runs are counted, and given up with their files.
+#[test]
+fn runs_of_holes_are_counted_over_all_files() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut sender = Sender::new(&QuotaTable::default(), scratch.path(), false);
+    let most = crate::limits::MAX_HOLE_RUNS as u32;
+    for name in NAMES.iter().take(3) {
+        let size = crate::limits::MAX_SPARSE_BYTES;
+        sender.list(name, EntryKind::File { size, sparse: true });
+    }
+    let is_open = |file: u32| lock(&sender.files.state).open.contains_key(&file);
+    let (jobs, taken) = crossbeam_channel::unbounded();
+    for file in 0..2 {
+        for run in 0..most * 5 / 8 {
+            jobs.send(Job::Holes(file, 2 * run, 1)).unwrap();
+        }
+    }
+    drop(jobs);
+    sender.files.end();
+    sender.files.work(&taken, &crossbeam_channel::unbounded().0).unwrap();
+    assert!(is_open(0) && !is_open(1), "the second file is one too many");
+    sender.job(Job::Holes(2, 0, 1));
+    assert!(is_open(2), "what was given up counts no longer");
+}

@@ -1,0 +1,476 @@
+//! Files on their way out: what the receiver wants, and what it says of what it got.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex};
+
+use crossbeam_channel::Sender;
+use sweetspot_protocol::hash_tree::{PieceHash, pieces};
+use sweetspot_protocol::record::{Answer, FileResult};
+use sweetspot_protocol::{FileCounts, Printable, ProtocolError};
+use sweetspot_units::Bytes;
+
+use crate::TransferError;
+use crate::files::arriving_hashes::{ArrivingHashes, HashBudget, KnownHashes};
+use crate::files::failures::Failures;
+use crate::files::source::{SourceFile, Undelivered};
+use crate::limits::{MAX_AHEAD, MAX_UNCONFIRMED};
+use crate::lock::lock;
+use crate::observer::{FileLog, FileRecord};
+
+/// Small files are handed to a reader together: no more than so many, nor than so many bytes.
+const BATCH_FILES: usize = 64;
+const BATCH_BYTES: u64 = 1 << 20;
+
+/// All files of a transfer at its sender.
+pub(crate) struct OutgoingFiles {
+    /// Only what would be sent is to be found out.
+    dry_run: bool,
+    /// Who learns of each file.
+    log: Option<Arc<dyn FileLog>>,
+    state: Mutex<State>,
+    changed: Condvar,
+    hashes: Arc<HashBudget>,
+}
+
+/// What became of a file that the receiver wants.
+enum Stage {
+    /// It waits to be read, or is being read.
+    Wanted,
+    /// All of it was handed over, and the receiver has not confirmed it.
+    Sent(Sent),
+    /// This end said that it cannot send it: the receiver's word on it is nothing new.
+    Withheld,
+    /// The receiver gave it up: nothing more of it is read.
+    GivenUp,
+}
+
+/// A file that was sent.
+struct Sent {
+    hash: [u8; 32],
+    /// Path and length, where somebody wants to learn of it.
+    logged: Option<(PathBuf, u64)>,
+}
+
+#[derive(Default)]
+struct State {
+    /// How many entries were listed.
+    listed: u64,
+    /// Listed and not answered, in order; `None` for what has no content.
+    unanswered: VecDeque<Option<SourceFile>>,
+    next_answer: u32,
+    /// What was sent of entries that are not answered.
+    early: HashMap<u32, Vec<u8>>,
+    /// Where the receiver's hashes of the file go that it answered last.
+    arriving: Option<ArrivingHashes>,
+    /// Files that the receiver wants, until it has said what became of them.
+    wanted: HashMap<u32, Stage>,
+    /// Entries that are listed and not yet answered and read.
+    unresolved: u64,
+    /// Buffers that are on their way to a connection.
+    queued: u64,
+    bytes: Bytes,
+    files: u64,
+    totals: Option<(u64, Bytes)>,
+    failures: Failures,
+    refused: bool,
+    would_move: Vec<String>,
+    over: bool,
+}
+
+/// A file that the receiver wants.
+pub(crate) struct Want {
+    pub entry: u32,
+    pub file: SourceFile,
+    /// The hashes of what the receiver has.
+    pub hashes: Option<KnownHashes>,
+    /// Only the hash is wanted.
+    pub compare_only: bool,
+    /// How its first piece begins, where that was sent already; else empty.
+    pub early: Vec<u8>,
+}
+
+impl OutgoingFiles {
+    pub fn new(dry_run: bool, log: Option<Arc<dyn FileLog>>) -> OutgoingFiles {
+        let (state, changed, hashes) = (Mutex::default(), Condvar::new(), Arc::default());
+        OutgoingFiles { dry_run, log, state, changed, hashes }
+    }
+
+    fn log(&self, sent: Sent, outcome: Result<(), &str>) {
+        if let (Some(log), Some((path, size))) = (&self.log, sent.logged) {
+            let outcome = outcome.map(|()| (blake3::Hash::from_bytes(sent.hash), true));
+            log.file(&FileRecord { path: &path, size: Some(Bytes::new(size)), outcome });
+        }
+    }
+
+    /// What would have been sent.
+    pub fn would_move(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.state).would_move)
+    }
+
+    /// Notes entries that are about to be listed, waiting while the receiver is far behind. Returns false if the
+    /// transfer is over.
+    pub fn listing(&self, entries: impl ExactSizeIterator<Item = Option<SourceFile>>) -> bool {
+        let mut state = lock(&self.state);
+        let is_far_ahead =
+            |state: &State| state.unresolved > MAX_AHEAD || state.wanted.len() > MAX_UNCONFIRMED;
+        while is_far_ahead(&state) && !state.over {
+            state = wait(&self.changed, state);
+        }
+        state.listed += entries.len() as u64;
+        state.unresolved += entries.len() as u64;
+        state.unanswered.extend(entries);
+        !state.over
+    }
+
+    /// How files begin whose entries are about to be listed: it is sent right behind the list.
+    pub fn send_early(&self, early: impl Iterator<Item = (u32, Vec<u8>)>) {
+        lock(&self.state).early.extend(early);
+    }
+
+    /// The list is whole: so many files with so many bytes.
+    pub fn listed(&self, files: u64, bytes: Bytes) {
+        lock(&self.state).totals = Some((files, bytes));
+    }
+
+    /// The receiver answered the next entries: what it wants goes to `wants`.
+    pub fn answered(
+        &self,
+        answers: Vec<Answer>,
+        wants: &Sender<Vec<Want>>,
+    ) -> Result<(), TransferError> {
+        let mut state = lock(&self.state);
+        // Hashes follow the answer that announces them. Those that did not come are not waited for.
+        state.arriving = None;
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        for answer in answers {
+            let Some(want) = self.wanted(&mut state, answer)? else { continue };
+            bytes += want.file.size().unwrap_or(BATCH_BYTES);
+            batch.push(want);
+            if batch.len() >= BATCH_FILES || bytes >= BATCH_BYTES {
+                let _ = wants.send(std::mem::take(&mut batch));
+                bytes = 0;
+            }
+        }
+        if !batch.is_empty() {
+            let _ = wants.send(batch);
+        }
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// What the answer to the next entry asks for.
+    fn wanted(&self, state: &mut State, answer: Answer) -> Result<Option<Want>, TransferError> {
+        let entry = state.next_answer;
+        let file = state.unanswered.pop_front().ok_or(ProtocolError::NoEntry(entry))?;
+        state.next_answer += 1;
+        let early = state.early.remove(&entry).filter(|_| answer == Answer::All);
+        let (announced, compare_only) = match &answer {
+            Answer::Nothing => {
+                state.unresolved -= 1;
+                state.files += u64::from(file.is_some());
+                return Ok(None);
+            }
+            Answer::Refused { reason } => {
+                state.unresolved -= 1;
+                state.refused = true;
+                state.failures.add(reason.to_string());
+                return Ok(None);
+            }
+            Answer::All => (None, false),
+            Answer::Different { pieces } => (Some(*pieces), false),
+            Answer::Compare { pieces } => (Some(*pieces), true),
+        };
+        let file = file.ok_or(ProtocolError::NoEntry(entry))?;
+        if self.dry_run && answer == Answer::All {
+            let size = file.size().map_or(String::new(), |n| format!(" ({})", Bytes::new(n)));
+            let path = file.shown();
+            state.would_move.push(format!("{}{size}", Printable(&path)));
+            state.unresolved -= 1;
+            return Ok(None);
+        }
+        let known = |announced| {
+            if u64::from(announced) > file.size().map_or(0, pieces) {
+                let (what, when) = ("more hashes", "than a file has pieces");
+                return Err(ProtocolError::OutOfOrder { what, when });
+            }
+            let (arriving, known) = ArrivingHashes::new(entry, announced);
+            state.arriving = Some(arriving);
+            Ok(known)
+        };
+        let hashes = announced.map(known).transpose()?;
+        state.wanted.insert(entry, Stage::Wanted);
+        let early = early.unwrap_or_default();
+        Ok(Some(Want { entry, file, hashes, compare_only, early }))
+    }
+
+    /// Hashes of what the receiver has of an entry. Waits while too many were not used yet.
+    pub fn hashes(
+        &self,
+        entry: u32,
+        first: u32,
+        hashes: Vec<PieceHash>,
+    ) -> Result<(), TransferError> {
+        // Not under the lock, which readers need to get on.
+        let arriving = lock(&self.state).arriving.take();
+        let mut arriving = arriving.ok_or(ProtocolError::NoEntry(entry))?;
+        arriving.handle(&self.hashes, (entry, first), hashes)?;
+        lock(&self.state).arriving = Some(arriving);
+        Ok(())
+    }
+
+    /// What became of files at the receiver.
+    pub fn results(&self, results: Vec<FileResult>) -> Result<(), TransferError> {
+        let mut state = lock(&self.state);
+        let before = state.wanted.len();
+        for FileResult { entry, outcome } in results {
+            if u64::from(entry) >= state.listed {
+                return Err(ProtocolError::NoEntry(entry).into());
+            }
+            // Empty files are not wanted, and yet become whole.
+            let stage = state.wanted.remove(&entry);
+            if matches!(stage, Some(Stage::Wanted | Stage::GivenUp)) {
+                state.wanted.insert(entry, Stage::GivenUp);
+                state.arriving.iter_mut().for_each(|arriving| arriving.give_up(entry));
+            }
+            match (outcome, stage) {
+                (Ok(received), Some(Stage::Sent(sent))) if sent.hash != received => {
+                    let hex = |hash| blake3::Hash::from_bytes(hash).to_string();
+                    let (sent, received) = (hex(sent.hash), hex(received));
+                    return Err(TransferError::WrongHash { sent, received });
+                }
+                (Ok(_), stage) => {
+                    state.files += 1;
+                    if let Some(Stage::Sent(sent)) = stage {
+                        self.log(sent, Ok(()));
+                    }
+                }
+                (Err(_), Some(Stage::Withheld)) => {}
+                (Err(reason), stage) => {
+                    state.refused = true;
+                    state.failures.add(reason.to_string());
+                    if let Some(Stage::Sent(sent)) = stage {
+                        self.log(sent, Err(&reason.to_string()));
+                    }
+                }
+            }
+        }
+        if before > MAX_UNCONFIRMED && state.wanted.len() <= MAX_UNCONFIRMED {
+            self.changed.notify_all();
+        }
+        Ok(())
+    }
+
+    /// All of a file is about to be handed over; the receiver will say what became of it.
+    pub fn sent(&self, entry: u32, file: &SourceFile, size: u64, hash: [u8; 32]) {
+        let logged = self.log.as_ref().map(|_| (file.shown(), size));
+        if let Some(stage @ Stage::Wanted) = lock(&self.state).wanted.get_mut(&entry) {
+            *stage = Stage::Sent(Sent { hash, logged });
+        }
+    }
+
+    /// A file that the receiver wants cannot be sent.
+    pub fn withhold(&self, entry: u32, file: &SourceFile, why: &Undelivered) {
+        let reason = why.here(&file.shown());
+        if let Some(log) = &self.log {
+            let (path, size) = (file.shown(), file.size().map(Bytes::new));
+            log.file(&FileRecord { path: &path, size, outcome: Err(&reason) });
+        }
+        let mut state = lock(&self.state);
+        state.failures.add(reason);
+        if let Some(stage) = state.wanted.get_mut(&entry) {
+            *stage = Stage::Withheld;
+        }
+    }
+
+    /// Something cannot be sent, for this reason.
+    pub fn left_out(&self, reason: String) {
+        lock(&self.state).failures.add(reason);
+    }
+
+    /// Waits until everything that the receiver wanted was handed to the kernel. Returns false if the transfer ended
+    /// early.
+    pub fn wait_until_sent(&self) -> bool {
+        let mut state = lock(&self.state);
+        while (state.unresolved > 0 || state.queued > 0) && !state.over {
+            state = wait(&self.changed, state);
+        }
+        !state.over
+    }
+
+    /// Ends all waiting.
+    pub fn end(&self) {
+        let mut state = lock(&self.state);
+        state.over = true;
+        state.arriving = None;
+        self.hashes.end();
+        self.changed.notify_all();
+    }
+
+    /// Content that was handed to the kernel, or is just being, the files that are whole at the receiver, and how many there are.
+    pub fn so_far(&self) -> (Bytes, u64, Option<(u64, Bytes)>) {
+        let state = lock(&self.state);
+        (state.bytes, state.files, state.totals)
+    }
+
+    /// A buffer with so much content is about to be written to a connection.
+    pub fn writing(&self, content: Bytes) {
+        lock(&self.state).bytes += content;
+    }
+
+    /// That buffer was written.
+    pub fn written(&self) {
+        let mut state = lock(&self.state);
+        state.queued -= 1;
+        if state.queued == 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    /// The end of the transfer, by what the receiver `counts`: what was not sent, or the error if nothing was.
+    pub fn conclude(&self, counts: &mut FileCounts) -> Result<Vec<String>, TransferError> {
+        let state = lock(&self.state);
+        let unconfirmed = state.wanted.values().filter(|stage| matches!(stage, Stage::Sent(_)));
+        let unconfirmed = unconfirmed.count();
+        if unconfirmed > 0 {
+            return Err(TransferError::Unconfirmed(unconfirmed));
+        }
+        counts.failed = counts.failed.max(state.failures.count);
+        match &state.failures.lines[..] {
+            [reason, ..] if counts.written + counts.unchanged == 0 => Err(if state.refused {
+                TransferError::Refused(reason.as_str().into())
+            } else {
+                TransferError::NothingMoved(reason.clone())
+            }),
+            failures => Ok(failures.to_vec()),
+        }
+    }
+
+    /// Whether nothing more of a file is wanted.
+    pub fn is_given_up(&self, entry: u32) -> bool {
+        let state = lock(&self.state);
+        state.over || matches!(state.wanted.get(&entry), Some(Stage::GivenUp))
+    }
+
+    /// Whether the transfer is over, so that nothing more is sent.
+    pub fn is_over(&self) -> bool {
+        lock(&self.state).over
+    }
+
+    /// A buffer with content is about to be handed over.
+    pub fn queue(&self) {
+        lock(&self.state).queued += 1;
+    }
+
+    /// A file that was wanted is read.
+    pub fn resolved(&self, entry: u32) {
+        let mut state = lock(&self.state);
+        state.unresolved -= 1;
+        let before = state.wanted.len();
+        if matches!(state.wanted.get(&entry), Some(Stage::GivenUp)) {
+            state.wanted.remove(&entry);
+        }
+        let confirmed = before > MAX_UNCONFIRMED && state.wanted.len() <= MAX_UNCONFIRMED;
+        // Waking those that wait takes a system call: only where what they wait for has come.
+        if state.unresolved == 0 || state.unresolved == MAX_AHEAD || confirmed {
+            self.changed.notify_all();
+        }
+    }
+}
+
+fn wait<'a>(
+    changed: &Condvar,
+    state: std::sync::MutexGuard<'a, State>,
+) -> std::sync::MutexGuard<'a, State> {
+    changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::source::{Listed, SourceList, Sources};
+
+    /// The one file of a directory, as it is listed.
+    fn listed() -> (tempfile::TempDir, SourceFile) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("f"), "content").unwrap();
+        let sources = Sources { paths: vec![dir.path().join("f")], ..Sources::default() };
+        let mut file = None;
+        let take = |item| {
+            if let Listed::Entry(_, listed) = item {
+                file = listed;
+            }
+            Ok(())
+        };
+        SourceList::new(&sources).unwrap().list(take).unwrap();
+        (dir, file.unwrap())
+    }
+
+    /// All that is listed is wanted and sent, and nothing is confirmed.
+    #[test]
+    fn a_receiver_that_confirms_nothing_costs_a_bounded_list() {
+        let (_dir, file) = listed();
+        let files = OutgoingFiles::new(false, None);
+        let (wants, wanted) = crossbeam_channel::unbounded();
+        let confirmed = |entry| FileResult { entry, outcome: Ok([7; 32]) };
+        std::thread::scope(|scope| {
+            let (files, file) = (&files, &file);
+            // One more than is kept: the listing after it waits.
+            let limit = MAX_UNCONFIRMED as u32 + 1;
+            for first in (0..limit).step_by(512) {
+                let count = 512.min(limit - first) as usize;
+                assert!(files.listing(vec![Some(file.clone()); count].into_iter()));
+                files.answered(vec![Answer::All; count], &wants).unwrap();
+                for want in wanted.try_iter().flatten() {
+                    files.sent(want.entry, &want.file, 7, [7; 32]);
+                    files.resolved(want.entry);
+                }
+            }
+            let next = scope.spawn(|| files.listing([None].into_iter()));
+            // An entry that was confirmed makes room for it.
+            assert_eq!(lock(&files.state).listed, u64::from(limit), "it waits, or has not begun");
+            files.results(vec![confirmed(0)]).unwrap();
+            assert!(next.join().unwrap());
+            assert_eq!(lock(&files.state).wanted.len(), MAX_UNCONFIRMED);
+            assert!(files.results(vec![confirmed(limit + 1)]).is_err(), "never listed");
+        });
+    }
+
+    /// What a receiver gives up before it was sent is remembered only until it was read.
+    #[test]
+    fn what_a_receiver_gives_up_is_forgotten() {
+        let (_dir, file) = listed();
+        let files = OutgoingFiles::new(false, None);
+        let (wants, _wanted) = crossbeam_channel::unbounded();
+        assert!(files.listing([Some(file.clone()), None].into_iter()));
+        files.answered(vec![Answer::All], &wants).unwrap();
+        let given_up = |entry| FileResult { entry, outcome: Err("enough".into()) };
+        assert!(!files.is_given_up(0));
+        for _ in 0..1000 {
+            files.results(vec![given_up(0), given_up(1)]).unwrap();
+        }
+        assert!(files.is_given_up(0));
+        files.sent(0, &file, 7, [7; 32]);
+        assert!(files.is_given_up(0), "it does not become unconfirmed");
+        files.resolved(0);
+        assert!(lock(&files.state).wanted.is_empty());
+    }
+
+    /// The receiver hears why a file is gone, says so itself, and it counts once.
+    #[test]
+    fn a_file_that_cannot_be_sent_fails_once() {
+        let (_dir, file) = listed();
+        let files = OutgoingFiles::new(false, None);
+        let (wants, _wanted) = crossbeam_channel::unbounded();
+        assert!(files.listing([Some(file.clone())].into_iter()));
+        files.answered(vec![Answer::All], &wants).unwrap();
+        files.withhold(0, &file, &Undelivered::Changed);
+        files.resolved(0);
+        let outcome = Err("it kept changing".into());
+        files.results(vec![FileResult { entry: 0, outcome }]).unwrap();
+        let mut counts = FileCounts { written: 1, ..FileCounts::default() };
+        let lines = files.conclude(&mut counts).unwrap();
+        assert_eq!((counts.failed, lines.len()), (1, 1), "{lines:?}");
+        assert!(lines[0].contains("/f kept changing"), "{lines:?}");
+    }
+}

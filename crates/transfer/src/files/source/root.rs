@@ -1,0 +1,213 @@
+//! Where the content of an entry comes from: a path that was named, and a name below it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{CWD, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use sweetspot_protocol::{Printable, RelativePath};
+
+use super::snapshot::Snapshot;
+use crate::error::plain;
+use crate::files::beneath::open_beneath;
+
+/// A pipe in a file's place is not waited for, and a terminal does not become this program's.
+const TO_READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// A path to send, as it was when its listing began. What is named may be a link and is followed, as scp does; below it no
+/// link is.
+#[derive(Debug)]
+pub(crate) struct SourceRoot {
+    path: PathBuf,
+    /// Its name at the receiver; `None`: what is in it goes to the top.
+    name: Option<Vec<u8>>,
+    /// Device and inode.
+    identity: (u64, u64),
+    /// A directory's descriptor, if it is kept.
+    directory: Option<OwnedFd>,
+}
+
+/// Where the content of an entry comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceFile {
+    root: Arc<SourceRoot>,
+    /// Its name at the receiver, which leads to its place below the root.
+    path: RelativePath,
+    /// What it was when it was listed; `None`: standard input.
+    pub listed: Option<Snapshot>,
+    pub sparse: bool,
+}
+
+impl SourceRoot {
+    /// What is at `path` now. A directory stays open if it is to be `kept`; otherwise each use finds it anew.
+    pub fn open(path: &Path, name: Option<&[u8]>, kept: bool) -> io::Result<(SourceRoot, Stat)> {
+        let (stat, directory) = match open_directory(path) {
+            Ok(directory) => (rustix::fs::fstat(&directory)?, Some(directory)),
+            Err(Errno::NOTDIR) => (rustix::fs::stat(path)?, None),
+            Err(error) => return Err(error.into()),
+        };
+        let root = SourceRoot {
+            path: path.to_owned(),
+            name: name.map(<[u8]>::to_vec),
+            identity: (stat.st_dev, stat.st_ino),
+            directory: directory.filter(|_| kept),
+        };
+        Ok((root, stat))
+    }
+
+    /// Standard input.
+    pub fn standard_input(path: &Path, name: &[u8]) -> SourceRoot {
+        let (path, name) = (path.to_owned(), Some(name.to_vec()));
+        SourceRoot { path, name, identity: (0, 0), directory: None }
+    }
+
+    /// The place of an entry below the root; empty for the root itself.
+    pub fn below<'a>(&self, path: &'a RelativePath) -> &'a [u8] {
+        let below = self.name.as_ref().map_or(0, |name| name.len() + 1);
+        path.as_bytes().get(below..).unwrap_or_default()
+    }
+
+    /// The path of an entry on this host.
+    pub fn shown(&self, path: &RelativePath) -> PathBuf {
+        match self.below(path) {
+            b"" => self.path.clone(),
+            below => self.path.join(OsStr::from_bytes(below)),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Does something with the root's directory. The error is ESTALE if another one took its place.
+    pub fn with_directory<T>(
+        &self,
+        work: impl FnOnce(BorrowedFd<'_>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if let Some(directory) = &self.directory {
+            return work(directory.as_fd());
+        }
+        let directory = open_directory(&self.path)?;
+        let stat = rustix::fs::fstat(&directory)?;
+        if (stat.st_dev, stat.st_ino) != self.identity {
+            return Err(Errno::STALE.into());
+        }
+        work(directory.as_fd())
+    }
+
+    /// Opens the directory at `below`, which may be the root itself.
+    pub fn open_directory(&self, below: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+        let flags = flags | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        self.with_directory(|root| match below {
+            b"" => Ok(rustix::fs::openat(root, c".", flags, Mode::empty())?),
+            below => open_beneath(root, below, flags),
+        })
+    }
+}
+
+fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, path, flags, Mode::empty())
+}
+
+impl SourceFile {
+    /// A file at `path` that is as `stat` says.
+    pub fn new(
+        root: &Arc<SourceRoot>,
+        path: &RelativePath,
+        stat: &Stat,
+        sparse: bool,
+    ) -> SourceFile {
+        let (root, path) = (Arc::clone(root), path.clone());
+        SourceFile { root, path, listed: Snapshot::of_status(stat), sparse }
+    }
+
+    /// Standard input under the name `path`.
+    pub fn standard_input(root: &Arc<SourceRoot>, path: &RelativePath) -> SourceFile {
+        SourceFile { root: Arc::clone(root), path: path.clone(), listed: None, sparse: false }
+    }
+
+    /// Its length; `None` for standard input.
+    pub fn size(&self) -> Option<u64> {
+        self.listed.map(|listed| listed.size)
+    }
+
+    /// Its path on this host.
+    pub fn shown(&self) -> PathBuf {
+        self.root.shown(&self.path)
+    }
+
+    /// Opens what has its name now, without following a link below what was named. Whether that is the same file shows
+    /// [`Snapshot::of`].
+    pub fn open(&self) -> Result<File, Undelivered> {
+        let opened = match self.root.below(&self.path) {
+            b"" => {
+                File::options().read(true).custom_flags(TO_READ.bits() as i32).open(&self.root.path)
+            }
+            below => {
+                self.root.with_directory(|root| open_beneath(root, below, TO_READ)).map(File::from)
+            }
+        };
+        opened.map_err(|error| match Errno::from_io_error(&error) {
+            // A link, a socket, or something that is not the directory that was listed.
+            Some(Errno::LOOP | Errno::NOTDIR | Errno::NXIO | Errno::STALE) => Undelivered::Replaced,
+            _ => Undelivered::Unreadable(error),
+        })
+    }
+}
+
+/// Why a file that the receiver wants is not sent.
+#[derive(Debug)]
+pub(crate) enum Undelivered {
+    /// Another file took its name.
+    Replaced,
+    /// It kept changing.
+    Changed,
+    /// It became shorter.
+    Shrank,
+    /// It cannot be read.
+    Unreadable(io::Error),
+    /// The receiver wants nothing more of it.
+    GivenUp,
+}
+
+impl Undelivered {
+    /// The line for this end's user.
+    pub fn here(&self, path: &Path) -> String {
+        let path = Printable(path);
+        match self {
+            Undelivered::Unreadable(error) => format!("{path}: {error}"),
+            _ => format!("{path} {}", self.what()),
+        }
+    }
+
+    /// The reason for the receiver, which knows the file by its own name.
+    pub fn for_peer(&self) -> String {
+        match self {
+            Undelivered::Unreadable(error) => {
+                format!("the sender cannot read it: {}", plain(error))
+            }
+            _ => format!("it {}", self.what()),
+        }
+    }
+
+    fn what(&self) -> &'static str {
+        match self {
+            Undelivered::Replaced => "was replaced while it was being sent; send it again",
+            Undelivered::Changed => {
+                "kept changing while it was being sent; send it again once it is at rest"
+            }
+            Undelivered::Shrank => {
+                "shrank while it was being sent; send it again once it is at rest"
+            }
+            Undelivered::Unreadable(_) => "cannot be read",
+            Undelivered::GivenUp => "is not wanted any more",
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The options of senders, receivers and servers.
+
+use std::net::{Ipv6Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sweetspot_protocol::{DEFAULT_PORT, SpokenCode, TicketHost};
+use sweetspot_sizing::{KnownPath, Sizing};
+use sweetspot_units::{Bytes, Duration};
+
+use crate::files::incoming::Asked;
+use crate::files::source::Sources;
+use crate::files::target::Target;
+use crate::limits::MAX_EARLY_CONTENT;
+use crate::wire::identity::Identity;
+use crate::wire::pace::ApplicationPace;
+
+/// The options of [`send`](crate::send).
+#[derive(Debug, Clone)]
+pub struct SendOptions {
+    /// What to send.
+    pub sources: Sources,
+    /// Whether to compare the contents of files whose length and time are the same at the receiver.
+    pub checksum: bool,
+    /// Whether only to find out what would be moved.
+    pub dry_run: bool,
+    /// The sizing to ask the receiver for; `None`: the receiver's choice.
+    pub sizing: Option<Sizing>,
+    /// The sender's congestion control; `None`: the host's default.
+    pub congestion: Option<String>,
+    /// Whether the receiver's sizing may switch to another congestion control although one was chosen.
+    pub may_switch: bool,
+    /// The path's rate and round trip, if known.
+    pub path: Option<KnownPath>,
+    /// Whether to answer probes.
+    pub probes: bool,
+    /// How many connections to use; `None`: as many as pay.
+    pub streams: Option<u32>,
+    /// Whether several connections may take more than one flow's fair share.
+    pub greedy: bool,
+    /// A fixed send buffer (`SO_SNDBUF`); `None`: the kernel's autotuning, raised where it is too small.
+    pub send_buffer: Option<Bytes>,
+    /// A pace at which to write; `None`: as fast as the connection takes it.
+    pub writer: Option<Arc<dyn ApplicationPace>>,
+    /// How long to try to go on after the path broke.
+    pub retry_for: Duration,
+}
+
+impl Default for SendOptions {
+    fn default() -> SendOptions {
+        SendOptions {
+            sources: Sources::default(),
+            checksum: false,
+            dry_run: false,
+            sizing: None,
+            congestion: None,
+            may_switch: false,
+            path: None,
+            probes: true,
+            streams: None,
+            greedy: false,
+            send_buffer: None,
+            writer: None,
+            retry_for: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+/// The options of [`receive`](crate::receive).
+#[derive(Debug, Clone)]
+pub struct ReceiveOptions {
+    /// Where to put what comes.
+    pub target: Target,
+    /// What was asked for: everything else is refused.
+    pub asked: Asked,
+    /// Whether to replace existing files.
+    pub overwrite: bool,
+    /// Whether to take extended attributes (`user.*`).
+    pub attributes: bool,
+    /// Whether names that begin with a dot may come into directories that no transfer made.
+    pub dotfiles: bool,
+    /// Whether symbolic links may lead out of the directory.
+    pub outward_links: bool,
+    /// The sizing to use; `None`: what the sender asks for.
+    pub sizing: Option<Sizing>,
+    /// The congestion control that the sender must use; `None`: its own choice.
+    pub congestion: Option<String>,
+    /// The path's rate and round trip, if known.
+    pub path: Option<KnownPath>,
+    /// Whether to probe the path while receiving. Only a receiver that listens can.
+    pub probes: bool,
+    /// How many connections to use; `None`: as many as pay.
+    pub streams: Option<u32>,
+    /// A pace at which to read; `None`: as fast as things arrive.
+    pub reader: Option<Arc<dyn ApplicationPace>>,
+    /// How long to try to go on after the path broke.
+    pub retry_for: Duration,
+}
+
+impl ReceiveOptions {
+    /// Receiving at `target` whatever comes, trusting the sender with nothing else.
+    pub fn at(target: Target) -> ReceiveOptions {
+        ReceiveOptions {
+            target,
+            asked: Asked::Anything,
+            overwrite: false,
+            attributes: false,
+            dotfiles: false,
+            outward_links: false,
+            sizing: None,
+            congestion: None,
+            path: None,
+            probes: true,
+            streams: None,
+            reader: None,
+            retry_for: Duration::from_secs(15 * 60),
+        }
+    }
+
+    /// Content that is taken before it is answered for, bytes: none where nothing is to be moved.
+    pub(crate) fn early_bytes(&self) -> u32 {
+        if self.asked.is_dry_run() { 0 } else { MAX_EARLY_CONTENT }
+    }
+}
+
+/// The options of a [`Server`](crate::Server).
+#[derive(Debug)]
+pub struct ServeOptions {
+    /// What the server does for who connects.
+    pub purpose: Purpose,
+    /// The address on which to listen, TCP and UDP.
+    pub listen: SocketAddr,
+    /// The host and port that the ticket names, if they differ from `listen`.
+    pub advertise: Option<(TicketHost, Option<u16>)>,
+    /// Whether to stop after one admitted transfer.
+    pub once: bool,
+    /// How long the ticket is valid.
+    pub lifetime: Duration,
+    /// Who this is; `None`: somebody new at each start.
+    pub identity: Option<Identity>,
+    /// What peers were told in place of a ticket.
+    pub code: Option<SpokenCode>,
+    /// A listener that is open already, in place of `listen`: systemd's, as a rule.
+    pub listener: Option<TcpListener>,
+}
+
+impl ServeOptions {
+    /// Doing this for who holds the ticket, for a day, on any address and the usual port.
+    pub fn new(purpose: Purpose) -> ServeOptions {
+        ServeOptions {
+            purpose,
+            listen: (Ipv6Addr::UNSPECIFIED, DEFAULT_PORT).into(),
+            advertise: None,
+            once: false,
+            lifetime: Duration::from_secs(24 * 3600),
+            identity: None,
+            code: None,
+            listener: None,
+        }
+    }
+}
+
+/// A service for clients that are named in a file ([`sweetspot_protocol::clients`]).
+#[derive(Debug, Clone)]
+pub struct ServiceOptions {
+    /// The file.
+    pub clients: PathBuf,
+    /// The file in which is kept what was used up.
+    pub uses: PathBuf,
+    /// How to receive; where to, and what is replaced, is said by the client's line.
+    pub receive: ReceiveOptions,
+    /// How to send; what, is said by the client's line.
+    pub send: SendOptions,
+}
+
+/// What a server does for who connects.
+#[derive(Debug, Clone)]
+pub enum Purpose {
+    /// It receives what they send.
+    Receive(ReceiveOptions),
+    /// It sends this to them.
+    Send(Box<SendOptions>),
+    /// Each may do what its line in a file says.
+    Clients(Box<ServiceOptions>),
+}

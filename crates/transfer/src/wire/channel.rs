@@ -1,0 +1,479 @@
+use std::io::{self, BufRead, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
+use sweetspot_linux::event_fd::is_hung_up;
+use sweetspot_linux::{clock, tcp};
+use sweetspot_protocol::record::Record;
+use sweetspot_protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, PublicKey, Secret, Session};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use crate::TransferError;
+use crate::limits::{PARTING_TIMEOUT, PEER_TIMEOUT};
+use crate::lock::lock;
+use crate::wire::identity::{self, Identity};
+use crate::wire::pace::{self, ApplicationPace};
+
+/// How often a call that waits for the peer looks whether it is still there.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How many bytes are read from the socket at a time.
+pub(crate) const SOCKET_READ_BYTES: usize = 256 << 10;
+/// So many bytes are encrypted, then written: no more than stay in the processor's cache.
+const WRITE_BYTES: usize = 64 << 10;
+/// IPv4's and UDP's headers; IPv6's are 20 bytes longer.
+const UDP_IPV4_HEADERS: Bytes = Bytes::new(28);
+const UDP_IPV6_HEADERS: Bytes = Bytes::new(48);
+
+/// What an application that writes slowly leaves to the kernel beyond what is on its way.
+const LOW_WATER: Bytes = Bytes::new(128 << 10);
+
+/// When something was last heard from the peer, on any of the connections with it: a transfer's connections share
+/// it, since one of them may rest while another works.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastHeard(Arc<AtomicU64>);
+
+impl LastHeard {
+    fn now(&self) {
+        self.0.store(clock::now().as_nanos(), Ordering::Relaxed);
+    }
+
+    fn is_silent(&self) -> bool {
+        clock::now().since(Time::from_nanos(self.0.load(Ordering::Relaxed))) >= PEER_TIMEOUT
+    }
+}
+
+/// A TLS connection that one thread reads while others write.
+pub(crate) struct Channel {
+    socket: TcpStream,
+    peer: SocketAddr,
+    /// Held only while bytes are encrypted or decrypted, never across a call that may block.
+    tls: Mutex<Connection>,
+    last_heard: Mutex<LastHeard>,
+    /// Plain text that came with the handshake's last packet.
+    early: Mutex<Vec<u8>>,
+    /// Frames that go out before the next that is written.
+    pending: Mutex<Vec<u8>>,
+    /// Held across the writing of a record, so that records leave in the order of encryption.
+    outgoing: Mutex<Vec<u8>>,
+    /// The application that reads, if it is slow, and the one that writes.
+    reader: OnceLock<Arc<dyn ApplicationPace>>,
+    writer: OnceLock<Arc<dyn ApplicationPace>>,
+}
+
+impl Channel {
+    /// The listening side of a connection. TLS must be up before `deadline`.
+    pub fn accept(
+        socket: TcpStream,
+        config: &Arc<ServerConfig>,
+        deadline: Time,
+    ) -> Result<Channel, TransferError> {
+        let tls = ServerConnection::new(Arc::clone(config));
+        Channel::shake_hands(socket, tls.map(Connection::from), deadline)
+    }
+
+    /// The connecting side of a connection to who has the `expected` certificate, or any. It shows `own` where it is
+    /// asked for one. TLS must be up before `deadline`.
+    pub fn connect(
+        socket: TcpStream,
+        expected: Option<[u8; 32]>,
+        own: Option<&Identity>,
+        deadline: Time,
+    ) -> Result<Channel, TransferError> {
+        let tls = identity::connecting(expected, own)
+            .and_then(|config| ClientConnection::new(config, identity::server_name()?));
+        Channel::shake_hands(socket, tls.map(Connection::from), deadline)
+    }
+
+    fn shake_hands(
+        socket: TcpStream,
+        tls: Result<Connection, rustls::Error>,
+        deadline: Time,
+    ) -> Result<Channel, TransferError> {
+        let peer = socket.peer_addr().map_err(TransferError::system("asking for the peer"))?;
+        // An IPv4 address in IPv6 form is shown as IPv4.
+        let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+        let mut tls = tls.map_err(|e| tls_error(peer, &e))?;
+        // The end of the handshake and the first message are two small writes: Nagle's algorithm
+        // would hold the second back for a round trip and a delayed ACK.
+        socket.set_nodelay(true).map_err(TransferError::system("TCP_NODELAY"))?;
+        // No limit: what is buffered is one frame, and it is written out at once.
+        tls.set_buffer_limit(None);
+        let result = handshake(&mut tls, &socket, peer, deadline);
+        if result.is_err() {
+            // The alert that says why, if there is one.
+            let _ = tls.write_tls(&mut &socket);
+        }
+        result?;
+        // No TCP_USER_TIMEOUT: it would end a connection whose receiver waits for its disk.
+        let setup = || {
+            socket.set_read_timeout(Some(LOOK_INTERVAL.into()))?;
+            socket.set_write_timeout(Some(LOOK_INTERVAL.into()))
+        };
+        setup().map_err(TransferError::system("setting up the connection"))?;
+        let mut early = Vec::new();
+        drain(&mut tls, peer, &mut early)?;
+        let (tls, early) = (Mutex::new(tls), Mutex::new(early));
+        let last_heard = LastHeard::default();
+        last_heard.now();
+        let last_heard = Mutex::new(last_heard);
+        let (pending, outgoing) = (Mutex::default(), Mutex::default());
+        let (reader, writer) = (OnceLock::new(), OnceLock::new());
+        Ok(Channel { socket, peer, tls, last_heard, early, pending, outgoing, reader, writer })
+    }
+
+    /// Who the peer is by its certificate, if it showed one.
+    pub fn peer_key(&self) -> Option<PublicKey> {
+        let tls = lock(&self.tls);
+        tls.peer_certificates().and_then(<[_]>::first).map(identity::fingerprint)
+    }
+
+    /// What both ends know of this connection, and nobody else does: a [`Session`] is derived from it.
+    pub fn exporter(&self) -> Result<[u8; EXPORTER_LENGTH], TransferError> {
+        lock(&self.tls)
+            .export_keying_material([0; EXPORTER_LENGTH], EXPORTER_LABEL, None)
+            .map_err(|e| tls_error(self.peer, &e))
+    }
+
+    /// The proofs and keys that both ends derive from this connection and the secret.
+    pub fn session(&self, secret: Option<&Secret>) -> Result<Session, TransferError> {
+        Ok(Session::new(secret, &self.exporter()?))
+    }
+
+    /// Bytes of IP and UDP headers before a datagram on this connection's path.
+    pub fn udp_headers(&self) -> Bytes {
+        // An IPv4 address in IPv6 form travels as IPv4.
+        if self.peer.ip().to_canonical().is_ipv4() { UDP_IPV4_HEADERS } else { UDP_IPV6_HEADERS }
+    }
+
+    /// Shares with `other` when the peer was last heard.
+    pub fn share_last_heard(&self, other: &Channel) {
+        *lock(&self.last_heard) = lock(&other.last_heard).clone();
+    }
+
+    /// From now on what arrives is read as slowly as `pace` says.
+    pub fn read_slowly(&self, pace: Arc<dyn ApplicationPace>) {
+        let _ = self.reader.set(pace);
+    }
+
+    /// From now on everything is written as slowly as `pace` says, and little waits in the kernel to be sent.
+    pub fn write_slowly(&self, pace: Arc<dyn ApplicationPace>) -> Result<(), TransferError> {
+        tcp::options::set_notsent_low_water(&self.socket, LOW_WATER)
+            .map_err(TransferError::system("TCP_NOTSENT_LOWAT"))?;
+        let _ = self.writer.set(pace);
+        Ok(())
+    }
+
+    /// The socket, for its options.
+    pub fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    /// The peer's address.
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Plain text that came with the handshake, to be taken before anything else.
+    pub fn take_early(&self) -> Vec<u8> {
+        std::mem::take(&mut lock(&self.early))
+    }
+
+    /// Waits for data, still encrypted; `None` if the peer closed the connection. The error is `Silent` at the
+    /// `deadline`; without one, if the peer was not heard on any connection of the transfer for [`PEER_TIMEOUT`].
+    pub fn read(
+        &self,
+        raw: &mut [u8],
+        deadline: Option<Time>,
+    ) -> Result<Option<usize>, TransferError> {
+        loop {
+            match self.read_socket(raw) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => match deadline {
+                    Some(deadline) if clock::now() >= deadline => {
+                        return Err(self.silent(LOOK_INTERVAL));
+                    }
+                    None if lock(&self.last_heard).is_silent() => {
+                        return Err(self.silent(PEER_TIMEOUT));
+                    }
+                    _ => {}
+                },
+                Err(e) if is_gone(&e) => return Ok(None),
+                Err(e) => return Err(TransferError::System { what: "reading", source: e }),
+                Ok(0) => return Ok(None),
+                Ok(n) => {
+                    lock(&self.last_heard).now();
+                    return Ok(Some(n));
+                }
+            }
+        }
+    }
+
+    /// Takes data off the front of `raw` until there is some plain text, which is appended to `plain`.
+    pub fn decrypt(&self, raw: &mut &[u8], plain: &mut Vec<u8>) -> Result<(), TransferError> {
+        let (mut tls, before) = (lock(&self.tls), plain.len());
+        while plain.len() == before && !raw.is_empty() {
+            tls.read_tls(raw).map_err(TransferError::system("reading"))?;
+            if drain(&mut tls, self.peer, plain)? {
+                // Nothing counts after the peer's last record.
+                *raw = &[];
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes `parts` one after the other. Waits while the send buffer is full.
+    pub fn write(&self, parts: &[&[u8]]) -> Result<(), TransferError> {
+        self.write_until(parts, None)
+    }
+
+    fn write_until(&self, parts: &[&[u8]], deadline: Option<Time>) -> Result<(), TransferError> {
+        let mut outgoing = lock(&self.outgoing);
+        let pending = std::mem::take(&mut *lock(&self.pending));
+        for part in [&pending[..]].iter().chain(parts) {
+            for slice in part.chunks(WRITE_BYTES) {
+                if outgoing.len() >= WRITE_BYTES {
+                    self.write_out(&mut outgoing, deadline)?;
+                }
+                self.encrypt(slice, &mut outgoing)?;
+            }
+        }
+        self.write_out(&mut outgoing, deadline)
+    }
+
+    fn encrypt(&self, plain: &[u8], outgoing: &mut Vec<u8>) -> Result<(), TransferError> {
+        let mut tls = lock(&self.tls);
+        let mut encrypt = || {
+            tls.writer().write_all(plain)?;
+            while tls.wants_write() {
+                tls.write_tls(outgoing)?;
+            }
+            Ok(())
+        };
+        encrypt().map_err(TransferError::system("writing"))
+    }
+
+    /// Writes what is in `outgoing` to the socket, and empties it. With a `deadline` the error is `Silent` from then on.
+    fn write_out(
+        &self,
+        outgoing: &mut Vec<u8>,
+        deadline: Option<Time>,
+    ) -> Result<(), TransferError> {
+        let (mut rest, mut acked) = (&outgoing[..], None);
+        while !rest.is_empty() {
+            if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+                return Err(self.silent(PARTING_TIMEOUT));
+            }
+            match self.write_socket(rest) {
+                Ok(0) => return Err(self.gone(Bytes::ZERO)),
+                Ok(n) => rest = &rest[n..],
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    // A slow path is not a silent peer: what was buffered earlier still arrives. Nor is one whose
+                    // disk stalls and that says so.
+                    let (heard, now) = (lock(&self.last_heard).clone(), self.acked());
+                    if acked.replace(now).is_none_or(|before| now > before) {
+                        heard.now();
+                    } else if heard.is_silent() {
+                        return Err(self.silent(PEER_TIMEOUT));
+                    }
+                }
+                Err(e) if is_gone(&e) => return Err(self.gone(Bytes::ZERO)),
+                Err(e) => return Err(TransferError::System { what: "writing", source: e }),
+            }
+        }
+        outgoing.clear();
+        Ok(())
+    }
+
+    fn read_socket(&self, raw: &mut [u8]) -> io::Result<usize> {
+        let Some(pace) = self.reader.get() else { return (&self.socket).read(raw) };
+        match pace::wait_to_read(&**pace, &self.socket, raw.len()) {
+            0 => Err(io::ErrorKind::WouldBlock.into()),
+            most => {
+                let n = (&self.socket).read(&mut raw[..most])?;
+                pace.handle_moved(Bytes::new(n as u64));
+                Ok(n)
+            }
+        }
+    }
+
+    fn write_socket(&self, rest: &[u8]) -> io::Result<usize> {
+        let Some(pace) = self.writer.get() else { return (&self.socket).write(rest) };
+        let most = pace::wait_to_write(&**pace, rest.len());
+        let n = (&self.socket).write(&rest[..most])?;
+        pace.handle_moved(Bytes::new(n as u64));
+        Ok(n)
+    }
+
+    /// The bytes that the peer's kernel has acknowledged.
+    pub fn acked(&self) -> Bytes {
+        tcp::Info::read(&self.socket).map_or(Bytes::ZERO, |info| info.bytes_acked)
+    }
+
+    /// Writes one record.
+    pub fn tell(&self, record: &Record) -> Result<(), TransferError> {
+        self.write(&[&record.to_frame()])
+    }
+
+    /// Writes one message.
+    pub fn say(&self, message: &Message) -> Result<(), TransferError> {
+        self.write(&[&message.to_frame()])
+    }
+
+    /// Writes one message without waiting: at once, or before what is written next.
+    pub fn say_soon(&self, message: &Message) -> Result<(), TransferError> {
+        lock(&self.pending).extend(message.to_frame());
+        match self.outgoing.try_lock() {
+            Ok(free) => drop(free),
+            Err(_) => return Ok(()),
+        }
+        self.write(&[])
+    }
+
+    /// Sends the last message `parting` if possible, and closes the connection.
+    pub fn hang_up(&self, parting: &Message) {
+        let _ = self.socket.set_write_timeout(Some(PARTING_TIMEOUT.into()));
+        let _ = self.write_until(&[&parting.to_frame()], Some(clock::now() + PARTING_TIMEOUT));
+        let _ = self.socket.shutdown(Shutdown::Write);
+        // Closing with unread data would send a reset, which destroys the parting words on
+        // their way; so what still comes is read and dropped, for a while.
+        let _ = self.socket.set_read_timeout(Some(std::time::Duration::from_millis(200)));
+        let until = clock::now() + Duration::from_secs(2);
+        let mut scratch = [0; 4096];
+        while clock::now() < until {
+            match (&self.socket).read(&mut scratch) {
+                Ok(n) if n > 0 => {}
+                _ => break,
+            }
+        }
+    }
+
+    /// Ends the connection because of `error`: the peer is told why, unless that is its own doing or it is gone.
+    pub fn part(&self, error: &TransferError) {
+        if !error.is_peers_doing() {
+            self.hang_up(&Message::Failed { reason: error.for_peer().into() });
+        }
+        self.sever();
+    }
+
+    /// Whether nothing can be written any more: this end shut the connection down, or the peer reset it.
+    pub fn is_down(&self) -> bool {
+        is_hung_up(self.socket.as_fd())
+    }
+
+    /// Reads nothing more: wakes every thread that reads.
+    pub fn stop_reading(&self) {
+        let _ = self.socket.shutdown(Shutdown::Read);
+    }
+
+    /// Shuts the connection down at once. Wakes every thread that waits for it.
+    pub fn sever(&self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+
+    /// The error for a peer that closed the connection.
+    pub fn gone(&self, done: Bytes) -> TransferError {
+        TransferError::PeerGone { peer: self.peer.to_string(), done }
+    }
+
+    /// The error for a peer that sent nothing for `patience`.
+    pub fn silent(&self, patience: Duration) -> TransferError {
+        TransferError::Silent { peer: self.peer.to_string(), patience }
+    }
+}
+
+/// Completes the TLS handshake before `deadline`, however slowly the peer sends.
+fn handshake(
+    tls: &mut Connection,
+    socket: &TcpStream,
+    peer: SocketAddr,
+    deadline: Time,
+) -> Result<(), TransferError> {
+    let late = || TransferError::Tls {
+        peer: peer.to_string(),
+        reason: "it did not complete the handshake in time".into(),
+    };
+    let mut io = socket;
+    while tls.is_handshaking() || tls.wants_write() {
+        let left = deadline.since(clock::now());
+        if left == Duration::ZERO {
+            return Err(late());
+        }
+        let map = |e: io::Error| match e {
+            e if is_timeout(&e) => late(),
+            e if is_gone(&e) => TransferError::Tls {
+                peer: peer.to_string(),
+                reason: format!("it hung up during the handshake ({e}); it may be busy, try again"),
+            },
+            e => TransferError::Tls { peer: peer.to_string(), reason: e.to_string() },
+        };
+        if tls.wants_write() {
+            socket.set_write_timeout(Some(left.into())).map_err(map)?;
+            tls.write_tls(&mut io).map_err(map)?;
+        } else {
+            socket.set_read_timeout(Some(left.into())).map_err(map)?;
+            if tls.read_tls(&mut io).map_err(map)? == 0 {
+                let reason = "it hung up during the handshake".into();
+                return Err(TransferError::Tls { peer: peer.to_string(), reason });
+            }
+            tls.process_new_packets().map_err(|e| tls_error(peer, &e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Decrypts the bytes read into `tls` and appends them to `plain`. Returns whether the peer closed.
+fn drain(
+    tls: &mut Connection,
+    peer: SocketAddr,
+    plain: &mut Vec<u8>,
+) -> Result<bool, TransferError> {
+    let state = tls.process_new_packets().map_err(|e| tls_error(peer, &e))?;
+    let mut reader = tls.reader();
+    let whole = plain.len() + state.plaintext_bytes_to_read();
+    while plain.len() < whole {
+        let chunk = reader.fill_buf().map_err(TransferError::system("reading"))?;
+        plain.extend_from_slice(chunk);
+        let taken = chunk.len();
+        reader.consume(taken);
+    }
+    Ok(state.peer_has_closed())
+}
+
+fn tls_error(peer: SocketAddr, error: &rustls::Error) -> TransferError {
+    let peer = peer.to_string();
+    match error {
+        rustls::Error::InvalidCertificate(_) => TransferError::CertificateMismatch(peer),
+        rustls::Error::AlertReceived(_) => {
+            let reason =
+                format!("the other end ended it ({error}); was its ticket for another serve?");
+            TransferError::Tls { peer, reason }
+        }
+        _ => TransferError::Tls { peer, reason: error.to_string() },
+    }
+}
+
+fn is_timeout(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+fn is_gone(e: &io::Error) -> bool {
+    use io::ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionReset, HostUnreachable, NetworkUnreachable,
+        NotConnected, TimedOut, UnexpectedEof,
+    };
+    matches!(
+        e.kind(),
+        BrokenPipe
+            | ConnectionAborted
+            | ConnectionReset
+            | HostUnreachable
+            | NetworkUnreachable
+            | NotConnected
+            | TimedOut
+            | UnexpectedEof
+    )
+}

@@ -1,0 +1,335 @@
+//! A connection after TLS, with who is at its other end known.
+
+use std::fmt;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+
+use crossbeam_channel::Receiver;
+use sweetspot_linux::{clock, sysctl, tcp};
+use sweetspot_protocol::{
+    CodeAddress, Hello, Message, PeerText, ProtocolError, Role, Session, Ticket, TicketHost,
+    TicketProof, VERSION,
+};
+use sweetspot_units::{Duration, Time};
+
+use crate::TransferError;
+use crate::lock::lock;
+use crate::wire::channel::Channel;
+use crate::wire::frame_reader::FrameReader;
+use crate::wire::identity::Identity;
+use crate::wire::over::Over;
+use crate::wire::spoken;
+
+/// The time limit for connecting to one address.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The head start of an address over the next (RFC 8305, section 5).
+const ADDRESS_INTERVAL: Duration = Duration::from_millis(250);
+/// The time limit for TLS and the exchange of proofs, from the start of the connection.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Further connections that are made at the same time: a far end admits more from one address.
+const DIALS: u32 = 8;
+/// The time between two looks at how many connections are wanted.
+const WANTED_INTERVAL: Duration = Duration::from_millis(20);
+
+/// An authenticated connection.
+pub(crate) struct Link {
+    pub channel: Arc<Channel>,
+    pub session: Session,
+    pub frames: FrameReader,
+    /// Content that the receiving end takes before it has answered, bytes.
+    pub early_bytes: u32,
+}
+
+/// How further connections of a transfer come about.
+pub(crate) struct FurtherLinks<'a> {
+    /// Those that arrive.
+    pub arriving: Receiver<Link>,
+    /// Makes one, at the end that connects.
+    pub dial: Option<&'a (dyn Fn() -> Result<Link, TransferError> + Sync)>,
+}
+
+impl FurtherLinks<'_> {
+    /// Hands each over to `take` until the transfer is `over`. An end that connects makes them while there are fewer than
+    /// `wanted`, with the first.
+    pub fn run(&self, over: &Over, wanted: impl Fn() -> u32, mut take: impl FnMut(Link)) {
+        let (made, dialed) = crossbeam_channel::unbounded::<Result<Link, TransferError>>();
+        thread::scope(|scope| {
+            let (mut tried, mut under_way) = (1, 0);
+            while !over.is_set() {
+                if let Some(dial) = self.dial
+                    && tried < wanted()
+                    && under_way < DIALS
+                {
+                    let made = made.clone();
+                    let make = move || {
+                        let _ = made.send(dial());
+                    };
+                    tried += 1;
+                    under_way +=
+                        u32::from(thread::Builder::new().spawn_scoped(scope, make).is_ok());
+                    continue;
+                }
+                let link = crossbeam_channel::select! {
+                    recv(dialed) -> link => {
+                        under_way -= 1;
+                        link.ok().and_then(Result::ok)
+                    }
+                    recv(self.arriving) -> link => link.ok(),
+                    recv(over.ended()) -> _ => None,
+                    default(WANTED_INTERVAL.into()) => None,
+                };
+                link.into_iter().for_each(&mut take);
+            }
+        });
+    }
+}
+
+/// Who to connect to, and how to prove that one may.
+#[derive(Debug, Clone)]
+pub enum Contact {
+    /// Who printed this ticket; by its secret, or where it has none by the key of this identity.
+    Ticket(Box<Ticket>, Option<Identity>),
+    /// Who told this code.
+    Code(CodeAddress),
+    /// Who printed this ticket and answers at its address.
+    Reached(Box<Ticket>, Reached),
+}
+
+/// The connection over which a listener answered, until it is used.
+#[derive(Clone)]
+pub struct Reached(Arc<Mutex<Option<Channel>>>);
+
+impl Reached {
+    pub(crate) fn new(channel: Channel) -> Reached {
+        Reached(Arc::new(Mutex::new(Some(channel))))
+    }
+}
+
+impl fmt::Debug for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reached").field(&lock(&self.0).is_some()).finish()
+    }
+}
+
+impl fmt::Display for Contact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (host, port) = self.address();
+        write!(f, "{host}:{port}")
+    }
+}
+
+impl From<Ticket> for Contact {
+    fn from(ticket: Ticket) -> Contact {
+        Contact::Ticket(Box::new(ticket), None)
+    }
+}
+
+impl Contact {
+    fn address(&self) -> (&TicketHost, u16) {
+        match self {
+            Contact::Ticket(ticket, _) | Contact::Reached(ticket, _) => (&ticket.host, ticket.port),
+            Contact::Code(address) => (&address.host, address.port),
+        }
+    }
+
+    /// Connects, for the transfer of this name. Returns the connection, and the ticket for further ones where this one
+    /// used up a code. A receiver takes `early_bytes` of content before it has answered.
+    pub(crate) fn dial(
+        &self,
+        role: Role,
+        transfer: &str,
+        joins: bool,
+        early_bytes: u32,
+        congestion: Option<&str>,
+    ) -> Result<(Link, Option<Ticket>), TransferError> {
+        self.greet(congestion, |proof| Hello {
+            version: VERSION,
+            proof,
+            role,
+            transfer: transfer.into(),
+            joins,
+            measures: false,
+            early_bytes,
+        })
+    }
+
+    /// Connects to measure the path; `joins` if only to fill it.
+    pub(crate) fn dial_to_measure(&self, joins: bool) -> Result<Link, TransferError> {
+        let (link, _) = self.greet(None, |proof| Hello {
+            version: VERSION,
+            proof,
+            role: Role::Receiver,
+            transfer: PeerText::default(),
+            joins,
+            measures: true,
+            early_bytes: 0,
+        })?;
+        Ok(link)
+    }
+
+    /// Connects, TLS included.
+    fn connect(&self, congestion: Option<&str>, deadline: Time) -> Result<Channel, TransferError> {
+        if let Contact::Reached(_, reached) = self
+            && let Some(channel) = lock(&reached.0).take()
+        {
+            congestion.map_or(Ok(()), |name| set_congestion(channel.socket(), name))?;
+            return Ok(channel);
+        }
+        let (host, port) = self.address();
+        let socket = connect(host, port)?;
+        congestion.map_or(Ok(()), |name| set_congestion(&socket, name))?;
+        let (expected, own) = match self {
+            Contact::Ticket(ticket, own) => (Some(ticket.fingerprint), own.as_ref()),
+            Contact::Reached(ticket, _) => (Some(ticket.fingerprint), None),
+            Contact::Code(_) => (None, None),
+        };
+        Channel::connect(socket, expected, own, deadline)
+    }
+
+    fn greet(
+        &self,
+        congestion: Option<&str>,
+        hello: impl FnOnce(PeerText) -> Hello,
+    ) -> Result<(Link, Option<Ticket>), TransferError> {
+        let deadline = clock::now() + HANDSHAKE_TIMEOUT;
+        let channel = Arc::new(self.connect(congestion, deadline)?);
+        let mut frames = FrameReader::new(Arc::clone(&channel));
+        let secret = match self {
+            Contact::Ticket(ticket, _) | Contact::Reached(ticket, _) => ticket.secret().cloned(),
+            Contact::Code(at) => Some(spoken::dial(&at.code, &channel, &mut frames, deadline)?),
+        };
+        let session = channel.session(secret.as_ref())?;
+        let hello = hello(session.dialer_proof());
+        let (receives, taken) = (hello.role == Role::Receiver, hello.early_bytes);
+        channel.say(&Message::Hello(hello))?;
+        let answer = frames.opening_message(clock::now() + HANDSHAKE_TIMEOUT);
+        // The listener has made its guess, too: a code is not tried again because the path broke.
+        let answer = answer.map_err(|error| match self {
+            Contact::Code(_) if error.is_of_the_path() => {
+                TransferError::CodeCut(channel.peer().to_string())
+            }
+            _ => error,
+        });
+        let early_bytes = match answer? {
+            Message::Welcome { proof, early_bytes } if session.is_listener_proof(&proof) => {
+                if receives {
+                    taken
+                } else {
+                    early_bytes
+                }
+            }
+            Message::Welcome { .. } => {
+                return Err(TransferError::CertificateMismatch(channel.peer().to_string()));
+            }
+            Message::Refuse { reason } | Message::Failed { reason } => {
+                return Err(TransferError::Refused(reason));
+            }
+            other => {
+                let (what, when) = (other.kind(), "before a welcome");
+                return Err(ProtocolError::OutOfOrder { what, when }.into());
+            }
+        };
+        // What the code proved is this very certificate: both proofs are bound to the connection.
+        let further = match (self, channel.peer_key()) {
+            (Contact::Code(at), Some(key)) => Some(Ticket {
+                host: at.host.clone(),
+                port: at.port,
+                fingerprint: key.0,
+                proof: TicketProof::Secret { secret: session.further_secret(), expires: Time::MAX },
+            }),
+            _ => None,
+        };
+        Ok((Link { channel, session, frames, early_bytes }, further))
+    }
+}
+
+/// The connection to who printed `ticket`, if it answers at its address before `deadline`.
+pub(crate) fn reach(ticket: &Ticket, deadline: Time) -> Option<Channel> {
+    let socket = connect(&ticket.host, ticket.port).ok()?;
+    Channel::connect(socket, Some(ticket.fingerprint), None, deadline).ok()
+}
+
+/// Connects to the first of the host's addresses that answers (RFC 8305: the next is tried while one is waited for).
+fn connect(host: &TicketHost, port: u16) -> Result<TcpStream, TransferError> {
+    let address = format!("{host}:{port}");
+    let cannot = |source| TransferError::Unreachable { address: address.clone(), source };
+    let candidates: Vec<SocketAddr> = match host {
+        TicketHost::Address(ip) => vec![(*ip, port).into()],
+        TicketHost::Name(name) => {
+            (name.as_str(), port).to_socket_addrs().map_err(cannot)?.collect()
+        }
+    };
+    let (answers, first) = mpsc::channel();
+    let mut waited_for = 0;
+    let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
+    let mut candidates = in_turns(candidates).into_iter();
+    loop {
+        let next = candidates.next();
+        let more = next.is_some();
+        if let Some(candidate) = next {
+            let answers = answers.clone();
+            let start = move || {
+                let _ =
+                    answers.send(TcpStream::connect_timeout(&candidate, CONNECT_TIMEOUT.into()));
+            };
+            let started = thread::Builder::new().name("connect".into()).spawn(start);
+            started.map_err(TransferError::system("starting a thread"))?;
+            waited_for += 1;
+        } else if waited_for == 0 {
+            return Err(cannot(last));
+        }
+        let patience = if more { ADDRESS_INTERVAL } else { CONNECT_TIMEOUT * 2 };
+        match first.recv_timeout(patience.into()) {
+            Ok(Ok(socket)) => return Ok(socket),
+            Ok(Err(error)) => {
+                last = error;
+                waited_for -= 1;
+            }
+            Err(_) if more => {}
+            Err(_) => return Err(cannot(last)),
+        }
+    }
+}
+
+/// Addresses of the two families in turn, beginning with the family that the resolver put first (RFC 8305, section
+/// 4).
+fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let Some(is_first_v6) = addresses.first().map(SocketAddr::is_ipv6) else { return addresses };
+    let (first, second): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|address| address.is_ipv6() == is_first_v6);
+    let longer = first.len().max(second.len());
+    let pick = |i: usize| [first.get(i), second.get(i)];
+    (0..longer).flat_map(pick).flatten().copied().collect()
+}
+
+/// Sets the congestion control of `socket`.
+pub(crate) fn set_congestion(socket: &TcpStream, name: &str) -> Result<(), TransferError> {
+    tcp::options::set_congestion(socket, name).map_err(|source| {
+        let list = |names: std::io::Result<Vec<String>>| names.unwrap_or_default().join(", ");
+        let hint = if source.kind() == std::io::ErrorKind::PermissionDenied {
+            format!(
+                "without root this host allows {}; root adds others to net.ipv4.tcp_allowed_congestion_control",
+                list(sysctl::allowed_congestion_controls())
+            )
+        } else {
+            format!("this kernel offers {}", list(sysctl::available_congestion_controls()))
+        };
+        TransferError::Congestion { name: name.to_owned(), source, hint }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_take_turns_and_no_address_is_lost() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let all = ["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1"].map(address);
+        let turns = in_turns(all.to_vec());
+        assert_eq!(turns, ["[::1]:1", "1.1.1.1:1", "[::2]:1", "[::3]:1"].map(address));
+        assert!(in_turns(Vec::new()).is_empty());
+    }
+}

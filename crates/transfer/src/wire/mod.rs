@@ -1,0 +1,11 @@
+//! One authenticated connection: TLS, who is at its other end, frames in and out, and the paces and limits of its reads and
+//! writes. Nothing here knows of files.
+
+pub mod channel;
+pub mod frame_reader;
+pub mod identity;
+pub mod link;
+pub mod over;
+pub mod pace;
+pub mod spoken;
+pub mod stall;

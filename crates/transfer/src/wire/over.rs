@@ -1,0 +1,41 @@
+//! The end of a transfer, for threads that look at it and for those that wait for it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossbeam_channel::{Receiver, Sender};
+
+use crate::lock::lock;
+
+/// Whether a transfer is over.
+pub(crate) struct Over {
+    is_set: AtomicBool,
+    /// Dropped at the end, which disconnects `ended`.
+    end: Mutex<Option<Sender<()>>>,
+    ended: Receiver<()>,
+}
+
+impl Default for Over {
+    fn default() -> Over {
+        let (end, ended) = crossbeam_channel::bounded(0);
+        Over { is_set: AtomicBool::new(false), end: Mutex::new(Some(end)), ended }
+    }
+}
+
+impl Over {
+    /// It is over. Wakes who waits for that.
+    pub fn set(&self) {
+        self.is_set.store(true, Ordering::Release);
+        *lock(&self.end) = None;
+    }
+
+    /// Whether it is over.
+    pub fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Acquire)
+    }
+
+    /// Is disconnected when it is over, and never brings anything.
+    pub fn ended(&self) -> &Receiver<()> {
+        &self.ended
+    }
+}
