@@ -1,10 +1,10 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench-build demo reproduce test words fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of deny oldest-rust fuzz miri clean tools tools-test test-tools unit-without-tools bare-test
+.PHONY: help build research-build demo reproduce test words fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of deny oldest-rust fuzz miri clean tools tools-test test-tools unit-without-tools bare-test
 
 SWEETSPOT := target/release/sweetspot
-BENCH := target/release/sweetspot-bench
+RESEARCH := target/release/sweetspot-research
 ARGS ?=
 
 help: ## List the targets
@@ -23,55 +23,55 @@ test: tools-test words fmt clippy purity doc unit python ## Language, formatting
 test-tools: ## The programs that some tests compare with or run, by apt-get
 	apt-get install --yes --no-install-recommends bsdutils clang chromium chromium-driver curl iproute2 iputils-ping openssh-client openssh-server rsync strace tcptrace tshark util-linux
 
-bench-advice: build bench-build ## Compare advised windows with the best in random situations; writes docs/results/advice.md (about 4 minutes)
-	$(BENCH) advice $(ARGS)
+bench-advice: build research-build ## Compare advised windows with the best in random situations; writes docs/results/advice.md (about 4 minutes)
+	$(RESEARCH) bench advice $(ARGS)
 
 # Seeds on which parameters of `sobas` were chosen: they do not measure it.
 CHOSEN_ON := 7
 bench-gauntlet: build ## Compare sizings on random paths with the kernel's own; writes docs/results/gauntlet.md and gauntlet-again.md (about 45 minutes)
-	$(SWEETSPOT) gauntlet --population drawn,sizes,long,changes,transfers --seed 606 --chosen-on $(CHOSEN_ON) \
+	$(RESEARCH) gauntlet --population drawn,sizes,long,changes,transfers --seed 606 --chosen-on $(CHOSEN_ON) \
 		--congestion cubic,reno,bbr --sizing sobas,sobas:live --paths 300 --seeds 4 \
 		--journal target/gauntlet.journal --worst target/gauntlet --out docs/results/gauntlet.md $(ARGS)
-	$(SWEETSPOT) gauntlet --population again --seed 606 --chosen-on 1,2,3,7,8 --congestion cubic,reno,bbr --sizing sobas:live \
+	$(RESEARCH) gauntlet --population again --seed 606 --chosen-on 1,2,3,7,8 --congestion cubic,reno,bbr --sizing sobas:live \
 		--paths 300 --seeds 4 --journal target/gauntlet.journal --out docs/results/gauntlet-again.md $(ARGS)
 
-bench-lab: build bench-build ## Measure on this kernel: the demo path and the matrix, the standing set, the blog's experiment; writes docs/results/lab.md, validate.md, blog.md (about 30 minutes)
-	$(SWEETSPOT) validate --standing --out docs/results/validate.md
-	$(SWEETSPOT) lab blog --out docs/results/blog.md
-	$(BENCH) lab $(ARGS)
+bench-lab: build research-build ## Measure on this kernel: the demo path and the matrix, the standing set, the blog's experiment; writes docs/results/lab.md, validate.md, blog.md (about 30 minutes)
+	$(RESEARCH) validate --standing --out docs/results/validate.md
+	$(RESEARCH) lab blog --out docs/results/blog.md
+	$(RESEARCH) bench lab $(ARGS)
 
-bench-limits: build bench-build ## Diagnose 340 flows of known cause; writes docs/results/limits.md (about 25 minutes; ARGS="--seed N": others)
-	$(BENCH) limits $(ARGS)
+bench-limits: build research-build ## Diagnose 340 flows of known cause; writes docs/results/limits.md (about 25 minutes; ARGS="--seed N": others)
+	$(RESEARCH) bench limits $(ARGS)
 
-bench-live: build bench-build ## Measure `tune` on curl, rsync and iperf3, via pidfd and via bpf; writes docs/results/live.md (about an hour and a half)
-	$(BENCH) live $(ARGS)
+bench-live: build research-build ## Measure `tune` on curl, rsync and iperf3, via pidfd and via bpf; writes docs/results/live.md (about an hour and a half)
+	$(RESEARCH) bench live $(ARGS)
 
-bench-matrix: bench-build ## Play the BBR team's tests and the TCP evaluation suite's scenarios in the simulator; writes docs/results/matrix.md (an hour; ARGS="--longest 20s": ten minutes)
-	$(BENCH) matrix $(ARGS)
+bench-matrix: research-build ## Play the BBR team's tests and the TCP evaluation suite's scenarios in the simulator; writes docs/results/matrix.md (an hour; ARGS="--longest 20s": ten minutes)
+	$(RESEARCH) bench matrix $(ARGS)
 
 # Seeds on whose paths the simulator was mended: they do not measure it.
 MENDED_ON := 1
 bench-population: build ## Play 60 random paths by the simulator and by this kernel; writes docs/results/validate-population.md (about 35 minutes)
-	$(SWEETSPOT) validate --population --paths 60 --drawn-by 909 --chosen-on $(MENDED_ON) --alternate \
+	$(RESEARCH) validate --population --paths 60 --drawn-by 909 --chosen-on $(MENDED_ON) --alternate \
 		--journal target/population.journal --out docs/results/validate-population.md $(ARGS)
 
-bench-measure: build bench-build ## Measure random paths whose truth is known; writes docs/results/measure.md (about 50 minutes)
-	$(BENCH) measure $(ARGS)
+bench-measure: build research-build ## Measure random paths whose truth is known; writes docs/results/measure.md (about 50 minutes)
+	$(RESEARCH) bench measure $(ARGS)
 
-bench-router: bench-build ## Play random router links and fit the predictions of `advise router` to them (about 10 minutes)
-	$(BENCH) router $(ARGS)
+bench-router: research-build ## Play random router links and fit the predictions of `advise router` to them (about 10 minutes)
+	$(RESEARCH) bench router $(ARGS)
 
-bench-sim: build bench-build ## Measure the simulator beside ns-2 and ns-3; writes docs/results/speed.md (about 6 minutes)
-	$(BENCH) sim $(ARGS)
+bench-sim: build research-build ## Measure the simulator beside ns-2 and ns-3; writes docs/results/speed.md (about 6 minutes)
+	$(RESEARCH) bench sim $(ARGS)
 
-bench-transfer: build bench-build ## Move files beside scp and rsync, across lossy, long and drawn paths, and interrupt a thousand; writes docs/results/transfer.md (an hour and the thousand; root)
-	$(BENCH) transfer $(ARGS)
+bench-transfer: build research-build ## Move files beside scp and rsync, across lossy, long and drawn paths, and interrupt a thousand; writes docs/results/transfer.md (an hour and the thousand; root)
+	$(RESEARCH) bench transfer $(ARGS)
 
 constants: ## Set each constant of the controllers to half and to double; writes docs/results/constants.md (about half an hour)
 	scripts/constants.py $(ARGS) > docs/results/constants.md
 
 reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about three quarters of an hour)
-	$(SWEETSPOT) reproduce ns2 router-tables all --careful --out docs/results $(ARGS)
+	$(RESEARCH) reproduce ns2 router-tables all --careful --out docs/results $(ARGS)
 
 man: build ## Man pages and shell completions, into target/man and target/completions
 	@$(MAKE) --no-print-directory man-of PROGRAM=$(SWEETSPOT)
@@ -79,8 +79,8 @@ man: build ## Man pages and shell completions, into target/man and target/comple
 # Those of the binary PROGRAM, which is there already.
 man-of:
 	mkdir -p target/man target/completions
-	$(PROGRAM) man target/man
-	for shell in bash zsh fish; do $(PROGRAM) completions $$shell > target/completions/sweetspot.$$shell; done
+	$(PROGRAM) generate man target/man
+	for shell in bash zsh fish; do $(PROGRAM) generate completions $$shell > target/completions/sweetspot.$$shell; done
 
 PREFIX ?= /usr/local
 install: build ## The program, man pages and completions into PREFIX (/usr/local; make install PREFIX=~/.local needs no root)
@@ -99,8 +99,8 @@ install-of:
 build: tools wasm ## The sweetspot program, optimised
 	cargo build --release --locked --bin sweetspot
 
-bench-build: tools wasm
-	cargo build --release --locked --bin sweetspot-bench
+research-build: tools wasm
+	cargo build --release --locked --bin sweetspot-research
 
 wasm: tools ## The simulator for the page of `sweetspot ui`
 	@scripts/build-wasm.sh

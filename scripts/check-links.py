@@ -51,7 +51,7 @@ def documents():
 
 names = documents()
 # Notes that a program puts into a document elsewhere have that document's links.
-names = [name for name in names if (ROOT / name).is_file() and not name.startswith("crates/study/data/")]
+names = [name for name in names if (ROOT / name).is_file() and not name.startswith("crates/research/data/")]
 complaints = [line for name in names for line in broken(ROOT / name)]
 print("\n".join(complaints), end="\n" if complaints else "")
 sys.exit(1 if complaints else 0)

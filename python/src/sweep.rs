@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use sweetspot_study::{self as study, Over, RunKey};
+use sweetspot_experiment::{self as study, Over, RunKey};
 
 use crate::outcome::Outcome;
 use crate::scenario::Scenario;

@@ -26,7 +26,7 @@ def gauntlet(
     progress: Callable[[int, int], None] | None = None,
     journal: str | os.PathLike[str] | None = None,
 ) -> GauntletReport:
-    """Plays a population of random paths as ``sweetspot gauntlet`` does, on any executor.
+    """Plays a population of random paths as ``sweetspot-research gauntlet`` does, on any executor.
 
     Args:
         population: ``drawn``, ``sizes``, ``long``, ``changes``, ``transfers`` or ``again``.
@@ -43,7 +43,7 @@ def gauntlet(
         journal: As in :func:`sweep`: a gauntlet that was killed goes on from there.
 
     Returns:
-        What ``sweetspot gauntlet --json`` prints.
+        What ``sweetspot-research gauntlet --json`` prints.
 
     Raises:
         ValueError: if there is no such population, sizing or congestion control, or the journal

@@ -49,9 +49,7 @@ const RULES: &[Rule] = &[
     ("measure", &["series", "times"], With(&["watch"])),
     ("measure", &["gentle", "direction"], If(knows_far_end, "with a ticket")),
     ("measure", &["budget", "ticket_file", "code", "identity"], If(knows_far_end, "with a ticket")),
-    ("test", &["budget", "ticket_file", "code", "identity"], If(knows_far_end, "with a ticket")),
     ("measure", &["identity"], Without(&["code"])),
-    ("test", &["identity"], Without(&["code"])),
     ("top", &["rows"], With(&["once", "json"])),
 ];
 

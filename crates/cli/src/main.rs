@@ -9,22 +9,17 @@ use clap::{
     Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
 };
 use sweetspot_linux::{lifeline, signals};
+use sweetspot_program::{print, usage_error};
+
+#[macro_use]
+extern crate sweetspot_program;
 
 mod combinations;
 mod ends;
-mod eta;
 mod own_files;
-#[macro_use]
-mod print;
 mod picture;
-mod progress;
-mod result_journal;
 mod settings;
-mod text_file;
-mod usage_error;
-mod values;
 mod verbs;
-mod whole_file;
 
 /// Finds, holds and explains the window at which TCP is fastest and queues are shortest.
 #[derive(Debug, Parser)]
@@ -42,60 +37,72 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Advise on the window, the host settings or the router buffer for a path
-    Advise(verbs::advise::Arguments),
-    Emulate(verbs::emulate::Arguments),
-    /// Receive files
-    Serve(verbs::serve::Arguments),
+    // Move files.
     /// Copy files and directories to and from a host that ssh reaches
     Copy(verbs::copy::Arguments),
+    /// Send files and directories
+    Send(verbs::send::Arguments),
+    /// Receive what `sweetspot send` offers
+    Receive(verbs::receive::Arguments),
+    /// Receive files, or serve named clients
+    Serve(verbs::serve::Arguments),
     /// The far end of `sweetspot copy`
     #[command(hide = true)]
     Endpoint(verbs::copy::EndpointArguments),
-    /// Receive what `sweetspot send` offers
-    Receive(verbs::receive::Arguments),
-    /// Print the key by which a service knows this user
-    Key(verbs::key::Arguments),
-    /// Let somebody use a service: a ticket, or a code to say, and a line in its clients file
-    Invite(verbs::invite::Arguments),
-    /// Send files and directories
-    Send(verbs::send::Arguments),
-    Measure(verbs::measure::Arguments),
-    Test(verbs::measure::TestArguments),
-    Tune(verbs::tune::Arguments),
-    /// Show on this machine's kernel what sizing the window gains
-    Demo(verbs::demo::Arguments),
-    /// Experiments on this machine's kernel, each with a document of its results
-    #[command(subcommand, after_help = "Examples:\n  sweetspot lab blog")]
-    Lab(verbs::lab::Experiment),
+    // Inspect connections and paths.
     /// Show this host's TCP connections and what limits each
     Top(verbs::top::Arguments),
     /// Find what limits a connection, why, and what to do about it
     Diagnose(verbs::diagnose::Arguments),
-    /// Play a scenario
+    Measure(verbs::measure::Arguments),
+    // Tune.
+    Tune(verbs::tune::Arguments),
+    /// Advise on the window, the host settings or the router buffer for a path
+    Advise(verbs::advise::Arguments),
+    // Study.
+    /// Show on this machine's kernel what sizing the window gains
+    Demo(verbs::demo::Arguments),
+    Emulate(verbs::emulate::Arguments),
+    /// Run a scenario
     Run(verbs::run::Arguments),
-    /// Play every combination of the values of some keys of a scenario
+    /// Run every combination of the values of some keys of a scenario, or search for the best window
     Sweep(verbs::sweep::Arguments),
-    /// Compare sizings with the kernel's autotuning on a population of random paths
-    Gauntlet(verbs::gauntlet::Arguments),
-    /// Search for the window at which a scenario's transfer is fastest
-    Mft(verbs::mft::Arguments),
-    /// Play a scenario by several engines and report where they differ, and why
-    Validate(verbs::validate::Arguments),
-    /// Reproduce the papers' figures and tables beside the published numbers
-    Reproduce(verbs::reproduce::Arguments),
     /// Make an HTML page from results: tables, curves, time series, distributions
     Report(verbs::report::Arguments),
     Ui(verbs::ui::Arguments),
-    /// Write the man pages
-    Man(verbs::man::Arguments),
-    /// Print completions for a shell
-    Completions(verbs::completions::Arguments),
+    /// Write the man pages, print shell completions
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  sweetspot generate man man\n  sweetspot generate completions bash"
+    )]
+    Generate(verbs::generate::Generated),
 }
+
+/// Headings of the verbs in `sweetspot --help`, each with its first and last verb.
+const GROUPS: [(&str, &str, &str); 4] = [
+    ("Move files", "copy", "serve"),
+    ("Inspect connections and paths", "top", "measure"),
+    ("Tune", "tune", "advise"),
+    ("Study", "demo", "generate"),
+];
+
+/// Verbs that were renamed.
+const RENAMED: [(&str, &str); 9] = [
+    ("completions", "sweetspot generate completions"),
+    ("gauntlet", "sweetspot-research gauntlet"),
+    ("invite", "sweetspot serve invite"),
+    ("key", "sweetspot serve key"),
+    ("lab", "sweetspot-research lab"),
+    ("man", "sweetspot generate man"),
+    ("mft", "sweetspot sweep --find-best"),
+    ("reproduce", "sweetspot-research reproduce"),
+    ("test", "sweetspot measure --quick"),
+];
 
 /// The command line as documented: every verb takes --quiet.
 fn program() -> Command {
     let mut program = CommandLine::command();
+    program = program.help_template(help_template(&program));
     let names: Vec<String> =
         program.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
     for name in names {
@@ -104,12 +111,39 @@ fn program() -> Command {
     program
 }
 
+/// The help, with the verbs below headings.
+fn help_template(program: &Command) -> String {
+    let verbs: Vec<&Command> =
+        program.get_subcommands().filter(|verb| !verb.is_hide_set()).collect();
+    let place = |name| verbs.iter().position(|verb| verb.get_name() == name).unwrap_or_default();
+    let mut list = String::new();
+    for (heading, first, last) in GROUPS {
+        list += &format!("{heading}:\n");
+        for verb in &verbs[place(first)..=place(last)] {
+            let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
+            list += &format!("  {:<9} {about}\n", verb.get_name());
+        }
+        list.push('\n');
+    }
+    format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}Options:\n{{options}}{{after-help}}"
+    )
+}
+
+/// The line for a verb that was renamed; `None` for any other.
+fn renamed() -> Option<String> {
+    let typed = std::env::args_os().nth(1)?;
+    let (old, new) = RENAMED.iter().find(|(old, _)| typed == *old)?;
+    Some(format!("{old}: this is now `{new}`; try `{new} --help`"))
+}
+
 /// `verb`, or each verb below it, with --quiet.
 fn with_quiet(verb: Command) -> Command {
     let names: Vec<String> =
         verb.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
-    if !names.is_empty() {
-        return names.into_iter().fold(verb, |verb, name| verb.mut_subcommand(name, with_quiet));
+    let verb = names.into_iter().fold(verb, |verb, name| verb.mut_subcommand(name, with_quiet));
+    if verb.is_subcommand_required_set() {
+        return verb;
     }
     if verb.get_arguments().any(|option| option.get_id() == QUIET) {
         return verb;
@@ -146,6 +180,9 @@ impl Verb {
 
 fn main() -> ExitCode {
     signals::prepare();
+    if let Some(line) = renamed() {
+        return usage_error::said(&line);
+    }
     let program_with_defaults = match settings::with_defaults(program()) {
         Ok(program) => program,
         Err(error) => return usage_error::said(&error),
@@ -164,32 +201,23 @@ fn main() -> ExitCode {
     // Without it a verb still obeys signals.
     let _ = lifeline::hold(typed.verb.is_its_output());
     let result = match typed.verb {
-        Verb::Advise(arguments) => verbs::advise::run(arguments),
-        Verb::Emulate(arguments) => verbs::emulate::run(arguments),
-        Verb::Serve(arguments) => verbs::serve::run(arguments),
         Verb::Copy(arguments) => verbs::copy::run(arguments),
-        Verb::Endpoint(arguments) => verbs::copy::run_endpoint(arguments),
-        Verb::Receive(arguments) => verbs::receive::run(arguments),
-        Verb::Key(arguments) => verbs::key::run(arguments),
-        Verb::Invite(arguments) => verbs::invite::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
-        Verb::Measure(arguments) => verbs::measure::run(arguments),
-        Verb::Test(arguments) => verbs::measure::run_test(arguments),
-        Verb::Tune(arguments) => verbs::tune::run(arguments),
-        Verb::Demo(arguments) => verbs::demo::run(arguments),
-        Verb::Lab(experiment) => verbs::lab::run(experiment),
+        Verb::Receive(arguments) => verbs::receive::run(arguments),
+        Verb::Serve(arguments) => verbs::serve::run(arguments),
+        Verb::Endpoint(arguments) => verbs::copy::run_endpoint(arguments),
         Verb::Top(arguments) => verbs::top::run(arguments),
         Verb::Diagnose(arguments) => verbs::diagnose::run(arguments),
+        Verb::Measure(arguments) => verbs::measure::run(arguments),
+        Verb::Tune(arguments) => verbs::tune::run(arguments),
+        Verb::Advise(arguments) => verbs::advise::run(arguments),
+        Verb::Demo(arguments) => verbs::demo::run(arguments),
+        Verb::Emulate(arguments) => verbs::emulate::run(arguments),
         Verb::Run(arguments) => verbs::run::run(arguments),
         Verb::Sweep(arguments) => verbs::sweep::run(arguments),
-        Verb::Gauntlet(arguments) => verbs::gauntlet::run(arguments),
-        Verb::Mft(arguments) => verbs::mft::run(arguments),
-        Verb::Validate(arguments) => verbs::validate::run(arguments),
-        Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Verb::Report(arguments) => verbs::report::run(arguments),
         Verb::Ui(arguments) => verbs::ui::run(arguments),
-        Verb::Man(arguments) => verbs::man::run(arguments, program()),
-        Verb::Completions(arguments) => verbs::completions::run(arguments, program()),
+        Verb::Generate(generated) => verbs::generate::run(generated, program()),
     };
     match result {
         Ok(code) => code,

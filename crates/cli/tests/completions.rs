@@ -51,9 +51,9 @@ fn bash_offers_the_values_that_have_names() -> Tested {
         ("sweetspot tune run --via ", "pidfd bpf auto"),
         ("sweetspot tune daemon --goal ", "throughput less-than-best-effort"),
         ("sweetspot advise router --favour ", "throughput short latency"),
-        ("sweetspot gauntlet --population ", "drawn sizes long changes transfers again"),
+        ("sweetspot-research gauntlet --population ", "drawn sizes long changes transfers again"),
         // What stands before the colon is not inserted a second time.
-        ("sweetspot gauntlet --sizing sobas:l", "live"),
+        ("sweetspot-research gauntlet --sizing sobas:l", "live"),
         ("sweetspot send --sizing sobas:paper --congestion b", "bbr"),
         ("sweetspot demo --sizing b", "bdp"),
         ("sweetspot diagnose --fo", "--follow --for"),

@@ -4,16 +4,7 @@
 //! no setting of the host, and comes back with the emulator's [`Certificate`].
 //!
 //! [`Lab`] is an engine: it plays a scenario in real time. The measured transfers run the code of
-//! `sweetspot send` and `sweetspot serve`; cross traffic uses the kernel's TCP and UDP. [`blog`]
-//! repeats the experiment of a blog post.
-//!
-//! ```
-//! use sweetspot_lab::blog::PUBLISHED;
-//!
-//! // The blog's accuracy is measured over expected throughput, in per cent.
-//! let row = &PUBLISHED[0];
-//! assert_eq!((100.0 * row.measured / row.expected).round(), row.accuracy as f64);
-//! ```
+//! `sweetspot send` and `sweetspot serve`; cross traffic uses the kernel's TCP and UDP.
 //!
 //! ```no_run
 //! use sweetspot_lab::Lab;
@@ -25,17 +16,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod blog;
 mod certificate;
 mod engine;
 mod error;
 mod isolated;
 mod plan;
 mod scratch;
-mod settings;
+pub mod settings;
 mod traffic;
 
 pub use certificate::Certificate;
 pub use engine::{Lab, LabRun, LabSeriesRow};
-pub use error::LabError;
+pub use error::{Doing, LabError};
 pub use isolated::isolated;

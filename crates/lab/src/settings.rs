@@ -6,7 +6,7 @@ use crate::LabError;
 use crate::error::Doing;
 
 /// Sets `net.ipv4.NAME` on `side`. A kernel that does not know the setting has nothing to set.
-pub(crate) fn set(side: &Side, name: &str, value: &str) -> Result<(), LabError> {
+pub fn set(side: &Side, name: &str, value: &str) -> Result<(), LabError> {
     let write = || match std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

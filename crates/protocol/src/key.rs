@@ -14,7 +14,7 @@ pub struct PublicKey(pub [u8; 32]);
 /// Why a text is not a key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "this is not a key: keys begin with \"{PREFIX}\"; copy the whole word that `sweetspot key` printed"
+    "this is not a key: keys begin with \"{PREFIX}\"; copy the whole word that `sweetspot serve key` printed"
 )]
 pub struct KeyError;
 

@@ -16,11 +16,10 @@ mod chart;
 mod colour;
 mod columns;
 mod csv;
-mod gallery;
 mod headline;
 mod html;
-mod lab;
 mod outcome;
+mod page;
 mod parquet;
 mod results;
 mod run_file;
@@ -31,17 +30,16 @@ mod sweep;
 mod table;
 mod table_format;
 mod theme;
-mod wire;
+pub mod wire;
 
 pub use chart::file as svg_file;
 pub use colour::tones as colours;
 pub use columns::{Column, Columns};
 pub use csv::{CsvError, csv, from_csv};
-pub use gallery::{PageInfo, cards, document as html_document, gallery, in_html, table_element};
-pub use headline::headline;
+pub use headline::{grouped, headline};
 pub use html::page;
-pub use lab::{Cell, LabBench, NOTES_BEGIN, NOTES_END, ReferenceTransfer, markdown, notes};
 pub use outcome::{Certificate, DemoOutcome, FileFacts, PathFacts, VariantOutcome};
+pub use page::{cards, document as html_document, in_html, table_element};
 pub use parquet::{from_parquet, parquet};
 pub use results::{
     ReadError, ResultFile, SeriesFile, SeriesRow, Sheet, read, read_columns, read_file,
@@ -50,6 +48,7 @@ pub use results::{
 pub use run_file::{RunFile, run_file};
 pub use run_series::{RunSeries, TooManySamples};
 pub use series::{QueueSeries, Series, SeriesEvent, percentile};
+pub use svg::escape;
 pub use sweep::{SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, sweep_columns, sweep_table};
 pub use table::table;
 pub use table_format::TableFormat;

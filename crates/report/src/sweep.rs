@@ -1,8 +1,8 @@
 //! The results of a sweep: flat columns for CSV and Parquet, whole outcomes for JSON.
 
 use serde::{Deserialize, Serialize};
+use sweetspot_experiment::{Metric, SweepPoint};
 use sweetspot_scenario::{Outcome, Scenario, TransferOutcome};
-use sweetspot_study::{Metric, SweepPoint};
 use sweetspot_theory::engine::sweet_spot;
 
 use crate::columns::{Column, Columns};

@@ -1,7 +1,7 @@
 //! Laws of the pictures and of the page of results.
 
+use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
 use sweetspot_report::{ReadError, ResultFile, Sheet, Theme, read, report_page, sheets, svg_file};
-use sweetspot_study::plot::{Axis, MarkPosition, Origin, Plot};
 
 fn plot() -> Plot {
     let axis = |name: &str| Axis::new(name);

@@ -1,11 +1,11 @@
 //! Files of runs: drawn over time, and compared with one another.
 
+use sweetspot_experiment::plot::MarkPosition;
 use sweetspot_report::{
     ResultFile, RunFile, RunSeries, SeriesRow, Sheet, read, read_columns, run_file, sheets,
 };
 use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sim::Simulator;
-use sweetspot_study::plot::MarkPosition;
 use sweetspot_units::Duration;
 
 /// 10 Mbit/s, 40 ms and 50 packets of 1000 B, so that C T_m is 50 packets.

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use sweetspot_experiment::plot::{Axis, Plot};
 use sweetspot_report::{Theme, svg_file};
-use sweetspot_study::plot::{Axis, Plot};
 
 /// Every picture below `directory`.
 fn pictures(directory: &Path, found: &mut Vec<PathBuf>) {

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::{COMMON, options, verbs};
-use crate::print::Shown;
+use sweetspot_program::print::Shown;
 
 /// A verb's names and an option's long name.
 type Key = (Vec<String>, String);

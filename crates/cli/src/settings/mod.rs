@@ -9,8 +9,8 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 
 use crate::own_files::config_directory;
-use crate::usage_error::in_one_line;
 use file::ConfigFile;
+use sweetspot_program::usage_error::in_one_line;
 
 /// Names the configuration file; empty: none is read.
 pub const CONFIG_VARIABLE: &str = "SWEETSPOT_CONFIG";

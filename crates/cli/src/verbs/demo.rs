@@ -11,11 +11,11 @@ use sweetspot_report::{DemoOutcome, FileFacts, PathFacts, headline, page, table}
 use sweetspot_units::Bytes;
 
 use super::Ending;
-use crate::print::Shown;
-use crate::values;
 use sweetspot_comparison::{
     Content, DEMO_PATH, Ticker, Variant, VariantRunner, machine, scratch, usual,
 };
+use sweetspot_program::print::Shown;
+use sweetspot_program::values;
 
 /// 100 Mbit/s and 100 ms with a buffer of a tenth of a BDP: long, fat, and unforgiving.
 

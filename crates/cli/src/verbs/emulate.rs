@@ -10,9 +10,9 @@ use sweetspot_scenario::{HopChain, Scenario};
 use sweetspot_units::{Duration, Rate};
 
 use super::Ending;
-use crate::print::{Shown, wrapped};
-use crate::text_file;
-use crate::whole_file;
+use sweetspot_program::print::{Shown, wrapped};
+use sweetspot_program::text_file;
+use sweetspot_program::whole_file;
 
 /// What a shell reports when a command does not exist.
 const COMMAND_NOT_FOUND: u8 = 127;
@@ -132,7 +132,7 @@ pub fn run(arguments: Arguments) -> Ending {
 fn resolve(text: &str, arguments: &Arguments) -> Result<HopChain, Box<dyn std::error::Error>> {
     let traces = (trace(&arguments.trace_up)?, trace(&arguments.trace_down)?);
     let mut path = if text.ends_with(".toml") {
-        let scenario = super::run::read(Path::new(text), &[], None)?;
+        let scenario = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?;
         path_of(&scenario).map_err(|why| format!("{text}: {why}"))?
     } else {
         let mut text = text.to_owned();

@@ -6,7 +6,7 @@ use sweetspot_transfer::{Asked, ReceiveOptions, Target, receive};
 
 use super::Ending;
 use super::transfer::{ConnectionArguments, ContactArguments, OutputArguments, TrustArguments};
-use crate::{usage_error, values};
+use sweetspot_program::{usage_error, values};
 
 /// `sweetspot receive` as typed.
 #[derive(Debug, clap::Args)]

@@ -2,13 +2,13 @@ use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use sweetspot_experiment::plot::Plot;
 use sweetspot_report::{ResultFile, Sheet, Theme, read_file, report_page, sheets, svg_file};
-use sweetspot_study::plot::Plot;
 
 use super::Ending;
 use crate::picture::Converter;
-use crate::print::Shown;
-use crate::values::ThemeName;
+use sweetspot_program::print::Shown;
+use sweetspot_program::values::ThemeName;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -8,11 +8,11 @@ use sweetspot_scenario::{
 use sweetspot_units::{Bytes, Duration};
 
 use super::Ending;
-use super::engine::EngineName;
-use super::scenario_file::seed;
-use crate::print::Shown;
-use crate::text_file;
-use crate::whole_file;
+use sweetspot_program::engine::EngineName;
+use sweetspot_program::print::Shown;
+use sweetspot_program::scenario_file::{read, seed};
+use sweetspot_program::text_file;
+use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -116,20 +116,6 @@ fn recorder(scenario: &Scenario, arguments: &Arguments) -> Result<Option<RunSeri
     }
     let series = RunSeries::of(scenario, arguments.interval);
     series.map(Some).map_err(|error| format!("--interval {error}"))
-}
-
-/// Reads a scenario file; an error names the file.
-pub fn read(
-    path: &Path,
-    overrides: &[String],
-    seed: Option<u64>,
-) -> Result<Scenario, Box<dyn std::error::Error>> {
-    let mut scenario = Scenario::parse_with(&text_file::scenario(path)?, overrides)
-        .map_err(|error| format!("{}: {error}", path.shown()))?;
-    if let Some(seed) = seed {
-        scenario.seed = seed;
-    }
-    Ok(scenario)
 }
 
 fn print_for_people(scenario: &Scenario, outcome: &Outcome) {

@@ -12,7 +12,7 @@ use super::transfer::{
     ConnectionArguments, ContactArguments, OutputArguments, PathArguments, TransferReporter,
     files_from, is_ticket,
 };
-use crate::values;
+use sweetspot_program::values;
 
 /// `sweetspot send` as typed.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use sweetspot_linux::signals::{self, ProcessEvent, Supervisor};
 use sweetspot_ui::{PageServer, WatchedFile};
 
 use super::Ending;
-use crate::print::Shown;
+use sweetspot_program::print::Shown;
 
 /// Try out a path on a local page, and watch running programs there
 ///

@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use sweetspot_study::plot::{Axis, MarkPosition, Plot};
+use sweetspot_experiment::plot::{Axis, MarkPosition, Plot};
 
 use super::legend::CHAR_WIDTH;
 use super::scale::PlotScale;

@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use sweetspot_study::plot::{Curve, MarkPosition, Origin, Plot, PublishedMark, QuantileBox};
+use sweetspot_experiment::plot::{Curve, MarkPosition, Origin, Plot, PublishedMark, QuantileBox};
 
 use super::axes::PlotFrame;
 use crate::colour;

@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use sweetspot_study::plot::{Curve, Origin, Plot};
+use sweetspot_experiment::plot::{Curve, Origin, Plot};
 
 use super::axes::PlotFrame;
 use super::legend::named_curves;

@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use sweetspot_study::plot::Plot;
+use sweetspot_experiment::plot::Plot;
 
 use crate::svg::typeset;
 

@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use sweetspot_study::plot::{Curve, Origin, Plot};
+use sweetspot_experiment::plot::{Curve, Origin, Plot};
 
 use super::curves::{is_named_level, sample, style};
 use crate::colour;

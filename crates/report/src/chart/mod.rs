@@ -9,7 +9,7 @@ mod legend;
 mod scale;
 mod style;
 
-use sweetspot_study::plot::{MarkPosition, Plot};
+use sweetspot_experiment::plot::{MarkPosition, Plot};
 
 use crate::svg::escape;
 use crate::theme::Theme;

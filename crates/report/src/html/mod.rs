@@ -7,9 +7,9 @@ mod runs;
 mod table;
 
 use crate::colour;
-use crate::gallery::in_html;
 use crate::headline::headline;
 use crate::outcome::DemoOutcome;
+use crate::page::in_html;
 use crate::svg::escape;
 
 /// The whole page.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use sweetspot_experiment::Spread;
+use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, QuantileBox, Table};
 use sweetspot_scenario::{Outcome, TransferOutcome};
-use sweetspot_study::Spread;
-use sweetspot_study::plot::{Axis, MarkPosition, Origin, Plot, QuantileBox, Table};
 
 use super::file::ResultFile;
 use super::sheets::{Sheet, distribution, spread_out};

@@ -1,5 +1,5 @@
+use sweetspot_experiment::plot::{Axis, Origin, Plot, Table};
 use sweetspot_scenario::{Outcome, TransferOutcome};
-use sweetspot_study::plot::{Axis, Origin, Plot, Table};
 
 use super::sheets::{Sheet, distribution};
 

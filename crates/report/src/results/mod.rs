@@ -14,7 +14,7 @@ pub use column_file::{read_columns, rows_of};
 pub use file::{ReadError, ResultFile, SeriesFile, SeriesRow, read};
 pub use sheets::{Sheet, sheets};
 
-use crate::gallery::{cards, document, in_html, table_element};
+use crate::page::{cards, document, in_html, table_element};
 use crate::svg::escape;
 use crate::theme::Theme;
 

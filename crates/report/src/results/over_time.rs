@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use sweetspot_study::plot::{Axis, MarkPosition, Origin, Plot};
+use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
 use sweetspot_units::Duration;
 
 use super::file::SeriesRow;

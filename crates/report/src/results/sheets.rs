@@ -1,6 +1,6 @@
 use serde::Serialize;
+use sweetspot_experiment::plot::{Plot, Table};
 use sweetspot_scenario::Outcome;
-use sweetspot_study::plot::{Plot, Table};
 
 use super::file::ResultFile;
 use super::over_time::Recorded;

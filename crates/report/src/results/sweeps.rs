@@ -1,5 +1,5 @@
-use sweetspot_study::plot::{Axis, Curve, Plot, Table};
-use sweetspot_study::{Metric, SweepPoint};
+use sweetspot_experiment::plot::{Axis, Curve, Plot, Table};
+use sweetspot_experiment::{Metric, SweepPoint};
 
 use super::engines::origin;
 use super::sheets::{Sheet, distribution, spread_out};

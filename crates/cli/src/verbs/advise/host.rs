@@ -9,8 +9,8 @@ use sweetspot_watch::settings;
 
 use super::OutputOptions;
 use crate::ends;
-use crate::print::Shown;
 use crate::verbs::Ending;
+use sweetspot_program::print::Shown;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -12,7 +12,7 @@ use serde_json::Value;
 use sweetspot_advise::Kernel;
 
 use super::Ending;
-use crate::print::Shown;
+use sweetspot_program::print::Shown;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -4,18 +4,18 @@ use clap::ValueEnum;
 use sweetspot_advise::router::{
     Favour, LinkMeasurement, Mix, Parameters, RouterAdvice, RouterQuestion, advise,
 };
+use sweetspot_experiment::router::{Effort, Player, try_buffers};
+use sweetspot_experiment::{NoStore, StudyError, Workers};
 use sweetspot_sim::Simulator;
-use sweetspot_study::router::{Effort, Player, try_buffers};
-use sweetspot_study::{NoStore, StudyError, Workers};
 use sweetspot_theory::TheoryError;
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::{OutputOptions, Verify};
-use crate::print::Shown;
-use crate::values;
 use crate::verbs::Ending;
-use crate::verbs::scenario_file::Parallel;
+use sweetspot_program::print::Shown;
+use sweetspot_program::scenario_file::Parallel;
+use sweetspot_program::values;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

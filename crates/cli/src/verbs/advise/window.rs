@@ -2,16 +2,16 @@ use std::path::Path;
 
 use sweetspot_advise::Kernel;
 use sweetspot_advise::window::{CrossShare, WindowAdvice, WindowQuestion, advise};
+use sweetspot_experiment::Workers;
+use sweetspot_experiment::window::{cost, try_windows};
 use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_sim::Simulator;
-use sweetspot_study::Workers;
-use sweetspot_study::window::{cost, try_windows};
 use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
 use super::{OutputOptions, Verify};
-use crate::usage_error;
 use crate::verbs::Ending;
-use crate::verbs::scenario_file::Parallel;
+use sweetspot_program::scenario_file::Parallel;
+use sweetspot_program::usage_error;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -69,7 +69,7 @@ struct PathFacts {
 /// The path as written, or that of a scenario file.
 fn read_path(text: &str) -> Result<PathFacts, Box<dyn std::error::Error>> {
     if text.ends_with(".toml") {
-        let path = crate::verbs::run::read(Path::new(text), &[], None)?.path;
+        let path = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?.path;
         return Ok(PathFacts { direction: *path.narrow(), rtt: path.rtt, mtu: path.packet });
     }
     let path: PathSpec = text.parse()?;

@@ -28,7 +28,7 @@ pub use operand::Operand;
 use super::Ending;
 use super::send::ChoiceArguments;
 use super::transfer::{ConnectionArguments, OutputArguments, TransferReporter};
-use crate::{usage_error, values};
+use sweetspot_program::{usage_error, values};
 
 /// How long an attempt to connect directly may take, in either direction.
 const DIRECT_TIMEOUT: Duration = Duration::from_secs(5);

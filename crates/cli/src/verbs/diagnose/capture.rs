@@ -5,7 +5,7 @@ use std::path::Path;
 use sweetspot_diagnose::report::{DiagnosisReport, PassFailure};
 
 use super::input;
-use crate::print::Shown;
+use sweetspot_program::print::Shown;
 
 /// Reads the capture `path` and keeps the `most` flows with the most payload.
 pub fn read(path: &Path, most: usize) -> Result<DiagnosisReport, String> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use sweetspot_diagnose::report::DiagnosisReport;
 
 use super::{capture, input};
-use crate::print::Shown;
+use sweetspot_program::print::Shown;
 
 /// What a file of a directory says.
 #[derive(Debug, Serialize)]

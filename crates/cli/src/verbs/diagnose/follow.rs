@@ -13,8 +13,8 @@ use sweetspot_units::{Duration, Time};
 
 use super::followed::Followed;
 use super::{Arguments, show};
-use crate::print::{clear_screen, out_while_read};
 use crate::verbs::Ending;
+use sweetspot_program::print::{clear_screen, out_while_read};
 
 /// Time between two tables.
 const INTERVAL: Duration = Duration::from_secs(1);

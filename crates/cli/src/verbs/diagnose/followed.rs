@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::print::Shown;
 use sweetspot_linux::clock;
 use sweetspot_linux::packet::PacketTap;
+use sweetspot_program::print::Shown;
 use sweetspot_trace::file::{Decoder, LARGEST_RECORD, Record};
 use sweetspot_trace::packet::Link;
 use sweetspot_units::{Duration, Time};

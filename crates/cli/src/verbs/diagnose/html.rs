@@ -11,7 +11,7 @@ use sweetspot_diagnose::report::{DiagnosisReport, segments};
 use sweetspot_trace::packet::Dissector;
 
 use super::input;
-use crate::print::Shown;
+use sweetspot_program::print::Shown;
 
 /// Writes the page on `report`, which is of `capture`, to `out`.
 pub fn write(capture: &Path, report: &DiagnosisReport, out: &Path) -> Result<(), String> {

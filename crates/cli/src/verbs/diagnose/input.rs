@@ -6,10 +6,10 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use crate::print::Shown;
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::FrameDecoderError;
+use sweetspot_program::print::Shown;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];

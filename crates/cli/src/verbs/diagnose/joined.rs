@@ -11,7 +11,7 @@ use sweetspot_trace::packet::{Dissector, Segment};
 
 use super::capture;
 use super::{input, simulated};
-use crate::print::Shown;
+use sweetspot_program::print::Shown;
 
 /// Reads the captures `first` and `second`; of each flow in both the verdict of the capture nearer
 /// to its sender is told, who knows most.

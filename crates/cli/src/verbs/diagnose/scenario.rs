@@ -5,7 +5,7 @@ use std::path::Path;
 use sweetspot_diagnose::Flow;
 use sweetspot_scenario::Scenario;
 
-use crate::whole_file;
+use sweetspot_program::whole_file;
 
 /// Writes the path of the first of `flows` that shows one, the largest first, to `out`.
 pub fn write(capture: &Path, flows: &[Flow], out: &Path) -> Result<(), String> {

@@ -3,7 +3,7 @@ use sweetspot_diagnose::path::Simulation;
 use sweetspot_diagnose::report::DiagnosisReport;
 
 use super::directory::Entry;
-use crate::print::Shown;
+use sweetspot_program::print::Shown;
 
 /// Smallest share that is printed.
 const MIN_PRINTED_SHARE: f64 = 0.005;

@@ -6,7 +6,7 @@ use sweetspot_diagnose::recorded;
 use sweetspot_diagnose::report::{DiagnosisReport, rank};
 
 use super::input;
-use crate::print::Shown;
+use sweetspot_program::print::Shown;
 
 /// Reads the recording `path` and keeps the `most` flows that carried most.
 pub fn read(path: &Path, most: usize) -> Result<DiagnosisReport, String> {

@@ -7,7 +7,7 @@ use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
 use super::outlook::Outlook;
-use crate::print::wrapped;
+use sweetspot_program::print::wrapped;
 
 /// The width of names, and of a direction's column.
 const NAME: usize = 19;

@@ -19,7 +19,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::Ending;
 use super::transfer::ContactArguments;
-use crate::whole_file;
+use sweetspot_program::whole_file;
 
 /// A measurement takes longer than this.
 const LEAST_INTERVAL: Duration = Duration::from_secs(1);
@@ -59,6 +59,10 @@ pub struct Arguments {
     /// Never fill a queue: neither buffer, discipline nor delay under load are measured
     #[arg(long)]
     gentle: bool,
+    /// Measure for about 20 seconds, and print one verdict: the rate, the RTT idle and under load, its grade, and
+    /// what a window of the right size would gain
+    #[arg(long, conflicts_with_all = ["gentle", "direction", "watch"])]
+    quick: bool,
     /// The direction whose path --scenario writes
     #[arg(long, value_enum, default_value_t = Way::Both)]
     direction: Way,
@@ -72,20 +76,6 @@ pub struct Arguments {
     /// End --watch after so many measurements
     #[arg(long, value_name = "N", requires = "watch")]
     times: Option<u64>,
-}
-
-/// Measure the path to a host that runs `sweetspot serve` in about 20 seconds, with one verdict
-///
-/// The verdict: the rate, the round trip idle and under load, its grade, and what a window of the
-/// right size would make of it, by simulation of the path as measured.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  sweetspot test sweetspot1:...
-  sweetspot test --ticket-file ticket --json")]
-pub struct TestArguments {
-    #[command(flatten)]
-    common: Common,
 }
 
 #[derive(Debug, clap::Args)]
@@ -136,6 +126,9 @@ impl Way {
 pub fn run(arguments: Arguments) -> Ending {
     if let Some((interval, series)) = arguments.watch.zip(arguments.series.as_ref()) {
         return watched(&arguments, interval, series);
+    }
+    if arguments.quick {
+        return quick(&arguments.common);
     }
     let full = Plan::full();
     let plan = if arguments.gentle { full.gentle() } else { full };
@@ -193,11 +186,12 @@ fn watched(arguments: &Arguments, interval: Duration, file: &Path) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn run_test(arguments: TestArguments) -> Ending {
-    let (measured, outlook) = arguments.common.measure(Plan::short())?;
+/// A short measurement with one verdict.
+fn quick(common: &Common) -> Ending {
+    let (measured, outlook) = common.measure(Plan::short())?;
     let verdict = verdict::verdict(&measured, &outlook);
-    arguments.common.write_page(&measured, &outlook, "test")?;
-    if arguments.common.json {
+    common.write_page(&measured, &outlook, "measure --quick")?;
+    if common.json {
         let mut document = document::document(&measured, &outlook);
         document["verdict"] = verdict.text().into();
         out!("{}", serde_json::to_string_pretty(&document)?);

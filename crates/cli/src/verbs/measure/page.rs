@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
+use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
 use sweetspot_measure::{DelayPoint, Direction, DirectionReport, Discipline, Finding, Quantity};
 use sweetspot_report::{Theme, cards, html_document, in_html, table_element};
-use sweetspot_study::plot::{Axis, MarkPosition, Origin, Plot, Table};
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 

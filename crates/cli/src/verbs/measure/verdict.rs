@@ -4,7 +4,7 @@ use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
 use super::outlook::Outlook;
-use crate::print::wrapped;
+use sweetspot_program::print::wrapped;
 
 /// The verdict on a path.
 pub struct Verdict {

@@ -4,9 +4,9 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
-use crate::print::Shown;
 use serde_json::{Value, json};
 use sweetspot_linux::clock;
+use sweetspot_program::print::Shown;
 use sweetspot_protocol::clients::rfc3339;
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Duration, Rate, Time};

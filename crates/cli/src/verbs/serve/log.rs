@@ -17,7 +17,7 @@ use sweetspot_protocol::{Role, TransferSummary};
 use sweetspot_transfer::{FileLog, FileRecord, TransferError};
 use sweetspot_tune::Exporter;
 
-use crate::print::{Harmless, Shown};
+use sweetspot_program::print::{Harmless, Shown};
 
 /// The audit log and the metrics of a service, those that are wanted.
 #[derive(Clone, Default)]

@@ -1,3 +1,5 @@
+mod invite;
+pub mod key;
 mod log;
 
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -23,13 +25,14 @@ use super::transfer::{
     ConnectionArguments, OutputArguments, PathArguments, TransferReporter, TrustArguments, ending,
 };
 use crate::own_files;
-use crate::print::Shown;
-use crate::values;
 pub use log::LogOptions;
 use log::ServiceLog;
+use sweetspot_program::print::Shown;
+use sweetspot_program::values;
 
 /// `sweetspot serve` as typed.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
 Examples:
   sweetspot serve --dir incoming
@@ -42,7 +45,7 @@ Examples:
       prints a code that can be said on the telephone, for one transfer
   sweetspot serve --clients /etc/sweetspot/clients --audit /var/log/sweetspot.log
       serves everybody who is named in the file, each in a directory of its own;
-      `sweetspot invite` adds a line
+      `sweetspot serve invite` adds a line
 
 Environment: STATE_DIRECTORY or XDG_STATE_HOME name the directory of --state;
 LISTEN_FDS, as systemd sets it for a socket unit, is used in place of --listen.")]
@@ -54,7 +57,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["dir", "json", "force", "dotfiles", "xattrs"])]
     stdout: bool,
     /// Serve those who are named in this file, one per line: KEY NAME dir=DIRECTORY [quota=SIZE]
-    /// [rights=read,write,overwrite,dotfiles] [expires=TIME] and once; KEY is what `sweetspot key` prints.
+    /// [rights=read,write,overwrite,dotfiles] [expires=TIME] and once; `sweetspot serve key` prints KEY.
     /// What is changed in it counts within a second; a line with a mistake admits nobody
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
     clients: Option<PathBuf>,
@@ -102,6 +105,17 @@ pub struct Arguments {
     no_probes: bool,
     #[command(flatten)]
     output: OutputArguments,
+    #[command(subcommand)]
+    clients_of: Option<ServiceVerb>,
+}
+
+/// What clients of a service, and its owner, need once.
+#[derive(Debug, clap::Subcommand)]
+enum ServiceVerb {
+    /// Print the key by which a service knows this user
+    Key(key::Arguments),
+    /// Admit a client: print a ticket, or a code to say, and add a line to the clients file
+    Invite(invite::Arguments),
 }
 
 impl Arguments {
@@ -114,7 +128,12 @@ impl Arguments {
 /// The shell's code for a program that SIGINT ended.
 const INTERRUPTED: i32 = 130;
 
-pub fn run(arguments: Arguments) -> Ending {
+pub fn run(mut arguments: Arguments) -> Ending {
+    match arguments.clients_of.take() {
+        Some(ServiceVerb::Key(arguments)) => return key::run(arguments),
+        Some(ServiceVerb::Invite(arguments)) => return invite::run(arguments),
+        None => {}
+    }
     let reporter = arguments.output.reporter()?;
     if let Some(dir) = &arguments.dir {
         file::make_directory(dir).map_err(|error| {

@@ -17,7 +17,7 @@ use sweetspot_units::Duration;
 use self::order::SortOrder;
 use self::record::Recording;
 use super::Ending;
-use crate::print::out_while_read;
+use sweetspot_program::print::out_while_read;
 use sweetspot_watch::{ConnectionList, NamespaceConnections};
 
 const EXAMPLES: &str = "\

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::print::Shown;
 use sweetspot_diagnose::recorded;
 use sweetspot_linux::diag::DiagConnection;
+use sweetspot_program::print::Shown;
 use sweetspot_units::Time;
 use sweetspot_watch::sample;
 

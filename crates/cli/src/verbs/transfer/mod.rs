@@ -18,10 +18,10 @@ use sweetspot_transfer::{Agreed, Contact, Progress, TransferError, TransferObser
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::Ending;
-use super::key::own_identity;
-use crate::print::{Shown, try_out};
-use crate::values;
+use super::serve::key::own_identity;
 use progress::TransferProgress;
+use sweetspot_program::print::{Shown, try_out};
+use sweetspot_program::values;
 
 /// Arguments for a path that is known beforehand.
 #[derive(Debug, clap::Args)]

@@ -12,9 +12,9 @@ use super::inside::Inside;
 use super::options::{Common, Via};
 use super::steer::{Until, steer_with};
 use super::under_guard;
-use crate::print::Shown;
-use crate::text_file;
 use crate::verbs::Ending;
+use sweetspot_program::print::Shown;
+use sweetspot_program::text_file;
 
 const POLICY: &str = "\
 Examples:

@@ -11,8 +11,8 @@ use sweetspot_linux::sysctl;
 use sweetspot_tune::{Exporter, TunerOptions, TunerSnapshot};
 
 use super::inside::Inside;
-use crate::print::Shown;
-use crate::values;
+use sweetspot_program::print::Shown;
+use sweetspot_program::values;
 
 /// Options common to all tuning verbs.
 #[derive(Debug, clap::Args)]

@@ -1,0 +1,33 @@
+use std::process::ExitCode;
+
+use clap_complete::Shell;
+
+use crate::verbs::Ending;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot generate completions bash > ~/.local/share/bash-completion/completions/sweetspot
+  sweetspot generate completions fish > ~/.config/fish/completions/sweetspot.fish")]
+pub struct Arguments {
+    /// The shell
+    shell: Shell,
+}
+
+/// Prints the completions for a shell.
+pub fn run(arguments: Arguments, program: clap::Command) -> Ending {
+    let name = program.get_name().to_owned();
+    // clap offers hidden verbs, too.
+    let verbs = program.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned();
+    let mut shown = clap::Command::new(name.clone())
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(program.get_arguments().cloned())
+        .subcommands(verbs);
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut shown, name, &mut script);
+    if arguments.shell == Shell::Bash {
+        script.extend(include_bytes!("completions.bash"));
+    }
+    out!("{}", String::from_utf8_lossy(&script).trim_end());
+    Ok(ExitCode::SUCCESS)
+}

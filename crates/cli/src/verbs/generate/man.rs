@@ -1,0 +1,176 @@
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+use crate::settings;
+use crate::verbs::Ending;
+use sweetspot_program::print::Shown;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot generate man man && man -l man/sweetspot.1")]
+pub struct Arguments {
+    /// The directory to write them to; it is made if it is not there
+    dir: PathBuf,
+}
+
+/// The overview, with what all verbs share.
+const OVERVIEW: &str = include_str!("sweetspot.7");
+
+/// Writes the overview, one man page for the program and one per verb.
+pub fn run(arguments: Arguments, program: clap::Command) -> Ending {
+    let mut program = program.disable_help_subcommand(true);
+    program.build();
+    let written = std::fs::create_dir_all(&arguments.dir)
+        .and_then(|()| write_pages(&program, &mut Vec::new(), &arguments.dir));
+    let overview = arguments.dir.join("sweetspot.7");
+    written.and_then(|()| std::fs::write(overview, OVERVIEW)).map_err(|error| {
+        format!(
+            "man: cannot write to {}: {error}; name a directory that you may write to",
+            arguments.dir.shown()
+        )
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_pages(
+    command: &clap::Command,
+    verb: &mut Vec<String>,
+    directory: &Path,
+) -> io::Result<()> {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        verb.push(inner.get_name().to_owned());
+        write_pages(inner, verb, directory)?;
+        verb.pop();
+    }
+    let page = Man::new(command.clone());
+    let mut text = Vec::new();
+    page.render_title(&mut text)?;
+    page.render_name_section(&mut text)?;
+    page.render_synopsis_section(&mut text)?;
+    page.render_description_section(&mut text)?;
+    page.render_options_section(&mut text)?;
+    if command.has_subcommands() {
+        page.render_subcommands_section(&mut text)?;
+    }
+    let help = Help::of(command);
+    let mut rest = Roff::new();
+    exit_status(&mut rest, &help);
+    environment(&mut rest, command, verb);
+    files(&mut rest, verb);
+    literally(&mut rest, "NOTES", &help.notes);
+    literally(&mut rest, "EXAMPLES", &help.examples);
+    rest.control("SH", ["SEE ALSO"]);
+    rest.text([bold("sweetspot"), roman("(7)")]);
+    rest.to_writer(&mut text)?;
+    std::fs::File::create(directory.join(page.get_filename()))?.write_all(&text)
+}
+
+/// What stands below the options in a verb's help.
+#[derive(Default)]
+struct Help {
+    examples: Vec<String>,
+    exit_codes: Option<String>,
+    /// All else.
+    notes: Vec<String>,
+}
+
+impl Help {
+    fn of(command: &clap::Command) -> Help {
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let mut help = Help::default();
+        let mut in_examples = false;
+        for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.is_empty()) {
+            let examples = paragraph.strip_prefix("Examples:\n");
+            // A list of examples goes on while lines are indented.
+            in_examples = examples.is_some() || in_examples && paragraph.starts_with("  ");
+            let lines = || examples.unwrap_or(paragraph).lines().map(str::to_owned);
+            if in_examples {
+                help.examples.extend(lines());
+            } else if let Some(codes) = paragraph.strip_prefix("Exit codes: ") {
+                help.exit_codes = Some(codes.split_whitespace().collect::<Vec<_>>().join(" "));
+            } else {
+                help.notes.extend(lines());
+                help.notes.push(String::new());
+            }
+        }
+        help
+    }
+}
+
+const USUAL_CODES: &str = "0 done; 1 it failed, and one line on standard error says what, why and \
+    what to do; 2 the command line, a variable or the configuration file is wrong.";
+
+fn exit_status(page: &mut Roff, help: &Help) {
+    page.control("SH", ["EXIT STATUS"]);
+    let codes = help.exit_codes.as_deref().unwrap_or(USUAL_CODES);
+    for one in codes.trim_end_matches('.').split("; ") {
+        match one.split_once(' ') {
+            Some((code, meaning)) if code.parse::<u8>().is_ok() => {
+                page.control("TP", []);
+                page.text([bold(code)]);
+                page.text([roman(meaning)]);
+            }
+            _ => {
+                page.text([roman(one)]);
+            }
+        }
+    }
+    page.control("PP", []);
+    page.text([roman("Ended by signal n: 128 + n.")]);
+}
+
+fn environment(page: &mut Roff, command: &clap::Command, verb: &[String]) {
+    page.control("SH", ["ENVIRONMENT"]);
+    let mut entry = |name: String, meaning: String| {
+        page.control("TP", []);
+        page.text([bold(name)]);
+        page.text([roman(meaning)]);
+    };
+    for option in command.get_arguments() {
+        if let (Some(name), Some(long)) = (option.get_env(), option.get_long()) {
+            entry(name.to_string_lossy().into(), format!("In place of --{long}."));
+        }
+    }
+    let own = settings::variable(verb, "OPTION");
+    let options = "The default of an option, its hyphens as underscores; flags take true or false.";
+    entry(own, options.to_owned());
+    for common in settings::COMMON {
+        entry(settings::variable(&[], common), format!("The default of --{common} of every verb."));
+    }
+    entry(
+        settings::CONFIG_VARIABLE.to_owned(),
+        "The configuration file; if it is empty, none is read.".to_owned(),
+    );
+    entry("NO_COLOR".to_owned(), "If it is set and not empty: no colours.".to_owned());
+}
+
+fn files(page: &mut Roff, verb: &[String]) {
+    page.control("SH", ["FILES"]);
+    page.control("TP", []);
+    page.text([bold("~/.config/sweetspot/config.toml")]);
+    let table = match verb {
+        [] => "a table for each verb".to_owned(),
+        verb => format!("its table [{}]", verb.join(".")),
+    };
+    page.text([roman(format!(
+        "Defaults of options, in {table}; in XDG_CONFIG_HOME, if that is set."
+    ))]);
+}
+
+/// A section of lines as they are, if there are any.
+fn literally(page: &mut Roff, section: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    page.control("SH", [section]);
+    page.control("EX", []);
+    for line in lines {
+        page.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
+    }
+    page.control("EE", []);
+}

@@ -1,0 +1,23 @@
+//! Files that a package installs beside the program.
+
+mod completions;
+mod man;
+
+use clap::Subcommand;
+
+use super::Ending;
+
+#[derive(Debug, Subcommand)]
+pub enum Generated {
+    /// Write the man pages
+    Man(man::Arguments),
+    /// Print completions for a shell
+    Completions(completions::Arguments),
+}
+
+pub fn run(generated: Generated, program: clap::Command) -> Ending {
+    match generated {
+        Generated::Man(arguments) => man::run(arguments, program),
+        Generated::Completions(arguments) => completions::run(arguments, program),
+    }
+}

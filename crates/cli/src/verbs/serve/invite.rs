@@ -1,0 +1,142 @@
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use sweetspot_linux::{clock, file};
+use sweetspot_protocol::clients::{Client, Clients, Credential, Rights};
+use sweetspot_protocol::{DEFAULT_PORT, Ticket, TicketProof};
+use sweetspot_transfer::{draw_code, draw_secret};
+use sweetspot_units::{Bytes, Duration};
+
+use super::{advertised, code_address, service_identity};
+use crate::verbs::Ending;
+use sweetspot_program::print::Shown;
+
+/// `sweetspot serve invite` as typed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot serve invite --clients clients --dir /srv/in/ann --to nas.example.org ann
+      prints a ticket with which ann may send, once, within a day
+  sweetspot serve invite --clients clients --dir /srv/in/ann --to nas.example.org \\
+      --spoken-code --quota 10GB ann
+      prints a code to say on the telephone: nas.example.org/1-crisp-lemon-orbit
+
+The line it adds to the clients file can be changed and removed by hand; a running
+`sweetspot serve --clients` sees that within a second.")]
+pub struct Arguments {
+    /// Name of the client
+    name: String,
+    /// File of clients that `sweetspot serve --clients` reads
+    #[arg(long, value_name = "FILE")]
+    clients: PathBuf,
+    /// Directory of the client
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Host name or address under which clients reach the service, and its port
+    #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
+    to: String,
+    /// What the client may do: read, write, overwrite, dotfiles
+    #[arg(long, value_name = "LIST", default_value = "write")]
+    rights: Rights,
+    /// Most that its directory may hold
+    #[arg(long, value_name = "SIZE")]
+    quota: Option<Bytes>,
+    /// Time for which it is valid
+    #[arg(long, value_name = "DURATION", default_value = "24h")]
+    lifetime: Duration,
+    /// Admit it as often as it comes, not for one transfer only
+    #[arg(long, conflicts_with = "spoken_code")]
+    many: bool,
+    /// Print a short code in place of a ticket; one wrong try ends it
+    #[arg(long)]
+    spoken_code: bool,
+    /// Directory in which the service keeps its key [default: that of serve]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Print one JSON object: the ticket or the code, and when it ends
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    let (host, port) = advertised(&arguments.to)?;
+    let port = port.unwrap_or(DEFAULT_PORT);
+    let identity = service_identity(arguments.state.as_deref())?;
+    let expires = Ticket::expiry(clock::wall(), arguments.lifetime);
+    let directory = std::path::absolute(&arguments.dir)?;
+    // One at a time, so that no two draw the same number.
+    let mut file = File::options()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(&arguments.clients)
+        .map_err(|error| unusable(&arguments.clients, &error))?;
+    if !file::try_lock(&file).map_err(|error| unusable(&arguments.clients, &error))? {
+        return Err(unusable(
+            &arguments.clients,
+            &"another invitation is being written; try again",
+        )
+        .into());
+    }
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        return Err(
+            unusable(&arguments.clients, &"it will hold a secret; chmod 600 it first").into()
+        );
+    }
+    let before = fs::read_to_string(&arguments.clients)
+        .map_err(|error| unusable(&arguments.clients, &error))?;
+    let there: Clients = before.parse().map_err(|error| unusable(&arguments.clients, &error))?;
+    let credential = if arguments.spoken_code {
+        let is_free = |number| {
+            !there.list.iter().any(|client| {
+                matches!(&client.credential, Credential::Code(code) if code.number() == number)
+            })
+        };
+        Credential::Code(draw_code(is_free)?)
+    } else {
+        Credential::Secret(draw_secret()?)
+    };
+    let client = Client {
+        credential: credential.clone(),
+        name: arguments.name,
+        directory,
+        quota: arguments.quota,
+        rights: arguments.rights,
+        expires: Some(expires),
+        once: !arguments.many,
+    };
+    let line = client.to_string();
+    // What would not be read back as it is meant is not written.
+    if line.parse::<Clients>().map_err(|e| e.reason)?.list != [client] {
+        return Err("the name or the directory cannot stand in a line; choose others".into());
+    }
+    let end_of_last = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+    file.write_all(format!("{end_of_last}{line}\n").as_bytes())
+        .and_then(|()| file.sync_all())
+        .map_err(|error| unusable(&arguments.clients, &error))?;
+    let (name, invitation) = match credential {
+        Credential::Code(code) => ("code", code_address(&host, port, &code).to_string()),
+        Credential::Secret(secret) => {
+            let fingerprint = identity.public_key().0;
+            let proof = TicketProof::Secret { secret, expires };
+            ("ticket", Ticket { host, port, fingerprint, proof }.to_string())
+        }
+        Credential::Key(_) => return Ok(ExitCode::SUCCESS),
+    };
+    if arguments.json {
+        out!(
+            "{}",
+            serde_json::json!({ name: invitation, "expires_unix_s": expires.as_nanos() / 1_000_000_000 })
+        );
+    } else {
+        out!("{invitation}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn unusable(path: &Path, why: &dyn std::fmt::Display) -> String {
+    format!("{}: {why}", path.shown())
+}

@@ -1,0 +1,43 @@
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use sweetspot_transfer::Identity;
+
+use crate::own_files;
+use crate::verbs::Ending;
+
+/// `sweetspot serve key` as typed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot serve key
+      prints the key; have it entered into the clients file of a
+      `sweetspot serve --clients`, whose ticket then admits you
+
+Files: ~/.config/sweetspot/identity.pem holds the private key (XDG_CONFIG_HOME
+names another directory).")]
+pub struct Arguments {
+    /// File that holds the private key; made if it is missing
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+    /// Print it as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    let key = own_identity(arguments.identity.as_deref())?.public_key().to_string();
+    if arguments.json {
+        out!("{}", serde_json::json!({ "key": key }));
+    } else {
+        out!("{key}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The user's identity, from `path` or its usual place. Made if it is missing.
+pub fn own_identity(path: Option<&Path>) -> Result<Identity, Box<dyn std::error::Error>> {
+    let usual = || own_files::config_directory().map(|dir| dir.join("identity.pem"));
+    let path = path.map_or_else(usual, |path| Ok(path.to_owned()))?;
+    Ok(Identity::load_or_make(&path)?)
+}

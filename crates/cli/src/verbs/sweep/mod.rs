@@ -1,0 +1,237 @@
+mod best;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use sweetspot_experiment::{
+    CachedEngine, Over, StudyError, Sweep, SweepPoint, SweepVariant, Workers,
+};
+use sweetspot_report::{
+    SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, TableFormat, sweep_columns, sweep_table,
+};
+use sweetspot_scenario::Engine;
+
+use super::Ending;
+use sweetspot_comparison::build::identity;
+use sweetspot_program::engine::EngineName;
+use sweetspot_program::print::Shown;
+use sweetspot_program::progress::{self, CountingEngine};
+use sweetspot_program::result_journal::{OnVersionMismatch, ResultJournal};
+use sweetspot_program::scenario_file::{Parallel, ScenarioFile};
+use sweetspot_program::whole_file;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Every combination of the values is played under the same seeds, on all cores. With --out, finished
+runs are kept in FILE.journal beside it: the same command continues after an interruption.
+
+Examples:
+  sweetspot sweep scenarios/elephants.toml --over path.buffer=100pkt,313pkt,625pkt
+  sweetspot sweep scenarios/elephants.toml --over path.buffer=50pkt..2000pkt:log:12 \\
+      --over transfer.sizing=fixed:250pkt,sobas,drs --seeds 20 --out sweep.parquet
+  sweetspot sweep scenarios/elephants.toml --find-best --set path.buffer=313pkt --seeds 4")]
+pub struct Arguments {
+    #[command(flatten)]
+    file: ScenarioFile,
+    /// A key and its values: a list, or ranges like 50pkt..2000pkt:log:12 (or :lin:12)
+    #[arg(long, value_name = "KEY=VALUES", required_unless_present = "find_best")]
+    over: Vec<String>,
+    /// Search for the window at which the first transfer is fastest, in the simulator, and print every window tried
+    #[arg(long, conflicts_with_all = ["over", "engine", "out"])]
+    find_best: bool,
+    /// Where the search ends: the distance from the best window, as a share of it
+    #[arg(long, value_name = "SHARE", default_value_t = 0.005, value_parser = best::tolerance, requires = "find_best")]
+    tolerance: f64,
+    /// Seeds per combination, from the scenario's own on; the table shows mean and 95 % confidence
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
+    /// The engine; the lab plays one run at a time
+    #[arg(long, value_enum, default_value_t = EngineName::Sim)]
+    engine: EngineName,
+    /// Write the results: FILE.csv or FILE.parquet, one row per run and transfer; FILE.json, whole
+    /// outcomes
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    parallel: Parallel,
+    /// Print one JSON object per combination and line instead of the table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Format of a file of results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ResultFormat {
+    Json,
+    Table(TableFormat),
+}
+
+impl ResultFormat {
+    fn of(path: &Path) -> Result<ResultFormat, String> {
+        if path.extension().is_some_and(|extension| extension == "json") {
+            return Ok(ResultFormat::Json);
+        }
+        TableFormat::of(path).map(ResultFormat::Table).ok_or_else(|| {
+            format!(
+                "--out {}: name it FILE.csv, FILE.parquet or FILE.json, which decides what it is",
+                path.shown()
+            )
+        })
+    }
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    if arguments.find_best {
+        return best::run(&arguments);
+    }
+    let format = arguments.out.as_deref().map(ResultFormat::of).transpose()?;
+    let over = arguments.over.iter().map(|over| Over::parse(over)).collect::<Result<_, _>>()?;
+    let sweep = Sweep {
+        text: arguments.file.text()?,
+        overrides: arguments.file.overrides.clone(),
+        over,
+        seeds: arguments.seeds,
+    };
+    let variants = sweep.variants().map_err(|error| blame(&arguments, &error))?;
+    let (player, workers) = match arguments.engine {
+        EngineName::Lab => (arguments.engine.engine(), Workers::ONE),
+        other => (other.engine(), arguments.parallel.workers()),
+    };
+    let play = |engine: &(dyn Engine + Sync), journal: Option<&Path>| {
+        if arguments.engine == EngineName::Lab {
+            // The lab isolates this process, which it can only while that has one thread.
+            note!("{} runs, one after the other, in real time", sweep.runs(variants.len()));
+            return Ok(sweep.run(&variants, engine, workers)?);
+        }
+        play_interruptibly(&sweep, &variants, engine, workers, journal)
+    };
+    let points = match &arguments.out {
+        None => play(player, None)?,
+        Some(out) => {
+            let path = journal_of(out);
+            let result_journal =
+                ResultJournal::open(&path, &identity()?, OnVersionMismatch::Refuse)?;
+            let engine = CachedEngine { engine: player, store: &result_journal };
+            let points = play(&engine, Some(&path))?;
+            if let Some(failure) = result_journal.failure() {
+                err!("sweetspot: {failure}; the results below are whole");
+            }
+            points
+        }
+    };
+    print(&arguments, &sweep, &points)?;
+    if let (Some(out), Some(format)) = (&arguments.out, format) {
+        write(out, format, &arguments, &sweep, &variants, &points)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn blame(arguments: &Arguments, error: &StudyError) -> String {
+    match error {
+        StudyError::Sweep(error) => error.to_string(),
+        other => arguments.file.blame(other),
+    }
+}
+
+/// `sweep.csv.journal` beside `sweep.csv`.
+fn journal_of(out: &Path) -> PathBuf {
+    let mut name = out.as_os_str().to_owned();
+    name.push(".journal");
+    name.into()
+}
+
+/// Plays the sweep with a progress display until done or interrupted.
+fn play_interruptibly(
+    sweep: &Sweep,
+    variants: &[SweepVariant],
+    engine: &(dyn Engine + Sync),
+    workers: Workers,
+    journal: Option<&Path>,
+) -> Result<Vec<SweepPoint>, Box<dyn std::error::Error>> {
+    let engine = CountingEngine::new(engine);
+    let total = sweep.runs(variants.len());
+    let interrupted = || {
+        let kept = match journal {
+            Some(path) => format!(
+                "what was finished is in {}; the same command goes on from there",
+                path.shown()
+            ),
+            None => "nothing is kept without --out FILE".to_owned(),
+        };
+        err!("sweetspot: interrupted after {} of {total} runs; {kept}", engine.done());
+    };
+    let work = || sweep.run(variants, &engine, workers);
+    Ok(progress::while_it_runs(work, || engine.done(), total, interrupted)?)
+}
+
+fn print(
+    arguments: &Arguments,
+    sweep: &Sweep,
+    points: &[SweepPoint],
+) -> Result<(), Box<dyn std::error::Error>> {
+    let keys = keys(sweep);
+    if !arguments.json {
+        for line in sweep_table(&keys, points).lines() {
+            out!("{line}");
+        }
+        return Ok(());
+    }
+    for point in points {
+        let values: serde_json::Map<String, serde_json::Value> =
+            keys.iter().cloned().zip(point.values.iter().map(|v| v.as_str().into())).collect();
+        let outcomes = serde_json::to_value(&point.outcomes)?;
+        out!("{}", serde_json::json!({ "values": values, "outcomes": outcomes }));
+    }
+    Ok(())
+}
+
+fn keys(sweep: &Sweep) -> Vec<String> {
+    sweep.over.iter().map(|over| over.key.clone()).collect()
+}
+
+/// Writes the results. If that fails, the journal still has them.
+fn write(
+    out: &Path,
+    format: ResultFormat,
+    arguments: &Arguments,
+    sweep: &Sweep,
+    variants: &[SweepVariant],
+    points: &[SweepPoint],
+) -> Result<(), Box<dyn std::error::Error>> {
+    let file = file(keys(sweep), arguments, variants, points);
+    let bytes = match format {
+        ResultFormat::Table(table) => table.bytes(&sweep_columns(&file))?,
+        ResultFormat::Json => serde_json::to_vec(&file)?,
+    };
+    whole_file::write(out, &bytes).map_err(|error| {
+        let kept = journal_of(out);
+        format!("{error}; every run is kept in {}: give the same command again", kept.shown())
+    })?;
+    note!("wrote {}", out.shown());
+    Ok(())
+}
+
+fn file(
+    keys: Vec<String>,
+    arguments: &Arguments,
+    variants: &[SweepVariant],
+    points: &[SweepPoint],
+) -> SweepFile {
+    let over: String = arguments.over.iter().map(|over| format!(" --over {over}")).collect();
+    let point = |(point, variant): (&SweepPoint, &SweepVariant)| SweepFilePoint {
+        values: point.values.clone(),
+        path: SweepPath::of(&variant.scenario),
+        outcomes: point.outcomes.clone(),
+    };
+    SweepFile {
+        sweetspot_sweep: SWEEP_FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: format!(
+            "sweetspot sweep {}{over} --seeds {}",
+            arguments.file.name(),
+            arguments.seeds
+        ),
+        keys,
+        points: points.iter().zip(variants).map(point).collect(),
+    }
+}

@@ -1,0 +1,51 @@
+//! Experiments of many runs: sweeps and their journal, the search for the Maximum Feasible Throughput, advice checked in the
+//! simulator.
+//!
+//! Every experiment is a function from scenarios to numbers. The result does not depend on the number of
+//! [`Workers`].
+//!
+//! ```
+//! use sweetspot_scenario::Scenario;
+//! use sweetspot_experiment::{SearchBounds, Workers, find_mft};
+//! use sweetspot_theory::engine::Theory;
+//!
+//! let scenario = Scenario::parse(
+//!     r#"
+//!     title = "One transfer alone"
+//!     warmup = "5s"
+//!     duration = "10s"
+//!     [path]
+//!     rate = "50Mbit/s"
+//!     rtt = "100ms"
+//!     buffer = "625pkt"
+//!     packet = "1000B"
+//!     [[transfer]]
+//!     congestion = "newreno"
+//!     "#,
+//! )?;
+//! let bounds = SearchBounds { least: 100, most: 1200, tolerance: 0.01 };
+//! let mft = find_mft(&Theory, &scenario, bounds, 1, Workers::ONE)?;
+//! // From C x T_m = 625 packets on the path is full: the MFT is C.
+//! assert_eq!(mft.rate_bps, 50e6);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod cached_engine;
+pub mod csv;
+mod journal;
+pub mod markdown;
+pub mod play;
+pub mod plot;
+pub mod router;
+pub mod search;
+pub mod statistics;
+mod sweep;
+pub mod window;
+mod workers;
+
+pub use cached_engine::{CachedEngine, NoStore, ResultStore, RunKey};
+pub use journal::{Journal, JournalError};
+pub use play::{StudyError, play_all};
+pub use search::{Mft, SearchBounds, find_mft, find_mfts};
+pub use sweep::{Metric, Over, Spread, Sweep, SweepError, SweepPoint, SweepVariant};
+pub use workers::Workers;

@@ -1,0 +1,87 @@
+//! Runs of scenarios by an engine, and the changes to scenarios that experiments make.
+
+use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Scenario, ScenarioError};
+use sweetspot_sizing::Sizing;
+use sweetspot_theory::TheoryError;
+use sweetspot_units::Volume;
+use thiserror::Error;
+
+use crate::{SweepError, Workers};
+
+/// Why a study failed.
+#[derive(Debug, Error)]
+pub enum StudyError {
+    /// A text is not a scenario.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The engine cannot play one of the scenarios.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The scenario has no transfer.
+    #[error("\"{title}\" has no [[transfer]]; add one: the study is about what it achieves")]
+    NoTransfer {
+        /// The scenario's title.
+        title: String,
+    },
+    /// A closed form does not hold.
+    #[error(transparent)]
+    Theory(#[from] TheoryError),
+    /// A sweep that is not possible.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
+    /// No figure or table of that name.
+    #[error(
+        "there is no figure {name}{nearest}; there are all, bdp, drs, heffner, blog, router, {known}"
+    )]
+    UnknownFigure {
+        /// The name as typed.
+        name: String,
+        /// The most similar valid name, as a question; empty if none is similar.
+        nearest: String,
+        /// All of them.
+        known: String,
+    },
+    /// A table of reference numbers that cannot be read.
+    #[error("{table}, line {line}: {reason}")]
+    Reference {
+        /// Name of the table.
+        table: &'static str,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// The outcomes of `scenarios`, in their order, or the first one's error.
+pub fn play_all<E: Engine + Sync + ?Sized>(
+    engine: &E,
+    scenarios: &[Scenario],
+    workers: Workers,
+) -> Result<Vec<Outcome>, StudyError> {
+    let outcomes = workers.map(scenarios, |scenario| engine.run(scenario, &mut NoRecorder));
+    outcomes.into_iter().map(|outcome| Ok(outcome?)).collect()
+}
+
+/// Goodput of the first transfer, bit/s.
+pub fn goodput(outcome: &Outcome) -> f64 {
+    outcome.transfers.first().map_or(0.0, |transfer| transfer.goodput_bps)
+}
+
+/// `scenario` with this sizing for all transfers.
+pub fn with_sizing(scenario: &Scenario, sizing: Sizing) -> Scenario {
+    let mut scenario = scenario.clone();
+    for transfer in &mut scenario.transfers {
+        transfer.sizing = sizing;
+    }
+    scenario
+}
+
+/// `scenario` with a fixed window of `packets` for its first transfer.
+pub fn with_window(scenario: &Scenario, packets: u64) -> Scenario {
+    let mut scenario = scenario.clone();
+    if let Some(transfer) = scenario.transfers.first_mut() {
+        transfer.sizing = Sizing::Fixed(Volume::Packets(packets));
+    }
+    scenario
+}

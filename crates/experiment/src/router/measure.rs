@@ -1,0 +1,209 @@
+//! What a link with a buffer of a given size does to short and long transfers.
+
+use serde::{Deserialize, Serialize};
+use sweetspot_scenario::{Engine, Scenario};
+use sweetspot_units::Volume;
+
+use super::run::{Class, Run, SizeBin, play};
+use crate::cached_engine::{ResultStore, RunKey};
+use crate::{StudyError, Workers};
+
+/// Who plays, where finished runs are kept, who shares them, and who hears of them.
+#[derive(Clone, Copy)]
+pub struct Player<'a> {
+    /// What plays.
+    pub engine: &'a (dyn Engine + Sync),
+    /// Where finished runs are kept.
+    pub store: &'a dyn ResultStore,
+    /// Who shares the runs.
+    pub workers: Workers,
+    /// Hears of every run that is over, out of how many.
+    pub watch: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+/// What a buffer did to the link and to the flows that finished: means over the seeds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BufferMeasured {
+    /// The buffer, packets.
+    pub buffer: u64,
+    /// Packets dropped over packets that arrived.
+    pub loss: f64,
+    /// Mean queueing delay, seconds.
+    pub delay_s: f64,
+    /// Share of the capacity that was used.
+    pub utilisation: f64,
+    /// Flows of about thirty packets (section VII-C).
+    pub short: MedianThroughput,
+    /// Flows with more than five congestion events (section VII-C).
+    pub long: MedianThroughput,
+    /// Flows of 45 to 50 kB (section III-B).
+    pub small: MedianThroughput,
+    /// Flows of more than 1000 kB, whatever they met (section III-B).
+    pub large: MedianThroughput,
+    /// Flows of the median size, a tenth more or less.
+    pub median_size: MedianThroughput,
+    /// Flows of more than eight times the mean size.
+    pub bulk: MedianThroughput,
+    /// Each seed's run.
+    pub runs: Vec<Run>,
+}
+
+/// Median per-flow throughput.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct MedianThroughput {
+    /// Mean of the seeds' medians, each with the weight of its flows, bit/s; 0 where there is none.
+    pub median_bps: f64,
+    /// Its standard error, bit/s; 0 where one seed tells nothing of the spread.
+    pub error_bps: f64,
+    /// How many flows.
+    pub flows: u64,
+}
+
+/// A class of flows.
+pub type ThroughputOf = fn(&BufferMeasured) -> &MedianThroughput;
+
+/// Plays `scenario` with each of `buffers` and as many `seeds`, counted from the scenario's.
+///
+/// # Errors
+/// If the engine cannot play it.
+pub fn measure(
+    player: &Player<'_>,
+    scenario: &Scenario,
+    buffers: &[u64],
+    seeds: u64,
+) -> Result<Vec<BufferMeasured>, StudyError> {
+    let seeds = seeds.max(1);
+    let runs: Vec<Scenario> = buffers
+        .iter()
+        .flat_map(|buffer| (0..seeds).map(move |i| (*buffer, scenario.seed + i)))
+        .map(|(buffer, seed)| with_buffer(scenario, buffer, seed))
+        .collect();
+    let played = play_all(player, &runs)?;
+    let per_buffer = buffers.iter().zip(played.chunks(seeds as usize));
+    Ok(per_buffer.map(|(buffer, runs)| BufferMeasured::of(*buffer, runs.to_vec())).collect())
+}
+
+/// The runs of `scenarios`, in their order.
+pub fn play_all(player: &Player<'_>, scenarios: &[Scenario]) -> Result<Vec<Run>, StudyError> {
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    let played = player.workers.map(scenarios, |scenario| {
+        let run = kept_or_played(player, scenario);
+        let over = 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        (player.watch)(over, scenarios.len());
+        run
+    });
+    played.into_iter().collect()
+}
+
+/// What distinguishes a run's summary from an outcome in a store.
+const SUMMARY: &str = "router";
+
+fn kept_or_played(player: &Player<'_>, scenario: &Scenario) -> Result<Run, StudyError> {
+    let name = format!("{}, {SUMMARY}", player.engine.name());
+    let key = RunKey::of(&name, scenario);
+    let kept = player.store.summary(&key);
+    if let Some(run) = kept.and_then(|json| serde_json::from_value(json).ok()) {
+        return Ok(run);
+    }
+    let run = play(player.engine, scenario)?;
+    if let Ok(json) = serde_json::to_value(&run) {
+        player.store.keep_summary(&key, &json);
+    }
+    Ok(run)
+}
+
+fn with_buffer(scenario: &Scenario, buffer: u64, seed: u64) -> Scenario {
+    let mut scenario = Scenario { seed, ..scenario.clone() };
+    let narrow = scenario.path.bottleneck();
+    scenario.path.hops[narrow].buffer = Volume::Packets(buffer);
+    scenario
+}
+
+impl BufferMeasured {
+    /// What `runs` with `buffer` come to.
+    pub fn of(buffer: u64, runs: Vec<Run>) -> BufferMeasured {
+        let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        let throughput = |of: fn(&Run) -> &Class| MedianThroughput::of(runs.iter().map(of));
+        BufferMeasured {
+            buffer,
+            loss: mean(&|run| run.loss),
+            delay_s: mean(&|run| run.delay_s),
+            utilisation: mean(&|run| run.utilisation),
+            short: throughput(|run| &run.short),
+            long: throughput(|run| &run.long),
+            small: throughput(|run| &run.small),
+            large: throughput(|run| &run.large),
+            median_size: throughput(|run| &run.median_size),
+            bulk: throughput(|run| &run.bulk),
+            runs,
+        }
+    }
+
+    /// The same where each of `picks` is a run, as often as it is picked: a bootstrap's sample.
+    pub fn resampled(&self, picks: &[usize]) -> BufferMeasured {
+        let runs = picks.iter().filter_map(|pick| self.runs.get(*pick)).cloned().collect();
+        BufferMeasured::of(self.buffer, runs)
+    }
+
+    /// Mean number of flows that are active at a time: Little's law over the flows that finished.
+    pub fn active_flows(&self) -> f64 {
+        self.runs.iter().map(|run| run.active_flows).sum::<f64>() / self.runs.len() as f64
+    }
+
+    /// Flows by the logarithm of their size, over all seeds.
+    pub fn by_size(&self) -> Vec<SizeBin> {
+        SizeBin::merged(self.runs.iter().map(|run| &run.by_size))
+    }
+}
+
+impl MedianThroughput {
+    fn of<'a>(classes: impl Iterator<Item = &'a Class>) -> MedianThroughput {
+        let some: Vec<&Class> = classes.filter(|class| class.flows > 0).collect();
+        let flows: u64 = some.iter().map(|class| class.flows).sum();
+        if flows == 0 {
+            return MedianThroughput::default();
+        }
+        let weight = |class: &Class| class.flows as f64 / flows as f64;
+        let median_bps = some.iter().map(|class| weight(class) * class.median_bps).sum();
+        let squares: f64 = some
+            .iter()
+            .map(|class| {
+                let off = weight(class) * (class.median_bps - median_bps);
+                off * off
+            })
+            .sum();
+        // The ratio estimator's error (Cochran, "Sampling Techniques", 1977, section 6.4).
+        let seeds = some.len() as f64;
+        let error_bps =
+            if some.len() < 2 { 0.0 } else { libm::sqrt(squares * seeds / (seeds - 1.0)) };
+        MedianThroughput { median_bps, error_bps, flows }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(flows: u64, median_bps: f64) -> Class {
+        Class { flows, median_bps, ..Class::default() }
+    }
+
+    #[test]
+    fn equally_many_flows_make_the_mean_and_its_standard_error() {
+        // 1, 2, 3: squares about the mean 2: 1 + 0 + 1; 2 / 2 / 3 = 1/3.
+        let classes = [class(5, 1.0), class(5, 2.0), class(5, 3.0)];
+        let found = MedianThroughput::of(classes.iter());
+        assert!((found.median_bps - 2.0).abs() < 1e-12);
+        assert!((found.error_bps - libm::sqrt(1.0 / 3.0)).abs() < 1e-12);
+        assert_eq!(found.flows, 15);
+    }
+
+    #[test]
+    fn a_seed_counts_by_its_flows_and_none_where_it_has_none() {
+        let classes = [class(30, 10.0), class(0, 0.0), class(10, 50.0)];
+        // (30 x 10 + 10 x 50) / 40 = 20.
+        assert!((MedianThroughput::of(classes.iter()).median_bps - 20.0).abs() < 1e-12);
+        assert_eq!(MedianThroughput::of([class(0, 0.0)].iter()), MedianThroughput::default());
+        assert_eq!(MedianThroughput::of([class(7, 3.0)].iter()).error_bps, 0.0);
+    }
+}

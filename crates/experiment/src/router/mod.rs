@@ -1,0 +1,16 @@
+//! A router's link in the simulator: [`measure`] runs it with several buffers, [`try_buffers`] checks advice about one against
+//! others.
+
+mod advice;
+mod ladder;
+pub mod link;
+pub mod measure;
+pub mod run;
+mod verify;
+
+pub use advice::try_buffers;
+pub use ladder::ladder;
+pub use link::SimulatedLink;
+pub use measure::{BufferMeasured, MedianThroughput, Player, measure};
+pub use run::{Class, Run, SizeBin};
+pub use verify::{Effort, Verified, verify};

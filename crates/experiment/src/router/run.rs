@@ -1,0 +1,277 @@
+//! One run, summed up so that it can be kept.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sweetspot_scenario::{Engine, FinishedFlow, Recorder, Sample, Scenario, TrafficKind};
+use sweetspot_theory::reno::classify;
+use sweetspot_units::{Duration, Time};
+
+use crate::StudyError;
+use crate::statistics::quantile;
+
+/// What one run did to the link and to the flows that finished.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Run {
+    /// Its seed.
+    pub seed: u64,
+    /// Packets dropped over packets that arrived.
+    pub loss: f64,
+    /// Mean queueing delay, seconds.
+    pub delay_s: f64,
+    /// The longest that a packet waited for those before it, seconds.
+    pub delay_max_s: f64,
+    /// Share of the capacity that was used.
+    pub utilisation: f64,
+    /// Flows that are active at a time: Little's law over those that finished.
+    pub active_flows: f64,
+    /// Flows of about thirty packets (section VII-C).
+    pub short: Class,
+    /// Flows with more than five congestion events (section VII-C).
+    pub long: Class,
+    /// Flows of 45 to 50 kB (section III-B).
+    pub small: Class,
+    /// Flows of more than 1000 kB, whatever they met (section III-B).
+    pub large: Class,
+    /// Flows of the median size, a tenth more or less.
+    pub median_size: Class,
+    /// Flows of more than eight times the mean size.
+    pub bulk: Class,
+    /// Figures 9 and 10: by the logarithm of the size.
+    pub by_size: BTreeMap<u32, SizeBin>,
+    /// Share of the capacity used in each interval, where a transfer is there to be sampled with.
+    pub loads: Vec<f64>,
+}
+
+/// The throughputs of a class of flows in one run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Class {
+    /// How many flows.
+    pub flows: u64,
+    /// Median, bit/s; 0 where there is none.
+    pub median_bps: f64,
+    /// Mean, bit/s.
+    pub mean_bps: f64,
+    /// Standard deviation over the mean.
+    pub variation: f64,
+    /// The values that 5, 10, ... 95 % of the flows stay below, bit/s; empty where there is none.
+    pub quantiles_bps: Vec<f64>,
+}
+
+/// Flows of about the same size.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct SizeBin {
+    /// How many.
+    pub flows: u64,
+    /// Their mean size, packets.
+    pub packets: f64,
+    /// Their mean throughput, bit/s.
+    pub mean_bps: f64,
+}
+
+/// Section VII-C: s = 30 packets; a few sizes around it, so that there are enough of them.
+const SHORT: core::ops::RangeInclusive<u64> = 28..=32;
+
+/// Section VII-C, "more than five congestion events"; section IV draws the line at five.
+const LONG_EVENTS: usize = 6;
+
+/// Section III-B: "small flows ... send about 45-50KB", "large flows ... more than 1000KB".
+const SMALL_BYTES: core::ops::RangeInclusive<f64> = 45e3..=50e3;
+const LARGE_BYTES: f64 = 1e6;
+
+/// Mean sizes that make a transfer bulk: 640 kB of the paper's 80 kB.
+const BULK: f64 = 8.0;
+
+/// Bins per factor of ten in Figures 9 and 10, whose width grows exponentially with the size.
+const BINS_PER_DECADE: f64 = 5.0;
+
+/// The finest of Figure 4's averaging time scales.
+pub const INTERVAL: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Default)]
+struct Flows {
+    finished: Vec<FinishedFlow>,
+    /// Time and load of every interval, where somebody wants them.
+    loads: Option<Vec<(f64, f64)>>,
+}
+
+impl Recorder for Flows {
+    fn interval(&self) -> Option<Duration> {
+        self.loads.as_ref().map(|_| INTERVAL)
+    }
+    fn record(&mut self, sample: &Sample) {
+        if let (Some(loads), Some(used)) = (&mut self.loads, sample.utilisation) {
+            loads.push((sample.at_s, used));
+        }
+    }
+    fn wants_flows(&self) -> bool {
+        true
+    }
+    fn record_flow(&mut self, flow: &FinishedFlow) {
+        self.finished.push(flow.clone());
+    }
+}
+
+/// Plays `scenario` once.
+pub fn play(engine: &(dyn Engine + Sync), scenario: &Scenario) -> Result<Run, StudyError> {
+    let loads = (!scenario.transfers.is_empty()).then(Vec::new);
+    let mut flows = Flows { finished: Vec::new(), loads };
+    let outcome = engine.run(scenario, &mut flows)?.bottleneck;
+    let payload = scenario.path.packet.saturating_sub(scenario.cross[0].tcp.header).as_f64();
+    let packet_time = scenario.path.packet.as_f64() * 8.0 / scenario.path.narrow().rate.as_f64();
+    let seconds = scenario.duration.as_secs_f64();
+    let (median, mean) = sizes(scenario);
+    let mut classes: [Vec<f64>; 6] = Default::default();
+    let mut all = Vec::new();
+    for flow in flows.finished.iter().filter(|flow| flow.duration_s > 0.0) {
+        let bytes = flow.packets as f64 * payload;
+        let rate = bytes * 8.0 / flow.duration_s;
+        all.push((flow.packets, rate));
+        let belongs = [
+            SHORT.contains(&flow.packets),
+            events(flow, outcome.queue_delay_mean_s)? >= LONG_EVENTS,
+            SMALL_BYTES.contains(&bytes),
+            bytes > LARGE_BYTES,
+            (0.9 * median..=1.1 * median).contains(&bytes),
+            bytes > BULK * mean,
+        ];
+        for (class, _) in classes.iter_mut().zip(belongs).filter(|(_, belongs)| *belongs) {
+            class.push(rate);
+        }
+    }
+    let busy: f64 = flows.finished.iter().map(|flow| flow.duration_s).sum();
+    let warmup = scenario.warmup.as_secs_f64();
+    let loads = flows.loads.unwrap_or_default();
+    let [short, long, small, large, median_size, bulk] = classes.map(|rates| Class::of(&rates));
+    Ok(Run {
+        seed: scenario.seed,
+        loss: outcome.loss_rate,
+        delay_s: outcome.queue_delay_mean_s,
+        delay_max_s: outcome.queue_max_packets as f64 * packet_time,
+        utilisation: outcome.utilisation,
+        active_flows: busy / seconds,
+        short,
+        long,
+        small,
+        large,
+        median_size,
+        bulk,
+        by_size: bins(all.into_iter()),
+        loads: loads.into_iter().filter(|(at, _)| *at > warmup).map(|(_, used)| used).collect(),
+    })
+}
+
+/// Median and mean of the transfers' sizes, bytes: a Pareto distribution's median is its least value
+/// times 2^(1/alpha), that value the mean times (alpha - 1) / alpha.
+fn sizes(scenario: &Scenario) -> (f64, f64) {
+    let (mean, alpha) = match scenario.cross[0].kind {
+        TrafficKind::ClosedLoop { size_mean, size_shape, .. }
+        | TrafficKind::Arrivals { size_mean, size_shape, .. } => (size_mean.as_f64(), size_shape),
+        _ => return (0.0, f64::INFINITY),
+    };
+    (mean * (alpha - 1.0) / alpha * libm::exp2(1.0 / alpha), mean)
+}
+
+/// Congestion events of a flow whose packets waited `delay` seconds on average.
+fn events(flow: &FinishedFlow, delay: f64) -> Result<usize, StudyError> {
+    if flow.losses_s.len() < LONG_EVENTS {
+        // So few losses are no more events.
+        return Ok(flow.losses_s.len());
+    }
+    let time = |s: &f64| Time::ZERO + Duration::from_secs_f64(*s);
+    let losses: Vec<Time> = flow.losses_s.iter().map(time).collect();
+    let rtt = Duration::from_secs_f64(flow.propagation_s + delay);
+    Ok(classify::congestion_events(&losses, rtt)?)
+}
+
+impl Class {
+    fn of(rates: &[f64]) -> Class {
+        if rates.is_empty() {
+            return Class::default();
+        }
+        let mut sorted = rates.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let n = sorted.len() as f64;
+        let mean = sorted.iter().sum::<f64>() / n;
+        let variance = sorted.iter().map(|rate| (rate - mean) * (rate - mean)).sum::<f64>() / n;
+        let at = |percent: u32| quantile(&sorted, f64::from(percent) / 100.0).unwrap_or(0.0);
+        Class {
+            flows: sorted.len() as u64,
+            median_bps: at(50),
+            mean_bps: mean,
+            variation: libm::sqrt(variance) / mean,
+            quantiles_bps: (1..20).map(|i| at(5 * i)).collect(),
+        }
+    }
+}
+
+fn bins(flows: impl Iterator<Item = (u64, f64)>) -> BTreeMap<u32, SizeBin> {
+    let mut bins: BTreeMap<u32, SizeBin> = BTreeMap::new();
+    for (packets, rate) in flows {
+        let bin = libm::floor(libm::log10(packets.max(1) as f64) * BINS_PER_DECADE) as u32;
+        let flow = SizeBin { flows: 1, packets: packets as f64, mean_bps: rate };
+        bins.entry(bin).or_default().add(&flow);
+    }
+    bins
+}
+
+impl SizeBin {
+    fn add(&mut self, other: &SizeBin) {
+        let flows = self.flows + other.flows;
+        let share = other.flows as f64 / flows as f64;
+        self.packets += (other.packets - self.packets) * share;
+        self.mean_bps += (other.mean_bps - self.mean_bps) * share;
+        self.flows = flows;
+    }
+
+    /// Several runs' bins as one, in rising order of the size.
+    pub fn merged<'a>(runs: impl Iterator<Item = &'a BTreeMap<u32, SizeBin>>) -> Vec<SizeBin> {
+        let mut all: BTreeMap<u32, SizeBin> = BTreeMap::new();
+        for (bin, flows) in runs.flatten() {
+            all.entry(*bin).or_default().add(flows);
+        }
+        all.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_by_hand() {
+        // 1, 2, 3, 6: mean 3, squares 4 + 1 + 0 + 9 = 14, deviation sqrt(3.5).
+        let class = Class::of(&[6.0, 1.0, 2.0, 3.0]);
+        assert_eq!((class.flows, class.median_bps, class.mean_bps), (4, 2.5, 3.0));
+        assert!((class.variation - libm::sqrt(3.5) / 3.0).abs() < 1e-12);
+        assert_eq!(class.quantiles_bps.len(), 19);
+        assert_eq!(Class::of(&[]), Class::default());
+    }
+
+    #[test]
+    fn losses_two_round_trips_apart_are_events() {
+        // 60 ms + 40 ms: 200 ms apart.
+        let losses_s = vec![1.0, 1.199, 1.4, 2.0, 3.0, 4.0, 5.0];
+        let flow = FinishedFlow {
+            entry: 0,
+            packets: 100,
+            duration_s: 9.0,
+            propagation_s: 0.060,
+            losses_s,
+        };
+        assert_eq!(events(&flow, 0.040).unwrap(), 6);
+        assert_eq!(events(&flow, 0.050).unwrap(), 5);
+    }
+
+    #[test]
+    fn bins_grow_exponentially_and_runs_add_up() {
+        let found = bins([(1, 2.0), (10, 4.0), (11, 6.0), (100, 8.0)].into_iter());
+        let counts: Vec<(u32, u64)> = found.iter().map(|(bin, of)| (*bin, of.flows)).collect();
+        assert_eq!(counts, [(0, 1), (5, 2), (10, 1)]);
+        assert_eq!((found[&5].packets, found[&5].mean_bps), (10.5, 5.0));
+        // (2 x 5 + 2 x 5 + 1 x 15) / 5 = 7.
+        let more = bins([(12, 15.0)].into_iter());
+        let merged = SizeBin::merged([&found, &found, &more].into_iter());
+        assert!((merged[1].mean_bps - 7.0).abs() < 1e-12 && merged[1].flows == 5);
+    }
+}

@@ -1,0 +1,146 @@
+//! The paper's closed-loop simulation for a link of one's own, within bounded work.
+
+use sweetspot_theory::TheoryError;
+use sweetspot_theory::router::capacity_ratio::CapacityRatio;
+
+use super::ladder::ladder;
+use super::link::SimulatedLink;
+use super::measure::{BufferMeasured, Player, measure};
+use crate::StudyError;
+
+/// How much work a verification may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Two seconds or less on two cores.
+    Quick,
+    /// Half a minute or so on two cores.
+    Thorough,
+}
+
+/// What the simulation of a [`SimulatedLink`] came to.
+#[derive(Debug)]
+pub struct Verified {
+    /// What was simulated: the link, or one that is so much slower that the work allowed is enough,
+    /// with users in proportion.
+    pub link: SimulatedLink,
+    /// Its rate over that of the link asked for.
+    pub scale: f64,
+    /// Seconds measured per buffer and seed.
+    pub seconds: u64,
+    /// Runs per buffer.
+    pub seeds: u64,
+    /// Which of the buffers is the one that was to be tried.
+    pub advised: usize,
+    /// In rising order of the buffer.
+    pub measured: Vec<BufferMeasured>,
+}
+
+struct Plan {
+    /// Packets that all runs together may send.
+    packets: f64,
+    buffers: usize,
+    seconds: u64,
+    seeds: u64,
+}
+
+/// Packets, with their ACKs, that the simulator moves in a second on a core in a closed loop.
+const PACKETS_PER_SECOND: f64 = 2e6;
+const WARMUP: u64 = 10;
+/// In doublings.
+const NEAR: f64 = 0.3;
+/// Least room for a choice of buffers, in packets per round trip, and least crowd for an average.
+const SMALLEST_BDP: f64 = 8.0;
+pub(super) const FEWEST: f64 = 8.0;
+
+impl Effort {
+    /// What share of `link`'s rate can be played.
+    pub(super) fn scale(self, link: &SimulatedLink) -> f64 {
+        self.plan().scale(link)
+    }
+
+    fn plan(self) -> Plan {
+        match self {
+            Effort::Quick => {
+                Plan { packets: 4.0 * PACKETS_PER_SECOND, buffers: 8, seconds: 30, seeds: 2 }
+            }
+            Effort::Thorough => {
+                Plan { packets: 60.0 * PACKETS_PER_SECOND, buffers: 12, seconds: 90, seeds: 5 }
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// What share of `link`'s rate can be played.
+    fn scale(&self, link: &SimulatedLink) -> f64 {
+        let runs = self.buffers as u64 * self.seeds * (self.seconds + WARMUP);
+        let bits_per_second = self.packets / runs as f64 * link.packet.as_f64() * 8.0;
+        (bits_per_second / link.rate.as_f64()).min(1.0)
+    }
+}
+
+/// Plays `link` with buffers from two packets to four times C T_o, `advised` packets among them.
+///
+/// # Errors
+/// If nothing can queue at the link, or what could be played of it is too small to say anything.
+pub fn verify(
+    player: &Player<'_>,
+    link: &SimulatedLink,
+    advised: f64,
+    effort: Effort,
+) -> Result<Verified, StudyError> {
+    let ratio = CapacityRatio::new(link.rate, link.input_rate)?;
+    if !ratio.can_queue(link.inputs) {
+        let because = "the inputs together cannot exceed the output, so nothing queues and there \
+                       is nothing to simulate";
+        return Err(TheoryError::NotCovered { because }.into());
+    }
+    let plan = effort.plan();
+    let scale = plan.scale(link);
+    let played = link.scaled(scale);
+    if played.bdp() < SMALLEST_BDP || (played.users as f64) < FEWEST {
+        return Err(too_small());
+    }
+    let scenario = played.scenario(WARMUP, plan.seconds)?;
+    let own = libm::round(advised * scale).max(2.0) as u64;
+    let mut buffers = ladder(((4.0 * played.bdp()) as u64).max(40), plan.buffers - 1);
+    // A buffer of the ladder that is nearly the advised one would say the same twice.
+    buffers.retain(|buffer| libm::log2(*buffer as f64 / own as f64).abs() > NEAR);
+    let advised = buffers.partition_point(|buffer| *buffer < own);
+    buffers.insert(advised, own);
+    let measured = measure(player, &scenario, &buffers, plan.seeds)?;
+    let (seconds, seeds) = (plan.seconds, plan.seeds);
+    Ok(Verified { link: played, scale, seconds, seeds, advised, measured })
+}
+
+/// Why so small a part of a link is not played.
+pub(super) fn too_small() -> StudyError {
+    let because = "what can be played of so fast a link in the time has fewer than eight packets in \
+                   flight or eight flows, too few for an average";
+    TheoryError::NotCovered { because }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_units::{Bytes, Duration, Rate};
+
+    use super::*;
+
+    #[test]
+    fn slow_links_are_played_as_they_are_and_fast_ones_in_part() {
+        let link = |mbit| SimulatedLink {
+            rate: Rate::from_mbit_per_second(mbit),
+            rtt: Duration::from_millis(60),
+            input_rate: Rate::from_mbit_per_second(10 * mbit),
+            inputs: 20,
+            packet: Bytes::new(1500),
+            size_mean: Bytes::new(80_000),
+            tail_index: 1.5,
+            users: 2 * mbit,
+        };
+        let plan = Effort::Quick.plan();
+        assert_eq!(plan.scale(&link(50)), 1.0);
+        // 8e6 packets of 12 kbit in 8 x 2 x 40 s: 150 Mbit/s.
+        assert!((plan.scale(&link(1500)) - 0.1).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,125 @@
+//! The search for the Maximum Feasible Throughput (section II of the SOBAS paper): the window S
+//! at which R(S) is largest.
+//!
+//! R(S) rises while the window is the limit, falls off a cliff where the transfer begins to
+//! overflow the bottleneck, dips just past it and climbs again to what congestion control alone
+//! gets (docs/results/ns2.md). So it has one peak on either side of the cliff, and a search that
+//! trusts in a single one can end on the wrong side. This one climbs a geometric ladder first,
+//! then works on every interval in which the best window can still lie: golden section where a
+//! rung stands above its neighbours, bisection between a rung without loss and one with. At the
+//! end it looks around the winner.
+//!
+//! What it guarantees: the result is the best of all windows tried, rungs and both ends
+//! included; where R has one peak between neighbouring rungs, the window is within the
+//! tolerance of it; all windows meet the same cross traffic (common random numbers), so that
+//! what differs is the window; the result depends on nothing but the scenario, the seeds and
+//! the bounds, least of all on the number of workers. Where R is as noisy as it is between
+//! windows a tolerance apart, the maximum over many trials is biased upwards, the more the
+//! noisier: more seeds lower the bias, a [`Race`] among the best makes the choice a better one, and
+//! seeds that had no part in it measure what was chosen without bias.
+
+mod bracket;
+mod contest;
+mod plan;
+mod race;
+
+pub use contest::{CANDIDATES, RACE_SEEDS, choose, fresh};
+pub use plan::{Search, SearchBounds, WindowTrial};
+pub use race::{Entrant, Race};
+
+use std::collections::BTreeMap;
+
+use sweetspot_scenario::{Engine, Outcome, Scenario};
+
+use crate::play::{goodput, play_all, with_window};
+use crate::{StudyError, Workers};
+
+/// The result of a search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mft {
+    /// The window, packets.
+    pub window: u64,
+    /// The Maximum Feasible Throughput, bit/s, mean over the seeds.
+    pub rate_bps: f64,
+    /// Everything that was tried, by window.
+    pub trials: Vec<WindowTrial>,
+    /// The goodput of each trial by seed, bit/s.
+    pub rates: Vec<Vec<f64>>,
+}
+
+impl Mft {
+    /// The best `count` windows tried, of equal ones the smaller first, as entrants of a race over more seeds.
+    pub fn entrants(&self, count: usize) -> Vec<Entrant> {
+        let mut places: Vec<usize> = (0..self.trials.len()).collect();
+        places.sort_by(|a, b| self.trials[*b].rate_bps.total_cmp(&self.trials[*a].rate_bps));
+        let entrant = |place: &usize| Entrant {
+            window: self.trials[*place].window,
+            rates: self.rates[*place].clone(),
+        };
+        places.iter().take(count).map(entrant).collect()
+    }
+}
+
+/// The Maximum Feasible Throughput of the first transfer of `scenario`, over `seeds` seeds from
+/// the scenario's own on.
+pub fn find_mft<E: Engine + Sync + ?Sized>(
+    engine: &E,
+    scenario: &Scenario,
+    bounds: SearchBounds,
+    seeds: u64,
+    workers: Workers,
+) -> Result<Mft, StudyError> {
+    let mut found = find_mfts(engine, &[(scenario.clone(), bounds)], seeds, workers)?;
+    Ok(found.remove(0))
+}
+
+/// [`find_mft`] for several scenarios at once, so that the few runs of each step keep all workers
+/// busy.
+pub fn find_mfts<E: Engine + Sync + ?Sized>(
+    engine: &E,
+    jobs: &[(Scenario, SearchBounds)],
+    seeds: u64,
+    workers: Workers,
+) -> Result<Vec<Mft>, StudyError> {
+    if let Some((scenario, _)) = jobs.iter().find(|(scenario, _)| scenario.transfers.is_empty()) {
+        return Err(StudyError::NoTransfer { title: scenario.title.clone() });
+    }
+    let seeds = seeds.max(1);
+    let mut searches: Vec<Search> = jobs.iter().map(|(_, bounds)| Search::new(*bounds)).collect();
+    let mut rates: Vec<BTreeMap<u64, Vec<f64>>> = vec![BTreeMap::new(); jobs.len()];
+    loop {
+        let mut wanted: Vec<(usize, u64)> = Vec::new();
+        for (i, search) in searches.iter_mut().enumerate() {
+            wanted.extend(search.poll_windows().unwrap_or_default().iter().map(|w| (i, *w)));
+        }
+        if wanted.is_empty() {
+            break;
+        }
+        let seeded = |(job, window): &(usize, u64)| {
+            let sized = with_window(&jobs[*job].0, *window);
+            (0..seeds).map(move |i| Scenario { seed: sized.seed + i, ..sized.clone() })
+        };
+        let runs: Vec<Scenario> = wanted.iter().flat_map(seeded).collect();
+        let outcomes = play_all(engine, &runs, workers)?;
+        for ((job, window), outcomes) in wanted.iter().zip(outcomes.chunks(seeds as usize)) {
+            searches[*job].handle_trial(trial(*window, outcomes));
+            rates[*job].insert(*window, outcomes.iter().map(goodput).collect());
+        }
+    }
+    Ok(searches.iter().zip(rates).map(|(search, rates)| result(search, rates)).collect())
+}
+
+fn result(search: &Search, rates: BTreeMap<u64, Vec<f64>>) -> Mft {
+    let (window, rate_bps) = search.best().map_or((0, 0.0), |best| (best.window, best.rate_bps));
+    let trials = search.trials().copied().collect();
+    Mft { window, rate_bps, trials, rates: rates.into_values().collect() }
+}
+
+fn trial(window: u64, outcomes: &[Outcome]) -> WindowTrial {
+    let rates = outcomes.iter().map(goodput);
+    WindowTrial {
+        window,
+        rate_bps: rates.sum::<f64>() / outcomes.len() as f64,
+        lossless: outcomes.iter().all(|outcome| outcome.bottleneck.loss_rate == 0.0),
+    }
+}

@@ -1,0 +1,162 @@
+//! What holds for every study.
+
+use sweetspot_experiment::{Over, SearchBounds, Sweep, Workers, find_mft};
+use sweetspot_scenario::{Engine, NoRecorder, Scenario};
+use sweetspot_sim::Simulator;
+
+/// C T_m = 125 packets, B_t = 60, elephants both ways on half of it.
+const SMALL: &str = r#"
+    warmup = "5s"
+    duration = "10s"
+    [path]
+    rate = "20Mbit/s"
+    rtt = "50ms"
+    buffer = "60pkt"
+    [[cross]]
+    kind = "elephants"
+    count = 5
+    window = "12pkt"
+    rtt = ["40ms", "60ms"]
+    [[transfer]]
+    start = "3s"
+    sizing = "fixed:100pkt"
+"#;
+
+fn small() -> Scenario {
+    Scenario::parse(SMALL).expect("the test's scenario is valid")
+}
+
+fn over(text: &str) -> Over {
+    Over::parse(text).expect("it is well formed")
+}
+
+fn bounds(scenario: &Scenario) -> SearchBounds {
+    SearchBounds { tolerance: 0.02, ..SearchBounds::around(scenario) }
+}
+
+#[test]
+fn a_search_finds_the_same_whatever_the_number_of_workers() {
+    let scenario = small();
+    let search = |workers| {
+        find_mft(&Simulator, &scenario, bounds(&scenario), 2, Workers::new(workers))
+            .expect("the simulator plays every window")
+    };
+    let alone = search(1);
+    assert_eq!(search(2), alone);
+    assert_eq!(search(7), alone);
+}
+
+#[test]
+fn a_sweep_gives_the_same_bytes_whatever_the_number_of_workers() {
+    let sweep = Sweep {
+        text: SMALL.to_owned(),
+        overrides: vec!["duration=5s".to_owned()],
+        over: vec![over("path.buffer=30pkt,60pkt,90pkt,60kB,120kB")],
+        seeds: 2,
+    };
+    let variants = sweep.variants().expect("every value is valid");
+    let run = |workers| sweep.run(&variants, &Simulator, Workers::new(workers)).expect("it plays");
+    let alone = format!("{:?}", run(1));
+    for workers in [2, 3, 8] {
+        assert_eq!(format!("{:?}", run(workers)), alone, "{workers} workers");
+    }
+}
+
+#[test]
+fn a_point_of_a_sweep_is_what_a_run_by_itself_gives() {
+    let sweep = Sweep {
+        text: SMALL.to_owned(),
+        overrides: Vec::new(),
+        over: vec![over("transfer.sizing=max,fixed:80pkt")],
+        seeds: 1,
+    };
+    let variants = sweep.variants().expect("every value is valid");
+    let points = sweep.run(&variants, &Simulator, Workers::new(2)).expect("it plays");
+    let scenario = Scenario::parse_with(SMALL, &["transfer.0.sizing=fixed:80pkt".to_owned()])
+        .expect("the value is valid");
+    let alone = Simulator.run(&scenario, &mut NoRecorder).expect("the simulator plays it");
+    assert_eq!(points[1].outcomes, [alone]);
+}
+
+#[test]
+fn the_maximum_is_no_worse_than_any_window_tried_and_below_the_capacity() {
+    let scenario = small();
+    let found = find_mft(&Simulator, &scenario, bounds(&scenario), 1, Workers::new(2))
+        .expect("the simulator plays every window");
+    assert!(found.trials.iter().all(|trial| trial.rate_bps <= found.rate_bps));
+    assert!(found.rate_bps <= 20e6);
+    // Without cross traffic's share: the elephants keep 5 x 12 packets in flight.
+    assert!(found.rate_bps > 10e6, "{found:?}");
+}
+
+#[test]
+fn on_a_path_twice_as_fast_and_half_as_long_the_best_window_is_the_same() {
+    // Every rate doubled, every time halved: C T_m, B_t and all windows stay. The last packets
+    // of two runs may differ by a nanosecond's rounding, so a window next to the best may win.
+    let scaled = r#"
+        warmup = "2500ms"
+        duration = "5s"
+        [path]
+        rate = "40Mbit/s"
+        rtt = "25ms"
+        buffer = "60pkt"
+        access_rate = "2Gbit/s"
+        [tcp]
+        min_rto = "100ms"
+        initial_rto = "1500ms"
+        clock = "5ms"
+        ack_delay = "50ms"
+        [[cross]]
+        kind = "elephants"
+        count = 5
+        window = "12pkt"
+        rtt = ["20ms", "30ms"]
+        start = ["0s", "1500ms"]
+        [[transfer]]
+        start = "1500ms"
+        sizing = "fixed:100pkt"
+    "#;
+    let scaled = Scenario::parse(scaled).expect("the test's scenario is valid");
+    let find = |scenario: &Scenario| {
+        find_mft(&Simulator, scenario, bounds(scenario), 1, Workers::new(2))
+            .expect("the simulator plays every window")
+    };
+    let (one, two) = (find(&small()), find(&scaled));
+    assert!((two.rate_bps / one.rate_bps / 2.0 - 1.0).abs() < 0.02, "{one:?} {two:?}");
+    assert!((two.window as f64 / one.window as f64 - 1.0).abs() < 0.05, "{one:?} {two:?}");
+}
+
+#[test]
+fn variants_are_every_combination_and_meet_the_same_seeds() {
+    let sweep = Sweep {
+        text: SMALL.to_owned(),
+        overrides: vec!["duration=2s".to_owned(), "seed=7".to_owned()],
+        over: vec![over("path.buffer=30pkt,60pkt"), over("transfer.sizing=max,drs,sobas")],
+        seeds: 3,
+    };
+    let variants = sweep.variants().expect("every value is valid");
+    assert_eq!(variants.len(), 6);
+    assert_eq!(variants[4].values, ["60pkt", "drs"]);
+    let points = sweep.run(&variants, &Simulator, Workers::new(2)).expect("it plays");
+    for point in points {
+        let seeds: Vec<u64> = point.outcomes.iter().map(|outcome| outcome.seed).collect();
+        assert_eq!(seeds, [7, 8, 9]);
+    }
+}
+
+#[test]
+fn what_contradicts_is_found_before_anything_is_played() {
+    let sweep = |overrides: &[&str], overs: &[&str]| Sweep {
+        text: SMALL.to_owned(),
+        overrides: overrides.iter().map(|text| (*text).to_owned()).collect(),
+        over: overs.iter().map(|text| over(text)).collect(),
+        seeds: 1,
+    };
+    let error = |sweep: Sweep| sweep.variants().expect_err("it contradicts itself").to_string();
+    let twice = error(sweep(&[], &["path.buffer=30pkt", "path.buffer=60pkt"]));
+    assert!(twice.contains("both decide path.buffer"), "{twice}");
+    let set = error(sweep(&["path.buffer=30pkt"], &["path.buffer=60pkt"]));
+    assert!(set.contains("--set and --over both decide path.buffer"), "{set}");
+    let slip = error(sweep(&[], &["path.bufer=30pkt,60pkt"]));
+    assert!(slip.contains("did you mean path.buffer?"), "{slip}");
+}

@@ -1,0 +1,76 @@
+//! The engines by their names, for `--engine`.
+
+use core::fmt;
+
+use clap::ValueEnum;
+use serde::Serialize;
+use sweetspot_lab::{Certificate, Lab};
+use sweetspot_linux::clock;
+use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
+use sweetspot_sim::Simulator;
+use sweetspot_theory::engine::Theory;
+
+/// The engines by their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    /// Packet by packet, deterministic
+    Sim,
+    /// Closed forms, with the formulas used and what they assume; exit code 3 where none covers
+    /// the scenario
+    Theory,
+    /// This machine's own kernel across an emulated path, in real time
+    Lab,
+}
+
+/// An engine's result. Serialised it is the outcome, with the certificate as a further member if
+/// there is one.
+#[derive(Debug, Clone, Serialize)]
+pub struct EngineAnswer {
+    /// The outcome, with the time it took.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// The emulator's certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<Certificate>,
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            EngineName::Sim => "sim",
+            EngineName::Theory => "theory",
+            EngineName::Lab => "lab",
+        })
+    }
+}
+
+impl EngineName {
+    /// The engine of this name.
+    pub fn engine(self) -> &'static (dyn Engine + Sync) {
+        match self {
+            EngineName::Sim => &Simulator,
+            EngineName::Theory => &Theory,
+            EngineName::Lab => &Lab,
+        }
+    }
+
+    /// Plays `scenario` and hands its time series to `recorder`.
+    pub fn play(
+        self,
+        scenario: &Scenario,
+        recorder: &mut dyn Recorder,
+    ) -> Result<EngineAnswer, EngineError> {
+        let started = clock::now();
+        let (mut outcome, certificate) = match self {
+            EngineName::Sim => (Simulator.run(scenario, recorder)?, None),
+            EngineName::Theory => (Theory.run(scenario, recorder)?, None),
+            EngineName::Lab => {
+                let played = Lab.play(scenario)?;
+                played.record(scenario, recorder);
+                (played.outcome, Some(played.certificate))
+            }
+        };
+        outcome.wall_s = clock::now().since(started).as_secs_f64();
+        Ok(EngineAnswer { outcome, certificate })
+    }
+}

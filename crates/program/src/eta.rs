@@ -1,0 +1,89 @@
+//! When work that is under way will be done.
+
+use sweetspot_units::{Duration, Time};
+
+/// Parts that took less than this share of their usual time were known from before: they tell nothing about speed.
+const KNOWN_SHARE: f64 = 0.1;
+
+/// How long the rest of some work takes, from what its parts usually take and what this machine took so far.
+#[derive(Debug)]
+pub struct Eta {
+    usual: Vec<f64>,
+    /// How many parts are done.
+    done: usize,
+    /// When the present part began.
+    began: Time,
+    /// Of the parts that tell about speed: what they usually take, and what they took.
+    told: (f64, f64),
+}
+
+impl Eta {
+    /// Parts that usually take this long each, one after the other from `now` on.
+    pub fn new(usual: impl IntoIterator<Item = Duration>, now: Time) -> Eta {
+        let usual = usual.into_iter().map(Duration::as_secs_f64).collect();
+        Eta { usual, done: 0, began: now, told: (0.0, 0.0) }
+    }
+
+    /// The present part is done; gives back how long it took.
+    pub fn handle_done(&mut self, now: Time) -> Duration {
+        let took = now.since(self.began);
+        let usual = self.usual.get(self.done).copied().unwrap_or_default();
+        if took.as_secs_f64() > KNOWN_SHARE * usual {
+            self.told.0 += usual;
+            self.told.1 += took.as_secs_f64();
+        }
+        (self.done, self.began) = (self.done + 1, now);
+        took
+    }
+
+    /// How long the rest takes.
+    pub fn left(&self, now: Time) -> Duration {
+        let (usual, took) = self.told;
+        let pace = if usual > 0.0 { took / usual } else { 1.0 };
+        let rest = self.usual.get(self.done..).unwrap_or_default();
+        let present = rest
+            .first()
+            .map_or(0.0, |usual| (usual * pace - now.since(self.began).as_secs_f64()).max(0.0));
+        Duration::from_secs_f64(present + rest.iter().skip(1).sum::<f64>() * pace)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Duration::from_secs(seconds)
+    }
+
+    fn eta(usual: &[u64]) -> Eta {
+        Eta::new(usual.iter().map(|s| Duration::from_secs(*s)), at(0))
+    }
+
+    #[test]
+    fn what_is_left_shrinks_with_time_and_follows_the_speed_of_the_machine() {
+        let mut eta = eta(&[10, 20, 30]);
+        assert_eq!(eta.left(at(0)), Duration::from_secs(60));
+        assert_eq!(eta.left(at(4)), Duration::from_secs(56));
+        // Twice as slow as usual: 40 s and 60 s are left.
+        assert_eq!(eta.handle_done(at(20)), Duration::from_secs(20));
+        assert_eq!(eta.left(at(20)), Duration::from_secs(100));
+        assert_eq!(eta.left(at(50)), Duration::from_secs(70));
+    }
+
+    #[test]
+    fn what_was_known_from_before_tells_nothing_about_speed() {
+        let mut eta = eta(&[100, 20]);
+        eta.handle_done(at(1));
+        assert_eq!(eta.left(at(1)), Duration::from_secs(20));
+    }
+
+    #[test]
+    fn a_part_that_takes_longer_than_usual_leaves_the_others() {
+        let mut eta = eta(&[10, 20]);
+        assert_eq!(eta.left(at(500)), Duration::from_secs(20));
+        eta.handle_done(at(500));
+        eta.handle_done(at(900));
+        assert_eq!(eta.left(at(901)), Duration::ZERO);
+    }
+}

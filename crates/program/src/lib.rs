@@ -1,0 +1,19 @@
+//! Parts that Sweetspot's command-line programs share: lines that escape what a peer wrote, progress that a signal may
+//! interrupt, files that are replaced as a whole, the journal of finished runs, the choice of an engine.
+
+use std::process::ExitCode;
+
+pub mod engine;
+pub mod eta;
+#[macro_use]
+pub mod print;
+pub mod progress;
+pub mod result_journal;
+pub mod scenario_file;
+pub mod text_file;
+pub mod usage_error;
+pub mod values;
+pub mod whole_file;
+
+/// How a verb ends: an exit code, or one line that names the thing, the reason and the next step.
+pub type Ending = Result<ExitCode, Box<dyn std::error::Error>>;

@@ -1,0 +1,150 @@
+//! Writes lines to standard output and standard error. The standard library's macros panic if that
+//! fails, because a pipe is closed or a disk is full.
+
+use std::fmt::{self, Write as _};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sweetspot_protocol::{Printable, write_escaped};
+
+/// Writes a line to standard output. If that fails the program ends with an error. A closed pipe
+/// (`| head`) is no error: its reader has seen enough.
+#[macro_export]
+macro_rules! out {
+    ($($words:tt)*) => { $crate::print::out(format_args!($($words)*)) };
+}
+
+/// Writes a line to standard error; failures are ignored.
+#[macro_export]
+macro_rules! err {
+    ($($words:tt)*) => { $crate::print::err(format_args!($($words)*)) };
+}
+
+/// Writes a line to standard error that says how work goes on, or what else is worth knowing;
+/// `--quiet` leaves it out.
+#[macro_export]
+macro_rules! note {
+    ($($words:tt)*) => { if !$crate::print::is_quiet() { $crate::err!($($words)*) } };
+}
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Leaves out notes and progress from here on.
+pub fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether notes and progress are left out.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// The function behind the macro `out!`.
+pub fn out(words: fmt::Arguments<'_>) {
+    if let Err(error) = try_out(words) {
+        err!("sweetspot: {error}");
+        process::exit(1);
+    }
+}
+
+/// Writes a line to standard output; an error for callers that must clean up first.
+pub fn try_out(words: fmt::Arguments<'_>) -> Result<(), String> {
+    out_while_read(words).map(drop)
+}
+
+/// Writes a line to standard output, for endless output; `false` if the reader has closed the pipe.
+pub fn out_while_read(words: fmt::Arguments<'_>) -> Result<bool, String> {
+    let mut stdout = io::stdout().lock();
+    match writeln!(stdout, "{}", Harmless(words)).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(format!("cannot write to standard output: {error}; send it elsewhere")),
+    }
+}
+
+/// The function behind the macro `err!`.
+pub fn err(words: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr().lock(), "{}", Harmless(words));
+}
+
+/// Clears the terminal that standard output is, for what is printed next.
+pub fn clear_screen() {
+    let _ = io::stdout().lock().write_all(b"\x1b[H\x1b[J");
+}
+
+/// Text without what could control a terminal, whoever chose a part of it: all but line ends and tabs is escaped as in
+/// [`sweetspot_protocol::Printable`]. The escapes are JSON's, so that a JSON document keeps its meaning.
+pub struct Harmless<'a>(pub fmt::Arguments<'a>);
+
+impl fmt::Display for Harmless<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Escaping(f).write_fmt(self.0)
+    }
+}
+
+struct Escaping<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl fmt::Write for Escaping<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t')) {
+            return self.0.write_str(text);
+        }
+        text.chars().try_for_each(|c| match c {
+            '\n' | '\t' => self.0.write_char(c),
+            c => write_escaped(c, self.0),
+        })
+    }
+}
+
+/// A path as it is printed.
+pub trait Shown {
+    /// With everything escaped that could control a terminal or look like another line.
+    fn shown(&self) -> Printable<'_, Path>;
+}
+
+impl Shown for Path {
+    fn shown(&self) -> Printable<'_, Path> {
+        Printable(self)
+    }
+}
+
+/// The width of a line.
+const WIDTH: usize = 80;
+
+/// Prints words on lines of [`WIDTH`] columns at most, those after the first indented further.
+pub fn wrapped(words: &str, indent: &str) {
+    let mut line = indent.to_owned();
+    for word in words.split_whitespace() {
+        let blank = line.trim().is_empty();
+        if !blank && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            out!("{line}");
+            line = format!("{indent}  {word}");
+        } else {
+            line = if blank { format!("{line}{word}") } else { format!("{line} {word}") };
+        }
+    }
+    out!("{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_json_document_keeps_its_meaning_and_loses_what_controls_a_terminal() {
+        let name = "a\x1b[2J\u{7f}\u{9b}\u{202e}\u{e0001}\n日本";
+        let json = serde_json::json!({ "name": name }).to_string();
+        let printed = Harmless(format_args!("{json}")).to_string();
+        assert!(printed.chars().all(sweetspot_protocol::is_printable), "{printed}");
+        let read: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        assert_eq!(read["name"], name);
+    }
+
+    #[test]
+    fn lines_and_tabs_stay() {
+        let text = "a\tb\nü\x07";
+        assert_eq!(Harmless(format_args!("{text}")).to_string(), "a\tb\nü\\u0007");
+    }
+}

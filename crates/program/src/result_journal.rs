@@ -1,0 +1,147 @@
+//! A journal of finished runs on disk, so that a program that was killed continues where it
+//! stopped.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use sweetspot_experiment::{Journal, JournalError, ResultStore, RunKey};
+use sweetspot_scenario::Outcome;
+
+use crate::print::Shown;
+use crate::whole_file;
+
+/// An open journal.
+pub struct ResultJournal {
+    path: PathBuf,
+    version: String,
+    kept: Mutex<JournalState>,
+}
+
+struct JournalState {
+    file: File,
+    runs: BTreeMap<RunKey, Outcome>,
+    summaries: BTreeMap<RunKey, Value>,
+    /// Why a run could not be written, the first time.
+    failure: Option<String>,
+}
+
+/// What to do with the journal of another version or build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnVersionMismatch {
+    /// Fail: its runs may be the only copy.
+    Refuse,
+    /// Replace it: it only saves time.
+    Replace,
+}
+
+impl ResultJournal {
+    /// Opens the journal at `path`, or creates it, for this `version`.
+    pub fn open(
+        path: &Path,
+        version: &str,
+        on_mismatch: OnVersionMismatch,
+    ) -> Result<ResultJournal, String> {
+        let blame = |error: &dyn std::fmt::Display| format!("{}: {error}", path.shown());
+        let hint = |error: io::Error| blame(&format!("{error}; choose another place with --out"));
+        // Appending keeps lines whole even where two programs have one journal.
+        let mut file =
+            OpenOptions::new().read(true).append(true).create(true).open(path).map_err(hint)?;
+        if !file.metadata().map_err(hint)?.is_file() {
+            return Err(blame(&"it is a device or a pipe; choose another place with --out"));
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(hint)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let journal = match Journal::parse(&text, version) {
+            Err(JournalError::OtherVersion { .. }) if on_mismatch == OnVersionMismatch::Replace => {
+                Journal::default()
+            }
+            other => other.map_err(|error| blame(&error))?,
+        };
+        // What a killed program left of its last line goes.
+        file.set_len(journal.whole as u64).map_err(hint)?;
+        if journal.whole == 0 {
+            file.write_all(Journal::head(version).as_bytes()).map_err(hint)?;
+        }
+        let Journal { runs, summaries, .. } = journal;
+        let kept = JournalState { file, runs, summaries, failure: None };
+        Ok(ResultJournal {
+            path: path.to_owned(),
+            version: version.to_owned(),
+            kept: Mutex::new(kept),
+        })
+    }
+
+    /// Removes the runs that are to be played again.
+    pub fn forget(&self, which: impl Fn(&RunKey, &Outcome) -> bool) -> Result<(), String> {
+        let blame = |error: io::Error| format!("{}: {error}", self.path.shown());
+        let mut kept = self.kept();
+        kept.runs.retain(|key, outcome| !which(key, outcome));
+        let entries = kept.runs.iter().map(|(key, outcome)| Journal::entry(key, outcome));
+        let summaries = kept.summaries.iter().map(|(key, json)| Journal::summary(key, json));
+        let head = std::iter::once(Journal::head(&self.version));
+        let text: String = head.chain(entries).chain(summaries).collect();
+        whole_file::write(&self.path, text.as_bytes())?;
+        kept.file = OpenOptions::new().append(true).open(&self.path).map_err(blame)?;
+        Ok(())
+    }
+
+    /// How many runs it holds.
+    pub fn len(&self) -> usize {
+        let kept = self.kept();
+        kept.runs.len() + kept.summaries.len()
+    }
+
+    /// Why a finished run could not be written, where one could not.
+    pub fn failure(&self) -> Option<String> {
+        let failure = self.kept().failure.clone()?;
+        Some(format!("{}: {failure}; make room and start again", self.path.shown()))
+    }
+
+    /// A panic in another run leaves nothing half done here.
+    fn kept(&self) -> MutexGuard<'_, JournalState> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ResultStore for ResultJournal {
+    fn get(&self, key: &RunKey) -> Option<Outcome> {
+        self.kept().runs.get(key).cloned()
+    }
+
+    fn put(&self, key: &RunKey, outcome: &Outcome) {
+        let mut kept = self.kept();
+        kept.runs.insert(key.clone(), outcome.clone());
+        kept.append(&Journal::entry(key, outcome));
+    }
+
+    fn summary(&self, key: &RunKey) -> Option<Value> {
+        self.kept().summaries.get(key).cloned()
+    }
+
+    fn keep_summary(&self, key: &RunKey, summary: &Value) {
+        let mut kept = self.kept();
+        kept.summaries.insert(key.clone(), summary.clone());
+        kept.append(&Journal::summary(key, summary));
+    }
+}
+
+impl JournalState {
+    fn append(&mut self, line: &str) {
+        if self.failure.is_some() {
+            return;
+        }
+        let before = self.file.metadata().map(|metadata| metadata.len());
+        if let Err(error) = self.file.write_all(line.as_bytes()) {
+            // A full disk takes part of a line: cut it off, so that a later one starts well.
+            if let Ok(before) = before {
+                let _ = self.file.set_len(before);
+            }
+            self.failure = Some(error.to_string());
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Scenario files on the command line, and the options of runs.
+
+use std::path::{Path, PathBuf};
+
+use clap::builder::RangedU64ValueParser;
+use sweetspot_experiment::Workers;
+use sweetspot_scenario::Scenario;
+
+use crate::print::Shown;
+use crate::text_file;
+
+/// A scenario file and overrides of its keys.
+#[derive(Debug, clap::Args)]
+pub struct ScenarioFile {
+    /// The scenario, a TOML file; docs/scenario.md describes it
+    path: PathBuf,
+    /// A value in place of a key's, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+}
+
+impl ScenarioFile {
+    /// The text; an error names the file.
+    pub fn text(&self) -> Result<String, String> {
+        text_file::scenario(&self.path)
+    }
+
+    /// The scenario; an error names the file.
+    pub fn scenario(&self) -> Result<Scenario, String> {
+        Scenario::parse_with(&self.text()?, &self.overrides).map_err(|error| self.blame(&error))
+    }
+
+    /// The file and its overrides, as typed.
+    pub fn name(&self) -> String {
+        let set: String = self.overrides.iter().map(|set| format!(" --set {set}")).collect();
+        format!("{}{set}", self.path.shown())
+    }
+
+    /// `error` with the name of the file.
+    pub fn blame(&self, error: &dyn std::fmt::Display) -> String {
+        format!("{}: {error}", self.path.shown())
+    }
+}
+
+/// Reads a scenario file, with `overrides` of its keys and a `seed` in place of its own; an error names the file.
+pub fn read(
+    path: &Path,
+    overrides: &[String],
+    seed: Option<u64>,
+) -> Result<Scenario, Box<dyn std::error::Error>> {
+    let mut scenario = Scenario::parse_with(&text_file::scenario(path)?, overrides)
+        .map_err(|error| format!("{}: {error}", path.shown()))?;
+    if let Some(seed) = seed {
+        scenario.seed = seed;
+    }
+    Ok(scenario)
+}
+
+/// Reads a seed, exactly as a scenario's.
+pub fn seed() -> RangedU64ValueParser {
+    clap::value_parser!(u64).range(..1 << 53)
+}
+
+/// Number of simultaneous runs.
+#[derive(Debug, clap::Args)]
+pub struct Parallel {
+    /// Number of simultaneous runs; the result does not depend on it [default: one per core]
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
+}
+
+impl Parallel {
+    /// As many as asked for, or one per core.
+    pub fn workers(&self) -> Workers {
+        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+        Workers::new(self.workers.unwrap_or_else(cores))
+    }
+}

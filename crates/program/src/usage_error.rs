@@ -1,0 +1,61 @@
+//! Usage errors in one line, as every other error.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+
+/// The exit code for wrong usage, the same as clap's.
+const USAGE_EXIT_CODE: u8 = 2;
+
+/// Prints a usage error in one line, or the help or version that was asked for.
+pub fn answer(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            out!("{}", error.render().to_string().trim_end());
+            return ExitCode::SUCCESS;
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            err!("{}", error.render().to_string().trim_end());
+        }
+        _ => err!("sweetspot: {}", in_one_line(&error.render().to_string())),
+    }
+    ExitCode::from(USAGE_EXIT_CODE)
+}
+
+/// Prints what is wrong with a setting.
+pub fn said(error: &str) -> ExitCode {
+    err!("sweetspot: {error}");
+    ExitCode::from(USAGE_EXIT_CODE)
+}
+
+/// Clap's paragraphs (what is wrong, tips, usage, where to find help) in one line.
+pub fn in_one_line(rendered: &str) -> String {
+    let paragraphs = rendered.trim().split("\n\n").map(|paragraph| {
+        let words: Vec<&str> = paragraph.split_whitespace().collect();
+        words.join(" ").replace(" tip: ", "; tip: ")
+    });
+    let kept: Vec<String> = paragraphs
+        .map(|words| match words.split_once(", ") {
+            Some(("For more information", help)) => help.trim_end_matches('.').to_owned(),
+            _ => words.trim_start_matches("error: ").to_owned(),
+        })
+        .filter(|words| !words.starts_with("Usage:"))
+        .collect();
+    kept.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_usage_is_one_line_that_ends_with_the_next_step() {
+        let rendered = "error: the following required arguments were not provided:\n  \
+            --rate <RATE>\n  --rtt <RTT>\n\nUsage: sweetspot x --rate <RATE>\n\n\
+            For more information, try '--help'.\n";
+        assert_eq!(
+            in_one_line(rendered),
+            "the following required arguments were not provided: --rate <RATE> --rtt <RTT>; try '--help'"
+        );
+    }
+}

@@ -1,0 +1,97 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use sweetspot_diagnose::recorded;
+use sweetspot_emulator::isolate;
+
+use super::Ending;
+use super::selection::Selection;
+use crate::bench::limits::{ClassifiedFlow, FlowPlan, classify, markdown, plans, play};
+use crate::bench::store::Store;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    /// Keep the captures of both ends in DIR, and what their kernels said (for diagnose --tcpinfo)
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// The seed from which paths and strengths are drawn
+    #[arg(long, default_value_t = 606)]
+    seed: u64,
+    /// Flows of each cause
+    #[arg(long, default_value_t = FLOWS)]
+    flows: u64,
+}
+
+/// Flows of each cause, if nothing else is asked for.
+const FLOWS: u64 = 20;
+const NAME: &str = "limits";
+
+/// Plays the selected flows, then writes the document from all stored results.
+pub fn run(arguments: Arguments) -> Ending {
+    let selection = &arguments.selection;
+    let (seed, flows) = (arguments.seed, arguments.flows);
+    // Flows of two seeds are different flows.
+    let store = selection.store(NAME, Some(&seed.to_string()))?;
+    let code = isolate(|| {
+        let is_due = |plan: &FlowPlan| selection.is_due::<ClassifiedFlow>(&store, &plan.name);
+        for plan in plans(seed, flows).into_iter().filter(is_due) {
+            if let Err(why) = measure(&plan, &store, arguments.keep.as_deref()) {
+                eprintln!("sweetspot-research: {}: {why}", plan.name);
+                return 1;
+            }
+        }
+        0
+    })?;
+    if code == 0 {
+        selection.write_document(NAME, |_| document(&store, seed, flows))?;
+    }
+    Ok(ExitCode::from(code))
+}
+
+fn measure(plan: &FlowPlan, store: &Store, keep: Option<&Path>) -> Result<(), String> {
+    let played = play(plan)?;
+    if let Some(dir) = keep {
+        let ends = [
+            ("sender", &played.at_sender, &played.live_at_sender),
+            ("receiver", &played.at_receiver, &played.live_at_receiver),
+        ];
+        for (end, capture, recording) in ends {
+            let keep = |kind: &str, content: &[u8]| {
+                let file = dir.join(format!("{}.{end}.{kind}", plan.name));
+                fs::write(&file, content)
+                    .map_err(|e| format!("cannot write {}: {e}", file.display()))
+            };
+            keep("pcap", capture)?;
+            let lines =
+                recording.samples.iter().map(|s| recorded::written(recording.ends, s) + "\n");
+            keep("json", lines.collect::<String>().as_bytes())?;
+        }
+    }
+    let classified = classify(plan, &played)?;
+    let views = [
+        &classified.capture_at_sender,
+        &classified.capture_at_receiver,
+        &classified.live_at_sender,
+        &classified.live_at_receiver,
+    ];
+    let classes: Vec<String> = views.iter().map(|view| view.class.to_string()).collect();
+    eprintln!(
+        "{}: {}{}",
+        plan.name,
+        classes.join(" | "),
+        if classified.trusted { "" } else { " (not trusted)" }
+    );
+    store.put(&plan.name, &classified)
+}
+
+fn document(store: &Store, seed: u64, flows: u64) -> String {
+    let kept: Vec<(String, ClassifiedFlow)> = plans(seed, flows)
+        .into_iter()
+        .filter_map(|p| Some((p.name.clone(), store.get(&p.name)?)))
+        .collect();
+    let fewer = if flows == FLOWS { String::new() } else { format!(" --flows {flows}") };
+    markdown(&kept, &format!("make bench-limits ARGS=\"--seed {seed}{fewer}\""))
+}

@@ -1,0 +1,66 @@
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use sweetspot_emulator::isolate;
+use sweetspot_research::lab::notes;
+
+use super::Ending;
+use super::selection::Selection;
+use crate::bench::measure::{PathResult, document, plans, play};
+use sweetspot_comparison::build::build;
+use sweetspot_comparison::{machine, scratch};
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    /// How many paths are drawn
+    #[arg(long, default_value_t = 60)]
+    paths: u64,
+    /// The seed from which they are drawn
+    #[arg(long, default_value_t = 606)]
+    seed: u64,
+}
+
+const NAME: &str = "measure";
+
+/// Measures the selected paths, then writes the document from all stored results.
+pub fn run(arguments: Arguments) -> Ending {
+    let program = super::sweetspot()?;
+    let build = build(&program)?;
+    let selection = &arguments.selection;
+    let store = selection.store(NAME, Some(&build))?;
+    let plans = plans(arguments.seed, arguments.paths);
+    let key = |name: &str| format!("{}-{name}", arguments.seed);
+    let code = isolate(|| {
+        let due = |name: &str| selection.is_due::<PathResult>(&store, &key(name));
+        for plan in plans.iter().filter(|plan| due(&plan.name)) {
+            eprintln!("{} ...", plan.name);
+            let played = scratch::make().and_then(|s| play(plan, &program, s.path()));
+            // A path that cannot be measured is a miss of this path, and no end of the others.
+            if let Err(why) = played.and_then(|result| store.put(&key(&plan.name), &result)) {
+                eprintln!("sweetspot-research: {}: {why}", plan.name);
+            }
+        }
+        0
+    })?;
+    if code != 0 {
+        return Ok(ExitCode::from(code));
+    }
+    let kept = plans.iter().filter_map(|p| Some((p.name.clone(), store.get(&key(&p.name))?)));
+    let results: BTreeMap<String, PathResult> = kept.collect();
+    let facts = format!(
+        "| | |\n|---|---|\n| command | `make bench-measure ARGS=\"--seed {} --paths {}\"` |\n\
+         | program | sweetspot {}, build {build} |\n| paths without a result | {} |\n\
+         | measured on | {}, {}, {} |",
+        arguments.seed,
+        arguments.paths,
+        env!("CARGO_PKG_VERSION"),
+        plans.len() - results.len(),
+        machine::machine(),
+        machine::kernel(),
+        &machine::date()[..10],
+    );
+    selection.write_document(NAME, |earlier| document(&results, &facts, notes(earlier)))?;
+    Ok(ExitCode::SUCCESS)
+}

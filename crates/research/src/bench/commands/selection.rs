@@ -1,0 +1,66 @@
+use std::fs;
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+
+use crate::bench::store::Store;
+
+/// Which runs of a benchmark are measured, and where its results and its document go.
+#[derive(Debug, clap::Args)]
+pub struct Selection {
+    /// Measure only runs whose name contains one of these, e.g. "demo", "400Mbit", "deep",
+    /// "slow-reader"; the rest of the document comes from earlier results
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Measure only what has no result yet
+    #[arg(long)]
+    resume: bool,
+    /// The document [default: docs/results/BENCHMARK.md]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Directory for the results of single runs [default: target/bench-BENCHMARK]
+    #[arg(long, value_name = "DIR")]
+    results: Option<PathBuf>,
+}
+
+impl Selection {
+    /// The store of `benchmark`'s results; those of the program `build` alone where one is given,
+    /// because results of two builds belong to two programs.
+    ///
+    /// # Errors
+    /// If its directory cannot be made.
+    pub fn store(&self, benchmark: &str, build: Option<&str>) -> Result<Store, String> {
+        let default = || format!("target/bench-{benchmark}").into();
+        let directory = self.results.clone().unwrap_or_else(default);
+        Store::open(&build.map_or_else(|| directory.clone(), |build| directory.join(build)))
+    }
+
+    /// Whether the run `name`, whose result is a `T`, is to be measured.
+    pub fn is_due<T: DeserializeOwned>(&self, store: &Store, name: &str) -> bool {
+        let named =
+            self.only.is_empty() || self.only.iter().any(|part| name.contains(part.as_str()));
+        named && !(self.resume && store.get::<T>(name).is_some())
+    }
+
+    /// Writes the document of `benchmark`, which `text` makes of the earlier one, and prints where
+    /// it is.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_document(
+        &self,
+        benchmark: &str,
+        text: impl FnOnce(&str) -> String,
+    ) -> Result<(), String> {
+        let default = || format!("docs/results/{benchmark}.md").into();
+        let out = self.out.clone().unwrap_or_else(default);
+        let unwritable = |e: std::io::Error| format!("cannot write {}: {e}", out.display());
+        let earlier = fs::read_to_string(&out).unwrap_or_default();
+        if let Some(directory) = out.parent() {
+            fs::create_dir_all(directory).map_err(unwritable)?;
+        }
+        fs::write(&out, text(&earlier)).map_err(unwritable)?;
+        println!("{}", out.display());
+        Ok(())
+    }
+}

@@ -1,0 +1,64 @@
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use sweetspot_research::lab::notes;
+
+use super::Ending;
+use crate::bench::speed::{
+    MeasurementInfo, Scheduler, SpeedBenchmark, SpeedCase, SpeedResults, build_ns3, document, play,
+};
+use sweetspot_comparison::machine;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Repetitions of everything; the document has medians
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    repetitions: u16,
+    /// The document
+    #[arg(long, value_name = "FILE", default_value = "docs/results/speed.md")]
+    out: PathBuf,
+    /// Our Tcl for ns-2
+    #[arg(long, value_name = "FILE", default_value = "bench/ns2/dumbbell.tcl")]
+    script: PathBuf,
+    /// Our program for ns-3
+    #[arg(long, value_name = "FILE", default_value = "bench/ns3/dumbbell.cc")]
+    ns3: PathBuf,
+    /// Play one case in this process and print its cost: elephants, mice, sack, flows-N
+    #[arg(long, value_name = "CASE")]
+    play: Option<SpeedCase>,
+    /// The event queue
+    #[arg(long, value_enum, default_value_t = Scheduler::Usual, requires = "play")]
+    scheduler: Scheduler,
+    /// Number of runs, one after the other, with seeds from 1 on
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "play")]
+    runs: u64,
+}
+
+/// Plays one case, or plays all of them in processes of their own and writes the document.
+pub fn run(arguments: Arguments) -> Ending {
+    if let Some(case) = arguments.play {
+        let cost = play(case, arguments.scheduler, arguments.runs)?;
+        println!("{}", serde_json::to_string(&cost)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let program = std::env::current_exe()?;
+    let benchmark = SpeedBenchmark {
+        program: &program,
+        script: &arguments.script,
+        ns3: build_ns3(&arguments.ns3),
+        repetitions: usize::from(arguments.repetitions),
+    };
+    let findings = SpeedResults::of(&benchmark)?;
+    let out = &arguments.out;
+    let header = MeasurementInfo {
+        command: format!("make bench-sim ARGS=\"--repetitions {}\"", arguments.repetitions),
+        machine: format!("{}, {}", machine::machine(), machine::kernel()),
+        date: machine::date(),
+    };
+    let earlier = fs::read_to_string(out).unwrap_or_default();
+    fs::write(out, document(&header, &findings, notes(&earlier)))
+        .map_err(|e| format!("cannot write {}: {e}", out.display()))?;
+    println!("{}", out.display());
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,100 @@
+use std::process::ExitCode;
+
+use sweetspot_emulator::isolate;
+
+use super::Ending;
+use super::selection::Selection;
+use crate::bench::transfer::{
+    DrawnResult, FaultResult, LocalResult, PathResult, Peers, Results, drawn_cases, local_cases,
+    markdown, path_cases, play_faults, play_path,
+};
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    /// Runs of each program on this host
+    #[arg(long, default_value_t = 3)]
+    runs: usize,
+    /// Drawn paths
+    #[arg(long, default_value_t = 30)]
+    paths: u64,
+    /// The seed from which they are drawn
+    #[arg(long, default_value_t = 4307)]
+    paths_seed: u64,
+    /// Interrupted transfers, which go on
+    #[arg(long, default_value_t = 1000)]
+    trials: u64,
+    /// The seed from which the interruptions are drawn
+    #[arg(long, default_value_t = 606)]
+    seed: u64,
+    /// Directory for the files that are moved, best in memory
+    #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
+    scratch: std::path::PathBuf,
+}
+
+const NAME: &str = "transfer";
+const FAULTS: &str = "faults";
+
+/// Plays the selected cases, then writes the document from all stored results.
+pub fn run(arguments: Arguments) -> Ending {
+    let selection = &arguments.selection;
+    let (store, program) = (selection.store(NAME, None)?, super::sweetspot()?);
+    let scratch = arguments.scratch.join(format!("sweetspot-research-{}", std::process::id()));
+    std::fs::create_dir(&scratch)
+        .map_err(|error| format!("cannot make {}: {error}; give --scratch", scratch.display()))?;
+    let played = (|| {
+        let peers = Peers::new(&scratch)?;
+        for case in local_cases() {
+            if !case.program.is_there() {
+                eprintln!("{}: left out: it is not installed", case.name);
+            } else if selection.is_due::<LocalResult>(&store, &case.name) {
+                eprintln!("{} ...", case.name);
+                store.put(&case.name, &peers.play(&case, arguments.runs, &program)?)?;
+            }
+        }
+        for case in path_cases() {
+            if selection.is_due::<PathResult>(&store, case.name) {
+                eprintln!("{} ...", case.name);
+                store.put(case.name, &play_path(&case, &scratch, &program)?)?;
+            }
+        }
+        for case in drawn_cases(arguments.paths, arguments.paths_seed) {
+            if selection.is_due::<DrawnResult>(&store, &case.name) {
+                eprintln!("{} ...", case.name);
+                store.put(&case.name, &peers.play_drawn(&case, &program)?)?;
+            }
+        }
+        if selection.is_due::<FaultResult>(&store, FAULTS) {
+            eprintln!("{FAULTS} ...");
+            // In namespaces of its own: the path is cut and disks are made there.
+            isolate(|| {
+                let played = play_faults(arguments.trials, arguments.seed, &program, &scratch);
+                match played.and_then(|result| store.put(FAULTS, &result)) {
+                    Ok(()) => 0,
+                    Err(why) => {
+                        eprintln!("sweetspot-research: {why}");
+                        1
+                    }
+                }
+            })
+            .map_err(|error| error.to_string())?;
+        }
+        Ok::<(), String>(())
+    })();
+    let _ = std::fs::remove_dir_all(&scratch);
+    played?;
+    selection.write_document(NAME, |_| {
+        let locals: Vec<LocalResult> =
+            local_cases().iter().filter_map(|case| store.get(&case.name)).collect();
+        let paths: Vec<PathResult> =
+            path_cases().iter().filter_map(|case| store.get(case.name)).collect();
+        let drawn = drawn_cases(arguments.paths, arguments.paths_seed);
+        let drawn: Vec<DrawnResult> =
+            drawn.iter().filter_map(|case| store.get(&case.name)).collect();
+        let faults = store.get(FAULTS);
+        let results = Results { locals: &locals, paths: &paths, drawn: &drawn, faults };
+        markdown(&results, arguments.paths_seed, "make bench-transfer")
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

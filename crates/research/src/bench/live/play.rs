@@ -1,0 +1,249 @@
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use serde::{Deserialize, Serialize};
+use sweetspot_emulator::{Emulation, PathSample};
+use sweetspot_linux::{clock, processes};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::interactive::Interactive;
+use super::peers::{PeerServer, RIVAL_PORT, client, download_of};
+use super::plan::RunPlan;
+use super::watch::ConnectionWatch;
+use crate::bench::median;
+use sweetspot_comparison::Program;
+
+/// The result of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RunOutcome {
+    /// Payload that the receiving program got over the whole run, in bit/s.
+    pub goodput_bps: f64,
+    /// Each connection's, likewise.
+    pub each_bps: Vec<f64>,
+    /// Segments retransmitted by the sender.
+    pub retransmitted: u64,
+    /// Packets dropped by the full buffer, in all and after the first three seconds.
+    pub drops: u64,
+    /// The latter.
+    pub drops_once_held: u64,
+    /// Median of the bottleneck's queue after the first three seconds, in seconds.
+    pub queue_s: f64,
+    /// The interactive flow's minimum, median and 99th percentile of the response time after the
+    /// first three seconds, in seconds.
+    pub answer_s: [f64; 3],
+    /// By change of rate: payload in bit/s in the two seconds that begin 20 round trips after it,
+    /// and the median queue there.
+    pub after_changes: Vec<(f64, f64)>,
+    /// Beside a rival: the share of what both received since that began.
+    pub share_beside_rival: Option<f64>,
+    /// Of a program that transfers again: what the second transfer was like.
+    pub second: Option<SecondTransfer>,
+    /// CPU time of the tuner as a share of one CPU.
+    pub tuner_cpu: Option<f64>,
+    /// Whether the emulation can be trusted.
+    pub trust: bool,
+}
+
+/// A transfer over a path on which one has just ended.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct SecondTransfer {
+    /// Payload that the program got in its first second, bit/s.
+    pub first_second_bps: f64,
+    /// Packets dropped by the full buffer since it began.
+    pub drops: u64,
+}
+
+/// Interval between two samples.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
+/// Time after which a window is held, if it is held at all.
+const SETTLING_TIME: Duration = Duration::from_secs(3);
+/// The time of a second transfer that is evaluated.
+const FIRST_SECOND: Duration = Duration::from_secs(1);
+/// Length of the interval after a change that is evaluated.
+const AFTER_CHANGE: Duration = Duration::from_secs(2);
+
+/// Plays a run, tuned by `tuner` if it is to be.
+pub fn play(
+    plan: &RunPlan,
+    tuner: &TunerCommand<'_>,
+    scratch: &Path,
+) -> Result<RunOutcome, String> {
+    let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
+    let played = run(plan, plan.via.is_some().then_some(tuner), scratch, &emulation);
+    let certificate = emulation.finish().map_err(|e| e.to_string())?;
+    let mut outcome = played?;
+    outcome.trust = certificate.verdict.trust;
+    Ok(outcome)
+}
+
+/// Measurements taken during a run.
+struct RunObservations {
+    begun: Time,
+    ended: Time,
+    watch: ConnectionWatch,
+    samples: Vec<(Time, PathSample)>,
+    /// The speeds that the client printed, in bytes per second.
+    client_rates: Vec<f64>,
+    tuner_cpu: Option<f64>,
+}
+
+/// The command that tunes.
+pub struct TunerCommand<'a> {
+    /// The program.
+    pub program: &'a Path,
+    /// The file to which its events go.
+    pub events: Option<&'a Path>,
+}
+
+fn run(
+    plan: &RunPlan,
+    tuner: Option<&TunerCommand<'_>>,
+    scratch: &Path,
+    emulation: &Emulation,
+) -> Result<RunOutcome, String> {
+    let server = PeerServer::start(plan, emulation.far(), scratch)?;
+    let stop = AtomicBool::new(false);
+    let (near, far) = (emulation.near(), emulation.far());
+    let (traces, interactive) = thread::scope(|scope| {
+        let asking = scope.spawn(|| Interactive::run(near, far, &stop));
+        let traces = download(plan, tuner, scratch, emulation);
+        stop.store(true, Ordering::Relaxed);
+        let asked = asking.join().unwrap_or_else(|_| Err("the interactive flow".to_owned()));
+        (traces, asked)
+    });
+    let last_error = server.stop();
+    let traces = traces.map_err(|e| last_error.map_or(e.clone(), |c| format!("{e} ({c})")))?;
+    Ok(sum_up(plan, &traces, &interactive?))
+}
+
+/// Runs the client for the planned time, changes the rate meanwhile, and samples.
+fn download(
+    plan: &RunPlan,
+    tuner: Option<&TunerCommand<'_>>,
+    scratch: &Path,
+    emulation: &Emulation,
+) -> Result<RunObservations, String> {
+    let mut watch = ConnectionWatch::start(emulation, plan.client.sends())?;
+    let bare = client(plan, emulation, scratch);
+    let mut command = match tuner {
+        Some(tuner) => tuner.run(plan, &bare),
+        None => bare,
+    };
+    let start = |command: &mut Command| {
+        Program::start(emulation.near(), command).map_err(|e| e.to_string())
+    };
+    let begun = clock::now();
+    let mut started = start(&mut command)?;
+    let (mut rival, mut rival_due) = (None, plan.rival);
+    let (mut samples, mut changes) = (Vec::new(), plan.changes.iter().peekable());
+    let ended = begun + plan.length;
+    let mut now = begun;
+    while now < ended {
+        if let Some((_, rate)) = changes.next_if(|(at, _)| begun + *at <= now) {
+            match plan.client.sends() {
+                true => emulation.set_rate_up(*rate),
+                false => emulation.set_rate_down(*rate),
+            }
+        }
+        if rival_due.take_if(|at| begun + *at <= now).is_some() {
+            rival = Some(start(&mut download_of("big", RIVAL_PORT, emulation))?);
+        }
+        watch.look(now)?;
+        samples.extend(emulation.observe().into_iter().map(|sample| (now, sample)));
+        clock::sleep_until(now + SAMPLE_INTERVAL);
+        now = clock::now();
+    }
+    let tuner_cpu =
+        plan.via.map(|_| cpu_of_tuner(started.id()).as_secs_f64() / plan.length.as_secs_f64());
+    let client_rates = started.printed().iter().filter_map(|line| line.parse().ok()).collect();
+    // A client that failed has received nothing, which the result shows.
+    drop((started, rival));
+    if watch.between(begun, now).is_empty() {
+        return Err("nothing was received".to_owned());
+    }
+    Ok(RunObservations { begun, ended: now, watch, samples, client_rates, tuner_cpu })
+}
+
+impl TunerCommand<'_> {
+    /// The command under it.
+    fn run(&self, plan: &RunPlan, bare: &Command) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .args(["tune", "run", "--quiet"])
+            .args(plan.via.into_iter().flat_map(|via| ["--via", via.name()]))
+            .args(plan.client.sends().then_some("--send"));
+        if let Some(file) = self.events {
+            command.arg("--events").arg(file);
+        }
+        command.arg("--").arg(bare.get_program()).args(bare.get_args());
+        command
+    }
+}
+
+/// The guardian and its child, which tunes; what the child started is the command.
+fn cpu_of_tuner(guardian: u32) -> Duration {
+    let own = |pid: u32| processes::cpu_time(pid).unwrap_or(Duration::ZERO);
+    let children = processes::family(guardian).into_iter();
+    let tuner = children.filter(|pid| {
+        processes::Process::read(*pid).is_ok_and(|p| p.parent == guardian && p.pid != guardian)
+    });
+    tuner.map(own).fold(own(guardian), |sum, time| sum + time)
+}
+
+fn sum_up(plan: &RunPlan, traces: &RunObservations, interactive: &Interactive) -> RunOutcome {
+    let RunObservations { begun, ended, watch, samples, client_rates, tuner_cpu } = traces;
+    let bottleneck = |s: &PathSample| if plan.client.sends() { s.up } else { s.down };
+    let span = ended.since(*begun);
+    let each: Vec<f64> =
+        watch.between(*begun, *ended).into_iter().map(|bytes| (bytes / span).as_f64()).collect();
+    // Of several downloads one after the other the program's own count, start to end.
+    let goodput_bps = match client_rates.len() {
+        0 => each.iter().sum(),
+        n => client_rates.iter().sum::<f64>() / n as f64 * 8.0,
+    };
+    let held = *begun + SETTLING_TIME;
+    let queue = |from: Time, to: Time| {
+        let within = samples.iter().filter(|(t, _)| (from..to).contains(t));
+        median(within.map(|(_, s)| bottleneck(s).queue_delay.as_secs_f64())).unwrap_or(0.0)
+    };
+    let drops = |at: Time| {
+        samples.iter().rev().find(|(t, _)| *t <= at).map_or(0, |(_, s)| bottleneck(s).buffer_drops)
+    };
+    let mut answers: Vec<f64> = interactive
+        .answers
+        .iter()
+        .filter(|(asked, _)| (held..*ended).contains(asked))
+        .map(|(_, took)| took.as_secs_f64())
+        .collect();
+    answers.sort_by(f64::total_cmp);
+    let quantile =
+        |q: f64| answers.get((answers.len() as f64 * q) as usize).copied().unwrap_or(0.0);
+    let after = |at: Duration| {
+        let from = *begun + at + plan.path.rtt() * 20;
+        let bytes: Bytes = watch.between(from, from + AFTER_CHANGE).into_iter().sum();
+        ((bytes / AFTER_CHANGE).as_f64(), queue(from, from + AFTER_CHANGE))
+    };
+    let second = watch.second_began().map(|began| {
+        let bytes: Bytes = watch.between(began, began + FIRST_SECOND).into_iter().sum();
+        let drops = drops(*ended) - drops(began);
+        SecondTransfer { first_second_bps: (bytes / FIRST_SECOND).as_f64(), drops }
+    });
+    RunOutcome {
+        goodput_bps,
+        each_bps: each,
+        retransmitted: watch.retransmitted.values().sum(),
+        drops: drops(*ended),
+        drops_once_held: drops(*ended) - drops(held),
+        queue_s: queue(held, *ended),
+        answer_s: [quantile(0.0), quantile(0.5), quantile(0.99)],
+        after_changes: plan.changes.iter().map(|(at, _)| after(*at)).collect(),
+        share_beside_rival: plan
+            .rival
+            .and_then(|began| watch.share_beside_rival(*begun + began, *ended)),
+        second: second.filter(|_| plan.client.begins_again()),
+        tuner_cpu: *tuner_cpu,
+        trust: false,
+    }
+}

@@ -1,0 +1,277 @@
+//! How close the measurements came, as a document.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde_json::Value;
+use sweetspot_research::lab::{NOTES_BEGIN, NOTES_END};
+
+use super::play::PathResult;
+
+/// A quantity, the bound within which it should lie, and on which share of the paths.
+struct Target {
+    name: &'static str,
+    bound: &'static str,
+    share: f64,
+    /// How far off the measurement was, and whether that is within the bound; `None` where the path does not have it.
+    judge: fn(&PathResult) -> Option<Judged>,
+}
+
+enum Judged {
+    /// So far off, whether that is near enough, and whether the interval holds the truth, where there is one.
+    Off(f64, bool, Option<bool>),
+    /// The measurement said that it cannot tell.
+    Untold,
+}
+
+fn down(result: &PathResult) -> &Value {
+    &result.measured["directions"][0]
+}
+
+/// What a discipline is called as far as it shows.
+fn class(queue: &str) -> &'static str {
+    match queue {
+        "drop-tail" => "drop-tail",
+        "fq-codel" => "per-flow",
+        _ => "active-queue-management",
+    }
+}
+
+/// Whether the measurement says that the buffer is full before an AQM acts.
+fn is_open(discipline: &Value) -> bool {
+    let why = discipline["unknown"].as_str();
+    why.is_some_and(|why| why.starts_with("drop-tail or an active queue management"))
+}
+
+fn relative(found: &Value, truth: f64, bound: f64) -> Judged {
+    found["value"].as_f64().map_or(Judged::Untold, |value| {
+        let off = value / truth - 1.0;
+        Judged::Off(off, off.abs() <= bound, holds(found, truth))
+    })
+}
+
+fn holds(found: &Value, truth: f64) -> Option<bool> {
+    let (low, high) = (found["low"].as_f64()?, found["high"].as_f64()?);
+    Some((low..=high).contains(&truth))
+}
+
+const TARGETS: [Target; 7] = [
+    Target {
+        name: "capacity",
+        bound: "3 %",
+        share: 0.9,
+        judge: |r| Some(relative(&down(r)["capacity_bps"], r.rate_bps, 0.03)),
+    },
+    Target {
+        name: "available bandwidth, others present",
+        bound: "10 %",
+        share: 0.8,
+        judge: |r| {
+            r.cross.as_ref()?;
+            Some(relative(&down(r)["available_bps"], r.available_bps, 0.1))
+        },
+    },
+    Target {
+        name: "buffer, of drop-tail queues",
+        bound: "15 %",
+        share: 0.9,
+        judge: |r| {
+            // Others drop before it is full, or hardly fill it.
+            let fills = r.queue == "drop-tail";
+            fills.then(|| relative(&down(r)["buffer_bytes"], r.buffer_bytes, 0.15))
+        },
+    },
+    Target {
+        name: "base round trip",
+        bound: "0.3 ms",
+        share: 0.9,
+        judge: |r| {
+            let found = &r.measured["round_trip"]["base_s"];
+            Some(found["value"].as_f64().map_or(Judged::Untold, |value| {
+                let off = value - r.rtt_s;
+                Judged::Off(off, off.abs() <= 0.3e-3, holds(found, r.rtt_s))
+            }))
+        },
+    },
+    Target {
+        name: "random loss, where there is some",
+        bound: "a factor of 1.5",
+        share: 0.9,
+        judge: |r| {
+            let found = &down(r)["loss"];
+            (r.loss > 0.0).then(|| {
+                found["value"].as_f64().map_or(Judged::Untold, |value| {
+                    let off = value / r.loss - 1.0;
+                    let within = (1.0 / 1.5 - 1.0..=0.5).contains(&off);
+                    Judged::Off(off, within, holds(found, r.loss))
+                })
+            })
+        },
+    },
+    Target {
+        name: "queue discipline, where it can show",
+        bound: "right",
+        share: 0.9,
+        judge: |r| {
+            let found = &down(r)["discipline"];
+            match found["value"].as_str() {
+                None if is_open(found) => None,
+                None => Some(Judged::Untold),
+                Some(found) => Some(Judged::Off(0.0, found == class(&r.queue), None)),
+            }
+        },
+    },
+    Target {
+        name: "said to be drop-tail or an AQM that does not show",
+        bound: "right",
+        share: 0.9,
+        judge: |r| {
+            let may = class(&r.queue) != "per-flow";
+            is_open(&down(r)["discipline"]).then_some(Judged::Off(0.0, may, None))
+        },
+    },
+];
+
+/// The document on `results`, by their names; `facts` is a table, `notes` what was written by hand before.
+pub fn document(results: &BTreeMap<String, PathResult>, facts: &str, notes: &str) -> String {
+    let trusted = results.values().filter(|result| result.trust).count();
+    let mut text = format!(
+        "# Measured paths beside what they are\n\n\
+         `sweetspot measure --direction down` on {} random paths (2 to 100 Mbit/s, 5 to 200 ms, buffers of 0.1 to 3 BDP, \
+         30 % with random loss, 25 % with jitter, 60 % with Poisson, Pareto or TCP traffic of 10 to 70 % of the rate, \
+         45 % with RED, CoDel or FQ-CoDel in the place of drop-tail), each played by the emulator; {trusted} of them \
+         certified. The truth is what the \
+         emulator was told, and of other traffic its mean \
+         rate (of TCP what it carried before the measurement).\n\n{facts}\n\n",
+        results.len()
+    );
+    // Writing to a String cannot fail.
+    let _ = write!(
+        text,
+        "| quantity | within | wanted on | certified paths | all paths | not told | interval holds it | off by: 10 % | 50 % | 90 % |\n\
+         |---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
+    );
+    for target in &TARGETS {
+        let _ = writeln!(text, "{}", row(target, results));
+    }
+    text += "\n*Off by* is signed: quantiles over all paths that were told.\n";
+    if !notes.is_empty() {
+        let _ = write!(text, "\n{NOTES_BEGIN}\n\n{notes}\n\n{NOTES_END}\n");
+    }
+    text += "\n## Misses\n\n";
+    for target in &TARGETS {
+        misses(&mut text, target, results);
+    }
+    every_path(&mut text, results);
+    text
+}
+
+fn row(target: &Target, results: &BTreeMap<String, PathResult>) -> String {
+    let judged = |trusted: bool| {
+        let counted = results.values().filter(move |result| result.trust || !trusted);
+        let all: Vec<Judged> = counted.filter_map(|result| (target.judge)(result)).collect();
+        let hits = all.iter().filter(|judged| matches!(judged, Judged::Off(_, true, _))).count();
+        (hits, all)
+    };
+    let share = |(hits, all): &(usize, Vec<Judged>)| {
+        if all.is_empty() {
+            return "none".to_owned();
+        }
+        let part = *hits as f64 / all.len() as f64;
+        let missed = if part < target.share { ", missed" } else { "" };
+        format!("{hits} of {} ({:.0} %{missed})", all.len(), part * 100.0)
+    };
+    let (certified, all) = (judged(true), judged(false));
+    let untold = all.1.iter().filter(|judged| matches!(judged, Judged::Untold)).count();
+    let intervals: Vec<bool> = all
+        .1
+        .iter()
+        .filter_map(|judged| match judged {
+            Judged::Off(.., holds) => *holds,
+            Judged::Untold => None,
+        })
+        .collect();
+    let held = match intervals.len() {
+        0 => String::new(),
+        n => format!("{} of {n}", intervals.iter().filter(|holds| **holds).count()),
+    };
+    let mut off: Vec<f64> = all
+        .1
+        .iter()
+        .filter_map(|judged| match judged {
+            Judged::Off(off, ..) => Some(*off),
+            Judged::Untold => None,
+        })
+        .collect();
+    off.sort_by(f64::total_cmp);
+    let quantile = |share: f64| {
+        if target.bound == "right" {
+            return String::new();
+        }
+        let place = (off.len().saturating_sub(1)) as f64 * share;
+        off.get(place.round() as usize).map_or("".to_owned(), |off| shown(target, *off))
+    };
+    format!(
+        "| {} | {} | {:.0} % | {} | {} | {untold} | {held} | {} | {} | {} |",
+        target.name,
+        target.bound,
+        target.share * 100.0,
+        share(&certified),
+        share(&all),
+        quantile(0.1),
+        quantile(0.5),
+        quantile(0.9)
+    )
+}
+
+fn shown(target: &Target, off: f64) -> String {
+    match target.bound {
+        "right" => "another".to_owned(),
+        "0.3 ms" => format!("{:+.2} ms", off * 1e3),
+        _ => format!("{:+.1} %", off * 100.0),
+    }
+}
+
+fn misses(text: &mut String, target: &Target, results: &BTreeMap<String, PathResult>) {
+    let missed: Vec<String> = results
+        .iter()
+        .filter_map(|(name, result)| match (target.judge)(result)? {
+            Judged::Off(_, true, _) => None,
+            Judged::Off(off, false, _) => Some(format!("{name} ({})", shown(target, off))),
+            Judged::Untold => Some(format!("{name} (not told)")),
+        })
+        .collect();
+    if !missed.is_empty() {
+        let _ = writeln!(text, "- {}: {}", target.name, missed.join(", "));
+    }
+}
+
+fn every_path(text: &mut String, results: &BTreeMap<String, PathResult>) {
+    let _ = write!(
+        text,
+        "\n## Every path\n\nFound / true. iperf3: payload of one TCP connection beside the same traffic; beside TCP or where \
+         others take a share it is no measure of either rate.\n\n\
+         | path | capacity, Mbit/s | available, Mbit/s | buffer, kB | base RTT, ms | loss, % | discipline found | iperf3, Mbit/s | certified |\n\
+         |---|--:|--:|--:|--:|--:|---|--:|---|\n"
+    );
+    for (name, r) in results {
+        let d = down(r);
+        let pair = |found: &Value, truth: f64, scale: f64| {
+            let found = found["value"].as_f64();
+            let found = found.map_or("-".to_owned(), |f| format!("{:.2}", f / scale));
+            format!("{found} / {:.2}", truth / scale)
+        };
+        let _ = writeln!(
+            text,
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            pair(&d["capacity_bps"], r.rate_bps, 1e6),
+            pair(&d["available_bps"], r.available_bps, 1e6),
+            pair(&d["buffer_bytes"], r.buffer_bytes, 1e3),
+            pair(&r.measured["round_trip"]["base_s"], r.rtt_s, 1e-3),
+            pair(&d["loss"], r.loss, 1e-2),
+            d["discipline"]["value"].as_str().unwrap_or("-"),
+            r.iperf3_bps.map_or("-".to_owned(), |bps| format!("{:.2}", bps / 1e6)),
+            if r.trust { "yes".to_owned() } else { format!("no: {}", r.reasons.join("; ")) },
+        );
+    }
+}

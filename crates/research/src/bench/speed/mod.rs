@@ -1,0 +1,88 @@
+//! The simulator's benchmark: its cases, its runs, and its document.
+
+mod benchmark;
+mod case;
+mod document;
+mod ns3;
+
+pub use benchmark::{SpeedBenchmark, play};
+pub use case::{Scheduler, SpeedCase};
+pub use document::{MeasurementInfo, SpeedResults, document};
+pub use ns3::build as build_ns3;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bench::median;
+
+/// Cost of one run of one program.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct RunCost {
+    /// Packets that the links between routers forwarded, both ways.
+    pub packets: f64,
+    /// Wall time of the run without reading the scenario.
+    pub wall_s: f64,
+    /// The most memory the process had, kB.
+    pub peak_kb: f64,
+}
+
+/// All runs of one program on one case.
+#[derive(Debug, Clone)]
+pub struct RunCosts(pub Vec<RunCost>);
+
+impl RunCosts {
+    /// Packets per second, the median.
+    pub fn packets_per_second(&self) -> f64 {
+        self.median(|cost| cost.packets / cost.wall_s)
+    }
+
+    /// Wall time, the median.
+    pub fn wall_s(&self) -> f64 {
+        self.median(|cost| cost.wall_s)
+    }
+
+    /// The shortest and the longest wall time.
+    pub fn range_s(&self) -> (f64, f64) {
+        let times = || self.0.iter().map(|cost| cost.wall_s);
+        (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))
+    }
+
+    /// Nanoseconds per packet, the median.
+    pub fn nanos_per_packet(&self) -> f64 {
+        self.median(|cost| cost.wall_s * 1e9 / cost.packets)
+    }
+
+    /// Memory, MB.
+    pub fn peak_mb(&self) -> f64 {
+        self.median(|cost| cost.peak_kb / 1e3)
+    }
+
+    fn median(&self, of: impl Fn(&RunCost) -> f64) -> f64 {
+        median(self.0.iter().map(of)).unwrap_or(f64::NAN)
+    }
+}
+
+/// How long the same runs took, shared out in different ways, seconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Sharing {
+    /// On one worker.
+    pub one: f64,
+    /// On two workers of one process.
+    pub two: f64,
+    /// In two processes at the same time, which share nothing.
+    pub processes: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_slow_run_does_not_move_the_median() {
+        let cost = |wall_s| RunCost { packets: 10.0, wall_s, peak_kb: 2000.0 };
+        let costs = RunCosts(vec![cost(1.0), cost(50.0), cost(2.0)]);
+        assert_eq!(costs.wall_s(), 2.0);
+        assert_eq!(costs.packets_per_second(), 5.0);
+        assert_eq!(costs.range_s(), (1.0, 50.0));
+        assert_eq!(costs.peak_mb(), 2.0);
+    }
+}

@@ -1,0 +1,155 @@
+use std::fmt::Write;
+
+use sweetspot_comparison::machine;
+
+use super::drawn::{COMPARISONS, DrawnResult, ratios};
+use super::faults::FaultResult;
+use super::paths::PathResult;
+use super::peers::{Device, LocalResult};
+use crate::bench::median;
+
+/// The results that the document shows.
+pub struct Results<'a> {
+    pub locals: &'a [LocalResult],
+    pub paths: &'a [PathResult],
+    pub drawn: &'a [DrawnResult],
+    pub faults: Option<FaultResult>,
+}
+
+/// The document, by `command`, of paths drawn from `seed`.
+pub fn markdown(results: &Results<'_>, seed: u64, command: &str) -> String {
+    let &Results { locals, paths, drawn, ref faults } = results;
+    let mut text = format!(
+        "# Moving files\n\nWritten by `{command}` on {}, {}, {}; do not edit.\n\n",
+        machine::machine(),
+        machine::kernel(),
+        machine::date()
+    );
+    let on_one_host = [
+        (Device::Loopback, "## On one host, through its own sshd on loopback"),
+        (Device::Veth, "## On one host, across a veth pair between two network namespaces"),
+    ];
+    for (device, title) in on_one_host {
+        let rows: Vec<_> = locals.iter().filter(|result| result.device == device).collect();
+        if !rows.is_empty() {
+            text += &moved_on_one_host(title, &rows);
+        }
+    }
+    if !paths.is_empty() {
+        text += "## Across emulated paths\n\n\
+                 Hosts with their stock limits. *Of the path*: goodput, slow start and the search for the number of connections \
+                 included, over what the path carries of payload. *Beyond the bytes*: longer than they take at that rate. *Beyond loss*: segments sent again, less those that the \
+                 path lost at random, of all.\n\n\
+                 | path | congestion control | content | seconds | beyond the bytes | Mbit/s | of the path | connections | beyond loss |\n\
+                 |---|---|---|---:|---:|---:|---:|---:|---:|\n";
+        for result in paths {
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {:.1} | {:.1} s | {:.1} | {:.0} % | {} | {:.2} % |",
+                result.path,
+                result.congestion,
+                result.content,
+                result.seconds,
+                result.beyond_bytes_s,
+                result.goodput_mbit,
+                100.0 * result.of_path,
+                result.streams,
+                100.0 * result.sent_again_beyond_loss
+            );
+        }
+    }
+    if !drawn.is_empty() {
+        text += &on_drawn_paths(drawn, seed);
+    }
+    if let Some(faults) = faults {
+        text += &interrupted(faults);
+    }
+    text
+}
+
+fn on_drawn_paths(results: &[DrawnResult], seed: u64) -> String {
+    let mut text = format!(
+        "\n## Push and pull on drawn paths\n\n\
+         {} paths (20 to 300 Mbit/s, 5 to 150 ms, buffers of 0.25 to 2 BDP; seed {seed}), on each of which every program moves each \
+         content once, in turns. Time of the first program over the second's, the start of ssh included: median and 95 % \
+         quantile over the paths, and what they are to be at most. *kernel*: `--sizing kernel`; *again*: the same once more, \
+         which shows how much two runs differ by chance.\n\n\
+         | program | over | content | paths | median | 95 % | target |\n|---|---|---|---:|---:|---:|---|\n",
+        results.len()
+    );
+    for (program, reference, target) in COMPARISONS {
+        for (content, ratios) in ratios(results, program, reference) {
+            let (median, high) = (quantile(&ratios, 0.5), quantile(&ratios, 0.95));
+            let target = target.map_or(String::new(), |(middle, upper)| {
+                let met = median <= middle && high <= upper;
+                let upper = if upper.is_finite() { format!(" / {upper}") } else { String::new() };
+                format!("{middle}{upper} {}", if met { "met" } else { "**missed**" })
+            });
+            let _ = writeln!(
+                text,
+                "| {program} | {reference} | {content} | {} | {median:.2} | {high:.2} | {target} |",
+                ratios.len()
+            );
+        }
+    }
+    text
+}
+
+/// A quantile of values in any order, interpolated (Hyndman and Fan's type 7).
+fn quantile(values: &[f64], share: f64) -> f64 {
+    sweetspot_experiment::statistics::quantile(values, share).unwrap_or(f64::NAN)
+}
+
+fn moved_on_one_host(title: &str, results: &[&LocalResult]) -> String {
+    let mut text = format!(
+        "{title}\n\n\
+         All files in memory (tmpfs). Seconds with the start of ssh, medians of the runs; CPU time of the near end.\n\n\
+         | content | program | seconds | Gbit/s | CPU, s/GB |\n|---|---|---:|---:|---:|\n"
+    );
+    for result in results {
+        let seconds = median(result.seconds.iter().copied()).unwrap_or(f64::NAN);
+        let cpu = median(result.near_cpu.iter().copied()).unwrap_or(f64::NAN);
+        let gigabytes = result.bytes as f64 / 1e9;
+        let _ = writeln!(
+            text,
+            "| {} | {} | {seconds:.2} | {:.2} | {:.2} |",
+            result.content,
+            result.program,
+            8.0 * gigabytes / seconds,
+            cpu / gigabytes
+        );
+    }
+    text + "\n"
+}
+
+fn interrupted(result: &FaultResult) -> String {
+    let megabytes = |share: f64| {
+        let last = result.twice.len().saturating_sub(1) as f64;
+        result.twice.get((share * last).round() as usize).copied().unwrap_or(f64::NAN) / 1e6
+    };
+    let mut text = format!(
+        "\n## Interrupted at random\n\n\
+         {} transfers of {:.0} MB in 40 files over loopback, each interrupted three times within its first quarter of a \
+         second (seed {}) and run again to the end: **{} files wrong or missing, {} partial files left**.\n\n\
+         | fault | times |\n|---|---:|\n",
+        result.trials,
+        result.content as f64 / 1e6,
+        result.seed,
+        result.wrong,
+        result.left
+    );
+    for (fault, times) in &result.faults {
+        let _ = writeln!(text, "| {fault} | {times} |");
+    }
+    let _ = writeln!(
+        text,
+        "\nSent twice for each interruption, by the bytes that the device carried, in the {} trials in which no partial file \
+         was damaged: median {:.1} MB, 95 % below {:.1} MB, most {:.1} MB. It is what was on its way or not yet written \
+         when an end was killed.",
+        result.twice.len(),
+        megabytes(0.5),
+        megabytes(0.95),
+        megabytes(1.0)
+    );
+    text
+}

@@ -1,0 +1,118 @@
+use core::fmt::Write;
+
+use super::report::{GauntletReport, Quantiles, VariantResult};
+use sweetspot_experiment::markdown::MarkdownTable;
+
+const NOTES: &str = include_str!("../../data/gauntlet_notes.md");
+
+/// The content of a document besides the reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentInfo {
+    /// The command that writes it again.
+    pub command: String,
+    /// The machine, its kernel and the day.
+    pub machine: String,
+    /// The seeds of the populations on which parameters were chosen.
+    pub chosen_on: Vec<u64>,
+    /// The directory of the pictures, seen from the document.
+    pub pictures: String,
+}
+
+/// The reports as a Markdown document; [`picture_name`] names the pictures.
+pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
+    let mut text = format!(
+        "# The gauntlet: sizings on random paths\n\nWritten by `{}` on {}; do not edit.\n\n{NOTES}\n",
+        info.command, info.machine
+    );
+    let mut measured: Vec<u64> = reports.iter().map(|report| report.seed).collect();
+    measured.dedup();
+    let _ = writeln!(
+        text,
+        "Measured here: populations of seed {}. Parameters were chosen on populations of {}: a seed \
+         that chose one never measures it.",
+        listed(&measured),
+        match info.chosen_on.as_slice() {
+            [] => "no seed".to_owned(),
+            seeds => format!("seed {}", listed(seeds)),
+        }
+    );
+    for report in reports {
+        let _ = writeln!(
+            text,
+            "\n## {}\n\n{} paths, the first of them number {}; {} seeds each; transfers of {} s at most.",
+            report.population.name(),
+            report.paths,
+            report.first_path,
+            report.seeds,
+            report.duration_s
+        );
+        let mut drawn: Vec<&str> = Vec::new();
+        for result in &report.variants {
+            if !drawn.contains(&result.congestion) {
+                drawn.push(result.congestion);
+                let _ = writeln!(
+                    text,
+                    "\n### {}\n\n![Distributions]({}/{})",
+                    result.congestion,
+                    info.pictures,
+                    picture_name(report, result.congestion)
+                );
+            }
+            section(&mut text, result);
+        }
+    }
+    text
+}
+
+/// File name of a report's picture.
+pub fn picture_name(report: &GauntletReport, congestion: &str) -> String {
+    format!("{}-{congestion}.svg", report.population.name())
+}
+
+fn section(text: &mut String, result: &VariantResult) {
+    let mut goodput = MarkdownTable::new(&[
+        &*result.sizing,
+        "paths",
+        "1 %",
+        "5 %",
+        "25 %",
+        "50 %",
+        "75 %",
+        "95 %",
+        "mean",
+        "surely worse",
+    ]);
+    let mut others = MarkdownTable::new(&[
+        &*result.sizing,
+        "delay, median",
+        "delay, sums",
+        "resent, sums",
+        "timeouts, sums",
+        "rivals 5 %",
+        "rivals 50 %",
+        "rivals 95 %",
+    ]);
+    for class in &result.classes {
+        let name = class.class.name().to_owned();
+        let Quantiles { p1, p5, p25, p50, p75, p95 } = class.goodput;
+        let mut cells = vec![name.clone(), class.paths.to_string()];
+        cells.extend([p1, p5, p25, p50, p75, p95, class.goodput_mean].map(number));
+        cells.push(class.surely_worse.map_or("-".to_owned(), |w| format!("{:.1} %", w * 100.0)));
+        goodput.row(&cells);
+        let Quantiles { p5, p50, p95, .. } = class.rivals;
+        let mut cells = vec![name];
+        let ratios = [class.delay_median, class.delay, class.resent, class.timeouts, p5, p50, p95];
+        cells.extend(ratios.map(number));
+        others.row(&cells);
+    }
+    let _ = write!(text, "\nGoodput over the kernel's:\n\n{goodput}");
+    let _ = write!(text, "\nThe rest over the kernel's:\n\n{others}");
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.3}"))
+}
+
+fn listed(seeds: &[u64]) -> String {
+    seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+}

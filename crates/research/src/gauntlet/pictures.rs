@@ -1,0 +1,69 @@
+use super::class::PathClass;
+use super::report::{GauntletReport, PathComparison, VariantResult};
+use sweetspot_experiment::plot::{Axis, Origin, Plot};
+
+/// The distributions that a report's picture of one congestion control shows: of goodput by class
+/// of path, then of what others got, and of delay.
+pub fn pictures(report: &GauntletReport, congestion: &str) -> Vec<Plot> {
+    let of: Vec<&VariantResult> =
+        report.variants.iter().filter(|j| j.congestion == congestion).collect();
+    let goodput = |path: &PathComparison| Some(path.goodput);
+    let classes = [
+        PathClass::All,
+        PathClass::CleanAlone,
+        PathClass::JitterOnly,
+        PathClass::RandomLoss,
+        PathClass::SharedClean,
+        PathClass::SharedLossy,
+    ];
+    let mut plots: Vec<Plot> = classes
+        .into_iter()
+        .map(|class| {
+            let title = format!("goodput, {}", class.name());
+            distribution(&title, "goodput over the kernel's", &of, class, GOODPUT_RATIOS, goodput)
+        })
+        .collect();
+    let rivals = |path: &PathComparison| path.rivals();
+    plots.push(distribution(
+        "rivals",
+        "their goodput over that beside the kernel",
+        &of,
+        PathClass::All,
+        GOODPUT_RATIOS,
+        rivals,
+    ));
+    let delay = |path: &PathComparison| path.delay();
+    let over = "queueing delay over the kernel's";
+    plots.push(distribution("delay", over, &of, PathClass::All, DELAY_RATIOS, delay));
+    plots.retain(|plot| !plot.curves.is_empty());
+    plots
+}
+
+/// Ranges of the ratios shown: of goodput, and of delay.
+const GOODPUT_RATIOS: (f64, f64) = (0.2, 5.0);
+const DELAY_RATIOS: (f64, f64) = (0.02, 5.0);
+
+/// Which share of the paths of a class has a ratio up to x, for each variant.
+fn distribution(
+    title: &str,
+    quantity: &str,
+    results: &[&VariantResult],
+    class: PathClass,
+    shown: (f64, f64),
+    ratio: impl Fn(&PathComparison) -> Option<f64>,
+) -> Plot {
+    let x = Axis::new(quantity).logarithmic().between(shown.0, shown.1);
+    let mut plot = Plot::new(title, x, Axis::new("share of paths").between(0.0, 1.0));
+    for (group, result) in results.iter().enumerate() {
+        let paths = result.paths.iter().filter(|path| path.classes.contains(&class));
+        let mut ratios: Vec<f64> = paths.filter_map(&ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        let count = ratios.len() as f64;
+        let points = ratios
+            .iter()
+            .enumerate()
+            .map(|(below, ratio)| (ratio.clamp(shown.0, shown.1), (below as f64 + 0.5) / count));
+        plot.curve(&result.sizing, Origin::Sim, group, points.collect());
+    }
+    plot
+}

@@ -1,0 +1,11 @@
+//! Studies of Sweetspot: the papers' figures, agreement with ns-2 and between engines, populations of random paths, router
+//! buffers, and the pages that they write. Nothing of the product depends on this crate.
+
+pub mod gallery;
+pub mod gauntlet;
+pub mod lab;
+pub mod matrix;
+pub mod ns2;
+pub mod papers;
+pub mod router;
+pub mod validate;

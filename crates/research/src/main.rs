@@ -1,0 +1,108 @@
+//! The `sweetspot-research` command: studies and benchmarks of Sweetspot, which write the pages of results. The make targets
+//! call it; it is not installed.
+
+// They panic if a stream cannot be written; see `sweetspot_program::print`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use sweetspot_linux::{lifeline, signals};
+use sweetspot_program::usage_error;
+
+#[macro_use]
+extern crate sweetspot_program;
+
+mod bench;
+mod blog;
+mod verbs;
+
+/// Studies Sweetspot and writes its pages of results.
+#[derive(Debug, Parser)]
+#[command(name = "sweetspot-research", version, max_term_width = 100)]
+struct CommandLine {
+    #[command(subcommand)]
+    study: Study,
+    /// Print nothing but results and errors
+    #[arg(short, long, global = true)]
+    quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Study {
+    /// Compare sizings with the kernel's autotuning on a population of random paths
+    Gauntlet(verbs::gauntlet::Arguments),
+    /// Experiments on this machine's kernel, each with a document of its results
+    #[command(subcommand, after_help = "Examples:\n  sweetspot-research lab blog")]
+    Lab(verbs::lab::Experiment),
+    /// Run a scenario by several engines and report where they differ, and why
+    Validate(verbs::validate::Arguments),
+    /// Reproduce the papers' figures and tables beside the published numbers
+    Reproduce(verbs::reproduce::Arguments),
+    /// Measure Sweetspot; each benchmark writes a page of results
+    #[command(subcommand)]
+    Bench(Benchmark),
+}
+
+#[derive(Debug, Subcommand)]
+enum Benchmark {
+    /// Advised windows in random situations; writes docs/results/advice.md
+    Advice(commands::advice::Arguments),
+    /// The demo path and a matrix of paths; writes docs/results/lab.md
+    Lab(commands::lab::Arguments),
+    /// `tune` on other programs; writes docs/results/live.md
+    Live(commands::live::Arguments),
+    /// Flows of known cause, and which of them the classifier gets right; writes
+    /// docs/results/limits.md
+    Limits(commands::limits::Arguments),
+    /// The BBR team's tests and the evaluation suite's scenarios, by the simulator; writes docs/results/matrix.md
+    Matrix(commands::matrix::Arguments),
+    /// Random paths, measured; writes docs/results/measure.md
+    Measure(commands::measure::Arguments),
+    /// Random router links, to which the regression behind `advise router` is fitted; writes their table
+    /// and its coefficients
+    Router(commands::router::Arguments),
+    /// The simulator beside ns-2 and ns-3; writes docs/results/speed.md
+    Sim(commands::sim::Arguments),
+    /// Files moved beside scp and rsync, and across emulated paths; writes docs/results/transfer.md
+    Transfer(commands::transfer::Arguments),
+}
+
+fn main() -> ExitCode {
+    signals::prepare();
+    let typed = match CommandLine::try_parse() {
+        Ok(typed) => typed,
+        Err(error) => return usage_error::answer(&error),
+    };
+    if typed.quiet {
+        sweetspot_program::print::be_quiet();
+    }
+    // Without it a study still obeys signals.
+    let _ = lifeline::hold(true);
+    let result = match typed.study {
+        Study::Gauntlet(arguments) => verbs::gauntlet::run(arguments),
+        Study::Lab(experiment) => verbs::lab::run(experiment),
+        Study::Validate(arguments) => verbs::validate::run(arguments),
+        Study::Reproduce(arguments) => verbs::reproduce::run(arguments),
+        Study::Bench(benchmark) => bench(benchmark).map_err(Into::into),
+    };
+    result.unwrap_or_else(|error| {
+        err!("sweetspot-research: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn bench(benchmark: Benchmark) -> Result<ExitCode, String> {
+    use bench::commands;
+    match benchmark {
+        Benchmark::Advice(arguments) => commands::advice::run(arguments),
+        Benchmark::Lab(arguments) => commands::lab::run(arguments),
+        Benchmark::Live(arguments) => commands::live::run(arguments),
+        Benchmark::Limits(arguments) => commands::limits::run(arguments),
+        Benchmark::Matrix(arguments) => commands::matrix::run(arguments),
+        Benchmark::Measure(arguments) => commands::measure::run(arguments),
+        Benchmark::Router(arguments) => commands::router::run(arguments),
+        Benchmark::Sim(arguments) => commands::sim::run(arguments),
+        Benchmark::Transfer(arguments) => commands::transfer::run(arguments),
+    }
+}

@@ -1,0 +1,170 @@
+use core::fmt::Write;
+
+use super::{MATRIX, MatrixResult, MatrixTest, VARIANTS};
+use sweetspot_experiment::markdown::MarkdownTable;
+use sweetspot_experiment::plot::{Axis, Origin, Plot};
+
+const NOTES: &str = include_str!("../../data/matrix_notes.md");
+
+/// Goodput that counts as a win or a loss, relative to the first variant's.
+const NOTABLE: f64 = 0.05;
+
+/// What the document says besides the numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MatrixInfo {
+    /// The command that writes it again.
+    pub command: String,
+    /// The machine, its kernel and the day.
+    pub machine: String,
+    /// The page of pictures, seen from the document.
+    pub page: String,
+}
+
+/// Who gets what, at whose cost, as a Markdown document.
+pub fn matrix_document(results: &[MatrixResult], info: &MatrixInfo) -> String {
+    let mut text = format!(
+        "# The published matrix\n\nWritten by `{}` on {}; do not edit. Pictures: [one page]({}).\n\n{NOTES}\n",
+        info.command, info.machine, info.page
+    );
+    let _ =
+        write!(text, "## Wins and losses against {}\n\n{}", VARIANTS[0].name, verdicts(results));
+    for test in &MATRIX {
+        let _ = write!(
+            text,
+            "\n## {}\n\n{}. Source: {}; scenarios/matrix/{}.toml.\n\n{}",
+            test.name,
+            test.title,
+            test.source,
+            test.name,
+            table(test, results)
+        );
+    }
+    text
+}
+
+fn of<'a>(
+    results: &'a [MatrixResult],
+    test: &str,
+    case: &str,
+    variant: &str,
+) -> Option<&'a MatrixResult> {
+    results.iter().find(|r| r.test == test && r.case == case && r.variant == variant)
+}
+
+/// In how many cases of each test a variant's flows got notably more or less than the first variant's, and what
+/// that cost others.
+fn verdicts(results: &[MatrixResult]) -> MarkdownTable {
+    let mut table = MarkdownTable::new(&[
+        "test",
+        "variant",
+        "cases",
+        "more goodput",
+        "less",
+        "others lose",
+        "others gain",
+        "less queue",
+        "more queue",
+    ]);
+    for test in &MATRIX {
+        for variant in &VARIANTS[1..] {
+            let pairs: Vec<(&MatrixResult, &MatrixResult)> = test
+                .cases
+                .iter()
+                .filter_map(|case| {
+                    let theirs = of(results, test.name, case.name, VARIANTS[0].name)?;
+                    Some((of(results, test.name, case.name, variant.name)?, theirs))
+                })
+                .collect();
+            let count = |compared: &dyn Fn(&MatrixResult) -> f64, more: bool| {
+                let notable = |(ours, theirs): &&(&MatrixResult, &MatrixResult)| {
+                    let ratio = compared(ours) / compared(theirs);
+                    if more { ratio > 1.0 + NOTABLE } else { ratio < 1.0 - NOTABLE }
+                };
+                pairs.iter().filter(notable).count().to_string()
+            };
+            let tested = |r: &MatrixResult| r.tested_bps;
+            let others = |r: &MatrixResult| r.others_bps.unwrap_or(1.0);
+            let queue = |r: &MatrixResult| r.queue_delay_s.max(1e-6);
+            table.row(&[
+                test.name.to_owned(),
+                variant.name.to_owned(),
+                pairs.len().to_string(),
+                count(&tested, true),
+                count(&tested, false),
+                count(&others, false),
+                count(&others, true),
+                count(&queue, false),
+                count(&queue, true),
+            ]);
+        }
+    }
+    table
+}
+
+fn table(test: &MatrixTest, results: &[MatrixResult]) -> MarkdownTable {
+    let mut table = MarkdownTable::new(&[
+        test.x,
+        "variant",
+        "goodput Mbit/s",
+        "others Mbit/s",
+        "Jain",
+        "sent again %",
+        "mean RTT ms",
+        "queue ms",
+    ]);
+    for case in test.cases {
+        for variant in &VARIANTS {
+            let Some(result) = of(results, test.name, case.name, variant.name) else { continue };
+            table.row(&[
+                case.name.to_owned(),
+                variant.name.to_owned(),
+                format!("{:.1}", result.tested_bps / 1e6),
+                result.others_bps.map_or("-".to_owned(), |bps| format!("{:.1}", bps / 1e6)),
+                format!("{:.2}", result.fairness),
+                format!("{:.3}", 100.0 * result.resent),
+                format!("{:.1}", 1e3 * result.rtt_s),
+                format!("{:.2}", 1e3 * result.queue_delay_s),
+            ]);
+        }
+    }
+    table
+}
+
+/// Of each test: goodput of those under test, of others where there are some, and the mean round trip.
+pub fn matrix_pictures(results: &[MatrixResult]) -> Vec<Plot> {
+    let mut plots = Vec::new();
+    for test in &MATRIX {
+        let goodput = |r: &MatrixResult| Some(r.tested_bps / 1e6);
+        plots.push(plot(test, results, "goodput", "Mbit/s", &goodput));
+        let others = |r: &MatrixResult| r.others_bps.map(|bps| bps / 1e6);
+        plots.push(plot(test, results, "what others get", "Mbit/s", &others));
+        plots.push(plot(test, results, "mean round trip", "ms", &|r| Some(1e3 * r.rtt_s)));
+    }
+    plots.retain(|plot| !plot.curves.is_empty());
+    plots
+}
+
+fn plot(
+    test: &MatrixTest,
+    results: &[MatrixResult],
+    what: &str,
+    unit: &str,
+    value: &dyn Fn(&MatrixResult) -> Option<f64>,
+) -> Plot {
+    let x = Axis::new(test.x);
+    let x = if test.logarithmic { x.logarithmic() } else { x };
+    let mut plot = Plot::new(format!("{}: {what}", test.name), x, Axis::new(unit));
+    for (group, variant) in VARIANTS.iter().enumerate() {
+        let points: Vec<(f64, f64)> = test
+            .cases
+            .iter()
+            .filter_map(|case| {
+                Some((case.x, value(of(results, test.name, case.name, variant.name)?)?))
+            })
+            .collect();
+        if !points.is_empty() {
+            plot.curve(variant.name, Origin::Sim, group, points);
+        }
+    }
+    plot
+}

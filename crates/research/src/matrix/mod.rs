@@ -1,0 +1,175 @@
+//! The published matrix: the BBR team's nsperf tests and scenarios of the Common TCP Evaluation Suite, played with
+//! congestion controls and sizings, and who gets what at whose cost.
+
+mod cases;
+mod document;
+
+pub use cases::{MATRIX, MatrixCase, MatrixTest, Tested};
+pub use document::{MatrixInfo, matrix_document, matrix_pictures};
+
+use serde::{Deserialize, Serialize};
+use sweetspot_scenario::{Congestion, Engine, NoRecorder, Outcome, Scenario};
+use sweetspot_sizing::Sizing;
+use sweetspot_units::Duration;
+
+use sweetspot_experiment::StudyError;
+
+/// What is under test: a congestion control and a sizing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MatrixVariant {
+    /// As in tables and legends.
+    pub name: &'static str,
+    /// At the sender.
+    pub congestion: Congestion,
+    /// At the receiver.
+    pub sizing: Sizing,
+}
+
+/// All that are tested. The first is what the others are compared with.
+pub const VARIANTS: [MatrixVariant; 5] = [
+    MatrixVariant { name: "cubic", congestion: Congestion::Cubic, sizing: Sizing::Kernel },
+    MatrixVariant { name: "bbr", congestion: Congestion::Bbr, sizing: Sizing::Kernel },
+    MatrixVariant { name: "cubic+sobas", congestion: Congestion::Cubic, sizing: Sizing::Sobas },
+    MatrixVariant { name: "bbr+sobas", congestion: Congestion::Bbr, sizing: Sizing::Sobas },
+    MatrixVariant { name: "cubic+rledbat", congestion: Congestion::Cubic, sizing: Sizing::Rledbat },
+];
+
+/// What came of one case with one variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MatrixResult {
+    /// The test's name.
+    pub test: String,
+    /// The case's name.
+    pub case: String,
+    /// The variant's name.
+    pub variant: String,
+    /// Goodput of the flows under test together, bit/s.
+    pub tested_bps: f64,
+    /// Goodput of all others together, bit/s; `None` where there are none.
+    pub others_bps: Option<f64>,
+    /// Jain's index over the flows under test.
+    pub fairness: f64,
+    /// Share of their packets that were sent again.
+    pub resent: f64,
+    /// Their mean round trip, seconds.
+    pub rtt_s: f64,
+    /// Mean wait at the bottleneck, seconds.
+    pub queue_delay_s: f64,
+}
+
+impl MatrixCase {
+    /// The scenario with `variant`, cut to `longest`.
+    pub fn scenario(
+        &self,
+        test: &MatrixTest,
+        variant: &MatrixVariant,
+        longest: Option<Duration>,
+    ) -> Result<Scenario, StudyError> {
+        let overrides: Vec<String> = self.set.iter().map(|set| (*set).to_owned()).collect();
+        let mut scenario = Scenario::parse_with(test.text, &overrides)?;
+        scenario.duration = longest.map_or(scenario.duration, |most| scenario.duration.min(most));
+        let first = scenario.transfers.len() - 1;
+        if let Tested::Alike { flows, every } = self.tested {
+            let like = scenario.transfers[first].clone();
+            let more = (1..flows).map(|number| {
+                let mut transfer = like.clone();
+                transfer.start = like.start + every * number;
+                transfer
+            });
+            scenario.transfers.extend(more);
+        }
+        for transfer in &mut scenario.transfers[first..] {
+            transfer.congestion = variant.congestion;
+            transfer.sizing = variant.sizing;
+        }
+        Ok(scenario)
+    }
+}
+
+impl MatrixResult {
+    /// Plays a case.
+    pub fn play(
+        engine: &dyn Engine,
+        (test, case): (&MatrixTest, &MatrixCase),
+        variant: &MatrixVariant,
+        longest: Option<Duration>,
+    ) -> Result<MatrixResult, StudyError> {
+        let scenario = case.scenario(test, variant, longest)?;
+        let outcome = engine.run(&scenario, &mut NoRecorder)?;
+        Ok(MatrixResult::of((test, case), variant, &outcome))
+    }
+
+    fn of(
+        (test, case): (&MatrixTest, &MatrixCase),
+        variant: &MatrixVariant,
+        outcome: &Outcome,
+    ) -> MatrixResult {
+        let flows = match case.tested {
+            Tested::Last => 1,
+            Tested::Alike { flows, .. } => flows as usize,
+        };
+        let (others, tested) = outcome.transfers.split_at(outcome.transfers.len() - flows);
+        let rates = || tested.iter().map(|transfer| transfer.goodput_bps);
+        let total: f64 = rates().sum();
+        let squares: f64 = rates().map(|rate| rate * rate).sum();
+        let crossing: f64 = outcome.cross.iter().map(|cross| cross.goodput_bps).sum();
+        let beside = others.iter().map(|transfer| transfer.goodput_bps).sum::<f64>() + crossing;
+        let alone = others.is_empty() && outcome.cross.is_empty();
+        let mean = |of: fn(&sweetspot_scenario::TransferOutcome) -> f64| {
+            tested.iter().map(of).sum::<f64>() / flows as f64
+        };
+        MatrixResult {
+            test: test.name.to_owned(),
+            case: case.name.to_owned(),
+            variant: variant.name.to_owned(),
+            tested_bps: total,
+            others_bps: (!alone).then_some(beside),
+            fairness: if squares > 0.0 { total * total / (flows as f64 * squares) } else { 0.0 },
+            resent: mean(|transfer| transfer.loss_rate),
+            rtt_s: mean(|transfer| transfer.rtt_mean_s),
+            queue_delay_s: outcome.bottleneck.queue_delay_mean_s,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_is_a_scenario_in_which_those_under_test_are_as_asked_and_others_are_not() {
+        for test in &MATRIX {
+            for case in test.cases {
+                for variant in &VARIANTS {
+                    let scenario = case.scenario(test, variant, None).expect(case.name);
+                    let flows = match case.tested {
+                        Tested::Last => 1,
+                        Tested::Alike { flows, .. } => flows as usize,
+                    };
+                    let (others, tested) =
+                        scenario.transfers.split_at(scenario.transfers.len() - flows);
+                    assert!(tested.iter().all(|transfer| transfer.sizing == variant.sizing));
+                    assert!(others.iter().all(|transfer| transfer.sizing == Sizing::Kernel));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn buffers_are_the_published_multiples_of_the_bandwidth_delay_product() {
+        // nsperf: int(bw * rtt / (1514 * 8) * bdp_of_buf).
+        let of = |mbit: f64, ms: f64, bdp: f64| (mbit * ms * 1e3 / (1514.0 * 8.0) * bdp) as u64;
+        let buffer = |test: &MatrixTest, case: &MatrixCase| {
+            let scenario = case.scenario(test, &VARIANTS[0], None).expect("it is a scenario");
+            scenario.path.narrow().buffer.in_packets(scenario.path.packet)
+        };
+        for (name, mbit, ms) in [("coexist", 50.0, 30.0), ("bufferbloat", 50.0, 30.0)] {
+            let test = MATRIX.iter().find(|test| test.name == name).expect("it is there");
+            for case in test.cases {
+                assert_eq!(buffer(test, case), of(mbit, ms, case.x), "{name} {}", case.name);
+            }
+        }
+        let shallow = MATRIX.iter().find(|test| test.name == "shallow").expect("it is there");
+        assert_eq!(buffer(shallow, &shallow.cases[0]), of(1000.0, 100.0, 0.02));
+    }
+}

@@ -1,0 +1,163 @@
+//! Table I: nine cells, six static schemes, SOBAS, the Maximum Feasible Throughput.
+
+mod clean;
+mod play;
+mod rows;
+mod unbiased;
+
+use super::{BUFFERS, ENTRY_TABLE_1};
+use crate::papers::catalogue::{Figure, Stage};
+use crate::papers::scenarios::TABLE_1;
+use play::PlayedCell;
+use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
+use sweetspot_experiment::{StudyError, csv};
+
+/// Target of `sobas`: this share of the MFT.
+const SHARE_ASKED: f64 = 0.97;
+/// Target of `sobas:paper`: largest deviation from the paper's numbers.
+const CLOSENESS_ASKED: f64 = 0.10;
+
+/// One cell as printed, Mbit/s.
+struct Printed {
+    schemes: [Option<f64>; 6],
+    sobas: f64,
+    mft: f64,
+}
+
+/// Plays the table.
+pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    let mut figure = ENTRY_TABLE_1.figure(about(stage));
+    let printed = printed()?;
+    let buffers = TABLE_1.iter().flat_map(|_| BUFFERS.map(|buffer| buffer.to_string())).collect();
+    let mut plot = Plot::new(
+        "SOBAS as a share of the MFT",
+        Axis::named("B_t in packets, at 30 %, 70 % and 100 % load", buffers),
+        Axis::new("share of the MFT, %").between(0.0, 120.0),
+    );
+    for (i, cell) in printed.iter().enumerate() {
+        let share = cell.sobas / cell.mft * 100.0;
+        plot.mark(
+            format!("published, cell {}", i + 1),
+            0,
+            MarkPosition::Point(i as f64 + 1.0, share),
+        );
+    }
+    if let Some(engine) = stage.sim {
+        let mut played = play::play(engine, stage)?;
+        let measured = unbiased::table(engine, stage, &mut played)?;
+        figure.tables.push(rows::rows(&printed, &played));
+        figure.tables.extend(measured);
+        figure.tables.push(clean::table(engine, stage, &printed)?);
+        for (group, (name, column)) in [("sobas:paper", 6), ("sobas", 7)].into_iter().enumerate() {
+            let share = |(i, cell): (usize, &PlayedCell)| {
+                (i as f64 + 1.0, cell.schemes[column] / (cell.best.rate_bps / 1e6) * 100.0)
+            };
+            let shares: Vec<(f64, f64)> = played.iter().enumerate().map(share).collect();
+            // A line for each load.
+            for of_load in shares.chunks(BUFFERS.len()) {
+                plot.curve(name, Origin::Sim, group, of_load.to_vec());
+            }
+        }
+    }
+    figure.plots.push(plot);
+    Ok(figure)
+}
+
+fn about(stage: &Stage<'_>) -> String {
+    format!(
+        "`{}` and its siblings for 30 and 100 %. *Targets*: sobas at {:.0} % of the MFT or more, \
+         sobas:paper within {:.0} % of what the paper printed for SOBAS; what misses them is \
+         marked *. Seeds of each scheme: {}. {}",
+        TABLE_1[1].1.file,
+        SHARE_ASKED * 100.0,
+        CLOSENESS_ASKED * 100.0,
+        play::seeds(stage),
+        unbiased::about(stage),
+    )
+}
+
+fn printed() -> Result<Vec<Printed>, StudyError> {
+    let text = include_str!("../../../../data/sobas_table1.csv");
+    let table = csv::ReferenceTable::parse("sobas_table1.csv", text)?;
+    let names =
+        ["bdp1_CxTm", "bdp2_CxTe", "bdp3_AxTm", "bdp4_AxTe", "bdp5_BTCxTa", "bdp6_infinite"];
+    let read = table.rows().map(|row| {
+        let mut schemes = [None; 6];
+        for (scheme, name) in schemes.iter_mut().zip(names) {
+            *scheme = match row.text(name)? {
+                "" => None,
+                _ => Some(row.number(name)?),
+            };
+        }
+        Ok(Printed { schemes, sobas: row.number("sobas")?, mft: row.number("mft")? })
+    });
+    read.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+
+    use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Recorder, Scenario};
+    use sweetspot_sim::Simulator;
+    use sweetspot_sizing::Sizing;
+
+    use super::*;
+    use crate::papers::catalogue::Precision;
+    use sweetspot_experiment::Workers;
+
+    /// Half the width of what chance does to a run, as a share of it.
+    const LUCK: f64 = 0.1;
+
+    /// A path on which every window gets 10 Mbit/s and SOBAS 9.8, but for chance.
+    struct Flat(Outcome);
+
+    impl Engine for Flat {
+        fn name(&self) -> &'static str {
+            "sim"
+        }
+        fn run(&self, scenario: &Scenario, _: &mut dyn Recorder) -> Result<Outcome, EngineError> {
+            let sizing = scenario.transfers[0].sizing;
+            let mut hasher = DefaultHasher::new();
+            (scenario.seed, format!("{sizing:?}")).hash(&mut hasher);
+            let luck = LUCK * (2.0 * hasher.finish() as f64 / u64::MAX as f64 - 1.0);
+            let mean = if sizing == Sizing::Sobas { 9.8e6 } else { 10e6 };
+            let mut outcome = self.0.clone();
+            outcome.transfers[0].goodput_bps = mean * (1.0 + luck);
+            Ok(outcome)
+        }
+    }
+
+    fn played(precision: Precision) -> Figure {
+        let text = "duration = \"1s\"\n[path]\nrate = \"1Mbit/s\"\nrtt = \"20ms\"\nbuffer = \"9pkt\"\n\
+                    [[transfer]]\nsizing = \"max\"";
+        let scenario = Scenario::parse(text).unwrap();
+        let flat = Flat(Simulator.run(&scenario, &mut NoRecorder).unwrap());
+        let workers = Workers::ONE;
+        let store = &sweetspot_experiment::NoStore;
+        let stage = Stage { theory: false, sim: Some(&flat), lab: None, store, workers, precision };
+        table(&stage).unwrap()
+    }
+
+    #[test]
+    fn where_windows_differ_by_chance_alone_the_plain_maximum_is_too_high_and_fresh_seeds_are_not()
+    {
+        let figure = played(Precision::Careful);
+        let [_, measured, _] = &figure.tables[..] else { panic!("{} tables", figure.tables.len()) };
+        assert_eq!(measured.rows.len(), 9);
+        let number = |text: &str| text.split(' ').next().unwrap().parse::<f64>().unwrap();
+        let mean =
+            |column: usize| measured.rows.iter().map(|r| number(&r[column])).sum::<f64>() / 9.0;
+        // A run's deviation is 0.1 / sqrt 3 = 5.8 %, a ratio's of means over 8 seeds 2.9 %, over 32
+        // 1.4 %; of six and three of them the mean's 0.8 %. Four of these.
+        assert!((mean(6) - 98.0).abs() < 3.3, "{:?}", measured.rows);
+        // The largest of some thirty means under one seed lies near the end of what chance does, ten
+        // per cent above the truth.
+        assert!(mean(7) > 10.7, "{:?}", measured.rows);
+    }
+
+    #[test]
+    fn a_single_seed_cannot_both_choose_and_measure() {
+        assert_eq!(played(Precision::Quick).tables.len(), 2);
+    }
+}

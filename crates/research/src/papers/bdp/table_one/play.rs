@@ -1,0 +1,92 @@
+//! Plays the cells.
+
+use sweetspot_scenario::{Engine, Outcome, Scenario};
+use sweetspot_sizing::{BdpDefinition, Sizing};
+
+use super::BUFFERS;
+use crate::papers::catalogue::{Precision, Stage};
+use crate::papers::scenarios::{TABLE_1, seeded};
+use sweetspot_experiment::play::{goodput, play_all, with_sizing};
+use sweetspot_experiment::search::find_mfts;
+use sweetspot_experiment::{Mft, SearchBounds, StudyError};
+
+/// The six schemes, SOBAS as published, SOBAS.
+const SIZINGS: usize = 8;
+
+/// One cell as played, Mbit/s.
+pub(super) struct PlayedCell {
+    /// Load of the tight link in percent.
+    pub percent: u64,
+    pub scenario: Scenario,
+    pub name: String,
+    pub schemes: [f64; SIZINGS],
+    /// What the search found.
+    pub mft: Mft,
+    /// The Maximum Feasible Throughput: the search's, until seeds that had no part in it have measured it.
+    pub best: Best,
+}
+
+/// A window, packets, and what it gets, bit/s.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Best {
+    pub window: u64,
+    pub rate_bps: f64,
+}
+
+/// Plays the cells, where single runs of one differ by a few per cent, on the congested path by a
+/// fifth: more seeds than one where precision is asked for.
+pub(super) fn play(
+    engine: &(dyn Engine + Sync),
+    stage: &Stage<'_>,
+) -> Result<Vec<PlayedCell>, StudyError> {
+    let seeds = seeds(stage);
+    let mut cells = Vec::new();
+    for (percent, file) in &TABLE_1 {
+        for buffer in BUFFERS {
+            let scenario = file.with(&[format!("path.hop.1.buffer={buffer}pkt")])?;
+            cells.push((*percent, format!("{percent} %, {buffer}"), scenario));
+        }
+    }
+    let schemes = BdpDefinition::ALL.map(Sizing::BdpBy).into_iter();
+    let sizings: Vec<Sizing> = schemes.chain([Sizing::SobasPaper, Sizing::Sobas]).collect();
+    let sized = |scenario: &Scenario, sizing| seeded(&with_sizing(scenario, sizing), seeds);
+    let runs: Vec<Scenario> = cells
+        .iter()
+        .flat_map(|(.., scenario)| sizings.iter().flat_map(move |sizing| sized(scenario, *sizing)))
+        .collect();
+    let outcomes = play_all(engine, &runs, stage.workers)?;
+    let seeds_of_one = seeds as usize;
+    let jobs: Vec<(Scenario, SearchBounds)> =
+        cells.iter().map(|(.., s)| (s.clone(), bounds(s, stage.precision))).collect();
+    let found = find_mfts(engine, &jobs, SEARCH_SEEDS, stage.workers)?;
+    let played = cells.into_iter().zip(outcomes.chunks(SIZINGS * seeds_of_one)).zip(found);
+    let cell = |(((percent, name, scenario), outcomes), mft): ((_, &[Outcome]), Mft)| {
+        let mean = |i: usize| {
+            let of = &outcomes[i * seeds_of_one..(i + 1) * seeds_of_one];
+            of.iter().map(goodput).sum::<f64>() / seeds as f64 / 1e6
+        };
+        let best = Best { window: mft.window, rate_bps: mft.rate_bps };
+        PlayedCell { percent, scenario, name, schemes: core::array::from_fn(mean), mft, best }
+    };
+    Ok(played.map(cell).collect())
+}
+
+/// Number of seeds of the window search. It need find but the few best windows; among those a race decides.
+pub(super) const SEARCH_SEEDS: u64 = 1;
+
+/// Number of seeds of each scheme.
+pub(super) fn seeds(stage: &Stage<'_>) -> u64 {
+    stage.precision.seeds(1, 4)
+}
+
+/// No best window of the table lies below A T_m, which at 70 % load is 187 packets. A tight link
+/// with room to spare makes R flat about its maximum, so that a few per cent of the window are
+/// close enough for a few thousandths of the rate.
+fn bounds(scenario: &Scenario, precision: Precision) -> SearchBounds {
+    const MIN_WINDOW: u64 = 150;
+    let tolerance = match precision {
+        Precision::Quick => 0.05,
+        Precision::Careful => 0.02,
+    };
+    SearchBounds { least: MIN_WINDOW, tolerance, ..SearchBounds::around(scenario) }
+}

@@ -1,0 +1,59 @@
+//! The table as it is printed.
+
+use super::play::PlayedCell;
+use super::{CLOSENESS_ASKED, Printed, SHARE_ASKED};
+use sweetspot_experiment::markdown::deviation;
+use sweetspot_experiment::plot::Table;
+
+const HEADS: [&str; 12] = [
+    "rho, B_t",
+    "",
+    "C T_m",
+    "C T_e",
+    "A T_m",
+    "A T_e",
+    "BTC T_a",
+    "S = inf",
+    "sobas:paper",
+    "sobas",
+    "MFT @ S",
+    "sobas / MFT",
+];
+
+/// Three rows per cell: as printed, as played, how far they are apart. The paper's SOBAS stands
+/// under `sobas:paper`, which is its algorithm; its share of the MFT is that one's.
+pub(super) fn rows(printed: &[Printed], played: &[PlayedCell]) -> Table {
+    let number = |n: f64| format!("{n:.1}");
+    let share = |n: f64, mft: f64| format!("{:.0} %", n / mft * 100.0);
+    let mark = |missed: bool| if missed { "*" } else { "" };
+    let mut table = Table::new("Goodput, Mbit/s", &HEADS);
+    for (theirs, ours) in printed.iter().zip(played) {
+        let mut row = vec![ours.name.clone(), "paper".to_owned()];
+        row.extend(theirs.schemes.iter().map(|s| s.map_or("NA".to_owned(), number)));
+        row.extend([number(theirs.sobas), String::new(), number(theirs.mft)]);
+        row.push(share(theirs.sobas, theirs.mft));
+        table.rows.push(row);
+
+        let mft = ours.best.rate_bps / 1e6;
+        let [.., paper, sobas] = ours.schemes;
+        let far = (paper / theirs.sobas - 1.0).abs() > CLOSENESS_ASKED;
+        let low = sobas < SHARE_ASKED * mft;
+        let mut row = vec![ours.name.clone(), "here".to_owned()];
+        row.extend(ours.schemes[..6].iter().map(|s| number(*s)));
+        row.extend([format!("{}{}", number(paper), mark(far)), number(sobas)]);
+        row.push(format!("{mft:.1} @ {}", ours.best.window));
+        row.push(format!("{}{}", share(sobas, mft), mark(low)));
+        table.rows.push(row);
+
+        let mut row = vec![ours.name.clone(), "difference".to_owned()];
+        row.extend(
+            theirs.schemes.iter().zip(ours.schemes).map(|(theirs, ours)| {
+                theirs.map_or(String::new(), |theirs| deviation(ours, theirs))
+            }),
+        );
+        row.extend([deviation(paper, theirs.sobas), String::new(), deviation(mft, theirs.mft)]);
+        row.push(String::new());
+        table.rows.push(row);
+    }
+    table
+}

@@ -1,0 +1,153 @@
+use serde::Serialize;
+
+use sweetspot_experiment::StudyError;
+use sweetspot_experiment::csv::ReferenceTable;
+use sweetspot_experiment::markdown::deviation;
+use sweetspot_experiment::plot::Origin;
+use sweetspot_experiment::statistics;
+
+/// A published number and ours beside it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PublishedComparison {
+    /// What it is: the case and the quantity.
+    pub what: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The number as printed.
+    pub published: &'static str,
+    /// What our engines say, in the order in which they were asked.
+    pub ours: Vec<EngineValue>,
+}
+
+impl PublishedComparison {
+    /// How far we are from the published number, as a share of it: by the simulator, or else by the first engine
+    /// that has such a number.
+    pub fn distance(&self) -> Option<f64> {
+        let known = |ours: &EngineValue| ours.deviation.trim_end_matches('%').trim().parse().ok();
+        let simulated = self.ours.iter().filter(|ours| ours.origin == Origin::Sim);
+        let percent: f64 = simulated.chain(&self.ours).find_map(known)?;
+        Some(percent.abs() / 100.0)
+    }
+}
+
+/// One engine's value for a published number.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EngineValue {
+    /// The engine.
+    pub origin: Origin,
+    /// Its number.
+    pub value: String,
+    /// Deviation from the published number, signed, in percent; empty if it is not a number.
+    pub deviation: String,
+}
+
+/// The numbers that a paper prints about one figure or table, being compared.
+#[derive(Debug, Clone)]
+pub(super) struct Comparisons(Vec<ComparisonLine>);
+
+#[derive(Debug, Clone)]
+struct ComparisonLine {
+    case: &'static str,
+    quantity: &'static str,
+    unit: &'static str,
+    value: &'static str,
+    ours: Vec<EngineValue>,
+}
+
+impl Comparisons {
+    /// The published numbers of `item` in `paper`, without values of engines.
+    pub(super) fn of(paper: &str, item: &str) -> Result<Comparisons, StudyError> {
+        let table =
+            ReferenceTable::parse("published.csv", include_str!("../../data/published.csv"))?;
+        let mut lines = Vec::new();
+        for row in table.rows() {
+            if row.text("paper")? == paper && row.text("item")? == item {
+                lines.push(ComparisonLine {
+                    case: row.text("case")?,
+                    quantity: row.text("quantity")?,
+                    unit: row.text("unit")?,
+                    value: row.text("value")?,
+                    ours: Vec::new(),
+                });
+            }
+        }
+        Ok(Comparisons(lines))
+    }
+
+    /// Puts an engine's number beside the line whose case and quantity hold all these words.
+    pub(super) fn put(&mut self, origin: Origin, words: &[&str], ours: f64) {
+        for line in self.matching(words) {
+            let theirs = line.value.parse::<f64>();
+            line.ours.push(EngineValue {
+                origin,
+                value: short(ours),
+                deviation: theirs.map_or(String::new(), |theirs| deviation(ours, theirs)),
+            });
+        }
+    }
+
+    /// Puts the mean over seeds, with two standard errors if there are enough seeds.
+    pub(super) fn put_mean(&mut self, origin: Origin, words: &[&str], samples: &[f64]) {
+        let Some(mean) = statistics::mean(samples) else { return };
+        for line in self.matching(words) {
+            let theirs = line.value.parse::<f64>();
+            line.ours.push(EngineValue {
+                origin,
+                value: with_error(mean, statistics::squared_error(samples)),
+                deviation: theirs.map_or(String::new(), |theirs| deviation(mean, theirs)),
+            });
+        }
+    }
+
+    /// Puts an engine's text beside the line whose case and quantity hold all these words.
+    pub(super) fn put_text(&mut self, origin: Origin, words: &[&str], ours: &str) {
+        for line in self.matching(words) {
+            let value = ours.to_owned();
+            line.ours.push(EngineValue { origin, value, deviation: String::new() });
+        }
+    }
+
+    /// The published number of the line that holds all these words, for a mark in the picture.
+    pub(super) fn published(&self, words: &[&str]) -> Option<f64> {
+        self.0.iter().find(|line| line.holds(words)).and_then(|line| line.value.parse().ok())
+    }
+
+    /// All lines, in the order of the table.
+    pub(super) fn finish(self) -> Vec<PublishedComparison> {
+        let comparison = |line: ComparisonLine| PublishedComparison {
+            what: format!("{}: {}", line.case.replace("; ", ", "), line.quantity),
+            unit: line.unit,
+            published: line.value,
+            ours: line.ours,
+        };
+        self.0.into_iter().map(comparison).collect()
+    }
+
+    fn matching(&mut self, words: &[&str]) -> impl Iterator<Item = &mut ComparisonLine> {
+        self.0.iter_mut().filter(move |line| line.holds(words))
+    }
+}
+
+impl ComparisonLine {
+    fn holds(&self, words: &[&str]) -> bool {
+        words.iter().all(|word| self.case.contains(word) || self.quantity.contains(word))
+    }
+}
+
+/// A mean with twice its standard error.
+fn with_error(mean: f64, squared_error: Option<f64>) -> String {
+    match squared_error {
+        Some(squared) => format!("{} ± {}", short(mean), short(2.0 * libm::sqrt(squared))),
+        None => short(mean),
+    }
+}
+
+/// Three significant digits and no more decimals than that takes.
+pub(super) fn short(number: f64) -> String {
+    match number.abs() {
+        n if n >= 100.0 => format!("{number:.0}"),
+        n if n >= 10.0 => format!("{number:.1}"),
+        n if n >= 0.1 => format!("{number:.2}"),
+        _ => format!("{number:.3}"),
+    }
+}

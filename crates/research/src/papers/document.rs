@@ -1,0 +1,80 @@
+use core::fmt::Write;
+
+use super::catalogue::{Figure, Paper, catalogue};
+use super::comparison::PublishedComparison;
+use sweetspot_experiment::markdown::MarkdownTable;
+use sweetspot_experiment::plot::{Origin, Table};
+
+const NOTES: &str = include_str!("../../data/papers_notes.md");
+
+/// The figures as a Markdown document. `pictures` is where their SVG files stand, seen from it; `made` says by
+/// which command, on which machine and when.
+pub fn markdown(figures: &[Figure], pictures: &str, made: &str) -> String {
+    let mut text = format!(
+        "# The papers' figures, played again\n\n\
+         {made} Do not edit. Every scenario is a file in \
+         `scenarios/papers/` that `sweetspot run` plays, e.g. `sweetspot sweep \
+         scenarios/papers/sobas-fig4-elephants.toml --find-best --set path.buffer=1250pkt`.\n\n",
+    );
+    // The notes speak of all papers.
+    if figures.len() == catalogue().count() {
+        text.push_str(NOTES);
+    }
+    let mut paper: Option<Paper> = None;
+    for figure in figures {
+        if paper != Some(figure.paper) {
+            paper = Some(figure.paper);
+            let _ = writeln!(text, "\n## {}", figure.paper.title());
+        }
+        section(&mut text, figure, pictures);
+    }
+    text
+}
+
+fn section(text: &mut String, figure: &Figure, pictures: &str) {
+    let _ = writeln!(text, "\n### {}\n\n{}\n", figure.title, figure.about);
+    if !figure.plots.is_empty() {
+        let _ = writeln!(text, "![{}]({pictures}/{}.svg)\n", figure.title, figure.name);
+    }
+    if !figure.comparisons.is_empty() {
+        let _ = writeln!(text, "{}", compared(&figure.comparisons));
+    }
+    for table in &figure.tables {
+        if !table.title.is_empty() {
+            let _ = writeln!(text, "{}:\n", table.title);
+        }
+        let _ = writeln!(text, "{}", written(table));
+    }
+}
+
+/// Published numbers, ours by engine, and how far they are apart.
+fn compared(comparisons: &[PublishedComparison]) -> MarkdownTable {
+    let mut origins: Vec<Origin> = Vec::new();
+    for ours in comparisons.iter().flat_map(|comparison| &comparison.ours) {
+        if !origins.contains(&ours.origin) {
+            origins.push(ours.origin);
+        }
+    }
+    let mut heads = vec!["what", "unit", "published"];
+    heads.extend(origins.iter().flat_map(|origin| [origin.name(), ""]));
+    let mut table = MarkdownTable::new(&heads);
+    for comparison in comparisons {
+        let mut row = vec![&*comparison.what, comparison.unit, comparison.published];
+        for origin in &origins {
+            let ours = comparison.ours.iter().find(|ours| ours.origin == *origin);
+            row.push(ours.map_or("-", |ours| &ours.value));
+            row.push(ours.map_or("", |ours| &ours.deviation));
+        }
+        table.row(&row);
+    }
+    table
+}
+
+fn written(table: &Table) -> MarkdownTable {
+    let heads: Vec<&str> = table.heads.iter().map(String::as_str).collect();
+    let mut written = MarkdownTable::new(&heads);
+    for row in &table.rows {
+        written.row(row);
+    }
+    written
+}

@@ -1,0 +1,55 @@
+//! Weigle, Feng: "Dynamic Right-Sizing: a simulation study".
+
+mod fair;
+mod kinds;
+mod memory;
+mod remarks;
+mod single;
+mod sweeps;
+
+use super::catalogue::{Entry, Paper};
+
+const fn entry(
+    name: &'static str,
+    title: &'static str,
+    play: fn(&super::Stage<'_>) -> Result<super::Figure, sweetspot_experiment::StudyError>,
+) -> Entry {
+    Entry { name, aliases: &[], paper: Paper::Drs, title, play }
+}
+
+const ENTRY_2: Entry = entry("drs-fig2", "Figure 2: one static flow", single::figure_2);
+const ENTRY_3: Entry =
+    entry("drs-fig3", "Figure 3: one static flow, one dynamic", sweeps::figure_3);
+const ENTRY_4: Entry =
+    entry("drs-fig4", "Figure 4: the congestion window over time", single::figure_4);
+const ENTRY_5: Entry =
+    entry("drs-fig5", "Figure 5: ten static flows, one dynamic", sweeps::figure_5);
+const ENTRY_6: Entry =
+    entry("drs-fig6", "Figure 6: five static flows, five dynamic", sweeps::figure_6);
+const ENTRY_7: Entry =
+    entry("drs-fig7", "Figure 7: five static flows, five dynamic at 1 Gbit/s", sweeps::figure_7);
+const ENTRY_8: Entry = entry("drs-fig8", "Figure 8: ten dynamic flows", sweeps::figure_8);
+const ENTRY_TABLE_1: Entry =
+    entry("drs-table1", "Table I: who gets what when packets arrive together", single::table_1);
+
+const ENTRY_REMARKS: Entry = entry(
+    "drs-remarks",
+    "What is said without a figure: RED, sources, Vegas, spacing",
+    remarks::table,
+);
+const ENTRY_MEMORY: Entry =
+    entry("drs-memory", "Section II-A: throughput per megabyte of socket buffer", memory::table);
+
+/// In the order of the paper. Figure 1 is a drawing of the topology.
+pub(super) const ENTRIES: &[Entry] = &[
+    ENTRY_2,
+    ENTRY_3,
+    ENTRY_4,
+    ENTRY_5,
+    ENTRY_6,
+    ENTRY_7,
+    ENTRY_8,
+    ENTRY_TABLE_1,
+    ENTRY_REMARKS,
+    ENTRY_MEMORY,
+];

@@ -1,0 +1,185 @@
+//! Prasad, Dovrolis, Thottan: "Router Buffer Sizing for TCP Traffic and the Role of the
+//! Output/Input Capacity Ratio". What is played stands in [`crate::router`].
+
+use super::catalogue::{Entry, Figure, Paper, Precision, Stage};
+use super::comparison::{EngineValue, PublishedComparison};
+use crate::router::{self, FigureData, StudyEffort, Testbed};
+use sweetspot_experiment::StudyError;
+use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
+use sweetspot_experiment::router::Player;
+
+const fn entry(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    title: &'static str,
+    play: fn(&Stage<'_>) -> Result<Figure, StudyError>,
+) -> Entry {
+    Entry { name, aliases, paper: Paper::Router, title, play }
+}
+
+const FIGURE_2: Entry = entry(
+    "router-fig2",
+    &[
+        "router-fig3",
+        "router-fig4",
+        "router-fig5",
+        "router-fig6",
+        "router-fig7",
+        "router-fig8",
+        "router-fig9",
+        "router-fig10",
+    ],
+    "Figures 2 to 10: the testbed's delay, use, medians, distributions, and throughput against size",
+    figure_2,
+);
+const FIGURE_11: Entry =
+    entry("router-fig11", &[], "Figure 11: throughput under M/M/1/B", figure_11);
+const FIGURE_13: Entry = entry(
+    "router-fig13",
+    &["router-fig14", "router-fig17"],
+    "Figures 13, 14 and 17: loss, delay and throughput for Gamma = 0.1",
+    figure_13,
+);
+const FIGURE_15: Entry = entry(
+    "router-fig15",
+    &["router-fig16"],
+    "Figures 15 and 16: loss and delay for Gamma = 10",
+    figure_15,
+);
+const SECTION_6B: Entry = entry(
+    "router-sec6b",
+    &[],
+    "Section VI-B: which loss form holds, over the capacity ratio and the tail index",
+    section_6b,
+);
+const FIGURE_18: Entry = entry(
+    "router-fig18",
+    &[],
+    "Figure 18: throughput for Gamma = 10, simulated and by formula",
+    figure_18,
+);
+const FIGURE_19: Entry =
+    entry("router-fig19", &[], "Figure 19: what a wrong buffer costs", figure_19);
+
+/// In the order of the paper. Figures 1 and 12 are drawings of the setups; Tables I and II stand in
+/// docs/results/router.md.
+pub(super) const ENTRIES: &[Entry] =
+    &[FIGURE_2, FIGURE_11, FIGURE_13, FIGURE_15, SECTION_6B, FIGURE_18, FIGURE_19];
+
+fn scale(stage: &Stage<'_>) -> StudyEffort {
+    match stage.precision {
+        Precision::Quick => StudyEffort::QUICK,
+        Precision::Careful => StudyEffort::DOCUMENT,
+    }
+}
+
+fn player<'a>(stage: &Stage<'a>) -> Option<Player<'a>> {
+    let Stage { store, workers, .. } = *stage;
+    Some(Player { engine: stage.sim?, store, workers, watch: &|_, _| {} })
+}
+
+fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    let about = format!(
+        "`scenarios/papers/router-testbed-*.toml`: 1 Gbit/s, {} s each in place of 240.",
+        scale(stage).testbed_seconds
+    );
+    let Some(player) = player(stage) else {
+        return Ok(figure(stage, &FIGURE_2, &about, Vec::new()));
+    };
+    let testbed = Testbed::new(&player, scale(stage))?;
+    let mut figure = figure(stage, &FIGURE_2, &about, testbed.drawings()?);
+    figure.comparisons = testbed
+        .printed()
+        .into_iter()
+        .map(|line| PublishedComparison {
+            what: line.what.to_owned(),
+            unit: line.unit,
+            published: line.published,
+            ours: vec![EngineValue {
+                origin: Origin::Sim,
+                value: line.ours,
+                deviation: String::new(),
+            }],
+        })
+        .collect();
+    Ok(figure)
+}
+
+fn figure_11(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    Ok(figure(stage, &FIGURE_11, "Equations (4) and (5).", vec![router::figure_11()?]))
+}
+
+fn figure_13(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    row(stage, &FIGURE_13, router::POWER_LAW)
+}
+
+fn figure_15(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    row(stage, &FIGURE_15, router::EXPONENTIAL)
+}
+
+fn section_6b(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    let about = "Table I's link of 50 Mbit/s with a hundred inputs; R2 of both forms, fitted to the \
+                 simulation.";
+    let drawings = match player(stage) {
+        Some(player) => router::Grid::new(&player, scale(stage))?.drawings(),
+        None => Vec::new(),
+    };
+    Ok(figure(stage, &SECTION_6B, about, drawings))
+}
+
+fn figure_18(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    row(stage, &FIGURE_18, router::EXPONENTIAL_BUSY)
+}
+
+fn figure_19(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    Ok(figure(stage, &FIGURE_19, "Equations (19) and (20).", vec![router::figure_19()?]))
+}
+
+fn row(stage: &Stage<'_>, entry: &Entry, setup: router::Setup) -> Result<Figure, StudyError> {
+    let about = format!("`{}`; the formulas' parameters are fitted to the simulation.", setup.file);
+    let drawings = match player(stage) {
+        Some(player) => router::PlayedRow::new(&player, setup, scale(stage))?.drawings()?,
+        None => Vec::new(),
+    };
+    Ok(figure(stage, entry, &about, drawings))
+}
+
+fn figure(stage: &Stage<'_>, entry: &Entry, about: &str, drawings: Vec<FigureData>) -> Figure {
+    let mut figure = entry.figure(about);
+    for drawing in drawings {
+        let plot = plot(&drawing, stage.theory);
+        let mut table = Table::of_curves(&plot.x.label, &plot.curves, 3);
+        table.title = format!("{}: {}", drawing.title, drawing.y.label);
+        figure.tables.push(table);
+        figure.plots.push(plot);
+    }
+    figure
+}
+
+fn plot(drawing: &FigureData, theory: bool) -> Plot {
+    let axis =
+        |axis: router::FigureAxis| Axis { logarithmic: axis.logarithmic, ..Axis::new(axis.label) };
+    let mut plot = Plot::new(drawing.title, axis(drawing.x), axis(drawing.y));
+    let positive = |point: &&(f64, f64)| {
+        (!drawing.x.logarithmic || point.0 > 0.0) && (!drawing.y.logarithmic || point.1 > 0.0)
+    };
+    for (group, curve) in drawing.curves.iter().enumerate() {
+        if !curve.simulated && !theory {
+            continue;
+        }
+        let origin = if curve.simulated { Origin::Sim } else { Origin::Theory };
+        let points: Vec<(f64, f64)> = curve.points.iter().filter(positive).copied().collect();
+        plot.curve(curve.label.clone(), origin, group, points);
+    }
+    // A colour of its own each: the paper's numbers belong to no curve of ours.
+    for (i, mark) in drawing.published.iter().enumerate() {
+        let place = match (mark.x, mark.y) {
+            (Some(x), Some(y)) => MarkPosition::Point(x, y),
+            (Some(x), None) => MarkPosition::Span(x, x),
+            (None, Some(y)) => MarkPosition::Level(y),
+            (None, None) => continue,
+        };
+        plot.mark(format!("published: {}", mark.label), drawing.curves.len() + i, place);
+    }
+    plot
+}

@@ -1,0 +1,30 @@
+//! The simulations of Prasad, Dovrolis and Thottan, "Router Buffer Sizing for TCP Traffic and the
+//! Role of the Output/Input Capacity Ratio", played again: [`measure`](sweetspot_experiment::router::measure) plays a link with several
+//! buffers, [`Fits`] finds the loss forms and the delay's slope, [`simulated`] the best buffer;
+//! [`Study`] does so for the paper's Table I, [`Testbed`] for its testbed, [`Grid`] for its section
+//! VI-B, and draws its figures as data. [`Situation`] is what the regression of a, b and f is made of.
+
+mod analysis;
+mod bootstrap;
+mod document;
+mod drawing;
+mod formulas;
+mod grid;
+mod regression;
+mod setup;
+mod simulations;
+mod situations;
+mod study;
+mod testbed;
+
+pub use analysis::{Fits, Objective, SimulatedBest, simulated};
+pub use bootstrap::{BestOfSamples, Bootstrap};
+pub use document::document;
+pub use drawing::{FigureAxis, FigureCurve, FigureData, PublishedNumber};
+pub use formulas::{figure_11, figure_19};
+pub use grid::{Cell, Grid};
+pub use regression::Regression;
+pub use setup::{EXPONENTIAL, EXPONENTIAL_BUSY, POWER_LAW, Setup, TABLE_1, gamma, inputs};
+pub use situations::{COLUMNS, Situation, drawn};
+pub use study::{PlayedRow, Study, StudyEffort};
+pub use testbed::{Experiment, Testbed};

@@ -1,0 +1,197 @@
+//! Random links, each played with several buffers: what the regression of a, b and f is made of.
+
+use core::fmt::Write;
+
+use sweetspot_path::Random;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use sweetspot_experiment::StudyError;
+use sweetspot_experiment::router::ladder;
+use sweetspot_experiment::router::link::SimulatedLink;
+use sweetspot_experiment::router::measure::{BufferMeasured, Player, measure};
+use sweetspot_experiment::router::run::{Class, Run};
+
+/// A link that was drawn, and what was measured with each buffer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Situation {
+    /// The link.
+    pub link: SimulatedLink,
+    /// In rising order of the buffer.
+    pub measured: Vec<BufferMeasured>,
+}
+
+/// Buffers per situation, from two packets to four times C T_o.
+const BUFFERS: usize = 9;
+/// Seeds per buffer.
+const SEEDS: u64 = 2;
+/// Packets that the link could forward in a run ...
+const PACKETS: f64 = 400e3;
+/// ... within these seconds.
+const SECONDS: (f64, f64) = (40.0, 240.0);
+const WARMUP: u64 = 15;
+/// Inputs per Gamma above one, so that together they can exceed the output many times.
+const INPUTS: u64 = 100;
+
+/// Draws a link: 2 to 150 Mbit/s, 20 to 200 ms, 16 to 1200 packets of C T_o; Gamma between 1/20 and 20;
+/// a tail index between 1.15 and 2.2; transfers of 30 to 300 kB on average; users who offer between 0.7
+/// and 4 times the link's rate. All but the tail index are uniform in their logarithm.
+pub fn drawn(random: &mut Random) -> Result<SimulatedLink, StudyError> {
+    loop {
+        let mut between = |low: f64, high: f64| low * libm::pow(high / low, random.unit());
+        let rate = Rate::from_f64(between(2e6, 150e6));
+        let rtt = Duration::from_secs_f64(between(0.02, 0.2));
+        let gamma = between(0.05, 20.0);
+        let size_mean = Bytes::from_f64(between(30e3, 300e3));
+        let load = between(0.7, 4.0);
+        let tail_index = 1.15 + 1.05 * random.unit();
+        let inputs = INPUTS.max((20.0 * gamma) as u64);
+        let input_rate = rate.scaled(1.0 / gamma);
+        let packet = PACKET;
+        let link = SimulatedLink {
+            rate,
+            rtt,
+            input_rate,
+            inputs,
+            packet,
+            size_mean,
+            tail_index,
+            users: 1,
+        };
+        let link = SimulatedLink { users: link.users_for(load)?.max(4), ..link };
+        if (16.0..=1200.0).contains(&link.bdp()) {
+            return Ok(link);
+        }
+    }
+}
+
+impl Situation {
+    /// Plays `link`.
+    ///
+    /// # Errors
+    /// If the engine cannot play it.
+    pub fn play(player: &Player<'_>, link: SimulatedLink) -> Result<Situation, StudyError> {
+        let per_second = link.rate.as_f64() / (link.packet.as_f64() * 8.0);
+        let seconds = (PACKETS / per_second).clamp(SECONDS.0, SECONDS.1) as u64;
+        let scenario = link.scenario(WARMUP, seconds)?;
+        let buffers = ladder((4.0 * link.bdp()).max(50.0) as u64, BUFFERS);
+        Ok(Situation { link, measured: measure(player, &scenario, &buffers, SEEDS)? })
+    }
+
+    /// Its lines of the table.
+    pub fn csv(&self, number: usize) -> String {
+        let link = &self.link;
+        let mut text = String::new();
+        for m in &self.measured {
+            let _ = writeln!(
+                text,
+                "{number},{},{},{},{},{},{:.3},{},{},{:.4e},{:.4},{:.4},{:.2},{:.0},{},{:.0},{}",
+                link.rate.bits_per_second(),
+                link.rtt.as_nanos() / 1000,
+                link.input_rate.bits_per_second(),
+                link.inputs,
+                link.size_mean.get(),
+                link.tail_index,
+                link.users,
+                m.buffer,
+                m.loss,
+                m.delay_s * 1e3,
+                m.utilisation,
+                m.active_flows(),
+                m.median_size.median_bps,
+                m.median_size.flows,
+                m.bulk.median_bps,
+                m.bulk.flows,
+            );
+        }
+        text
+    }
+}
+
+/// The situations of a table of [`COLUMNS`].
+///
+/// # Errors
+/// If a line has another number of fields, or one that is no number.
+pub fn parse(text: &str) -> Result<Vec<Situation>, StudyError> {
+    let mut found: Vec<(u64, Situation)> = Vec::new();
+    for (index, line) in text.lines().enumerate().skip(1) {
+        let wrong = |reason: String| StudyError::Reference {
+            table: "router_situations.csv",
+            line: index + 1,
+            reason,
+        };
+        let fields = line.split(',').map(|field| {
+            field.parse::<f64>().map_err(|_| wrong(format!("\"{field}\" is no number")))
+        });
+        let fields = fields.collect::<Result<Vec<f64>, StudyError>>()?;
+        let fields: [f64; 17] = fields
+            .try_into()
+            .map_err(|fields: Vec<f64>| wrong(format!("{} fields, 17 columns", fields.len())))?;
+        let (number, link, measured) = read(&fields);
+        match found.last_mut().filter(|(last, _)| *last == number) {
+            Some((_, situation)) => situation.measured.push(measured),
+            None => found.push((number, Situation { link, measured: vec![measured] })),
+        }
+    }
+    Ok(found.into_iter().map(|(_, situation)| situation).collect())
+}
+
+fn read(fields: &[f64; 17]) -> (u64, SimulatedLink, BufferMeasured) {
+    let [number, rate, rtt, input, inputs, size, tail_index, users, buffer, ..] = *fields;
+    let [.., loss, delay, utilisation, active_flows, short, short_flows, large, large_flows] =
+        *fields;
+    let link = SimulatedLink {
+        rate: Rate::from_f64(rate),
+        rtt: Duration::from_micros(rtt as u64),
+        input_rate: Rate::from_f64(input),
+        inputs: inputs as u64,
+        packet: PACKET,
+        size_mean: Bytes::from_f64(size),
+        tail_index,
+        users: users as u64,
+    };
+    let class =
+        |median_bps: f64, flows: f64| Class { median_bps, flows: flows as u64, ..Class::default() };
+    let run = Run {
+        loss,
+        delay_s: delay / 1e3,
+        utilisation,
+        active_flows,
+        median_size: class(short, short_flows),
+        bulk: class(large, large_flows),
+        ..Run::default()
+    };
+    (number as u64, link, BufferMeasured::of(buffer as u64, vec![run]))
+}
+
+const PACKET: Bytes = Bytes::new(1500);
+
+/// The table's first line.
+pub const COLUMNS: &str = "situation,rate_bps,rtt_us,input_bps,inputs,size_bytes,tail_index,users,\
+    buffer,loss,delay_ms,utilisation,active_flows,median_size_bps,median_size_flows,bulk_bps,\
+    bulk_flows\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_situation_survives_being_written_and_read() {
+        let mut random = Random::new(7);
+        let link = drawn(&mut random).unwrap();
+        // Whole microseconds and three decimals of the tail index are what the table holds.
+        let rtt = Duration::from_micros(link.rtt.as_nanos() / 1000);
+        let tail_index = libm::round(link.tail_index * 1e3) / 1e3;
+        let link = SimulatedLink { rtt, tail_index, ..link };
+        let run = Run { loss: 0.0125, delay_s: 0.0105, utilisation: 0.75, ..Run::default() };
+        let measured = [2, 4].map(|buffer| BufferMeasured::of(buffer, vec![run.clone()])).to_vec();
+        let situation = Situation { link, measured };
+        let text = [COLUMNS.to_owned(), situation.csv(1), situation.csv(2)].concat();
+        assert_eq!(parse(&text).unwrap(), vec![situation.clone(), situation]);
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        let told = parse(&format!("{COLUMNS}1,2,3\n")).unwrap_err().to_string();
+        assert!(told.contains("line 2") && told.contains("3 fields"), "{told}");
+    }
+}

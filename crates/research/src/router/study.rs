@@ -1,0 +1,198 @@
+use sweetspot_scenario::Scenario;
+use sweetspot_units::Duration;
+
+use super::analysis::Fits;
+use super::bootstrap::Bootstrap;
+use super::drawing::{FigureData, logarithmic, straight};
+use super::grid::Grid;
+use super::setup::{EXPONENTIAL, EXPONENTIAL_BUSY, POWER_LAW, Setup, TABLE_1};
+use super::testbed::Testbed;
+use super::{formulas, simulations};
+use sweetspot_experiment::StudyError;
+use sweetspot_experiment::router::ladder;
+use sweetspot_experiment::router::measure::{BufferMeasured, Player, measure};
+
+/// How much is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StudyEffort {
+    /// Seconds that are measured of each run of a row of Table I; of links of 100 Mbit/s a third.
+    pub seconds: u64,
+    /// Runs per buffer of a row.
+    pub seeds: u64,
+    /// Buffers per row.
+    pub buffers: usize,
+    /// Seconds of the testbed's gigabit link.
+    pub testbed_seconds: u64,
+    /// Runs per buffer of the testbed.
+    pub testbed_seeds: u64,
+    /// Seconds of the testbed's run that Figure 4 samples.
+    pub load_seconds: u64,
+    /// Seconds of a cell of section VI-B.
+    pub grid_seconds: u64,
+    /// Runs per buffer of a cell.
+    pub grid_seeds: u64,
+    /// Buffers per cell.
+    pub grid_buffers: usize,
+}
+
+impl StudyEffort {
+    /// What docs/results/router.md is written from.
+    pub const DOCUMENT: StudyEffort = StudyEffort {
+        seconds: 150,
+        seeds: 5,
+        buffers: 16,
+        testbed_seconds: 30,
+        testbed_seeds: 5,
+        load_seconds: 240,
+        grid_seconds: 100,
+        grid_seeds: 4,
+        grid_buffers: 8,
+    };
+    /// Within a minute or so.
+    pub const QUICK: StudyEffort = StudyEffort {
+        seconds: 60,
+        seeds: 1,
+        buffers: 12,
+        testbed_seconds: 10,
+        testbed_seeds: 1,
+        load_seconds: 60,
+        grid_seconds: 25,
+        grid_seeds: 1,
+        grid_buffers: 6,
+    };
+}
+
+/// A row of Table I with everything measured.
+#[derive(Debug)]
+pub struct PlayedRow {
+    /// Which row.
+    pub setup: Setup,
+    /// Its scenario.
+    pub scenario: Scenario,
+    /// In rising order of the buffer.
+    pub measured: Vec<BufferMeasured>,
+    /// What describes it, or why nothing does.
+    pub fits: Result<Fits, StudyError>,
+    /// The same from seeds drawn again; `None` of fewer than three.
+    pub bootstrap: Option<Bootstrap>,
+}
+
+impl PlayedRow {
+    /// Plays `setup` with buffers from two packets to four times C T_o, 50 at least.
+    ///
+    /// # Errors
+    /// If the engine cannot play it.
+    pub fn new(
+        player: &Player<'_>,
+        setup: Setup,
+        scale: StudyEffort,
+    ) -> Result<PlayedRow, StudyError> {
+        let mut scenario = setup.scenario()?;
+        let fast = scenario.path.narrow().rate.as_f64() > 75e6;
+        let seconds = if fast { scale.seconds.div_ceil(3) } else { scale.seconds };
+        scenario.duration = Duration::from_secs(seconds);
+        let bdp = scenario.path.bdp().get() / scenario.path.packet.get();
+        let buffers = ladder((4 * bdp).max(50), scale.buffers);
+        let measured = measure(player, &scenario, &buffers, scale.seeds)?;
+        Ok(PlayedRow::of(setup, scenario, measured))
+    }
+
+    /// What `measured` says of the row `setup`.
+    pub fn of(setup: Setup, scenario: Scenario, measured: Vec<BufferMeasured>) -> PlayedRow {
+        let fits = Fits::of(&scenario, &measured);
+        let bootstrap = Bootstrap::of(&scenario, &measured);
+        PlayedRow { setup, scenario, measured, fits, bootstrap }
+    }
+}
+
+/// The paper played through.
+#[derive(Debug)]
+pub struct Study {
+    /// Its testbed.
+    pub testbed: Testbed,
+    /// The eight rows of its Table I.
+    pub rows: Vec<PlayedRow>,
+    /// Its section VI-B.
+    pub grid: Grid,
+    /// Every figure that can be drawn of them, in the paper's order.
+    pub drawings: Vec<FigureData>,
+}
+
+impl Study {
+    /// Plays everything.
+    ///
+    /// # Errors
+    /// If the engine cannot play a row.
+    pub fn new(player: &Player<'_>, scale: StudyEffort) -> Result<Study, StudyError> {
+        let testbed = Testbed::new(player, scale)?;
+        let play = |setup: &Setup| PlayedRow::new(player, *setup, scale);
+        let rows = TABLE_1.iter().map(play).collect::<Result<Vec<PlayedRow>, StudyError>>()?;
+        let grid = Grid::new(player, scale)?;
+        let mut drawings = testbed.drawings()?;
+        drawings.push(formulas::figure_11()?);
+        for row in &rows {
+            drawings.extend(row.drawings()?);
+        }
+        drawings.push(formulas::figure_19()?);
+        Ok(Study { testbed, rows, grid, drawings })
+    }
+}
+
+impl PlayedRow {
+    /// The paper's figures that show this row; none where nothing could be fitted.
+    ///
+    /// # Errors
+    /// If a formula does not hold.
+    pub fn drawings(&self) -> Result<Vec<FigureData>, StudyError> {
+        let Ok(fits) = &self.fits else { return Ok(Vec::new()) };
+        let all = &self.measured;
+        let packets = "buffer, packets";
+        Ok(match self.setup {
+            POWER_LAW => vec![
+                simulations::loss(
+                    "router-fig13",
+                    "Figure 13: loss for Gamma = 0.1 (N_in = 20, U = 100)",
+                    logarithmic(packets),
+                    all,
+                    fits,
+                ),
+                simulations::delay(
+                    "router-fig14",
+                    "Figure 14: queueing delay for Gamma = 0.1 (N_in = 20, U = 100)",
+                    all,
+                    fits,
+                ),
+                simulations::throughput(
+                    "router-throughput-pl",
+                    "Median per-flow throughput for Gamma = 0.1 (N_in = 20, U = 100)",
+                    all,
+                ),
+                formulas::figure_17(fits)?,
+            ],
+            EXPONENTIAL => vec![
+                simulations::loss(
+                    "router-fig15",
+                    "Figure 15: loss for Gamma = 10 (N_in = 1000, U = 25)",
+                    straight(packets),
+                    all,
+                    fits,
+                ),
+                simulations::delay(
+                    "router-fig16",
+                    "Figure 16: queueing delay for Gamma = 10 (N_in = 1000, U = 25)",
+                    all,
+                    fits,
+                ),
+            ],
+            EXPONENTIAL_BUSY => vec![
+                simulations::throughput(
+                    "router-throughput-ex",
+                    "Median per-flow throughput for Gamma = 10 (N_in = 1000, U = 500)",
+                    all,
+                ),
+                formulas::figure_18(fits)?,
+            ],
+            _ => Vec::new(),
+        })
+    }
+}

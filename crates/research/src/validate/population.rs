@@ -1,0 +1,242 @@
+//! Random paths, each played by the simulator and by the lab, and how far the two lie apart.
+
+mod document;
+mod drawing;
+
+pub use document::{PopulationInfo, population_document};
+pub use drawing::{PathDrawing, PopulationRun};
+
+use serde::Serialize;
+use sweetspot_scenario::Outcome;
+
+use sweetspot_experiment::statistics::quantile;
+
+/// What is compared of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RunValues {
+    /// Payload that arrived, bit/s.
+    pub goodput_bps: f64,
+    /// Packets sent again.
+    pub retransmitted: f64,
+    /// Mean round trip, seconds.
+    pub rtt_s: f64,
+}
+
+/// One path with one congestion control and one sizing, by both engines.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EnginePair {
+    /// The path's number.
+    pub path: u64,
+    /// Congestion control.
+    pub congestion: String,
+    /// Sizing.
+    pub sizing: String,
+    /// Mbit/s.
+    pub rate_mbit: f64,
+    /// Milliseconds.
+    pub rtt_ms: f64,
+    /// Packets.
+    pub buffer_packets: u64,
+    /// Buffer over bandwidth-delay product.
+    pub buffer_bdp: f64,
+    /// Random loss.
+    pub loss: f64,
+    /// The kernel's run, which is compared.
+    pub lab: RunValues,
+    /// Further ones, with other seeds, of a pair that differs.
+    pub lab_again: Vec<RunValues>,
+    /// The simulator's runs, one per seed.
+    pub sim: Vec<RunValues>,
+}
+
+/// A quantity in which the engines may differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ComparedValue {
+    /// Goodput.
+    Goodput,
+    /// Packets sent again.
+    Retransmissions,
+    /// Mean round trip.
+    Rtt,
+}
+
+/// Medians and 90 % quantiles over the pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Agreement {
+    /// Pairs.
+    pub pairs: usize,
+    /// |simulator / kernel - 1| of goodput.
+    pub goodput: [f64; 2],
+    /// The larger count of packets sent again over the smaller, one added to both.
+    pub retransmissions: [f64; 2],
+    /// |simulator / kernel - 1| of the mean round trip.
+    pub rtt: [f64; 2],
+}
+
+/// Bounds of [`Agreement`]: goodput in the median and in nine of ten, retransmissions in the median.
+pub const GOODPUT_MEDIAN: f64 = 0.04;
+/// See [`GOODPUT_MEDIAN`].
+pub const GOODPUT_NINE_OF_TEN: f64 = 0.12;
+/// See [`GOODPUT_MEDIAN`].
+pub const RETRANSMISSIONS_MEDIAN: f64 = 1.5;
+
+impl RunValues {
+    /// Those of the first transfer of `outcome`.
+    pub fn of(outcome: &Outcome) -> Option<RunValues> {
+        let transfer = outcome.transfers.first()?;
+        Some(RunValues {
+            goodput_bps: transfer.goodput_bps,
+            retransmitted: transfer.retransmitted_packets as f64,
+            rtt_s: transfer.rtt_mean_s,
+        })
+    }
+
+    fn get(&self, value: ComparedValue) -> f64 {
+        match value {
+            ComparedValue::Goodput => self.goodput_bps,
+            ComparedValue::Retransmissions => self.retransmitted,
+            ComparedValue::Rtt => self.rtt_s,
+        }
+    }
+}
+
+impl EnginePair {
+    /// The median of the simulator's runs.
+    pub fn simulated(&self, value: ComparedValue) -> f64 {
+        let values: Vec<f64> = self.sim.iter().map(|run| run.get(value)).collect();
+        quantile(&values, 0.5).unwrap_or(f64::NAN)
+    }
+
+    /// Simulator over kernel. One is added to counts, so that none is zero.
+    pub fn ratio(&self, value: ComparedValue) -> f64 {
+        let more = if value == ComparedValue::Retransmissions { 1.0 } else { 0.0 };
+        (self.simulated(value) + more) / (self.lab.get(value) + more)
+    }
+
+    /// How far the engines lie apart: |ratio - 1|, or the ratio above one of counts.
+    pub fn difference(&self, value: ComparedValue) -> f64 {
+        let ratio = self.ratio(value);
+        match value {
+            ComparedValue::Retransmissions => ratio.max(1.0 / ratio),
+            _ => (ratio - 1.0).abs(),
+        }
+    }
+
+    /// Whether the kernel's run lies among the simulator's runs with other seeds: the difference is chance.
+    pub fn is_chance(&self, value: ComparedValue) -> bool {
+        lies_among(self.lab.get(value), self.sim.iter().map(|run| run.get(value)))
+    }
+
+    /// Whether the simulator's median lies among the kernel's own runs: the kernel does not repeat itself there.
+    pub fn is_kernels_chance(&self, value: ComparedValue) -> bool {
+        let runs = self.lab_again.iter().chain([&self.lab]);
+        lies_among(self.simulated(value), runs.map(|run| run.get(value)))
+    }
+
+    /// Whether goodput differs by more than nine of ten pairs may, and not by the simulator's chance.
+    pub fn is_to_be_explained(&self) -> bool {
+        self.difference(ComparedValue::Goodput) > GOODPUT_NINE_OF_TEN
+            && !self.is_chance(ComparedValue::Goodput)
+    }
+}
+
+/// Whether `value` lies among `others`, which differ.
+fn lies_among(value: f64, others: impl Iterator<Item = f64> + Clone) -> bool {
+    let least = others.clone().fold(f64::INFINITY, f64::min);
+    let most = others.fold(f64::NEG_INFINITY, f64::max);
+    least < most && (least..=most).contains(&value)
+}
+
+impl Agreement {
+    /// Over `pairs`; `None` where there are none.
+    pub fn of<'a>(pairs: impl IntoIterator<Item = &'a EnginePair>) -> Option<Agreement> {
+        let pairs: Vec<&EnginePair> = pairs.into_iter().collect();
+        let both = |value| {
+            let differences: Vec<f64> = pairs.iter().map(|pair| pair.difference(value)).collect();
+            Some([quantile(&differences, 0.5)?, quantile(&differences, 0.9)?])
+        };
+        Some(Agreement {
+            pairs: pairs.len(),
+            goodput: both(ComparedValue::Goodput)?,
+            retransmissions: both(ComparedValue::Retransmissions)?,
+            rtt: both(ComparedValue::Rtt)?,
+        })
+    }
+
+    /// Whether each bound is kept.
+    pub fn kept(&self) -> [bool; 3] {
+        [
+            self.goodput[0] <= GOODPUT_MEDIAN,
+            self.goodput[1] <= GOODPUT_NINE_OF_TEN,
+            self.retransmissions[0] <= RETRANSMISSIONS_MEDIAN,
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(goodput_bps: f64, retransmitted: f64) -> RunValues {
+        RunValues { goodput_bps, retransmitted, rtt_s: 0.05 }
+    }
+
+    fn pair(lab: RunValues, sim: &[RunValues]) -> EnginePair {
+        EnginePair {
+            path: 0,
+            congestion: "cubic".to_owned(),
+            sizing: "kernel".to_owned(),
+            rate_mbit: 10.0,
+            rtt_ms: 50.0,
+            buffer_packets: 10,
+            buffer_bdp: 0.2,
+            loss: 0.0,
+            lab,
+            lab_again: Vec::new(),
+            sim: sim.to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_difference_is_of_the_simulators_median() {
+        let runs = [values(8.0, 1.0), values(9.0, 5.0), values(12.0, 9.0)];
+        let pair = pair(values(10.0, 2.0), &runs);
+        assert!((pair.difference(ComparedValue::Goodput) - 0.1).abs() < 1e-12);
+        // (5 + 1) / (2 + 1), and the same the other way round.
+        assert!((pair.difference(ComparedValue::Retransmissions) - 2.0).abs() < 1e-12);
+        assert_eq!(pair.difference(ComparedValue::Rtt), 0.0);
+    }
+
+    #[test]
+    fn chance_is_what_the_simulators_own_runs_span() {
+        let runs = [values(8.0, 0.0), values(12.0, 0.0)];
+        assert!(pair(values(10.0, 0.0), &runs).is_chance(ComparedValue::Goodput));
+        assert!(!pair(values(7.0, 0.0), &runs).is_chance(ComparedValue::Goodput));
+        // Runs that never differ span nothing.
+        let same = pair(values(8.0, 0.0), &runs[..1]);
+        assert!(!same.is_chance(ComparedValue::Goodput));
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_repeat_itself_explains_a_difference() {
+        let mut pair = pair(values(5.0, 0.0), &[values(9.0, 0.0)]);
+        assert!(pair.is_to_be_explained());
+        assert!(!pair.is_kernels_chance(ComparedValue::Goodput));
+        pair.lab_again = vec![values(6.0, 0.0), values(9.5, 0.0)];
+        assert!(pair.is_kernels_chance(ComparedValue::Goodput));
+        pair.lab_again.pop();
+        assert!(!pair.is_kernels_chance(ComparedValue::Goodput));
+    }
+
+    #[test]
+    fn bounds_are_of_the_median_and_of_nine_in_ten() {
+        let off = |percent: f64| pair(values(100.0, 0.0), &[values(100.0 + percent, 0.0)]);
+        let pairs: Vec<EnginePair> = (0..=10).map(|i| off(f64::from(i))).collect();
+        let agreement = Agreement::of(&pairs).expect("there are pairs");
+        assert!((agreement.goodput[0] - 0.05).abs() < 1e-12);
+        assert!((agreement.goodput[1] - 0.09).abs() < 1e-12);
+        assert_eq!(agreement.kept(), [false, true, true]);
+        assert_eq!(Agreement::of(&[]), None);
+    }
+}

@@ -1,0 +1,180 @@
+use core::fmt::Write;
+
+use super::{
+    Agreement, ComparedValue, EnginePair, GOODPUT_MEDIAN, GOODPUT_NINE_OF_TEN,
+    RETRANSMISSIONS_MEDIAN,
+};
+use sweetspot_experiment::markdown::MarkdownTable;
+
+const NOTES: &str = include_str!("../../../data/population_notes.md");
+
+/// What the document says besides the numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PopulationInfo {
+    /// The command that writes it again.
+    pub command: String,
+    /// The machine, its kernel and the day.
+    pub machine: String,
+    /// Runs that no certificate vouches for, with the reason.
+    pub left_out: Vec<String>,
+}
+
+/// The comparison as a Markdown document.
+pub fn population_document(pairs: &[EnginePair], info: &PopulationInfo) -> String {
+    let mut text = format!(
+        "# The simulator's Linux and the kernel on drawn paths\n\nWritten by `{}` on {}; do not edit.\n\n{NOTES}\n\
+         ## Agreement\n\n{}\n",
+        info.command,
+        info.machine,
+        summary(pairs)
+    );
+    if let Some(all) = Agreement::of(pairs) {
+        let words = all.kept().map(|kept| if kept { "kept" } else { "**missed**" });
+        let _ = writeln!(
+            text,
+            "Bounds: goodput {:.0} % in the median ({}), {:.0} % in nine of ten ({}); packets sent again a factor \
+             of {RETRANSMISSIONS_MEDIAN} in the median ({}).\n",
+            100.0 * GOODPUT_MEDIAN,
+            words[0],
+            100.0 * GOODPUT_NINE_OF_TEN,
+            words[1],
+            words[2],
+        );
+    }
+    let _ = writeln!(text, "## Larger differences\n\n{}", larger(pairs));
+    if !info.left_out.is_empty() {
+        text.push_str("## Left out: not certified\n\n");
+        for line in &info.left_out {
+            let _ = writeln!(text, "* {line}");
+        }
+        text.push('\n');
+    }
+    let _ = write!(text, "## Every pair\n\n{}", every_pair(pairs));
+    text
+}
+
+/// Medians and 90 % quantiles: of all, by congestion control and by sizing.
+fn summary(pairs: &[EnginePair]) -> MarkdownTable {
+    let mut table = MarkdownTable::new(&[
+        "",
+        "pairs",
+        "goodput, median",
+        "90 %",
+        "sent again, median",
+        "90 %",
+        "mean RTT, median",
+        "90 %",
+    ]);
+    let mut row = |name: &str, chosen: &dyn Fn(&&EnginePair) -> bool| {
+        let Some(of) = Agreement::of(pairs.iter().filter(chosen)) else { return };
+        let percent = |[median, most]: [f64; 2]| {
+            [format!("{:.1} %", 100.0 * median), format!("{:.1} %", 100.0 * most)]
+        };
+        let mut cells = vec![name.to_owned(), of.pairs.to_string()];
+        cells.extend(percent(of.goodput));
+        cells.extend(of.retransmissions.map(|factor| format!("{factor:.2}")));
+        cells.extend(percent(of.rtt));
+        table.row(&cells);
+    };
+    row("all", &|_| true);
+    for name in names(pairs, |pair| &pair.congestion) {
+        row(name, &|pair| pair.congestion == name);
+    }
+    for name in names(pairs, |pair| &pair.sizing) {
+        row(name, &|pair| pair.sizing == name);
+    }
+    row("without random loss", &|pair| pair.loss == 0.0);
+    row("with random loss", &|pair| pair.loss > 0.0);
+    table
+}
+
+fn names(pairs: &[EnginePair], of: impl Fn(&EnginePair) -> &String) -> Vec<&str> {
+    let mut names = Vec::new();
+    for pair in pairs {
+        let name = of(pair).as_str();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The pairs beyond the bound of nine in ten, and what is known of each.
+fn larger(pairs: &[EnginePair]) -> String {
+    let mut table = MarkdownTable::new(&["run", "kernel", "simulator", "explained by"]);
+    let mut found = 0;
+    for pair in pairs {
+        let mbit = |bps: f64| format!("{:.2} Mbit/s", bps / 1e6);
+        if pair.difference(ComparedValue::Goodput) > GOODPUT_NINE_OF_TEN {
+            found += 1;
+            table.row(&[
+                name(pair),
+                mbit(pair.lab.goodput_bps),
+                mbit(pair.simulated(ComparedValue::Goodput)),
+                reason(pair),
+            ]);
+        }
+    }
+    match found {
+        0 => "None.\n".to_owned(),
+        _ => table.to_string(),
+    }
+}
+
+fn reason(pair: &EnginePair) -> String {
+    let runs: Vec<String> =
+        pair.lab_again.iter().map(|run| format!("{:.2}", run.goodput_bps / 1e6)).collect();
+    let again = match runs.is_empty() {
+        true => String::new(),
+        false => format!(" (again: {} Mbit/s)", runs.join(", ")),
+    };
+    if pair.is_chance(ComparedValue::Goodput) {
+        "chance: the simulator's own runs with other seeds lie on both sides".to_owned()
+    } else if pair.is_kernels_chance(ComparedValue::Goodput) {
+        format!("chance: the kernel's own runs lie on both sides{again}")
+    } else {
+        format!("not understood{again}")
+    }
+}
+
+fn name(pair: &EnginePair) -> String {
+    let EnginePair { path, congestion, sizing, .. } = pair;
+    format!("path {path}, {congestion}, {sizing}")
+}
+
+fn every_pair(pairs: &[EnginePair]) -> MarkdownTable {
+    let mut table = MarkdownTable::new(&[
+        "run",
+        "Mbit/s",
+        "RTT ms",
+        "buffer pkt",
+        "BDP",
+        "loss %",
+        "goodput: kernel",
+        "sim",
+        "off",
+        "sent again: kernel",
+        "sim",
+        "mean RTT ms: kernel",
+        "sim",
+    ]);
+    for pair in pairs {
+        let of = |value| pair.simulated(value);
+        table.row(&[
+            name(pair),
+            format!("{:.1}", pair.rate_mbit),
+            format!("{:.1}", pair.rtt_ms),
+            pair.buffer_packets.to_string(),
+            format!("{:.2}", pair.buffer_bdp),
+            format!("{:.3}", 100.0 * pair.loss),
+            format!("{:.2}", pair.lab.goodput_bps / 1e6),
+            format!("{:.2}", of(ComparedValue::Goodput) / 1e6),
+            format!("{:+.1} %", 100.0 * (pair.ratio(ComparedValue::Goodput) - 1.0)),
+            format!("{:.0}", pair.lab.retransmitted),
+            format!("{:.0}", of(ComparedValue::Retransmissions)),
+            format!("{:.1}", 1e3 * pair.lab.rtt_s),
+            format!("{:.1}", 1e3 * of(ComparedValue::Rtt)),
+        ]);
+    }
+    table
+}

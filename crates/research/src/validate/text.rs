@@ -1,0 +1,33 @@
+use core::fmt::Write;
+
+use super::EngineComparison;
+use sweetspot_experiment::markdown::MarkdownTable;
+
+impl EngineComparison {
+    /// The comparison in Markdown: result, broken assumptions, numbers.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n", self.summary());
+        for finding in &self.findings {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "* {}: {}", finding.assumption, finding.words);
+        }
+        text.push('\n');
+        let mut columns = vec![""];
+        columns.extend(self.engines.iter().map(String::as_str));
+        columns.push("gap");
+        let mut table = MarkdownTable::new(&columns);
+        for row in &self.rows {
+            let mut cells = vec![row.name.clone()];
+            cells.extend(row.values.iter().map(|value| value.map_or("-".to_owned(), number)));
+            cells.push(row.gap().map_or(String::new(), |gap| format!("{:.1} %", gap * 100.0)));
+            table.row(&cells);
+        }
+        let _ = write!(text, "{table}");
+        text
+    }
+}
+
+/// Three digits behind the point for what is small, else two.
+fn number(value: f64) -> String {
+    if value.abs() < 1.0 { format!("{value:.3}") } else { format!("{value:.2}") }
+}

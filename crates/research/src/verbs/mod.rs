@@ -1,0 +1,9 @@
+//! One file per verb: its arguments and its steps.
+
+mod certified_lab;
+pub mod gauntlet;
+pub mod lab;
+pub mod reproduce;
+pub mod validate;
+
+pub use sweetspot_program::Ending;

@@ -1,0 +1,197 @@
+mod population;
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use sweetspot_research::validate::{EngineComparison, STANDING, StandingScenario};
+use sweetspot_scenario::{EngineError, NoRecorder, Outcome, Scenario};
+
+use super::Ending;
+use sweetspot_comparison::machine;
+use sweetspot_program::engine::{EngineAnswer, EngineName};
+use sweetspot_program::print::Shown;
+use sweetspot_program::scenario_file::seed;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot-research validate scenarios/standing/sweet-spot.toml
+  sweetspot-research validate scenarios/elephants.toml --set warmup=10s --set duration=20s
+  sweetspot-research validate scenarios/standing/sawtooth.toml --engine theory,sim
+  sweetspot-research validate --standing --out docs/results/validate.md
+  sweetspot-research validate --population --paths 60 --drawn-by 5 --journal v.journal")]
+pub struct Arguments {
+    /// The scenario, a TOML file; docs/scenario.md describes it
+    #[arg(required_unless_present_any = ["standing", "population"], conflicts_with = "standing")]
+    scenario: Option<PathBuf>,
+    /// Play every scenario of scenarios/standing; an engine beyond a scenario's bounds is an error
+    #[arg(long)]
+    standing: bool,
+    /// Engines, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "theory,sim,lab")]
+    engine: Vec<EngineName>,
+    /// A seed in place of the scenario's
+    #[arg(long, conflicts_with = "standing", value_parser = seed())]
+    seed: Option<u64>,
+    /// A value in place of a key's, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
+    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "standing")]
+    overrides: Vec<String>,
+    #[command(flatten)]
+    population: population::PopulationArguments,
+    /// Write a document of the standing set or the population, with machine, kernel and date
+    #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
+    out: Option<PathBuf>,
+    /// Print everything as one JSON object, or one per line for the standing set
+    #[arg(long)]
+    json: bool,
+}
+
+/// The engines' outcomes, and their comparison.
+#[derive(Serialize)]
+struct Validation {
+    judgement: String,
+    findings: Vec<FindingLine>,
+    refused: Vec<String>,
+    answers: Vec<EngineAnswer>,
+    #[serde(skip)]
+    text: String,
+}
+
+#[derive(Serialize)]
+struct FindingLine {
+    assumption: &'static str,
+    words: String,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    if arguments.population.is_asked_for() {
+        return population::run(&arguments.population, arguments.out.as_ref(), arguments.json);
+    }
+    if arguments.standing {
+        return standing(&arguments);
+    }
+    let path = arguments.scenario.as_deref().ok_or("name a scenario, or give --standing")?;
+    let scenario =
+        sweetspot_program::scenario_file::read(path, &arguments.overrides, arguments.seed)?;
+    let validation = validate(&scenario, &arguments.engine)?;
+    if arguments.json {
+        out!("{}", serde_json::to_string_pretty(&validation)?);
+    } else {
+        out!("{}\n\n{}", scenario.title, validation.text.trim_end());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Plays `scenario` by each engine. An engine that refuses is left out with its reason. If all
+/// refuse, that is the error.
+fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, EngineError> {
+    let (mut answers, mut refused) = (Vec::new(), Vec::new());
+    for engine in engines {
+        match engine.play(scenario, &mut NoRecorder) {
+            Ok(played) => answers.push(played),
+            Err(error @ EngineError::Failed { .. }) => return Err(error),
+            Err(error) if engines.len() == 1 => return Err(error),
+            Err(error) => refused.push(error.to_string()),
+        }
+    }
+    let outcomes: Vec<Outcome> = answers.iter().map(|played| played.outcome.clone()).collect();
+    let comparison = EngineComparison::of(scenario, &outcomes);
+    let mut text = comparison.text();
+    for why in &refused {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\nLeft out: {why}");
+    }
+    for certificate in answers.iter().filter_map(|played| played.certificate.as_ref()) {
+        let _ = match certificate.trust {
+            true => writeln!(text, "\nThe emulation can be trusted."),
+            false => writeln!(
+                text,
+                "\n**The emulation cannot be trusted**: {}",
+                certificate.reasons.join("; ")
+            ),
+        };
+    }
+    Ok(Validation {
+        judgement: comparison.summary(),
+        findings: comparison
+            .findings
+            .into_iter()
+            .map(|finding| FindingLine { assumption: finding.assumption, words: finding.words })
+            .collect(),
+        refused,
+        answers,
+        text,
+    })
+}
+
+/// The standing set: each scenario, its bounds, the document.
+fn standing(arguments: &Arguments) -> Ending {
+    let (mut rows, mut details, mut broken) = (String::new(), String::new(), 0);
+    for one in STANDING {
+        note!("{} ...", one.name);
+        let scenario = one.scenario()?;
+        let validation = validate(&scenario, &arguments.engine)?;
+        broken += check_bounds(&one, &validation, &mut rows);
+        let _ = write!(details, "\n## {}\n\n{}\n\n{}", one.name, scenario.title, validation.text);
+        if arguments.json {
+            out!("{}", serde_json::to_string(&validation)?);
+        }
+    }
+    let document = document(&arguments.engine, &rows, &details);
+    if let Some(out) = &arguments.out {
+        std::fs::write(out, &document)
+            .map_err(|error| format!("--out {}: {error}; name another file", out.shown()))?;
+    }
+    if !arguments.json {
+        out!("{rows}");
+    }
+    match broken {
+        0 => Ok(ExitCode::SUCCESS),
+        n => Err(format!("{n} bounds of the standing set are broken; see the lines above").into()),
+    }
+}
+
+/// Adds a line per bound; returns how many are broken. Bounds broken by an untrusted emulation do
+/// not count.
+fn check_bounds(one: &StandingScenario, validation: &Validation, rows: &mut String) -> usize {
+    let trusted = validation.answers.iter().all(|a| a.certificate.as_ref().is_none_or(|c| c.trust));
+    let outcomes: Vec<Outcome> =
+        validation.answers.iter().map(|played| played.outcome.clone()).collect();
+    let mut broken = 0;
+    for check in one.bound_checks(&outcomes) {
+        let word = match (check.kept(), trusted) {
+            (true, _) => "kept",
+            (false, true) => {
+                broken += 1;
+                "**broken**"
+            }
+            (false, false) => "not judged: the emulation cannot be trusted",
+        };
+        let (off, bound) = (check.off * 100.0, check.bound * 100.0);
+        let _ = writeln!(
+            rows,
+            "| {} | {} | {off:+.1} % | {bound:.0} % | {word} |",
+            one.name, check.words
+        );
+    }
+    broken
+}
+
+fn document(engines: &[EngineName], rows: &str, details: &str) -> String {
+    let names: Vec<String> = engines.iter().map(EngineName::to_string).collect();
+    let date: String = machine::date().chars().take_while(|c| *c != 'T').collect();
+    format!(
+        "# The same scenario by every engine\n\n\
+         The standing set (scenarios/standing) by the closed forms, the simulator and this machine's kernel.\n\
+         Written by `sweetspot-research validate --standing --engine {} --out docs/results/validate.md`.\n\n\
+         | | |\n|---|---|\n| program | sweetspot {} |\n| measured on | {}, {}, {date} |\n\n\
+         ## Bounds\n\n| scenario | goodput of the first transfer | off | bound | |\n\
+         |---|---|--:|--:|---|\n{rows}{details}",
+        names.join(","),
+        env!("CARGO_PKG_VERSION"),
+        machine::machine(),
+        machine::kernel(),
+    )
+}

@@ -1,0 +1,108 @@
+//! The lab's verbs end to end. Where the machine does not allow namespaces these tests say so and
+//! pass.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+type Tested = Result<(), Box<dyn Error>>;
+
+/// A scenario of the standing set, cut short.
+const SHORT: [&str; 4] = ["--set", "warmup=1s", "--set", "duration=1s"];
+
+fn scenario() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/standing/window-limited.toml")
+}
+
+/// Runs a verb with its files in `place`; nothing where namespaces are not allowed.
+fn sweetspot(place: &Path, arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot-research"));
+    let output = command.args(arguments).env("TMPDIR", place).output()?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.contains("no permission for namespaces") {
+        sweetspot_testing::skipped(stderr.trim());
+        return Ok(None);
+    }
+    Ok(Some(output))
+}
+
+fn usage_error(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).trim().to_owned()
+}
+
+#[test]
+fn a_scenario_played_by_the_kernel_has_the_same_outcome_and_a_certificate() -> Tested {
+    let (place, file) = (tempfile::tempdir()?, scenario());
+    let file = file.to_str().ok_or("a path that is no text")?;
+    let arguments = [&["run", file, "--engine", "lab", "--json"][..], &SHORT].concat();
+    let Some(output) = sweetspot(place.path(), &arguments)? else { return Ok(()) };
+    assert!(output.status.success(), "{}", usage_error(&output));
+    let played: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!((&played["engine"], &played["seed"]), (&Value::from("lab"), &Value::from(1)));
+    let goodput = played["transfers"][0]["goodput_bps"].as_f64().ok_or("no goodput")?;
+    // 50,048 B of window per 40 ms, at most; SOBAS eq. (3).
+    assert!(goodput > 0.0 && goodput <= 50_048.0 * 8.0 / 0.040, "{goodput}");
+    assert!(played["certificate"]["trust"].is_boolean());
+    assert_eq!(std::fs::read_dir(place.path())?.count(), 0);
+    Ok(())
+}
+
+#[test]
+fn three_engines_are_compared_in_words_and_numbers() -> Tested {
+    let (place, file) = (tempfile::tempdir()?, scenario());
+    let file = file.to_str().ok_or("a path that is no text")?;
+    let arguments = [&["validate", file][..], &SHORT].concat();
+    let Some(output) = sweetspot(place.path(), &arguments)? else { return Ok(()) };
+    assert!(output.status.success(), "{}", usage_error(&output));
+    let text = String::from_utf8(output.stdout)?;
+    for part in ["The engines ", "|  | theory | sim | lab | gap |", "The emulation can"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_sweep_is_played_by_the_kernel_run_by_run() -> Tested {
+    let (place, file) = (tempfile::tempdir()?, scenario());
+    let file = file.to_str().ok_or("a path that is no text")?;
+    let over = ["--over", "transfer.sizing=fixed:25kB,fixed:50kB", "--seeds", "1"];
+    let sweep = ["sweep", file, "--engine", "lab", "--json"];
+    let arguments = [&sweep[..], &over, &SHORT].concat();
+    let Some(output) = sweetspot(place.path(), &arguments)? else { return Ok(()) };
+    assert!(output.status.success(), "{}", usage_error(&output));
+    // A line per point.
+    let points = String::from_utf8(output.stdout)?;
+    assert_eq!(points.lines().count(), 2, "{points}");
+    Ok(())
+}
+
+#[test]
+fn what_the_lab_cannot_play_is_one_line_with_what_it_could() -> Tested {
+    let (place, file) = (tempfile::tempdir()?, scenario());
+    let file = file.to_str().ok_or("a path that is no text")?;
+    let run = ["run", file, "--engine", "lab", "--set", "send_pool=1MB"];
+    let Some(output) = sweetspot(place.path(), &run)? else { return Ok(()) };
+    assert!(!output.status.success());
+    assert_eq!(
+        usage_error(&output),
+        "sweetspot: the lab engine cannot play this scenario: a kernel gives each socket a buffer of its own; leave send_pool out"
+    );
+    Ok(())
+}
+
+#[test]
+fn the_blog_s_experiment_is_a_table_of_five() -> Tested {
+    let place = tempfile::tempdir()?;
+    let document = place.path().join("blog.md");
+    let out = document.to_str().ok_or("a path that is no text")?;
+    let arguments = ["lab", "blog", "--each", "200ms", "--json", "--out", out];
+    let Some(output) = sweetspot(place.path(), &arguments)? else { return Ok(()) };
+    assert!(output.status.success(), "{}", usage_error(&output));
+    let blog: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(blog["rows"].as_array().map(Vec::len), Some(5));
+    let text = std::fs::read_to_string(document)?;
+    assert!(text.contains("## Certificates") && text.contains("| 125 | 250 |"), "{text}");
+    Ok(())
+}
