@@ -87,7 +87,7 @@ const GROUPS: [(&str, &str, &str); 4] = [
 ];
 
 /// Verbs that were renamed.
-const RENAMED: [(&str, &str); 9] = [
+const RENAMED: [(&str, &str); 10] = [
     ("completions", "sweetspot generate completions"),
     ("gauntlet", "sweetspot-research gauntlet"),
     ("invite", "sweetspot serve invite"),
@@ -97,12 +97,14 @@ const RENAMED: [(&str, &str); 9] = [
     ("mft", "sweetspot sweep --find-best"),
     ("reproduce", "sweetspot-research reproduce"),
     ("test", "sweetspot measure --quick"),
+    ("validate", "sweetspot-research validate"),
 ];
 
 /// The command line as documented: every verb takes --quiet.
 fn program() -> Command {
-    let mut program = CommandLine::command();
-    program = program.help_template(help_template(&program));
+    let program = CommandLine::command();
+    let template = help_template(&program);
+    let mut program = program.help_template(template);
     let names: Vec<String> =
         program.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
     for name in names {

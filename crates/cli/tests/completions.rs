@@ -10,8 +10,9 @@ fn offered(typed: &[&str]) -> Result<Option<Vec<String>>, Box<dyn std::error::Er
         sweetspot_testing::skipped("there is no bash here (install bash)");
         return Ok(None);
     }
-    let script =
-        Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(["completions", "bash"]).output()?;
+    let script = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+        .args(["generate", "completions", "bash"])
+        .output()?;
     let mut source = String::from_utf8(script.stdout)?;
     // As readline calls the function: with the words, a colon one of its own, and the place of the last.
     source += r#"
@@ -51,9 +52,8 @@ fn bash_offers_the_values_that_have_names() -> Tested {
         ("sweetspot tune run --via ", "pidfd bpf auto"),
         ("sweetspot tune daemon --goal ", "throughput less-than-best-effort"),
         ("sweetspot advise router --favour ", "throughput short latency"),
-        ("sweetspot-research gauntlet --population ", "drawn sizes long changes transfers again"),
         // What stands before the colon is not inserted a second time.
-        ("sweetspot-research gauntlet --sizing sobas:l", "live"),
+        ("sweetspot demo --sizing sobas:p", "paper"),
         ("sweetspot send --sizing sobas:paper --congestion b", "bbr"),
         ("sweetspot demo --sizing b", "bdp"),
         ("sweetspot diagnose --fo", "--follow --for"),

@@ -73,18 +73,9 @@ fn pages(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn std::error::Error>> {
     sweetspot(directory, &format!("run {sweet_spot} --out run.json"))?;
     sweetspot(directory, "report run.json --out one.html")?;
     sweetspot(directory, "report sweep.json sweep.json --out compared.html")?;
-    sweetspot(directory, "reproduce bdp-fig3 --engine theory --out figures")?;
     std::fs::write(directory.join("slow.pcap"), capture())?;
     sweetspot(directory, "diagnose slow.pcap --html slow.html")?;
-    let names = [
-        "slow.html",
-        "run.html",
-        "sweep.html",
-        "both.html",
-        "one.html",
-        "compared.html",
-        "figures/papers.html",
-    ];
+    let names = ["slow.html", "run.html", "sweep.html", "both.html", "one.html", "compared.html"];
     Ok(names.into_iter().map(|name| directory.join(name)).collect())
 }
 

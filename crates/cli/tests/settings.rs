@@ -106,7 +106,7 @@ fn a_wrong_value_is_refused_with_where_it_stands() -> Tested {
 fn a_key_at_the_top_counts_for_every_verb_that_has_it() -> Tested {
     let home = Home::with("json = true\n")?;
     let advice = home.sweetspot(&["advise", "window", "--rate", "1Mbit", "--rtt", "100ms"]);
-    for mut command in [advice, home.sweetspot(&["key"])] {
+    for mut command in [advice, home.sweetspot(&["serve", "key"])] {
         let output = command.output()?;
         let read: serde_json::Value = serde_json::from_slice(&output.stdout)?;
         assert!(read.is_object(), "{read}");
@@ -132,8 +132,8 @@ fn quiet_leaves_out_what_is_neither_result_nor_error() -> Tested {
 fn completions_offer_values() -> Tested {
     let home = Home::with("")?;
     for shell in ["bash", "zsh", "fish"] {
-        let script =
-            words(&home.sweetspot(&["completions", shell]).output()?.stdout).replace('\\', "");
+        let script = words(&home.sweetspot(&["generate", "completions", shell]).output()?.stdout)
+            .replace('\\', "");
         for value in ["sobas:paper", "bbr", "theory", "greedy"] {
             assert!(script.contains(value), "{shell} does not offer {value}");
         }

@@ -197,33 +197,6 @@ fn files_that_are_no_results_are_named_with_what_they_are() -> Tested {
     Ok(())
 }
 
-#[test]
-fn an_unknown_figure_is_answered_with_the_nearest_one() -> Tested {
-    let (directory, _) = scenario()?;
-    let output = sweetspot(directory.path(), &["reproduce", "bdp-fgi3"]).output()?;
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("did you mean bdp-fig3?"), "{}", stderr(&output));
-    assert!(!directory.path().join("reproduction").exists());
-    Ok(())
-}
-
-#[test]
-fn a_figure_is_drawn_by_theory_in_a_moment_as_page_document_and_picture() -> Tested {
-    let (directory, _) = scenario()?;
-    let here = directory.path();
-    let arguments = ["reproduce", "fig4", "--engine", "theory", "--out", "out"];
-    let output = sweetspot(here, &arguments).output()?;
-    assert!(output.status.success(), "{}", stderr(&output));
-    let page = fs::read_to_string(here.join("out/papers.html"))?;
-    assert!(page.contains("Figure 4") && page.contains("38.3"), "eq. (8) at B_t = 1250");
-    for reference in ["http:", "src=", "@import", "url("] {
-        assert!(!page.contains(reference), "{reference} in the page");
-    }
-    assert!(fs::read_to_string(here.join("out/papers.md"))?.contains("+0.9 %"), "38.33 of 38");
-    assert!(fs::read_to_string(here.join("out/papers/bdp-fig4.svg"))?.starts_with("<svg xmlns"));
-    Ok(())
-}
-
 /// The cells of a Parquet file as CSV, so that the two can be compared.
 fn as_csv(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
     Ok(sweetspot_report::csv(&sweetspot_report::from_parquet(fs::read(path)?)?))

@@ -24,7 +24,7 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn what_cannot_be_written_to_standard_output_is_said() -> Tested {
-    for arguments in [&["completions", "bash"][..], &["advise", "host"], &["--help"]] {
+    for arguments in [&["generate", "completions", "bash"][..], &["advise", "host"], &["--help"]] {
         let output = sweetspot(arguments).stdout(full()?).stderr(Stdio::piped()).output()?;
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         let stderr = stderr(&output);
@@ -38,7 +38,9 @@ fn what_cannot_be_written_to_standard_output_is_said() -> Tested {
 fn a_reader_that_has_gone_is_no_error() -> Tested {
     // The last one would go on for ever.
     let endless = ["top", "--json", "--interval", "100ms"];
-    for arguments in [&["completions", "bash"][..], &["advise", "host"], &["--help"], &endless] {
+    for arguments in
+        [&["generate", "completions", "bash"][..], &["advise", "host"], &["--help"], &endless]
+    {
         let (reader, writer) = std::io::pipe()?;
         drop(reader);
         let output = sweetspot(arguments).stdout(writer).stderr(Stdio::piped()).output()?;
@@ -103,20 +105,9 @@ fn wrong_usage_is_said_in_one_line_that_tells_the_next_step() -> Tested {
 #[test]
 fn a_seed_that_a_reader_of_json_would_round_is_refused() -> Tested {
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/jitter.toml");
-    for verb in ["run", "validate"] {
-        let output = sweetspot(&[verb, scenario, "--seed", "9007199254740993"]).output()?;
-        assert_eq!(output.status.code(), Some(2));
-        assert!(stderr(&output).contains("9007199254740993 is not in 0..9007199254740992"));
-    }
-    Ok(())
-}
-
-#[test]
-fn a_population_is_judged_by_engines_that_know_chance() -> Tested {
-    let output = sweetspot(&["gauntlet", "--engine", "theory", "--paths", "1"]).output()?;
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("--engine theory"), "{}", stderr(&output));
-    assert!(stderr(&output).contains("take sim or lab"), "{}", stderr(&output));
+    let output = sweetspot(&["run", scenario, "--seed", "9007199254740993"]).output()?;
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("9007199254740993 is not in 0..9007199254740992"));
     Ok(())
 }
 
@@ -162,21 +153,9 @@ fn a_page_without_a_simulator_of_its_own_is_said_at_the_start() -> Tested {
 }
 
 #[test]
-fn reproduce_without_a_name_says_what_it_would_do_and_does_nothing() -> Tested {
-    let directory = tempfile::tempdir()?;
-    let output = sweetspot(&["reproduce"]).current_dir(&directory).output()?;
-    assert!(output.status.success());
-    let words = String::from_utf8(output.stdout)?;
-    assert!(words.contains("figures and tables") && words.contains("--list"), "{words}");
-    assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
-    assert_eq!(std::fs::read_dir(&directory)?.count(), 0);
-    Ok(())
-}
-
-#[test]
 fn the_overview_names_only_verbs_and_every_page_has_its_sections() -> Tested {
     let directory = tempfile::tempdir()?;
-    let output = sweetspot(&["man", "."]).current_dir(&directory).output()?;
+    let output = sweetspot(&["generate", "man", "."]).current_dir(&directory).output()?;
     assert!(output.status.success(), "{}", stderr(&output));
     let overview = std::fs::read_to_string(directory.path().join("sweetspot.7"))?;
     for section in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
@@ -221,4 +200,40 @@ fn advice_for_a_path_is_that_for_its_numbers() {
     assert_eq!(advice(&["--path", file.path().to_str().unwrap()]), numbers);
     let faster = advice(&["--path", "rate=5Mbit/s rtt=40ms buffer=125kB", "--rate", "50Mbit/s"]);
     assert_eq!(faster, numbers);
+}
+
+#[test]
+fn a_verb_that_was_renamed_is_one_line_with_its_new_name() -> Tested {
+    let renamed = [
+        ("test", "sweetspot measure --quick"),
+        ("mft", "sweetspot sweep --find-best"),
+        ("key", "sweetspot serve key"),
+        ("invite", "sweetspot serve invite"),
+        ("man", "sweetspot generate man"),
+        ("completions", "sweetspot generate completions"),
+        ("gauntlet", "sweetspot-research gauntlet"),
+        ("lab", "sweetspot-research lab"),
+        ("reproduce", "sweetspot-research reproduce"),
+        ("validate", "sweetspot-research validate"),
+    ];
+    for (old, new) in renamed {
+        let output = sweetspot(&[old, "--anything"]).output()?;
+        let line = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert!(line.contains(&format!("`{new}`")) && line.lines().count() == 1, "{line}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_help_has_eighteen_verbs_at_most_in_four_groups() -> Tested {
+    let help = String::from_utf8(sweetspot(&["--help"]).output()?.stdout)?;
+    for group in ["Move files:", "Inspect connections and paths:", "Tune:", "Study:"] {
+        assert!(help.contains(group), "{help}");
+    }
+    let is_verb = |line: &&str| line.starts_with("  ") && line.as_bytes()[2].is_ascii_lowercase();
+    let verbs = help.lines().skip_while(|line| *line != "Move files:");
+    let verbs = verbs.take_while(|line| *line != "Options:").filter(is_verb);
+    assert!((12..=18).contains(&verbs.count()), "{help}");
+    Ok(())
 }

@@ -90,8 +90,8 @@ impl ResultJournal {
         Ok(())
     }
 
-    /// How many runs it holds.
-    pub fn len(&self) -> usize {
+    /// The number of runs in it.
+    pub fn runs(&self) -> usize {
         let kept = self.kept();
         kept.runs.len() + kept.summaries.len()
     }

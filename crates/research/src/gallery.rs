@@ -144,7 +144,7 @@ fn comparison_table(comparisons: &[PublishedComparison]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use sweetspot_research::papers::EngineValue;
+    use crate::papers::EngineValue;
 
     use super::*;
 
@@ -160,20 +160,6 @@ mod tests {
             published: "",
             ours: deviations.iter().map(value).collect(),
         }
-    }
-
-    #[test]
-    fn sentences_in_a_table_may_be_broken_and_numbers_may_not() {
-        let mut table = Table::new("", &["", "value", "how"]);
-        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
-        table.rows = vec![
-            row(["rate", "49.8 Mbit/s to 50.2 Mbit/s", "by streams"]),
-            row(["rtt", "40 ms", "dispersion of 13 streams sent faster than the link"]),
-        ];
-        let html = table_element(&table);
-        assert!(html.contains("<td>49.8 Mbit/s to 50.2 Mbit/s</td>"), "{html}");
-        assert!(html.contains(r#"<td class="prose">by streams</td>"#), "{html}");
-        assert!(html.contains(r#"<th scope="col" class="prose">how</th>"#), "{html}");
     }
 
     /// By the simulator where it has a number, else by theory; 2, 4 and 10 % have 4 in their middle.

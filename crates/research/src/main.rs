@@ -47,25 +47,25 @@ enum Study {
 #[derive(Debug, Subcommand)]
 enum Benchmark {
     /// Advised windows in random situations; writes docs/results/advice.md
-    Advice(commands::advice::Arguments),
+    Advice(bench::commands::advice::Arguments),
     /// The demo path and a matrix of paths; writes docs/results/lab.md
-    Lab(commands::lab::Arguments),
+    Lab(bench::commands::lab::Arguments),
     /// `tune` on other programs; writes docs/results/live.md
-    Live(commands::live::Arguments),
+    Live(bench::commands::live::Arguments),
     /// Flows of known cause, and which of them the classifier gets right; writes
     /// docs/results/limits.md
-    Limits(commands::limits::Arguments),
+    Limits(bench::commands::limits::Arguments),
     /// The BBR team's tests and the evaluation suite's scenarios, by the simulator; writes docs/results/matrix.md
-    Matrix(commands::matrix::Arguments),
+    Matrix(bench::commands::matrix::Arguments),
     /// Random paths, measured; writes docs/results/measure.md
-    Measure(commands::measure::Arguments),
+    Measure(bench::commands::measure::Arguments),
     /// Random router links, to which the regression behind `advise router` is fitted; writes their table
     /// and its coefficients
-    Router(commands::router::Arguments),
+    Router(bench::commands::router::Arguments),
     /// The simulator beside ns-2 and ns-3; writes docs/results/speed.md
-    Sim(commands::sim::Arguments),
+    Sim(bench::commands::sim::Arguments),
     /// Files moved beside scp and rsync, and across emulated paths; writes docs/results/transfer.md
-    Transfer(commands::transfer::Arguments),
+    Transfer(bench::commands::transfer::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
         Study::Lab(experiment) => verbs::lab::run(experiment),
         Study::Validate(arguments) => verbs::validate::run(arguments),
         Study::Reproduce(arguments) => verbs::reproduce::run(arguments),
-        Study::Bench(benchmark) => bench(benchmark).map_err(Into::into),
+        Study::Bench(benchmark) => bench(benchmark),
     };
     result.unwrap_or_else(|error| {
         err!("sweetspot-research: {error}");
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     })
 }
 
-fn bench(benchmark: Benchmark) -> Result<ExitCode, String> {
+fn bench(benchmark: Benchmark) -> verbs::Ending {
     use bench::commands;
     match benchmark {
         Benchmark::Advice(arguments) => commands::advice::run(arguments),

@@ -3,7 +3,7 @@
 #[path = "../../report/tests/synthetic/mod.rs"]
 mod synthetic;
 
-use sweetspot_report::{Cell, LabBench, markdown, notes};
+use sweetspot_research::lab::{Cell, LabBench, markdown, notes};
 
 fn bench() -> LabBench {
     let cell = |name: &str| Cell {

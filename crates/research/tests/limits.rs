@@ -37,7 +37,16 @@ fn captures_of_known_cause_are_told_apart_and_other_programs_agree_on_the_facts(
         return Ok(());
     }
     let mut limits = Command::new(bench);
-    limits.args(["limits", "--only", FLOWS, "--keep", &at(""), "--results", &at("results")]);
+    limits.args([
+        "bench",
+        "limits",
+        "--only",
+        FLOWS,
+        "--keep",
+        &at(""),
+        "--results",
+        &at("results"),
+    ]);
     let output = limits.args(["--out", &at("limits.md")]).output()?;
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     if words.contains("no permission for namespaces") {

@@ -2,10 +2,9 @@
 
 use std::sync::OnceLock;
 
-use sweetspot_experiment::router::{
-    BufferMeasured, Fits, Objective, PlayedRow, Player, TABLE_1, gamma, inputs, measure, simulated,
-};
+use sweetspot_experiment::router::{BufferMeasured, Player, measure};
 use sweetspot_experiment::{NoStore, Workers};
+use sweetspot_research::router::{Fits, Objective, PlayedRow, TABLE_1, gamma, inputs, simulated};
 use sweetspot_sim::Simulator;
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::optimum::Best;

@@ -11,7 +11,6 @@ use super::Ending;
 use sweetspot_program::engine::EngineName;
 use sweetspot_program::print::Shown;
 use sweetspot_program::scenario_file::{read, seed};
-use sweetspot_program::text_file;
 use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]

@@ -1,5 +1,6 @@
 //! The console blocks of a document.
 
+use std::path::Path;
 use std::process::{Command as Process, Stdio};
 
 /// A command, and what the document shows below it.
@@ -56,8 +57,10 @@ impl Reason {
                     .to_owned()
             }),
             Reason::Program(name) => {
-                let found = quiet("sh", &["-c", &format!("command -v {name}")]);
-                (!found).then(|| format!("no {name} (install {name})"))
+                // A program of this workspace lies beside the one under test.
+                let beside = Path::new(env!("CARGO_BIN_EXE_sweetspot")).with_file_name(name);
+                let found = beside.exists() || quiet("sh", &["-c", &format!("command -v {name}")]);
+                (!found).then(|| format!("no {name} (install {name}, or cargo build -p {name})"))
             }
         }
     }

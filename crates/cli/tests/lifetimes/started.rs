@@ -113,6 +113,14 @@ fn silent_peer(scratch: &Path) -> (String, TcpListener) {
     }
 }
 
+/// The program of `verb`.
+pub fn program(verb: &Verb) -> String {
+    if !verb.is_research {
+        return SWEETSPOT.to_owned();
+    }
+    Path::new(SWEETSPOT).with_file_name("sweetspot-research").display().to_string()
+}
+
 /// A verb that runs.
 pub struct Started {
     pub pid: u32,
@@ -148,7 +156,8 @@ impl Started {
         let mark = format!("{}-{number}-", std::process::id());
         let own = around.scratch.path().join(format!("own-{number}"));
         fs::create_dir(&own).unwrap();
-        let all: Vec<&str> = words.iter().copied().chain([SWEETSPOT]).collect();
+        let program = program(verb);
+        let all: Vec<&str> = words.iter().copied().chain([program.as_str()]).collect();
         let mut command = Command::new(all[0]);
         command.args(&all[1..]).args(around.filled(verb));
         command.env(MARK, &mark).env("TMPDIR", &own).env("XDG_STATE_HOME", &own);

@@ -23,6 +23,8 @@ pub struct Verb {
     /// Whether a command that it ran goes on when it is killed.
     pub leaves_command: bool,
     pub needs_terminal: bool,
+    /// Whether it is a verb of `sweetspot-research`.
+    pub is_research: bool,
 }
 
 const fn aside(name: &'static str, arguments: &'static [&'static str]) -> Verb {
@@ -34,6 +36,7 @@ const fn aside(name: &'static str, arguments: &'static [&'static str]) -> Verb {
         starts: None,
         leaves_command: false,
         needs_terminal: false,
+        is_research: false,
     }
 }
 
@@ -47,6 +50,10 @@ const fn holding(verb: Verb) -> Verb {
 
 const fn starting(program: &'static str, verb: Verb) -> Verb {
     Verb { starts: Some(program), ..holding(verb) }
+}
+
+const fn research(verb: Verb) -> Verb {
+    Verb { is_research: true, ..verb }
 }
 
 const LISTEN: &str = "--listen=127.0.0.1:0";
@@ -75,7 +82,7 @@ pub const VERBS: &[Verb] = &[
         "measure --watch",
         &["measure", "{ticket}", "--watch", "10min", "--series", "{scratch}/series.jsonl"],
     ),
-    product("test", &["test", "{ticket}"]),
+    product("measure --quick", &["measure", "--quick", "{ticket}"]),
     Verb {
         leaves_command: true,
         ..starting(
@@ -97,7 +104,6 @@ pub const VERBS: &[Verb] = &[
     ),
     holding(product("emulate --self-test", &["emulate", "--self-test"])),
     holding(product("demo", &["demo", "--size", "10GB", "--out", "{scratch}/demo"])),
-    holding(product("lab blog", &["lab", "blog", "--out", "{scratch}/blog.md"])),
     Verb { needs_terminal: true, ..holding(product("top", &["top"])) },
     product("top --json", &["top", "--json"]),
     product("top --json, seldom", &["top", "--json", "--interval", "10min"]),
@@ -105,11 +111,15 @@ pub const VERBS: &[Verb] = &[
     product("diagnose -", &["diagnose", "-"]),
     product("run", &["run", ELEPHANTS, LONG]),
     holding(product("run --engine lab", &["run", ELEPHANTS, "--engine", "lab"])),
-    product("validate", &["validate", ELEPHANTS, "--engine=sim,theory", LONG]),
-    product("mft", &["mft", ELEPHANTS, LONG]),
-    holding(product("gauntlet", &["gauntlet", "--seed=7", "--paths=300", "--sizing=sobas"])),
+    product("sweep --find-best", &["sweep", ELEPHANTS, "--find-best", LONG]),
     holding(product("sweep", &["sweep", ELEPHANTS, "--over=path.buffer=100pkt,313pkt", LONG])),
-    holding(product("reproduce", &["reproduce", "all", "--out", "{scratch}/figures"])),
+    research(holding(product("lab blog", &["lab", "blog", "--out", "{scratch}/blog.md"]))),
+    research(product("validate", &["validate", ELEPHANTS, "--engine=sim,theory", LONG])),
+    research(holding(product(
+        "gauntlet",
+        &["gauntlet", "--seed=7", "--paths=300", "--sizing=sobas"],
+    ))),
+    research(holding(product("reproduce", &["reproduce", "all", "--out", "{scratch}/figures"]))),
     holding(aside("ui", &["ui"])),
     holding(aside("ui --watch", &["ui", "--watch", "{scratch}/log.jsonl"])),
 ];

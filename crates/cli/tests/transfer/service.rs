@@ -56,7 +56,14 @@ impl Service {
     pub fn invite(&self, arguments: &[&str]) -> Ended {
         let mut command = Command::new(SWEETSPOT);
         let port = self.serve.ticket().port;
-        command.args(["invite", "guest", "--to", &format!("127.0.0.1:{port}"), "--clients"]);
+        command.args([
+            "serve",
+            "invite",
+            "guest",
+            "--to",
+            &format!("127.0.0.1:{port}"),
+            "--clients",
+        ]);
         command.arg(self.scratch.join("clients")).arg("--state").arg(self.scratch.join("state"));
         command.arg("--dir").arg(self.scratch.join("guest")).args(arguments);
         run(command)

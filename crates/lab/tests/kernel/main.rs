@@ -2,7 +2,7 @@
 //! reason.
 
 mod applications;
-mod blog;
+mod isolation;
 mod scenarios;
 
 use std::process::ExitCode;
@@ -13,10 +13,6 @@ use sweetspot_lab::{LabError, isolated};
 type Law = (&'static str, fn());
 
 const LAWS: &[Law] = &[
-    (
-        "no_window_carries_more_than_one_of_it_per_round_trip",
-        blog::no_more_than_a_window_per_round_trip,
-    ),
     (
         "a_window_of_half_a_bdp_carries_half_the_rate_at_most",
         scenarios::a_window_of_half_a_bdp_carries_half_the_rate_at_most,
@@ -49,7 +45,7 @@ const LAWS: &[Law] = &[
     ),
     ("what_the_machine_lacks_is_refused", scenarios::what_the_machine_lacks_is_refused),
     ("nothing_stays_behind", scenarios::nothing_stays_behind),
-    ("an_error_inside_comes_back_in_its_own_words", blog::an_error_inside_comes_back),
+    ("an_error_inside_comes_back_in_its_own_words", isolation::an_error_inside_comes_back),
 ];
 
 fn main() -> ExitCode {

@@ -100,3 +100,22 @@ fn is_prose(table: &Table, column: usize) -> bool {
     let mut cells = table.rows.iter().filter_map(|row| row.get(column));
     column > 0 && cells.any(|cell| cell.chars().count() > FEW_WORDS && cell.contains(' '))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_in_a_table_may_be_broken_and_numbers_may_not() {
+        let mut table = Table::new("", &["", "value", "how"]);
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        table.rows = vec![
+            row(["rate", "49.8 Mbit/s to 50.2 Mbit/s", "by streams"]),
+            row(["rtt", "40 ms", "dispersion of 13 streams sent faster than the link"]),
+        ];
+        let html = table_element(&table);
+        assert!(html.contains("<td>49.8 Mbit/s to 50.2 Mbit/s</td>"), "{html}");
+        assert!(html.contains(r#"<td class="prose">by streams</td>"#), "{html}");
+        assert!(html.contains(r#"<th scope="col" class="prose">how</th>"#), "{html}");
+    }
+}

@@ -2,11 +2,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sweetspot_lab::blog::{BlogRow, Environment, blog};
 use sweetspot_lab::isolated;
 use sweetspot_units::Duration;
 
 use super::Ending;
+use crate::blog::{BlogRow, Environment, blog};
 use sweetspot_comparison::machine;
 use sweetspot_program::print::Shown;
 use sweetspot_program::whole_file;

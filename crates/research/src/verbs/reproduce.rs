@@ -3,10 +3,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use sweetspot_experiment::{CachedEngine, StudyError, Workers, ns2, router};
+use sweetspot_experiment::{CachedEngine, StudyError, Workers};
 use sweetspot_linux::{clock, process};
-use sweetspot_report::{PageInfo, gallery, svg_file};
+use sweetspot_report::svg_file;
+use sweetspot_research::gallery::{PageInfo, gallery};
 use sweetspot_research::papers::{Entry, Figure, Precision, Stage, catalogue, find, markdown};
+use sweetspot_research::{ns2, router};
 use sweetspot_scenario::Engine;
 use sweetspot_sim::Simulator;
 
@@ -141,7 +143,7 @@ impl OutputJournal {
     fn open(arguments: &Arguments) -> Result<OutputJournal, Box<dyn std::error::Error>> {
         let path = arguments.out.join("reproduce.journal");
         let journal = ResultJournal::open(&path, &identity()?, OnVersionMismatch::Replace)?;
-        let before = journal.len();
+        let before = journal.runs();
         if before > 0 {
             note!("{before} finished runs are in {}", path.shown());
         }
@@ -168,7 +170,7 @@ impl OutputJournal {
             "{seconds:.0} s on {} worker(s), {:.0} s of their processors, {} runs new and {} known",
             workers.count(),
             process::cpu_time().as_secs_f64(),
-            self.journal.len() - self.before,
+            self.journal.runs() - self.before,
             self.before
         )
     }
@@ -188,7 +190,8 @@ fn router_tables(
         }
     };
     let store = &kept.journal;
-    let player = router::Player { engine: &Simulator, store, workers, watch: &watch };
+    let player =
+        sweetspot_experiment::router::Player { engine: &Simulator, store, workers, watch: &watch };
     let scale =
         if arguments.quick { router::StudyEffort::QUICK } else { router::StudyEffort::DOCUMENT };
     let study = kept.work(|| router::Study::new(&player, scale))?;

@@ -45,13 +45,13 @@ pub fn run(arguments: Arguments) -> Ending {
         let question = drawn(&mut random)?;
         ratios.push(ratios_of(&question, workers)?);
         if (i + 1) % 20 == 0 {
-            eprintln!("{} of {} situations", i + 1, arguments.situations);
+            err!("{} of {} situations", i + 1, arguments.situations);
         }
     }
     let out = &arguments.out;
     fs::write(out, document(&arguments, &ratios))
         .map_err(|e| format!("cannot write {}: {e}", out.display()))?;
-    println!("{}", out.display());
+    out!("{}", out.display());
     Ok(ExitCode::SUCCESS)
 }
 

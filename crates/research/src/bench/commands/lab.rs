@@ -3,9 +3,8 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use sweetspot_emulator::isolate;
-use sweetspot_report::{
-    Cell, DemoOutcome, FileFacts, LabBench, PathFacts, ReferenceTransfer, Series, markdown, notes,
-};
+use sweetspot_report::{DemoOutcome, FileFacts, PathFacts, Series};
+use sweetspot_research::lab::{Cell, LabBench, ReferenceTransfer, markdown, notes};
 
 use super::Ending;
 use super::selection::Selection;
@@ -36,7 +35,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let code = isolate(|| match bench.measure(scratch.path()) {
         Ok(()) => 0,
         Err(why) => {
-            eprintln!("sweetspot-research: {why}");
+            err!("sweetspot-research: {why}");
             1
         }
     })?;
@@ -47,7 +46,7 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 fn self_test(program: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    eprintln!("{SELF_TEST} ...");
+    err!("{SELF_TEST} ...");
     let output = Command::new(program).args(["emulate", "--self-test"]).output()?;
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -73,10 +72,10 @@ impl Bench<'_> {
             }
             let name = reference_name(&plan);
             if plan.reference && self.is_due(&name) {
-                eprintln!("{name} ...");
+                err!("{name} ...");
                 match iperf3(&plan) {
                     Ok(reference) => self.store.put(&name, &reference)?,
-                    Err(why) => eprintln!("{name}: left out: {why}"),
+                    Err(why) => err!("{name}: left out: {why}"),
                 }
             }
         }

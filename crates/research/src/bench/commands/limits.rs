@@ -39,7 +39,7 @@ pub fn run(arguments: Arguments) -> Ending {
         let is_due = |plan: &FlowPlan| selection.is_due::<ClassifiedFlow>(&store, &plan.name);
         for plan in plans(seed, flows).into_iter().filter(is_due) {
             if let Err(why) = measure(&plan, &store, arguments.keep.as_deref()) {
-                eprintln!("sweetspot-research: {}: {why}", plan.name);
+                err!("sweetspot-research: {}: {why}", plan.name);
                 return 1;
             }
         }
@@ -78,7 +78,7 @@ fn measure(plan: &FlowPlan, store: &Store, keep: Option<&Path>) -> Result<(), St
         &classified.live_at_receiver,
     ];
     let classes: Vec<String> = views.iter().map(|view| view.class.to_string()).collect();
-    eprintln!(
+    err!(
         "{}: {}{}",
         plan.name,
         classes.join(" | "),

@@ -42,13 +42,13 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     let code = isolate(|| {
         for plan in plans().iter().filter(|plan| is_due(plan)) {
-            eprintln!("{} ...", plan.name);
+            err!("{} ...", plan.name);
             let events = arguments.events.as_ref();
             let events = events.map(|dir| dir.join(plan.name.replace('/', "-") + ".jsonl"));
             let tuner = TunerCommand { program: &program, events: events.as_deref() };
             let played = scratch::make().and_then(|s| play(plan, &tuner, s.path()));
             if let Err(why) = played.and_then(|outcome| store.put(&plan.name, &outcome)) {
-                eprintln!("sweetspot-research: {}: {why}", plan.name);
+                err!("sweetspot-research: {}: {why}", plan.name);
                 return 1;
             }
         }

@@ -40,7 +40,7 @@ pub fn run(arguments: Arguments) -> Ending {
             continue;
         }
         let result = MatrixResult::play(&Simulator, (test, case), variant, arguments.longest)?;
-        eprintln!(
+        err!(
             "{}, {}, {}: {:.1} Mbit/s",
             test.name,
             case.name,

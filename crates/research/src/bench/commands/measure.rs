@@ -35,11 +35,11 @@ pub fn run(arguments: Arguments) -> Ending {
     let code = isolate(|| {
         let due = |name: &str| selection.is_due::<PathResult>(&store, &key(name));
         for plan in plans.iter().filter(|plan| due(&plan.name)) {
-            eprintln!("{} ...", plan.name);
+            err!("{} ...", plan.name);
             let played = scratch::make().and_then(|s| play(plan, &program, s.path()));
             // A path that cannot be measured is a miss of this path, and no end of the others.
             if let Err(why) = played.and_then(|result| store.put(&key(&plan.name), &result)) {
-                eprintln!("sweetspot-research: {}: {why}", plan.name);
+                err!("sweetspot-research: {}: {why}", plan.name);
             }
         }
         0

@@ -2,9 +2,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sweetspot_experiment::router::{COLUMNS, Player, Regression, Situation, drawn};
+use sweetspot_experiment::router::Player;
 use sweetspot_experiment::{NoStore, Workers};
 use sweetspot_path::Random;
+use sweetspot_research::router::{COLUMNS, Regression, Situation, drawn};
 use sweetspot_sim::Simulator;
 
 use super::Ending;
@@ -50,7 +51,7 @@ fn played(arguments: &Arguments) -> Result<String, Box<dyn std::error::Error>> {
     for number in 1..=arguments.links {
         table += &Situation::play(&player, drawn(&mut random)?)?.csv(number);
         if number % 20 == 0 {
-            eprintln!("{number} of {} links", arguments.links);
+            err!("{number} of {} links", arguments.links);
         }
     }
     Ok(table)
@@ -74,7 +75,7 @@ fn source(regression: &Regression) -> String {
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| blame(path, &error))?;
-    println!("{}", path.display());
+    out!("{}", path.display());
     Ok(())
 }
 

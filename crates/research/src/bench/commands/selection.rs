@@ -60,7 +60,7 @@ impl Selection {
             fs::create_dir_all(directory).map_err(unwritable)?;
         }
         fs::write(&out, text(&earlier)).map_err(unwritable)?;
-        println!("{}", out.display());
+        out!("{}", out.display());
         Ok(())
     }
 }

@@ -39,7 +39,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Ending {
     if let Some(case) = arguments.play {
         let cost = play(case, arguments.scheduler, arguments.runs)?;
-        println!("{}", serde_json::to_string(&cost)?);
+        out!("{}", serde_json::to_string(&cost)?);
         return Ok(ExitCode::SUCCESS);
     }
     let program = std::env::current_exe()?;
@@ -59,6 +59,6 @@ pub fn run(arguments: Arguments) -> Ending {
     let earlier = fs::read_to_string(out).unwrap_or_default();
     fs::write(out, document(&header, &findings, notes(&earlier)))
         .map_err(|e| format!("cannot write {}: {e}", out.display()))?;
-    println!("{}", out.display());
+    out!("{}", out.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -47,33 +47,33 @@ pub fn run(arguments: Arguments) -> Ending {
         let peers = Peers::new(&scratch)?;
         for case in local_cases() {
             if !case.program.is_there() {
-                eprintln!("{}: left out: it is not installed", case.name);
+                err!("{}: left out: it is not installed", case.name);
             } else if selection.is_due::<LocalResult>(&store, &case.name) {
-                eprintln!("{} ...", case.name);
+                err!("{} ...", case.name);
                 store.put(&case.name, &peers.play(&case, arguments.runs, &program)?)?;
             }
         }
         for case in path_cases() {
             if selection.is_due::<PathResult>(&store, case.name) {
-                eprintln!("{} ...", case.name);
+                err!("{} ...", case.name);
                 store.put(case.name, &play_path(&case, &scratch, &program)?)?;
             }
         }
         for case in drawn_cases(arguments.paths, arguments.paths_seed) {
             if selection.is_due::<DrawnResult>(&store, &case.name) {
-                eprintln!("{} ...", case.name);
+                err!("{} ...", case.name);
                 store.put(&case.name, &peers.play_drawn(&case, &program)?)?;
             }
         }
         if selection.is_due::<FaultResult>(&store, FAULTS) {
-            eprintln!("{FAULTS} ...");
+            err!("{FAULTS} ...");
             // In namespaces of its own: the path is cut and disks are made there.
             isolate(|| {
                 let played = play_faults(arguments.trials, arguments.seed, &program, &scratch);
                 match played.and_then(|result| store.put(FAULTS, &result)) {
                     Ok(()) => 0,
                     Err(why) => {
-                        eprintln!("sweetspot-research: {why}");
+                        err!("sweetspot-research: {why}");
                         1
                     }
                 }

@@ -90,14 +90,14 @@ impl SpeedBenchmark<'_> {
     fn player(&self, case: SpeedCase, scheduler: Scheduler, runs: u64) -> Command {
         let mut command = Command::new(self.program);
         command
-            .args(["sim", "--play", &case.to_string()])
+            .args(["bench", "sim", "--play", &case.to_string()])
             .args(["--scheduler", &format!("{scheduler:?}").to_lowercase()])
             .args(["--runs", &runs.to_string()]);
         command
     }
 
     fn ours(&self, case: SpeedCase, scheduler: Scheduler) -> Result<RunCost, String> {
-        eprintln!("{case}, scheduler {scheduler:?} ...");
+        err!("{case}, scheduler {scheduler:?} ...");
         let output = self.player(case, scheduler, 1).output().map_err(|e| e.to_string())?;
         if !output.status.success() {
             let why = String::from_utf8_lossy(&output.stderr);
@@ -107,7 +107,7 @@ impl SpeedBenchmark<'_> {
     }
 
     fn ns2(&self, case: SpeedCase) -> Result<RunCost, String> {
-        eprintln!("{case}, ns-2 ...");
+        err!("{case}, ns-2 ...");
         let end = case.seconds().map_err(|e| e.to_string())?;
         let mut command = Command::new("ns");
         command.arg(self.script);
@@ -118,7 +118,7 @@ impl SpeedBenchmark<'_> {
     pub fn ns3(&self, case: SpeedCase) -> Result<RunCosts, String> {
         let program = self.ns3.as_ref()?;
         let costs = (0..self.repetitions.min(NS3_REPETITIONS)).map(|_| {
-            eprintln!("{case}, ns-3 ...");
+            err!("{case}, ns-3 ...");
             peer(Command::new(program), "libns3-dev", case, case.ns3_seconds())
         });
         Ok(RunCosts(costs.collect::<Result<_, _>>()?))
@@ -131,7 +131,7 @@ impl SpeedBenchmark<'_> {
         let scenarios: Vec<Scenario> =
             (0..count).map(|run| Scenario { seed: 1 + run / 2, ..base.clone() }).collect();
         let workers = |workers: usize| -> Result<f64, String> {
-            eprintln!("{count} runs on {workers} workers ...");
+            err!("{count} runs on {workers} workers ...");
             let begun = clock::now();
             let outcomes = Workers::new(workers)
                 .map(&scenarios, |scenario| Simulator.run(scenario, &mut NoRecorder));
@@ -151,7 +151,7 @@ impl SpeedBenchmark<'_> {
 
     /// How long two processes take that play `runs` runs each at the same time, seconds.
     fn side_by_side(&self, runs: u64) -> Result<f64, String> {
-        eprintln!("two processes with {runs} runs each ...");
+        err!("two processes with {runs} runs each ...");
         let begun = clock::now();
         let start = || {
             let mut command = self.player(SpeedCase::Elephants, Scheduler::Usual, runs);

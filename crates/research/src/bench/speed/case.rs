@@ -34,16 +34,16 @@ impl SpeedCase {
     pub fn scenario(self) -> Result<Scenario, ScenarioError> {
         match self {
             SpeedCase::Elephants => {
-                Scenario::parse(include_str!("../../../../scenarios/elephants.toml"))
+                Scenario::parse(include_str!("../../../../../scenarios/elephants.toml"))
             }
             SpeedCase::Mice => {
-                Scenario::parse(include_str!("../../../../bench/scenarios/mice.toml"))
+                Scenario::parse(include_str!("../../../../../bench/scenarios/mice.toml"))
             }
             SpeedCase::Sack => {
-                Scenario::parse(include_str!("../../../../bench/scenarios/sack.toml"))
+                Scenario::parse(include_str!("../../../../../bench/scenarios/sack.toml"))
             }
             SpeedCase::Flows(count) => {
-                let text = include_str!("../../../../bench/scenarios/flows.toml");
+                let text = include_str!("../../../../../bench/scenarios/flows.toml");
                 // Two million data packets, where that takes more than a second: a flow sends
                 // ten per 100 ms.
                 let duration = (2_000_000 / (100 * count)).max(1);

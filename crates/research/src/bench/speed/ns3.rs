@@ -12,7 +12,7 @@ const LIBRARIES: [&str; 5] =
 /// Compiles our program for ns-3 against the library that is installed. Where it lies; why there
 /// is none, if it cannot be compiled.
 pub fn build(source: &Path) -> Result<PathBuf, String> {
-    eprintln!("compiling {} ...", source.display());
+    err!("compiling {} ...", source.display());
     let program = PathBuf::from(PROGRAM);
     if let Some(folder) = program.parent() {
         fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;

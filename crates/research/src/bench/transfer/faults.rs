@@ -102,7 +102,7 @@ pub fn play_faults(
     for trial in 0..trials {
         place.play(&mut result).map_err(|error| format!("trial {trial}: {error}"))?;
         if (trial + 1) % 50 == 0 {
-            eprintln!("{} of {trials} trials, {} files wrong", trial + 1, result.wrong);
+            err!("{} of {trials} trials, {} files wrong", trial + 1, result.wrong);
         }
     }
     result.twice.sort_by(f64::total_cmp);

@@ -18,7 +18,7 @@ fn scenario() -> PathBuf {
 
 /// Runs a verb with its files in `place`; nothing where namespaces are not allowed.
 fn sweetspot(place: &Path, arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot-research"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     let output = command.args(arguments).env("TMPDIR", place).output()?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     if stderr.contains("no permission for namespaces") {
@@ -50,20 +50,6 @@ fn a_scenario_played_by_the_kernel_has_the_same_outcome_and_a_certificate() -> T
 }
 
 #[test]
-fn three_engines_are_compared_in_words_and_numbers() -> Tested {
-    let (place, file) = (tempfile::tempdir()?, scenario());
-    let file = file.to_str().ok_or("a path that is no text")?;
-    let arguments = [&["validate", file][..], &SHORT].concat();
-    let Some(output) = sweetspot(place.path(), &arguments)? else { return Ok(()) };
-    assert!(output.status.success(), "{}", usage_error(&output));
-    let text = String::from_utf8(output.stdout)?;
-    for part in ["The engines ", "|  | theory | sim | lab | gap |", "The emulation can"] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    Ok(())
-}
-
-#[test]
 fn a_sweep_is_played_by_the_kernel_run_by_run() -> Tested {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;
@@ -89,20 +75,5 @@ fn what_the_lab_cannot_play_is_one_line_with_what_it_could() -> Tested {
         usage_error(&output),
         "sweetspot: the lab engine cannot play this scenario: a kernel gives each socket a buffer of its own; leave send_pool out"
     );
-    Ok(())
-}
-
-#[test]
-fn the_blog_s_experiment_is_a_table_of_five() -> Tested {
-    let place = tempfile::tempdir()?;
-    let document = place.path().join("blog.md");
-    let out = document.to_str().ok_or("a path that is no text")?;
-    let arguments = ["lab", "blog", "--each", "200ms", "--json", "--out", out];
-    let Some(output) = sweetspot(place.path(), &arguments)? else { return Ok(()) };
-    assert!(output.status.success(), "{}", usage_error(&output));
-    let blog: Value = serde_json::from_slice(&output.stdout)?;
-    assert_eq!(blog["rows"].as_array().map(Vec::len), Some(5));
-    let text = std::fs::read_to_string(document)?;
-    assert!(text.contains("## Certificates") && text.contains("| 125 | 250 |"), "{text}");
     Ok(())
 }

@@ -1,0 +1,169 @@
+//! The program's verbs end to end. Without permission for namespaces, tests that need the lab skip.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use sweetspot_testing::browser::Browser;
+
+type Tested = Result<(), Box<dyn Error>>;
+
+/// A scenario of the standing set, cut short.
+const SHORT: [&str; 4] = ["--set", "warmup=1s", "--set", "duration=1s"];
+
+fn scenario() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/standing/window-limited.toml")
+}
+
+/// Runs a verb with its files in `place`; nothing where namespaces are not allowed.
+fn in_lab(place: &Path, arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot-research"));
+    let output = command.args(arguments).env("TMPDIR", place).output()?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.contains("no permission for namespaces") {
+        sweetspot_testing::skipped(stderr.trim());
+        return Ok(None);
+    }
+    Ok(Some(output))
+}
+
+fn research(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot-research"));
+    command.args(arguments).current_dir(directory).stdin(Stdio::null());
+    command
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn usage_error(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).trim().to_owned()
+}
+
+#[test]
+fn three_engines_are_compared_in_words_and_numbers() -> Tested {
+    let (place, file) = (tempfile::tempdir()?, scenario());
+    let file = file.to_str().ok_or("a path that is no text")?;
+    let arguments = [&["validate", file][..], &SHORT].concat();
+    let Some(output) = in_lab(place.path(), &arguments)? else { return Ok(()) };
+    assert!(output.status.success(), "{}", usage_error(&output));
+    let text = String::from_utf8(output.stdout)?;
+    for part in ["The engines ", "|  | theory | sim | lab | gap |", "The emulation can"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_blog_s_experiment_is_a_table_of_five() -> Tested {
+    let place = tempfile::tempdir()?;
+    let document = place.path().join("blog.md");
+    let out = document.to_str().ok_or("a path that is no text")?;
+    let arguments = ["lab", "blog", "--each", "200ms", "--json", "--out", out];
+    let Some(output) = in_lab(place.path(), &arguments)? else { return Ok(()) };
+    assert!(output.status.success(), "{}", usage_error(&output));
+    let blog: Value = serde_json::from_slice(&output.stdout)?;
+    let rows = blog["rows"].as_array().ok_or("no rows")?;
+    assert_eq!(rows.len(), 5);
+    let number = |row: &Value, name: &str| row[name].as_f64().ok_or(format!("{name}: {row}"));
+    let mut window_before = 0.0;
+    for row in rows {
+        // socket(7): the kernel doubles what a program asks for.
+        assert_eq!(number(row, "buffer_bytes")?, 2.0 * number(row, "asked_bytes")?, "{row}");
+        // The path's own: 5 ms each way, and no packet is lost where windows fit the buffer. (A
+        // machine that stalls may still make the sender's timers send again, RFC 5682.)
+        assert!(number(row, "rtt_min_s")? >= 0.010, "{row}");
+        for way in ["up", "down"] {
+            assert_eq!(row["certificate"]["emulator"][way]["dropped_by_buffer"], 0, "{row}");
+        }
+        // Whatever the machine is doing: SOBAS eq. (3), and what headers leave of the link.
+        let window = number(row, "window_advertised_bytes")?;
+        let most = (window * 8.0 / number(row, "rtt_min_s")?).min(94.15e6);
+        let measured = number(row, "measured_bps")?;
+        assert!(measured > 0.0 && measured <= most, "{row}");
+        // A larger buffer is a larger window.
+        assert!(window >= window_before, "{row}");
+        window_before = window;
+    }
+    let text = std::fs::read_to_string(document)?;
+    assert!(text.contains("## Certificates") && text.contains("| 125 | 250 |"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn a_population_is_judged_by_engines_that_know_chance() -> Tested {
+    let output =
+        research(Path::new("."), &["gauntlet", "--engine", "theory", "--paths", "1"]).output()?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("--engine theory"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("take sim or lab"), "{}", stderr(&output));
+    Ok(())
+}
+
+#[test]
+fn reproduce_without_a_name_says_what_it_would_do_and_does_nothing() -> Tested {
+    let directory = tempfile::tempdir()?;
+    let output = research(directory.path(), &["reproduce"]).output()?;
+    assert!(output.status.success());
+    let words = String::from_utf8(output.stdout)?;
+    assert!(words.contains("figures and tables") && words.contains("--list"), "{words}");
+    assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
+    assert_eq!(std::fs::read_dir(&directory)?.count(), 0);
+    Ok(())
+}
+
+#[test]
+fn an_unknown_figure_is_answered_with_the_nearest_one() -> Tested {
+    let directory = tempfile::tempdir()?;
+    let output = research(directory.path(), &["reproduce", "bdp-fgi3"]).output()?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("did you mean bdp-fig3?"), "{}", stderr(&output));
+    assert!(!directory.path().join("reproduction").exists());
+    Ok(())
+}
+
+#[test]
+fn a_figure_is_drawn_by_theory_in_a_moment_as_page_document_and_picture() -> Tested {
+    let directory = tempfile::tempdir()?;
+    let here = directory.path();
+    let arguments = ["reproduce", "fig4", "--engine", "theory", "--out", "out"];
+    let output = research(here, &arguments).output()?;
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = std::fs::read_to_string(here.join("out/papers.html"))?;
+    assert!(page.contains("Figure 4") && page.contains("38.3"), "eq. (8) at B_t = 1250");
+    for reference in ["http:", "src=", "@import", "url("] {
+        assert!(!page.contains(reference), "{reference} in the page");
+    }
+    assert!(std::fs::read_to_string(here.join("out/papers.md"))?.contains("+0.9 %"), "38.33 of 38");
+    assert!(
+        std::fs::read_to_string(here.join("out/papers/bdp-fig4.svg"))?.starts_with("<svg xmlns")
+    );
+    Ok(())
+}
+
+#[test]
+fn a_seed_that_a_reader_of_json_would_round_is_refused() -> Tested {
+    let file = scenario();
+    let file = file.to_str().ok_or("a path that is no text")?;
+    let arguments = ["validate", file, "--seed", "9007199254740993"];
+    let output = research(Path::new("."), &arguments).output()?;
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("9007199254740993 is not in 0..9007199254740992"));
+    Ok(())
+}
+
+#[test]
+fn the_page_of_figures_fits_a_phone_and_every_word_of_it_can_be_read() -> Tested {
+    let Some(mut browser) = Browser::start()? else {
+        sweetspot_testing::skipped("there is no chromium here (apt-get install chromium)");
+        return Ok(());
+    };
+    let directory = tempfile::tempdir()?;
+    let arguments = ["reproduce", "bdp-fig3", "--engine", "theory", "--out", "figures"];
+    assert!(research(directory.path(), &arguments).output()?.status.success());
+    let page = directory.path().join("figures/papers.html");
+    assert_eq!(browser.faults(&page)?, Vec::<String>::new());
+    Ok(())
+}
