@@ -113,7 +113,7 @@ impl Shown for Path {
 /// The width of a line.
 const WIDTH: usize = 80;
 
-/// Prints words on lines of [`WIDTH`] columns at most, those after the first indented further.
+/// Prints words on lines of at most 80 columns, those after the first indented further.
 pub fn wrapped(words: &str, indent: &str) {
     let mut line = indent.to_owned();
     for word in words.split_whitespace() {

@@ -1,4 +1,4 @@
-//! A router's link in the simulator: [`measure`] runs it with several buffers, [`try_buffers`] checks advice about one against
+//! A router's link in the simulator: [`measure()`] runs it with several buffers, [`try_buffers`] checks advice about one against
 //! others.
 
 mod advice;
