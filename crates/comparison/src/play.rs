@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use sweetspot_emulator::{Emulation, PathSample};
-use sweetspot_linux::clock;
+use sweetspot_linux::{clock, sysctl};
 use sweetspot_path::PathSpec;
 use sweetspot_protocol::TransferSummary;
 use sweetspot_report as report;
@@ -196,13 +196,13 @@ fn outcome(who: &str, lines: &[String]) -> Result<TransferSummary, String> {
 }
 
 fn refuse_missing_congestion_control(name: &str) -> Result<(), String> {
-    let list = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    let available = fs::read_to_string(list).unwrap_or_default();
-    if available.is_empty() || available.split_whitespace().any(|other| other == name) {
+    // What cannot be read is no reason to refuse.
+    if sysctl::offers_congestion_control(name).unwrap_or(true) {
         return Ok(());
     }
+    let available = sysctl::available_congestion_controls().unwrap_or_default();
     Err(format!(
         "congestion control {name} is not loaded (there are {}); load it with: sudo modprobe tcp_{name}",
-        available.split_whitespace().collect::<Vec<_>>().join(", ")
+        available.join(", ")
     ))
 }

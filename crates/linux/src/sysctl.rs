@@ -2,8 +2,12 @@
 
 use std::fs;
 use std::io;
+use std::net::TcpListener;
+use std::os::unix::net::UnixDatagram;
 
 use sweetspot_units::Bytes;
+
+use crate::tcp::options;
 
 /// The limits between which autotuning moves a buffer: `net.ipv4.tcp_rmem` or `net.ipv4.tcp_wmem` of a network
 /// namespace.
@@ -19,12 +23,27 @@ pub struct BufferLimits {
 
 /// The largest SO_RCVBUF that may be asked for (`net.core.rmem_max`).
 pub fn rmem_max() -> io::Result<Bytes> {
-    number("/proc/sys/net/core/rmem_max").map(Bytes::new)
+    core_limit("/proc/sys/net/core/rmem_max", options::set_receive_buffer)
 }
 
 /// The largest SO_SNDBUF that may be asked for (`net.core.wmem_max`).
 pub fn wmem_max() -> io::Result<Bytes> {
-    number("/proc/sys/net/core/wmem_max").map(Bytes::new)
+    core_limit("/proc/sys/net/core/wmem_max", options::set_send_buffer)
+}
+
+/// A limit of `net.core`. On older kernels (5.10, 6.1) these files exist in the first network namespace alone. Elsewhere a scratch socket
+/// shows the limit: the kernel grants it, doubled, to a request that is far too large (socket(7)).
+fn core_limit(
+    path: &str,
+    request: fn(UnixDatagram, Bytes) -> io::Result<Bytes>,
+) -> io::Result<Bytes> {
+    match number(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let granted = request(UnixDatagram::unbound()?, Bytes::new(1 << 30))?;
+            Ok(granted / 2)
+        }
+        read => read.map(Bytes::new),
+    }
 }
 
 /// The limits of receive buffers (`net.ipv4.tcp_rmem`).
@@ -47,6 +66,18 @@ pub fn available_congestion_controls() -> io::Result<Vec<String>> {
 pub fn allowed_congestion_controls() -> io::Result<Vec<String>> {
     let text = read("/proc/sys/net/ipv4/tcp_allowed_congestion_control")?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Whether the kernel offers this congestion control. With CAP_NET_ADMIN a request for one that is not there makes the kernel
+/// load its module (`tcp_ca_find_autoload`, net/ipv4/tcp_cong.c).
+pub fn offers_congestion_control(name: &str) -> io::Result<bool> {
+    let is_listed = || Ok(available_congestion_controls()?.iter().any(|have| have == name));
+    if is_listed()? {
+        return Ok(true);
+    }
+    let Ok(scratch) = TcpListener::bind("127.0.0.1:0") else { return Ok(false) };
+    let _ = options::set_congestion(&scratch, name);
+    is_listed()
 }
 
 fn number(path: &str) -> io::Result<u64> {
@@ -91,6 +122,19 @@ mod tests {
         let words = error.to_string();
         assert!(words.starts_with("/proc/sys/net/core/no_such_limit: "), "{words}");
         assert!(words.ends_with("; is /proc mounted?"), "{words}");
+    }
+
+    #[test]
+    fn a_scratch_socket_shows_the_limit_that_the_file_has() {
+        let missing = "/proc/sys/net/core/no_such_limit";
+        if let Ok(limit) = number("/proc/sys/net/core/rmem_max") {
+            let shown = core_limit(missing, options::set_receive_buffer).unwrap();
+            assert_eq!(shown, Bytes::new(limit));
+        }
+        if let Ok(limit) = number("/proc/sys/net/core/wmem_max") {
+            let shown = core_limit(missing, options::set_send_buffer).unwrap();
+            assert_eq!(shown, Bytes::new(limit));
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod budget;
 mod durable;
 mod hostile;
 mod moving;
+mod older_kernels;
 mod peer_text;
 mod refusing;
 mod running;

@@ -15,7 +15,7 @@ use sweetspot_linux::sysctl;
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Sample, Scenario};
 
 use crate::error::Doing;
-use crate::plan::{LabPlan, refusals};
+use crate::plan::{LabPlan, congestion_controls, refusals};
 use crate::{Certificate, LabError, isolated, scratch};
 
 /// This machine's kernel, across an emulated path.
@@ -73,6 +73,10 @@ impl Lab {
     /// # Errors
     /// As [`Lab::play`].
     pub fn play_in(&self, scenario: &Scenario, place: &Path) -> Result<LabRun, LabError> {
+        // In the first namespace, where the kernel can still load a module.
+        for name in congestion_controls(scenario) {
+            sysctl::offers_congestion_control(name).doing("ask for a congestion control")?;
+        }
         let controls = sysctl::available_congestion_controls()
             .doing("read the kernel's congestion controls")?;
         let reasons = refusals(scenario, &controls);

@@ -11,7 +11,7 @@ use sweetspot_scenario::{
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Volume};
 
-pub(crate) use refusal::refusals;
+pub(crate) use refusal::{congestion_controls, refusals};
 
 /// IPv4 and TCP headers with timestamps (RFC 7323), and without.
 const HEADERS_WITH_TIMESTAMPS: Bytes = Bytes::new(52);

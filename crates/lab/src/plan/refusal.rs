@@ -60,17 +60,19 @@ fn habits(scenario: &Scenario, reasons: &mut Vec<String>) {
     }
 }
 
-fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) {
+/// The congestion controls that the flows of `scenario` need, by the kernel's names.
+pub(crate) fn congestion_controls(scenario: &Scenario) -> Vec<&'static str> {
     let transfers = scenario.transfers.iter().map(|t| t.congestion);
     let cross = scenario.cross.iter().filter(|c| !is_udp(c)).map(|c| c.congestion);
-    let mut missing: Vec<&str> = transfers
-        .chain(cross)
-        .map(kernel_name)
-        .filter(|name| !controls.iter().any(|have| have == name))
-        .collect();
-    missing.sort_unstable();
-    missing.dedup();
-    for name in missing {
+    let mut names: Vec<&str> = transfers.chain(cross).map(kernel_name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) {
+    let is_missing = |name: &&str| !controls.iter().any(|have| have == name);
+    for name in congestion_controls(scenario).into_iter().filter(is_missing) {
         let have = controls.join(", ");
         reasons.push(format!(
             "this kernel has no congestion control {name} (it has {have}); sudo modprobe tcp_{name}"
