@@ -32,7 +32,7 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("measure sweetspot1:abc --series x --json", "--series"),
     ("measure host:443 --gentle", "--gentle"),
     ("measure host:443 --budget 1MB", "--budget"),
-    ("test host:443 --budget 1MB", "--budget"),
+    ("measure --quick host:443 --budget 1MB", "--budget"),
     ("top --rows 5", "--rows"),
 ];
 

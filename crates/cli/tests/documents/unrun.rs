@@ -51,8 +51,8 @@ fn options_exist(words: &[String]) -> Result<(), String> {
     let mut text = help(&[verb]).ok_or_else(|| format!("there is no verb {verb}"))?;
     let mut named = verb.clone();
     // A verb of a verb: `tune run`.
-    if text.contains("\nCommands:\n") {
-        let inner = words.get(1).map_or("", String::as_str);
+    let inner = words.get(1).map_or("", String::as_str);
+    if text.contains("\nCommands:\n") && !inner.starts_with("--") {
         text = help(&[verb, inner]).ok_or_else(|| format!("{verb} has no verb {inner}"))?;
         named = format!("{verb} {inner}");
     }
