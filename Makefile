@@ -28,7 +28,7 @@ bench-advice: build research-build ## Compare advised windows with the best in r
 
 # Seeds on which parameters of `sobas` were chosen: they do not measure it.
 CHOSEN_ON := 7
-bench-gauntlet: build ## Compare sizings on random paths with the kernel's own; writes docs/results/gauntlet.md and gauntlet-again.md (about 45 minutes)
+bench-gauntlet: build research-build ## Compare sizings on random paths with the kernel's own; writes docs/results/gauntlet.md and gauntlet-again.md (about 45 minutes)
 	$(RESEARCH) gauntlet --population drawn,sizes,long,changes,transfers --seed 606 --chosen-on $(CHOSEN_ON) \
 		--congestion cubic,reno,bbr --sizing sobas,sobas:live --paths 300 --seeds 4 \
 		--journal target/gauntlet.journal --worst target/gauntlet --out docs/results/gauntlet.md $(ARGS)
@@ -51,7 +51,7 @@ bench-matrix: research-build ## Play the BBR team's tests and the TCP evaluation
 
 # Seeds on whose paths the simulator was mended: they do not measure it.
 MENDED_ON := 1
-bench-population: build ## Play 60 random paths by the simulator and by this kernel; writes docs/results/validate-population.md (about 35 minutes)
+bench-population: build research-build ## Play 60 random paths by the simulator and by this kernel; writes docs/results/validate-population.md (about 35 minutes)
 	$(RESEARCH) validate --population --paths 60 --drawn-by 909 --chosen-on $(MENDED_ON) --alternate \
 		--journal target/population.journal --out docs/results/validate-population.md $(ARGS)
 
@@ -70,7 +70,7 @@ bench-transfer: build research-build ## Move files beside scp and rsync, across 
 constants: ## Set each constant of the controllers to half and to double; writes docs/results/constants.md (about half an hour)
 	scripts/constants.py $(ARGS) > docs/results/constants.md
 
-reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about three quarters of an hour)
+reproduce: build research-build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about three quarters of an hour)
 	$(RESEARCH) reproduce ns2 router-tables all --careful --out docs/results $(ARGS)
 
 man: build ## Man pages and shell completions, into target/man and target/completions

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use sweetspot_experiment::{self as study, Over, RunKey};
+use sweetspot_experiment::{self as experiment, Over, RunKey};
 
 use crate::outcome::Outcome;
 use crate::scenario::Scenario;
@@ -21,14 +21,14 @@ pub fn sweep_values(key: &str, text: &str) -> PyResult<Vec<String>> {
 /// Finished runs, as the journal beside ``sweetspot sweep --out`` keeps them.
 #[pyclass(frozen, module = "sweetspot._core")]
 #[derive(Debug)]
-pub struct Journal(study::Journal);
+pub struct Journal(experiment::Journal);
 
 #[pymethods]
 impl Journal {
     /// Reads the text of a journal that a program of this ``version`` wrote.
     #[new]
     fn new(text: &str, version: &str) -> PyResult<Journal> {
-        let journal = study::Journal::parse(text, version);
+        let journal = experiment::Journal::parse(text, version);
         journal.map(Journal).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
@@ -48,7 +48,7 @@ impl Journal {
     /// The first line of a new journal, with its end.
     #[staticmethod]
     fn head(version: &str) -> String {
-        study::Journal::head(version)
+        experiment::Journal::head(version)
     }
 
     /// The line of one finished run, with its end.
@@ -59,7 +59,7 @@ impl Journal {
         seed: u64,
         outcome: &Bound<'_, Outcome>,
     ) -> String {
-        study::Journal::entry(&key(scenario, engine, seed), &outcome.get().0)
+        experiment::Journal::entry(&key(scenario, engine, seed), &outcome.get().0)
     }
 }
 

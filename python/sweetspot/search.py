@@ -35,7 +35,7 @@ def mft(
     tolerance: float = 0.005,
     workers: int | None = None,
 ) -> Mft:
-    """Searches the window at which the first transfer of ``scenario`` is fastest: ``sweetspot mft``.
+    """Searches the window at which the first transfer of ``scenario`` is fastest: ``sweetspot sweep --find-best``.
 
     Args:
         scenario: What to play.

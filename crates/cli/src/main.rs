@@ -134,7 +134,7 @@ fn help_template(program: &Command) -> String {
 
 /// The line for a verb that was renamed; `None` for any other.
 fn renamed() -> Option<String> {
-    let typed = std::env::args_os().nth(1)?;
+    let typed = std::env::args_os().skip(1).find(|word| word != "help")?;
     let (old, new) = RENAMED.iter().find(|(old, _)| typed == *old)?;
     Some(format!("{old}: this is now `{new}`; try `{new} --help`"))
 }
