@@ -39,13 +39,17 @@ fn least(a: Option<Rate>, b: Option<Rate>) -> Option<Rate> {
 
 /// What the largest window that the receiver ever advertised allows.
 fn windows_limit(e: &Evidence) -> Option<Rate> {
-    let rtt = e.rtt_min.filter(|rtt| *rtt > Duration::ZERO)?;
-    Some(e.largest_window? / rtt)
+    Some(e.largest_window? / usual_rtt(e)?)
+}
+
+/// The RTT to expect. The shortest one may be of an empty path that does not come back, and would promise too much.
+fn usual_rtt(e: &Evidence) -> Option<Duration> {
+    e.rtt.or(e.rtt_min).filter(|rtt| *rtt > Duration::ZERO)
 }
 
 /// What slow start allows a transfer of that size: its window doubles each round trip.
 fn starting_limit(e: &Evidence) -> Option<Rate> {
-    let rtt = e.rtt_min.filter(|rtt| *rtt > Duration::ZERO)?;
+    let rtt = usual_rtt(e)?;
     let first = e.mss.as_f64().max(1.0) * INITIAL_WINDOW;
     let rounds = (e.bytes.as_f64() / first + 1.0).log2().ceil().max(1.0);
     Some(e.bytes / rtt.scaled(rounds))
@@ -122,8 +126,8 @@ fn losses(e: &Evidence) -> String {
     match e.resent {
         Some(0) => "none since then".to_owned(),
         Some(resent) => format!(
-            "{resent} of {} segments were retransmitted, in {} loss event{}{}",
-            e.segments,
+            "{resent}{} segments were retransmitted, in {} loss event{}{}",
+            if e.segments < resent { String::new() } else { format!(" of {}", e.segments) },
             e.loss_events,
             if e.loss_events == 1 { "" } else { "s" },
             times(", with timeouts", e.timeouts)
@@ -299,11 +303,12 @@ pub fn fix(class: Class, e: &Evidence) -> String {
                 .to_owned()
         }
         Class::Bandwidth => match needed() {
-            Some(bytes) => format!(
+            // A window below two segments would wait for delayed acknowledgements (RFC 9293, section 3.8.6.3).
+            Some(bytes) if bytes >= e.mss * 2 => format!(
                 "Only a faster path. A window of {bytes} on the receiver (sweetspot tune) keeps \
                  the rate and empties the queue."
             ),
-            None => "Only a faster path.".to_owned(),
+            _ => "Only a faster path.".to_owned(),
         },
         Class::Application => "On the sender: find what the program waits for (disk, CPU, \
                                requests one at a time) before it writes."

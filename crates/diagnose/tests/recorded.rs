@@ -32,7 +32,7 @@ fn document(window: Option<u64>) -> String {
 #[test]
 fn a_speed_test_that_the_kernel_calls_window_limited_is() {
     for window in [None, Some(100_000)] {
-        let recordings = read(&document(window)).unwrap();
+        let recordings = read(&document(window)).unwrap().recordings;
         let flow = recordings[0].flow();
         // That the scale would allow 16 MB says nothing, with the window in the account or without.
         assert_eq!(flow.verdict.class, Class::ReceiverWindow, "{:?}", flow.verdict);
@@ -82,7 +82,7 @@ proptest! {
         readings in prop::collection::vec((30_000..500_000u64, 0..40u64), 20..60),
     ) {
         let text = held_download((window, grows, rtt), [share, seen], bbr, &readings);
-        let flow = read(&text).unwrap()[0].flow();
+        let flow = read(&text).unwrap().recordings[0].flow();
         prop_assert_ne!(flow.verdict.class, Class::ReceiverApplication, "{:?}", flow.verdict);
     }
 }
@@ -90,7 +90,7 @@ proptest! {
 #[test]
 fn measurements_may_stand_on_a_line_each() {
     let lines: Vec<String> = (0..10).map(|n| measurement(n, None).replace('\n', " ")).collect();
-    assert_eq!(read(&lines.join("\n")).unwrap()[0].samples.len(), 10);
+    assert_eq!(read(&lines.join("\n")).unwrap().recordings[0].samples.len(), 10);
 }
 
 #[test]
@@ -99,8 +99,9 @@ fn what_is_no_recording_says_what_it_is_not() {
         ("", "empty"),
         ("{}", "TCPInfo"),
         ("{", "JSON"),
-        ("hello", "neither"),
-        ("ESTAB 0 0 192.0.2.1:1 192.0.2.2:2\n\t cubic rtt:1/1\n", "date"),
+        ("hello", "ss -ti"),
+        ("ESTAB 0 0 192.0.2.1:1 192.0.2.2:2\n\t cubic rtt:1/1\n", "two readings"),
+        ("ESTAB 0 0 host.example:wat 192.0.2.2:2\n", "host.example:wat"),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(word), "{text}: {error}");
@@ -161,7 +162,7 @@ proptest! {
         let ends = ["192.0.2.1:443", "[2001:db8::1]:5000"].map(|end| end.parse().unwrap());
         let other = [ends[1], ends[0]];
         let lines = samples.iter().flat_map(|s| [written(ends, s), written(other, s)]);
-        let recordings = read(&lines.collect::<Vec<_>>().join("\n")).unwrap();
+        let recordings = read(&lines.collect::<Vec<_>>().join("\n")).unwrap().recordings;
         prop_assert_eq!(recordings.len(), 2);
         prop_assert_eq!(&recordings[0].samples, &samples);
         prop_assert_eq!(recordings[1].ends, other);
@@ -176,8 +177,185 @@ proptest! {
     fn any_account_of_ss_is_read_without_a_panic(words in "[a-z_]{2,12}:[0-9/.,]{0,24}( [a-z_]{2,12}:[0-9/.]{0,24}){0,20}") {
         let connection = "ESTAB 0 5 [2001:db8::1]:443 [2001:db8::2%eth0]:5000";
         let log = format!("1.5\n{connection}\n\t cubic {words}\n2.5\n{connection}\n\t cubic {words}\n");
-        let recordings = read(&log).unwrap();
-        prop_assert_eq!(recordings[0].samples.len(), 2);
-        let _ = recordings[0].flow();
+        if let Ok(recorded) = read(&log) {
+            recorded.recordings.iter().for_each(|recording| drop(recording.flow()));
+        }
     }
+}
+
+/// A reading `n` seconds after the first, of an upload whose peer's window of 65,535 bytes is full: 1.5 MB each second.
+fn held_reading(n: u64, prefix: &str) -> String {
+    let (acked, busy) = (1 + n * 1_500_000, n * 1000);
+    format!(
+        "ESTAB 0 565160 192.0.2.1:40001 192.0.2.2:443\n\
+         \t {prefix}cubic wscale:8,7 rto:242 rtt:41.5/1.2 mss:1448 cwnd:100 bytes_sent:{acked} bytes_acked:{acked} \
+         data_segs_out:{} busy:{busy}ms rwnd_limited:{}ms(99.0%) unacked:45 notsent:500000 minrtt:40.9 snd_wnd:65535\n",
+        n * 1040,
+        busy * 99 / 100
+    )
+}
+
+fn class_of(log: &str) -> Class {
+    let recorded = read(log).unwrap();
+    assert_eq!(recorded.recordings.len(), 1, "{log}");
+    recorded.recordings[0].flow().verdict.class
+}
+
+#[test]
+fn words_of_ss_are_read_by_name_wherever_they_stand() {
+    for prefix in [
+        "",
+        "ts sack ",
+        "skmem:(r0,rb131072,t0,tb2626560,f0,w0,o0,bl0,d0) ts sack ecn ecnseen ",
+        "usec_ts ",
+    ] {
+        let log = format!(
+            "1700000000\n{}1700000001\n{}",
+            held_reading(1, prefix),
+            held_reading(2, prefix)
+        );
+        assert_eq!(class_of(&log), Class::ReceiverWindow, "{prefix}");
+    }
+}
+
+#[test]
+fn readings_are_the_same_on_one_line_from_watch_behind_ts_and_with_names() {
+    let logs = [
+        // ss -O.
+        [1, 2]
+            .map(|n| {
+                format!("170000000{n}\n{}", held_reading(n, "").replace("\n\t", ""))
+                    .replace("443\n", "443 ")
+            })
+            .concat(),
+        [1, 2]
+            .map(|n| {
+                format!(
+                    "Every 1.0s: ss -tin  host: Fri Nov 27 15:43:5{n} 2026\n\n{}",
+                    held_reading(n, "")
+                )
+            })
+            .concat(),
+        [1, 2]
+            .map(|n| {
+                held_reading(n, "")
+                    .lines()
+                    .map(|line| format!("170000000{n}.5 {line}\n"))
+                    .collect::<String>()
+            })
+            .concat(),
+        [1, 2]
+            .map(|n| format!("170000000{n}\n{}", held_reading(n, "")).replace("2:443", "2:https"))
+            .concat(),
+    ];
+    for log in logs {
+        assert_eq!(class_of(&log), Class::ReceiverWindow, "{log}");
+        assert_eq!(read(&log).unwrap().recordings[0].ends[1].port(), 443);
+    }
+}
+
+#[test]
+fn the_totals_of_one_reading_are_a_verdict_on_the_connection_s_life() {
+    for log in [held_reading(9, ""), format!("1700000000.0\n{}", held_reading(9, ""))] {
+        let flow = read(&log).unwrap().recordings[0].flow();
+        assert_eq!(flow.verdict.class, Class::ReceiverWindow);
+        // 99 % by the kernel's own account, of 9 s.
+        assert!(
+            (flow.verdict.share_of_time - 0.99).abs() < 0.005,
+            "{}",
+            flow.verdict.share_of_time
+        );
+        assert!((flow.goodput_bps - 12e6).abs() < 0.1e6, "{}", flow.goodput_bps);
+    }
+}
+
+#[test]
+fn a_kernel_that_does_not_count_busy_time_is_busy_while_data_is_unacknowledged() {
+    // CentOS 7: neither busy nor notsent nor data_segs_out; the congestion window is full and something is lost each second.
+    let reading = |n: u64| {
+        format!(
+            "170000000{n}\nESTAB 0 40544 192.0.2.1:22 192.0.2.2:60022\n\t cubic wscale:8,7 rto:242 rtt:41.5/1.2 mss:1448 \
+             cwnd:28 ssthresh:20 bytes_acked:{} segs_out:100 unacked:28 retrans:0/{}\n",
+            1 + n * 960_000,
+            30 + n
+        )
+    };
+    let log: String = (0..5).map(reading).collect();
+    assert_eq!(class_of(&log), Class::Congestion);
+}
+
+#[test]
+fn a_window_that_ss_leaves_out_beside_a_persist_timer_is_closed() {
+    let reading = |n: u64| {
+        format!(
+            "ESTAB 0 222024 192.0.2.1:57224 192.0.2.2:4004 timer:(persist,1min23sec,9)\n\t ts sack reno wscale:10,4 rto:201 \
+             backoff:9 rtt:0.9/0.9 mss:1448 cwnd:10 bytes_acked:31729223 bytes_received:228063971 data_segs_out:{} \
+             lastack:125263 app_limited busy:275880ms rwnd_limited:21ms(0.0%) notsent:222024 minrtt:0.013\n",
+            11_969 + n
+        )
+    };
+    let twice = format!("1700000000\n{}1700000010\n{}", reading(0), reading(1));
+    for log in [twice, reading(0)] {
+        assert_eq!(class_of(&log), Class::ReceiverApplication, "{log}");
+    }
+}
+
+#[test]
+fn counters_that_go_back_on_the_same_ports_are_a_new_connection() {
+    let log: String =
+        [5, 6, 1, 2].map(|n| format!("{}\n{}", 1_700_000_000 + n, held_reading(n, ""))).concat();
+    let recordings = read(&log).unwrap().recordings;
+    assert_eq!(recordings.iter().map(|r| r.samples.len()).collect::<Vec<_>>(), [2, 2]);
+}
+
+#[test]
+fn a_line_about_a_connection_that_cannot_be_read_is_kept_to_be_named() {
+    let strange = "ESTAB 0 0 gateway.example:ssh laptop.example:50000";
+    let log = format!("{strange}\n{}", held_reading(9, ""));
+    let recorded = read(&log).unwrap();
+    assert_eq!(
+        (recorded.recordings.len(), &recorded.not_understood[..]),
+        (1, &[strange.to_owned()][..])
+    );
+}
+
+#[test]
+fn no_gain_is_promised_from_a_round_trip_that_does_not_come_back() {
+    // The shortest round trip was 0.2 ms; 65,535 bytes at the usual 41.5 ms are 12.6 Mbit/s, and no more is known.
+    let log = [1, 2]
+        .map(|n| {
+            format!("170000000{n}\n{}", held_reading(n, "").replace("minrtt:40.9", "minrtt:0.2"))
+        })
+        .concat();
+    let flow = read(&log).unwrap().recordings[0].flow();
+    assert!(flow.goodput_bps + flow.expected_gain_bps < 13e6, "{flow:?}");
+}
+
+#[test]
+fn ndt7_is_read_as_its_clients_write_it() {
+    for wrapper in [r#"{"Key":"measurement","Value":"#, r#"{"Source":"server","Data":"#] {
+        let lines =
+            (0..50).map(|n| format!("{wrapper}{}}}", measurement(n, None).replace('\n', " ")));
+        let log = lines.collect::<Vec<_>>().join("\n");
+        assert_eq!(class_of(&log), Class::ReceiverWindow);
+    }
+}
+
+#[test]
+fn a_result_of_iperf3_shows_losses_at_its_sender() {
+    // Ten seconds at 10 Mbit/s, with losses in each and no queue.
+    let interval = |n: u64| {
+        format!(
+            r#"{{"streams":[{{"socket":5,"start":{n},"end":{},"bytes":1250000,"retransmits":3,"snd_cwnd":65160,"rtt":40000}}]}}"#,
+            n + 1
+        )
+    };
+    let intervals: Vec<String> = (0..10).map(interval).collect();
+    let log = format!(
+        r#"{{"start":{{"connected":[{{"socket":5,"local_host":"192.0.2.1","local_port":40000,"remote_host":"192.0.2.2","remote_port":5201}}],"version":"iperf3 3.12","tcp_mss_default":1448}},"intervals":[{}]}}"#,
+        intervals.join(",")
+    );
+    let flow = read(&log).unwrap().recordings[0].flow();
+    assert_eq!(flow.verdict.class, Class::Congestion, "{flow:?}");
+    assert!((flow.goodput_bps - 10e6).abs() < 1e3 && flow.retransmitted_segments == 30, "{flow:?}");
 }

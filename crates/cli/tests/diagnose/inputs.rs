@@ -232,3 +232,28 @@ fn what_is_no_device_and_no_file_cannot_be_followed() -> Tested {
     assert!(!output.status.success() && stderr(&output).contains("ip link"), "{}", stderr(&output));
     Ok(())
 }
+
+/// What people paste: one reading of `ss -ti`, without a time. Of 9 s with data under way the peer's window held 8.9 s.
+const PASTED: &str = "\
+State Recv-Q Send-Q  Local Address:Port   Peer Address:Port
+ESTAB 0      565160      192.0.2.1:40001     192.0.2.2:https
+\t cubic wscale:8,7 rto:242 rtt:41.5/1.2 mss:1448 cwnd:100 bytes_sent:13500001 bytes_acked:13500001 data_segs_out:9360 \
+busy:9000ms rwnd_limited:8900ms(98.9%) unacked:45 notsent:500000 minrtt:40.9 snd_wnd:65535
+ESTAB 0      0           gateway.example:ssh laptop.example:50000
+";
+
+#[test]
+fn a_paste_of_ss_is_recognised_on_standard_input_and_in_a_file() -> Tested {
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(&file, PASTED)?;
+    let path = file.path().display().to_string();
+    for target in ["-", &path] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+        let output = command.args(["diagnose", target]).stdin(file.reopen()?).output()?;
+        let words = stdout(&output);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(words.contains("99 % of the time limited by the receiver's window"), "{words}");
+        assert!(words.contains("gateway.example:ssh"), "the line that was not understood: {words}");
+    }
+    Ok(())
+}

@@ -266,7 +266,9 @@ impl Live {
     /// the shortest round trip.
     pub fn sweet_spot(&self) -> Option<Bytes> {
         let spot = self.history.fastest * self.rtt_min()?;
-        (spot > Bytes::ZERO).then_some(spot)
+        // Below two segments no window helps.
+        let least = self.last?.mss * 2;
+        (spot > Bytes::ZERO && spot >= least).then_some(spot)
     }
 
     /// The largest window that the receiver of the data was seen to advertise.

@@ -1,7 +1,8 @@
 //! Accounts that a kernel gave of a connection earlier, as files keep them: the measurements of
-//! M-Lab's NDT7, recordings of `top`, which are of the same form, and logs of `ss -ti`, through the
-//! rules for live connections.
+//! M-Lab's NDT7, recordings of `top`, which are of the same form, output of `ss -ti`, and results of
+//! iperf3, through the rules for live connections.
 
+mod iperf3;
 mod ndt7;
 mod ss;
 
@@ -48,6 +49,15 @@ impl Recording {
     }
 }
 
+/// The content of a file.
+#[derive(Debug, Clone, Default)]
+pub struct Recorded {
+    /// Its connections.
+    pub recordings: Vec<Recording>,
+    /// Lines about connections that could not be read.
+    pub not_understood: Vec<String>,
+}
+
 /// What is said of all `recordings`; where both ends of a connection were asked, by its sender, who
 /// knows more.
 pub fn flows(recordings: &[Recording]) -> Vec<Flow> {
@@ -74,23 +84,25 @@ pub fn flows(recordings: &[Recording]) -> Vec<Flow> {
 ///     1700000001.0\n\
 ///     ESTAB 0 0 192.0.2.1:443 192.0.2.2:5000\n\
 ///     \t cubic wscale:7,7 rtt:40/2 mss:1448 cwnd:10 bytes_acked:100001 busy:100ms minrtt:40\n";
-/// let recordings = sweetspot_diagnose::recorded::read(log).unwrap();
+/// let recordings = sweetspot_diagnose::recorded::read(log).unwrap().recordings;
 /// assert_eq!(recordings[0].samples.len(), 2);
 /// // It had nothing under way for nine tenths of the second.
 /// assert_eq!(recordings[0].flow().verdict.class.name(), "application");
 /// ```
-pub fn read(text: &str) -> Result<Vec<Recording>, String> {
-    let recordings = match text.trim_start().chars().next() {
+pub fn read(text: &str) -> Result<Recorded, String> {
+    let recorded = match text.trim_start().chars().next() {
         None => return Err("it is empty".to_owned()),
-        Some('{' | '[') => ndt7::read(text)?,
+        Some('{' | '[') if iperf3::is_result(text) => iperf3::read(text)?,
+        Some('{' | '[') => Recorded { recordings: ndt7::read(text)?, not_understood: vec![] },
         Some(_) => ss::read(text)?,
     };
-    if recordings.iter().all(|recording| recording.samples.len() < 2) {
-        return Err(
-            "no connection in it was asked twice, so that nothing can be told of the time \
-                    between"
+    if recorded.recordings.iter().all(|recording| recording.samples.len() < 2) {
+        return Err(match recorded.not_understood.first() {
+            Some(line) => format!("no connection in it was understood; the first is: {line}"),
+            None => "expected two readings, or one of a kernel that counts busy time (Linux 4.9): \
+                     log with: while sleep 0.1; do date +%s.%N; ss -tin; done"
                 .to_owned(),
-        );
+        });
     }
-    Ok(recordings)
+    Ok(recorded)
 }

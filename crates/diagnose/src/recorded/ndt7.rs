@@ -16,7 +16,8 @@ const DEEPEST: usize = 16;
 pub fn read(text: &str) -> Result<Vec<Recording>, String> {
     let mut documents = Vec::new();
     for document in Deserializer::from_str(text).into_iter::<Value>() {
-        documents.push(document.map_err(|error| format!("it is not JSON: {error}"))?);
+        let document = document.map_err(|error| format!("it is not JSON: {error}"))?;
+        documents.push(measured(document));
     }
     let mut recordings = Vec::new();
     let mut index = HashMap::new();
@@ -38,6 +39,16 @@ pub fn read(text: &str) -> Result<Vec<Recording>, String> {
         return Err("it has no TCPInfo; NDT7's results have".to_owned());
     }
     Ok(recordings)
+}
+
+/// The measurement in a line of a client: ndt7-client-go writes it as `Value`, ndt7-js as `Data`.
+fn measured(mut document: Value) -> Value {
+    for name in ["Value", "Data"] {
+        if document.get(name).is_some_and(|inner| inner.get("TCPInfo").is_some()) {
+            return document[name].take();
+        }
+    }
+    document
 }
 
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);

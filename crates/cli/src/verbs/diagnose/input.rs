@@ -35,6 +35,15 @@ pub fn open(path: &Path) -> Result<Box<dyn Read>, String> {
     }
 }
 
+/// Whether `path` holds text rather than a capture: every capture has a zero byte or one above 126 in its header.
+pub fn is_text(path: &Path) -> Result<bool, String> {
+    let mut head = Vec::new();
+    let read = open(path)?.take(64).read_to_end(&mut head);
+    read.map_err(|error| format!("cannot read {}: {error}", path.shown()))?;
+    let is_printed = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    Ok(!head.is_empty() && head.iter().all(is_printed))
+}
+
 /// The whole content of `path`, decompressed, as text.
 pub fn read_text(path: &Path) -> Result<String, String> {
     let name = path.display();

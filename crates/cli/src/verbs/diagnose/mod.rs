@@ -66,16 +66,16 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A process, an end of a connection (`ADDRESS:PORT`, `HOST:PORT`), a capture, a
-    /// directory of captures, or `-` for a capture on standard input
+    /// A process, an end of a connection (`ADDRESS:PORT`, `HOST:PORT`), a capture or the output of `ss -ti`, a
+    /// directory of captures, or `-` for standard input
     #[arg(value_name = "PID|HOST:PORT|FILE", required_unless_present_any = ["file", "tcpinfo", "follow"])]
     target: Option<DiagnosisTarget>,
     /// A capture to read, pcap or pcapng, compressed by gzip or zstd or not, whatever its name; given
     /// twice, captures of the same connections at two places, which are joined
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "watch_for", "netns"])]
     file: Vec<PathBuf>,
-    /// Read what a kernel said of connections earlier: NDT7's JSON, or a log of `date +%s.%N` and
-    /// `ss -ti`
+    /// Read what a kernel reported of connections earlier: the output of `ss -ti`, once or logged with `date +%s.%N`,
+    /// NDT7's JSON, or the result of `iperf3 --json`; also recognised without this option
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "file", "watch_for", "netns"])]
     tcpinfo: Option<PathBuf>,
     /// Follow a network device, all devices (`any`), a capture that is being written or replaced, or a
@@ -112,12 +112,19 @@ pub fn run(arguments: Arguments) -> Ending {
         return follow::run(what, &arguments);
     }
     let report = match (&arguments.file[..], &arguments.tcpinfo, &arguments.target) {
+        ([], None, Some(DiagnosisTarget::Capture(file))) if input::is_text(file)? => {
+            tcpinfo::read(file, most)?
+        }
         ([file], ..) | ([], None, Some(DiagnosisTarget::Capture(file))) => told(file, &arguments)?,
         ([first, second], ..) => both(first, second, &arguments)?,
         ([_, _, ..], ..) => return Err("two captures can be joined, not more".into()),
         ([], Some(file), _) => tcpinfo::read(file, most)?,
         ([], None, Some(DiagnosisTarget::StandardInput)) => {
-            told(&input::spool()?.path(), &arguments)?
+            let spooled = input::spool()?;
+            match input::is_text(&spooled.path())? {
+                true => tcpinfo::read(&spooled.path(), most)?,
+                false => told(&spooled.path(), &arguments)?,
+            }
         }
         ([], None, Some(DiagnosisTarget::Directory(directory))) => {
             return all(directory, &arguments);

@@ -1,0 +1,90 @@
+//! Results of `iperf3 --json`: rate, retransmissions, congestion window and round trip of each interval, at the sender.
+
+use std::net::{IpAddr, SocketAddr};
+
+use serde_json::Value;
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::{Recorded, Recording};
+use crate::live::Sample;
+
+/// Whether `text` is a result of iperf3, which NDT7's files resemble only in being JSON.
+pub fn is_result(text: &str) -> bool {
+    let head = text.get(..4000).unwrap_or(text);
+    head.contains("\"start\"") && (head.contains("iperf3") || head.contains("\"connected\""))
+}
+
+pub fn read(text: &str) -> Result<Recorded, String> {
+    let document: Value =
+        serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    let connected = document["start"]["connected"].as_array().cloned().unwrap_or_default();
+    let mss = Bytes::new(document["start"]["tcp_mss_default"].as_u64().unwrap_or(1448));
+    let mut recordings = Vec::new();
+    for connection in &connected {
+        let Some(ends) = ends(connection) else { continue };
+        let mut last = Sample { mss, send_buffer: Bytes::MAX, ..Sample::default() };
+        let mut samples = Vec::new();
+        for stream in intervals(&document, &connection["socket"]) {
+            let Some(sample) = sample(stream, &last) else { continue };
+            if samples.is_empty() {
+                samples.push(Sample {
+                    at: Time::ZERO,
+                    ..Sample { rtt: sample.rtt, rtt_min: sample.rtt_min, ..last }
+                });
+            }
+            samples.push(sample);
+            last = sample;
+        }
+        recordings.push(Recording { ends, samples });
+    }
+    if recordings.iter().all(|recording| recording.samples.is_empty()) {
+        return Err("expected intervals of a sender with snd_cwnd and rtt: run iperf3 --json at the end that sends".to_owned());
+    }
+    Ok(Recorded { recordings, not_understood: Vec::new() })
+}
+
+fn ends(connection: &Value) -> Option<[SocketAddr; 2]> {
+    let end = |host: &str, port: &str| {
+        let address = connection[host].as_str()?.split('%').next()?;
+        let address: IpAddr = address.parse().ok()?;
+        let port = u16::try_from(connection[port].as_u64()?).ok()?;
+        Some(SocketAddr::new(address, port))
+    };
+    Some([end("local_host", "local_port")?, end("remote_host", "remote_port")?])
+}
+
+/// The intervals of the stream on `socket`.
+fn intervals<'a>(document: &'a Value, socket: &'a Value) -> impl Iterator<Item = &'a Value> {
+    let intervals = document["intervals"].as_array().into_iter().flatten();
+    let streams =
+        intervals.flat_map(|interval| interval["streams"].as_array().into_iter().flatten());
+    streams.filter(move |stream| stream["socket"] == *socket)
+}
+
+/// The counters at the end of an interval. A sender of iperf3 always has more to send, and fills its congestion window.
+fn sample(stream: &Value, last: &Sample) -> Option<Sample> {
+    let number = |name: &str| stream[name].as_u64();
+    let end = stream["end"].as_f64().filter(|end| (0.0..1e9).contains(end))?;
+    let at = Time::ZERO + Duration::from_nanos((end * 1e9) as u64);
+    let cwnd = number("snd_cwnd")?;
+    let segments = u32::try_from(cwnd / last.mss.get().max(1)).unwrap_or(u32::MAX);
+    let rtt = Duration::from_micros(number("rtt")?);
+    let sent = Bytes::new(number("bytes")?);
+    let time = at.since(last.at);
+    let known = Some(last.rtt_min).filter(|rtt| *rtt > Duration::ZERO);
+    Some(Sample {
+        at,
+        acked: last.acked + sent,
+        busy: last.busy + time,
+        congestion_window: segments,
+        slow_start_threshold: u32::MAX,
+        under_way: segments,
+        not_sent: last.mss * 64,
+        rtt,
+        rtt_min: known.map_or(rtt, |least| least.min(rtt)),
+        peer_window: number("snd_wnd").map(Bytes::new),
+        segments: last.segments + sent.get() / last.mss.get().max(1),
+        resent: last.resent + number("retransmits").unwrap_or(0),
+        ..*last
+    })
+}

@@ -1,0 +1,125 @@
+//! The time of a reading: a line that `date` printed, or the beginning of each line, as `ts` writes it.
+
+use sweetspot_units::{Duration, Time};
+
+/// What a line says of the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamp {
+    /// It has this time, since 1970.
+    At(Time),
+    /// It has none.
+    None,
+}
+
+/// The time at the beginning of `line`, and the rest.
+pub fn strip(line: &str) -> (Stamp, &str) {
+    if let Some(time) = date(line) {
+        return (Stamp::At(time), "");
+    }
+    let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
+    if let Some(time) = epoch(first).or_else(|| iso(first)) {
+        return (Stamp::At(time), rest);
+    }
+    // 2026-11-27 15:43:57, with a space.
+    let (second, after) = rest.split_once(' ').unwrap_or((rest, ""));
+    match iso(&format!("{first}T{second}")) {
+        Some(time) => (Stamp::At(time), after),
+        None => (Stamp::None, line),
+    }
+}
+
+/// Seconds since 1970, as `date +%s.%N` and `ts %.s` write them: of no earlier date than 2001, so that no count is one.
+fn epoch(word: &str) -> Option<Time> {
+    let seconds: f64 = word.parse().ok()?;
+    (seconds.is_finite() && (1e9..1e11).contains(&seconds))
+        .then(|| Time::from_nanos((seconds * 1e9) as u64))
+}
+
+/// `2026-11-27T15:43:57.123Z`, with a comma or a dot before the fraction, with an offset or without. Offsets are left out:
+/// only differences count.
+fn iso(word: &str) -> Option<Time> {
+    let (day, time) = word.split_once('T')?;
+    let mut parts = day.splitn(3, '-').map(str::parse::<u64>);
+    let (year, month, day) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
+    let end = time.find(['Z', '+']).or_else(|| time.rfind('-')).unwrap_or(time.len());
+    Some(moment(year, month, day, clock(&time[..end])?))
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// `Fri Nov 27 15:43:57 UTC 2026` in any order, as `date`, `ts` and the head of `watch` have it.
+fn date(line: &str) -> Option<Time> {
+    let (mut year, mut month, mut day, mut time, mut afternoon) = (None, None, None, None, None);
+    for word in line.split_whitespace() {
+        if let Some(found) = MONTHS.iter().position(|name| *name == word) {
+            month = Some(found as u64 + 1);
+        } else if word.matches(':').count() == 2 && clock(word).is_some() {
+            time = clock(word);
+        } else if matches!(word, "AM" | "PM") {
+            afternoon = Some(word == "PM");
+        } else if let Ok(number) = word.parse::<u64>() {
+            match number {
+                1..=31 => day = Some(number),
+                1970..=9999 => year = Some(number),
+                _ => {}
+            }
+        }
+    }
+    const HALF: Duration = Duration::from_secs(12 * 3600);
+    let time = match (time?, afternoon) {
+        (time, Some(true)) if time < HALF => time + HALF,
+        (time, Some(false)) if time >= HALF => time.saturating_sub(HALF),
+        (time, _) => time,
+    };
+    Some(moment(year?, month?, day?, time))
+}
+
+/// `15:43:57.123`.
+fn clock(text: &str) -> Option<Duration> {
+    let text = text.replace(',', ".");
+    let mut parts = text.splitn(3, ':');
+    let (hours, minutes) = (parts.next()?.parse::<u64>().ok()?, parts.next()?.parse::<u64>().ok()?);
+    let seconds: f64 = parts.next()?.parse().ok()?;
+    let whole = Duration::from_secs(hours.min(24) * 3600 + minutes.min(59) * 60);
+    (0.0..=61.0).contains(&seconds).then(|| whole + Duration::from_nanos((seconds * 1e9) as u64))
+}
+
+/// Days since 1970 of the proleptic Gregorian calendar, and the time of day.
+fn moment(year: u64, month: u64, day: u64, time: Duration) -> Time {
+    // The year begins in March, so that the leap day is its last.
+    let year = if month <= 2 { year.saturating_sub(1) } else { year };
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day.saturating_sub(1);
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + day_of_year;
+    Time::ZERO + Duration::from_secs(days.saturating_sub(719_468).min(100_000_000) * 86_400) + time
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_write_a_time_is_the_same_moment() {
+        // date -u -d @1795794237 "+%F %T": 2026-11-27 15:43:57.
+        let due = Time::from_nanos(1_795_794_237_500_000_000);
+        for text in [
+            "1795794237.5",
+            "2026-11-27T15:43:57.5Z",
+            "2026-11-27T15:43:57,500000000+00:00",
+            "2026-11-27 15:43:57.5",
+            "Fri Nov 27 15:43:57.5 UTC 2026",
+            "Fri Nov 27 03:43:57.5 PM UTC 2026",
+            "Fri 27 Nov 2026 03:43:57.5 PM UTC",
+            "Every 1.0s: ss -ti   host: Fri Nov 27 15:43:57.5 2026",
+        ] {
+            assert_eq!(strip(text).0, Stamp::At(due), "{text}");
+        }
+    }
+
+    #[test]
+    fn behind_ts_the_rest_of_a_line_keeps_its_indent() {
+        assert_eq!(strip("1795794237.5 \t cubic rtt:1/1").1, "\t cubic rtt:1/1");
+        assert_eq!(strip("ESTAB 0 0 192.0.2.1:1 192.0.2.2:2").0, Stamp::None);
+        assert_eq!(strip("\t cubic wscale:7,7 rto:204").0, Stamp::None);
+    }
+}
