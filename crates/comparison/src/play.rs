@@ -196,7 +196,7 @@ fn outcome(who: &str, lines: &[String]) -> Result<TransferSummary, String> {
 }
 
 fn refuse_missing_congestion_control(name: &str) -> Result<(), String> {
-    // What cannot be read is no reason to refuse.
+    // An unreadable list is no reason to refuse.
     if sysctl::offers_congestion_control(name).unwrap_or(true) {
         return Ok(());
     }

@@ -10,8 +10,7 @@ use crate::{Class, Evidence};
 /// The window with which a connection starts, in segments (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;
 
-/// What is won if `class` no longer limits: up to the next limit, and never more than the path
-/// was seen to carry.
+/// The gain if `class` no longer limits: up to the next limit, and never above the highest rate observed on the path.
 pub fn gain(class: Class, e: &Evidence) -> Rate {
     let reachable = match class {
         Class::ReceiverWindow => at_this_loss(e),
@@ -29,7 +28,7 @@ pub fn gain(class: Class, e: &Evidence) -> Rate {
         .map_or(Rate::ZERO, |rate| rate.saturating_sub(e.goodput))
 }
 
-/// The lesser of two bounds, of which either may be unknown.
+/// The smaller of two bounds; either may be unknown.
 fn least(a: Option<Rate>, b: Option<Rate>) -> Option<Rate> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -37,7 +36,7 @@ fn least(a: Option<Rate>, b: Option<Rate>) -> Option<Rate> {
     }
 }
 
-/// What the largest window that the receiver ever advertised allows.
+/// The rate that the largest advertised window allows.
 fn windows_limit(e: &Evidence) -> Option<Rate> {
     Some(e.largest_window? / usual_rtt(e)?)
 }
@@ -47,7 +46,7 @@ fn usual_rtt(e: &Evidence) -> Option<Duration> {
     e.rtt.or(e.rtt_min).filter(|rtt| *rtt > Duration::ZERO)
 }
 
-/// What slow start allows a transfer of that size: its window doubles each round trip.
+/// The rate that slow start allows a transfer of this size: the window doubles each round trip.
 fn starting_limit(e: &Evidence) -> Option<Rate> {
     let rtt = usual_rtt(e)?;
     let first = e.mss.as_f64().max(1.0) * INITIAL_WINDOW;
@@ -252,13 +251,13 @@ fn standing(e: &Evidence) -> Option<(Duration, Duration)> {
     e.rtt_min.zip(e.rtt).filter(|(least, rtt)| *rtt > least.scaled(1.1))
 }
 
-/// What to do about it.
+/// The remedy, as a sentence.
 pub fn fix(class: Class, e: &Evidence) -> String {
     let needed = || {
         let (capacity, rtt) = (e.capacity?, e.rtt_min.or(e.rtt)?);
         Some(capacity * rtt)
     };
-    // At the round trip that the verdict names, and more than what was found too small.
+    // At the RTT in the verdict, and above the size that was too small.
     let sized = |what: &str, now: Option<(Bytes, Duration)>| {
         let wanted = e.capacity.zip(now).map(|(capacity, (_, rtt))| capacity * rtt);
         match (wanted, now) {

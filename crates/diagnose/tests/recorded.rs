@@ -1,4 +1,4 @@
-//! What kernels said earlier, through the rules for live connections.
+//! Recorded kernel statistics, through the rules for live connections.
 
 use proptest::prelude::*;
 use sweetspot_diagnose::Class;
@@ -183,7 +183,7 @@ proptest! {
     }
 }
 
-/// A reading `n` seconds after the first, of an upload whose peer's window of 65,535 bytes is full: 1.5 MB each second.
+/// A reading `n` seconds after the first. The upload fills its peer's window of 65,535 bytes: 1.5 MB each second.
 fn held_reading(n: u64, prefix: &str) -> String {
     let (acked, busy) = (1 + n * 1_500_000, n * 1000);
     format!(

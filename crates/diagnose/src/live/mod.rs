@@ -15,7 +15,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::{Evidence, Limits};
 
-/// What the kernel says of a connection at a time. Counters run from its beginning.
+/// The kernel's statistics of a connection at one time. Counters run from its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sample {
     /// When.
@@ -129,8 +129,8 @@ impl HeldWindows {
     }
 }
 
-/// What a receiver got in its last round trips, of which the older counts the less: between two samples more or fewer whole
-/// windows arrive than their time is round trips, and what waits behind a hole arrives with it.
+/// Bytes received in the last round trips, with exponentially decaying weight. A single interval misleads: it may hold one window
+/// more or less, and data behind a hole arrives with the retransmission.
 #[derive(Debug, Clone, Copy, Default)]
 struct RecentArrivals {
     bytes: f64,
@@ -151,7 +151,7 @@ impl RecentArrivals {
     }
 }
 
-/// What earlier samples said that later ones are judged by.
+/// State from earlier samples that later ones are compared with.
 #[derive(Debug, Clone, Copy, Default)]
 struct ConnectionHistory {
     /// Both ends are on one host.
@@ -179,13 +179,13 @@ struct ConnectionHistory {
     unanswered: u64,
     /// When something was last lost while it was watched.
     lost: Option<Time>,
-    /// The send buffer, as large as it is now, was found full: a writer that is never stopped does not fill it.
+    /// The send buffer was full at its present size: only a writer that blocks fills it.
     buffer_was_full: bool,
     zero_windows: u64,
 }
 
 impl Live {
-    /// A connection between these addresses, of which nothing is known yet.
+    /// A connection between these addresses, without samples yet.
     pub fn between(local: IpAddr, remote: IpAddr) -> Live {
         let within_host = local == remote || (local.is_loopback() && remote.is_loopback());
         Live {
@@ -280,7 +280,7 @@ impl Live {
         (largest > Bytes::ZERO).then_some(largest)
     }
 
-    /// What a verdict on all of it rests on.
+    /// The evidence for a verdict on the whole time.
     pub fn evidence(&self) -> Evidence {
         let (Some(first), Some(last)) = (self.first, self.last) else {
             return Evidence::default();
@@ -445,7 +445,7 @@ const NEARLY: f64 = 0.9;
 /// lies a tenth above their mean.
 const AT_CAPACITY: f64 = 0.85;
 
-/// Round trips over which a receiver's rate is taken.
+/// Round trips over which a receiver's rate is averaged.
 const ARRIVAL_ROUNDS: u64 = 4;
 
 /// A peer that reads at once mostly has more than this share of its largest window open: what arrived last may not have

@@ -1,4 +1,4 @@
-//! Accounts that a kernel gave of a connection earlier, as files keep them: the measurements of
+//! Kernel statistics of connections from files: the measurements of
 //! M-Lab's NDT7, recordings of `top`, which are of the same form, output of `ss -ti`, and results of
 //! iperf3, through the rules for live connections.
 
@@ -16,22 +16,22 @@ use sweetspot_units::Time;
 use crate::live::{Live, Sample, Side};
 use crate::{Evidence, Flow};
 
-/// A connection whose kernel was asked again and again.
+/// A connection and the kernel's statistics of it over time.
 #[derive(Debug, Clone)]
 pub struct Recording {
-    /// The end that was asked, and the other.
+    /// The end that was sampled, then its peer.
     pub ends: [SocketAddr; 2],
-    /// What it answered, in the order of time.
+    /// The samples, oldest first.
     pub samples: Vec<Sample>,
 }
 
 impl Recording {
-    /// What is said of it.
+    /// Its verdict and evidence.
     pub fn flow(&self) -> Flow {
         self.told().0
     }
 
-    /// What is said of it, and whether the end that was asked sends or receives.
+    /// The flow, and whether the sampled end sends or receives.
     fn told(&self) -> (Flow, Side) {
         let [local, remote] = self.ends;
         let mut live = Live::between(local.ip(), remote.ip());
@@ -58,8 +58,7 @@ pub struct Recorded {
     pub not_understood: Vec<String>,
 }
 
-/// What is said of all `recordings`; where both ends of a connection were asked, by its sender, who
-/// knows more.
+/// The flows of all `recordings`. If both ends of a connection were sampled, the sender's verdict counts: it knows more.
 pub fn flows(recordings: &[Recording]) -> Vec<Flow> {
     let told: Vec<(Flow, Side)> = recordings.iter().map(Recording::told).collect();
     let sent: HashSet<[SocketAddr; 2]> = told

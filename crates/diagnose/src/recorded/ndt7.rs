@@ -21,7 +21,7 @@ pub fn read(text: &str) -> Result<Vec<Recording>, String> {
     }
     let mut recordings = Vec::new();
     let mut index = HashMap::new();
-    // One measurement a line: those of a connection together are an array.
+    // One measurement a line: collect each connection's measurements.
     if documents.iter().any(|document| document.get("TCPInfo").is_some()) {
         for document in &documents {
             let Some(sample) = measurement(document) else { continue };
@@ -77,7 +77,7 @@ fn collect(value: &Value, ends: [SocketAddr; 2], depth: usize, into: &mut Vec<Re
     }
 }
 
-/// The ends that a result file names: that of the server, whose kernel was asked, and the client's.
+/// The ends in a result file: the server, which was sampled, then the client.
 fn named(value: &Value) -> Option<[SocketAddr; 2]> {
     let end = |ip: &str, port: &str| {
         let ip: IpAddr = value.get(ip)?.as_str()?.parse().ok()?;
@@ -148,8 +148,7 @@ fn measurement(value: &Value) -> Option<Sample> {
     })
 }
 
-/// A measurement of a connection between `ends`, the first of which was asked, as NDT7 writes it,
-/// on one line; with the socket's memory, which NDT7 does not keep, beside it.
+/// A sample of the first of `ends` as one line of NDT7's JSON, with the socket's memory, which NDT7 does not record, beside it.
 pub fn written(ends: [SocketAddr; 2], sample: &Sample) -> String {
     let s = sample;
     let micros = Duration::as_micros;

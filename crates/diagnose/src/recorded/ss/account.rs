@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::live::Sample;
 
-/// What one reading says, and what it leaves open.
+/// One reading, and which of its fields ss printed.
 pub struct Account {
     pub sample: Sample,
     /// Whether it has the time with data under way (`busy`, Linux 4.9).
@@ -52,7 +52,7 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, [unread, queued]: [Byt
     };
     let memory = |name: char| text("skmem").and_then(|value| socket_memory(value, name));
     let timer = timer.or_else(|| text("timer"));
-    // The flag is that of the last rate sample: bytes that wait are newer.
+    // The flag belongs to the last rate sample; unsent bytes are newer.
     let starved = words.contains(&"app_limited") && not_sent < mss;
     let sample = Sample {
         at,

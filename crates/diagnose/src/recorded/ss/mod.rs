@@ -19,7 +19,7 @@ struct Collected {
     accounts: Vec<Account>,
 }
 
-/// A line with the addresses of a connection, whose account may follow on the next.
+/// A line with the addresses of a connection; its account may follow on the next line.
 struct Heading<'a> {
     ends: [SocketAddr; 2],
     queues: [Bytes; 2],

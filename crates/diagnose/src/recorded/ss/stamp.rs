@@ -2,12 +2,12 @@
 
 use sweetspot_units::{Duration, Time};
 
-/// What a line says of the time.
+/// The time on a line, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stamp {
-    /// It has this time, since 1970.
+    /// Time since 1970.
     At(Time),
-    /// It has none.
+    /// No time.
     None,
 }
 
@@ -15,6 +15,12 @@ pub enum Stamp {
 pub fn strip(line: &str) -> (Stamp, &str) {
     if let Some(time) = date(line) {
         return (Stamp::At(time), "");
+    }
+    // Alone on a line, any number of seconds is a time.
+    if let Ok(seconds) = line.trim().parse::<f64>()
+        && (0.0..1e11).contains(&seconds)
+    {
+        return (Stamp::At(Time::from_nanos((seconds * 1e9) as u64)), "");
     }
     let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
     if let Some(time) = epoch(first).or_else(|| iso(first)) {
