@@ -22,8 +22,7 @@ use crate::error::Doing;
 use crate::plan::TargetPlan;
 use crate::{LabError, scratch};
 
-/// Paced applications keep their pace this long after the end. The last row may come late on a busy host, and goodput is
-/// interpolated up to the end.
+/// Paced applications keep their pace this long after the end: goodput is interpolated between the rows around it.
 const LINGER: Duration = Duration::from_secs(2);
 /// Lifetime of a ticket: longer than any run.
 const TICKET_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -12,7 +12,9 @@ const DOTTED: usize = 40;
 /// Lines, dots and marks, and arrows where something lies beyond the frame.
 pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     let mut svg = String::new();
-    for curve in &plot.curves {
+    // Sweetspot's own variant lies above all others.
+    let (own, others): (Vec<&Curve>, Vec<&Curve>) = plot.curves.iter().partition(|c| is_own(c));
+    for curve in others.into_iter().chain(own) {
         line(&mut svg, (plot, curve), frame);
     }
     for each in &plot.boxes {
@@ -26,6 +28,17 @@ pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     }
     beyond(&mut svg, plot, frame);
     svg
+}
+
+/// Whether a curve shows Sweetspot's own controller: `sobas` or `sobas:live`, with any congestion control.
+pub fn is_own(curve: &Curve) -> bool {
+    let sizing = curve.label.split(['+', ' ', ',']).next().unwrap_or_default();
+    matches!(sizing, "sobas" | "sobas:live") && curve.origin != Origin::Theory
+}
+
+/// The CSS class of a curve's colour.
+pub fn tone(curve: &Curve) -> String {
+    if is_own(curve) { "own".to_owned() } else { colour::class(curve.group) }
 }
 
 /// The CSS class of an engine's lines.
@@ -43,7 +56,7 @@ fn line(svg: &mut String, (plot, curve): (&Plot, &Curve), frame: &PlotFrame) {
         curve.points.iter().copied().filter(|(x, y)| frame.x.holds(*x) && y.is_finite()).collect();
     whiskers(svg, curve, frame);
     let points = thin_by(&inside, |x| frame.x.at(x));
-    let classes = format!("{} {}", style(curve.origin), colour::class(curve.group));
+    let classes = format!("{} {}", style(curve.origin), tone(curve));
     if curve.origin != Origin::Ns2 {
         let mut d = String::new();
         for (i, &(x, y)) in points.iter().enumerate() {
@@ -73,7 +86,7 @@ fn is_marked(curve: &Curve) -> bool {
 
 /// A sample for the legend, as the line is drawn.
 pub fn sample(plot: &Plot, curve: &Curve) -> String {
-    let class = colour::class(curve.group);
+    let class = tone(curve);
     let line = format!(r#"<path class="line sim {class}"{} d="M2 0h17"/>"#, dashes(plot, curve));
     if curve.points.len() > DOTTED || !is_marked(curve) {
         return line;
@@ -94,7 +107,7 @@ fn dashes(plot: &Plot, curve: &Curve) -> &'static str {
         Origin::Sim => curve.points.len() > DOTTED && alone(),
         _ => false,
     };
-    if !by_group {
+    if !by_group || is_own(curve) {
         return "";
     }
     match curve.group % 5 {
@@ -132,7 +145,7 @@ fn whiskers(svg: &mut String, curve: &Curve, frame: &PlotFrame) {
             let _ = write!(
                 svg,
                 r#"<path class="whisker {class}" d="M{at:.1} {low:.1}V{high:.1}M{left:.1} {low:.1}h5M{left:.1} {high:.1}h5"/>"#,
-                class = colour::class(curve.group),
+                class = tone(curve),
                 low = frame.y.clamped(y - half),
                 high = frame.y.clamped(y + half),
                 at = frame.x.at(x),

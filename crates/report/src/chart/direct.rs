@@ -3,8 +3,8 @@ use std::fmt::Write;
 use sweetspot_experiment::plot::{Curve, Origin, Plot};
 
 use super::axes::PlotFrame;
+use super::curves::tone;
 use super::legend::named_curves;
-use crate::colour;
 use crate::svg::typeset;
 
 /// More lines than colours cannot be told apart by anything.
@@ -54,7 +54,7 @@ pub fn draw(plot: &Plot, frame: &PlotFrame) -> Option<String> {
         let _ = write!(
             svg,
             r#"<path class="leader {}" d="M{x:.1} {y:.1}L{:.1} {place:.1}"/><text class="num" x="{left:.1}" y="{:.1}">{}</text>"#,
-            colour::class(curve.group),
+            tone(curve),
             left - 2.0,
             place + 3.5,
             typeset(&curve.label),

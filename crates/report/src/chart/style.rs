@@ -40,6 +40,11 @@ fn rules(tones: [&str; 6], dark: bool) -> String {
              .chart .dot.sim.c{i},.chart .dot.lab.c{i}{{fill:{tone}}}"
         );
     }
+    // The variant that a reader came for: boldest, in the strongest colour.
+    css += &format!(
+        ".chart .line.own,.chart .whisker.own,.chart .leader.own,.chart .dot.ns2.own{{stroke:{ink}}}\
+         .chart .line.own{{stroke-width:2.8}}.chart .dot.sim.own,.chart .dot.lab.own{{fill:{ink}}}"
+    );
     css
 }
 

@@ -75,11 +75,11 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     if arguments.what.is_empty() {
         out!(
-            "It plays {} figures and tables of five papers again and writes papers.html,\n\
-             papers.md and a picture each into {}. Say which: all (some minutes;\n\
-             with --careful half an hour), a paper (bdp, drs, heffner, blog,\n\
-             router), or names from sweetspot-research reproduce --list. What was played is kept,\n\
-             and the same command goes on from there.",
+            "This runs {} figures and tables of five papers and writes papers.html,\n\
+             papers.md and one picture each into {}. Name what to run:\n\
+             all (some minutes; half an hour with --careful), a paper (bdp, drs,\n\
+             heffner, blog, router), or names that reproduce --list prints.\n\
+             Finished runs are kept: the same command resumes.",
             catalogue().count(),
             arguments.out.shown(),
         );
