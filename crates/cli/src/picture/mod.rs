@@ -23,7 +23,7 @@ impl Converter {
                  (Debian: apt-get install fonts-dejavu-core), or use --svg"
             ));
         };
-        // What remains of a list of names of which none is here.
+        // The rest of a list of names, none of them installed.
         options.font_family = family;
         Ok(Converter { options })
     }

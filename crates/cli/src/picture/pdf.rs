@@ -73,12 +73,12 @@ fn opacity_name(thousandths: u16) -> String {
 /// The page's content while it is written.
 struct Drawing {
     content: Content,
-    /// Those used, in thousandths.
+    /// Opacities in use, in thousandths.
     opacities: BTreeSet<u16>,
 }
 
 impl Drawing {
-    /// What overlaps within a group of some opacity shows through; pictures have no such group.
+    /// Overlaps within a translucent group show through; pictures have no such group.
     fn group(&mut self, group: &Group, above: Transform, opacity: f32) -> Result<(), String> {
         if group.clip_path().is_some() || group.mask().is_some() || !group.filters().is_empty() {
             return Err(refusal("clips, masks or filters"));
@@ -199,7 +199,7 @@ impl Drawing {
     }
 }
 
-/// What is painted of a path.
+/// The parts of a path to paint.
 enum Part<'a> {
     Fill(&'a Fill),
     Stroke(&'a Stroke),

@@ -14,7 +14,7 @@ use sweetspot_program::print::Shown;
 /// A verb's names and an option's long name.
 type Key = (Vec<String>, String);
 
-/// What a file sets.
+/// The settings of a file.
 #[derive(Debug, Default)]
 pub struct ConfigFile {
     /// The values, and where they stand.
@@ -36,7 +36,7 @@ impl ConfigFile {
         Ok(ConfigFile { set: reader.set })
     }
 
-    /// What the file says of an option of a verb, for this verb or for all.
+    /// The values of an option in the file, for this verb or for all.
     pub fn of(&self, verb: &[String], long: &str) -> Option<(Vec<String>, String)> {
         let own = self.set.get(&(verb.to_vec(), long.to_owned()));
         let common = || self.set.get(&(Vec::new(), long.to_owned()));

@@ -121,7 +121,7 @@ fn as_option(option: &Arg, value: String) -> String {
     }
 }
 
-/// What clap says of the values if they were typed, without the verb's other arguments.
+/// Clap's error for these values as if typed, without the verb's other arguments.
 fn check(command: &Command, long: &str, values: &[String], option: &Arg) -> Result<(), String> {
     let flag = !option.get_action().takes_values();
     for value in values {

@@ -14,7 +14,7 @@ use sweetspot_program::print::{Shown, wrapped};
 use sweetspot_program::text_file;
 use sweetspot_program::whole_file;
 
-/// What a shell reports when a command does not exist.
+/// A shell's exit code for a command that does not exist.
 const COMMAND_NOT_FOUND: u8 = 127;
 
 const EXAMPLES: &str = "\
@@ -51,8 +51,8 @@ Examples:
 pub struct Arguments {
     /// The path: rate=, rtt= and buffer= are needed; delay=, queue=, loss=, jitter=, policer= and
     /// others may be given (docs/emulate.md). up.KEY=... and down.KEY=... set one direction only (up:
-    /// near to far). Or a path by its name, such as @lte (--list). Or that of a scenario, FILE.toml; its
-    /// cross traffic and transfers are not played
+    /// near to far). Or a path by its name, such as @lte (--list), or the path of a scenario, FILE.toml,
+    /// without its cross traffic and transfers
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml", required_unless_present_any = ["self_test", "list"])]
     path: Option<String>,
 
@@ -128,7 +128,7 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::from(code))
 }
 
-/// The path as written on the command line, or that of a scenario file.
+/// The path as written, or the path of a scenario file.
 fn resolve(text: &str, arguments: &Arguments) -> Result<HopChain, Box<dyn std::error::Error>> {
     let traces = (trace(&arguments.trace_up)?, trace(&arguments.trace_down)?);
     let mut path = if text.ends_with(".toml") {
@@ -185,11 +185,11 @@ fn list() {
 /// The path of a scenario, if the emulator plays it.
 fn path_of(scenario: &Scenario) -> Result<HopChain, String> {
     let path = &scenario.path;
-    // What the hops leave of the round trip lies behind the last one, half of it each way.
+    // The rest of the RTT lies behind the last hop, half of it each way.
     let rest = path.rest((0, path.hops.len() - 1), path.rtt);
     let mut chain = path.chain(rest, scenario.seed);
     for hop in &mut chain.hops {
-        // Through the words of the command line, whose limits hold for a file, too.
+        // Checked like the command line's words: the same limits hold.
         *hop = hop.to_string().parse().map_err(|error: PathError| error.to_string())?;
     }
     Ok(chain)

@@ -75,7 +75,7 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
-/// What several connections may take of a path.
+/// The share of a path for several connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Share {
     /// No more than one flow: there are more only where each is held down by something of its own.
@@ -93,7 +93,7 @@ pub struct ChoiceArguments {
     /// Send only what this file names, one path below the source per line (`-`: standard input)
     #[arg(long, value_name = "FILE")]
     pub files_from: Option<PathBuf>,
-    /// Compare the contents of files whose length and time are the same
+    /// Compare the contents of files with equal length and time
     #[arg(long)]
     pub checksum: bool,
     /// Send extended attributes (user.*), too
@@ -119,7 +119,7 @@ pub fn run(mut arguments: Arguments) -> Ending {
         arguments.paths.pop();
     }
     let contact = arguments.contact.contact(named.as_deref())?;
-    // What is neither there nor a ticket was meant as a ticket.
+    // A word that is neither a file nor a ticket was meant as a ticket.
     if let (None, [_, .., last]) = (&contact, &arguments.paths[..])
         && !PathBuf::from(last).exists()
     {

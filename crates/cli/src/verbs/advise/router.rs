@@ -46,7 +46,7 @@ pub struct Arguments {
     /// Mean size of a transfer, where --mix names no file [default: 80kB]
     #[arg(long, allow_hyphen_values = true, value_name = "80kB")]
     size_mean: Option<Bytes>,
-    /// What the traffic is made of: short, bulk, or a file with a transfer size per line
+    /// Traffic: short, bulk, or a file with a transfer size per line
     #[arg(long, value_name = "short|bulk|FILE", default_value = "bulk")]
     mix: String,
     /// Whom the buffer serves: throughput, short or latency [default: what the mix is made of]

@@ -26,8 +26,8 @@ pub struct Arguments {
     /// Round-trip time without queues
     #[arg(long, allow_hyphen_values = true, value_name = "80ms")]
     rtt: Option<Duration>,
-    /// Take these from a path: as `emulate` takes it, or that of a scenario such as `measure
-    /// --scenario` writes. What is given beside it goes before
+    /// Take rate, RTT, buffer and loss from a path, written as for `emulate`, or from a scenario such as `measure
+    /// --scenario` writes. Options beside it take precedence
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml")]
     path: Option<String>,
     /// Buffer of that link, as a size or as a multiple of rate x RTT (0.5bdp)
@@ -58,7 +58,7 @@ pub struct Arguments {
 /// The MTU of most paths.
 const COMMON_MTU: Bytes = Bytes::new(1500);
 
-/// What is taken of a path: the narrow link in the direction of the data, and the way around it.
+/// The narrow link in the direction of the data, and the RTT.
 #[derive(Debug, Clone, Copy)]
 struct PathFacts {
     direction: DirectionSpec,
@@ -66,7 +66,7 @@ struct PathFacts {
     mtu: Bytes,
 }
 
-/// The path as written, or that of a scenario file.
+/// The path as written, or the path of a scenario file.
 fn read_path(text: &str) -> Result<PathFacts, Box<dyn std::error::Error>> {
     if text.ends_with(".toml") {
         let path = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?.path;

@@ -97,7 +97,7 @@ fn obey<'scope>(
                 else {
                     return;
                 };
-                // What was read ahead belongs to the connection.
+                // Bytes read ahead belong to the connection.
                 let ahead = input.buffer().to_vec();
                 let from = io::Cursor::new(ahead).chain(io::stdin()).chain(EndOfInput);
                 let _ = pump_both(&socket, from, io::stdout());
@@ -107,7 +107,7 @@ fn obey<'scope>(
     }
 }
 
-/// What follows on standard input after its end: the process ends soon, even if the other direction still waits.
+/// After the end of standard input the process ends soon, even if the other direction still waits.
 struct EndOfInput;
 
 impl Read for EndOfInput {

@@ -74,7 +74,7 @@ impl FarEnd {
         program: &str,
     ) -> Result<FarEnd, String> {
         let mut command = ssh_command(ssh, jump);
-        // What is typed may hold options of ssh and spaces: the shell takes it apart. The host cannot be taken
+        // --ssh may hold options and spaces: the shell splits it. The host cannot be taken
         // for an option, and the far end's command holds nothing but its own words.
         command.args(["--", host, &format!("{program} endpoint")]);
         signals::end_with_parent(&mut command);

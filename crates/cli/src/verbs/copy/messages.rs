@@ -1,4 +1,4 @@
-//! What `copy` and its far end say to each other inside ssh: one JSON object per line.
+//! The messages between `copy` and its far end inside ssh: one JSON object per line.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, Write};
@@ -12,14 +12,14 @@ use sweetspot_protocol::{PeerText, Role};
 /// The longest line, bytes: many paths.
 const MAX_LINE_BYTES: u64 = 4 << 20;
 
-/// What the far end is to do: the first line to it.
+/// The job of the far end: the first line to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// The protocol's version.
     pub version: u32,
     /// Whether the far end sends or receives.
     pub role: Role,
-    /// What it sends.
+    /// The files to send.
     pub sources: Vec<PathText>,
     /// The names below the only source that it sends; `None`: all.
     #[serde(default)]
@@ -83,7 +83,7 @@ pub enum Order {
         /// The tickets, one per address.
         tickets: Vec<String>,
     },
-    /// What follows on this stream is the connection itself.
+    /// The connection itself follows on this stream.
     Tunnel,
 }
 
@@ -102,7 +102,7 @@ pub enum Reply {
         /// The address from which ssh came to it.
         client: Option<std::net::IpAddr>,
     },
-    /// It connected as it was told to.
+    /// It connected as requested.
     Connected,
     /// It cannot do what was asked.
     Failed {
@@ -144,7 +144,7 @@ mod tests {
         stream.extend(b"raw bytes");
         let mut input = &stream[..];
         assert_eq!(hear::<Order>(&mut input).unwrap(), Some(Order::Tunnel));
-        // What follows is left alone.
+        // The rest is left unread.
         assert_eq!(input, b"raw bytes");
         let mut nothing = &b""[..];
         assert_eq!(hear::<Order>(&mut nothing).unwrap(), None);

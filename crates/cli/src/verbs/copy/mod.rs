@@ -62,8 +62,8 @@ too, data goes through ssh.
 Exit codes: 0 everything is there; 23 some files are not, each named; 1 the copy
 failed; 2 the command line is wrong.")]
 pub struct Arguments {
-    /// What to copy, and at the end where to: PATH, HOST:PATH or USER@HOST:PATH. A directory with `/` at its end stands
-    /// for what is in it
+    /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH. A directory with `/` at its end stands for its
+    /// contents
     #[arg(required = true, num_args = 2.., value_name = "PATH")]
     operands: Vec<OsString>,
     #[command(flatten)]
@@ -117,7 +117,7 @@ impl Via {
 struct Job {
     sources: Sources,
     target: PathBuf,
-    /// What may come, where this end receives.
+    /// The requested files, if this end receives.
     asked: Asked,
     checksum: bool,
     keep_existing: bool,
@@ -202,7 +202,7 @@ fn copy_with(
     reporter: &TransferReporter,
 ) -> Copied {
     if role == Role::Receiver {
-        // Before ssh asks for anything: what is not there is said at once.
+        // Report missing files before ssh asks for a password.
         job.check_sources()?;
     }
     let mut give_up = clock::now() + arguments.connections.retry_for;
@@ -417,7 +417,7 @@ impl Job {
         }
     }
 
-    /// What this end does while it listens.
+    /// The role of this end while it listens.
     fn purpose(&self, far: Role, retry_for: Duration) -> Result<Purpose, TransferError> {
         Ok(match far {
             Role::Receiver => Purpose::Send(Box::new(self.send_options(retry_for, false))),
@@ -425,7 +425,7 @@ impl Job {
         })
     }
 
-    /// Moves everything over a connection to `contact`, whose end has the role `far`.
+    /// Moves everything over a connection to `contact`; `far` is the role of its peer.
     fn move_over(
         &self,
         contact: &Contact,

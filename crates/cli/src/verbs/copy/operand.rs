@@ -9,7 +9,7 @@ pub enum Operand {
     Here(PathBuf),
     /// A path on a host that ssh reaches: `host:path`, `user@host:path`.
     There {
-        /// What ssh is given: `user@host`.
+        /// The destination for ssh: `user@host`.
         host: String,
         /// The path there, relative to the user's home.
         path: PathBuf,

@@ -10,7 +10,7 @@ use sweetspot_diagnose::report::DiagnosisReport;
 use super::{capture, input};
 use sweetspot_program::print::Shown;
 
-/// What a file of a directory says.
+/// The diagnosis of one file of a directory.
 #[derive(Debug, Serialize)]
 pub struct Entry {
     /// The file.

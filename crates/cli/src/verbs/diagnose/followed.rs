@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// The name of all devices together, as tcpdump has it.
 const ALL_DEVICES: &str = "any";
 
-/// What is followed.
+/// The source of packets.
 pub enum Followed {
     /// A network device.
     Device { tap: PacketTap, link: Link },
@@ -77,7 +77,7 @@ impl Followed {
     }
 }
 
-/// What packets of a device of kind `hardware` (ARPHRD_*, if_arp.h) begin with.
+/// The link layer of devices of kind `hardware` (ARPHRD_*, if_arp.h).
 fn link(hardware: u16) -> Option<Link> {
     match hardware {
         // Ethernet; loopback has its header, too.

@@ -1,4 +1,4 @@
-//! The page on a capture: read once more, for the graphs of the connections that are told of.
+//! The page on a capture, which is read again for the graphs of its largest connections.
 
 use std::collections::HashMap;
 use std::fs;
@@ -38,7 +38,7 @@ fn draw(capture: &Path, flows: &[Flow]) -> Result<Vec<Option<Drawing>>, String> 
         wanted.entry(key(flow.source, flow.destination)).or_default().push(n);
     }
     let mut file = input::open(capture)?;
-    // What is wrong with it was said when it was read the first time.
+    // The first pass reported its faults.
     let _ = segments(&mut *file, &mut Dissector::default(), &mut |segment| {
         for n in wanted.get(&key(segment.source, segment.destination)).into_iter().flatten() {
             drawings[*n].iter_mut().for_each(|drawing| drawing.take(segment));

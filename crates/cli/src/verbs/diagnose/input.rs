@@ -57,7 +57,7 @@ pub fn read_text(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// What standard input brought, in a file without a name: nothing of it stays, whatever ends this process.
+/// Standard input, copied to a file without a name: it vanishes with this process.
 pub struct Spooled(File);
 
 impl Spooled {

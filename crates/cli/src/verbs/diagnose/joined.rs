@@ -13,8 +13,8 @@ use super::capture;
 use super::{input, simulated};
 use sweetspot_program::print::Shown;
 
-/// Reads the captures `first` and `second`; of each flow in both the verdict of the capture nearer
-/// to its sender is told, who knows most.
+/// Reads the captures `first` and `second`. For each flow in both, the capture nearer to the sender gives the verdict: it
+/// shows most.
 pub fn read(first: &Path, second: &Path, most: usize) -> Result<DiagnosisReport, String> {
     let mut report = capture::read(first, most)?;
     let other = capture::read(second, most)?;
@@ -46,7 +46,7 @@ pub fn read(first: &Path, second: &Path, most: usize) -> Result<DiagnosisReport,
     Ok(report)
 }
 
-/// Who sends, and to whom.
+/// Sender and receiver.
 type Key = [SocketAddr; 2];
 
 fn key(flow: &Flow) -> Key {
@@ -60,7 +60,7 @@ fn pass(
     take: impl Fn(&mut Joining, &Segment, bool),
 ) -> Result<(), String> {
     let mut file = input::open(capture)?;
-    // What is wrong with it was said when it was read for the verdicts.
+    // The first pass reported its faults.
     let _ = segments(&mut *file, &mut Dissector::default(), &mut |segment| {
         let ends = [segment.source, segment.destination];
         for (key, forward) in [(ends, true), ([ends[1], ends[0]], false)] {

@@ -82,10 +82,10 @@ pub struct Arguments {
     /// directory that new captures come into; a table each second says what limits each connection
     #[arg(long, value_name = "DEVICE|FILE|DIRECTORY", conflicts_with_all = ["target", "file", "tcpinfo", "html", "scenario"])]
     follow: Option<PathBuf>,
-    /// Watch so long; a live connection for 10 s unless this says otherwise, --follow without end
+    /// Observation time [default: 10 s; unlimited with --follow]
     #[arg(long = "for", value_name = "TIME")]
     watch_for: Option<Duration>,
-    /// Network namespace NAME (ip-netns(8)); that of a process is found automatically
+    /// Network namespace (ip-netns(8)); the namespace of a process is found automatically
     #[arg(long, value_name = "NAME")]
     netns: Option<String>,
     /// Show the N flows with the most payload
@@ -94,8 +94,7 @@ pub struct Arguments {
     /// Write a page on a capture, which opens in any browser and needs nothing beside it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tcpinfo", "watch_for", "netns"])]
     html: Option<PathBuf>,
-    /// Write the path of the largest flow whose capture shows it as a scenario, which run, validate,
-    /// advise and `emulate --path` take
+    /// Write the path of the largest flow that shows it as a scenario for run, advise and `emulate --path`
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["tcpinfo", "watch_for", "netns"])]
     scenario: Option<PathBuf>,
     /// Print one JSON object
@@ -150,7 +149,7 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the capture `file` says, on a page, too, if that is asked for.
+/// The diagnosis of the capture `file`; also writes the page, if requested.
 fn told(file: &Path, arguments: &Arguments) -> Result<DiagnosisReport, String> {
     let mut report = capture::read(file, arguments.flows)?;
     simulated::play(&mut report.flows);
@@ -163,7 +162,7 @@ fn told(file: &Path, arguments: &Arguments) -> Result<DiagnosisReport, String> {
     Ok(report)
 }
 
-/// What the captures `first` and `second` of the same connections say together.
+/// The joint diagnosis of two captures of the same connections.
 fn both(first: &Path, second: &Path, arguments: &Arguments) -> Result<DiagnosisReport, String> {
     if arguments.html.is_some() || arguments.scenario.is_some() {
         return Err("--html and --scenario are of one capture; name the one near the sender".into());
@@ -185,7 +184,7 @@ fn all(directory: &Path, arguments: &Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the captures of a directory say.
+/// The diagnoses of a directory's captures.
 #[derive(Debug, serde::Serialize)]
 struct Captures<'a> {
     captures: &'a [directory::Entry],

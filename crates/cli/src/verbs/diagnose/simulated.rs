@@ -11,7 +11,7 @@ const MOST_SEGMENTS: u64 = 300_000;
 /// Points of a curve.
 const POINTS: u64 = 300;
 
-/// Plays those of `flows` that can be, the largest first, as far as the time for it goes.
+/// Simulates `flows`, the largest first, within a time limit.
 pub fn play(flows: &mut [Flow]) {
     let mut left = MOST_SEGMENTS;
     for flow in flows {
@@ -50,7 +50,7 @@ fn run(replay: &Replay, settings: &[String]) -> Result<(Duration, Curve), String
     Ok((took, curve))
 }
 
-/// What was acknowledged by when.
+/// Bytes acknowledged over time.
 struct CurveRecorder {
     interval: Duration,
     size: Bytes,

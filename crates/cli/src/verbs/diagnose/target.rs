@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use crate::ends::Ends;
 
-/// What to diagnose.
+/// The subject of a diagnosis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiagnosisTarget {
     /// An existing file: a capture.

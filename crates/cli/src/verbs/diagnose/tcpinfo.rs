@@ -1,4 +1,4 @@
-//! What a kernel said of connections earlier.
+//! Recorded kernel statistics of connections.
 
 use std::path::Path;
 

@@ -70,7 +70,7 @@ fn write_pages(
     std::fs::File::create(directory.join(page.get_filename()))?.write_all(&text)
 }
 
-/// What stands below the options in a verb's help.
+/// The text below the options in a verb's help.
 #[derive(Default)]
 struct Help {
     examples: Vec<String>,

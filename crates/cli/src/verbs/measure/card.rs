@@ -38,7 +38,7 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     expected(outlook);
 }
 
-/// What was found of each direction, side by side.
+/// The results of both directions, side by side.
 fn rates(directions: &[DirectionReport]) {
     row(
         "",
@@ -164,7 +164,7 @@ fn tcp(measured: &Measured) {
     wrapped(&words, "");
 }
 
-/// What could not be told, and why, each reason once.
+/// The unknown quantities, each reason once.
 pub fn unknown_reasons(measured: &Measured) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for d in &measured.report.directions {

@@ -45,12 +45,11 @@ Examples:
 
 /// Measure the path to a host that runs `sweetspot serve`
 ///
-/// Reports, each with its interval and how it was found: round trip, capacity, available
-/// bandwidth, buffer and queue discipline, random loss, reordering, jitter, and delay under
-/// load, in both directions. What cannot be told is said to be so, and why. Datagrams go to the
-/// same port as TCP. It takes about a minute, and fills the path's queue unless --gentle. Of a TCP
-/// server that does not run this program, HOST:PORT, the round trip and what both kernels agree on
-/// are found.
+/// Reports, each with its interval and method: RTT, capacity, available bandwidth, buffer and queue
+/// discipline, random loss, reordering, jitter, and delay under load, in both directions. It lists
+/// what it cannot measure, with the reason. Datagrams go to the same port as TCP. It takes one to two
+/// minutes, and fills the path's queue unless --gentle. From any other TCP server, HOST:PORT, it gets the
+/// RTT and the options that both kernels agree on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MEASURE_EXAMPLES)]
 pub struct Arguments {
@@ -63,7 +62,7 @@ pub struct Arguments {
     /// what a window of the right size would gain
     #[arg(long, conflicts_with_all = ["gentle", "direction", "watch"])]
     quick: bool,
-    /// The direction whose path --scenario writes
+    /// Direction to measure; --scenario writes its path
     #[arg(long, value_enum, default_value_t = Way::Both)]
     direction: Way,
     /// Measure gently at this interval and append to --series, until it is ended; --scenario then
@@ -73,7 +72,7 @@ pub struct Arguments {
     /// The file of --watch: a line of JSON for each measurement
     #[arg(long, value_name = "FILE.jsonl", requires = "watch")]
     series: Option<PathBuf>,
-    /// End --watch after so many measurements
+    /// Stop --watch after N measurements
     #[arg(long, value_name = "N", requires = "watch")]
     times: Option<u64>,
 }
@@ -85,7 +84,7 @@ struct Common {
     far_end: Option<OsString>,
     #[command(flatten)]
     contact: ContactArguments,
-    /// The most bytes to put on the path; what they do not suffice for is left out, and said
+    /// Maximum bytes to send; measurements that would exceed it are skipped and listed
     #[arg(long, value_name = "SIZE")]
     budget: Option<Bytes>,
     /// Write the path as a scenario that run, validate and `emulate --path` take
@@ -162,7 +161,7 @@ fn watched(arguments: &Arguments, interval: Duration, file: &Path) -> Ending {
         let at = start + interval * taken;
         clock::sleep_until(at);
         taken += 1;
-        // What took longer than the interval is followed at once.
+        // A measurement that took longer than the interval is followed at once.
         let at = clock::now().max(at);
         match measure(&contact, plan.clone(), &mut |_| ()) {
             Err(error) => watch::append(file, watch::failed(&error.to_string()))?,

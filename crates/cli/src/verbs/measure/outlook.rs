@@ -1,4 +1,4 @@
-//! What TCP would get on the path as it was measured, by simulation.
+//! TCP's throughput on the measured path, by simulation.
 
 use serde::Serialize;
 use sweetspot_scenario::{Congestion, Engine, NoRecorder, Scenario};
@@ -15,7 +15,7 @@ const MOST_PACKETS: f64 = 2e6;
 /// The window that fills the path with a short queue, over the bandwidth-delay product.
 const WINDOW_RATIO: f64 = 1.05;
 
-/// What each congestion control would get, and what a window of the right size.
+/// The throughput of each congestion control, and of a window of the right size.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outlook {
     /// Each with the kernel's window.
@@ -28,7 +28,7 @@ pub struct Outlook {
     pub unknown: Option<String>,
 }
 
-/// What one transfer would get.
+/// The result of one simulated transfer.
 #[derive(Debug, Clone, Serialize)]
 pub struct Expected {
     /// The congestion control.

@@ -9,7 +9,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::watch::Series;
 
-/// A path of which less is used by others is written as free.
+/// Cross traffic below this share is left out.
 const OTHERS_SHARE: f64 = 0.05;
 /// Less jitter than this comes of the hosts' clocks and schedulers.
 const LEAST_JITTER: Duration = Duration::from_micros(500);
@@ -23,9 +23,9 @@ const LEAST_ACCESS: Rate = Rate::from_mbit_per_second(1000);
 /// A scenario with the path as it was measured: data goes in the direction that was measured first, ACKs in the other.
 #[derive(Debug, Clone)]
 pub struct PathFile {
-    /// The file's text; comments say how each value was found.
+    /// The file's text; comments give the source of each value.
     pub text: String,
-    /// What the text says.
+    /// The path in the text.
     pub scenario: Scenario,
     /// The capacity.
     pub rate: Rate,
@@ -161,7 +161,7 @@ fn direction(
     .join("\n")
 }
 
-/// How a value was found, or that it was not.
+/// The source of a value, or its absence.
 fn how<T: Copy>(finding: &sweetspot_measure::Finding<T>) -> String {
     match finding {
         sweetspot_measure::Finding::Known { how, .. } => format!("measured: {how}"),

@@ -16,7 +16,7 @@ pub struct Verdict {
 /// A remedy pays if the round trip under load falls by more than this.
 const WORTH: Duration = Duration::from_millis(5);
 
-/// What the measurement says, in a sentence per direction, and what would mend it.
+/// The verdict: a sentence per direction, and the remedy.
 pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     let idle = measured.report.round_trip.median.value();
     let mut lines = Vec::new();
@@ -62,7 +62,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
 }
 
 impl Verdict {
-    /// What was seen of the direction that was measured first.
+    /// The results of the direction measured first.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -11,12 +11,12 @@ use sweetspot_protocol::clients::rfc3339;
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Duration, Rate, Time};
 
-/// What a path was at one time.
+/// The path at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// From the first sample on.
     pub at: Duration,
-    /// What it had left in the direction measured first.
+    /// The available bandwidth in the direction measured first.
     pub rate: Rate,
     /// The same in the other direction, where that was measured.
     pub back: Option<Rate>,
@@ -24,11 +24,11 @@ pub struct Sample {
     pub rtt: Duration,
 }
 
-/// What a path was over time.
+/// The path over time.
 #[derive(Debug, Clone, Default)]
 pub struct Series {
     first: Option<Time>,
-    /// Those that have a rate and a round trip.
+    /// Measurements with a rate and an RTT.
     pub samples: Vec<Sample>,
 }
 

@@ -38,7 +38,7 @@ pub struct Arguments {
     /// Host name or address under which clients reach the service, and its port
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     to: String,
-    /// What the client may do: read, write, overwrite, dotfiles
+    /// The client's rights: read, write, overwrite, dotfiles
     #[arg(long, value_name = "LIST", default_value = "write")]
     rights: Rights,
     /// Most that its directory may hold
@@ -53,7 +53,7 @@ pub struct Arguments {
     /// Print a short code in place of a ticket; one wrong try ends it
     #[arg(long)]
     spoken_code: bool,
-    /// Directory in which the service keeps its key [default: that of serve]
+    /// Directory of the service's key [default: as for serve]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Print one JSON object: the ticket or the code, and when it ends
@@ -109,7 +109,7 @@ pub fn run(arguments: Arguments) -> Ending {
         once: !arguments.many,
     };
     let line = client.to_string();
-    // What would not be read back as it is meant is not written.
+    // Refuse values that would be read back differently.
     if line.parse::<Clients>().map_err(|e| e.reason)?.list != [client] {
         return Err("the name or the directory cannot stand in a line; choose others".into());
     }

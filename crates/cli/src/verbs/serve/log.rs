@@ -1,4 +1,4 @@
-//! What a service did, for those who run it: an audit log and metrics.
+//! The record of a service for its operator: an audit log and metrics.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -41,7 +41,7 @@ struct Transfer {
     /// The client's name; `None`: the holder of the ticket.
     client: Option<String>,
     peer: SocketAddr,
-    /// What this end does.
+    /// The role of this end.
     role: Role,
 }
 
@@ -64,7 +64,7 @@ struct Moved {
     files: u64,
 }
 
-/// What of it is wanted.
+/// The requested parts.
 #[derive(Debug, Clone, Default)]
 pub struct LogOptions {
     /// The file of the audit log.

@@ -56,9 +56,9 @@ pub struct Arguments {
     /// Write what one sender brings to standard output; the ticket goes to standard error
     #[arg(long, conflicts_with_all = ["dir", "json", "force", "dotfiles", "xattrs"])]
     stdout: bool,
-    /// Serve those who are named in this file, one per line: KEY NAME dir=DIRECTORY [quota=SIZE]
+    /// Serve the clients in this file, one per line: KEY NAME dir=DIRECTORY [quota=SIZE]
     /// [rights=read,write,overwrite,dotfiles] [expires=TIME] and once; `sweetspot serve key` prints KEY.
-    /// What is changed in it counts within a second; a line with a mistake admits nobody
+    /// Changes count within a second; a line with a mistake admits nobody
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
     clients: Option<PathBuf>,
     /// Directory for the service's own key, which survives restarts, and what was used up
@@ -109,7 +109,7 @@ pub struct Arguments {
     clients_of: Option<ServiceVerb>,
 }
 
-/// What clients of a service, and its owner, need once.
+/// One-time steps for a client of a service and for its owner.
 #[derive(Debug, clap::Subcommand)]
 enum ServiceVerb {
     /// Print the key by which a service knows this user
@@ -147,7 +147,7 @@ pub fn run(mut arguments: Arguments) -> Ending {
     serve(resolve(arguments)?, reporter, &log)
 }
 
-/// Who a service is: the same after each start.
+/// The identity of a service, which survives restarts.
 pub fn service_identity(state: Option<&Path>) -> Result<Identity, Box<dyn std::error::Error>> {
     Ok(Identity::load_or_make(&state_directory(state)?.join("identity.pem"))?)
 }
@@ -156,7 +156,7 @@ fn state_directory(state: Option<&Path>) -> Result<PathBuf, String> {
     state.map_or_else(own_files::state_directory, |state| Ok(state.to_owned()))
 }
 
-/// A code and where its listener is, as they are said.
+/// A spoken code with its listener's address.
 pub fn code_address(host: &TicketHost, port: u16, code: &SpokenCode) -> String {
     let code = code.password();
     if port == DEFAULT_PORT { format!("{host}/{code}") } else { format!("{host}:{port}/{code}") }
@@ -195,7 +195,7 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
     }
 }
 
-/// What is printed at the start.
+/// The lines printed at the start.
 struct Greeting {
     lifetime: Duration,
     sends: bool,
@@ -213,7 +213,7 @@ impl Greeting {
         }
     }
 
-    /// What is handed on: the ticket, or the code.
+    /// The ticket or the code to hand on.
     fn invitation(&self, ticket: &Ticket) -> String {
         match &self.code {
             Some(code) => code_address(&ticket.host, ticket.port, code),
@@ -342,7 +342,7 @@ struct TurnedAway {
     unsaid: u64,
 }
 
-/// So many refused connections are reported in [`REFUSAL_INTERVAL`], the rest as a number.
+/// Refused connections to report one by one in [`REFUSAL_INTERVAL`]; the rest are counted.
 const MAX_REFUSALS: u32 = 10;
 const REFUSAL_INTERVAL: Duration = Duration::from_secs(60);
 

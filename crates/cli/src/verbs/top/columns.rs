@@ -16,7 +16,7 @@ pub struct TableColumn {
     pub heading: &'static str,
     pub width: u16,
     pub right: bool,
-    /// If there is no room for all columns, those of the highest rank are left out first.
+    /// On a narrow terminal the columns of the highest rank are dropped first.
     rank: u8,
     /// Whether it stands on the screen alone: text is printed once, and has no past.
     screen: bool,

@@ -50,7 +50,7 @@ pub struct Arguments {
     /// Sort order
     #[arg(long, value_enum, default_value_t = SortOrder::Traffic)]
     sort: SortOrder,
-    /// Only connections whose program, address, state or limit contains TEXT
+    /// Only connections with TEXT in their program, address, state or limit
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
     /// Write the kernel's account of every connection to FILE at each reading; `diagnose --tcpinfo FILE`

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// What is known of hosts' names.
+/// Known host names.
 #[derive(Default)]
 pub struct HostNames {
     known: HashMap<IpAddr, Option<String>>,
@@ -16,7 +16,7 @@ pub struct HostNames {
 type Resolver = (Sender<IpAddr>, Receiver<(IpAddr, Option<String>)>);
 
 impl HostNames {
-    /// Takes what the resolver has answered, and asks for those of `peers` that are new.
+    /// Takes the resolver's answers, and asks for new `peers`.
     pub fn ask(&mut self, peers: impl Iterator<Item = IpAddr>) {
         let (questions, answers) = self.resolver.get_or_insert_with(resolver);
         self.known.extend(answers.try_iter());

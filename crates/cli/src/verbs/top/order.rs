@@ -53,8 +53,7 @@ impl SortOrder {
     }
 }
 
-/// The rows that match `filter`, in order. Equals stay in the order of their cookies, which is
-/// that of their age.
+/// The rows that match `filter`, in order. Ties keep the order of their cookies, oldest first.
 pub fn select<'a>(
     table: &'a ConnectionList,
     order: SortOrder,

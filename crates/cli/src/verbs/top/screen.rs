@@ -132,7 +132,7 @@ enum WakeReason {
     Signal(Signal),
 }
 
-/// Interval between two looks for another size of the terminal, whose signal another thread may take.
+/// Interval between two checks of the terminal's size: another thread may take its signal.
 const RESIZE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Waits for keys and signals.

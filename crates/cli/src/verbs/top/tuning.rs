@@ -1,5 +1,5 @@
-//! Connections tuned from the table: each by a `sweetspot tune attach` of its own, which lifts its
-//! limits when it is told to end, and when this process ends.
+//! Connections tuned from the table: each by its own `sweetspot tune attach`, which lifts its limits on request and when
+//! this process ends.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use sweetspot_units::{Bytes, Rate};
 use sweetspot_watch::ConnectionRow;
 use tempfile::TempDir;
 
-/// Readings whose mean is shown: of a second each by default.
+/// Number of samples to average, one second each by default.
 const READINGS: usize = 10;
 
 /// A connection that is, or was, tuned from here.
@@ -89,7 +89,7 @@ impl TunedHere {
         TuningEvent::last_of(&self.read("events"))
     }
 
-    /// What it did last, rate and RTT before and since; and whether it limits the connection at present.
+    /// Its last action, rate and RTT before and since, and whether it limits the connection now.
     pub fn told(&mut self, row: &ConnectionRow) -> (Vec<String>, bool) {
         let (running, last) = (self.is_on(), self.last_event());
         let holds = running && last.as_ref().is_some_and(|event| event.limit.is_some());
@@ -128,7 +128,7 @@ fn mean(row: &ConnectionRow, readings: usize) -> (f64, f64) {
 struct TuningEvent {
     name: String,
     why: String,
-    /// What it holds the connection to, in words.
+    /// The limit it sets, in words.
     limit: Option<String>,
 }
 
@@ -140,7 +140,7 @@ impl TuningEvent {
         let window = event["to_bytes"].as_u64().map(|b| format!("window {}", Bytes::new(b)));
         let pace = event["pace_to_bps"].as_u64();
         let pace = pace.map(|bps| format!("pace {}", Rate::from_bits_per_second(bps)));
-        // What is let go has a window, too, but a larger one than it uses.
+        // A released connection has a window, too, but larger than it uses.
         let limit = window.or(pace).filter(|_| name != "let_go");
         Some(TuningEvent { name: name.replace('_', " "), why: why.into(), limit })
     }

@@ -1,4 +1,4 @@
-//! What the screen shows: the table, or one connection.
+//! The screen: the table, or one connection.
 
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
@@ -174,7 +174,7 @@ fn draw_row(
     let c = &row.connection;
     let shares: Vec<String> = row.live.limits().shares().iter().map(share).collect();
     let mut lines = vec![format!("{} <-> {}", c.local, c.remote)];
-    // What was done comes before what is left out where the terminal is small.
+    // On a small terminal, actions come before omissions.
     let (tuned, held) = tuning.unwrap_or_default();
     lines.extend(tuned);
     // Its own limit is no fault to mend.
@@ -201,7 +201,7 @@ fn draw_row(
     draw_past(frame, trips, ("RTT ms", 1e3), &past(|(_, rtt)| *rtt));
 }
 
-/// What `sweetspot diagnose` says of the connection, by all that was seen since watching began.
+/// The verdict of `sweetspot diagnose` on everything since watching began.
 fn explanation(row: &ConnectionRow) -> Vec<String> {
     let (local, remote) = (row.connection.local, row.connection.remote);
     let (source, destination) = match row.live.side() {
@@ -227,7 +227,7 @@ fn share((class, share): &(Class, f64)) -> String {
     format!("{class} {:.0} %", share * 100.0)
 }
 
-/// The past of a quantity, and its newest and largest value in a unit that is so many of its own.
+/// The history of a quantity, and its newest and largest value in display units.
 fn draw_past(frame: &mut Frame<'_>, area: Rect, (unit, scale): (&str, f64), past: &[u64]) {
     let most = past.iter().copied().max().unwrap_or(0);
     let now = past.last().copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What the verbs that move files share: arguments, tickets, and reporting on a transfer.
+//! Shared by the verbs that move files: arguments, tickets, and progress.
 
 mod progress;
 
@@ -90,7 +90,7 @@ pub struct OutputArguments {
     verbose: bool,
 }
 
-/// The exit code of a transfer of which some files failed: rsync's.
+/// The exit code of a transfer in which some files failed: rsync's.
 const SOME_FAILED: u8 = 23;
 /// The environment variable that may hold a ticket.
 const TICKET_VARIABLE: &str = "SWEETSPOT_TICKET";
@@ -124,7 +124,7 @@ fn ticket_from(
     Ok(Some(text.lines().next().unwrap_or_default().trim().parse::<Ticket>()?))
 }
 
-/// Arguments that say who is at the other end.
+/// Arguments that name the peer.
 #[derive(Debug, clap::Args)]
 pub struct ContactArguments {
     /// Read the ticket from this file (`-`: standard input), where other users cannot see it
@@ -145,7 +145,7 @@ impl ContactArguments {
         self.code.is_some()
     }
 
-    /// Who is at the other end, by these arguments, the ticket that was `given` beside them, or the environment.
+    /// The peer, from these arguments, the ticket `given` beside them, or the environment.
     pub fn contact(
         &self,
         given: Option<&OsStr>,

@@ -41,7 +41,7 @@ A policy:
 /// Tune a host's connections by a policy
 ///
 /// Runs until a signal comes, and follows changes of the policy. Via pidfd other users' connections need CAP_SYS_PTRACE; packaging/ has
-/// a systemd unit with this capability and few others. Via bpf those of all containers are seen.
+/// a systemd unit with this capability and few others. Via bpf it sees the connections of all containers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = POLICY)]
 pub struct Arguments {
@@ -96,7 +96,7 @@ fn say_what_is_not_chosen(arguments: &Arguments, policy: &Policy, is_inside: boo
 /// A policy's file, which may change while the daemon runs.
 struct PolicyFile<'a> {
     path: &'a Path,
-    /// What the file was like when it was read, if it was there.
+    /// The file's state when it was read, if it existed.
     seen: Option<(SystemTime, u64)>,
 }
 
@@ -105,7 +105,7 @@ impl PolicyFile<'_> {
         PolicyFile { path, seen: stamp(path) }
     }
 
-    /// The new policy, if the file has changed and can be read. If it cannot, that is said, and the policy stays.
+    /// The new policy, if the file has changed. If it cannot be read, the old policy stays and an error is logged.
     fn poll(&mut self) -> Option<Policy> {
         let now = stamp(self.path);
         // One that is gone for a moment is being replaced.

@@ -11,10 +11,10 @@ use sweetspot_units::Duration;
 /// The beginning of the names of cgroups that `tune run` makes.
 const OWN_CGROUP: &str = "sweetspot-";
 
-/// A cgroup that is empty for so long is not one whose command is about to start.
+/// A cgroup empty for this long is not about to start a command.
 const ABANDONED: Duration = Duration::from_secs(60);
 
-/// A new cgroup below `here`. The number of this process is that of another one elsewhere, if this is a namespace of PIDs.
+/// A new cgroup below `here`. In a PID namespace, this process's number may belong to another process elsewhere.
 fn create_own(here: &Cgroup) -> Result<Cgroup, CgroupError> {
     let name = format!("{OWN_CGROUP}{}", std::process::id());
     let mut names = iter::once(name.clone()).chain((1..).map(|n| format!("{name}-{n}")));
@@ -34,7 +34,7 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// In a new cgroup below that of this process.
+    /// In a new cgroup below this process's own.
     pub fn own_cgroup(uploads: bool) -> Result<Inside, KernelError> {
         // First the programs: where they cannot be had, nothing is made.
         let (programs, connections) = SocketPrograms::load(watch(uploads))?;
@@ -65,7 +65,7 @@ impl Inside {
     ) -> Result<Inside, KernelError> {
         if let Err(error) = programs.attach(&cgroup) {
             if is_own {
-                // What is left of it is removed the next time.
+                // The next run removes leftovers.
                 let _ = cgroup.dissolve();
             }
             return Err(error);
@@ -78,7 +78,7 @@ impl Inside {
         &self.cgroup
     }
 
-    /// What undoes everything, in this process or in another one that has it from this one.
+    /// Undoes everything, in this process or in one that inherited it.
     pub fn undo(&self) -> impl Fn() + Sync + use<> {
         let programs = Arc::clone(&self.programs);
         let own = self.is_own.then(|| self.cgroup.try_clone().ok()).flatten();

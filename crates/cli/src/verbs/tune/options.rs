@@ -58,7 +58,7 @@ pub struct Common {
     verbose: bool,
 }
 
-/// Where connections are looked at from.
+/// The mechanism that samples connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
     /// Inside the kernel where that is possible.
@@ -119,7 +119,7 @@ impl Common {
         self.send
     }
 
-    /// Whether a way was named to look at connections from.
+    /// Whether the user named a mechanism.
     pub fn names_a_way(&self) -> bool {
         self.via.is_some()
     }

@@ -10,10 +10,10 @@ use super::steer::{Until, steer};
 use super::under_guard;
 use crate::verbs::Ending;
 
-/// What a shell reports when a command does not exist.
+/// A shell's exit code for a command that does not exist.
 const COMMAND_NOT_FOUND: u8 = 127;
 
-/// Run a command, and tune its connections and those of its children
+/// Run a command, and tune its connections and its children's
 ///
 /// Via bpf (root) the command runs in a cgroup of its own. Via pidfd this needs no privileges,
 /// because a process may access its children's sockets. The exit code is COMMAND's, or 128 + n after signal n.
@@ -57,7 +57,7 @@ fn play_alone(command: &[String]) -> Result<u8, Box<dyn std::error::Error>> {
     }
 }
 
-/// Starts `command`, in the cgroup that is tuned; returns its process id. If there is no such program, that is said.
+/// Starts `command` in the tuned cgroup and returns its process id, or reports that there is no such program.
 fn start(
     command: &[String],
     inside: Option<&Inside>,

@@ -45,7 +45,7 @@ pub fn steer_with<S: Scope>(
         let due = tuner.poll_timeout();
         let event = wait(tuner, supervisor, due)?;
         if let Some((code, why)) = ends(until, event) {
-            // What this process does not lift by then its guardian lifts.
+            // After this time the guardian lifts the remaining limits.
             signals::end_within(signals::CLEANING_TIME, code);
             tuner.lift(why);
             report_events(tuner, journal);
@@ -69,7 +69,7 @@ pub fn steer_with<S: Scope>(
             );
             tuner.lift("nobody would lift it if this process were killed, too");
             report_events(tuner, journal);
-            // A command goes on. Nobody is left to whom its exit code could be returned.
+            // The command goes on. No caller is left to receive its exit code.
             return Ok(1);
         }
     }

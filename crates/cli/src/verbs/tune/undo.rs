@@ -19,7 +19,7 @@ pub fn run(_arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was lifted.
+/// The limits that were lifted.
 pub fn words(connections: usize) -> String {
     match connections {
         0 => "no limit of a killed tuner was left".to_owned(),
