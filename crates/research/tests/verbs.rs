@@ -98,7 +98,7 @@ fn a_population_is_judged_by_engines_that_know_chance() -> Tested {
         research(Path::new("."), &["gauntlet", "--engine", "theory", "--paths", "1"]).output()?;
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("--engine theory"), "{}", stderr(&output));
-    assert!(stderr(&output).contains("take sim or lab"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("choose sim or lab"), "{}", stderr(&output));
     Ok(())
 }
 

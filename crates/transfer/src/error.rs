@@ -52,17 +52,17 @@ pub enum TransferError {
     },
     /// A file of that name exists, and overwriting is off.
     #[error(
-        "{} exists already and was left alone; start serve with --force to overwrite, or send under another --name", Printable(.0)
+        "{} already exists and was left unchanged; start serve with --force to overwrite it, or send under another --name", Printable(.0)
     )]
     Exists(PathBuf),
     /// Another transfer writes that file.
     #[error("{} is being written by another transfer; wait for it, or send under another --name", Printable(.0))]
     InUse(PathBuf),
     /// Something that is not a directory is where a directory is to be.
-    #[error("{} is there and is not a directory; it was left alone; remove it or send under another --name", Printable(.0))]
+    #[error("{} exists and is not a directory; it was left unchanged; remove it, or send under another --name", Printable(.0))]
     NotADirectory(PathBuf),
     /// The sender offers, or sends, something that this end did not ask for.
-    #[error("{} was not asked for; nothing more is received: the other end may be hostile", Printable(.0))]
+    #[error("{} was not requested; the transfer stops: the sender may be hostile", Printable(.0))]
     NotAskedFor(String),
     /// A name begins with a dot, in a directory that no transfer of this process made.
     #[error(
@@ -85,7 +85,7 @@ pub enum TransferError {
     #[error("{}", Printable(.0))]
     NothingMoved(String),
     /// A directory of that name exists.
-    #[error("{} is a directory and was left alone; send under another --name", Printable(.0))]
+    #[error("{} is a directory and was left unchanged; send under another --name", Printable(.0))]
     IsDirectory(PathBuf),
     /// The sender's name for the file is refused.
     #[error(transparent)]
@@ -143,16 +143,16 @@ pub enum TransferError {
         what: &'static str,
     },
     /// What the peer was admitted for, once, is done. Holds the peer's address.
-    #[error("{0} was turned away: what it came with was for one transfer, which was made")]
+    #[error("{0} was turned away: its one-time ticket has already been used")]
     UsedUp(String),
     /// There is no such code, or it was tried already. Holds the peer's address.
-    #[error("{0} was turned away: there is no such code, or a try has ended it")]
+    #[error("{0} was turned away: there is no such code, or a wrong try has ended it")]
     NoCode(String),
     /// The only code of a server was tried wrongly.
     #[error("a wrong try has ended the code; start again for a new one")]
     CodeEnded,
     /// The other end went away while a code was tried. Holds its address.
-    #[error("{0} went away while the code was tried, which ends a code; ask for another one")]
+    #[error("{0} disconnected while the code was checked, which ends the code; ask for a new one")]
     CodeCut(String),
     /// The server, or the peer's client, has as many sessions or connections as it may. Holds the peer's address.
     #[error("{peer} was turned away: {what}")]
@@ -176,11 +176,11 @@ pub enum TransferError {
         patience: Duration,
     },
     /// The peer sends less than the slowest path would carry. Holds its address.
-    #[error("{0} sent too slowly to go on; start the transfer again and it goes on from there")]
+    #[error("{0} sends too slowly; start the transfer again to resume it")]
     TooSlow(String),
     /// The peer keeps its session alive and moves nothing. Holds its address.
     #[error(
-        "{0} moved neither a byte nor a file for {LONGEST_STALL}; start the transfer again and it goes on from there"
+        "{0} moved neither a byte nor a file for {LONGEST_STALL}; start the transfer again to resume it"
     )]
     Stalled(String),
     /// All numbers of codes are taken.
@@ -238,10 +238,10 @@ pub enum TransferError {
     #[error("{0} was turned away: its transfer does not run here")]
     NoTransfer(String),
     /// Both ends would send, or both receive. Holds the peer's address.
-    #[error("{0} was turned away: it wants to {what}, as this end does", what = .1)]
+    #[error("{0} was turned away: both ends want to {what}", what = .1)]
     SameRole(String, &'static str),
     /// The server takes one transfer and has it already. Holds the peer's address.
-    #[error("{0} was turned away: this serve takes one transfer (--once) and has it")]
+    #[error("{0} was turned away: this server takes one transfer (--once), which has begun")]
     Taken(String),
     /// The peer speaks another version of the protocol.
     #[error(
@@ -263,7 +263,7 @@ pub enum TransferError {
     NoDatagrams(String),
     /// The far end went away in the midst of a measurement. Holds its address.
     #[error(
-        "{0} went away in the midst of the measurement; see whether `sweetspot serve` still runs there, and measure again"
+        "{0} disconnected during the measurement; check that `sweetspot serve` still runs there, and measure again"
     )]
     MeasurementCut(String),
     /// A server did not answer whose path is measured from one side.
@@ -281,7 +281,7 @@ pub enum TransferError {
     PeerFailed(PeerText),
     /// The connection ended in the middle of the transfer.
     #[error(
-        "{peer} went away after {done} of content; start the transfer again and it goes on from there"
+        "{peer} disconnected after {done}; start the transfer again to resume it"
     )]
     PeerGone {
         /// The peer's address.
@@ -291,7 +291,7 @@ pub enum TransferError {
     },
     /// The peer sent nothing for too long.
     #[error(
-        "nothing heard from {peer} for {patience}; start the transfer again and it goes on from there"
+        "{peer} was silent for {patience}; start the transfer again to resume it"
     )]
     Silent {
         /// The peer's address.
@@ -330,7 +330,7 @@ pub enum TransferError {
         hint: String,
     },
     /// The transfer was told to stop.
-    #[error("interrupted; start the transfer again and it goes on from there")]
+    #[error("interrupted; start the transfer again to resume it")]
     Interrupted,
     /// Another call to the operating system failed.
     #[error("{what}: {source}")]
@@ -533,6 +533,6 @@ mod tests {
         let expected =
             "a/b cannot be written there: No space left on device; free some space there";
         assert_eq!(error.for_peer(), expected);
-        assert!(TransferError::Exists("a/b".into()).for_peer().starts_with("a/b exists already"));
+        assert!(TransferError::Exists("a/b".into()).for_peer().starts_with("a/b already exists"));
     }
 }

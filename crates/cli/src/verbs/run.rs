@@ -137,7 +137,7 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
     }
     let b = &outcome.bottleneck;
     out!(
-        "bottleneck: {:.1} % used ({:.1} % before), loss {:.4} %, {:.1} packets wait ({} at most)",
+        "bottleneck: {:.1} % used ({:.1} % before), loss {:.4} %, mean queue {:.1} packets (max {})",
         b.utilisation * 100.0,
         b.utilisation_before * 100.0,
         b.loss_rate * 100.0,
@@ -192,7 +192,7 @@ fn by_direction(cross: &CrossOutcome) -> String {
     match cross.reverse_goodput_bps {
         Some(reverse) if reverse > 0.0 => {
             let forward = (cross.goodput_bps - reverse).max(0.0);
-            format!("{} with the data, {} against it", mbit(forward), mbit(reverse))
+            format!("{} forward, {} reverse", mbit(forward), mbit(reverse))
         }
         _ => mbit(cross.goodput_bps),
     }

@@ -263,7 +263,7 @@ fn the_loser_of_two_senders_of_one_name_leaves_no_partial_file() {
     loser.wait_for(|heard| match heard {
         Heard::Record(Record::Results(results)) => {
             let reason = results[0].outcome.as_ref().unwrap_err();
-            assert!(reason.to_string().contains("exists already"), "{reason}");
+            assert!(reason.to_string().contains("already exists"), "{reason}");
             Some(())
         }
         _ => None,

@@ -191,7 +191,7 @@ fn of_a_peer_that_goes_away_midway_only_what_can_go_on_is_kept() {
     assert!(names.iter().all(|name| name.starts_with(".sweetspot-")), "{names:?}");
     let ended = serve.wait();
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("went away after 262.1 kB"), "{ended:?}");
+    assert!(ended.stderr.contains("disconnected after 262.1 kB"), "{ended:?}");
 }
 
 #[test]

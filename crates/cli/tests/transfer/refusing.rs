@@ -119,7 +119,7 @@ fn an_existing_file_is_left_alone_unless_forced() {
             assert_eq!(sent.code, Some(0));
             assert_eq!(fs::read(target).unwrap(), content);
         } else {
-            sent.failed_saying(&["exists already", "--force", "--name"]);
+            sent.failed_saying(&["already exists", "--force", "--name"]);
             assert_eq!(fs::read(target).unwrap(), b"old");
         }
         assert_eq!(serve.names(), ["f"]);

@@ -120,11 +120,11 @@ fn what_a_client_has_no_right_to_is_refused() {
     assert_eq!(service.send(one.path(), "f", &service.serve.ticket).code, Some(0));
     // No right to replace it.
     let ended = service.send(two.path(), "f", &service.serve.ticket);
-    ended.failed_saying(&["f exists already"]);
+    ended.failed_saying(&["f already exists"]);
     let back = tempfile::tempdir().unwrap();
     let mut command = service.command("receive");
     command.arg(&service.serve.ticket).arg(back.path());
-    run(command).failed_saying(&["you may not receive"]);
+    run(command).failed_saying(&["you have no right to receive"]);
     assert!(names(back.path()).is_empty());
 }
 
@@ -169,7 +169,7 @@ fn a_service_is_who_its_state_says_and_strangers_stay_strangers() {
     let mut command = Command::new(SWEETSPOT);
     command.arg("send").arg(file.path()).arg(&service.serve.ticket);
     command.arg("--identity").arg(service.scratch.join("stranger.pem"));
-    run(command).failed_saying(&["your key is not known", "sweetspot-key1:"]);
+    run(command).failed_saying(&["unknown key", "sweetspot-key1:"]);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn who_is_taken_out_of_the_file_is_refused_and_its_transfer_is_ended() {
     assert!(!child.wait().unwrap().success());
     let (file, _) = file(10);
     let ended = service.send(file.path(), "g", &service.serve.ticket);
-    ended.failed_saying(&["your key is not known"]);
+    ended.failed_saying(&["unknown key"]);
 }
 
 #[test]

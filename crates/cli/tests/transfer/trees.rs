@@ -63,7 +63,7 @@ fn a_tree_arrives_as_it_is_and_is_not_sent_again() {
     fs::write(top.join("a/b/two"), "three").unwrap();
     let refused = send(&top, &serve.ticket, &[]);
     assert_eq!(refused.code, Some(23), "{refused:?}");
-    assert!(refused.stderr.contains("top/a/b/two exists already"), "{refused:?}");
+    assert!(refused.stderr.contains("top/a/b/two already exists"), "{refused:?}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn a_host_brings_only_the_file_that_was_asked_for() {
     for entries in extras {
         let case = Attack { offer: offer("report.pdf", false, false), entries };
         let (_scratch, home, ended) = copy(&case, &["host:docs/report.pdf", "."]);
-        ended.failed_saying(&["was not asked for", "hostile"]);
+        ended.failed_saying(&["was not requested", "hostile"]);
         untouched(&home);
         // A record with an entry that was not asked for is refused as a whole.
         assert_eq!(names(&home), [".bashrc", ".ssh"], "{ended:?}");
@@ -138,7 +138,7 @@ fn a_host_cannot_make_several_things_or_a_rehearsal_of_one_file() {
     for offer in [several, rehearsal] {
         let case = Attack { offer, entries: vec![new_file("report.pdf"), new_file("x")] };
         let (_scratch, home, ended) = copy(&case, &["host:report.pdf", "new"]);
-        ended.failed_saying(&["was not asked for"]);
+        ended.failed_saying(&["was not requested"]);
         untouched(&home);
         assert!(!home.join("new").exists(), "a file was asked for, and a directory made");
     }
@@ -149,7 +149,7 @@ fn what_a_host_announced_as_one_file_does_not_become_a_directory() {
     let offer = offer("report.pdf", false, true);
     let case = Attack { offer, entries: vec![directory("report.pdf"), new_file("report.pdf/x")] };
     let (_scratch, home, ended) = copy(&case, &["host:report.pdf", "new"]);
-    ended.failed_saying(&["was not asked for"]);
+    ended.failed_saying(&["was not requested"]);
     assert!(!home.join("new").exists());
 }
 
@@ -158,7 +158,7 @@ fn of_several_sources_only_those_come() {
     let entries = vec![new_file("a"), new_file("b"), new_file(".bashrc")];
     let case = Attack { offer: offer("2 things", true, false), entries };
     let (_scratch, home, ended) = copy(&case, &["host:x/a", "host:x/b", "."]);
-    ended.failed_saying(&["was not asked for"]);
+    ended.failed_saying(&["was not requested"]);
     untouched(&home);
 }
 
@@ -212,7 +212,7 @@ fn an_offer_binds_what_a_receiver_takes() {
     for (offer, entries) in cases {
         let case = Attack { offer, entries };
         let (_scratch, home, ended) = receive(&case, &["--force"]);
-        ended.failed_saying(&["was not asked for"]);
+        ended.failed_saying(&["was not requested"]);
         untouched(&home);
         assert_eq!(names(&home), [".bashrc", ".ssh"], "{ended:?}");
     }

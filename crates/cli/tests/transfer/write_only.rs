@@ -128,7 +128,7 @@ fn the_right_to_write_shows_nothing_of_an_existing_file() {
     }
     said.dedup();
     assert_eq!(said.len(), 1, "a refusal tells guesses apart: {said:?}");
-    assert!(said[0].contains("exists already"), "{said:?}");
+    assert!(said[0].contains("already exists"), "{said:?}");
     assert_eq!(names(&shared.directory), ["secret"]);
 }
 

@@ -37,7 +37,7 @@ pub fn message(run: &Outcome) -> String {
         some => format!(", the first of {}", some + 1),
     };
     format!(
-        "{}: {:.2} Mbit/s at {:.1} ms{others}, {:.3} % lost, {:.0} packets wait in the mean",
+        "{}: {:.2} Mbit/s at {:.1} ms{others}, {:.3} % lost, mean queue {:.0} packets",
         run.scenario,
         first.goodput_bps / 1e6,
         first.rtt_mean_s * 1e3,

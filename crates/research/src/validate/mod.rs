@@ -111,7 +111,7 @@ impl EngineComparison {
                 format!("The engines agree within {:.1} %.", gap * 100.0)
             }
             Some((row, gap)) if self.findings.is_empty() => format!(
-                "The engines differ by up to {:.1} % ({}), and nothing that is known explains it.",
+                "The engines differ by up to {:.1} % ({}), and no known difference between them explains it.",
                 gap * 100.0,
                 row.name
             ),
@@ -151,6 +151,6 @@ mod tests {
         assert_eq!(comparison.summary(), "The engines agree within 2.0 %.");
         let rows = vec![quantity(&[Some(1.0), Some(1.5)])];
         let words = EngineComparison { rows, ..comparison }.summary();
-        assert!(words.contains("up to 50.0 % (goodput), and nothing that is known"), "{words}");
+        assert!(words.contains("up to 50.0 % (goodput), and no known difference"), "{words}");
     }
 }

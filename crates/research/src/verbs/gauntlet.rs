@@ -139,7 +139,7 @@ pub fn run(arguments: Arguments) -> Ending {
         .into());
     }
     if arguments.engine == EngineName::Theory {
-        return Err("--engine theory: it has no chance to draw; take sim or lab".into());
+        return Err("--engine theory: a population needs random draws; choose sim or lab".into());
     }
     let tag = arguments.tag.clone().map_or_else(identity, Ok)?;
     let result_journal =

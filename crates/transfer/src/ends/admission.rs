@@ -183,17 +183,17 @@ fn refusal(error: &TransferError) -> String {
             "the ticket's secret is wrong; copy the whole line that the running `sweetspot serve` printed, or the whole code"
         }
         TransferError::NoCode(_) => {
-            "there is no such code, or a try has ended it; ask for another one"
+            "there is no such code, or a wrong try has ended it; ask for another one"
         }
         TransferError::UnknownKey { key, .. } => {
-            return format!("your key is not known; have this entered there: {key}");
+            return format!("unknown key; ask the operator to add it to the clients file: {key}");
         }
         TransferError::NoRight { what, .. } => {
-            return format!("you may not {what}; ask for the right to");
+            return format!("you have no right to {what}; ask the operator for it");
         }
-        TransferError::UsedUp(_) => "this was for one transfer, which was made; ask for another one",
+        TransferError::UsedUp(_) => "this one-time ticket has already been used; ask for another one",
         TransferError::Clients { .. } | TransferError::State { .. } => {
-            "nobody is admitted until a fault there is mended"
+            "the server cannot use its own files and admits nobody; ask its operator to repair them"
         }
         TransferError::Expired(_) => "the ticket has expired; ask for a new one",
         TransferError::Version { .. } => {

@@ -388,7 +388,7 @@ impl Server {
     fn still_admits(&self, client: &Client, peer: SocketAddr) -> Result<(), Impossible> {
         if self.admission.clients.is_used_up(client) {
             let error = TransferError::UsedUp(peer.to_string());
-            return Err(Impossible { error, reason: "this was for one transfer, which was made" });
+            return Err(Impossible { error, reason: "this one-time ticket has already been used" });
         }
         Ok(())
     }

@@ -228,13 +228,13 @@ impl Greeting {
         let with = if self.code.is_some() { "--code CODE" } else { "TICKET" };
         reporter.remark(&if self.is_service {
             format!(
-                "listening on {address}; who is named in the clients file may run elsewhere: \
+                "listening on {address}; clients in the file can now run: \
                  sweetspot send FILE... TICKET"
             )
         } else {
             let within = indicatif::HumanDuration(self.lifetime.into());
             format!(
-                "listening on {address}; within {within} run elsewhere: sweetspot {verb} {with}"
+                "listening on {address}; on the other host, within {within}, run: sweetspot {verb} {with}"
             )
         });
         let hidden = matches!(ticket.host, TicketHost::Address(ip) if ip.is_loopback());

@@ -209,10 +209,10 @@ fn in_words(outcome: &TransferSummary) -> String {
         line += &format!("{} files, ", files.written);
     }
     if files.written == 0 && files.unchanged > 0 && outcome.bytes == 0 {
-        return line.clone() + "it is there already, the same";
+        return line.clone() + "unchanged, the receiver already has everything";
     }
     if files.unchanged > 0 {
-        line += &format!("{} there already, ", files.unchanged);
+        line += &format!("{} unchanged, ", files.unchanged);
     }
     line += &format!(
         "{} in {:.2} s, {rate}, sizing {}",
@@ -224,7 +224,7 @@ fn in_words(outcome: &TransferSummary) -> String {
         line += &format!(", {} connections", outcome.streams);
     }
     if outcome.reconnects > 0 {
-        line += &format!(", went on {} times", outcome.reconnects);
+        line += &format!(", resumed {} times", outcome.reconnects);
     }
     if let (Some(congestion), Some(n)) = (&outcome.congestion, outcome.retransmitted_segments) {
         line += &format!(", {congestion}, {n} segments retransmitted");

@@ -4,7 +4,7 @@ use sweetspot_kernel::probe::{self, Finding};
 
 use crate::verbs::Ending;
 
-/// Say what this host has of what --via bpf needs
+/// Check the requirements of --via bpf on this host
 ///
 /// Exit codes: 0 all is there; 1 something is missing.
 #[derive(Debug, clap::Args)]

@@ -101,7 +101,7 @@ impl SourceList {
                 String::from_utf8_lossy(top.name.as_deref().unwrap_or_default()).into_owned()
             }
             ([top], true) => top.path.display().to_string(),
-            _ => format!("{} things", tops.len()),
+            _ => format!("{} items", tops.len()),
         };
         Ok(SourceList {
             many: tops.len() > 1 || contents,
