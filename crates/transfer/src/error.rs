@@ -280,9 +280,7 @@ pub enum TransferError {
     #[error("the other end gave up: {0}")]
     PeerFailed(PeerText),
     /// The connection ended in the middle of the transfer.
-    #[error(
-        "{peer} disconnected after {done}; start the transfer again to resume it"
-    )]
+    #[error("{peer} disconnected after {done}; start the transfer again to resume it")]
     PeerGone {
         /// The peer's address.
         peer: String,
@@ -290,9 +288,7 @@ pub enum TransferError {
         done: Bytes,
     },
     /// The peer sent nothing for too long.
-    #[error(
-        "{peer} was silent for {patience}; start the transfer again to resume it"
-    )]
+    #[error("{peer} was silent for {patience}; start the transfer again to resume it")]
     Silent {
         /// The peer's address.
         peer: String,

@@ -8,8 +8,9 @@ use super::{AckSample, CongestionConfig, CongestionControl, CongestionEvent, Ren
 /// An early congestion indication is a smoothed delay above the least delay and [`Lp::DELTA`] of its range. It
 /// halves the window and begins an inference phase in which the window does not grow; another indication
 /// within that phase means that others keep the queue, and the window becomes one packet. The paper's delay is
-/// one-way, from timestamps of two clocks; this sender knows the round trip alone, which the queues of the
-/// reverse path lengthen as well.
+/// one-way, from timestamps of two clocks. This sender knows the RTT alone, which includes the queues of the reverse path and
+/// a receiver's delayed ACK (RFC 1122, section 4.2.3.2). Of each round trip the shortest RTT is therefore the sample: of two
+/// segments that arrive together, a receiver acknowledges the second at once.
 #[derive(Debug, Clone)]
 pub struct Lp {
     reno: Reno,
@@ -20,6 +21,10 @@ pub struct Lp {
     inference: Option<Time>,
     /// SND.NXT at the last indication: one reaction per round trip.
     reacted: u64,
+    /// The round trip under way: SND.NXT at its beginning, the segments in flight then, and the shortest RTT so far.
+    round_end: u64,
+    round_segments: u64,
+    shortest: Duration,
 }
 
 /// The weight of a new sample in the moving average of the delay (section III-A).
@@ -40,15 +45,34 @@ impl Lp {
             most: Duration::ZERO,
             inference: None,
             reacted: 0,
+            round_end: 0,
+            round_segments: 0,
+            shortest: Duration::MAX,
         }
     }
 
-    /// Takes a sample of the delay; the smoothed one.
-    fn measure(&mut self, rtt: Duration) -> Duration {
+    /// The shortest RTT of the round trip that `ack` ends and its segments, if it had more than one segment in flight: a lone segment may have
+    /// waited for the receiver's ACK timer, and one of an odd number for the next.
+    fn path_rtt(&mut self, ack: &AckSample) -> Option<(Duration, u64)> {
+        self.shortest = self.shortest.min(ack.rtt.unwrap_or(Duration::MAX));
+        if ack.una < self.round_end {
+            return None;
+        }
+        let is_measured = self.round_segments > 1 && self.shortest < Duration::MAX;
+        let shortest = is_measured.then_some((self.shortest, self.round_segments));
+        self.shortest = Duration::MAX;
+        self.round_segments = ack.nxt.saturating_sub(ack.una);
+        self.round_end = ack.nxt;
+        shortest
+    }
+
+    /// Takes the delay of `segments`; returns the moving average, whose weight is that of a sample per segment.
+    fn measure(&mut self, rtt: Duration, segments: u64) -> Duration {
         self.least = self.least.min(rtt);
         self.most = self.most.max(rtt);
+        let kept = libm::pow(1.0 - GAMMA, segments as f64);
         let smoothed = match self.smoothed {
-            Some(before) => before.scaled(1.0 - GAMMA) + rtt.scaled(GAMMA),
+            Some(before) => before.scaled(kept) + rtt.scaled(1.0 - kept),
             None => rtt,
         };
         self.smoothed = Some(smoothed);
@@ -67,14 +91,16 @@ impl Lp {
         self.reno.restart_from(window.max(1.0));
         self.inference = Some(ack.now + rtt * INFERENCE_ROUND_TRIPS);
         self.reacted = ack.nxt;
+        // The segments in flight were sent before the reaction: their round trip does not show it.
+        self.round_segments = 0;
         self.forget_range();
     }
 
-    /// Linux `tcp_lp_pkts_acked`: after a reaction owd_min is the smoothed delay and owd_max twice that. A
-    /// range that only the flow's own first packets have shown would make it yield to itself for ever.
+    /// After a reaction the average begins anew: whether congestion persists shows in what was sent since. Linux sets owd_max to
+    /// twice the smoothed delay (`tcp_lp_pkts_acked`): in a range that only the flow's own packets have shown, it would yield to
+    /// itself for ever.
     fn forget_range(&mut self) {
-        if let Some(smoothed) = self.smoothed {
-            self.least = smoothed;
+        if let Some(smoothed) = self.smoothed.take() {
             self.most = smoothed * 2;
         }
     }
@@ -82,8 +108,8 @@ impl Lp {
 
 impl CongestionControl for Lp {
     fn handle_ack(&mut self, ack: &AckSample) {
-        if let Some(rtt) = ack.rtt {
-            let smoothed = self.measure(rtt);
+        if let Some((rtt, segments)) = self.path_rtt(ack) {
+            let smoothed = self.measure(rtt, segments);
             if ack.una >= self.reacted && self.indicates_congestion(smoothed) {
                 self.yield_to_others(ack, rtt);
             }

@@ -12,25 +12,30 @@ fn ack(ms: u64, una: u64, rtt: u64) -> AckSample {
         delivered: 1,
         una,
         nxt: una + 30,
+        in_flight: 29,
         rtt: Some(Duration::from_millis(rtt)),
         cwnd_limited: true,
         ..AckSample::at(at(ms))
     }
 }
 
+/// Acknowledges packets `first` to `last` at `ms`, 30 of them in flight: a round trip lasts 30 ACKs.
+fn acknowledge(control: &mut Congestion, ms: u64, (first, last): (u64, u64), rtt: u64) {
+    for una in first..=last {
+        control.handle_ack(&ack(ms, una, rtt));
+    }
+}
+
 /// A control whose window was halved by an early congestion indication at 1000 ms, and the window before.
 fn indicated() -> (Congestion, f64) {
     let mut control = Congestion::new(Algorithm::Lp, &config());
-    for una in 1..=40 {
-        control.handle_ack(&ack(una, una, BASE));
-    }
+    // Round trips end with packets 1, 31, 61 and so on.
+    acknowledge(&mut control, 900, (1, 31), BASE);
+    acknowledge(&mut control, 1000, (32, 60), QUEUED);
     let before = control.cwnd();
-    // The range of delay is 100 ms; the moving average passes 50 + 0.15 x 100 = 65 ms with the second sample:
-    // 50 x 7/8 + 150/8 = 62.5, 62.5 x 7/8 + 150/8 = 73.4.
-    control.handle_ack(&ack(999, 41, QUEUED));
-    assert!(control.cwnd() >= before, "one sample is no queue");
-    let before = control.cwnd();
-    control.handle_ack(&ack(1000, 42, QUEUED));
+    // All of this round trip were queued. The range of delay is 100 ms; the moving average of 30 samples,
+    // 150 - 100 x (7/8)^30 = 148.2 ms, lies above 50 + 0.15 x 100 = 65 ms.
+    acknowledge(&mut control, 1000, (61, 61), QUEUED);
     (control, before)
 }
 
@@ -43,21 +48,18 @@ fn an_early_indication_halves_the_window_without_a_loss() {
 #[test]
 fn one_round_trip_brings_one_reaction() {
     let (mut control, before) = indicated();
-    // These acknowledge packets sent before the reaction: SND.NXT was 72.
-    for una in 43..72 {
-        control.handle_ack(&ack(1001, una, QUEUED));
-    }
+    // These acknowledge packets sent before the reaction: SND.NXT was 91.
+    acknowledge(&mut control, 1001, (62, 91), QUEUED);
     assert!((control.cwnd() - before / 2.0).abs() < 1e-9);
 }
 
 #[test]
 fn congestion_that_persists_leaves_one_packet() {
     let (mut control, _) = indicated();
-    // The range is now 73.4 to 150 ms, its threshold 73.4 + 0.15 x 76.6 = 84.9 ms; the moving average goes
-    // 83.0, 91.4.
-    control.handle_ack(&ack(1150, 73, QUEUED));
+    acknowledge(&mut control, 1001, (62, 120), QUEUED);
     assert!(control.cwnd() > 1.0);
-    control.handle_ack(&ack(1151, 74, QUEUED));
+    // The first round trip of packets that were sent after the reaction ends within the inference phase, until 1450 ms.
+    acknowledge(&mut control, 1150, (121, 121), QUEUED);
     assert_eq!(control.cwnd(), 1.0);
 }
 
@@ -65,13 +67,24 @@ fn congestion_that_persists_leaves_one_packet() {
 fn the_window_rests_while_it_infers_and_grows_afterwards() {
     let (mut control, before) = indicated();
     // The inference phase lasts three round trips of 150 ms; the delay is low again.
-    for step in 0..20_u64 {
-        control.handle_ack(&ack(1010 + step, 43 + step, BASE));
-    }
+    acknowledge(&mut control, 1010, (62, 130), BASE);
     assert!((control.cwnd() - before / 2.0).abs() < 1e-9);
     let window = control.cwnd();
-    control.handle_ack(&ack(1451, 80, BASE));
+    acknowledge(&mut control, 1451, (131, 131), BASE);
     assert!((control.cwnd() - (window + 1.0 / window)).abs() < 1e-9, "additive increase");
+}
+
+#[test]
+fn a_delayed_ack_is_no_queue() {
+    // One packet in flight, each acknowledged by the receiver's timer after 40 ms.
+    let mut control = Congestion::new(Algorithm::Lp, &config());
+    acknowledge(&mut control, 900, (1, 61), BASE);
+    let lone = |una| AckSample { nxt: una + 1, in_flight: 0, ..ack(1000, una, BASE + 40) };
+    for una in 62..=200 {
+        let before = control.cwnd();
+        control.handle_ack(&lone(una));
+        assert!(control.cwnd() >= before, "{una}");
+    }
 }
 
 #[test]
