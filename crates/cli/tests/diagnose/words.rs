@@ -23,7 +23,7 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     refused(&["--file", &at("text")], 1, "neither pcap nor pcapng")?;
     refused(&["--file", &dir.path().display().to_string()], 1, "cannot read")?;
     refused(&["nobody"], 2, "neither a process number such as 4711 nor a file or a directory")?;
-    refused(&[&at("text")], 1, "neither pcap nor pcapng")?;
+    refused(&[&at("text")], 1, "expected a capture, the output of ss -ti")?;
     refused(&[], 2, "PID|HOST:PORT|FILE")?;
     // No process has a number beyond the kernel's limit of 2^22.
     refused(&["8388608"], 1, "there is no process 8388608")?;

@@ -52,7 +52,7 @@ pub fn read(text: &str) -> Result<Recorded, String> {
         }
     }
     if collected.is_empty() && not_understood.is_empty() {
-        let what = "expected the output of ss -ti, NDT7's JSON or iperf3's";
+        let what = "expected a capture, the output of ss -ti, NDT7's JSON or iperf3's";
         return Err(format!("{what}; log with: while sleep 0.1; do date +%s.%N; ss -tin; done"));
     }
     let shows_windows = |c: &Collected| c.accounts.iter().any(|account| account.has_peer_window);
