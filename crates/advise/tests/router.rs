@@ -220,26 +220,50 @@ fn simulated(bulk: [u64; 3]) -> Simulated {
         inputs: 20,
         seconds: 30,
         seeds: 2,
-        buffers: [100.0, 800.0, 4000.0].into_iter().zip(bulk).map(buffer).collect(),
+        buffers: [100.0, 800.0, 5000.0].into_iter().zip(bulk).map(buffer).collect(),
         advised: 1,
+        rule: 2,
     }
 }
 
 #[test]
-fn the_simulator_moves_the_advice_only_to_what_is_significantly_better() {
+fn bulk_transfers_get_the_rule_unless_another_buffer_is_significantly_better() {
+    // The formula asks for 823 packets; C T are 5000.
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
-    let decided = |bulk| advice.clone().decided_by(simulated(bulk));
-    let kept = decided([2, 4, 4]);
-    assert_eq!((kept.basis, &kept.recommended), (advice.basis, &advice.recommended));
-    let moved = decided([2, 4, 6]);
-    assert_eq!((moved.basis, moved.recommended.buffer.get()), (Basis::Simulator, 4000.0));
-    assert_eq!(moved.recommended.bulk, Some(Rate::from_mbit_per_second(6)));
-    // Latency wants less than the best.
+    let decided = |bulk| advice.clone().decided_by(simulated(bulk)).recommended;
+    for bulk in [[2, 4, 4], [2, 4, 6]] {
+        assert_eq!(decided(bulk).buffer.get(), 5000.0);
+    }
+    assert_eq!(decided([2, 4, 6]).bulk, Some(Rate::from_mbit_per_second(6)));
+    // t = 2 / 0.14 = 14.1 with one degree of freedom: p = 0.045.
+    assert!((decided([2, 6, 4]).buffer.get() - 823.4).abs() < 0.1);
+    // A difference of 0.1 Mbit/s could be chance.
+    let mut close = simulated([2, 4, 4]);
+    close.buffers[1].bulk.rate = Rate::from_bits_per_second(4_300_000);
+    assert_eq!(advice.clone().decided_by(close).recommended.buffer.get(), 5000.0);
+}
+
+#[test]
+fn advice_has_the_numbers_of_the_simulation_that_checked_it() {
     let q =
         RouterQuestion { favour: Favour::Latency, parameters: poisson(), ..question("10Gbit/s") };
     let calm = advise(&q).unwrap();
-    assert_eq!(calm.clone().decided_by(simulated([2, 4, 6])).recommended, calm.recommended);
-    assert_eq!(moved.json()["simulation"]["points"].as_array().unwrap().len(), 3);
+    let checked = calm.clone().decided_by(simulated([2, 4, 6]));
+    // Latency wants less than the best: the buffer stays.
+    assert_eq!(checked.recommended.buffer, calm.recommended.buffer);
+    assert_eq!(checked.recommended.loss, Some(0.01));
+    assert_eq!(checked.json()["simulation"]["points"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn no_transfer_is_promised_more_than_its_access_link_carries() {
+    let q = RouterQuestion { inputs: Some(1000), ..question("2Mbit/s") };
+    let advice = advise(&q).unwrap();
+    let most = Rate::from_mbit_per_second(2);
+    let choices = advice.rules.iter().chain([&advice.recommended]);
+    assert!(choices.flat_map(|c| [c.short, c.bulk]).flatten().all(|rate| rate <= most));
+    // The paper's recommendation for slow inputs is among the rules.
+    assert_eq!(advice.json()["rules"]["paper"]["bytes"], 45_000);
 }
 
 #[test]

@@ -114,7 +114,8 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     check(q)?;
     let model = LinkModel::new(q)?;
     let (short, bulk) = (model.short_flow(q)?, model.bulk_flow()?);
-    let mut judge = BufferEvaluation { model: &model, short, bulk, predicts: true };
+    let input_rate = q.input_rate;
+    let mut judge = BufferEvaluation { model: &model, short, bulk, input_rate, predicts: true };
     let router = judge.router(q.favour);
     let (buffer, basis, range) =
         choose(q, &model, &router).map_err(|e| blame_the_form(e, &model))?;
@@ -240,6 +241,10 @@ fn other_rules(
         all.push(judge.option("BBR", rules::updated(q.rate, q.rtt, n, CongestionResponse::Bbr)?)?);
     }
     all.push(judge.packets("tiny", Packets::new(rules::TINY as f64)?)?);
+    if q.rate > q.input_rate {
+        // With inputs slower than the output (section VI-A, Table II).
+        all.push(judge.packets("paper", Packets::new(bursts(q.favour))?)?);
+    }
     Ok(all)
 }
 
@@ -248,6 +253,7 @@ struct BufferEvaluation<'a> {
     model: &'a LinkModel,
     short: ShortFlow,
     bulk: ShortFlow,
+    input_rate: Rate,
     /// Nothing that was simulated is like endless flows, and where nothing queues there is nothing to predict.
     predicts: bool,
 }
@@ -265,7 +271,11 @@ impl BufferEvaluation<'_> {
 
     fn packets(&self, name: &'static str, buffer: Packets) -> Result<BufferChoice, AdviceError> {
         let link = &self.model.link;
-        let rate = |favour| self.router(favour).throughput(buffer).ok().filter(|_| self.predicts);
+        // No transfer is faster than the link that it comes from.
+        let rate = |favour| {
+            let rate = self.router(favour).throughput(buffer).ok().filter(|_| self.predicts);
+            rate.map(|rate| rate.min(self.input_rate))
+        };
         let worst_delay = link.worst_delay(buffer);
         Ok(BufferChoice {
             name,

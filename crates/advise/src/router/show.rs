@@ -186,7 +186,9 @@ impl RouterAdvice {
                  which the link is never idle. More only adds delay."
             ),
             Basis::Simulator => {
-                format!("The rate of {whom} is highest, in the simulator, with {buffer}.")
+                format!(
+                    "Take {buffer}: in the simulator {whom} is fastest with it, or within 5 % of that."
+                )
             }
         }
     }
@@ -213,7 +215,11 @@ impl RouterAdvice {
     fn verdict_words(&self) -> &'static str {
         match (&self.simulated, self.basis) {
             (None, _) | (_, Basis::Simulator) => "",
-            (Some(_), _) => " In the simulator no buffer was significantly better.",
+            _ if self.question.favour == Favour::Latency => "",
+            _ if self.question.favour == Favour::Throughput => {
+                " In the simulator no buffer from 2 packets to 4 C T was significantly better."
+            }
+            _ => " In the simulator no buffer up to C T was significantly better.",
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use sweetspot_theory::Packets;
+use sweetspot_theory::router::student_t;
 use sweetspot_units::{Duration, Rate};
 
 use super::{Basis, BufferChoice, Favour, RouterAdvice};
@@ -24,8 +25,10 @@ pub struct Simulated {
     pub seeds: u64,
     /// In rising order; packets of the link asked for, so many more than were simulated.
     pub buffers: Vec<SimulatedBuffer>,
-    /// Which of them the formula asked for.
+    /// Index of the formula's buffer.
     pub advised: usize,
+    /// Index of the rule's buffer, C T.
+    pub rule: usize,
 }
 
 /// A buffer in the simulator.
@@ -58,8 +61,10 @@ pub struct SimulatedRate {
 
 /// A median of fewer says nothing.
 const ENOUGH_FLOWS: u64 = 30;
-/// How much better than the formula's another buffer must be to be recommended in its place.
+/// How much better another buffer must be to be recommended in place of the first choice.
 const BETTER: f64 = 1.05;
+/// The level of a difference between two buffers (Student's t over the seeds).
+const SIGNIFICANCE: f64 = 0.05;
 
 impl SimulatedBuffer {
     fn of(&self, favour: Favour) -> SimulatedRate {
@@ -68,21 +73,28 @@ impl SimulatedBuffer {
 }
 
 impl Simulated {
-    /// The buffer that is significantly better than the formula's for `favour`, among those up to
-    /// `most`: the smallest that lacks no more than 5 % of the best.
-    fn better(&self, favour: Favour, most: Packets) -> Option<&SimulatedBuffer> {
-        let advised = self.buffers.get(self.advised)?.of(favour);
-        let counted = |b: &&SimulatedBuffer| b.buffer <= most && b.of(favour).flows >= ENOUGH_FLOWS;
-        let rate = |b: &SimulatedBuffer| b.of(favour).rate.as_f64();
-        let all = || self.buffers.iter().filter(counted);
+    /// The buffer to recommend for `favour`. Bulk transfers start from the rule C T, whatever the formula asks for; short ones from
+    /// the formula's buffer, and no larger one than C T counts, as it would only add delay. Another buffer is chosen if it is
+    /// significantly better: the smallest within 5 % of the best that is no worse than the first choice.
+    fn chosen(&self, favour: Favour) -> Option<usize> {
+        let is_bulk = favour == Favour::Throughput;
+        let first = if is_bulk { self.rule } else { self.advised };
+        let last = if is_bulk { self.buffers.len() } else { self.rule.max(first) + 1 };
+        let rate = |i: &usize| self.buffers[*i].of(favour).rate.as_f64();
+        let counted = |i: &usize| self.buffers[*i].of(favour).flows >= ENOUGH_FLOWS;
+        if !counted(&first) {
+            return None;
+        }
+        let all = || (0..last).filter(counted);
         let best = all().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
-        let error = libm::hypot(best.of(favour).error.as_f64(), advised.error.as_f64());
-        let gain = rate(best) - advised.rate.as_f64();
-        let significant = gain > 2.0 * error && rate(best) > BETTER * advised.rate.as_f64();
-        let enough = rate(best) / BETTER;
-        (significant && advised.flows >= ENOUGH_FLOWS)
-            .then(|| all().find(|b| rate(b) >= enough))
-            .flatten()
+        let error = |i: usize| self.buffers[i].of(favour).error.as_f64();
+        let t = (rate(&best) - rate(&first)) / libm::hypot(error(best), error(first));
+        let degrees = self.seeds.saturating_sub(1) as f64;
+        let significant = degrees > 0.0 && student_t::two_sided_tail(t, degrees) < SIGNIFICANCE;
+        if !significant || rate(&best) <= BETTER * rate(&first) {
+            return Some(first);
+        }
+        all().find(|i| rate(i) >= (rate(&best) / BETTER).max(rate(&first)))
     }
 
     /// The table of what was simulated.
@@ -105,7 +117,11 @@ impl Simulated {
         let head = ["packets", "full ms", "mean ms", "loss %", "used %", "short", "bulk"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         for (i, b) in self.buffers.iter().enumerate() {
-            let mark = if i == self.advised { "*" } else { "" };
+            let mark = match (i == self.advised, i == self.rule) {
+                (true, _) => "*",
+                (_, true) => "'",
+                _ => "",
+            };
             rows.push(row([
                 &format!("{:.0}{mark}", b.buffer.get()),
                 &format!("{:.2}", b.buffer.get() * packet_time * 1e3),
@@ -116,7 +132,11 @@ impl Simulated {
                 &b.bulk,
             ]));
         }
-        format!("\n{}{}  * what the formula asks for\n", wrap(&words, 80, 0), table(0, &rows))
+        format!(
+            "\n{}{}  * the formula's buffer, ' the rule C T\n",
+            wrap(&words, 80, 0),
+            table(0, &rows)
+        )
     }
 
     pub(super) fn json(&self) -> Value {
@@ -139,6 +159,7 @@ impl Simulated {
             "seconds": self.seconds,
             "seeds": self.seeds,
             "advised": self.advised,
+            "rule": self.rule,
             "points": buffers.collect::<Vec<_>>(),
         })
     }
@@ -160,22 +181,25 @@ impl RouterAdvice {
         self.basis != Basis::NothingQueues
     }
 
-    /// This advice checked by `simulated`: where another buffer is significantly better than the formula's,
-    /// that one is recommended.
+    /// This advice checked by `simulated`: its buffer if that is another, and its numbers instead of the formulas'.
     #[must_use]
     pub fn decided_by(mut self, simulated: Simulated) -> RouterAdvice {
-        let packet = self.question.packet;
-        let bdp = Packets::of(self.question.rate * self.question.rtt, packet);
-        // Whom latency is to serve wants less than the best, not more.
+        // Latency wants less than the best, not more.
         let movable = self.question.favour != Favour::Latency;
-        let better = bdp.ok().filter(|_| movable);
-        let better = better.and_then(|bdp| simulated.better(self.question.favour, bdp).cloned());
-        if let Some(found) = better {
-            let bytes = found.buffer.in_bytes(packet);
-            self.basis = Basis::Simulator;
+        let chosen = simulated.chosen(self.question.favour).filter(|_| movable);
+        let chosen = chosen.unwrap_or(simulated.advised);
+        if let Some(found) = simulated.buffers.get(chosen) {
+            // The formula's own buffer was rounded to a whole packet of the simulated link.
+            let buffer = if chosen == simulated.advised {
+                self.recommended.buffer
+            } else {
+                self.basis = Basis::Simulator;
+                found.buffer
+            };
+            let bytes = buffer.in_bytes(self.question.packet);
             self.recommended = BufferChoice {
                 name: "recommended",
-                buffer: found.buffer,
+                buffer,
                 bytes,
                 worst_delay: bytes / self.question.rate,
                 mean_delay: Some(found.mean_delay),

@@ -46,6 +46,7 @@ pub fn try_buffers(
         seeds: found.seeds,
         buffers: buffers.collect::<Result<Vec<SimulatedBuffer>, StudyError>>()?,
         advised: found.advised,
+        rule: found.rule,
     })
 }
 

@@ -29,8 +29,10 @@ pub struct Verified {
     pub seconds: u64,
     /// Runs per buffer.
     pub seeds: u64,
-    /// Which of the buffers is the one that was to be tried.
+    /// Index of the buffer to try.
     pub advised: usize,
+    /// Index of the rule's buffer, C T.
+    pub rule: usize,
     /// In rising order of the buffer.
     pub measured: Vec<BufferMeasured>,
 }
@@ -61,7 +63,7 @@ impl Effort {
     fn plan(self) -> Plan {
         match self {
             Effort::Quick => {
-                Plan { packets: 4.0 * PACKETS_PER_SECOND, buffers: 8, seconds: 30, seeds: 2 }
+                Plan { packets: 4.0 * PACKETS_PER_SECOND, buffers: 8, seconds: 20, seeds: 4 }
             }
             Effort::Thorough => {
                 Plan { packets: 60.0 * PACKETS_PER_SECOND, buffers: 12, seconds: 90, seeds: 5 }
@@ -104,13 +106,18 @@ pub fn verify(
     let scenario = played.scenario(WARMUP, plan.seconds)?;
     let own = libm::round(advised * scale).max(2.0) as u64;
     let mut buffers = ladder(((4.0 * played.bdp()) as u64).max(40), plan.buffers - 1);
-    // A buffer of the ladder that is nearly the advised one would say the same twice.
-    buffers.retain(|buffer| libm::log2(*buffer as f64 / own as f64).abs() > NEAR);
-    let advised = buffers.partition_point(|buffer| *buffer < own);
-    buffers.insert(advised, own);
+    let rule = libm::round(played.bdp()).max(2.0) as u64;
+    // A buffer of the ladder that is nearly one of these would say the same twice.
+    let near = |a: u64, b: u64| libm::log2(a as f64 / b as f64).abs() <= NEAR;
+    buffers.retain(|buffer| !near(*buffer, own) && !near(*buffer, rule));
+    buffers.extend([own, rule]);
+    buffers.sort_unstable();
+    buffers.dedup();
+    let index = |of: u64| buffers.partition_point(|buffer| *buffer < of);
+    let (advised, rule) = (index(own), index(rule));
     let measured = measure(player, &scenario, &buffers, plan.seeds)?;
     let (seconds, seeds) = (plan.seconds, plan.seeds);
-    Ok(Verified { link: played, scale, seconds, seeds, advised, measured })
+    Ok(Verified { link: played, scale, seconds, seeds, advised, rule, measured })
 }
 
 /// Why so small a part of a link is not played.
@@ -140,7 +147,7 @@ mod tests {
         };
         let plan = Effort::Quick.plan();
         assert_eq!(plan.scale(&link(50)), 1.0);
-        // 8e6 packets of 12 kbit in 8 x 2 x 40 s: 150 Mbit/s.
-        assert!((plan.scale(&link(1500)) - 0.1).abs() < 1e-12);
+        // 8e6 packets of 12 kbit in 8 x 4 x 30 s: 100 Mbit/s.
+        assert!((plan.scale(&link(1000)) - 0.1).abs() < 1e-12);
     }
 }

@@ -66,7 +66,7 @@ impl Lp {
         shortest
     }
 
-    /// Takes the delay of `segments`; returns the moving average, whose weight is that of a sample per segment.
+    /// Takes the delay of `segments`; returns the moving average, weighted as if each segment were a sample.
     fn measure(&mut self, rtt: Duration, segments: u64) -> Duration {
         self.least = self.least.min(rtt);
         self.most = self.most.max(rtt);

@@ -26,7 +26,7 @@ fn acknowledge(control: &mut Congestion, ms: u64, (first, last): (u64, u64), rtt
     }
 }
 
-/// A control whose window was halved by an early congestion indication at 1000 ms, and the window before.
+/// A control after an early congestion indication at 1000 ms, and its window before.
 fn indicated() -> (Congestion, f64) {
     let mut control = Congestion::new(Algorithm::Lp, &config());
     // Round trips end with packets 1, 31, 61 and so on.

@@ -3,7 +3,7 @@
 use super::roots;
 
 /// P(|T| > t) for `degrees` of freedom (both above zero).
-pub(crate) fn two_sided_tail(t: f64, degrees: f64) -> f64 {
+pub fn two_sided_tail(t: f64, degrees: f64) -> f64 {
     incomplete_beta(degrees / (degrees + t * t), degrees / 2.0, 0.5)
 }
 
