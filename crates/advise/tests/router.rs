@@ -281,3 +281,26 @@ fn no_line_is_longer_than_80_columns() {
         }
     }
 }
+
+proptest::proptest! {
+    #[test]
+    fn bulk_never_gets_less_than_with_the_rule_and_nobody_more_delay(
+        bulk in proptest::array::uniform3(1..100u64),
+        errors in proptest::array::uniform3(0..10_000_000u64),
+        seeds in 2..8u64,
+        bulk_favoured: bool,
+    ) {
+        let favour = if bulk_favoured { Favour::Throughput } else { Favour::Short };
+        let q = RouterQuestion { favour, parameters: poisson(), ..question("10Gbit/s") };
+        let mut table = Simulated { seeds, ..simulated(bulk) };
+        for (buffer, error) in table.buffers.iter_mut().zip(errors) {
+            buffer.bulk.error = Rate::from_bits_per_second(error);
+        }
+        let advice = advise(&q).unwrap().decided_by(table);
+        // C T are 5000 packets.
+        proptest::prop_assert!(advice.recommended.buffer.get() <= 5000.0);
+        if bulk_favoured {
+            proptest::prop_assert!(advice.recommended.bulk.unwrap() >= Rate::from_mbit_per_second(bulk[2]));
+        }
+    }
+}

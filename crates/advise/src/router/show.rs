@@ -212,14 +212,12 @@ impl RouterAdvice {
         )
     }
 
-    fn verdict_words(&self) -> &'static str {
-        match (&self.simulated, self.basis) {
-            (None, _) | (_, Basis::Simulator) => "",
-            _ if self.question.favour == Favour::Latency => "",
-            _ if self.question.favour == Favour::Throughput => {
-                " In the simulator no buffer from 2 packets to 4 C T was significantly better."
+    fn verdict_words(&self) -> String {
+        match &self.simulated {
+            Some(simulated) if self.question.favour != Favour::Latency => {
+                simulated.verdict(self.recommended.buffer, self.question.favour)
             }
-            _ => " In the simulator no buffer up to C T was significantly better.",
+            _ => String::new(),
         }
     }
 

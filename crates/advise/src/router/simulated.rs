@@ -74,27 +74,61 @@ impl SimulatedBuffer {
 
 impl Simulated {
     /// The buffer to recommend for `favour`. Bulk transfers start from the rule C T, whatever the formula asks for; short ones from
-    /// the formula's buffer, and no larger one than C T counts, as it would only add delay. Another buffer is chosen if it is
-    /// significantly better: the smallest within 5 % of the best that is no worse than the first choice.
+    /// the formula's buffer. Another one up to C T is chosen if it is significantly better: the smallest within 5 % of the best
+    /// that is no worse than the first choice. More than C T delays everybody ([`Simulated::larger`]).
     fn chosen(&self, favour: Favour) -> Option<usize> {
-        let is_bulk = favour == Favour::Throughput;
-        let first = if is_bulk { self.rule } else { self.advised };
-        let last = if is_bulk { self.buffers.len() } else { self.rule.max(first) + 1 };
-        let rate = |i: &usize| self.buffers[*i].of(favour).rate.as_f64();
-        let counted = |i: &usize| self.buffers[*i].of(favour).flows >= ENOUGH_FLOWS;
-        if !counted(&first) {
+        let first = if favour == Favour::Throughput { self.rule } else { self.advised };
+        let all = || (0..=self.rule.max(first)).filter(|i| self.counts(*i, favour));
+        let best = all().max_by(|a, b| self.rate(*a, favour).total_cmp(&self.rate(*b, favour)))?;
+        if !self.counts(first, favour) {
             return None;
         }
-        let all = || (0..last).filter(counted);
-        let best = all().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
-        let error = |i: usize| self.buffers[i].of(favour).error.as_f64();
-        let t = (rate(&best) - rate(&first)) / libm::hypot(error(best), error(first));
-        let degrees = self.seeds.saturating_sub(1) as f64;
-        let significant = degrees > 0.0 && student_t::two_sided_tail(t, degrees) < SIGNIFICANCE;
-        if !significant || rate(&best) <= BETTER * rate(&first) {
+        if !self.is_better(best, first, favour) {
             return Some(first);
         }
-        all().find(|i| rate(i) >= (rate(&best) / BETTER).max(rate(&first)))
+        let enough = (self.rate(best, favour) / BETTER).max(self.rate(first, favour));
+        all().find(|i| self.rate(*i, favour) >= enough)
+    }
+
+    /// The best buffer above C T, if it is significantly better than `chosen`.
+    fn larger(&self, chosen: usize, favour: Favour) -> Option<&SimulatedBuffer> {
+        let all = (self.rule + 1..self.buffers.len()).filter(|i| self.counts(*i, favour));
+        let best = all.max_by(|a, b| self.rate(*a, favour).total_cmp(&self.rate(*b, favour)))?;
+        self.is_better(best, chosen, favour).then(|| &self.buffers[best])
+    }
+
+    fn rate(&self, buffer: usize, favour: Favour) -> f64 {
+        self.buffers[buffer].of(favour).rate.as_f64()
+    }
+
+    fn counts(&self, buffer: usize, favour: Favour) -> bool {
+        self.buffers[buffer].of(favour).flows >= ENOUGH_FLOWS
+    }
+
+    /// Whether `one` is significantly better than `other`, and by more than 5 %.
+    fn is_better(&self, one: usize, other: usize, favour: Favour) -> bool {
+        let error = |i: usize| self.buffers[i].of(favour).error.as_f64();
+        let gain = self.rate(one, favour) - self.rate(other, favour);
+        let degrees = self.seeds.saturating_sub(1) as f64;
+        let t = gain / libm::hypot(error(one), error(other));
+        let is_significant =
+            degrees > 0.0 && gain > 0.0 && student_t::two_sided_tail(t, degrees) < SIGNIFICANCE;
+        is_significant && self.rate(one, favour) > BETTER * self.rate(other, favour)
+    }
+
+    /// The sentence about buffers other than the one `recommended` for `favour`.
+    pub(super) fn verdict(&self, recommended: Packets, favour: Favour) -> String {
+        let distance = |i: &usize| libm::fabs(self.buffers[*i].buffer.get() - recommended.get());
+        let nearest = (0..self.buffers.len()).min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let larger = nearest.and_then(|chosen| self.larger(chosen, favour));
+        larger.map_or(" No buffer up to C T was significantly better in the simulator.".to_owned(), |found| {
+            format!(
+                " No buffer up to C T was significantly better in the simulator; {:.0} packets gave {}, and would delay \
+                 everybody.",
+                found.buffer.get(),
+                found.of(favour).rate
+            )
+        })
     }
 
     /// The table of what was simulated.
