@@ -250,7 +250,8 @@ impl RouterAdvice {
     }
 
     fn range_words(&self) -> Option<String> {
-        let range = self.range?;
+        // The formulas' range does not hold where the simulator chose.
+        let range = self.range.filter(|_| self.basis != Basis::Simulator)?;
         Some(match range.high {
             Some(high) => {
                 format!(
