@@ -26,7 +26,7 @@ const MAX_PIECE_FRAME_BYTES: u32 = PIECE_BYTES as u32 + PIECE_HEADER_BYTES as u3
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// The kind is unknown.
-    #[error("a frame of unknown kind {0}")]
+    #[error("{}", unknown_kind(*.0))]
     Kind(u8),
     /// The length exceeds the maximum of its kind.
     #[error("a frame of {length} bytes, where {limit} is the most")]
@@ -39,6 +39,15 @@ pub enum FrameError {
     /// The frame is empty. It carries nothing and could be sent for ever.
     #[error("an empty frame")]
     Empty,
+}
+
+/// Text in place of a frame comes from another kind of server: 72 is the H of HTTP.
+fn unknown_kind(kind: u8) -> String {
+    if kind.is_ascii_graphic() {
+        format!("text that begins with \"{}\": another server listens there", char::from(kind))
+    } else {
+        format!("a frame of unknown kind {kind}")
+    }
 }
 
 /// The header of a piece.

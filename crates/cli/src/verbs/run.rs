@@ -3,7 +3,8 @@ use std::process::ExitCode;
 
 use sweetspot_report::{RunSeries, TableFormat, run_file};
 use sweetspot_scenario::{
-    CrossOutcome, Derivation, EngineError, NoRecorder, Outcome, Recorder, Scenario, TransferOutcome,
+    ControllerEvent, CrossOutcome, Derivation, EngineError, NoRecorder, Outcome, Recorder,
+    Scenario, TransferOutcome,
 };
 use sweetspot_units::{Bytes, Duration};
 
@@ -128,9 +129,7 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
             Some(why) => out!("transfer {i}: nothing measured, {why} [{}]", t.sizing),
             None => print_transfer(i, t),
         }
-        for event in &t.events {
-            out!("  {:8.3} s  {}", event.at_s, event.kind);
-        }
+        print_events(&t.events);
     }
     for (i, c) in outcome.cross.iter().enumerate() {
         out!("cross {i} ({}): {}, loss {:.4} %", c.kind, by_direction(c), c.loss_rate * 100.0);
@@ -152,6 +151,21 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
             outcome.packets_forwarded,
             outcome.wall_s
         ),
+    }
+}
+
+/// One line per event; several of one kind in a row are one line, with their number and the last window.
+fn print_events(events: &[ControllerEvent]) {
+    for same in events.chunk_by(|a, b| a.kind == b.kind) {
+        let [first, ..] = same else { continue };
+        let last = same.last().unwrap_or(first);
+        let window =
+            last.window_bytes.map_or(String::new(), |window| format!("  {}", Bytes::new(window)));
+        let times = match same.len() {
+            1 => String::new(),
+            count => format!("  {count} times until {:.3} s", last.at_s),
+        };
+        out!("  {:8.3} s  {}{window}{times}", first.at_s, first.kind);
     }
 }
 

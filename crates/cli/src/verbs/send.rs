@@ -119,6 +119,14 @@ pub fn run(mut arguments: Arguments) -> Ending {
         arguments.paths.pop();
     }
     let contact = arguments.contact.contact(named.as_deref())?;
+    if arguments.paths.iter().any(|path| path.is_empty()) {
+        return Err(
+            "an argument is empty: expected FILE... and a ticket; is a variable unset?".into()
+        );
+    }
+    if contact.is_none() && arguments.dry_run {
+        return Err("--dry-run compares with a receiver: give its ticket".into());
+    }
     // A word that is neither a file nor a ticket was meant as a ticket.
     if let (None, [_, .., last]) = (&contact, &arguments.paths[..])
         && !PathBuf::from(last).exists()

@@ -207,3 +207,21 @@ fn a_limit_on_file_sizes_is_said_and_nothing_stays() {
     assert!(serve.names().is_empty());
     serve.wait().failed_saying(&["File too large", "ulimit"]);
 }
+
+#[test]
+fn an_empty_argument_and_a_dry_run_without_a_receiver_are_refused_at_once() {
+    let (file, _) = file(10);
+    for (arguments, words) in [(&["", "an argument is empty"]), (&["-n", "give its ticket"])]
+        .map(|[argument, words]| (*argument, *words))
+    {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+            .arg("send")
+            .arg(file.path())
+            .arg(arguments)
+            .env_remove("SWEETSPOT_TICKET")
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && stderr.contains(words), "{arguments}: {stderr}");
+    }
+}

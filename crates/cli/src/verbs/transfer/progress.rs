@@ -87,10 +87,9 @@ impl TransferProgress {
             }
             Shown::Lines { next_at_s } if row.t_s >= *next_at_s => {
                 *next_at_s = row.t_s + LINE_INTERVAL_S;
-                let done = match self.size {
-                    Some(size) => {
-                        format!("{:.0} %", 100.0 * row.bytes as f64 / size.as_f64().max(1.0))
-                    }
+                // A pipe has no size.
+                let done = match self.size.filter(|size| *size >= Bytes::new(row.bytes.max(1))) {
+                    Some(size) => format!("{:.0} %", 100.0 * row.bytes as f64 / size.as_f64()),
                     None => Bytes::new(row.bytes).to_string(),
                 };
                 Some(format!("{}: {done}  {text}", self.name))
