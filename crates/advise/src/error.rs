@@ -1,5 +1,5 @@
 use sweetspot_theory::TheoryError;
-use sweetspot_units::UnitError;
+use sweetspot_units::{Bytes, UnitError};
 use thiserror::Error;
 
 /// Why no advice can be given. The message names the argument, the reason and what to write
@@ -15,6 +15,14 @@ pub enum AdviceError {
         given: String,
         /// Why, and what is allowed.
         why: &'static str,
+    },
+    /// The path, with its buffer, holds too few packets for any window to matter.
+    #[error(
+        "no window makes this path faster: with its buffer it holds {held}, fewer than four packets; leave the window to the kernel"
+    )]
+    NoWindowHelps {
+        /// C T + B.
+        held: Bytes,
     },
     /// A text that cannot be parsed.
     #[error("\"{given}\" is not {wanted}; write it like {example}")]

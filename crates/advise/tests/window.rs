@@ -91,7 +91,7 @@ fn impossible_paths_are_refused_in_words() {
     assert!(refused(&WindowQuestion { loss: Some("1".parse().unwrap()), ..q }).contains("--loss"));
     assert!(refused(&WindowQuestion { mtu: Bytes::new(10), ..q }).contains("--mtu"));
     assert!(refused(&question("1Tbit/s", "1s")).contains("RFC 7323"));
-    assert!(matches!(advise(&question("1kbit/s", "1ms")), Err(AdviceError::Theory(_))));
+    assert!(matches!(advise(&question("1kbit/s", "1ms")), Err(AdviceError::NoWindowHelps { .. })));
 }
 
 #[test]
@@ -207,5 +207,15 @@ fn every_path_is_answered_in_five_lines_of_eighty_columns() {
     let explained = advise(&plain).unwrap().text(true);
     for name in ["bdp1", "bdp2", "bdp3", "bdp4", "bdp5", "bdp6"] {
         assert!(explained.contains(&format!("  {name}: ")), "{explained}");
+    }
+}
+
+#[test]
+fn a_path_of_a_few_packets_needs_no_window_and_gets_no_advice_below_two_segments() {
+    for (rate, rtt, buffer) in [("1Mbit/s", "500us", None), ("56kbit/s", "3ms", Some("100B"))] {
+        let buffer = buffer.map(|buffer: &str| buffer.parse().unwrap());
+        let q = WindowQuestion { buffer, ..question(rate, rtt) };
+        let error = advise(&q).unwrap_err().to_string();
+        assert!(error.contains("no window makes this path faster"), "{error}");
     }
 }

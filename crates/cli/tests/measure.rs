@@ -214,7 +214,7 @@ fn a_far_end_that_dies_is_named_and_ends_the_measurement() -> Tested {
     let output = measuring.wait_with_output()?;
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr)?;
-    assert!(said.contains("127.0.0.1:") && said.contains("midst of the measurement"), "{said}");
+    assert!(said.contains("127.0.0.1:") && said.contains("during the measurement"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
     Ok(())
 }

@@ -142,7 +142,7 @@ pub enum TraceError {
     )]
     NeverSends,
     /// It has no line, or all are of time 0.
-    #[error("the trace is empty: its last line must be a time above 0, which is its period")]
+    #[error("the trace has no period: its last line must be a time above 0")]
     Empty,
 }
 

@@ -106,6 +106,12 @@ pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
     let why = "TCP has no window above 1.07 GB (RFC 7323); share the path among connections";
     possible(window_to_allow(q.rate, q.rtt) <= largest, "C x T =", q.rate * q.rtt, why)?;
 
+    // Three duplicate ACKs show a loss (RFC 5681): the formulas need four packets.
+    let held = q.rate * q.rtt + q.buffer.unwrap_or(Bytes::ZERO);
+    if held < q.mtu * 4 {
+        return Err(AdviceError::NoWindowHelps { held });
+    }
+
     let s = Situation::new(q)?;
     let sweet_spot = s.sweet_spot();
     let window = s.recommended();

@@ -200,7 +200,7 @@ fn an_invitation_is_for_one_transfer() {
     let ended = service.send(file.path(), "f", ticket.trim());
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(fs::read(service.scratch.join("guest/f")).unwrap(), content);
-    service.send(file.path(), "g", ticket.trim()).failed_saying(&["for one transfer"]);
+    service.send(file.path(), "g", ticket.trim()).failed_saying(&["already been used"]);
     assert_eq!(names(&service.scratch.join("guest")), ["f"]);
 }
 
@@ -221,7 +221,7 @@ fn a_spoken_code_admits_whoever_was_told_it_and_one_wrong_try_ends_it() {
     let ended = send(&code.to_uppercase(), "f");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(fs::read(service.scratch.join("guest/f")).unwrap(), content);
-    send(&code, "g").failed_saying(&["for one transfer"]);
+    send(&code, "g").failed_saying(&["already been used"]);
 
     let code = service.invite(&["--spoken-code"]).stdout;
     let (start, _) = code.trim().rsplit_once('-').unwrap();

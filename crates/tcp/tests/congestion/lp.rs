@@ -76,13 +76,14 @@ fn the_window_rests_while_it_infers_and_grows_afterwards() {
 
 #[test]
 fn a_delayed_ack_is_no_queue() {
-    // One packet in flight, each acknowledged by the receiver's timer after 40 ms.
+    // One packet in flight at a time, each acknowledged by the receiver's timer after 40 ms.
     let mut control = Congestion::new(Algorithm::Lp, &config());
-    acknowledge(&mut control, 900, (1, 61), BASE);
-    let lone = |una| AckSample { nxt: una + 1, in_flight: 0, ..ack(1000, una, BASE + 40) };
+    acknowledge(&mut control, 900, (1, 60), BASE);
+    let lone = |una, rtt| AckSample { nxt: una + 1, in_flight: 0, ..ack(1000, una, rtt) };
+    control.handle_ack(&lone(61, BASE));
     for una in 62..=200 {
         let before = control.cwnd();
-        control.handle_ack(&lone(una));
+        control.handle_ack(&lone(una, BASE + 40));
         assert!(control.cwnd() >= before, "{una}");
     }
 }
