@@ -2,9 +2,9 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use sweetspot_research::gauntlet::{GauntletPlan, GauntletReport, GauntletSettings, RunMeasured};
 use sweetspot_scenario::Congestion;
 use sweetspot_sizing::Sizing;
-use sweetspot_research::gauntlet::{GauntletPlan, GauntletReport, GauntletSettings, RunMeasured};
 
 use crate::outcome::Outcome;
 

@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 use sweetspot_advise::router::{Mix, Parameters, RouterQuestion};
 use sweetspot_advise::window::WindowQuestion;
 use sweetspot_diagnose::report::read as read_capture;
-use sweetspot_report::{ResultFile, Theme, read_file, report_page, sheets, svg_file};
-use sweetspot_sim::Simulator;
 use sweetspot_experiment::window::try_windows;
 use sweetspot_experiment::{SearchBounds, Spread, Workers, find_mft};
+use sweetspot_report::{ResultFile, Theme, read_file, report_page, sheets, svg_file};
+use sweetspot_sim::Simulator;
 
 use crate::scenario::{EngineError, Scenario};
 
