@@ -103,7 +103,7 @@ impl Seen {
 ///
 /// A `touched` socket, on which a limit was set, is searched for when its program moves it. Others are not.
 ///
-/// A clamp found in its place that the program set itself is noted in `own`, and never loosened.
+/// A clamp that the program set itself is noted in `own`, and never loosened.
 pub fn look(
     socket: &LiveSocket,
     limit: Option<Bytes>,
@@ -112,12 +112,11 @@ pub fn look(
 ) -> Result<io::Result<Seen>, BorrowError> {
     let look = |fd: &OwnedFd| {
         let info = Info::read(fd)?;
-        if let Some(limit) = limit {
-            let clamp = note(fd, &info, own)?;
-            if !own.is_set(clamp) {
-                own.plan(Some(limit));
-                set(fd, Some(limit), own)?;
-            }
+        // Also without a limit: a program may set its clamp at any time, and the kernel may overwrite that before a limit comes.
+        let clamp = note(fd, &info, own)?;
+        if limit.is_some() && !own.is_set(clamp) {
+            own.plan(limit);
+            set(fd, limit, own)?;
         }
         Ok(Seen::of_info(clock::now(), &info, options::unread(fd)?))
     };

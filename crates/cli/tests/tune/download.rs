@@ -42,10 +42,11 @@ os.dup2(s.fileno(), 200)
 s.close()
 while os.read(200, 65536): pass";
 
-/// The same as the first, with a clamp of its own.
+/// The same as the first, with a clamp of its own, which it sets after the seconds of its second argument.
 const CLAMPED: &str = "\
-import socket, sys
+import socket, sys, time
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+time.sleep(int(sys.argv[2]))
 s.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, 50003)
 while s.recv(65536): pass";
 
@@ -141,9 +142,9 @@ pub fn mover(port: u16) -> [String; 4] {
     ["python3", "-c", MOVER, &port.to_string()].map(str::to_owned)
 }
 
-/// One that has set a clamp of 50,003 bytes.
-pub fn clamped(port: u16) -> [String; 4] {
-    ["python3", "-c", CLAMPED, &port.to_string()].map(str::to_owned)
+/// One that sets a clamp of 50,003 bytes, so many seconds after it has connected.
+pub fn clamped(port: u16, after: u64) -> [String; 5] {
+    ["python3", "-c", CLAMPED, &port.to_string(), &after.to_string()].map(str::to_owned)
 }
 
 /// One with a pinned buffer that sets the clamp `own`, if it is not zero, before or during tuning.

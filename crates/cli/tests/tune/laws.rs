@@ -73,21 +73,25 @@ fn limits_are_lifted_when_the_tuner_is_killed() {
 #[test]
 fn a_clamp_that_a_program_set_itself_is_never_loosened_and_comes_back() {
     let own = Bytes::new(50_003);
-    let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
-    // The kernel overwrites a clamp once much has arrived: it is seen before.
-    server.pause();
-    let tuned = Tuned::start_client(clamped(server.port), server.port, scratch.path(), &[]);
-    let connection = tuned.connection();
-    wait_for("the program's own clamp", || (clamp(&connection) == own).then_some(()));
-    // The tuner looks ten times a second.
-    clock::sleep_until(clock::now() + Duration::from_secs(3));
-    server.go_on();
-    tuned.wait_for_event("taken");
-    wait_for("the clamp again", || (clamp(&connection) <= own).then_some(()));
-    quiet(&server, &connection);
-    Signal::KILL.send(tuned.tuner());
-    wait_for("the end of the limit", || (clamp(&connection) == own).then_some(()));
-    server.stop();
+    // The tuner sees the connection first with the clamp, and first without it.
+    for after in [0, 2] {
+        let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
+        // The kernel overwrites a clamp once much has arrived: it is seen before.
+        server.pause();
+        let client = clamped(server.port, after);
+        let tuned = Tuned::start_client(client, server.port, scratch.path(), &[]);
+        let connection = tuned.connection();
+        wait_for("the program's own clamp", || (clamp(&connection) == own).then_some(()));
+        // The tuner looks ten times a second.
+        clock::sleep_until(clock::now() + Duration::from_secs(3));
+        server.go_on();
+        tuned.wait_for_event("taken");
+        wait_for("the clamp again", || (clamp(&connection) <= own).then_some(()));
+        quiet(&server, &connection);
+        Signal::KILL.send(tuned.tuner());
+        wait_for("the end of the limit", || (clamp(&connection) == own).then_some(()));
+        server.stop();
+    }
 }
 
 #[test]
