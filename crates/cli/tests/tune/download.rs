@@ -15,7 +15,7 @@ use sweetspot_units::{Bytes, Duration};
 /// A clamp that is none.
 pub const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
 
-/// Connects, reads until it is told to stop by the end of the stream, and says how much it was.
+/// Connects, reads to the end of the stream and prints the number of bytes.
 const CLIENT: &str = "\
 import socket, sys
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
@@ -76,7 +76,7 @@ pub struct Server {
     sending: Arc<Mutex<Sending>>,
 }
 
-/// What all of its downloads together do.
+/// The state of all downloads together.
 #[derive(Default)]
 struct Sending {
     paused: bool,
@@ -98,7 +98,7 @@ impl Server {
         server
     }
 
-    /// Sends nothing until it is told to go on; how much it has sent.
+    /// Stops sending until [`Server::go_on`]. Returns the number of bytes sent.
     pub fn pause(&self) -> u64 {
         // Nobody is in the midst of a write while this is locked.
         let mut sending = self.sending.lock().unwrap();
@@ -142,7 +142,7 @@ pub fn mover(port: u16) -> [String; 4] {
     ["python3", "-c", MOVER, &port.to_string()].map(str::to_owned)
 }
 
-/// One that sets a clamp of 50,003 bytes, so many seconds after it has connected.
+/// A client that sets a clamp of 50,003 bytes, `after` seconds after it has connected.
 pub fn clamped(port: u16, after: u64) -> [String; 5] {
     ["python3", "-c", CLAMPED, &port.to_string(), &after.to_string()].map(str::to_owned)
 }
@@ -218,7 +218,7 @@ impl Tuned {
         });
     }
 
-    /// What the client printed, and the exit code.
+    /// The client's output and the exit code.
     pub fn finish(self) -> (String, Option<i32>) {
         let output = self.guardian.wait_with_output().unwrap();
         (String::from_utf8_lossy(&output.stdout).trim().to_owned(), output.status.code())

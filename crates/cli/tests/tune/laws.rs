@@ -14,7 +14,7 @@ fn sweetspot(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
 
-/// A download that was taken by now.
+/// A download that the tuner has already limited.
 fn limited(server: &Server, scratch: &tempfile::TempDir) -> Tuned {
     let tuned = Tuned::start(server.port, scratch.path(), &[]);
     tuned.wait_for_event("taken");
