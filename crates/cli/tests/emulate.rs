@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 const SWEETSPOT: &str = env!("CARGO_BIN_EXE_sweetspot");
 const PATH: &str = "rate=100Mbit/s rtt=10ms buffer=125kB";
-/// The user "nobody", who may do nothing special.
+/// The user "nobody", without special rights.
 const NOBODY: u32 = 65534;
 
 fn emulate(program: &str, options: &[&str], line: &str) -> Command {
@@ -49,7 +49,7 @@ fn send(signal: &str, process: u32) {
     assert!(sent.unwrap().success());
 }
 
-/// The processes whose command line contains `word`.
+/// The processes with `word` in their command line.
 fn processes_with(word: &str) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     processes
@@ -120,7 +120,7 @@ fn a_request_to_end_ends_the_command_and_is_still_certified() {
         return;
     }
     for (signal, code) in [("TERM", 128 + 15), ("INT", 128 + 2)] {
-        if signal == "INT" && sweetspot_testing::are_interrupts_ignored() {
+        if signal == "INT" && sweetspot_testing::is_ignored(2) {
             continue;
         }
         let child = start(&mut emulate(SWEETSPOT, &[], "echo ready; exec sleep 60"));
@@ -178,7 +178,7 @@ fn nothing_is_left_when_the_parent_is_killed() {
 
 #[test]
 fn it_works_without_root() {
-    // The owner of /proc/self is who we are.
+    // The owner of /proc/self is our own user.
     let me = fs::metadata("/proc/self").unwrap().uid();
     if me != 0 {
         sweetspot_testing::skipped("the other tests run without root already");

@@ -174,8 +174,8 @@ impl Browser {
         self.list(COLLISIONS)
     }
 
-    /// What is wrong with a page on a phone and on a wide screen, light and dark: scrolling sideways, contrast, texts over one
-    /// another.
+    /// Faults of a page on a phone and on a wide screen, light and dark: horizontal scrolling, poor contrast, overlapping
+    /// texts.
     pub fn faults(&mut self, page: &Path) -> Result<Vec<String>> {
         let mut all = Vec::new();
         for width in [390, 1200] {

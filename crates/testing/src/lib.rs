@@ -1,6 +1,6 @@
-//! What the tests of several crates share: a skipped test says so where people see it.
+//! Shared by the tests of several crates: a skipped test says so where people see it.
 //!
-//! The test harness swallows what a passing test prints. `make test` therefore names a file in
+//! The test harness hides the output of a passing test. `make test` therefore names a file in
 //! `SWEETSPOT_SKIPPED`, and prints its lines at the end.
 //!
 //! ```
@@ -47,17 +47,20 @@ pub fn skipped(reason: impl Display) {
     }
 }
 
-/// Whether SIGINT (2) is ignored here, and so in every program that is started from here; notes that as a skipped test.
+/// Whether signal `number` is ignored here, and so in every program started from here; notes that as a skipped test. A shell
+/// ignores SIGINT (2) for commands behind `&`, nohup(1) ignores SIGHUP (1).
 ///
 /// # Panics
-/// If `/proc` is not there.
-pub fn are_interrupts_ignored() -> bool {
+/// If `/proc` is not mounted.
+pub fn is_ignored(number: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
     let mask = u64::from_str_radix(mask.trim(), 16).expect("a hexadecimal mask");
-    let ignored = mask & (1 << (2 - 1)) != 0;
+    let ignored = mask & (1 << (number - 1)) != 0;
     if ignored {
-        skipped("SIGINT: whoever started this test has it ignored, as shells do behind &");
+        skipped(format!(
+            "signal {number}: ignored since the start of this test, as behind & or under nohup"
+        ));
     }
     ignored
 }

@@ -14,7 +14,7 @@ const SSH: &str = "[ \"$1\" = -G ] && exit; shift 2; cat | sh -c \"$1\" | cat";
 
 const WAYS: [&str; 3] = ["direct", "reverse", "ssh"];
 
-/// `copy` of standard input to a file `name` in `scratch`, which is what the other host would be.
+/// `copy` of standard input to a file `name` in `scratch`, which stands for the other host.
 fn copy(scratch: &Path, way: &str, name: &str, mark: &str) -> Kept {
     let ssh = scratch.join("ssh");
     fs::write(&ssh, SSH).unwrap();
@@ -39,16 +39,14 @@ fn a_copy_arrives_whole_by_every_way() {
 
 #[test]
 fn the_far_end_ends_with_the_near_end() {
-    let mut signals = vec![Signal::TERMINATE, Signal::HANG_UP, Signal::KILL];
-    if !sweetspot_testing::are_interrupts_ignored() {
-        signals.push(Signal::INTERRUPT);
-    }
+    let mut signals = vec![Signal::TERMINATE, Signal::HANG_UP, Signal::KILL, Signal::INTERRUPT];
+    signals.retain(|signal| !sweetspot_testing::is_ignored(signal.number()));
     for way in WAYS {
         for signal in &signals {
             let scratch = tempfile::tempdir().unwrap();
             let mark = format!("{}-{way}-{}", std::process::id(), signal.number());
             let mut near = copy(scratch.path(), way, "there", &mark);
-            // Standard input stays open: the transfer runs until somebody ends it.
+            // Standard input stays open: the transfer runs until a signal ends it.
             let mut input = near.0.stdin.take().unwrap();
             input.write_all(&[7; 3_000_000]).unwrap();
             let begun = || {

@@ -89,7 +89,15 @@ fn no_verb_outlives_its_cause() {
         }
         found
     };
-    let runs = VERBS.iter().filter(is_built).flat_map(|verb| CAUSES.map(|cause| (verb, cause)));
+    // A verb started with a signal ignored keeps it so. The end of a terminal is SIGHUP.
+    let mut causes = CAUSES.to_vec();
+    causes.retain(|cause| match cause {
+        Cause::Signal(signal) => !sweetspot_testing::is_ignored(signal.number()),
+        Cause::NoTerminal => !sweetspot_testing::is_ignored(Signal::HANG_UP.number()),
+        _ => true,
+    });
+    let runs = VERBS.iter().filter(is_built);
+    let runs = runs.flat_map(|verb| causes.iter().map(move |cause| (verb, *cause)));
     let (runs, wrong) = (Mutex::new(runs), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         for _ in 0..4 {

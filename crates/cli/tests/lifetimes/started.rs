@@ -18,7 +18,7 @@ use crate::verbs::Verb;
 
 pub const SWEETSPOT: &str = env!("CARGO_BIN_EXE_sweetspot");
 
-/// The variable by which the descendants of a verb are found, wherever they have gone.
+/// The environment variable that marks a verb's descendants, wherever they have gone.
 pub const MARK: &str = "SWEETSPOT_LIFETIME";
 
 /// Runs a command on a terminal of its own, prints its process ID, and closes the terminal when standard input ends.
@@ -57,7 +57,7 @@ impl Drop for Kept {
     }
 }
 
-/// What the verbs work with.
+/// The surroundings that the verbs need.
 pub struct Surroundings {
     scratch: tempfile::TempDir,
     ticket: String,
@@ -96,7 +96,7 @@ impl Surroundings {
     }
 }
 
-/// A ticket whose listener takes connections and never says a word.
+/// A ticket with a listener that accepts connections and never sends.
 fn silent_peer(scratch: &Path) -> (String, TcpListener) {
     loop {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -124,7 +124,7 @@ pub fn program(verb: &Verb) -> String {
 /// A verb that runs.
 pub struct Started {
     pub pid: u32,
-    /// What the test started: the verb, or the terminal around it.
+    /// The process that the test started: the verb, or the terminal around it.
     child: Kept,
     input: Option<ChildStdin>,
     output: Option<ChildStdout>,
@@ -210,7 +210,7 @@ impl Started {
             |pid: &u32| !leaves_command || name(*pid).is_some_and(|name| name == "sweetspot");
         let mut last = Vec::new();
         let gone = wait_for(|| {
-            // What has ended is waited for here, so that it is no zombie.
+            // Reaps an ended child, so that it is no zombie.
             let _ = self.child.0.try_wait();
             last = self.marked().into_iter().filter(ours).collect();
             last.is_empty().then_some(())

@@ -1,6 +1,6 @@
 //! The verbs that run for longer than a second.
 
-/// What standard output is to a verb.
+/// A verb's standard output.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Output {
     /// All its purpose: it ends when nobody reads it.
