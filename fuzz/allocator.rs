@@ -25,7 +25,7 @@ fn grow(bytes: usize) {
     }
 }
 
-// SAFETY: each call is passed on to the system's allocator, whose contract is the same.
+// SAFETY: each call is passed on to the system's allocator, which has the same contract.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());

@@ -6,7 +6,7 @@ use sweetspot_trace::file::{CaptureError, Decoder};
 use sweetspot_trace::flow::Table;
 use sweetspot_trace::packet::{Dissector, PacketCounts, Segment};
 
-/// What came out of a capture: its segments, what the packets were, and how it ended.
+/// The result of reading a capture: its segments, the packet counts, and the end.
 pub type Read = (Vec<Segment>, PacketCounts, Result<(), CaptureError>);
 
 /// Reads `data` in pieces of `size` bytes, follows its connections, and lets each have its end.

@@ -1,6 +1,6 @@
-//! What may happen to a receiver, or to a sender that is paced, as a function of bytes: whatever a sender, a path and a kernel make of
-//! it, a controller keeps its contract. The fuzz target drives it (`cargo +nightly fuzz run driver`),
-//! and so do the property tests of `sweetspot-sizing`.
+//! Events at a receiver, or at a paced sender, as a function of bytes: whatever a sender, a path and a kernel do, a controller
+//! keeps its contract. The fuzz target drives it (`cargo +nightly fuzz run driver`), and so do the property tests of
+//! `sweetspot-sizing`.
 
 #![allow(dead_code, reason = "a target uses the one half, tests the other")]
 
@@ -51,7 +51,7 @@ pub fn driver(data: &[u8]) {
 
 /// Plays a script to the controller of `sizing`, and tells everything that it had done.
 pub fn play(sizing: &str, means: InputSource, max_window: u64, script: &[u8]) -> Vec<Effect> {
-    // Who paces has no window of its own: what it leaves is what the path carried.
+    // A pacing sender has no window of its own: its saved value is the path's rate.
     let most = if sizing.starts_with("upload") { u64::MAX } else { max_window };
     let mut world = World::new(controller(sizing, max_window), means, most);
     let mut script = Script { rest: script };
@@ -140,7 +140,7 @@ struct World {
     now: Time,
     max_window: Bytes,
     kernel: KernelView,
-    /// What is in force, once it was asked for.
+    /// The current limit, once the controller has requested one.
     window: Option<Option<Bytes>>,
     pacing: Option<Option<Rate>>,
     congestion: Option<CongestionChoice>,
@@ -242,7 +242,7 @@ impl World {
         }
     }
 
-    /// Answers the probe that was sent so many before the last one.
+    /// Answers the probe sent `before` probes before the last one.
     fn answer(&mut self, before: usize, skipped: u32, held: Duration, report: SenderReport) {
         let at = self.probes.len().checked_sub(before + 1);
         let Some(probe) = at.and_then(|at| self.probes.get(at).copied()) else { return };
@@ -278,7 +278,7 @@ impl World {
         assert!(called <= most, "called {called} times in {} us", pause.as_micros());
     }
 
-    /// All connections are over: what was asked for is taken back, and stays so while nothing comes.
+    /// All connections are over: requests are withdrawn, and stay so while nothing arrives.
     fn end(&mut self) {
         self.perform();
         self.driver.handle_end(self.now);
@@ -324,7 +324,7 @@ impl World {
     }
 }
 
-/// A controller whose callers and whose timers are looked at.
+/// A controller with checked calls and timers.
 struct Checked {
     inner: Box<dyn Controller + Send>,
     now: Time,

@@ -1,5 +1,5 @@
-//! What a hostile peer can feed, as functions of bytes. The fuzz targets drive them
-//! (`cargo +nightly fuzz run frames`), and so do the property tests of `sweetspot-protocol`.
+//! A hostile peer's inputs, as functions of bytes. The fuzz targets drive them (`cargo +nightly fuzz run frames`), and so do
+//! the property tests of `sweetspot-protocol`.
 
 #![allow(dead_code, reason = "each target uses one")]
 
@@ -95,7 +95,7 @@ pub fn record(data: &[u8]) {
     }
 }
 
-/// A ticket as typed. One that is taken is printed as it was read.
+/// A ticket as typed. An accepted one prints as it was read.
 pub fn ticket(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(ticket) = text.parse::<Ticket>() {
@@ -103,8 +103,8 @@ pub fn ticket(data: &[u8]) {
     }
 }
 
-/// A file of clients as edited, and what people type for a key or a code. A client that is taken is printed as it was
-/// read, unless its directory holds a quotation mark or a line's end.
+/// A file of clients as edited, and input typed for a key or a code. An accepted client prints as it was read, unless its
+/// directory holds a quotation mark or a line's end.
 pub fn clients(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(clients) = text.parse::<Clients>() {

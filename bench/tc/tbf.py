@@ -22,7 +22,7 @@ import time
 RATE, BURST, LIMIT = 20_000_000, 15_000, 60_000
 SIZE, FRAME = 1000, 1014
 SECONDS, RUNS, PORT = 5.0, 3, 5001
-# What each pattern sends: the mean load, and how many datagrams at once.
+# Each pattern's mean load and burst size in datagrams.
 PATTERNS = {"Poisson, load 0.9": (0.9, 1), "Poisson, load 1.2": (1.2, 1), "bunches of 50, load 0.8": (0.8, 50)}
 SO_TIMESTAMPNS = 35
 NAMES = ("sweetspot-tbf-a", "sweetspot-tbf-b")

@@ -22,7 +22,7 @@ fn main() {
     match compilers().find_map(|clang| compile(&clang, &object)) {
         Some(Ok(())) => println!("cargo::rustc-cfg=bpf_programs"),
         Some(Err(said)) => panic!("{SOURCE}: {said}"),
-        // A clang that is installed later is found by the next build.
+        // The next build notices a clang that is installed later.
         None => {
             PROGRAMS.iter().for_each(|directory| println!("cargo::rerun-if-changed={directory}"))
         }

@@ -47,7 +47,7 @@ fn compiled(here: &Path, out: &Path) -> Result<Option<Vec<u8>>, String> {
     let mut cargo = Command::new(variable("CARGO").map_err(|error| error.to_string())?);
     cargo.args(["build", "--quiet", "--profile", "page", "--locked", "--lib"]);
     cargo.args(["--package", "sweetspot-wasm", "--target", TARGET, "--target-dir"]).arg(&place);
-    // What is meant for the target of the program, and clippy, is not meant for the page.
+    // Flags for the program's target, and clippy's, do not apply to the page.
     for name in ["CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER"] {
         cargo.env_remove(name);
     }

@@ -1,4 +1,4 @@
-/// The bytes of an input, each of which makes a choice. When they are used up, every choice is the first.
+/// The bytes of an input; each makes a choice. When they are used up, every choice is the first.
 pub struct Choices<'a>(pub &'a [u8]);
 
 impl Choices<'_> {

@@ -15,12 +15,12 @@ use sweetspot_transfer::{
     ServiceOptions, Target, TransferError, TransferObserver,
 };
 
-/// What a client's directory may hold, bytes: two pieces.
+/// The quota of a client's directory, bytes: two pieces.
 pub const QUOTA: u64 = 512 << 10;
 /// How long a session may go on after its peer has gone. A receiver that waits for its disk notices when it next says that
 /// it is busy, after 5 s.
 pub const PATIENCE: Duration = Duration::from_secs(15);
-/// What is in a file outside of every client's directory.
+/// The content of a file outside of every client's directory.
 pub const SECRET: &[u8] = b"a secret of another user, which no client may read";
 
 /// Clients, by what they may do.

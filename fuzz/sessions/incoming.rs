@@ -60,7 +60,7 @@ pub fn incoming(data: &[u8]) {
     let mut choices = Choices(data);
     let client = choices.of(&[Client::Replacer, Client::Unbounded, Client::Writer]);
     client.clear();
-    // What earlier sessions of this client may have left: holes, which take no room.
+    // Possible remains of this client's earlier sessions: holes, which use no quota.
     for name in ["s0", "s1", "s2", "s3"] {
         File::create(client.directory().join(name)).unwrap().set_len(PIECE_BYTES).unwrap();
     }
@@ -75,11 +75,11 @@ pub fn incoming(data: &[u8]) {
     }
 }
 
-/// A session whose offer was accepted.
+/// A session with an accepted offer.
 struct Session {
     raw: Raw,
     client: Client,
-    /// What was listed: the length of files.
+    /// The listed entries: the lengths of files.
     listed: Vec<Option<u64>>,
     /// Pieces and holes that were sent of each entry.
     sent: HashMap<u32, u32>,

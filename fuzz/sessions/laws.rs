@@ -1,4 +1,4 @@
-//! What must hold after a session, whatever its peer sent.
+//! Invariants after a session, whatever its peer sent.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -9,7 +9,7 @@ use super::fixture::{Client, QUOTA, fixture};
 /// Attributes that a session tried to set.
 pub const ATTRIBUTES: [&[u8]; 4] =
     [b"user.x", b"trusted.x", b"security.capability", b"system.posix_acl_access"];
-/// What a file system may need beside a file's content, for all files together.
+/// A file system's overhead beside the files' content, for all files together.
 const OVERHEAD: u64 = 64 << 10;
 
 /// Checks everything in the client's directory.

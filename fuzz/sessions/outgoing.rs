@@ -12,7 +12,7 @@ use sweetspot_protocol::{CongestionMessage, Message};
 use super::choices::Choices;
 use super::fixture::{Client, SECRET, fixture};
 
-/// What the client may fetch.
+/// The files that the client may fetch.
 const FILES: [(&str, usize); 3] = [("a", 3), ("b", 600_000), ("d/c", 1000)];
 
 /// A session of a hostile receiver, which other clients of the same directory help.

@@ -15,7 +15,7 @@ use sweetspot_sizing::{
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// What a controller knows before the first byte.
+/// A controller's configuration before the first byte.
 #[pyclass(frozen, get_all, name = "ControllerConfig", module = "sweetspot._core")]
 #[derive(Debug)]
 pub struct PyControllerConfig {
@@ -99,7 +99,7 @@ impl Bridge {
         });
     }
 
-    /// What the object answered, and when it wants to be called.
+    /// The object's answer, and the time at which it wants to be called.
     fn take_in(
         &mut self,
         now: Time,

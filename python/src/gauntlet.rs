@@ -51,7 +51,7 @@ impl Gauntlet {
         self.0.runs().map(|run| run.text()).collect()
     }
 
-    /// What came of it, as JSON: ``outcomes`` has one per run, in order.
+    /// The report as JSON: ``outcomes`` has one per run, in order.
     fn report(&self, outcomes: Vec<Bound<'_, Outcome>>) -> PyResult<String> {
         let report = self.report_of(&outcomes)?;
         serde_json::to_string(&report).map_err(bad)

@@ -19,7 +19,7 @@ pub struct HostPath {
     peer_kernel: Option<String>,
 }
 
-/// What ``sweetspot advise host`` says of the host that this runs on: in words, as JSON, and as a sysctl.d file.
+/// The report of ``sweetspot advise host`` on this host: in words, as JSON, and as a sysctl.d file.
 #[pyfunction]
 pub fn advise_host(path: HostPath) -> PyResult<(String, String, String)> {
     let asked_receive_buffer = optional("rcvbuf", path.rcvbuf.as_ref())?;

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use sweetspot_scenario as scenario;
 
-/// What an engine returned.
+/// An engine's result.
 #[pyclass(frozen, module = "sweetspot._core")]
 #[derive(Debug)]
 pub struct Outcome(pub(crate) scenario::Outcome);
@@ -59,7 +59,7 @@ numbers!(TransferOutcome {
     /// How the window was sized.
     sizing: String,
 }
-    /// What the sizing controller decided and why, from the start.
+    /// The sizing controller's decisions and reasons, from the start.
     #[getter]
     fn events(&self) -> Vec<ControllerEvent> {
         self.0.events.iter().cloned().map(ControllerEvent).collect()
@@ -103,7 +103,7 @@ numbers!(BottleneckOutcome {
 numbers!(ControllerEvent {
     /// When, seconds since the start of the run.
     at_s: f64,
-    /// What.
+    /// The event.
     kind: String,
     /// The window it set, bytes, where it set one.
     window_bytes: Option<u64>,

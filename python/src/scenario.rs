@@ -49,13 +49,13 @@ impl Scenario {
         &self.text
     }
 
-    /// What was set besides, as `key=value`.
+    /// Additional settings, as `key=value`.
     #[getter]
     fn overrides(&self) -> Vec<String> {
         self.overrides.clone()
     }
 
-    /// What it is, for people.
+    /// A description for people.
     #[getter]
     fn title(&self) -> &str {
         &self.inner.title

@@ -53,8 +53,8 @@ pub struct WindowPath {
     kernel: String,
 }
 
-/// What ``sweetspot advise window`` says, in words and as JSON; ``simulate``: whether windows are tried in the
-/// simulator where no closed form gives the best.
+/// The report of ``sweetspot advise window``, in words and as JSON; ``simulate``: whether to try windows in the simulator if no
+/// closed form gives the best.
 #[pyfunction]
 pub fn advise_window(
     py: Python<'_>,
@@ -100,7 +100,7 @@ pub struct RouterLink {
 /// How long a flow of the mix counts as short, before the loss is known: one in a thousand.
 const ASSUMED_LOSS: f64 = 1e-3;
 
-/// What ``sweetspot advise router --verify none`` says, in words and as JSON.
+/// The report of ``sweetspot advise router --verify none``, in words and as JSON.
 #[pyfunction]
 pub fn advise_router(link: RouterLink) -> PyResult<(String, String)> {
     let mix = match link.mix.as_str() {
@@ -160,7 +160,7 @@ pub fn report(
     })
 }
 
-/// What ``sweetspot diagnose --json`` says of a capture that is not compressed.
+/// The report of ``sweetspot diagnose --json`` on an uncompressed capture.
 #[pyfunction]
 pub fn diagnose(py: Python<'_>, capture: Vec<u8>, flows: usize) -> PyResult<String> {
     let report = py.detach(|| read_capture(&mut Cursor::new(capture), flows)).map_err(bad)?;

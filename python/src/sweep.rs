@@ -1,4 +1,4 @@
-//! What a sweep needs: the values that a text stands for, and a journal of finished runs.
+//! Support for sweeps: the values in a text, and a journal of finished runs.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

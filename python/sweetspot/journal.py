@@ -33,7 +33,7 @@ class JournalFile:
         except ValueError as error:
             self.file.close()
             raise ValueError(f"{path}: {error}") from None
-        # What a killed program left of its last line goes.
+        # Remove a killed program's incomplete last line.
         self.file.truncate(self.known.whole)
         self.failed = False
         if self.known.whole == 0:
@@ -61,7 +61,7 @@ class JournalFile:
             self.failed = True
             words = f"{self.path}: {error.strerror}; runs are no longer kept, make room"
             warnings.warn(words, stacklevel=2)
-            # What of the line had room.
+            # Remove the part of the line that fitted.
             self.file.truncate(before)
 
     def _write_all(self, line: bytes) -> None:

@@ -22,7 +22,7 @@ def agrees(value: object, kind: object, where: str = "it") -> None:
             return
         kinds = [each for each in arguments if each is not type(None)]
         if len(kinds) > 1:
-            # Tables are told apart by their members.
+            # The members distinguish tables.
             assert isinstance(value, dict), where
             kinds = [each for each in kinds if set(typing.get_type_hints(each)) == set(value)]
         assert len(kinds) == 1, f"{where} is {value!r}"

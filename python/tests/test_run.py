@@ -45,7 +45,7 @@ def test_the_time_series_is_a_table_of_samples_and_events(bare: ss.Scenario) -> 
     told = [event.kind for event in outcome.transfers[0].events]
     assert [row["event"] for row in rows if row["event"] is not None] == told
     assert table.schema.metadata[b"seed"] == b"1"
-    # What was acknowledged between two samples is the goodput between them.
+    # The bytes acknowledged between two samples are the goodput between them.
     one, two = samples[100:102]
     bits = 8 * (two["acked_bytes"] - one["acked_bytes"])
     assert two["goodput_bps"] == pytest.approx(bits / (two["at_s"] - one["at_s"]))

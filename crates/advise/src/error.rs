@@ -29,7 +29,7 @@ pub enum AdviceError {
     NotThat {
         /// The text.
         given: String,
-        /// What was expected.
+        /// The expected form.
         wanted: &'static str,
         /// An example of a correct text.
         example: &'static str,
@@ -43,7 +43,7 @@ pub enum AdviceError {
         line: usize,
         /// The text of the line.
         given: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// A quantity with a wrong unit or number.

@@ -1,4 +1,4 @@
-//! What the router advice must hold.
+//! Invariants of the router advice.
 
 use sweetspot_advise::router::{
     Basis, Favour, Mix, Parameters, RouterQuestion, Simulated, SimulatedBuffer, SimulatedRate,

@@ -1,4 +1,4 @@
-//! What the window advice must hold.
+//! Invariants of the window advice.
 
 use sweetspot_advise::AdviceError;
 use sweetspot_advise::host::{self, HostQuestion, Snapshot};
@@ -46,7 +46,7 @@ fn against_elephants_the_advice_is_equation_8() {
     // R = 32.5 Mbit/s over 100 ms and a full buffer's 100 ms.
     assert_eq!(json["recommended_bytes"], 812_500);
     assert_eq!(json["expected_bps"]["recommended"], 32_500_000);
-    // What no closed form gives is null, not a guess.
+    // A value without a closed form is null, not a guess.
     assert!(json["expected_bps"]["double"].is_null() && json["bdp5_bytes"].is_null());
 }
 
@@ -162,8 +162,8 @@ fn what_was_simulated_decides_window_rate_delay_and_settings() {
     assert!(advice.text(true).contains("Simulated, 4 seeds each:"));
 }
 
-/// What `advise host` and `advise window` recommend for one path is one number: 1.05 C T, and twice
-/// that in memory where half of it is window.
+/// `advise host` and `advise window` recommend the same number for one path: 1.05 C T, and twice that in memory if half of it
+/// is window.
 #[test]
 fn both_advices_ask_for_the_same_settings_on_the_same_path() {
     for (rate, rtt) in [("10Gbit/s", "80ms"), ("100Mbit/s", "100ms"), ("1Gbit/s", "3ms")] {

@@ -1,4 +1,4 @@
-//! What of a page matters to links. mdBook writes attributes as ` name="value"` and escapes quotes in text.
+//! The parts of a page that matter to links. mdBook writes attributes as ` name="value"` and escapes quotes in text.
 
 /// The values of all attributes of this name, outside of scripts.
 pub fn attributes<'a>(page: &'a str, name: &str) -> impl Iterator<Item = &'a str> {

@@ -21,8 +21,8 @@ use std::path::Path;
 
 use mdbook_driver::MDBook;
 
-/// Builds the book whose `book.toml` stands in `docs` into the directory `site`. The error is mdBook's, with all its
-/// causes: a chapter without a file, a file that cannot be written.
+/// Builds the book with its `book.toml` in `docs` into the directory `site`. The error is mdBook's, with all its causes: a
+/// chapter without a file, a file that cannot be written.
 pub fn build(docs: &Path, site: &Path) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut book = MDBook::load(docs)?;
     book.config.build.build_dir = std::path::absolute(site)?;

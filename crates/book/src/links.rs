@@ -17,8 +17,8 @@ impl Page {
     }
 }
 
-/// The links within a site that lead to no file of it, or to no anchor of a page, one line each. Links to elsewhere
-/// are not followed. Errors are those of reading the files.
+/// The links within a site that lead to no file of it, or to no anchor of a page, one line each. External links are not
+/// followed. Errors come from reading the files.
 pub fn broken_links(site: &Path) -> io::Result<Vec<String>> {
     let mut files = BTreeSet::new();
     collect(site, Path::new(""), &mut files)?;
@@ -72,7 +72,7 @@ fn why_broken(
     (!known).then_some("there is no such anchor")
 }
 
-/// What `path` means on the page `from`, both below the site; nothing where it leads out of the site.
+/// The target of `path` on the page `from`, both below the site; `None` if it leads out of the site.
 fn resolved(from: &Path, path: &str) -> Option<PathBuf> {
     let mut target = from.parent().unwrap_or(Path::new("")).to_owned();
     for component in Path::new(path).components() {

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
 
-/// What bash offers where each line of `typed` ends; a line ends in a blank if its last word is empty.
+/// Bash's completions at the end of each line in `typed`; a line ends in a blank if its last word is empty.
 fn offered(typed: &[&str]) -> Result<Option<Vec<String>>, Box<dyn std::error::Error>> {
     if !Command::new("bash").arg("-c").arg("true").status().is_ok_and(|status| status.success()) {
         sweetspot_testing::skipped("there is no bash here (install bash)");
@@ -52,7 +52,7 @@ fn bash_offers_the_values_that_have_names() -> Tested {
         ("sweetspot tune run --via ", "pidfd bpf auto"),
         ("sweetspot tune daemon --goal ", "throughput less-than-best-effort"),
         ("sweetspot advise router --favour ", "throughput short latency"),
-        // What stands before the colon is not inserted a second time.
+        // The text before the colon is not inserted a second time.
         ("sweetspot demo --sizing sobas:p", "paper"),
         ("sweetspot send --sizing sobas:paper --congestion b", "bbr"),
         ("sweetspot demo --sizing b", "bdp"),

@@ -85,7 +85,7 @@ fn a_tree_goes_there_and_comes_back() {
     let contents = ssh.far("there/");
     succeeded(&ssh.copy("", &[&contents, &ssh.path("contents").display().to_string()]));
     assert_same_tree(&tree, &ssh.path("contents"));
-    // What is there already is not sent again.
+    // Files already there are not sent again.
     let again = ssh.copy("", &[&contents, &ssh.path("contents").display().to_string(), "--json"]);
     let outcome: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(outcome["bytes"], 0, "{outcome}");
@@ -129,7 +129,7 @@ fn where_only_ssh_passes_data_goes_through_ssh() {
     let back = ssh.path("back").display().to_string();
     succeeded(&ssh.copy("", &[&ssh.far("there"), &back, "--via", "ssh"]));
     assert_same_tree(&tree, &ssh.path("back"));
-    // Where the far end's port is closed, the next way is taken, and a direct connection alone is refused in words.
+    // If the far end's port is closed, the next way is tried; a direct connection alone is refused with an error.
     let closed = [tree.to_str().unwrap(), &ssh.far("next"), "--port", "2300", "--verbose"];
     let said = succeeded(&ssh.copy(PORT_IS_CLOSED, &closed));
     assert!(said.contains("the far end connected to this one"), "{said}");

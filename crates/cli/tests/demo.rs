@@ -13,7 +13,7 @@ type Tested = Result<(), Box<dyn Error>>;
 
 const PATH: &str = "rate=100Mbit/s rtt=10ms buffer=125kB";
 
-/// A demonstration whose every file goes below `dir`.
+/// A demonstration with all files below `dir`.
 fn demo(dir: &Path, path: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     command.args(["demo", "--path", path, "--out"]).arg(dir.join("out")).args(arguments);
@@ -119,7 +119,7 @@ fn results_that_cannot_be_kept_are_not_measured() -> Tested {
 fn an_interrupted_demonstration_leaves_nothing_behind() -> Tested {
     let dir = tempfile::tempdir()?;
     fs::create_dir_all(dir.path().join("tmp"))?;
-    // At this path's rate the transfer takes minutes: it will be running when it is told to end.
+    // At this path's rate the transfer takes minutes: it is running when the signal comes.
     let slow = "rate=1Mbit/s rtt=10ms buffer=125kB";
     let mut running = demo(dir.path(), slow, &["--size", "20MB", "--sizing", "kernel"])
         .stderr(Stdio::piped())

@@ -1,4 +1,4 @@
-//! What README tells newcomers to do with make.
+//! README's make targets for newcomers.
 
 use std::path::Path;
 use std::process::Command;

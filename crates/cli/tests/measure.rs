@@ -128,7 +128,7 @@ fn a_watched_path_is_a_line_per_measurement_and_a_scenario_that_changes() -> Tes
         assert!(sample["time"].is_string() && findings_are_whole(sample) >= 5, "{sample}");
     }
     let text = fs::read_to_string(&file)?;
-    // What it says of each measurement's time is what that found.
+    // The comment on each measurement's time agrees with its result.
     let path = Scenario::parse(&text)?.path;
     let (first, second) = (Duration::ZERO, path.changes.last().ok_or("no change")?.at);
     for (sample, at) in samples.iter().zip([first, second]) {

@@ -1,4 +1,4 @@
-//! What Prometheus and Grafana read, judged by Prometheus's promtool.
+//! The files for Prometheus and Grafana, checked with Prometheus's promtool.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,7 +16,7 @@ fn address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// What is handed out at `address` once something is, to a client that asks as Prometheus does, again and again.
+/// The metrics at `address`, fetched repeatedly as Prometheus does, until there are some.
 fn scraped(address: SocketAddr) -> String {
     let mut last = String::new();
     for _ in 0..600 {
@@ -35,7 +35,7 @@ fn scraped(address: SocketAddr) -> String {
     panic!("nothing is handed out at {address}: {last}");
 }
 
-/// What `address` answers to one request. Until the program listens, whoever was given that port for a moment may answer.
+/// The answer of `address` to one request. Until the program listens, another process that briefly had the port may answer.
 fn answer(address: SocketAddr) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;

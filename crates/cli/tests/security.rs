@@ -11,7 +11,7 @@ fn document() -> String {
     fs::read_to_string(root().join("SECURITY.md")).unwrap()
 }
 
-/// The cells of the rows of each table whose header has these columns.
+/// The cells of the rows of each table with these columns in its header.
 fn rows(document: &str, columns: &[&str]) -> Vec<Vec<String>> {
     let cells = |line: &str| -> Vec<String> {
         let line = line.trim().trim_start_matches('|').trim_end_matches('|');

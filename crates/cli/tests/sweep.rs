@@ -34,7 +34,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What is refused, and a piece of what is said about it.
+/// Refused inputs, each with a part of its message.
 const REFUSED: [(&[&str], &str); 6] = [
     (&["--over", "path.bufer=1pkt,2pkt"], "did you mean path.buffer?"),
     (&["--over", "path.buffer=9pkt..2pkt:log:3"], "first end must be below its last"),

@@ -1,4 +1,4 @@
-//! What the command says, whatever stands behind its standard output and standard error.
+//! The command's output, whatever standard output and standard error are.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -128,7 +128,7 @@ fn advice_beside_others_is_simulated_unless_that_is_refused() -> Tested {
     Ok(())
 }
 
-/// What the page learns about the program: `{"simulator": true, ...}`.
+/// The page's information about the program: `{"simulator": true, ...}`.
 fn about(address: &str) -> Result<String, Box<dyn std::error::Error>> {
     let host = address.split('/').nth(2).ok_or("no host in the address")?;
     let path = address.trim_end().trim_start_matches("http://").trim_start_matches(host);

@@ -59,7 +59,7 @@ impl VariantRunner<'_> {
             .and_then(|()| fs::create_dir(&inbox).map_err(|e| e.to_string()))
             .and_then(|()| self.transfer(variant, &inbox, &mut row, progress));
         row.failure = outcome.err();
-        // What arrived has been checked; the next variant needs the room.
+        // The received files have been checked; the next variant needs the space.
         let _ = fs::remove_dir_all(&inbox);
         row
     }

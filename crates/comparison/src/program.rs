@@ -1,4 +1,4 @@
-//! A program on one side of the path whose output is read while it runs.
+//! A program on one side of the path, with output that is read while it runs.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};

@@ -10,7 +10,7 @@ pub struct Variant {
     pub sizing: Sizing,
     /// The sender's congestion control.
     pub congestion: String,
-    /// Whether the sizing may switch the congestion control: true if none was named.
+    /// Whether the sizing may switch the congestion control: true without an explicit choice.
     pub may_switch: bool,
 }
 

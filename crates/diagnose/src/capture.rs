@@ -39,8 +39,7 @@ pub fn spans(stream: &Stream, begun: Time, lasted: Duration) -> Vec<(Time, Time,
     spans
 }
 
-/// What limits the data of `stream`, in `limits`, and what that rests on. The connection began at
-/// `begun`.
+/// The verdict on the data of `stream`, given its `limits`, with the evidence. The connection began at `begun`.
 pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidence) {
     let mut evidence = evidence(stream, begun, lasted);
     let whole = Whole::new(stream, evidence.capacity);
@@ -52,7 +51,7 @@ pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidenc
         limits.add(class(&account, &whole), time);
     }
     let time = limits.total().max(Duration::from_nanos(1));
-    // Of a connection that took no time on the capture's clock nothing is told.
+    // A connection without duration on the capture's clock gets no verdict.
     if evidence.unknown_because.is_some() || limits.total() == Duration::ZERO {
         limits = Limits::only(Class::Unknown, time);
     } else if whole.blind {
@@ -64,13 +63,13 @@ pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidenc
     (limits, evidence)
 }
 
-/// What the path can deliver: what trains of acknowledgements show. One slower than what was
-/// delivered all in all reaches over pauses and shows nothing.
+/// The path's capacity as trains of acknowledgements show it. A capacity below the mean delivery rate spans pauses and shows
+/// nothing.
 fn capacity(stream: &Stream, goodput: Rate) -> Option<Rate> {
     stream.train_rate().filter(|rate| *rate >= goodput.scaled(0.95))
 }
 
-/// What the whole of a stream says, by which each of its accounts is judged.
+/// Summary of a whole stream, the context for each of its parts.
 struct Whole {
     capacity: Option<Rate>,
     window_known: bool,
@@ -145,10 +144,9 @@ fn least_windows(stream: &Stream) -> Option<(u64, u64)> {
     Some((low << scale, high << scale))
 }
 
-/// Whether data comes as a link, a shaper or a pacing sender sets it apart: each segment as far behind the one before,
-/// wherever the capture was taken; or evenly at a capture at the receiver that has no timestamps, so that it does not
-/// show whether data waited on its way. A window or a program that held its sender would make
-/// pauses between flights.
+/// Whether data arrive with the spacing of a link, a shaper or a pacing sender: each segment at the same distance behind the
+/// one before, wherever the capture was taken; or evenly at a receiver's capture without timestamps, which cannot show whether
+/// data waited on the way. A window or a program that held the sender would make pauses between flights.
 fn comes_evenly(stream: &Stream) -> bool {
     const SEGMENTS: u64 = 100;
     const EVENLY: f64 = 1.1;
@@ -334,7 +332,7 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     flow
 }
 
-/// What is said of a connection whose handshake is in the capture and did not succeed.
+/// The finding for a connection with a handshake in the capture that did not succeed.
 fn never_established(connection: &Connection) -> Option<Flow> {
     let handshake = &connection.handshake;
     handshake.offers[0]?;

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What holds a connection back.
+/// The limit of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
@@ -24,7 +24,7 @@ pub enum Class {
     Application,
     /// A pacing rate that the sender set for itself.
     Pacing,
-    /// What was sent again and again got no answer: the peer is gone, or the path.
+    /// Repeated retransmissions got no answer: the peer or the path is gone.
     Stalled,
     /// The sending application waits for the other's request or answer; of
     /// [`Class::Application`]'s family.
@@ -86,7 +86,7 @@ impl Class {
         }
     }
 
-    /// What is to be read in a table after "limited by".
+    /// The class's entry in a table, after "limited by".
     pub fn words(self) -> &'static str {
         match self {
             Class::Opportunity => "slow start",

@@ -1,13 +1,12 @@
-//! The law of every verdict: the limit that is named explains the rate that was measured.
+//! The invariant of every verdict: the named limit accounts for the measured rate.
 
 use sweetspot_units::Rate;
 
 use crate::{Class, Evidence};
 
-/// What the named limit allows, times its share of the time, and what was measured differ by no
-/// more than this factor.
+/// The rate that the named limit allows, times its share of the time, and the measured rate differ by no more than this factor.
 pub const FACTOR: f64 = 2.5;
-/// What is measured has a blur: a limit that allows a twentieth less may still be the limit.
+/// Measurement tolerance: a limit that allows a twentieth less may still be the limit.
 const BLUR: f64 = 0.95;
 
 /// The rate that `class` allows, where it is of the kind that has one and that is known.

@@ -2,7 +2,7 @@ use serde::Serialize;
 use sweetspot_trace::flow::{Resent, Stream, Vantage};
 use sweetspot_units::Duration;
 
-/// What a capture shows of the data that one end sent, in figures.
+/// Figures that a capture shows of the data sent by one end.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Facts {
     /// Payload, each byte counted once.
@@ -35,8 +35,7 @@ pub struct Facts {
     pub window: WindowFacts,
     /// Payload of a full segment.
     pub mss: u64,
-    /// The most payload of a segment; above `mss` the capture was taken where a network card
-    /// cuts segments up.
+    /// The largest payload of a segment; above `mss`, the capture point lies before a network card segments the data.
     pub largest_segment: u64,
     /// Whether both ends offered selective acknowledgements; unknown without the handshake.
     pub sack: Option<bool>,
@@ -44,7 +43,7 @@ pub struct Facts {
     pub timestamps: bool,
     /// Round trips.
     pub rtt: RttFacts,
-    /// Where the capture was taken, as seen from the sender: sender, receiver, middle, unknown.
+    /// Capture point, from the sender's side: sender, receiver, middle, unknown.
     pub vantage: &'static str,
     /// The most that was ever under way.
     pub largest_flight: u64,
@@ -89,7 +88,7 @@ pub struct RttFacts {
     pub mean_s: Option<f64>,
     /// The median.
     pub median_s: Option<f64>,
-    /// That of which 99 in 100 are no longer.
+    /// The 99th percentile.
     pub p99_s: Option<f64>,
     /// Acknowledgements that gave a sample.
     pub samples: u64,
@@ -98,7 +97,7 @@ pub struct RttFacts {
 }
 
 impl Facts {
-    /// The facts of `stream`, whose receiver announced `scale`.
+    /// The facts of `stream`; its receiver announced `scale`.
     pub fn new(stream: &Stream, scale: Option<u8>, sack: Option<bool>) -> Facts {
         let counts = stream.counts();
         let resent = stream.resent();

@@ -8,22 +8,22 @@ use crate::limits::rounded;
 use crate::path::{PathEstimate, Replay, Simulation};
 use crate::{Class, Evidence, Facts, LimitVerdict, Limits};
 
-/// What is said of a flow: the data that one end of a connection sent.
+/// The diagnosis of a flow: the data that one end of a connection sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Flow {
-    /// Who sent the data.
+    /// The sender's address.
     pub source: SocketAddr,
-    /// Who received it.
+    /// The receiver's address.
     pub destination: SocketAddr,
-    /// What limits it.
+    /// The limit.
     pub verdict: LimitVerdict,
     /// Each class's share of the time.
     pub limits: Limits,
-    /// What the application's share is made of.
+    /// The parts of the application's share.
     pub application_time: ApplicationTime,
     /// Shortest round trip.
     pub rtt_min_s: Option<f64>,
-    /// Median round trip; of a live connection, that of the smoothed ones while data went.
+    /// Median RTT; for a live connection, of the smoothed RTT while data were in flight.
     pub rtt_median_s: Option<f64>,
     /// Payload per second while it lasted.
     pub goodput_bps: f64,
@@ -31,18 +31,18 @@ pub struct Flow {
     pub bytes: u64,
     /// Segments sent more than once.
     pub retransmitted_segments: u64,
-    /// What more it would carry without the limit.
+    /// The rate gained without the limit.
     pub expected_gain_bps: f64,
-    /// What to do about it.
+    /// The fix.
     pub fix: String,
-    /// What should be known besides.
+    /// Further remarks.
     pub remarks: Vec<String>,
     /// Times the receiver closed its window.
     pub zero_windows: u64,
     /// When it was seen in the capture.
     #[serde(skip)]
     pub seen: Option<Seen>,
-    /// What a capture shows in figures; live connections have none.
+    /// Figures from a capture; live connections have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Facts>,
     /// The path as a capture shows it.
@@ -51,7 +51,7 @@ pub struct Flow {
     /// How to play the transfer again with its limit and without, or why that cannot be.
     #[serde(skip)]
     pub replay: Option<Result<Replay, String>>,
-    /// What two captures of it show together.
+    /// Findings from two captures of the connection together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined: Option<Joined>,
     /// The transfer as a simulator played it.
@@ -82,7 +82,7 @@ pub struct ApplicationTime {
 }
 
 impl Flow {
-    /// What is said of the data from `source` to `destination`.
+    /// The diagnosis of the data from `source` to `destination`.
     pub fn new(
         source: SocketAddr,
         destination: SocketAddr,

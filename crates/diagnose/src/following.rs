@@ -12,9 +12,9 @@ use crate::{Class, LimitVerdict, Limits, capture};
 /// A connection since the last look.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RecentFlow {
-    /// Who sent most of its data.
+    /// The address of the end that sent most of the data.
     pub source: SocketAddr,
-    /// Who received it.
+    /// The receiver's address.
     pub destination: SocketAddr,
     /// Payload acknowledged per second since the last look.
     pub goodput_bps: f64,
@@ -24,13 +24,13 @@ pub struct RecentFlow {
     pub bytes: u64,
     /// Segments sent again since then.
     pub retransmitted_segments: u64,
-    /// What limited it since the last look or, where nothing of that is known yet, before.
+    /// The limit since the last sample, or before if that is not known yet.
     pub limited_by: Class,
     /// That limit's share of the time.
     pub share_of_time: f64,
 }
 
-/// What is remembered of a connection from look to look.
+/// The state of a connection from sample to sample.
 #[derive(Debug, Clone, Copy)]
 struct Before {
     acked: u64,
@@ -48,8 +48,7 @@ pub struct Following {
 }
 
 impl Following {
-    /// What the connections of `table` did since the last look, at `now` on the capture's clock;
-    /// those that carry most first.
+    /// Activity of the connections in `table` since the last sample, at `now` on the capture's clock; the fastest first.
     pub fn look(&mut self, table: &Table, now: Time) -> Vec<RecentFlow> {
         let since = self.last.replace(now);
         let time = since.map_or(Duration::ZERO, |since| now.since(since));
@@ -90,7 +89,7 @@ impl Following {
         let fresh = before.map_or(limits, |before| limits.since(&before.limits));
         let shown = if fresh.total() > Duration::ZERO { fresh } else { limits };
         let limited_by = match evidence {
-            // What does not explain the rate is not named here either.
+            // A limit that does not account for the rate is not reported here either.
             Some(evidence) if before.is_none() => LimitVerdict::new(&limits, &evidence).cause,
             _ => shown.leading(shown.dominant()),
         };

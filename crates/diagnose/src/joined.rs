@@ -1,10 +1,9 @@
-//! Two captures of one connection, joined: how long packets took from one to the other, and which
-//! were lost between them.
+//! Joins two captures of one connection: one-way delays between the capture points, and packets lost between them.
 //!
-//! The clocks of two hosts differ. Where `f` is how much later packets of one direction appear in
-//! the second capture and `r` how much later those of the other appear in the first, the least `f`
-//! and the least `r` add up to the round trip between the captures whatever the clocks say (RFC
-//! 7679 §3.7 on clocks); how it divides among the directions cannot be seen, so halves are taken.
+//! The clocks of two hosts differ. Let `f` be the delay of forward packets between the captures and `r` the delay of reverse
+//! packets, each on the two unsynchronised clocks. The min `f` plus the min `r` is the round trip between the captures,
+//! whatever the clocks' offset (RFC 7679 §3.7 on clocks). Its division between the directions cannot be measured, so each gets
+//! half.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -18,7 +17,7 @@ pub const MOST_PACKETS: usize = 2_000_000;
 /// Packets of each direction that must be in both captures.
 const LEAST_PACKETS: usize = 4;
 
-/// What tells a packet from all others of its connection.
+/// Fields that distinguish a packet from all others of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct PacketKey {
     forward: bool,
@@ -42,14 +41,14 @@ struct Passed {
 #[derive(Debug, Default)]
 pub struct Joining {
     packets: Vec<Passed>,
-    /// By key, those of the first capture that were not found in the second yet.
+    /// By key, packets of the first capture that were not found in the second yet.
     waiting: HashMap<PacketKey, VecDeque<usize>>,
     /// From first to last packet, in each capture.
     spans: [Option<(i64, i64)>; 2],
     full: bool,
 }
 
-/// What two captures of a connection show together, for the data that one end sent.
+/// Findings from two captures of a connection together, for the data that one end sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Joined {
     /// The round trip between the captures without queues.
@@ -79,13 +78,12 @@ pub struct OneWay {
     pub least_s: f64,
     /// The median.
     pub median_s: f64,
-    /// That of which 99 in 100 are no longer.
+    /// The 99th percentile.
     pub p99_s: f64,
 }
 
 impl Joining {
-    /// Takes a packet of the first capture; `forward` are those of the end whose data is of
-    /// interest.
+    /// Takes a packet of the first capture; `forward` means it came from the end under study.
     pub fn first(&mut self, segment: &Segment, forward: bool) {
         if self.packets.len() >= MOST_PACKETS {
             self.full = true;
@@ -108,7 +106,7 @@ impl Joining {
         }
     }
 
-    /// What both show together; the error says why nothing.
+    /// The joint findings; the error says why there are none.
     pub fn joined(&self) -> Result<Joined, String> {
         let both = |forward: bool| {
             let those = self.packets.iter().filter(move |p| p.key.forward == forward);
@@ -124,7 +122,7 @@ impl Joining {
             ));
         }
         let (mut there, mut back) = (there, back);
-        // Who is nearer to the sender has his packets first, and the answers last.
+        // The capture nearer to the sender sees data first and acknowledgements last.
         let first_is_nearer = median(&there) + median(&back) >= 0;
         if !first_is_nearer {
             there.iter_mut().chain(&mut back).for_each(|(_, later)| *later = -*later);
@@ -192,7 +190,7 @@ fn median(of: &[(i64, i64)]) -> i64 {
 }
 
 impl Joined {
-    /// What it says, in two sentences.
+    /// The findings in two sentences.
     pub fn words(&self) -> String {
         let ms = |s: f64| format!("{:.1} ms", s * 1e3);
         let way = |way: &OneWay| {
@@ -255,7 +253,7 @@ impl Clocks {
         clocks
     }
 
-    /// What the second clock had gained at `at` since the middle.
+    /// The second clock's drift at `at`, relative to the middle.
     fn gained(&self, at: i64) -> i64 {
         ((at - self.middle) as f64 * self.drift) as i64
     }

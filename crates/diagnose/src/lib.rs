@@ -1,12 +1,11 @@
-//! What limits a TCP connection: classes, a rule for each, and verdicts in words.
+//! Finds the limit of a TCP connection: classes, a rule for each, and verdicts in words.
 //!
-//! The classes are those of Y. Zhang, L. Breslau, V. Paxson, S. Shenker, "On the Characteristics
-//! and Origins of Internet Flow Rates", SIGCOMM 2002 (T-RAT), two of them divided where the fix
-//! differs. There are two sources of facts: a capture ([`capture`]) and the kernel's own account
-//! of a live connection ([`live`]). Both divide time among the classes ([`Limits`]); the class
-//! with the most time is the [`LimitVerdict`].
+//! The classes follow Y. Zhang, L. Breslau, V. Paxson, S. Shenker, "On the Characteristics and Origins of Internet Flow
+//! Rates", SIGCOMM 2002 (T-RAT); two of them are divided because the fixes differ. There are two sources of facts: a
+//! capture ([`capture`]) and the kernel's counters of a live connection ([`live`]). Both divide time among the classes
+//! ([`Limits`]); the class with the most time is the [`LimitVerdict`].
 //!
-//! The named limit always explains the rate that was measured:
+//! The named limit always accounts for the measured rate:
 //!
 //! ```
 //! use sweetspot_diagnose::{Class, Evidence, LimitVerdict, Limits};

@@ -27,7 +27,7 @@ impl Limits {
         Class::ALL.into_iter().for_each(|class| self.add(class, other.time(class)));
     }
 
-    /// What came after `before`, which these limits began with.
+    /// The time since `before`, an earlier state of these limits.
     pub fn since(&self, before: &Limits) -> Limits {
         let mut limits = Limits::default();
         for class in Class::ALL {

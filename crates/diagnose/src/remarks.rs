@@ -1,4 +1,4 @@
-//! What should be known beside a verdict.
+//! Remarks beside a verdict.
 
 use sweetspot_trace::flow::{Connection, Stream, Vantage};
 use sweetspot_units::Duration;
@@ -16,7 +16,7 @@ pub fn remarks(connection: &Connection, side: usize) -> Vec<String> {
     remarks
 }
 
-/// What the handshake left out.
+/// Options missing from the handshake.
 fn options(connection: &Connection) -> Vec<String> {
     let offers = connection.handshake.offers;
     let [Some(opener), Some(opened)] = offers else {
@@ -50,7 +50,7 @@ fn options(connection: &Connection) -> Vec<String> {
     remarks
 }
 
-/// What the place and the program of the capture did to it.
+/// Effects of the capture point and the capturing program.
 fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
     let counts = stream.counts();
     let mut remarks = Vec::new();

@@ -1,4 +1,4 @@
-//! What is said of a whole capture, or of the connections of a host, in constant memory.
+//! The report on a whole capture, or on a host's connections, in constant memory.
 
 use std::io::Read;
 
@@ -50,11 +50,11 @@ impl core::fmt::Display for PassFailure {
 
 impl std::error::Error for PassFailure {}
 
-/// Reads the capture `file`, pcap or pcapng and not compressed, and keeps the `most` flows with the most
-/// payload. One that breaks off is told of as far as it goes.
+/// Reads the capture `file`, pcap or pcapng and not compressed, and keeps the `most` flows with the most payload. A truncated
+/// capture is reported as far as it goes.
 ///
 /// # Errors
-/// If the bytes cannot be had, or it breaks off before its first packet.
+/// If the bytes cannot be read, or the capture ends before its first packet.
 pub fn read(file: &mut dyn Read, most: usize) -> Result<DiagnosisReport, PassFailure> {
     let mut reading = Reading::new(most);
     match reading.all(file) {
@@ -103,7 +103,7 @@ pub fn segments(
         if n == 0 {
             return decoder.end(input).map_err(PassFailure::Capture);
         }
-        // What is left begins the next piece.
+        // The rest begins the next piece.
         let rest = input.len();
         let start = filled + n - rest;
         buffer.copy_within(start..start + rest, 0);
@@ -140,7 +140,7 @@ impl Reading {
         })
     }
 
-    /// What it says; `unfinished` says why it ended before its end, if it did.
+    /// The report; `unfinished` says why the capture broke off, if it did.
     pub fn report(mut self, unfinished: Option<CaptureError>) -> DiagnosisReport {
         while let Some(connection) = self.table.drain() {
             keep(&mut self.kept, &mut self.left_out, self.most, &connection);

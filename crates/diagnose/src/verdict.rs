@@ -33,7 +33,7 @@ pub enum Failure {
     Unconfirmed,
 }
 
-/// What a verdict rests on, from whichever source.
+/// The evidence for a verdict, from whichever source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Evidence {
     /// Payload delivered per second.
@@ -46,7 +46,7 @@ pub struct Evidence {
     pub rtt_min: Option<Duration>,
     /// The median round trip.
     pub rtt: Option<Duration>,
-    /// The window that was found full, in the mean.
+    /// The mean of the full window.
     pub window: Option<Bytes>,
     /// How long the rounds lasted in which it was full, in the mean.
     pub window_round: Option<Duration>,
@@ -56,7 +56,7 @@ pub struct Evidence {
     pub largest_window: Option<Bytes>,
     /// Its scale, where known.
     pub scale: Option<u8>,
-    /// What was under way where no window of the receiver bounded it, in the mean.
+    /// The mean flight while no window of the receiver bounded it.
     pub flight: Option<Bytes>,
     /// How long those rounds lasted, in the mean.
     pub flight_round: Option<Duration>,
@@ -86,7 +86,7 @@ pub struct Evidence {
     pub unknown_because: Option<&'static str>,
 }
 
-/// What limits a flow, in words.
+/// A flow's limit, in words.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LimitVerdict {
     /// The family of classes with the largest share that explains the rate.
@@ -95,14 +95,14 @@ pub struct LimitVerdict {
     pub cause: Class,
     /// The family's share of the time, 0 to 1.
     pub share_of_time: f64,
-    /// What the named limit allows, in bits per second, where it is of the kind that has a rate.
+    /// The rate that the named limit allows, in bits per second, if it has one.
     pub allowed_bps: Option<f64>,
-    /// What limits, by how much, and why.
+    /// The limit, its share and its cause.
     pub words: String,
-    /// What more it would carry without this limit.
+    /// The rate gained without this limit.
     #[serde(skip)]
     pub gain: Rate,
-    /// What to do about it.
+    /// The fix.
     #[serde(skip)]
     pub fix: String,
 }
@@ -112,7 +112,7 @@ pub struct LimitVerdict {
 const LEAST_SHARE: f64 = 0.3;
 
 impl LimitVerdict {
-    /// The verdict on a flow whose time went where `limits` says.
+    /// The verdict on a flow with time divided as in `limits`.
     pub fn new(limits: &Limits, evidence: &Evidence) -> LimitVerdict {
         let mut limits = *limits;
         let mut evidence = *evidence;
@@ -143,7 +143,7 @@ fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
             let told =
                 next.max_by(|a, b| limits.family_share(*a).total_cmp(&limits.family_share(*b)));
             return match told {
-                // Part of the time explains nothing: another class with enough of it is named.
+                // A limit with part of the time accounts for nothing: another class with enough time is reported.
                 Some(next)
                     if class == Class::Unknown
                         && evidence.unknown_because == Some(UNEXPLAINED)

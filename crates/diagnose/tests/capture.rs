@@ -8,7 +8,7 @@ use sweetspot_trace::packet::{Flags, Options, Segment, Timestamps};
 use sweetspot_units::{Duration, Time};
 
 const MSS: u32 = 1448;
-/// What 1500 bytes take at 2 Mbit/s.
+/// The serialisation time of 1500 bytes at 2 Mbit/s.
 const SPACING: u64 = 6;
 /// The round trip of the empty path.
 const ROUND_TRIP: u64 = 30;
@@ -38,7 +38,7 @@ impl AtReceiver {
         assert!(self.table.take(&Segment { time, options, ..segment }).is_none());
     }
 
-    /// Segment `n` arrives, whose sender had heard what the receiver said at `heard`.
+    /// Segment `n` arrives; its sender had seen the receiver's acknowledgement of time `heard`.
     fn arrive(&mut self, ms: u64, n: u32, heard: u64) {
         let options = echo(heard as u32 + 1);
         self.take(ms, Segment { seq: 1 + n * MSS, payload: MSS, options, ..sent() });
@@ -68,7 +68,7 @@ fn sent() -> Segment {
     }
 }
 
-/// What the receiver says: all before `ack` is there, and its clock shows `clock`.
+/// The receiver's acknowledgement: all before `ack` is there, and its clock shows `clock`.
 fn back(ack: u32, clock: u32) -> Segment {
     let Segment { source, destination, .. } = sent();
     let mut options = Options::default();

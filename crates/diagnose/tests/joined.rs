@@ -1,4 +1,4 @@
-//! Captures of one connection at both ends, whose clocks differ.
+//! Captures of one connection at both ends, with different clocks.
 
 use std::net::SocketAddr;
 
@@ -86,7 +86,7 @@ proptest! {
         prop_assert_eq!(joined.first_is_nearer, !swapped);
         let rtt = (there + back) as f64 / 1e6;
         prop_assert!((joined.rtt_s - rtt).abs() < 1e-5, "{} is not {rtt}", joined.rtt_s);
-        // The clocks are told apart as if both ways were as long.
+        // The clocks are compared as if both directions took equally long.
         let expected = offset as f64 + (there as f64 - back as f64) / 2e6;
         prop_assert!((joined.clock_offset_s - expected).abs() < 1e-5, "{joined:?}");
         // The queue: 0 to 3 ms in steps of half of one, 1.5 ms in the median, to 3 %.
@@ -102,7 +102,7 @@ proptest! {
         let packets = packets(10_000, 10_000, Some(every));
         let joined = join(&packets, 7, 0.0, swapped);
         let late = 499_000 - 2 * 20_000 - 3_000;
-        // What was sent shortly before the end may be under way still.
+        // Packets sent shortly before the end may still be in flight.
         let lost = packets.iter().filter(|p| p.arrived.is_none() && p.left < late).count() as u64;
         let all = packets.iter().filter(|p| p.arrived.is_none()).count() as u64;
         prop_assert!((lost..=all).contains(&joined.data.lost), "{lost}..{all}: {joined:?}");

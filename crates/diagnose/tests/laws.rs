@@ -1,5 +1,5 @@
-//! What no verdict may break, whatever was captured: over connections of a small model, and over
-//! the same with packets left out, captured twice, late or out of order.
+//! Invariants that no verdict may break, whatever the capture: over connections of a small model, and over the same with
+//! packets missing, duplicated, late or out of order.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 const SENDER: ([u8; 4], u16) = ([192, 0, 2, 1], 40_000);
 const RECEIVER: ([u8; 4], u16) = ([192, 0, 2, 2], 80);
 
-/// A sender, a receiver, a path between them, and where on it the capture was taken.
+/// A sender, a receiver, a path between them, and the capture point on it.
 #[derive(Debug, Clone)]
 struct Model {
     mss: u32,
@@ -30,11 +30,11 @@ struct Model {
     /// The congestion window's first segments, and whether it doubles.
     first: u32,
     doubles: bool,
-    /// The sender rests so long after each round.
+    /// The sender's pause after each round.
     rest: u64,
-    /// The receiver closes its window each so many rounds.
+    /// The receiver closes its window once in this many rounds.
     closes: Option<u32>,
-    /// One segment in so many is lost and sent again after a timeout.
+    /// One segment in this many is lost and retransmitted after a timeout.
     loses: Option<u32>,
     timestamps: bool,
     handshake: bool,
@@ -83,7 +83,7 @@ fn model() -> impl Strategy<Value = Model> {
 }
 
 impl Model {
-    /// What the capture shows, in the order of time.
+    /// The captured segments, in the order of time.
     fn play(&self) -> Vec<Segment> {
         let mut packets = Vec::new();
         let up = self.delay * self.place / 16;
@@ -176,7 +176,7 @@ fn ack() -> Flags {
     Flags { ack: true, ..Flags::default() }
 }
 
-/// What a capture can do to packets.
+/// Damage that a capture can do to packets.
 #[derive(Debug, Clone)]
 enum Mutation {
     LeaveOut(Index),
@@ -184,9 +184,9 @@ enum Mutation {
     Delay(Index, u64),
     Swap(Index),
     OneWay(bool),
-    /// The clock has ticks of so many microseconds.
+    /// The clock's tick in microseconds.
     Coarse(u64),
-    /// The time of a packet lies so many microseconds too early.
+    /// A packet's time is this many microseconds too early.
     Back(Index, u64),
     /// 54 bytes of each packet: no options.
     Cut,
@@ -323,7 +323,7 @@ proptest! {
         flows(&packets).iter().for_each(|flow| obeys(flow, &packets));
     }
 
-    /// A window of whole segments, always full, is the limit wherever the capture was taken.
+    /// A window of whole segments, always full, is the limit wherever the capture point lies.
     #[test]
     fn a_window_that_is_always_full_is_the_limit(
         segments in 2..40u32,
@@ -478,7 +478,7 @@ fn how_soon_a_whole_request_is_answered_is_a_round_trip() {
         let flows = flows(&asked_and_answered(away, early));
         let server = flows.iter().find(|flow| flow.source == SocketAddr::from(RECEIVER)).unwrap();
         if early {
-            // What crosses the request says nothing.
+            // Data that cross the request show no RTT.
             assert_eq!(server.rtt_min_s, None, "{server:?}");
             continue;
         }

@@ -66,7 +66,7 @@ fn class(sample: Sample) -> Class {
 #[test]
 fn each_circumstance_of_a_sender_has_its_class() {
     let slow = Duration::from_millis(60);
-    // Not much waits in the buffer of who has nothing to send.
+    // A sender with nothing to send has little in its buffer.
     let little = Sample { queued: Bytes::new(20_000), under_way: 10, ..bulk() };
     let lost = Sample { resent: 5, slow_start_threshold: 40, ..bulk() };
     let cases = [
@@ -114,7 +114,7 @@ fn each_circumstance_of_a_sender_has_its_class() {
 
 #[test]
 fn a_window_that_shrinks_is_the_readers_and_one_far_below_its_scale_is_not() {
-    // Scale 10 allows 65,535 x 1024 = 67 MB, of which a small buffer advertises what it has.
+    // Scale 10 allows 65,535 x 1024 = 67 MB; a small buffer advertises only its own size.
     let small = Sample {
         window_limited: SECOND,
         peer_window: Some(Bytes::new(50_000)),
@@ -347,8 +347,8 @@ fn a_receiver_tells_of_what_was_missing_and_not_of_what_was_sent_again() {
     assert_eq!(words, expected);
 }
 
-/// 81 kB at 45 ms allow 14.4 Mbit/s; the capacity seen was 12 Mbit/s at a least round trip of 40 ms,
-/// whose product, 60 kB, is less than the window that is in the way.
+/// 81 kB at 45 ms allow 14.4 Mbit/s; the observed capacity is 12 Mbit/s at a min RTT of 40 ms. Their product, 60 kB, is less
+/// than the limiting window.
 #[test]
 fn a_window_in_the_way_is_never_answered_by_a_smaller_one() {
     let mut limits = Limits::default();

@@ -40,8 +40,8 @@ fn a_speed_test_that_the_kernel_calls_window_limited_is() {
     }
 }
 
-/// A download whose client's window holds it for most of the time: it grows as the client's kernel tunes it, is read at
-/// once, and is seen a little smaller whenever some of it was not acknowledged yet.
+/// A download limited mostly by its client's window: the window grows as the client's kernel tunes it, the data are read at
+/// once, and it appears a little smaller whenever some data were not acknowledged yet.
 fn held_download(
     (window, grows, rtt): (u64, u64, u64),
     [share, seen]: [u64; 2],

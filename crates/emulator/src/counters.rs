@@ -1,4 +1,4 @@
-//! What the loop counts while it runs; the certificate is made from it.
+//! The loop's counters; the certificate is made from them.
 
 use sweetspot_units::{Bytes, Duration};
 
@@ -13,7 +13,7 @@ pub(crate) struct DirectionCounters {
     /// Released at its exit.
     pub packets_out: u64,
     pub bytes_out: Bytes,
-    /// Those of packets that crossed the narrow hop.
+    /// Counts of packets that crossed the narrow hop.
     pub bytes_carried: Bytes,
     /// Dropped because the bottleneck's buffer was full.
     pub buffer_drops: u64,
@@ -31,7 +31,7 @@ pub(crate) struct DirectionCounters {
     pub cable_losses: u64,
     /// Due, but refused by the kernel.
     pub send_failures: u64,
-    /// Arrivals whose stamp was older than a decision already made, and by how much at most.
+    /// Arrivals with a stamp older than a decision already made, and the largest difference.
     pub stale_stamps: u64,
     pub stalest: Duration,
     /// Releases: how much later than due.

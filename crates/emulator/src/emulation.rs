@@ -42,7 +42,7 @@ impl Emulation {
         Emulation::start_with(spec, &[])
     }
 
-    /// Starts an emulation with further hosts, whose addresses are [`Side::host_pair`].
+    /// Starts an emulation with further hosts at the addresses [`Side::host_pair`].
     pub fn start_with(
         spec: &PathSpec,
         host_pairs: &[HostPair],
@@ -177,7 +177,7 @@ impl Drop for Emulation {
     }
 }
 
-/// What the veth links lost of the direction `from` one side to the other.
+/// Packets lost on the veth links in one direction, `from` one side to the other.
 fn lost(from: LinkDrops, to: LinkDrops) -> u64 {
     from.inbound + to.outbound
 }

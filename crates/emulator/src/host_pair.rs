@@ -4,7 +4,7 @@ use sweetspot_units::Duration;
 
 use crate::error::EmulatorError;
 
-/// A pair of hosts, one on each side, whose flows cross the path.
+/// A pair of hosts, one on each side, with flows across the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostPair {
     /// Propagation delay behind the path in addition to its own, each way.
@@ -43,7 +43,7 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// The ways of packets from near to far, or `back`, through so many `hops`.
+    /// The routes of packets from near to far, or `back`, through `hops` hops.
     pub fn new(host_pairs: &[HostPair], hops: usize, back: bool) -> Routes {
         let last = hops - 1;
         let whole = (0, last);

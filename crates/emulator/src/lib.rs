@@ -1,7 +1,7 @@
 //! Emulates a path between two network namespaces of this machine in real time, and certifies how true it was.
 //!
 //! The crate is for experiments with the kernel's own TCP: the demo, the lab and the benchmarks run programs on the
-//! two sides of a path whose rate, buffer, delay and loss are known.
+//! two sides of a path with known rate, buffer, delay and loss.
 //!
 //! ```text
 //!  near namespace            middle (this process)              far namespace
@@ -15,14 +15,14 @@
 //! to a packet, not the time at which this process handles it. A busy machine can only release packets late. The
 //! [`Certificate`] at the end of every emulation shows how late.
 //!
-//! **What counts as size.** Rates, buffers and counters count IP packets; Ethernet's 14 bytes of
+//! **Sizes.** Rates, buffers and counters count IP packets; Ethernet's 14 bytes of
 //! header are not part of the path. Devices have every offload off, so packets are at most MTU
 //! long and carry real checksums.
 //!
-//! **More than 100,000 packets a second** are too many to be handed over one by one. On a path that carries more, the
-//! devices have segmentation offload: the hosts send super-frames, of which this process makes packets, as a network
-//! card does; the path decides about each of these; and those of a flow that are due together the host at the other end
-//! receives as one, as from a card. This needs Linux 6.2 and root outside user namespaces. Captures in the namespaces show what captures on such hosts show.
+//! **Above 100,000 packets a second** the devices use segmentation offload, because single packets would cost too much.
+//! The hosts send super-frames, which this process splits into packets, as a network card does. The path decides about
+//! each packet. Packets of a flow that are due together reach the other host merged, as from a card. This needs Linux 6.2
+//! and root outside user namespaces. Captures in the namespaces look like captures on hosts with such cards.
 //!
 //! **Flows with different round trips.** Each side can have further hosts, in pairs ([`HostPair`]). The flows of a
 //! pair share the bottleneck and have their own propagation delay, initial window and ACK frequency.

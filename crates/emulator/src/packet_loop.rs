@@ -23,12 +23,12 @@ pub(crate) const SAMPLING_INTERVAL: Duration = Duration::from_millis(10);
 const MAX_ARRIVAL_WAIT: Duration = Duration::from_millis(1);
 /// Below this the loop wakes for every arrival: looking at the ring on a timer would cost more.
 const MIN_ARRIVAL_WAIT: Duration = Duration::from_micros(100);
-/// Packets taken from a ring before due packets are looked at again, ...
+/// Packets read from a ring before due packets are checked again, ...
 const ARRIVAL_BATCH: usize = 64;
-/// ... and where they come in super-frames, each of which costs a call whatever is in it.
+/// ... and for super-frames: each costs a call, whatever its size.
 const OFFLOAD_ARRIVAL_BATCH: usize = 200;
 
-/// What the running loop is told.
+/// Commands to the running loop.
 pub(crate) struct Told {
     /// Alterations of the direction near to far.
     pub up: Receiver<Alteration>,
@@ -38,7 +38,7 @@ pub(crate) struct Told {
     pub stop: Receiver<()>,
 }
 
-/// What the loop counted.
+/// The loop's counters.
 #[derive(Debug)]
 pub(crate) struct PacketLoopReport {
     pub up: DirectionCounters,
@@ -195,7 +195,7 @@ impl PacketLoop {
         let until = due.unwrap_or(Time::MAX).min(decided + arrival_wait);
         let least = self.rest.began(now);
         if until < least {
-            // What comes in during the least rest is not waited for either.
+            // Arrivals during the shortest sleep need no wake-up either.
             Wait::Time(least)
         } else if due.is_none() || arrival_wait < MIN_ARRIVAL_WAIT {
             Wait::ArrivalOr(until)

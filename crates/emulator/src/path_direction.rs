@@ -13,8 +13,8 @@ use crate::segmentation::{Merge, Segments};
 use crate::series::DirectionSample;
 use crate::veth::frame_size;
 
-/// What a direction is told while it runs, at a time on the clock of [`clock::now`]: packets that arrive before it find
-/// the path as it was, later ones as it is then, however late the loop is.
+/// A change of a direction at a time on the clock of [`clock::now`]: earlier packets find the path as it was, later ones as it
+/// is then, however late the loop is.
 #[derive(Debug, Clone)]
 pub(crate) struct Alteration {
     pub at: Time,
@@ -32,13 +32,13 @@ pub(crate) enum Altered {
 /// One direction of the path, between the ring it arrives from and the port it leaves by.
 pub(crate) struct PathDirection {
     chain: Chain<PacketHandle>,
-    /// The narrow hop, whose queue is sampled.
+    /// The narrow hop, with the sampled queue.
     narrow: usize,
     routes: Routes,
-    /// What waits for its extra delay.
+    /// Packets waiting for their extra delay.
     fan: Fan<PacketHandle>,
     told: Receiver<Alteration>,
-    /// What was told and is not carried out yet.
+    /// Changes not yet carried out.
     alterations: VecDeque<Alteration>,
     largest: usize,
     batch: Vec<(Time, PacketHandle)>,
@@ -66,7 +66,7 @@ struct BusyPeriod {
     bytes: Bytes,
 }
 
-/// The most packets that are released before what arrived is looked at again, if they may be merged.
+/// The most packets released before arrivals are read again, if they may be merged.
 const MAX_BATCH_PACKETS: usize = 256;
 
 /// A shorter busy period tells more about the lateness of its first and last packet than about
@@ -295,7 +295,7 @@ impl PathDirection {
         }
     }
 
-    /// Carries out what was told up to `now`. Arrivals before it must have been handed in.
+    /// Carries out the changes up to `now`. Earlier arrivals must have been passed in.
     pub fn alter_until(&mut self, now: Time) {
         self.alterations.extend(self.told.try_iter());
         while self.next_alteration().is_some_and(|at| at <= now) {
@@ -320,7 +320,7 @@ impl PathDirection {
         }
     }
 
-    /// When the path changes next, by what was told and is not carried out yet.
+    /// The time of the next change.
     pub fn next_alteration(&self) -> Option<Time> {
         self.alterations.front().map(|alteration| alteration.at)
     }
@@ -378,7 +378,7 @@ impl PathDirection {
     }
 }
 
-/// What one call sends of `frames`, which consist of the packets of `batch`.
+/// The part of `frames` that one call sends; they consist of the packets of `batch`.
 fn as_sent<'a>(
     batch: &[(Time, PacketHandle)],
     frames: &[(usize, Offload)],

@@ -24,7 +24,7 @@ pub(crate) struct PacketHandle {
     /// Its flow: addresses, protocol and ports, hashed.
     flow: u32,
     ecn: Ecn,
-    /// What its sender left to a network card.
+    /// Work left to a network card by the sender.
     pub checksum: Option<PartialChecksum>,
     place: Option<Place>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Arrival {
     pub host_pair: u16,
     /// Another packet was in the buffer.
     pub follows: bool,
-    /// What its sender left to a network card.
+    /// Work left to a network card by the sender.
     pub checksum: Option<PartialChecksum>,
     /// Where it was in a super-frame.
     pub place: Option<Place>,
@@ -66,7 +66,7 @@ pub(crate) struct Arrival {
     pub flow: Option<u32>,
 }
 
-/// What a packet's ECN field allows (RFC 3168 section 5), and what the path makes of it.
+/// A packet's ECN field (RFC 3168 section 5), which the path may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ecn {
     NotCapable,
@@ -98,7 +98,7 @@ const IPV4: [u8; 2] = [0x08, 0x00];
 /// Where an IPv4 header has its first word, which ends in the ECN field, and its checksum.
 const FIRST_WORD: std::ops::Range<usize> = ETHERNET_HEADER..ETHERNET_HEADER + 2;
 const CHECKSUM: std::ops::Range<usize> = ETHERNET_HEADER + 10..ETHERNET_HEADER + 12;
-/// The field's bits, both of which are set for "congestion experienced".
+/// The field's bits; both are set for "congestion experienced".
 const ECN_BITS: u16 = 0b11;
 
 fn ecn_of(frame: &[u8]) -> Ecn {

@@ -1,12 +1,11 @@
-//! Who carries the packets: threads that relieve one another.
+//! The threads that carry the packets and relieve one another.
 //!
-//! A kernel without full preemption lets a program finish a long system call (a large write, say)
-//! before it runs even a real-time thread on the same processor, and leaves that thread waiting
-//! beside an idle processor: 5 ms and more, the whole of a small buffer. So there are two
-//! threads, each bound to a processor of its own. One carries; the other stands by, looks every
-//! now and then whether the work is overdue, and takes it over if so. Measured at 400 Mbit/s
-//! beside a program that writes large blocks to a file: a quarter of the late releases. The first thread
-//! takes the work back as soon as it can: [`steering`] keeps its processor free of what the hosts receive.
+//! A kernel without full preemption lets a program finish a long system call (a large write, say) before it runs even a
+//! real-time thread on the same processor. That thread then waits, perhaps next to an idle processor: 5 ms and more, the whole
+//! of a small buffer. So there are two threads, each bound to its own processor. One carries packets; the other stands by,
+//! checks regularly whether the work is overdue, and takes over if so. Measured at 400 Mbit/s beside a program that writes
+//! large blocks to a file: a quarter of the late releases. The first thread takes the work back as soon as it can: [`steering`]
+//! keeps its processor free of the hosts' receive work.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,8 +20,8 @@ use sweetspot_units::{Duration, Time};
 use crate::packet_loop::{PacketLoop, PacketLoopReport, Wait};
 use crate::steering;
 
-/// Work this much overdue is taken over: some ten wake-ups long, so that it costs little to look,
-/// and a fraction of the buffers that anybody studies.
+/// The standby takes over work overdue by this much: some ten wake-ups long, so that checking costs little, and a fraction of any buffer
+/// under study.
 const TAKEOVER_DELAY: Duration = Duration::from_micros(250);
 /// The threads' real-time priority: above other programs, below the kernel's own threads (50).
 const REAL_TIME_PRIORITY: u8 = 40;
@@ -31,9 +30,9 @@ const THREAD_COUNT: usize = 2;
 /// The one that carries whenever it can: the hosts receive on other processors than its own.
 const FIRST_THREAD: usize = 0;
 
-/// The work and who does it.
+/// The work and its owner.
 struct Relay {
-    /// Only ever tried, never waited for: who does not get it is not needed.
+    /// Only tried, never waited for: a thread that does not get it is not needed.
     packet_loop: Mutex<PacketLoop>,
     /// The thread that carries.
     active_thread: AtomicUsize,

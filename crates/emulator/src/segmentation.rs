@@ -1,6 +1,6 @@
-//! Segmentation and receive offload, as network cards do it: a super-frame is cut into the packets of which it consists
-//! (TSO), and packets of a flow that leave together are merged into one (GRO). Only IPv4 without options is merged, and
-//! only what cutting restores to the bit.
+//! Segmentation and receive offload, as network cards do it: a super-frame is split into its packets (TSO), and packets of a
+//! flow that leave together are merged into one (GRO). Only IPv4 without options is merged, and only if a split restores every
+//! bit.
 
 use sweetspot_linux::packet::{Offload, PartialChecksum, Segmentation, Transport};
 use sweetspot_path::{DirectionSpec, PathSpec};
@@ -10,7 +10,7 @@ use crate::veth::ETHERNET_HEADER;
 
 /// Ethernet's, and the longest of IPv4 and TCP.
 const MAX_HEADERS: usize = ETHERNET_HEADER + 60 + 60;
-/// The longest frame that a device leaves whole, unless it is told otherwise (GSO_LEGACY_MAX_SIZE, less one).
+/// The longest frame that a device leaves whole by default (GSO_LEGACY_MAX_SIZE, less one).
 const MAX_SUPER_FRAME: usize = 65_535;
 
 /// Where a frame has Ethernet's type; the fields of its IPv4 header (RFC 791).
@@ -248,14 +248,14 @@ impl Merge {
         true
     }
 
-    /// Whether a packet whose frame has `length` bytes may come behind the others. None does behind a shorter one, or one
-    /// that is to be handed on at once.
+    /// Whether a packet with a frame of `length` bytes may follow the others. None may follow a shorter one, or one that must
+    /// be delivered at once.
     fn has_room(&self, length: usize) -> bool {
         let full = self.payload == self.size * self.packets;
         full && !self.pushed && self.payload + length <= MAX_SUPER_FRAME
     }
 
-    /// Takes the packet in `next` in if it is the next of the same super-frame, of which `first` is the first one.
+    /// Adds the packet in `next` if it is the next of the same super-frame, which begins with `first`.
     pub fn join(&mut self, first: &[u8], next: &[u8], checksum: Option<PartialChecksum>) -> bool {
         let Some(layout) = self.layout else { return false };
         if next.len() > first.len()
@@ -271,7 +271,7 @@ impl Merge {
         true
     }
 
-    /// Whether the headers of `next` differ from those of `first` only as those of a later packet do.
+    /// Whether the headers of `next` differ from those in `first` only as a later packet's do.
     fn follows(&self, first: &[u8], next: &[u8], layout: Layout) -> bool {
         let same = |range: std::ops::Range<usize>| first.get(range.clone()) == next.get(range);
         let counts = || {
@@ -300,8 +300,8 @@ impl Merge {
             && transport()
     }
 
-    /// Writes the headers of the whole into those of `first`. Returns what the frame leaves to the card, whose payload is
-    /// that of all, one behind the other.
+    /// Writes the merged headers into `first`. Returns the work left to the card; the payload is all packets' payloads in
+    /// order.
     pub fn finish(self, first: &mut [u8]) -> Offload {
         let (Some(layout), 2..) = (self.layout, self.packets) else {
             return Offload { checksum: self.checksum, segmentation: None };
@@ -474,7 +474,7 @@ mod tests {
             }
         }
 
-        /// Of packets of which anything was changed only those are merged that cutting restores.
+        /// Packets with any change are merged only if a split restores them.
         #[test]
         fn nothing_is_merged_that_differs(frame in super_frame(), which: prop::sample::Index, at: prop::sample::Index, bit in 0_u8..8) {
             let mut packets = frame.cut();
@@ -489,7 +489,7 @@ mod tests {
                 if joined > 1 {
                     prop_assert_eq!(&whole.cut()[..], &packets[from..from + joined]);
                 }
-                // Bits of the payload do not matter, and who may say PSH is the last one.
+                // Bits of the payload do not matter, and only the last packet may carry PSH.
                 let inside = (from..from + joined).contains(&changed);
                 let push = at == 34 + TCP_FLAGS && 1_u8 << bit == PSH;
                 prop_assert!(!inside || joined == 1 || at >= headers || push);

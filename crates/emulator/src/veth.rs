@@ -22,7 +22,7 @@ pub(crate) const ETHERNET_HEADER: usize = 14;
 /// Ring slots per side: at 1 Gbit/s of full packets the loop may stall for 0.1 s.
 const RING_SLOTS: usize = 8192;
 
-/// Who is at one end of the path.
+/// The end of the path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SideConfig {
     pub name: &'static str,
@@ -136,7 +136,7 @@ impl NamespaceLink {
         self.namespace.run(|| PacketPort::watch(self.inside.index, snap, slots))?
     }
 
-    /// What the veth pair lost so far.
+    /// The veth pair's lost packets so far.
     pub fn losses(&mut self) -> Result<LinkDrops, EmulatorError> {
         let mut read = || -> io::Result<LinkDrops> {
             Ok(LinkDrops { inbound: self.inside.dropped()?, outbound: self.middle.dropped()? })
@@ -152,8 +152,8 @@ impl Drop for NamespaceLink {
     }
 }
 
-/// The features that devices keep with offload: super-frames of TCP and UDP over IPv4, whose checksums the card is to
-/// compute. What else a veth can leave to a card, the kernel does before: nobody here could cut it.
+/// The features that devices keep with offload: super-frames of TCP and UDP over IPv4, with checksums left to the card. The
+/// kernel does other offloads before: this code could not split them.
 const OFFLOADS: [&str; 4] =
     ["tx-scatter-gather", "tx-checksum-ip-generic", "tx-tcp-segmentation", "tx-udp-segmentation"];
 

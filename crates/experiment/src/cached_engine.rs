@@ -36,11 +36,10 @@ pub trait ResultStore: Sync {
     /// The stored outcome of this run, if there is one.
     fn get(&self, key: &RunKey) -> Option<Outcome>;
 
-    /// Stores the outcome of this run. A run whose outcome cannot be stored is played again.
+    /// Stores the outcome of this run. A run with an outcome that cannot be stored is simulated again.
     fn put(&self, key: &RunKey, outcome: &Outcome);
 
-    /// What a study made of this run, where it is kept: a run whose single flows count has no outcome
-    /// that says all.
+    /// A study's summary of this run, if stored: a run with individual flows to count has no complete outcome.
     fn summary(&self, _key: &RunKey) -> Option<Value> {
         None
     }

@@ -28,7 +28,7 @@ pub enum JournalError {
     /// The text is not a journal.
     #[error("it is no journal of sweetspot's runs; name another file, or remove it")]
     Alien,
-    /// The journal of another version, whose outcomes may differ.
+    /// The journal of another version, which may have other outcomes.
     #[error(
         "its runs are those of sweetspot {theirs}, this is {ours}; finish it with that version, \
          name another file, or remove it to start anew"
@@ -44,7 +44,7 @@ pub enum JournalError {
     Damaged {
         /// Counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
 }

@@ -48,7 +48,7 @@ pub enum StudyError {
         table: &'static str,
         /// Counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
 }

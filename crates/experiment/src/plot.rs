@@ -75,7 +75,7 @@ impl Axis {
 /// Points that a line joins.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
-    /// What it shows, e.g. `B_t = 313`.
+    /// Its label, e.g. `B_t = 313`.
     pub label: String,
     /// Where the numbers come from; it decides the line's style.
     pub origin: Origin,
@@ -92,7 +92,7 @@ pub struct Curve {
 pub struct PublishedMark {
     /// The quantity.
     pub label: String,
-    /// The colour: that of the curves it belongs to.
+    /// The colour: the same as its curves'.
     pub group: usize,
     /// Its position.
     pub place: MarkPosition,
@@ -114,7 +114,7 @@ pub enum MarkPosition {
 /// whiskers from the 5th to the 95th percentile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QuantileBox {
-    /// Whose values they are.
+    /// The sizing with these values.
     pub label: String,
     /// The colour: boxes and curves of one group have one.
     pub group: usize,
@@ -154,7 +154,7 @@ impl QuantileBox {
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plot {
-    /// What distinguishes it from neighbouring plots, e.g. `Q = 500`.
+    /// The difference from neighbouring plots, e.g. `Q = 500`.
     pub title: String,
     /// The x axis.
     pub x: Axis,
@@ -201,7 +201,7 @@ impl Plot {
 /// A table of texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Table {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// The columns' names.
     pub heads: Vec<String>,

@@ -103,8 +103,8 @@ const LEAST_ELEPHANT: f64 = 2.0;
 /// Packets of a mouse, from and to: the first paper's.
 const MOUSE: (u64, u64) = (10, 15);
 
-/// Tries `windows` on the path of `question`, each under the same seeds, and recommends the
-/// smallest whose rate is within 2 % of the best.
+/// Tries `windows` on the path of `question`, each under the same seeds, and recommends the smallest with a rate within 2 % of
+/// the best.
 pub fn try_windows<E: Engine + Sync + ?Sized>(
     engine: &E,
     question: &WindowQuestion,

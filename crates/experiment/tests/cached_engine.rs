@@ -1,4 +1,4 @@
-//! What was played is not played again, and what a killed program kept is taken up.
+//! Finished runs are not repeated, and a killed program's stored runs are reused.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -42,7 +42,7 @@ impl Pages {
         Pages(Mutex::new((Journal::head("1"), BTreeMap::new())))
     }
 
-    /// What another program would find.
+    /// The state that another program would read.
     fn found(text: &str) -> Pages {
         let journal = Journal::parse(text, "1").expect("it is a journal");
         Pages(Mutex::new((text[..journal.whole].to_owned(), journal.runs)))

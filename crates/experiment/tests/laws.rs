@@ -1,4 +1,4 @@
-//! What holds for every study.
+//! Invariants of every study.
 
 use sweetspot_experiment::{Over, SearchBounds, Sweep, Workers, find_mft};
 use sweetspot_scenario::{Engine, NoRecorder, Scenario};

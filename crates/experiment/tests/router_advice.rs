@@ -30,7 +30,7 @@ fn player() -> Player<'static> {
 
 #[test]
 fn the_advised_buffer_is_among_those_tried_and_counts_in_the_links_own_packets() {
-    // 10 Gbit/s is played as a slower link; its buffers are told as those of the link itself.
+    // 10 Gbit/s is simulated as a slower link; its buffers are reported for the link itself.
     for (rate, input) in [("20Mbit/s", "200Mbit/s"), ("10Gbit/s", "40Gbit/s")] {
         let advice = advise(&question(rate, input)).unwrap();
         let tried = try_buffers(&player(), &advice, Effort::Quick).unwrap();

@@ -53,7 +53,7 @@ fn a_window_is_measured_on_seeds_that_did_not_choose_it_whoever_works() {
     let cross = Some((CrossKind::Udp, 0.7));
     let alone = tried(cross, 313_000, Workers::ONE);
     assert_eq!(alone, tried(cross, 313_000, Workers::new(3)));
-    // What is left is 15 Mbit/s; no window gets more.
+    // 15 Mbit/s are left; no window gets more.
     assert!(alone.windows.iter().all(|w| w.rate.as_f64() < 15.5e6), "{alone:?}");
 }
 

@@ -6,7 +6,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::CongestionName;
 
-/// What was done to a connection, why, and its effect in the kernel.
+/// An action on a connection, its reason, and its effect in the kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TuneEvent {
     /// The time of the event, seconds since 1970-01-01 UTC.
@@ -74,7 +74,7 @@ pub struct ConnectionOwner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TuneEventKind {
-    /// A bulk transfer was found, and its window is limited.
+    /// The window of a bulk transfer is now limited.
     Taken,
     /// Its window or pace is held at the path's capacity.
     Held,

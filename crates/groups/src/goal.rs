@@ -2,7 +2,7 @@ use std::str::FromStr;
 
 use sweetspot_sizing::{Controller, ControllerConfig, Rledbat, Sobas};
 
-/// What the transfers of a path group aim for.
+/// The goal of the transfers of a path group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Goal {
     /// The path's full rate without a standing queue.

@@ -6,8 +6,8 @@ use sweetspot_units::Time;
 /// The maximum number of paths. The oldest one goes first.
 const MAX_CACHED_PATHS: usize = 256;
 
-/// What was learnt of paths without a connection, by their ends `K` (RFC 9040, "temporal sharing"). An entry
-/// lasts five minutes.
+/// Parameters learnt of paths without a connection, by their ends `K` (RFC 9040, "temporal sharing"). An entry lasts five
+/// minutes.
 pub struct PathCache<K, V> {
     paths: BTreeMap<K, (Time, V)>,
 }

@@ -53,14 +53,14 @@ pub struct PathGroup {
     window: Option<Option<Bytes>>,
     /// The memory budget of all connections together.
     ceiling: Option<Bytes>,
-    /// What the last bulk transfer left, once.
+    /// The parameters saved by the last bulk transfer, once.
     memory: Option<Option<SavedWindow>>,
     limit_changes: VecDeque<LimitChange>,
     events: VecDeque<(TuneEventKind, String)>,
     ignored_limits: VecDeque<IgnoredLimit>,
 }
 
-/// What one look at a connection showed. Counters run from the connection's beginning.
+/// One sample of a connection. Counters run from the connection's beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionSample {
     /// Payload received in order.
@@ -88,7 +88,7 @@ pub struct LimitChange {
     pub limit: Option<Bytes>,
 }
 
-/// A connection whose window the kernel does not keep to its limit. It is left alone from then on.
+/// A connection with a window that the kernel does not keep to its limit. The tuner leaves it alone from then on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IgnoredLimit {
     /// The connection's cookie.
@@ -268,7 +268,7 @@ impl PathGroup {
         self.events.pop_front()
     }
 
-    /// The next connection whose limit is ignored; `None` once there are no more.
+    /// The next connection that ignores its limit; `None` once there are no more.
     pub fn poll_ignored_limit(&mut self) -> Option<IgnoredLimit> {
         self.ignored_limits.pop_front()
     }
@@ -305,7 +305,7 @@ impl PathGroup {
         (self.rtt / 2).clamp(Duration::from_millis(5), IDLE_PAUSE).max(cpu_budget)
     }
 
-    /// What the path is remembered for, each time that its last bulk transfer has ended; `Some(None)`: for nothing.
+    /// The parameters to save for the path, each time its last bulk transfer has ended; `Some(None)`: delete them.
     pub fn poll_memory(&mut self) -> Option<Option<SavedWindow>> {
         self.memory.take()
     }
@@ -320,8 +320,7 @@ impl PathGroup {
         self.window.flatten()
     }
 
-    /// What all connections together may have at most, whatever the controller says; acts at the
-    /// next round.
+    /// The max window of all connections together, whatever the controller says; takes effect at the next round.
     pub fn set_ceiling(&mut self, ceiling: Option<Bytes>) {
         self.ceiling = ceiling;
     }
@@ -383,8 +382,8 @@ impl PathGroup {
                 shares.into_iter().map(|share| Some(share.max(equal).max(least))).collect()
             }
         };
-        // What was advertised is not taken back (RFC 9293 section 3.8.6): while the path is left open a limit below it
-        // would but let nothing more come once that is used up.
+        // A receiver does not take back an advertised window (RFC 9293 section 3.8.6): while the path is open, a limit below it
+        // would only stop new data once that window is used up.
         let is_open = matches!(self.phase(), SizingPhase::Measuring | SizingPhase::Open)
             && self.ceiling.is_none();
         for (cookie, limit) in bulk.into_iter().zip(limits) {
@@ -401,7 +400,7 @@ impl PathGroup {
     }
 }
 
-/// The age up to which a group counts as young: a connection may take so long until its first data, ...
+/// The age up to which a group counts as young: the time that a connection may take until its first data, ...
 const YOUNG_AGE: Duration = Duration::from_secs(1);
 /// ... between two rounds of a young group: four round trips after the first data, slow start has filled the path
 /// and a small buffer ...

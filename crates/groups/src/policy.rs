@@ -28,7 +28,7 @@ pub enum PolicyError {
     Syntax {
         /// The line's number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         message: String,
     },
     /// A value is not allowed.
@@ -73,7 +73,7 @@ pub struct Policy {
     rules: Vec<PolicyRule>,
 }
 
-/// What a policy's rules look at: a connection and its owner.
+/// The input of a policy's rules: a connection and its owner.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// Its process; 0 if that cannot be told.
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_program_is_known_by_as_much_of_its_name_as_the_kernel_keeps() {
-        // 16 bytes, of which the kernel keeps 15.
+        // 16 bytes; the kernel keeps 15.
         let text = "[[rule]]\nprograms = [\"git-remote-https\"]\ngoal = \"throughput\"";
         let policy = parse(text).unwrap();
         let goal = |program| policy.goal(&subject(program, "192.0.2.7:443"));

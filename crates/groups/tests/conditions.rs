@@ -6,8 +6,8 @@ mod condition;
 
 use condition::{BDP, Condition, RATE, Run, USUAL, play};
 
-/// What a tuned download has at least of the goodput of one left alone: 1 % for a trial now and then,
-/// 2 % for where its losses happen to fall.
+/// The min share of an untuned download's goodput that a tuned one keeps: 1 % less for an occasional trial, 2 % for the random
+/// times of its losses.
 const MIN_GOODPUT_SHARE: f64 = 0.97;
 
 /// The same, left alone and tuned.
@@ -39,8 +39,8 @@ fn a_program_that_reads_slowly() {
     kept(&Condition { reader: 0.3 * RATE, ..USUAL }, 20);
 }
 
-/// Where the losses fall makes a difference of its own: the mean of many runs tells. Over two
-/// minutes, for slow start's overshoot leaves who is left alone a queue that lasts some losses.
+/// The times of the losses make a difference of their own: the mean of many runs counts. Over two minutes, as slow start's
+/// overshoot leaves an untuned transfer a queue that lasts some losses.
 #[test]
 fn random_loss() {
     for loss in [1e-5, 1e-4, 1e-3] {

@@ -147,7 +147,7 @@ fn jain(shares: &[f64]) -> f64 {
     sum * sum / (shares.len() as f64 * shares.iter().map(|x| x * x).sum::<f64>())
 }
 
-/// What fills the path, a twentieth of a BDP in the buffer: 525 kB.
+/// A full path with a twentieth of a BDP in the buffer: 525 kB.
 const FULL: &str = "fixed:525kB";
 
 #[test]
@@ -209,12 +209,12 @@ fn actions(group: &mut PathGroup) -> Vec<(u64, Option<Bytes>)> {
     std::iter::from_fn(|| group.poll_limit_change()).map(|a| (a.cookie, a.limit)).collect()
 }
 
-/// Max-min: who uses little leaves the rest to the others, but is held to no less than an equal part.
+/// Max-min: a connection that uses little leaves the rest to the others, but its limit is no less than an equal part.
 #[test]
 fn the_window_is_divided_max_min_fair() {
     let mut group = group("fixed:600kB");
-    // 1 and 2 receive 5 MB/s each, 200 kB per round trip; 3 receives 0.25 MB/s, 10 kB per round
-    // trip, of which it may use half as much again. They want 585 kB of 600 kB.
+    // 1 and 2 receive 5 MB/s each, 200 kB per RTT; 3 receives 0.25 MB/s, 10 kB per RTT, and may use half as much again. They
+    // want 585 kB of 600 kB.
     let rates = [(1, 5_000), (2, 5_000), (3, 250)];
     for (cookie, _) in rates {
         group.add(at(0), cookie, look(60_000));
@@ -321,8 +321,8 @@ fn a_bulk_transfer_is_looked_at_every_3_ms_for_its_first_three_seconds_unless_it
     assert_eq!(group.pause(at(3_010), Duration::ZERO), Duration::from_millis(20));
 }
 
-/// On a path of less than a millisecond no burst can be timed: it is looked at every half of what the receiver takes for a
-/// round trip, 40 ms, from the beginning.
+/// On a path of less than a millisecond no burst can be timed: it is sampled every half of the receiver's assumed RTT, 40 ms,
+/// from the beginning.
 #[test]
 fn a_bulk_transfer_over_a_short_path_is_looked_at_no_more_often_than_any_other() {
     let mut group = group("sobas:live");

@@ -13,7 +13,7 @@ const BDP: f64 = RATE * RTT;
 const STEP: f64 = 0.001;
 const MSS: f64 = 1448.0;
 
-/// What is not as usual.
+/// The differences from the usual case.
 struct Case {
     buffer: f64,
     /// The path's rate at a time.
@@ -24,17 +24,17 @@ struct Case {
     others: fn(f64) -> f64,
     /// The time between two looks, at least: a busy host looks seldom.
     look: f64,
-    /// The time between two samples, of which a look shows those since the last; `None`: a look is one.
+    /// The interval of samples; a look shows those since the last one. `None`: one sample per look.
     sampled: Option<f64>,
-    /// What the program sends at most, per second, ...
+    /// The program's max sending rate, per second, ...
     program: f64,
     /// ... until this time.
     stops: f64,
-    /// What its send buffer holds.
+    /// The size of its send buffer.
     send_buffer: f64,
     /// Whether it is steered.
     paced: bool,
-    /// What the path is remembered for: the upload begins with half of that window, and the pace.
+    /// The path's saved parameters: the upload begins with half of that window, and the pacing rate.
     saved: Option<SavedWindow>,
 }
 
@@ -58,14 +58,14 @@ struct Run {
     seconds: Vec<f64>,
     /// Mean of our queue, by second.
     queues: Vec<f64>,
-    /// What was delivered and what stood in the buffer, by millisecond.
+    /// Bytes delivered and bytes queued, by millisecond.
     delivered: Vec<f64>,
     standing: Vec<f64>,
-    /// What happened; `None`: a change not worth telling.
+    /// The events; `None`: a change that is not reported.
     steps: Vec<Option<TuneEventKind>>,
-    /// How often it was looked at, by second.
+    /// The number of samples, by second.
     looks: Vec<u32>,
-    /// What it left of the path.
+    /// The parameters that it saved for the path.
     left: Option<Option<SavedWindow>>,
 }
 
@@ -188,7 +188,7 @@ fn a_paced_upload_is_as_fast_and_keeps_no_queue() {
     }
 }
 
-/// Linux calls a sender limited by its application whose send buffer is full.
+/// Linux calls a sender with a full send buffer limited by its application.
 #[test]
 fn a_send_buffer_that_fills_the_path_is_not_an_application_that_has_little_to_send() {
     for share in [1.2, 1.3, 1.5] {
@@ -313,7 +313,7 @@ fn an_outage_is_not_taken_for_the_capacity() {
     assert!(run.goodput(13..20) >= 0.95 * RATE, "{:?}", run.seconds);
 }
 
-/// What the path is remembered for after an upload over one of `share` of its rate.
+/// The saved parameters of the path after an upload at `share` of its rate.
 fn saved(share: f64) -> SavedWindow {
     let window = Bytes::from_f64(share * BDP);
     SavedWindow { window, minimum_rtt: Duration::from_secs_f64(RTT) }

@@ -43,7 +43,7 @@ pub struct Dial<'a> {
     pub port: Option<u16>,
 }
 
-/// What the other end sent next.
+/// The other end's next message.
 #[derive(Debug, PartialEq)]
 pub enum Heard {
     /// A message.
@@ -158,7 +158,7 @@ impl Raw {
         })
     }
 
-    /// A receiver's hello with a valid proof, which takes so many bytes of content before it answers.
+    /// A receiver's hello with a valid proof; it accepts this many bytes of content before it answers.
     pub fn hello_taking(&self, early_bytes: u32) -> Message {
         match self.hello_as(Role::Receiver) {
             Message::Hello(hello) => Message::Hello(Hello { early_bytes, ..hello }),
@@ -250,7 +250,7 @@ impl Raw {
         }
     }
 
-    /// What the other end sent next, read as a frame.
+    /// The other end's next message, read as a frame.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Heard {
         match self.next_frame() {
@@ -310,7 +310,7 @@ impl Raw {
         }
     }
 
-    /// What comes next, as text; empty at the end.
+    /// The next text; empty at the end.
     pub fn hear(&mut self) -> String {
         if self.buffer.is_empty() {
             let _ = self.fill();

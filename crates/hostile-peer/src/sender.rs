@@ -93,7 +93,7 @@ impl Raw {
         self.tell(&Record::Holes { entry, first, pieces });
     }
 
-    /// Ends a file of which no piece was sent, under a wrong hash.
+    /// Ends a file without any piece, under a wrong hash.
     pub fn end(&mut self, entry: u32, size: u64) {
         self.ends(vec![FileEnd { entry, size, pieces_sent: 0, hash: [0; 32] }]);
     }

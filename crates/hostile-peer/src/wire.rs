@@ -8,12 +8,12 @@ pub(crate) const RECORD: u8 = 2;
 /// The kind byte of a message's frame.
 pub(crate) const MESSAGE: u8 = 1;
 
-/// An entry whose path is any bytes: absolute, `..`, empty, with escape sequences.
+/// An entry with arbitrary bytes as its path: absolute, `..`, empty, with escape sequences.
 #[derive(Debug, Clone, Serialize)]
 pub struct RawEntry {
     /// The path, unchecked.
     pub path: Vec<u8>,
-    /// What it claims to be.
+    /// Its claimed kind.
     pub kind: EntryKind,
     /// The mode, with whatever bits.
     pub mode: u32,

@@ -10,7 +10,7 @@
 /* The inode of the tuner's PID namespace, which the loader sets. */
 volatile const __u64 pid_namespace = 0;
 
-/* What user space says to all programs. One entry. */
+/* User space's settings for all programs. One entry. */
 struct settings {
 	__u64 lease_ends;      /* ns on CLOCK_MONOTONIC */
 	__u64 generation;      /* counts changes of `commands` */
@@ -20,7 +20,7 @@ struct settings {
 	__u64 uploads;         /* whether they are of interest */
 };
 
-/* What user space decided about a connection, by its cookie. */
+/* User space's decision about a connection, by its cookie. */
 struct command {
 	__u64 limit;     /* of the receive window, bytes; 0: none */
 	__u64 pace;      /* bytes/s; 0: none */
@@ -29,7 +29,7 @@ struct command {
 	char congestion[TCP_CA_NAME_MAX];  /* the congestion control; empty: the one that it has */
 };
 
-/* What is known of a connection; it goes with the socket. */
+/* The state of a connection, in the socket's storage. */
 struct connection {
 	__u64 cookie;
 	__u64 epoch;        /* when the present count of bytes began */
@@ -57,8 +57,8 @@ struct connection {
 	__u8 congestion;    /* whose congestion control it has */
 };
 
-/* Whose congestion control a connection has: the host's, ours, the host's as the kernel refuses ours, or one that its program
- * chose itself. */
+/* The origin of a connection's congestion control: the host's, ours, the host's because the kernel refuses ours, or the
+ * program's own choice. */
 enum { CONGESTION_OF_HOST = 0, CONGESTION_OURS, CONGESTION_REFUSED, CONGESTION_OF_PROGRAM };
 
 /* A destination, or a network of them: IPv6 addresses, or IPv4 addresses mapped into them. */
@@ -71,7 +71,7 @@ struct destination {
  * before its first byte only (TCP_BPF_IW). */
 enum { RESUMING_NO = 0, RESUMING_UNVALIDATED, RESUMING_VALIDATING, RESUMING_RETREAT, RESUMING_BESIDE_ANOTHER };
 
-/* What is remembered of the path to it. */
+/* The saved parameters of the path to it. */
 struct path {
 	__u64 window;          /* that was held to the end of the last transfer */
 	__u64 minimum_rtt_us;
@@ -82,12 +82,12 @@ struct path {
 #define NETWORK_BITS_V4 (96 + 24)
 #define NETWORK_BITS_V6 48
 
-/* A lease that ended so long ago is not renewed any more: nothing is looked at from then on. */
+/* A lease that ended this long ago will not be renewed: sampling stops. */
 #define ABANDONED_NS (10 * 1000000000ULL)
 
 enum { RECORD_BULK = 1, RECORD_SAMPLE = 2, RECORD_OVER = 3 };
 
-/* What user space is told. Decoded in src/record.rs, in this order. */
+/* A report to user space. Decoded in src/record.rs, in this order. */
 struct record {
 	__u64 kind;
 	__u64 cookie;
@@ -149,19 +149,19 @@ struct {
 	__type(value, struct connection);
 } connections SEC(".maps");
 
-/* What begins and what ends, for which user space wakes up. */
+/* Beginnings and ends: they wake user space up. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } announcements SEC(".maps");
 
-/* What is fetched by time. */
+/* Samples: user space fetches them periodically. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } samples SEC(".maps");
 
-/* What is remembered: of downloads, and of uploads, those for hosts alone, as the hosts of a network have links of their own. */
+/* Saved parameters: for downloads, and for uploads, the latter per host only, as the hosts of a network have their own links. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(max_entries, 1024);
@@ -272,15 +272,15 @@ INLINE __u32 natural_clamp(struct tcp_sock *tp)
 	return (__u64)tp->inet_conn.icsk_inet.sk.sk_rcvbuf * tp->scaling_ratio >> 8;
 }
 
-/* Remembers the clamp that stands where ours does not. The kernel does not report who set it. Each clamp of the kernel's
- * overwrites the one before, and is found in turn; so the last one found is the clamp that there would be without us. */
+/* Notes a clamp that is not ours. The kernel does not report its origin. Each new clamp by the kernel overwrites the one
+ * before, so the last clamp seen here is the one that the connection would have without us. */
 INLINE void find_clamp(struct tcp_sock *tp, struct connection *c)
 {
 	if (!c->clamped || tp->window_clamp != c->set_clamp)
 		c->found_clamp = tp->window_clamp;
 }
 
-/* What the clamp is without us. */
+/* The clamp without us. */
 INLINE __u32 unlimited_clamp(struct connection *c)
 {
 	return c->own_clamp ? c->own_clamp : c->found_clamp;
@@ -333,7 +333,7 @@ INLINE void set_pace(void *socket, struct tcp_sock *tp, struct connection *c, __
 	c->paced = pace != 0;
 	if (!pace || pace > c->pace_before)
 		pace = c->pace_before;
-	/* Programs set it in 32 bits, of which all ones are no limit. */
+	/* Programs set it in 32 bits; all ones mean no limit. */
 	value = pace > 0xffffffff ? 0xffffffff : pace;
 	bpf_setsockopt(socket, SOL_SOCKET, SO_MAX_PACING_RATE, &value, sizeof(value));
 }
@@ -366,7 +366,7 @@ INLINE void restore(void *socket, struct tcp_sock *tp, struct connection *c)
 	c->limit = 0;
 	c->saved_pace = 0;
 	c->resuming = RESUMING_NO;
-	/* What was decided is read again should the lease be renewed. */
+	/* The decision is read again if the lease is renewed. */
 	c->generation = 0;
 }
 
@@ -436,8 +436,8 @@ INLINE void peer(struct tcp_sock *tp, struct destination *key)
 	}
 }
 
-/* Whether a connection's round trip is that of the path that is remembered: more than half of the saved one, and no more than
- * ten times it (RFC 9959, section 4.2.1). */
+/* Whether a connection's RTT matches the saved path's: more than half of the saved one, and no more than ten times it
+ * (RFC 9959, section 4.2.1). */
 INLINE int is_same(struct tcp_sock *tp, struct path *path)
 {
 	__u64 rtt = tp->rtt_min.s[0].v;
@@ -445,9 +445,9 @@ INLINE int is_same(struct tcp_sock *tp, struct path *path)
 	return rtt > path->minimum_rtt_us / 2 && rtt <= path->minimum_rtt_us * 10;
 }
 
-/* What is remembered of a connection's path, and of its network, if there is something; returns whether the connection may
- * have it. What was learnt of a host is preferred to what was learnt of its network. Only one connection of a
- * network at a time: saved parameters are not for several (RFC 9959, section 4). */
+/* Looks up the saved parameters of a connection's path, and of its network; returns whether the connection may use them. A
+ * host's parameters are preferred to its network's. Only one connection of a network at a time may use them: saved
+ * parameters are not for several (RFC 9959, section 4). */
 INLINE int recall(struct tcp_sock *tp, struct path **path, struct path **network)
 {
 	struct destination key;
@@ -562,7 +562,7 @@ INLINE void validate(struct bpf_sock_ops *ctx, struct tcp_sock *tp, struct conne
 		return;
 	}
 	c->resuming = RESUMING_NO;
-	/* What user space decided acts again. */
+	/* User space's decision applies again. */
 	c->generation = 0;
 	if (!c->took)
 		c->saved_pace = 0;
@@ -632,8 +632,9 @@ INLINE __u32 current_pid(void)
 	return 0;
 }
 
-/* Notes who uses a connection. A system call owns the socket from its beginning to its end; segments that arrive meanwhile
- * wait for that. So what happens to a socket that is owned happens in its user's context (include/net/sock.h, lock_sock). */
+/* Notes the process that uses a connection. A system call owns the socket from its beginning to its end; segments that
+ * arrive meanwhile wait. So this program runs in the user's context while the socket is owned (include/net/sock.h,
+ * lock_sock). */
 INLINE void note_user(struct tcp_sock *tp, struct connection *c)
 {
 	if (!c->used && tp->inet_conn.icsk_inet.sk.sk_lock.owned) {
@@ -804,7 +805,7 @@ int sweetspot_set(struct bpf_sockopt *ctx)
 	int *value = ctx->optval;
 	struct connection *c;
 
-	/* What is longer than a page is passed on as it is only if nothing is said of it. */
+	/* An option longer than a page passes unchanged only with optlen 0. */
 	if (ctx->optlen > 4096)
 		ctx->optlen = 0;
 	if (ctx->level != IPPROTO_TCP || !ctx->sk)

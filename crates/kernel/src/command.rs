@@ -2,20 +2,20 @@ use std::net::IpAddr;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// What the programs look for, on all connections of their cgroup.
+/// The connections that the programs report, in their cgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watch {
-    /// A transfer is bulk once it moved so much ...
+    /// A transfer counts as bulk from this many bytes on ...
     pub bulk: Bytes,
     /// ... within this time.
     pub within: Duration,
     /// The time between two samples of a bulk transfer, until a [`Command`] says otherwise.
     pub interval: Duration,
-    /// Whether transfers that mainly send are looked at, too.
+    /// Whether transfers that mainly send are sampled, too.
     pub uploads: bool,
 }
 
-/// What was decided about a connection.
+/// A decision about a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command {
     /// The limit of its receive window; `None`: no limit.
@@ -33,9 +33,9 @@ pub struct Command {
 /// Which transfers a path is remembered for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Transfers {
-    /// Those that this host receives: the next one's window is limited from its first byte.
+    /// Transfers that this host receives: the next one's window is limited from its first byte.
     Downloads,
-    /// Those that this host sends: the next one begins with half of the window, paced.
+    /// Transfers that this host sends: the next one begins with half of the window, paced.
     Uploads,
 }
 

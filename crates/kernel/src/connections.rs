@@ -16,17 +16,17 @@ use crate::error::KernelError;
 use crate::programs::LEASE;
 use crate::record::Record;
 
-/// What is remembered, by destination.
+/// Saved path parameters, by destination.
 pub(crate) type Paths = LpmTrie<MapData, [u8; 16], PathWords>;
 
-/// What the programs report of connections, and what is decided about each.
+/// The programs' reports of connections, and the decisions about each.
 pub struct Connections {
     watch: Watch,
     settings: Array<MapData, SettingsWords>,
     commands: HashMap<MapData, u64, CommandWords>,
     paths: Paths,
     upload_paths: Paths,
-    /// What begins or ends, and samples.
+    /// Beginnings, ends and samples.
     records: [RingBuf<MapData>; 2],
     /// Counts changes of commands, from 1: a program that has read none stands at 0.
     generation: u64,
@@ -106,8 +106,9 @@ impl Connections {
         matches!(self.commands.get(&cookie, 0), Err(MapError::KeyNotFound))
     }
 
-    /// Lets the next one of these transfers with the network, of which `length` bits count, begin with what the path is
-    /// remembered for; `None` forgets it. The longest prefix decides; of uploads it must be a host. The error means that there is no room.
+    /// Lets the next of these transfers with the network start with the path's saved parameters; `length` is the prefix length
+    /// in bits, and `None` deletes the entry. The longest prefix wins; for uploads it must be a host. The error means that the
+    /// map is full.
     pub fn remember(
         &mut self,
         transfers: Transfers,

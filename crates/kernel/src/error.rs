@@ -16,7 +16,7 @@ pub enum KernelError {
          again; or use --via pidfd"
     )]
     LeftOut,
-    /// What the host lacks.
+    /// A missing feature of the host.
     #[error("cannot tune via bpf: {0}")]
     Missing(String),
     /// There is no such cgroup.

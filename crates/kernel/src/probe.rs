@@ -1,4 +1,4 @@
-//! What a host has of what the programs need, in words.
+//! The host's features that the programs need, in words.
 
 use std::fmt;
 use std::fs;
@@ -13,11 +13,11 @@ use crate::programs::{SocketPrograms, are_built_in};
 /// One of the things that are needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is.
+    /// The feature's name.
     pub name: &'static str,
     /// Whether the host has it.
     pub there: bool,
-    /// What was found, or what is missing.
+    /// The value, or the missing part.
     pub says: String,
     /// How to get what is missing.
     pub next: Option<&'static str>,
@@ -53,7 +53,7 @@ const CAP_BPF: u64 = 1 << 39;
 /// Programs may limit windows since Linux 5.11 (kernel commit cb81110997d1), iterators over connections since 5.15.
 const OLDEST: (u32, u32) = (5, 15);
 
-/// What is read of a host.
+/// The facts read from a host.
 #[derive(Debug)]
 struct Host {
     built_in: bool,

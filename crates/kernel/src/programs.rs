@@ -53,7 +53,7 @@ pub struct SocketPrograms {
 }
 
 impl SocketPrograms {
-    /// Loads the programs that run at events. Nothing is looked at before [`SocketPrograms::attach`], and nothing is limited
+    /// Loads the programs that run at events. Nothing is sampled before [`SocketPrograms::attach`], and nothing is limited
     /// before [`Connections::renew`].
     pub fn load(watch: Watch) -> Result<(SocketPrograms, Connections), KernelError> {
         if let Some(finding) = probe::lacking() {
@@ -106,7 +106,7 @@ impl SocketPrograms {
         self.iterate(FIND)
     }
 
-    /// Lifts every limit, those of idle connections too, and detaches the programs. May be called again.
+    /// Lifts every limit, also on idle connections, and detaches the programs. May be called again.
     pub fn undo(&mut self) {
         // First the lease, so that no segment sets a limit again meanwhile.
         if let Ok(mut words) = self.settings.get(&0, 0) {
@@ -134,7 +134,7 @@ impl SocketPrograms {
             .collect()
     }
 
-    /// Runs an iterator over all TCP sockets of this thread's network namespace and of those of the attached cgroups'
+    /// Runs an iterator over all TCP sockets of this thread's network namespace and of the namespaces of the attached cgroups'
     /// processes.
     fn iterate(&mut self, name: &'static str) -> Result<(), KernelError> {
         self.walk(name)?;
@@ -183,7 +183,7 @@ impl fmt::Debug for SocketPrograms {
     }
 }
 
-/// Detaches what a tuner that was killed left on `cgroup`. One whose lease is being renewed, there or above, is an error.
+/// Detaches the programs that a killed tuner left on `cgroup`. A program with a renewed lease, there or above, is an error.
 fn clear(cgroup: &Cgroup) -> Result<(), KernelError> {
     for program in aya::programs::loaded_programs().flatten() {
         let at = match program.name_as_str() {

@@ -13,20 +13,20 @@ pub enum RecordKind {
     Over,
 }
 
-/// Whose congestion control a connection has.
+/// The origin of a connection's congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Congestion {
-    /// The host's, or that of its route.
+    /// The host's or its route's.
     OfHost,
     /// That of its [`Command`](crate::Command).
     Chosen,
-    /// The host's: the kernel does not have that of its command.
+    /// The host's: the kernel does not have the requested one.
     Refused,
     /// One that its program chose itself, which is not changed.
     OfProgram,
 }
 
-/// What the programs report of a connection. Counters run from its beginning.
+/// The programs' report of a connection. Counters run from its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Why it is reported.
@@ -86,7 +86,7 @@ pub struct Record {
     /// The process that used it first, by its ID in this process's PID namespace; `None` for one that has none there, or that
     /// was there before the programs and has not been used since.
     pub pid: Option<u32>,
-    /// Whose congestion control it has.
+    /// The origin of its congestion control.
     pub congestion: Congestion,
     /// The state's number in include/net/tcp_states.h.
     pub state: u8,
@@ -197,7 +197,7 @@ impl Record {
     }
 }
 
-/// A time that the kernel keeps in 32 bits, of which all ones stand for none (tcp_min_rtt).
+/// A time that the kernel keeps in 32 bits; all ones mean none (tcp_min_rtt).
 fn micros(us: u64) -> Duration {
     if us < u64::from(u32::MAX) { Duration::from_micros(us) } else { Duration::ZERO }
 }

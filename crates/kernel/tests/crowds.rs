@@ -14,8 +14,8 @@ use sweetspot_units::Duration;
 
 use cgroup::{Inside, WATCH, programs};
 
-/// Opens as many connections to itself as it is told, and says so. For each line that it reads then, a number
-/// of bytes, it moves that over each of these, and says that it has arrived.
+/// Opens the given number of connections to itself, then prints a line. For each line of input, a number of bytes, it moves
+/// that many over each of these, then prints another line.
 const CROWD: &str = "\
 import resource, socket, sys
 count = int(sys.argv[1])

@@ -34,7 +34,7 @@ while s.recv(65536): pass";
 /// A limit below the window of a new connection, and that the kernel itself never sets.
 const LIMIT: Bytes = Bytes::new(40_001);
 
-/// What changes nothing.
+/// A decision that changes nothing.
 const NOTHING: Decision =
     Decision { limit: None, pace: None, congestion: None, interval: WATCH.interval, left: false };
 
@@ -44,7 +44,7 @@ struct Host {
     sending: Arc<Mutex<Sending>>,
 }
 
-/// What the server does, and has done.
+/// The server's state and progress.
 struct Sending {
     goes_on: bool,
     written: u64,
@@ -100,7 +100,7 @@ impl Host {
         Some(host)
     }
 
-    /// What `wanted` finds within a minute, while the lease is renewed.
+    /// The result of `wanted` within a minute, while the lease is renewed.
     fn soon<T>(&mut self, what: &str, wanted: impl Fn() -> Option<T>) -> T {
         let patience = clock::now() + Duration::from_secs(60);
         loop {
@@ -169,7 +169,7 @@ fn send(mut stream: TcpStream, bytes: Option<usize>, sending: &Mutex<Sending>) {
     static PIECE: [u8; 20_000] = [7; 20_000];
     let mut left = bytes.unwrap_or(usize::MAX);
     while left > 0 {
-        // Held while it writes: who stops it knows how much there is to come.
+        // Held while it writes: the stopping thread then knows how much is to come.
         let mut sending = sending.lock().unwrap();
         if sending.goes_on {
             let piece = &PIECE[..left.min(PIECE.len())];
@@ -221,7 +221,7 @@ fn a_bulk_transfer_is_reported_with_its_addresses_and_its_owner() {
     let record = host.bulk();
     assert!(record.received >= WATCH.bulk, "{record:?}");
     assert!(record.local.ip().is_loopback() && record.remote.ip().is_loopback());
-    // The programs load for root alone, whose sockets these are.
+    // Only root can load the programs, and these are its sockets.
     assert_eq!(record.uid, 0);
     let sockets = processes::sockets(host.inside.process.id()).unwrap();
     assert!(sockets.iter().any(|d| Some(d.inode) == record.inode), "{record:?}");
@@ -338,7 +338,7 @@ fn with_host_s_congestion(host: &mut Host) -> (u64, LiveSocket, String) {
     (cookie, socket, own)
 }
 
-/// Says that a download's congestion control is to be `name`; whose it has then.
+/// Requests the congestion control `name` for a download; returns its origin afterwards.
 fn choose(host: &mut Host, cookie: u64, name: &str) -> Congestion {
     let mut congestion = [0; 16];
     congestion[..name.len()].copy_from_slice(name.as_bytes());
@@ -427,8 +427,8 @@ fn either_of_two_holders_may_undo_and_again() {
     cgroup.dissolve().unwrap();
 }
 
-/// A client of a server whose host or network is remembered; asserts that its window is that of `expected`, if its round
-/// trip is that of the path: those of loopback are between a few and some hundred microseconds.
+/// A client of a server with a remembered host or network; asserts that its window is `expected`, if its RTT is the path's: on
+/// loopback, a few to some hundred microseconds.
 fn begins_with(remembered: &[(&str, u8, Bytes)], expected: Option<Bytes>) {
     let minimum_rtt = Duration::from_micros(30);
     let Some(mut host) = Host::start_with(None, &[], |connections| {
@@ -528,8 +528,8 @@ fn one_that_was_left_alone_is_looked_at_again_when_it_is_looked_for() {
     assert_eq!(host.bulk().cookie, cookie);
 }
 
-/// Accepts a connection, and drops all of its data but what it sent itself: its own word lets the client send. Goes on
-/// when it is told to.
+/// Accepts a connection, and drops all of its data except its own: its own byte lets the client send. Continues on a line of
+/// input.
 const DEAF_SERVER: &str = "\
 import ctypes, socket, struct, sys
 s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()
@@ -544,7 +544,7 @@ sys.stdin.readline()
 c.setsockopt(socket.SOL_SOCKET, 27, 0)
 while c.recv(1 << 16): pass";
 
-/// Sends in segments of 1400 bytes once it is told to.
+/// Sends in segments of 1400 bytes after a line of input.
 const SENDER: &str = "\
 import socket, sys, time
 s = socket.socket()

@@ -30,12 +30,12 @@ pub enum LabError {
 
 /// Adds the operation to an [`io::Error`].
 pub trait Doing<T> {
-    /// The result, whose error says that `what` could not be done.
+    /// The result; its error says that `what` could not be done.
     fn doing(self, what: &'static str) -> Result<T, LabError>;
 }
 
 impl<T> Doing<T> for io::Result<T> {
-    /// The result, whose error says that `what` could not be done.
+    /// The result; its error says that `what` could not be done.
     fn doing(self, what: &'static str) -> Result<T, LabError> {
         self.map_err(|source| LabError::System { what, source })
     }

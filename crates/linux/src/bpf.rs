@@ -26,7 +26,7 @@ const BPF_PROG_QUERY: libc::c_long = 16;
 
 /// Several programs may be attached; all of them run.
 const BPF_F_ALLOW_MULTI: u32 = 2;
-/// Those of the cgroups above, too.
+/// Also those in the cgroups above.
 const BPF_F_QUERY_EFFECTIVE: u32 = 1;
 
 /// The most programs that are listed (the kernel allows 64 per cgroup).
@@ -73,7 +73,7 @@ pub fn detach(cgroup: impl AsFd, program: impl AsFd, at: AttachType) -> io::Resu
     bpf(BPF_PROG_DETACH, &mut attribute).map(drop)
 }
 
-/// The numbers of the programs that run at this point of `cgroup`: with `inherited` also those of the cgroups above.
+/// The numbers of the programs attached at this point of `cgroup`; with `inherited` also those in the cgroups above.
 pub fn attached(cgroup: impl AsFd, at: AttachType, inherited: bool) -> io::Result<Vec<u32>> {
     let mut ids = vec![0_u32; MAX_LISTED];
     let mut query = Query {

@@ -41,7 +41,7 @@ pub enum CgroupError {
     /// The kernel refuses.
     #[error("cannot {step} the cgroup {path}: {source}")]
     Failed {
-        /// What was tried.
+        /// The failed step.
         step: &'static str,
         /// The cgroup's directory.
         path: PathBuf,
@@ -202,7 +202,7 @@ fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// The directories of those directly below that of one.
+/// The child cgroups' directories.
 fn below(path: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path())

@@ -10,7 +10,7 @@ use sweetspot_units::Bytes;
 use crate::tcp::flow::FILLER;
 use crate::{check, sockopt};
 
-/// A non-blocking UDP socket whose datagrams' content is ignored.
+/// A non-blocking UDP socket that ignores the datagrams' content.
 #[derive(Debug)]
 pub struct Datagrams(UdpSocket);
 

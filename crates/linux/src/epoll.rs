@@ -9,7 +9,7 @@ use crate::check;
 #[derive(Debug)]
 pub struct Epoll(OwnedFd);
 
-/// What one descriptor is ready for.
+/// The readiness of one descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Readiness {
     /// The number given to [`Epoll::watch`].

@@ -151,8 +151,8 @@ pub fn offloads(device: &str) -> Offloads {
     Offloads { tso: flag(GET_TSO), gso: flag(GET_GSO), gro: flag(GET_GRO) }
 }
 
-/// Turns off checksum, segmentation and receive offloads of `device`, so that every packet is at most MTU long and
-/// carries its real checksum. The device is looked up in the calling thread's network namespace.
+/// Turns off checksum, segmentation and receive offloads of `device`, so that every packet is at most an MTU long and carries
+/// its real checksum. The device is looked up in the calling thread's network namespace.
 pub fn turn_offloads_off(device: &str) -> io::Result<()> {
     for set in [SET_TSO, SET_GSO, SET_GRO, SET_TX_CHECKSUM, SET_RX_CHECKSUM, SET_SCATTER_GATHER] {
         let mut value = EthtoolValue { command: set, data: 0 };
@@ -167,8 +167,8 @@ pub fn turn_offloads_off(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets `device` have those offloads and other features of which `wanted` has the name (`ethtool --show-features`), and
-/// turns off whatever else can be. The device is looked up in the calling thread's network namespace.
+/// Allows `device` the offloads and other features named in `wanted` (`ethtool --show-features`), and turns off all others that
+/// can be. The device is looked up in the calling thread's network namespace.
 pub fn keep_only(device: &str, wanted: &[&str]) -> io::Result<()> {
     let names = feature_names(device)?;
     let mut now = GetFeatures {
@@ -176,7 +176,7 @@ pub fn keep_only(device: &str, wanted: &[&str]) -> io::Result<()> {
         words: MAX_FEATURE_WORDS as u32,
         features: Default::default(),
     };
-    // SAFETY: GET_FEATURES writes a `struct ethtool_gfeatures` of no more words than it is told.
+    // SAFETY: GET_FEATURES writes a `struct ethtool_gfeatures` of at most the given number of words.
     unsafe { command(device, &mut now) }?;
     let mut chosen =
         SetFeatures { command: SET_FEATURES, words: now.words, choices: Default::default() };

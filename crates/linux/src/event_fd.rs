@@ -7,8 +7,7 @@ use sweetspot_units::Time;
 
 use crate::{check, clock};
 
-/// Waits until one of `sources` is readable or `due` has come on the clock of [`clock::now`]. At most four
-/// sources are looked at.
+/// Waits until one of `sources` is readable or `due` has come on the clock of [`clock::now`]. At most four sources are polled.
 pub fn wait_readable(sources: &[BorrowedFd<'_>], due: Time) -> io::Result<()> {
     let mut fds = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 4];
     for (fd, source) in fds.iter_mut().zip(sources) {

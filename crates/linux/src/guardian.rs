@@ -34,14 +34,14 @@ impl Write for GuardianPipe {
     }
 }
 
-/// Runs `work` in a child process and returns its exit code, or 128 + n if signal n ended it.
-/// The calling process stays as the child's guardian: `guard` reads what the child writes, to the end, and then
-/// undoes what the child left. Signals are passed on to the child, whose supervisor holds them before it starts a
-/// thread: one without it could take a signal, and the child would wait for it in vain.
+/// Runs `work` in a child process and returns its exit code, or 128 + n if signal n ended it. The calling process stays as the
+/// child's guardian: `guard` reads the child's output, to the end, and then undoes the child's limits. Signals are passed on to
+/// the child; its supervisor blocks them before it starts a thread, as another thread could take a signal and the child would
+/// wait in vain.
 ///
-/// A third process, the *last guardian*, calls `last` when the other two have ended, by whatever signal. It has a
-/// session of its own and ignores the signals of terminals and shells, so that only SIGKILL to all three, or to their
-/// cgroup, leaves something behind.
+/// A third process, the *last guardian*, calls `last` when the other two have ended, by whatever signal. It has its own session
+/// and ignores the signals of terminals and shells, so that only SIGKILL to all three, or to their cgroup, leaves a limit
+/// behind.
 ///
 /// Child and caller adopt the orphans among their descendants, so that they keep the right to trace them
 /// (kernel.yama.ptrace_scope). The calling process must have one thread.

@@ -40,8 +40,7 @@ pub enum IsolationError {
     Threads(usize),
 }
 
-/// The steps between the caller and the isolated work, in the order they are taken; the number
-/// crosses a pipe when one fails.
+/// The steps between the caller and the isolated work, in order; the number crosses a pipe when one fails.
 const STEP_NAMES: [&str; 8] = [
     "fork",
     "prctl(PR_SET_PDEATHSIG)",
@@ -124,7 +123,7 @@ fn isolate_noting_signals(
 ) -> Result<(u8, Option<Signal>), IsolationError> {
     let suspended = lifeline::suspend();
     wait_for_one_thread().map_err(IsolationError::Threads)?;
-    // What is buffered now would be written by both sides of the fork.
+    // Both sides of the fork would write the data buffered now.
     let _ = io::stdout().flush();
     let failed = |step: u8, source: io::Error| IsolationError::Failed {
         step: STEP_NAMES[usize::from(step)],
@@ -225,8 +224,7 @@ fn init(
     }
 }
 
-/// With the rights we have, or else (not root, or root in a container) with those of a user
-/// namespace in which we are root.
+/// Uses our own rights, or else (not root, or root in a container) a user namespace with us as root.
 fn enter_namespaces() -> StepResult<()> {
     let all = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWNET;
     match unshare(all) {
@@ -236,7 +234,7 @@ fn enter_namespaces() -> StepResult<()> {
         }
         other => other.at(NAMESPACES)?,
     }
-    // What is mounted inside must not show outside.
+    // Mounts inside must not show outside.
     mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE).at(PRIVATE_MOUNTS)
 }
 
@@ -311,7 +309,7 @@ fn end_complaining(error_writer: &mut File, FailedStep(step, error): &FailedStep
     end(1)
 }
 
-/// Ends without running the caller's exit handlers, of which this is only a copy.
+/// Ends without running the caller's exit handlers: this process is only a copy.
 pub(crate) fn end(code: u8) -> ! {
     // SAFETY: _exit does not return and touches no memory.
     unsafe { libc::_exit(i32::from(code)) }

@@ -1,4 +1,4 @@
-//! What Sweetspot asks of the Linux kernel: clocks, sockets and their options, namespaces, packet rings.
+//! Sweetspot's interface to the Linux kernel: clocks, sockets and their options, namespaces, packet rings.
 //!
 //! The crate is for the parts of Sweetspot that touch a host: the transfer, the tuner, the emulator and the
 //! diagnosis of live connections. Everywhere else time is an argument. It is the only crate with `unsafe` code;

@@ -62,7 +62,7 @@ impl Drop for Suspended {
     }
 }
 
-/// What the thread watches.
+/// The events that the thread watches.
 struct Causes {
     /// The terminals among the standard streams.
     terminals: Vec<i32>,
@@ -147,7 +147,7 @@ impl Causes {
     }
 }
 
-/// What one poll found.
+/// The result of one poll.
 struct Seen {
     stopped: bool,
     unread: bool,

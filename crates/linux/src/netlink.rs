@@ -87,7 +87,7 @@ fn request(kind: u16, flags: i32, body: &[u8]) -> Vec<u8> {
     r
 }
 
-/// What `NLMSG_ERROR` says; zero is an acknowledgement.
+/// The error in `NLMSG_ERROR`; zero is an acknowledgement.
 fn error_of(message: &[u8]) -> io::Result<()> {
     match message
         .get(NLMSGHDR_BYTES..NLMSGHDR_BYTES + 4)

@@ -22,7 +22,7 @@ pub fn cpu_time() -> Duration {
     span(usage.ru_utime) + span(usage.ru_stime)
 }
 
-/// The user whose rights this process has.
+/// The effective user ID of this process.
 pub fn effective_user() -> u32 {
     // SAFETY: the call has no arguments and cannot fail.
     unsafe { libc::geteuid() }

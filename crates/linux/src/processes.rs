@@ -27,7 +27,7 @@ pub struct Process {
     pub started: u64,
 }
 
-/// The inode of the PID namespace whose process IDs these are.
+/// The inode of the PID namespace in which these process IDs are valid.
 pub fn pid_namespace() -> io::Result<u64> {
     fs::metadata("/proc/self/ns/pid").map(|file| file.ino())
 }

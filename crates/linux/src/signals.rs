@@ -18,7 +18,7 @@ use sweetspot_units::{Duration, Time};
 
 use crate::{check, clock, event_fd};
 
-/// What a [`Supervisor`] reports.
+/// An event from a [`Supervisor`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessEvent {
     /// A child ended, or an orphan that this process adopted.

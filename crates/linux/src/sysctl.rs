@@ -62,7 +62,7 @@ pub fn available_congestion_controls() -> io::Result<Vec<String>> {
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Those of them that a process may use without `CAP_NET_ADMIN` (`net.ipv4.tcp_allowed_congestion_control`).
+/// The congestion controls that a process may use without `CAP_NET_ADMIN` (`net.ipv4.tcp_allowed_congestion_control`).
 pub fn allowed_congestion_controls() -> io::Result<Vec<String>> {
     let text = read("/proc/sys/net/ipv4/tcp_allowed_congestion_control")?;
     Ok(text.split_whitespace().map(str::to_owned).collect())

@@ -15,7 +15,7 @@ use crate::{check, clock, sockopt};
 #[derive(Debug)]
 pub struct Udp(UdpSocket);
 
-/// What is known of a received datagram besides its content.
+/// The metadata of a received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceivedDatagram {
     /// Its length, bytes. It may exceed the buffer; then the rest was cut off.
@@ -185,7 +185,7 @@ fn timestamp(header: &libc::msghdr) -> Option<Time> {
 /// Converts a recent time on the wall clock to the clock of [`clock::now`], by its age. An age of more than a
 /// second means that the wall clock was stepped or the thread slept; then the present time is returned.
 fn monotonic(wall: Option<Time>) -> Time {
-    // In this order: who is interrupted between the two makes the arrival later, and no packet faster than its path.
+    // In this order: a preemption between the two makes the arrival later, and no packet faster than its path.
     let (wall_now, now) = (clock::wall(), clock::now());
     let ago = wall.map_or(Duration::ZERO, |wall| wall_now.since(wall));
     let ago = if ago > Duration::from_secs(1) { Duration::ZERO } else { ago };

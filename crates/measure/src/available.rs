@@ -42,7 +42,8 @@ pub fn available_bandwidth(
     match mean_interval(&found) {
         Some((mean, half)) => {
             let half = half.max(half_least);
-            // What yields to one stream has not yet yielded to another: what is free lies between what they say.
+            // Cross traffic that yields to one stream has not yet yielded to another: the available bandwidth lies between
+            // their estimates.
             let range = found.iter().fold((mean - half, mean + half), |range, one| {
                 (range.0.min(*one), range.1.max(*one))
             });
@@ -63,8 +64,8 @@ pub fn available_bandwidth(
     }
 }
 
-/// What the streams give whose rate is well above the available bandwidth: whether the link was busy then is no matter of
-/// chance, so that the choice among them bends nothing.
+/// The estimates of the streams with a rate well above the available bandwidth: the link is then certainly busy, so that the
+/// selection adds no bias.
 fn well_above(capacity: f64, judged: &[(f64, f64, Option<Trend>)]) -> Vec<f64> {
     let grew = judged.iter().filter(|(.., trend)| *trend == Some(Trend::Increasing));
     let grew: Vec<f64> = grew.map(|(_, found, _)| *found).collect();
@@ -74,8 +75,8 @@ fn well_above(capacity: f64, judged: &[(f64, f64, Option<Trend>)]) -> Vec<f64> {
     if far.len() >= 2 { far } else { grew }
 }
 
-/// What one stream above the available bandwidth gives. Where the buffer overflowed, delays stop growing; then the rate
-/// at which it arrived, C R / (R + X), says the same.
+/// The estimate of one stream above the available bandwidth. If the buffer overflowed, delays stop growing; then the arrival
+/// rate, C R / (R + X), gives the same.
 fn from_one(capacity: f64, stream: &StreamRecord) -> Option<f64> {
     let found = dispersion(stream)?;
     let rate = found.rate_in.as_f64();

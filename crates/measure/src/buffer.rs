@@ -45,7 +45,7 @@ pub(crate) struct BesideLoss {
 }
 
 impl Overload<'_> {
-    /// Packets whose neighbour was lost, in the order of sending.
+    /// Packets next to a lost one, in the order of sending.
     pub(crate) fn beside_losses(&self) -> Vec<BesideLoss> {
         let mut arrivals = self.stream.arrivals.clone();
         arrivals.sort_unstable_by_key(|arrival| arrival.index);
@@ -76,8 +76,8 @@ impl Overload<'_> {
         rate / self.capacity.as_f64() - 1.0
     }
 
-    /// Whether the buffer was full at the end: of the stream's last quarter so much was lost that the link could not
-    /// have carried the rest and queued it, too.
+    /// Whether the buffer was full at the end: in the stream's last quarter the link carried all packets that were not
+    /// lost, so the queue no longer grew.
     pub fn is_full(&self) -> bool {
         let excess = self.excess();
         let from = self.stream.sent - self.stream.sent / 4;

@@ -7,12 +7,12 @@ use crate::finding::Finding;
 use crate::observation::StreamRecord;
 use crate::statistics::{line, mean_interval};
 
-/// A stream keeps the link busy if it was sent so much faster than it arrived.
+/// A stream keeps the link busy if it was sent faster than it arrived by this factor.
 const BUSY_RATIO: f64 = 1.05;
 /// The least part of the interval on either side: clocks, and what other packets add.
 const LEAST_HALF_WIDTH: f64 = 0.005;
 
-/// What streams show of a capacity.
+/// Evidence from streams on a capacity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CapacityEstimate {
     /// The capacity, counted on IP packets.
@@ -25,11 +25,11 @@ pub struct CapacityEstimate {
     pub fastest_in: Rate,
 }
 
-/// The capacity behind which `streams` arrived.
+/// The capacity that the arrivals of `streams` show.
 ///
-/// A stream sent at rate R that keeps a link of capacity C busy, together with other traffic X, arrives at
-/// Ro = C R / (R + X), so that 1/Ro = 1/C + (X/C) (1/R): a line over 1/R whose value at 0 is 1/C (Melander,
-/// Bjorkman, Gunningberg 2000, "A new end-to-end probing and analysis method", equation 3). Streams count by their length.
+/// A stream sent at rate R that keeps a link of capacity C busy, together with cross traffic X, arrives at Ro = C R / (R + X),
+/// so that 1/Ro = 1/C + (X/C) (1/R): a line over 1/R with the value 1/C at 0 (Melander, Bjorkman, Gunningberg 2000, "A new
+/// end-to-end probing and analysis method", equation 3). Streams count by their length.
 pub fn capacity<'a>(
     streams: impl IntoIterator<Item = &'a StreamRecord> + Clone,
 ) -> CapacityEstimate {

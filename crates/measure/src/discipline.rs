@@ -1,4 +1,4 @@
-//! What the bottleneck's queue discipline shows of itself while it is overloaded.
+//! Identifies the bottleneck's queue discipline from its behaviour under overload.
 
 use serde::Serialize;
 use sweetspot_path::{DirectionSpec, Link, Packet, QueueDiscipline};
@@ -18,9 +18,9 @@ pub enum Discipline {
     ActiveQueueManagement,
     /// Each flow has a queue of its own (FQ-CoDel, CAKE).
     PerFlow,
-    /// What exceeds the rate is dropped, and nothing waits.
+    /// Packets in excess of the rate are dropped; none waits.
     Policer {
-        /// What passes at once before the first drop.
+        /// The burst that passes before the first drop.
         #[serde(skip)]
         burst: Bytes,
     },
@@ -42,7 +42,7 @@ impl Discipline {
 const OTHER_WAIT: f64 = 0.25;
 /// A flow that waits less than this part of what the overload waits has a queue of its own.
 const OWN_QUEUE: f64 = 0.3;
-/// Below so many packets a queue cannot be told from none.
+/// A queue shorter than this many packets cannot be told from none.
 const NO_QUEUE_PACKETS: f64 = 3.0;
 /// Below this wait a queue of its own cannot be told from jitter.
 const LEAST_WAIT_S: f64 = 0.005;
@@ -124,7 +124,7 @@ fn replay(stream: &StreamRecord, queue: QueueDiscipline, full: f64) -> Option<(S
     for index in 0..stream.sent {
         let sent = start + gap * u64::from(index);
         work_off(&mut link, sent);
-        // What is dropped does not arrive.
+        // Dropped packets do not arrive.
         let _ = link.handle_arrival(sent, Replayed { index, sent, size });
     }
     work_off(&mut link, Time::MAX);
@@ -148,12 +148,12 @@ impl Packet for Replayed {
     }
 }
 
-/// Whether the overload was dropped from at other waits than that of a full buffer.
+/// Whether packets were dropped at delays other than a full buffer's.
 pub(crate) fn drops_early(overload: &Overload<'_>) -> bool {
     wait_when_full(overload).is_ok_and(|full| drops_elsewhere(overload, full))
 }
 
-/// What packets had waited beside the last that were dropped.
+/// The queueing delay of the packets next to the last drops.
 fn wait_when_full(overload: &Overload<'_>) -> Result<f64, String> {
     let late = overload.stream.sent / 4 * 3;
     let beside = overload.beside_losses().into_iter().filter(|beside| beside.index >= late);
@@ -202,7 +202,7 @@ fn own_queue(overload: &Overload<'_>, longest: f64) -> bool {
     longest >= LEAST_WAIT_S && waited.is_some_and(|waited| waited < longest * OWN_QUEUE)
 }
 
-/// What passed before the first loss beyond what the rate let through.
+/// The bytes passed before the first loss in excess of the rate.
 fn burst(overload: &Overload<'_>) -> Bytes {
     let passed = overload.beside_losses().first().map_or(0, |beside| beside.index + 1);
     let sent = overload.stream.size * u64::from(passed);

@@ -1,4 +1,4 @@
-//! A quantity as it was found.
+//! A measured quantity.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -57,7 +57,7 @@ pub struct Estimate<T> {
 /// seconds, or shares of one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding<T> {
-    /// It was found.
+    /// A value.
     Known {
         /// The value and its interval.
         estimate: Estimate<T>,

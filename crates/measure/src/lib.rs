@@ -1,15 +1,15 @@
-//! What a path is, estimated from the times at which packets were sent and received.
+//! Estimates the properties of a path from the times at which packets were sent and received.
 //!
-//! The crate is for whoever can send packets between two hosts and read clocks at both: it says what to send next,
-//! takes what arrived, and reports capacity, available bandwidth, buffer, queue discipline, loss, reordering, round
-//! trips and delay under load. It opens no socket and reads no clock.
+//! The crate is for programs that can send packets between two hosts and read clocks at both. It chooses the packets to
+//! send next, takes the arrivals, and reports capacity, available bandwidth, buffer, queue discipline, loss, reordering,
+//! RTT and delay under load. It opens no socket and reads no clock.
 //!
-//! [`Measurement`] is the state machine: [`Measurement::poll_step`] gives the next [`Step`], the caller carries it
-//! out and hands the [`StepResult`] to [`Measurement::handle`], until no step is left; then
-//! [`Measurement::report`] says what was found. Each estimator is a module of its own and can be used alone.
+//! [`Measurement`] is the state machine: [`Measurement::poll_step`] gives the next [`Step`], and the caller carries it
+//! out and passes the [`StepResult`] to [`Measurement::handle`], until no step is left. [`Measurement::report`] then
+//! returns the results. Each estimator is a module of its own and can be used alone.
 //!
-//! Every quantity is a [`Finding`]: a value with an interval and how it was found, or the reason why it cannot be
-//! told. The clocks of the two ends need not agree: only differences of one-way delays are used.
+//! Every quantity is a [`Finding`]: a value with its interval and method, or the reason why it cannot be determined. The
+//! two ends' clocks need not agree: only differences of one-way delays are used.
 //!
 //! # Example
 //!

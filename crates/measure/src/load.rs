@@ -7,14 +7,14 @@ use crate::finding::Finding;
 use crate::observation::{EchoRecord, LoadRecord};
 use crate::statistics::{quantile, sorted};
 
-/// What TCP got and what it cost.
+/// TCP's throughput and its cost in delay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelayUnderLoad {
     /// Payload per second.
     pub goodput: Finding<Rate>,
     /// The median round trip of another flow meanwhile.
     pub round_trip: Finding<Duration>,
-    /// Round trips per minute, those of another flow and of the load itself counted alike.
+    /// Round trips per minute; another flow's and the load's own count alike.
     pub responsiveness: Finding<f64>,
     /// By how much the median round trip grew.
     pub grade: Option<Grade>,
@@ -44,7 +44,7 @@ pub enum Grade {
 }
 
 impl Grade {
-    /// The grade of so much more delay.
+    /// The grade of this increase in delay.
     pub fn of(increase: Duration) -> Grade {
         match increase.as_nanos() / 1_000_000 {
             0..5 => Grade::APlus,
@@ -138,7 +138,7 @@ fn responsiveness(foreign: &[f64], own: &[f64]) -> Finding<f64> {
     }
 }
 
-/// Round trips in order, but those of the first part.
+/// Sorted round trips, without the first part.
 fn settled(record: &EchoRecord) -> Vec<f64> {
     let mut echoes = record.echoes.clone();
     echoes.sort_unstable_by_key(|echo| echo.sent);

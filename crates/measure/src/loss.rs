@@ -8,7 +8,7 @@ use crate::statistics::{mean_interval, wilson};
 
 /// The fewest losses from which a rate is more than an upper bound.
 const LEAST_LOSSES: u64 = 5;
-/// The fewest bursts of which a mean length is told.
+/// The min number of bursts for a mean length.
 const LEAST_BURSTS: usize = 8;
 /// A queue with a shorter wait than this part of that at which it drops drops nothing.
 const SHORT: f64 = 0.5;
@@ -83,7 +83,7 @@ impl LossCount {
     }
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 struct Fate {
     came: bool,
     /// Whether `queue` was too short to drop it.
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_a_full_queue_may_have_dropped_is_no_random_loss() {
-        // A packet a millisecond, of which each hundredth is lost at random, and every 200 ms ten in a row at a queue of 12 ms.
+        // A packet a millisecond: a hundredth is lost at random, and every 200 ms ten in a row at a queue of 12 ms.
         let queue = DroppingQueue { wait_s: 0.012, reference_s: 0.0 };
         let waits = |ms: u64| 12_u64.saturating_sub((ms % 200).abs_diff(100));
         let arrivals =
@@ -222,9 +222,9 @@ mod tests {
         assert_eq!(all.lost, 200 + 1000);
         let found = losses([&stream], Some(queue));
         assert_eq!(found.lost, 200);
-        // Left out are those whose successor waited 4 ms and more, or was lost: 17 of 200.
+        // Left out are packets with a successor that waited 4 ms or more, or was lost: 17 of 200.
         assert_eq!(found.sent, 18_300);
-        // A queue of which nothing is known to be clear leaves all in.
+        // If it cannot be told when the queue is clear, all packets count.
         let short = DroppingQueue { wait_s: 0.001, ..queue };
         assert_eq!(losses([&stream], Some(short)).lost, all.lost);
     }

@@ -19,7 +19,7 @@ use crate::{
 const ECHO_SIZE: Bytes = Bytes::new(100);
 /// The time between echoes on an idle path.
 const ECHO_INTERVAL: Duration = Duration::from_millis(20);
-/// A stream that fills the buffer is so much faster than the link.
+/// The ratio to the link's rate of a stream that fills the buffer.
 const OVERLOAD_RATIO: f64 = 1.5;
 /// The first such stream; where the buffer is not full at its end, the next is longer by the factor.
 const FIRST_OVERLOAD: Duration = Duration::from_millis(400);
@@ -35,8 +35,8 @@ const SPARSE_SHARE: f64 = 0.1;
 const PAIR_GAP: f64 = 0.9;
 /// Small packets take this part of the available bandwidth.
 const LOSS_SHARE: f64 = 0.3;
-/// A rate of losses is known to a factor of 1.5 after so many of them: (1.96 / ln 1.5)^2. Until then, but for no more than so
-/// many streams, they are counted on.
+/// After this many losses, their rate is known to a factor of 1.5: (1.96 / ln 1.5)^2. Until then counting goes on, up to a max
+/// number of streams.
 const LOSSES_WANTED: u32 = 24;
 const MOST_SLOW_STREAMS: usize = 3;
 /// The longest that losses are counted in one stream, and the most packets per second, which a host sends evenly.
@@ -49,7 +49,7 @@ const MOST_STREAM_PACKETS: u32 = 100_000;
 /// Delays that grow by less than this are noise of clocks and schedulers.
 const LEAST_NOISE: Duration = Duration::from_micros(300);
 
-/// What was observed of one direction.
+/// The observations of one direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Observations {
     /// Trains so short that they fill no buffer.
@@ -65,7 +65,7 @@ pub(crate) struct Observations {
     pub slight: Option<StreamRecord>,
     pub load: Option<LoadRecord>,
     pub search: Option<RateSearch>,
-    /// What was left out, and why.
+    /// Skipped measurements, with reasons.
     pub left_out: Vec<String>,
 }
 
@@ -119,7 +119,7 @@ impl Observations {
     }
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Stage {
     Idle,
@@ -138,10 +138,10 @@ enum Stage {
     Done,
 }
 
-/// A measurement: which step comes next, and what was found.
+/// A measurement: it chooses the next step and evaluates the results.
 ///
-/// Call [`Measurement::poll_step`], carry the step out, hand its result to [`Measurement::handle`], and again until there
-/// is none. A step that cannot be done is handed in as failed; the measurement goes on with what the rest can tell.
+/// Call [`Measurement::poll_step`], carry the step out, pass its result to [`Measurement::handle`], and repeat until no step is
+/// left. Report a step that cannot be done as failed; the measurement goes on with the others.
 #[derive(Debug, Clone)]
 pub struct Measurement {
     plan: Plan,
@@ -152,7 +152,7 @@ pub struct Measurement {
     failures: u32,
 }
 
-/// After so many failed steps in a row the rest is left out.
+/// After this many failed steps in a row the rest is skipped.
 const MOST_FAILURES: u32 = 3;
 
 impl Measurement {
@@ -186,7 +186,7 @@ impl Measurement {
         }
     }
 
-    /// What the step at hand finds out, in words.
+    /// The purpose of the current step, in words.
     pub fn what(&self) -> &'static str {
         match self.stage {
             Stage::Idle | Stage::Again => "base round trip",
@@ -264,7 +264,7 @@ impl Measurement {
         }
     }
 
-    /// What was seen so far, to be drawn.
+    /// The observations so far, for drawings.
     pub fn traces(&self) -> Traces {
         let idle = self.idle.first().map_or_else(Vec::new, round_trips);
         let directions = self.plan.directions.iter().zip(&self.observations);
@@ -272,7 +272,7 @@ impl Measurement {
         Traces { idle, directions: directions.collect() }
     }
 
-    /// What was found so far.
+    /// The results so far.
     pub fn report(&self) -> Report {
         Report::new(&self.plan, &self.idle, &self.observations, self.spent, self.noise())
     }
@@ -391,7 +391,7 @@ impl Measurement {
         }
     }
 
-    /// Small packets whose exponential gaps see the time average of the link.
+    /// Small packets with exponential gaps, which sample the time average of the link (PASTA).
     fn sparse_stream(&self, d: usize) -> Option<Step> {
         let fastest = ECHO_SIZE.as_f64() * 8.0 * LOSS_PACKETS_PER_SECOND;
         let rate = Rate::from_f64((self.fastest(d)?.as_f64() * SPARSE_SHARE).min(fastest));
@@ -429,7 +429,7 @@ impl Measurement {
         Some(found.capacity.value()?.max(found.pair_mode.unwrap_or(Rate::from_f64(0.0))))
     }
 
-    /// What was found to be available; without a stream for it, the middle of the bounds.
+    /// The available bandwidth; without a stream for it, the middle of the bounds.
     fn available(&self, d: usize) -> Option<Rate> {
         let observations = &self.observations[d];
         if let Some(Finding::Known { estimate, .. }) = observations.undisturbed(self.plan.packet) {
@@ -522,7 +522,7 @@ impl Stage {
     }
 }
 
-/// What a step put on the path, echoes beside it included.
+/// The bytes that a step put on the path, including concurrent echoes.
 fn cost_of(step: &Step, result: &StepResult) -> Bytes {
     let echoes = |record: &EchoRecord| record.size * (2 * u64::from(record.sent));
     match result {

@@ -1,4 +1,4 @@
-//! What is sent, and what is noted of it.
+//! Steps of a measurement, and the observations of each.
 
 use serde::{Deserialize, Serialize};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
@@ -52,7 +52,7 @@ pub struct StreamRecord {
     pub sent: u32,
     /// The size of each on the wire, IP header included.
     pub size: Bytes,
-    /// Those that arrived, in the order in which they did.
+    /// The packets that arrived, in the order of arrival.
     pub arrivals: Vec<Arrival>,
 }
 
@@ -93,11 +93,11 @@ pub struct EchoRecord {
     pub sent: u32,
     /// The size of each on the wire, IP header included.
     pub size: Bytes,
-    /// Those that came back.
+    /// The echoes that came back.
     pub echoes: Vec<Echo>,
 }
 
-/// What was counted while TCP filled the path.
+/// Counts while TCP filled the path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadRecord {
     /// Payload that the receiver read.
@@ -114,7 +114,7 @@ pub struct LoadRecord {
     pub echoes: EchoRecord,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Ask for echoes.
@@ -164,7 +164,7 @@ impl Step {
     }
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepResult {
     /// Of echoes.

@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use crate::observation::Direction;
 
-/// What a measurement may do.
+/// The limits of a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The directions, in this order.
@@ -31,7 +31,7 @@ pub struct Plan {
     pub overload: Option<Duration>,
     /// How long a stream lasts that is only a little too fast; `None`: there is none.
     pub slight: Option<Duration>,
-    /// Small packets whose losses are counted.
+    /// The number of small packets sent to count losses.
     pub loss_packets: u32,
     /// How long TCP fills the path; `None`: not.
     pub load: Option<Duration>,

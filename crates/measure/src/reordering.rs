@@ -9,7 +9,7 @@ use crate::observation::StreamRecord;
 pub struct Reordering {
     /// Packets that arrived.
     pub arrived: u64,
-    /// Those that arrived behind one that was sent later (RFC 4737, section 3.3).
+    /// Packets that arrived behind one that was sent later (RFC 4737, section 3.3).
     pub reordered: u64,
     /// The most packets by which one was late: the largest extent (section 4.2.2).
     pub extent: u64,

@@ -1,4 +1,4 @@
-//! What a measurement found.
+//! The results of a measurement.
 
 use serde::Serialize;
 use sweetspot_units::{Bytes, Duration, Rate};
@@ -12,21 +12,20 @@ use crate::{
     path_change, reordering, round_trip,
 };
 
-/// What a measurement found of a path.
+/// The measured properties of a path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// Round trips on the idle path.
     pub round_trip: RoundTrip,
-    /// Base round trips at the beginning and at the end, if they differ so much that what was measured in between is of
-    /// two paths.
+    /// The base RTT at the beginning and at the end, if they differ so much that the measurements in between cover two paths.
     pub changed: Option<(Duration, Duration)>,
     /// Each direction, in the order in which they were measured.
     pub directions: Vec<DirectionReport>,
-    /// What the measurement did to the path.
+    /// The measurement's load on the path.
     pub intrusion: Intrusion,
 }
 
-/// What was found of one direction.
+/// The measured properties of one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectionReport {
     /// Which.
@@ -37,7 +36,7 @@ pub struct DirectionReport {
     pub pair_mode: Option<Rate>,
     /// Whether packets were handed over several at a time.
     pub coalesced: bool,
-    /// What other traffic leaves of it.
+    /// The bandwidth that cross traffic leaves.
     pub available: Finding<Rate>,
     /// The bottleneck's buffer.
     pub buffer: BufferDepth,
@@ -51,11 +50,11 @@ pub struct DirectionReport {
     pub jitter: Finding<Duration>,
     /// Delay while TCP fills it.
     pub load: Option<DelayUnderLoad>,
-    /// What was left out, and why.
+    /// Skipped measurements, with reasons.
     pub left_out: Vec<String>,
 }
 
-/// What a measurement did to the path.
+/// A measurement's load on the path.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Intrusion {
     /// Bytes put on it, IP headers included; TCP's as payload.

@@ -17,13 +17,13 @@ pub struct RoundTrip {
     pub variation: Finding<Duration>,
 }
 
-/// What two hosts' schedulers and cards add to a round trip at least, as wake-ups of Linux take it: some 0.1 ms.
+/// The min delay that two hosts' schedulers and cards add to a round trip; Linux wake-ups take some 0.1 ms.
 const HOSTS: Duration = Duration::from_micros(100);
-/// The fewest echoes of which a variation is told.
+/// The min number of echoes for a variation.
 const LEAST_ECHOES: usize = 10;
 
-/// The round trips in `records`, of which the first was taken before anything else. `capacities` of both directions, where
-/// known, say how long a packet itself takes.
+/// The RTT from `records`; the first was taken before all other steps. `capacities` of both directions, where known, give a
+/// packet's own serialisation time.
 pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2]) -> RoundTrip {
     let changed = path_change(records).is_some();
     let first = &records[..records.len().min(1)];
@@ -44,7 +44,7 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
         let own = [own(record, |c| c.high), own(record, |c| c.value), own(record, |c| c.low)];
         Some([base[0] - own[2], base[1] - own[1], base[2] - own[0]])
     });
-    // What was queued by the measurement itself may still stand when echoes are asked for again.
+    // The measurement's own queue may still stand when later echoes are sent.
     let least = bases.min_by(|a, b| a[2].total_cmp(&b[2]));
     let (Some([lowest, base, highest]), Some(low), Some(middle), Some(high)) =
         (least, at(0.05), at(0.5), at(0.95))
@@ -78,15 +78,15 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
 
 /// F(4, 4) is below this with a probability of 95 %.
 const F_4_4: f64 = 6.39;
-/// Delays of the two ways that differ more than their sum by this factor are those of clocks that did not keep time.
+/// If the one-way delays differ by more than this factor of their sum, the clocks did not keep time.
 const MOST_CLOCK_SHARE: f64 = 4.0;
 
-/// The least round trip without queues: its lower bound, the value, its upper bound, in seconds.
+/// The min RTT without queues: its lower bound, the value, its upper bound, in seconds.
 ///
-/// The earliest packet of each way counts, as it is rare that one echo is early both ways; the offset between the clocks
-/// leaves the sum. The ends of the distributions lie before the earliest, by about as much as it is before the second
-/// (Robson, Whitlock 1964, "Estimation of a truncation point"). Where the density does not vanish at the end, both gaps are
-/// exponential: the sum over both ways of what is missing, over that of the gaps seen, is F(4, 4).
+/// The earliest packet of each direction counts, as one echo is rarely early in both; the offset between the clocks cancels in
+/// the sum. The ends of the distributions lie before the earliest sample, by about its distance to the second (Robson, Whitlock
+/// 1964, "Estimation of a truncation point"). If the density does not vanish at the end, both gaps are exponential: the ratio
+/// of the unseen gaps to the seen ones, each summed over both directions, is F(4, 4).
 fn base(record: &EchoRecord) -> Option<[f64; 3]> {
     let whole = sorted(record.echoes.iter().map(|echo| echo.round_trip().as_secs_f64()));
     let there = ends(record.echoes.iter().map(|echo| (echo.sent, echo.reflected)));
@@ -153,7 +153,7 @@ mod tests {
     use sweetspot_path::Random;
     use sweetspot_units::Bytes;
 
-    /// Echoes of so many milliseconds.
+    /// Echoes of these RTTs, in milliseconds.
     fn echoes(round_trips: &[u64]) -> EchoRecord {
         let echoes = round_trips.iter().map(|ms| Echo {
             sent: Time::ZERO,

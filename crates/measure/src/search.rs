@@ -10,7 +10,7 @@ const RESOLUTION: f64 = 0.1;
 /// never idles while they last.
 const AVERAGING_EXCESS: f64 = 0.3;
 
-/// What a stream says of its rate.
+/// A stream's verdict on its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Above the available bandwidth.

@@ -6,18 +6,18 @@ use crate::finding::Finding;
 use crate::observation::StreamRecord;
 use crate::undisturbed::{lower_line, points};
 
-/// What is told of a rate by clocks and schedulers, on either side.
+/// The error of a rate due to clocks and schedulers, on either side.
 const HALF_WIDTH: f64 = 0.02;
 /// The fewest packets of either size.
 const LEAST_PACKETS: usize = 8;
 
-/// The rate behind how much later the earliest full packets are than the earliest small ones (Jacobson 1997, "pathchar").
+/// The rate from the extra delay of the earliest full packets over the earliest small ones (Jacobson 1997, "pathchar").
 ///
-/// A packet of L bytes on an idle path takes L / C_i on each link: between two sizes lies (L - l) sum(1 / C_i), so that the rate is
-/// below that of the narrow link, never above it. What other flows get of the link is no part of it: a train is slower where
-/// each flow has a queue of its own (FQ-CoDel) and others use the link; a single packet is not. `sparse` are the small
-/// packets, of which the line under all delays is the path without queues; `heads` are streams of full packets, of which the
-/// first has nothing of its own before it.
+/// A packet of L bytes on an idle path takes L / C_i on each link: two sizes differ by (L - l) sum(1 / C_i), so the rate is
+/// below that of the narrow link, never above it. Other flows' shares do not affect it: a train is slower if each flow has its
+/// own queue (FQ-CoDel) and others use the link; a single packet is not. `sparse` are the small packets: the line under all of
+/// their delays is the path without queues. `heads` are streams of full packets: the first packet of each has none of its own
+/// before it.
 pub fn serialization<'a>(
     sparse: &StreamRecord,
     heads: impl IntoIterator<Item = &'a StreamRecord>,

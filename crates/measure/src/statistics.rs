@@ -72,7 +72,7 @@ pub fn dependent_mean_interval(samples: &[f64]) -> Option<(f64, f64)> {
     Some((mean, half.max(longer)))
 }
 
-/// The 95 % interval of a share of which `hits` of `n` were seen (Wilson 1927, "Probable inference").
+/// The 95 % interval of a share, given `hits` of `n` (Wilson 1927, "Probable inference").
 pub fn wilson(hits: u64, n: u64) -> (f64, f64) {
     if n == 0 {
         return (0.0, 1.0);

@@ -1,4 +1,4 @@
-//! What a measurement saw, over time, for pictures.
+//! A measurement's observations over time, for pictures.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::observation::{Direction, EchoRecord, StreamRecord};
 /// Seconds from the beginning, and a delay in seconds.
 pub type DelayPoint = (f64, f64);
 
-/// What was seen of a path.
+/// The observations of a path.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Traces {
     /// Round trips of echoes on the idle path.
@@ -17,7 +17,7 @@ pub struct Traces {
     pub directions: Vec<DirectionTrace>,
 }
 
-/// What was seen of one direction.
+/// The observations of one direction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DirectionTrace {
     /// Which.

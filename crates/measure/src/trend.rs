@@ -24,7 +24,7 @@ pub enum Trend {
     Ambiguous,
 }
 
-/// A stream of which more is lost was too fast for the path, whatever the delays of the rest say (section IV-B).
+/// A stream that loses more was too fast for the path, whatever the delays of the rest say (section IV-B).
 pub(crate) const OVERFLOW_SHARE: f64 = 0.05;
 
 /// The trend of a stream's delays: pairwise comparison (PCT) and pairwise difference (PDT) over the medians of sqrt(n)

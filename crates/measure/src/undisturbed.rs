@@ -7,7 +7,7 @@ use crate::finding::Finding;
 use crate::observation::{Arrival, StreamRecord};
 use crate::statistics::{dependent_mean_interval, quantile, sorted};
 
-/// The stream is cut into so many parts, whose differences give the interval.
+/// The number of parts of the stream; their differences give the interval.
 const PARTS: usize = 12;
 /// The fewest packets, or pairs, in one part.
 const LEAST_IN_PART: usize = 16;
@@ -98,8 +98,8 @@ fn interval(
     Finding::known(bound(value), bound(low), bound(one.max(other).max(value + least)), how)
 }
 
-/// The share of packets that waited for nothing: those below `bound`, less those in service's last moments, of which as
-/// many lie between it and twice it.
+/// The share of packets that did not wait: those below `bound`, less those at the end of a service time; as many of those lie
+/// between `bound` and twice it.
 fn idle_share(part: &[(f64, f64)], bound: f64) -> f64 {
     let below = |bound: f64| part.iter().filter(|(_, wait)| *wait < bound).count() as f64;
     ((2.0 * below(bound) - below(2.0 * bound)) / part.len() as f64).clamp(0.0, 1.0)

@@ -4,11 +4,11 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::{Counters, Direction, DirectionSpec, Dropped, Packet, Pipe, Variation};
 
-/// Directions one behind another, as the links between routers are: what comes out of one arrives at the next in the
-/// instant in which it does. A packet may enter at any of them and leave behind any later one.
+/// Directions in series, like the links between routers: a packet that leaves one arrives at the next at the same instant. A
+/// packet may enter at any of them and leave behind any later one.
 ///
-/// What happened where is worked off in the order of time, up to the present and no further than that needs, so that a
-/// late call makes nothing late: neither a drop nor the time at which a packet is through depends on when it is asked for.
+/// Events are processed in the order of time, up to the present and no further than needed, so a late call delays nothing:
+/// neither a drop nor a packet's exit time depends on when the caller asks for it.
 #[derive(Debug)]
 pub struct Chain<P> {
     hops: Vec<Direction<Routed<P>>>,
@@ -16,7 +16,7 @@ pub struct Chain<P> {
     decided: Vec<Time>,
     /// The longest queue of each hop.
     longest: Vec<Bytes>,
-    /// What is through.
+    /// Packets that are through.
     out: Pipe<P>,
     dropped: VecDeque<Dropped<P>>,
     /// Whether a packet ever left before the last hop.
@@ -75,7 +75,7 @@ impl<P: Packet> Chain<P> {
     }
 
     /// A packet arrives at hop `first` at `now`, which must not lie before [`Chain::decided`], and leaves behind hop `last`.
-    /// Whether it was taken in; one that was not comes out of [`Chain::poll_dropped`].
+    /// Returns whether it was accepted; a dropped one comes out of [`Chain::poll_dropped`].
     pub fn handle_arrival(&mut self, now: Time, (first, last): (usize, usize), packet: P) -> bool {
         self.counters.received += 1;
         self.counters.queued += 1;
@@ -147,7 +147,7 @@ impl<P: Packet> Chain<P> {
         self.longest[hop]
     }
 
-    /// What this chain did so far.
+    /// The counters of this chain.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -155,7 +155,7 @@ impl<P: Packet> Chain<P> {
     /// Hands on what came out of the hops before `end` by `until`: to the next hop, or out.
     fn work_off(&mut self, end: usize, until: Time) {
         let Some(hop) = end.checked_sub(1) else { return };
-        // What leaves the link later than this is not through by then.
+        // A packet that leaves the link later than this is not through by then.
         let of_link = until - self.hops[hop].least_delay();
         self.work_off(hop, of_link);
         self.decided[hop] = self.decided[hop].max(of_link);

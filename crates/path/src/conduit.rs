@@ -2,25 +2,25 @@ use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
 use crate::{Counters, Packet, Propagation, Ring};
 
-/// A drop-tail queue, its link of constant rate and the propagation behind it in one. It behaves exactly like
-/// [`crate::Link`] with [`crate::DropTail`] followed by [`crate::Pipe`], which a test checks. All about a packet is
-/// known when it arrives, so it is stored once and costs no event between arrival and exit.
+/// A drop-tail queue, its link of constant rate and the propagation behind it in one. It behaves exactly like [`crate::Link`]
+/// with [`crate::DropTail`] followed by [`crate::Pipe`], which a test checks. A packet's exit is known on arrival, so it is
+/// stored once and costs no event in between.
 ///
-/// An arrival in the instant of a departure comes first: it finds the leaving packet's place still
-/// taken. So it is in ns-2, where arrivals are in the event queue before the departures they meet.
+/// An arrival at the instant of a departure comes first: it still finds the leaving packet's place occupied. ns-2 does the
+/// same: its arrivals are in the event queue before the departures that they meet.
 ///
-/// What has left the link is noted only where it matters: when the line may have reached the
-/// limit or grown longer than ever, or somebody asks.
+/// Departures from the link are recorded only if needed: if the line may have reached the limit or a new maximum, or a caller
+/// asks.
 ///
-/// **Contract.** `now` never goes backwards. Packets that are due must be taken out with
-/// [`Conduit::poll_exit`] before time goes on past them.
+/// **Contract.** `now` never goes backwards. Packets that are due must be removed with [`Conduit::poll_exit`] before time
+/// passes them.
 #[derive(Debug)]
 pub struct Conduit<P> {
     /// When the link will have sent all it holds.
     free: Time,
-    /// What whole nanoseconds took from the busy period's service times, in bit·ns/rate. It starts
-    /// just below one, for a packet has left when its last bit has: times are rounded up, so that a
-    /// packet that comes a service time after another finds it still there.
+    /// The rounding remainder of the busy period's service times, in bit·ns/rate. It starts just below one, as a packet has
+    /// left when its last bit has: times are rounded up, so a packet that arrives one service time after another still finds it
+    /// there.
     remainder: u64,
     /// Service times of two sizes, data's and ACKs', that were computed already.
     known: [ServiceTime; 2],
@@ -30,8 +30,7 @@ pub struct Conduit<P> {
     taken: u64,
     /// Bytes of all that was noted to have left the link.
     left: u64,
-    /// What was accepted and not noted to have left: when each packet will have, and what all
-    /// have taken up to it, bytes.
+    /// Accepted packets not yet recorded as sent: the departure time of each, and the cumulative bytes up to it.
     line: Ring<(Time, u64)>,
     /// A line shorter than this is neither full nor longer than ever.
     harmless: usize,
@@ -40,7 +39,7 @@ pub struct Conduit<P> {
     dropped: u64,
     delivered: u64,
     limit: Volume,
-    /// What was accepted and has not come out, with the time at which it will.
+    /// Accepted packets that are still inside, with their exit times.
     inside: Ring<(Time, P)>,
 }
 
@@ -94,7 +93,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         true
     }
 
-    /// A packet of `size` arrives whose owner keeps it. Returns when it comes out; `None` if it is dropped. It counts as
+    /// A packet of `size` arrives; the caller keeps its contents. Returns its exit time; `None` if it is dropped. It counts as
     /// delivered at once.
     #[inline(always)]
     pub fn handle_passage(&mut self, now: Time, size: Bytes) -> Option<Time> {
@@ -181,7 +180,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         (self.line.len() - leaving) as u64
     }
 
-    /// Bits that the link has sent by `now`, those of the packet in service included.
+    /// Bits sent by the link by `now`, including the packet in service.
     pub fn sent_bits(&self, now: Time) -> u64 {
         let time = u128::from(self.free.since(now).as_nanos());
         let unsent = (time * u128::from(self.rate) / 1_000_000_000) as u64;
@@ -209,7 +208,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         self.harmless = 0;
     }
 
-    /// What this conduit did so far. Packets in flight count as queued.
+    /// The counters of this conduit. Packets in flight count as queued.
     pub fn counters(&self) -> Counters {
         Counters {
             received: self.received,

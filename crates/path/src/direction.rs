@@ -14,7 +14,7 @@ pub struct Direction<P> {
     loss: RandomLoss,
     policer: Option<Policer>,
     link: Link<P, Discipline<P>>,
-    /// What the discipline dropped at the head of the queue.
+    /// Packets dropped by the discipline at the head of the queue.
     victims: VecDeque<P>,
     line: Line<P>,
     /// Lost at random or dropped by the policer.
@@ -85,7 +85,7 @@ impl<P: Packet> Direction<P> {
 
     /// The next packet that is through by `now`, with the time at which it was due.
     pub fn poll_delivery(&mut self, now: Time) -> Option<(Time, P)> {
-        // What leaves the link later than this cannot be through by `now`.
+        // A packet that leaves the link later than this cannot be through by `now`.
         self.advance(now - self.least_delay());
         self.line.poll_exit(now)
     }
@@ -120,7 +120,7 @@ impl<P: Packet> Direction<P> {
         &self.link
     }
 
-    /// What this direction did so far, random loss and packets in flight among it.
+    /// The counters of this direction, including random loss and packets in flight.
     pub fn counters(&self) -> Counters {
         let (link, line) = (self.link.counters(), self.line.counters());
         Counters {

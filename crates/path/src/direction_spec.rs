@@ -17,7 +17,7 @@ pub struct DirectionSpec {
     pub buffer: Volume,
     /// The bottleneck's queue discipline.
     pub queue: QueueDiscipline,
-    /// What the link may send at once after a pause: the depth of a token bucket that fills at `rate` (Linux's tbf);
+    /// The burst that the link may send at once after a pause: the depth of a token bucket that fills at `rate` (Linux's tbf);
     /// zero: a link of constant rate.
     pub burst: Bytes,
     /// A policer before the queue.

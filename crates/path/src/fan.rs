@@ -52,7 +52,7 @@ impl<P> Fan<P> {
         self.flying.pop().map(|Reverse(first)| (first.due, first.packet))
     }
 
-    /// What this fan did so far.
+    /// The counters of this fan.
     pub fn counters(&self) -> Counters {
         self.counters
     }

@@ -107,7 +107,7 @@ pub trait Packet {
     }
 }
 
-/// What an element did so far, in packets.
+/// An element's counters, in packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets handed in.

@@ -2,7 +2,7 @@ use sweetspot_units::{Duration, Time};
 
 use crate::{Change, Changes, Counters, Discipline, Link, Packet, Pipe, Propagation};
 
-/// What is behind a link: the propagation, the packets under way, and the changes of both link and propagation in time.
+/// The part of a path behind a link: the propagation, the packets in flight, and the changes of link and propagation over time.
 #[derive(Debug)]
 pub struct Line<P> {
     propagation: Propagation,
@@ -16,7 +16,7 @@ impl<P: Packet> Line<P> {
         Line { propagation, changes, pipe: Pipe::default() }
     }
 
-    /// Makes these changes from now on, whose time 0 is `start`, in place of those that were left.
+    /// Applies these changes from now on, in place of the remaining ones; their time 0 is `start`.
     pub fn change(&mut self, start: Time, changes: &[Change]) {
         self.changes.replace(start, changes);
     }
@@ -47,7 +47,7 @@ impl<P: Packet> Line<P> {
         if through.is_some() && !self.propagation.reorders() {
             return through;
         }
-        // What leaves the link at t comes out at t + delay at the earliest.
+        // A packet that leaves the link at t comes out at t + delay at the earliest.
         let next = link_ends.map(|ends| ends + self.least_delay());
         [through, next].into_iter().flatten().min()
     }
@@ -57,7 +57,7 @@ impl<P: Packet> Line<P> {
         self.pipe.poll_exit(now)
     }
 
-    /// What this line did so far.
+    /// The counters of this line.
     pub fn counters(&self) -> Counters {
         self.pipe.counters()
     }

@@ -27,8 +27,8 @@ enum Transmitter {
 #[derive(Debug)]
 struct ConstantRate {
     rate: Rate,
-    /// What the busy period's service times lost to whole nanoseconds, in bit·ns/rate. It starts
-    /// just below one: a packet has left when its last bit has.
+    /// The rounding remainder of the busy period's service times, in bit·ns/rate. It starts just below one: a packet has left
+    /// when its last bit has.
     remainder: u64,
 }
 
@@ -159,7 +159,7 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         self.queue.bytes().get()
     }
 
-    /// What this link did so far.
+    /// The counters of this link.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -180,7 +180,7 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
 }
 
 impl Transmitter {
-    /// When a packet of `size` whose service starts at `start` has left.
+    /// The departure time of a packet of `size` with its service starting at `start`.
     #[inline]
     fn handle_service(&mut self, start: Time, size: Bytes) -> Time {
         match self {

@@ -5,7 +5,7 @@
 pub struct NamedPath {
     /// As written on the command line after `@`.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A short description.
     pub about: &'static str,
     /// The path, as a [`PathSpec`](crate::PathSpec) is written.
     pub spec: &'static str,

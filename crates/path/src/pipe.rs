@@ -51,7 +51,7 @@ impl<P> Pipe<P> {
         self.flying.pop_front()
     }
 
-    /// What this pipe did so far.
+    /// The counters of this pipe.
     pub fn counters(&self) -> Counters {
         self.counters
     }

@@ -14,7 +14,7 @@ pub struct Propagation {
     variation: Option<Box<DelayVariation>>,
 }
 
-/// What varies the delay.
+/// The source of delay variation.
 #[derive(Debug, Clone)]
 struct DelayVariation {
     jitter: Jitter,

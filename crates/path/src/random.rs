@@ -6,7 +6,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// A generator whose whole sequence follows from `seed`.
+    /// A generator with a sequence that follows from `seed` alone.
     pub fn new(seed: u64) -> Random {
         let mut x = seed;
         let mut next = || {

@@ -13,7 +13,7 @@ pub struct RateTrace {
     steps: Arc<[RateStep]>,
     period: Duration,
     start: Time,
-    /// What the last packet's last nanosecond had to spare, and when that was over.
+    /// The unused part of the last packet's last nanosecond, and the end of that nanosecond.
     spare: (Time, u128),
 }
 
@@ -22,7 +22,7 @@ pub struct RateTrace {
 struct RateStep {
     from: Duration,
     rate: Rate,
-    /// What the link can have sent from the start of the period until then, in bit/s x ns.
+    /// The work that the link can do from the start of the period until then, in bit/s x ns.
     sent_before: u128,
 }
 
@@ -81,7 +81,7 @@ impl RateTrace {
         sends.then_some(RateTrace { steps, period, start: Time::ZERO, spare: (Time::ZERO, 0) })
     }
 
-    /// The same trace, whose time 0 is `start`.
+    /// The same trace with `start` as its time 0.
     #[must_use]
     pub fn starting_at(&self, start: Time) -> RateTrace {
         RateTrace { steps: self.steps.clone(), period: self.period, start, spare: (start, 0) }
@@ -99,7 +99,7 @@ impl RateTrace {
         Rate::from_bits_per_second((sent / u128::from(elapsed.max(1))) as u64)
     }
 
-    /// What the link can have sent by so many nanoseconds after the start.
+    /// The work that the link can do by `nanos` nanoseconds after the start.
     fn sent_by(&self, nanos: u64) -> u128 {
         let (periods, within) = (nanos / self.period.as_nanos(), nanos % self.period.as_nanos());
         let at = self.steps.partition_point(|step| step.from.as_nanos() <= within).max(1) - 1;
@@ -113,7 +113,7 @@ impl RateTrace {
         last.sent_before + work(last.rate, self.period.saturating_sub(last.from))
     }
 
-    /// The first nanosecond by which the link can have sent so much, above zero, since the start.
+    /// The first nanosecond by which the link can have done this much work, above zero, since the start.
     fn time_of(&self, sent: u128) -> u64 {
         let (periods, within) =
             ((sent - 1) / self.per_period(), (sent - 1) % self.per_period() + 1);
@@ -152,7 +152,7 @@ impl fmt::Display for RateTrace {
     }
 }
 
-/// What a link of `rate` sends in `time`.
+/// The work of a link of `rate` in `time`.
 fn work(rate: Rate, time: Duration) -> u128 {
     u128::from(rate.bits_per_second()) * u128::from(time.as_nanos())
 }
@@ -167,6 +167,6 @@ fn read_line(line: &str) -> Option<(f64, Rate)> {
         Ok(_) => return None,
         Err(_) => rate.parse::<Rate>().ok()?,
     };
-    // Whole nanoseconds are told apart up to 2^53 of them.
+    // A float distinguishes whole nanoseconds up to 2^53 of them.
     ((0.0..1e10).contains(&seconds) && rate <= FASTEST).then_some((seconds, rate))
 }

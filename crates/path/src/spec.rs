@@ -60,7 +60,7 @@ pub enum PathError {
     Unit {
         /// The key.
         key: String,
-        /// What is wrong with the value.
+        /// The fault in the value.
         source: UnitError,
     },
     /// A value is out of range.
@@ -115,7 +115,7 @@ fn resolve_name(text: &str) -> Result<String, PathError> {
     let path = named_path(name).ok_or_else(|| PathError::UnknownName(name.to_owned()))?;
     let key = |word: &str| word.split_once('=').map_or("", |(key, _)| key).to_owned();
     let given: Vec<String> = rest.split(separates).map(key).collect();
-    // A key of both directions replaces those of each.
+    // A key for both directions replaces the keys of each.
     let replaced = |own: &str| {
         let plain = own.split_once('.').map_or(own, |(_, plain)| plain);
         given.iter().any(|given| given == own || given == plain)
@@ -205,7 +205,7 @@ fn resolve_mtu(written: Option<&str>) -> Result<Bytes, PathError> {
     Ok(mtu)
 }
 
-/// What was written for one direction: by its own keys, else by those of both.
+/// The values given for one direction: by its own keys, else by the common ones.
 struct Written<'a> {
     side: &'static str,
     own: &'a DirectionText<'a>,

@@ -7,9 +7,9 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 pub struct TokenBucket {
     rate: Rate,
     burst: Bytes,
-    /// When the bucket is full if nothing more is taken.
+    /// The time at which the bucket is full if no more tokens are used.
     full: Time,
-    /// What whole nanoseconds took from the filling times, in bit·ns/rate.
+    /// The rounding remainder of the filling times, in bit·ns/rate.
     remainder: u64,
 }
 
@@ -62,7 +62,7 @@ impl TokenBucket {
 pub struct Policer(TokenBucket);
 
 impl Policer {
-    /// A policer whose bucket is full. Packets larger than `burst` never pass.
+    /// A policer with a full bucket. Packets larger than `burst` never pass.
     pub fn new(rate: Rate, burst: Bytes) -> Policer {
         Policer(TokenBucket::new(rate, burst))
     }

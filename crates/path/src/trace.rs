@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::RateTrace;
 
-/// What a link of varying capacity may send, over time.
+/// The capacity of a link over time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Trace {
     /// When packets may leave.
@@ -26,7 +26,7 @@ impl Trace {
         }
     }
 
-    /// The same trace, whose time 0 is `start`.
+    /// The same trace with `start` as its time 0.
     #[must_use]
     pub fn starting_at(&self, start: Time) -> Trace {
         match self {
@@ -91,21 +91,21 @@ impl From<RateTrace> for Trace {
     }
 }
 
-/// When a link of varying capacity may send, in the format of Mahimahi's `mm-link`: a line per opportunity, each the
-/// time in whole milliseconds at which up to 1504 bytes may leave. The trace repeats, with its last time as the period.
-/// What an opportunity has left when the queue is empty is lost; a packet may take several.
+/// The send opportunities of a link of varying capacity, in the format of Mahimahi's `mm-link`: a line per opportunity, each
+/// the time in whole milliseconds at which up to 1504 bytes may leave. The trace repeats, with its last time as the period. The
+/// rest of an opportunity is lost if the queue is empty; a packet may need several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeliveryTrace {
     /// In order; the last is the period.
     times: Arc<[Duration]>,
     start: Time,
-    /// Opportunities that are over, with those of earlier periods.
+    /// The number of past opportunities, including those of earlier periods.
     over: u64,
-    /// What the opportunity under way has left, and when it was.
+    /// The current opportunity's unused bytes, and its time.
     under_way: (Time, Bytes),
 }
 
-/// What an opportunity carries: PACKET_SIZE of Mahimahi's link_queue.hh.
+/// The bytes of an opportunity: PACKET_SIZE of Mahimahi's link_queue.hh.
 const OPPORTUNITY: Bytes = Bytes::new(1504);
 
 /// Why a trace is refused.
@@ -118,7 +118,7 @@ pub enum TraceError {
     NotATime {
         /// The line, from 1.
         line: usize,
-        /// What stands there.
+        /// The line's text.
         text: String,
     },
     /// A time lies before the one above it.
@@ -133,7 +133,7 @@ pub enum TraceError {
     NotARate {
         /// The line, from 1.
         line: usize,
-        /// What stands there.
+        /// The line's text.
         text: String,
     },
     /// No rate is above zero.
@@ -171,7 +171,7 @@ impl DeliveryTrace {
         Ok(DeliveryTrace { times: times.into(), start, over: 0, under_way })
     }
 
-    /// The same trace, whose time 0 is `start`.
+    /// The same trace with `start` as its time 0.
     #[must_use]
     pub fn starting_at(&self, start: Time) -> DeliveryTrace {
         DeliveryTrace { times: self.times.clone(), start, over: 0, under_way: (start, Bytes::ZERO) }

@@ -38,7 +38,7 @@ impl Changes {
         Changes { upcoming: changes.into_iter().collect(), latest: Time::ZERO }
     }
 
-    /// Makes these changes from now on, whose time 0 is `start`, in place of those that were left.
+    /// Applies these changes from now on, in place of the remaining ones; their time 0 is `start`.
     pub(crate) fn replace(&mut self, start: Time, changes: &[Change]) {
         let start = start.since(Time::ZERO);
         let shifted = changes.iter().map(|change| Change { at: start + change.at, ..*change });

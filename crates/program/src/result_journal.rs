@@ -29,7 +29,7 @@ struct JournalState {
     failure: Option<String>,
 }
 
-/// What to do with the journal of another version or build.
+/// How to treat the journal of another version or build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnVersionMismatch {
     /// Fail: its runs may be the only copy.
@@ -62,7 +62,7 @@ impl ResultJournal {
             }
             other => other.map_err(|error| blame(&error))?,
         };
-        // What a killed program left of its last line goes.
+        // Removes a killed program's incomplete last line.
         file.set_len(journal.whole as u64).map_err(hint)?;
         if journal.whole == 0 {
             file.write_all(Journal::head(version).as_bytes()).map_err(hint)?;

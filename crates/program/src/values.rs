@@ -1,4 +1,4 @@
-//! Values that completions offer where others are taken, too.
+//! Values that completions offer for options that accept others, too.
 
 use std::ffi::OsStr;
 use std::str::FromStr;

@@ -1,9 +1,9 @@
-//! Who may use a service: a text file with a client per line, as `authorized_keys` has them.
+//! The clients of a service: a text file with a client per line, like `authorized_keys`.
 //!
 //! ```
 //! use sweetspot_protocol::clients::Clients;
 //!
-//! let clients: Clients = "# who  name   what\n\
+//! let clients: Clients = "# credential             name  rights\n\
 //!     code:7-crisp-lemon-orbit guest dir=/srv/in/guest quota=10GB once\n".parse()?;
 //! assert_eq!(clients.list[0].name, "guest");
 //! assert!(clients.list[0].rights.write);
@@ -36,15 +36,15 @@ pub struct Clients {
 /// One client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
-    /// How it proves who it is.
+    /// The credential that proves its identity.
     pub credential: Credential,
-    /// What it is called here.
+    /// Its name at this server.
     pub name: String,
     /// The directory that it sees.
     pub directory: PathBuf,
     /// The most that its directory may hold; `None`: no limit.
     pub quota: Option<Bytes>,
-    /// What it may do.
+    /// Its rights.
     pub rights: Rights,
     /// When it is no longer admitted, on the wall clock.
     pub expires: Option<Time>,
@@ -52,18 +52,18 @@ pub struct Client {
     pub once: bool,
 }
 
-/// How a client proves who it is.
+/// The credential that proves a client's identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
     /// By the private key of a certificate.
     Key(PublicKey),
     /// By the secret in a ticket.
     Secret(Secret),
-    /// By a code that it was told.
+    /// A code that the client received.
     Code(SpokenCode),
 }
 
-/// What a client may do.
+/// The rights of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rights {
     /// Fetch what its directory holds.
@@ -76,7 +76,7 @@ pub struct Rights {
     pub dotfiles: bool,
 }
 
-/// What is wrong with a file of clients.
+/// A fault in a file of clients.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "line {line}: {reason}; a line is KEY NAME dir=DIRECTORY [quota=SIZE] [rights=read,write,overwrite,dotfiles] [expires=TIME] [once]"
@@ -84,7 +84,7 @@ pub struct Rights {
 pub struct ClientsError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub reason: String,
 }
 
@@ -92,13 +92,13 @@ pub struct ClientsError {
 const MAX_NAME_BYTES: usize = 64;
 
 impl Credential {
-    /// What it is called where it must not be told: the same for the same credential.
+    /// Its name for logs that must not reveal the credential: the same for the same credential.
     pub fn id(&self) -> String {
         let context = "sweetspot 1 name of a credential";
         HEXLOWER.encode(&blake3::derive_key(context, self.to_string().as_bytes())[..16])
     }
 
-    /// What only one line of a file may have: a peer names a code by its number alone.
+    /// A value that only one line of a file may have: a peer names a code by its number alone.
     fn what_it_answers_to(&self) -> String {
         match self {
             Credential::Code(code) => format!("code:{}", code.number()),

@@ -37,7 +37,7 @@ pub struct ControlLoop {
     limit: Option<Option<Bytes>>,
     pacing: Option<Rate>,
     congestion: CongestionChoice,
-    /// The phase that the sender was told last.
+    /// The phase last sent to the sender.
     last_control: Option<SizingPhase>,
     kernel_rtt: Duration,
     capacity: Option<Rate>,
@@ -45,12 +45,12 @@ pub struct ControlLoop {
     by_kernel: RttHistogram,
 }
 
-/// What a receiver measured during one transfer.
+/// A receiver's measurements during one transfer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceiverMeasurements {
     /// Minimum, median and 99th percentile of the round-trip times; `None` if there were none.
     pub rtt: Option<[Duration; 3]>,
-    /// Who measured the round-trip times.
+    /// The source of the round-trip times.
     pub rtt_source: RttSource,
     /// How many probes were sent, answered and lost.
     pub probes: ProbeSummary,
@@ -65,7 +65,7 @@ struct ProbeFraming {
     headers: Bytes,
 }
 
-/// What the caller of a [`ControlLoop`] has to do.
+/// An action for the caller of a [`ControlLoop`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum TransferEffect {
     /// Limit the receive window, or lift the limit.
@@ -76,7 +76,7 @@ pub enum TransferEffect {
     Send(Vec<u8>),
     /// Add this line to the time series.
     Record(SeriesRecord),
-    /// Report this to a user who asked for detail.
+    /// Report this to users that asked for detail.
     Note(&'static str),
 }
 
@@ -153,7 +153,7 @@ impl ControlLoop {
                 let size = Bytes::new(datagram.len() as u64) + framing.headers;
                 self.driver.handle_train_packet(now, arrived, size, packet);
             }
-            // What is no answer and no train is not for a receiver.
+            // Only answers and trains are for a receiver.
             _ => {}
         }
         self.drain();

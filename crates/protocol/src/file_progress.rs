@@ -48,7 +48,7 @@ pub struct FileProgress {
 }
 
 impl FileProgress {
-    /// A file of `size` bytes, `None` if its length is not known, of which nothing has come.
+    /// A file of `size` bytes (`None` if its length is unknown), without any content yet.
     pub fn new(size: Option<u64>) -> FileProgress {
         FileProgress {
             size,
@@ -103,7 +103,7 @@ impl FileProgress {
         Ok(())
     }
 
-    /// So many pieces from number `first` on came as holes.
+    /// Records `pieces` pieces, from number `first` on, that arrived as holes.
     pub fn handle_holes(&mut self, first: u32, pieces: u32) -> Result<(), ProtocolError> {
         let wrong = |what| Err(ProtocolError::Piece { piece: first, what });
         let Some(size) = self.size else { return wrong("as a hole of a stream") };
@@ -351,7 +351,7 @@ mod tests {
         assert!(!file.is_whole());
     }
 
-    /// What a step of a sender brings: content that begins with a byte, or holes.
+    /// A step of a sender: content that begins with a byte, or holes.
     #[derive(Debug, Clone)]
     enum Step {
         Content(u32, u8),

@@ -266,7 +266,7 @@ mod tests {
         ]
     }
 
-    /// What arrives, with a piece's parts joined.
+    /// The decoded frames, with each piece's parts joined.
     fn decode(stream: &[u8], cuts: &[usize]) -> Result<Vec<Frame>, FrameError> {
         let (mut decoder, mut frames, mut rest) = (FrameDecoder::default(), Vec::new(), stream);
         let mut cuts = cuts.iter().cycle();

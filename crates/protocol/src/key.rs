@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use crate::ticket::{CHECK_BYTES, check};
 
-/// Who somebody is: BLAKE3 of the certificate (DER) whose private key it holds. Its text, `sweetspot-key1:` and base32
-/// with four bytes against typing errors, may be shown to anybody.
+/// A public identity: BLAKE3 of a certificate (DER); the peer proves that it holds the private key. The text form,
+/// `sweetspot-key1:` and base32 with four bytes against typing errors, is no secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PublicKey(pub [u8; 32]);
 

@@ -1,27 +1,25 @@
 //! The protocol of Sweetspot's bulk transfer without its I/O.
 //!
-//! The crate is for whoever speaks the protocol or reads what it says: `sweetspot-transfer` puts sockets,
-//! TLS, files and threads around it, the fuzz targets feed it bytes. It opens no socket and reads no clock;
-//! the time is an argument.
+//! The crate is for programs that speak the protocol or read its output: `sweetspot-transfer` adds sockets, TLS, files
+//! and threads, the fuzz targets feed it bytes. It opens no socket and reads no clock; the time is an argument.
 //!
-//! - A [`Ticket`] names a receiver and holds the secret of a transfer. A [`Session`] derives from the secret
-//!   and the TLS connection what both ends prove to each other.
-//! - Inside TLS 1.3 both directions carry [frames](frame). Who connects opens with [`Hello`] and its proof, who
-//!   listens answers with [`Welcome`](Message::Welcome) and its own; either may be the sender. The sender makes
-//!   an [`Offer`], the receiver [accepts](Accept) it. Then the sender lists [entries](record), the receiver
-//!   answers each, and pieces of files flow on as many connections as pay, each with its [hash](hash_tree). At
-//!   the end the receiver sends its [`ReceiverSummary`] and the sender its [`SenderSummary`]. Either end may
-//!   fail with a reason at any time. [`ReceiverOrder`] and [`SenderOrder`] refuse what comes out of order,
-//!   [`FileProgress`] pieces that do not belong.
-//! - Text that a peer sent is a [`PeerText`], which can be displayed only with its control characters escaped.
+//! - A [`Ticket`] names a receiver and holds the secret of a transfer. A [`Session`] derives both ends' proofs from the
+//!   secret and the TLS connection.
+//! - Inside TLS 1.3 both directions carry [frames](frame). The connecting end opens with [`Hello`] and its proof; the
+//!   listener answers with [`Welcome`](Message::Welcome) and its own. Either may be the sender.
+//! - The sender makes an [`Offer`], and the receiver [accepts](Accept) it. The sender lists [entries](record), and the
+//!   receiver answers each. Pieces of files then flow, each with its [hash](hash_tree), on as many connections as raise
+//!   the rate. At the end the receiver sends its [`ReceiverSummary`] and the sender its [`SenderSummary`].
+//! - Either end may fail with a reason at any time. [`ReceiverOrder`] and [`SenderOrder`] reject messages out of order,
+//!   [`FileProgress`] rejects pieces that do not belong.
+//! - Text from a peer is a [`PeerText`], which can be displayed only with its control characters escaped.
 //! - Beside TLS, [probe] packets measure the path over UDP.
-//! - [`ControlLoop`] runs a sizing controller at the receiver. What it wants done comes out as
-//!   [`TransferEffect`]s.
-//! - [`TransferSummary`] is what `--json` prints, [`series`] what `--series` writes.
+//! - [`ControlLoop`] runs a sizing controller at the receiver. It returns [`TransferEffect`]s for the caller to carry out.
+//! - `--json` prints a [`TransferSummary`]; `--series` writes [`series`].
 //!
 //! # Example
 //!
-//! A frame is cut out of a stream and its message checked against the order of the protocol:
+//! Decoding a frame from a stream, and checking its message against the order of the protocol:
 //!
 //! ```
 //! use sweetspot_protocol::frame::FrameDecoder;

@@ -2,11 +2,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::peer_text::PeerText;
 
-/// What is said on a connection that measures the path. Who connects gives orders, who listens carries them out.
+/// Messages on a connection that measures the path. The connecting end gives orders, the listener carries them out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum MeasureMessage {
-    /// Who listens: whether datagrams from who connected have arrived.
+    /// Listener: whether datagrams from the connecting end have arrived.
     Ready {
         /// Whether they have.
         datagrams: bool,
@@ -24,12 +24,12 @@ pub enum MeasureMessage {
         /// Whether the gaps are exponential, by the stream's number as seed, and not even.
         #[serde(default)]
         random: bool,
-        /// Of exponential gaps: packets go in pairs, so many nanoseconds apart, and the gaps lie between the pairs; 0: they go
-        /// one by one.
+        /// For exponential gaps: packets go in pairs, this many nanoseconds apart, and the gaps lie between the pairs; 0: they
+        /// go one by one.
         #[serde(default)]
         pair_ns: u64,
     },
-    /// Who listens: the stream was sent.
+    /// Listener: the stream was sent.
     Sent {
         /// The stream's number.
         stream: u32,
@@ -43,7 +43,7 @@ pub enum MeasureMessage {
         /// How many packets it had.
         packets: u32,
     },
-    /// Who listens: all arrivals of the stream were reported.
+    /// Listener: all arrivals of the stream were reported.
     Reported {
         /// The stream's number.
         stream: u32,
@@ -57,14 +57,14 @@ pub enum MeasureMessage {
     },
     /// Order: read content until [`MeasureMessage::Filled`] comes, and say how much it was.
     Drain,
-    /// Who read content: what it counted.
+    /// Reader of content: its count.
     Drained {
         /// Content read, bytes.
         content_bytes: u64,
         /// From the first of it to the last, microseconds.
         elapsed_us: u64,
     },
-    /// Who sent content: it is over.
+    /// Sender of content: it is complete.
     Filled {
         /// Content sent, bytes.
         content_bytes: u64,

@@ -13,16 +13,16 @@ use crate::transfer_summary::{ProbeSummary, Role, RttSource};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Message {
-    /// Either end, before the hello of a peer that was told a code: its element of SPAKE2 (RFC 9382).
+    /// Either end, before the hello of a peer with a code: its element of SPAKE2 (RFC 9382).
     Pake {
         /// Which code.
         code: u32,
         /// The element, in hexadecimal.
         element: PeerText,
     },
-    /// Who connected: its proof, and the transfer that the connection is for.
+    /// Connecting end: its proof, and the transfer that the connection is for.
     Hello(Hello),
-    /// Who listens: its proof. The hello is accepted.
+    /// Listener: its proof. The hello is accepted.
     Welcome {
         /// Proof of the ticket's secret, in hexadecimal (see [`crate::Session`]).
         proof: PeerText,
@@ -59,16 +59,16 @@ pub enum Message {
         /// UDP payload of each packet, bytes.
         payload_bytes: u32,
     },
-    /// Receiver: move content over so many connections from now on. Who connected first connects again.
+    /// Receiver: move content over this many connections from now on. The end that connected first connects again.
     Streams {
         /// How many connections in all.
         count: u32,
     },
     /// Sender: something of its host limits it, which more connections would mend.
     SenderLimit {
-        /// What.
+        /// The limit.
         by: SenderLimit,
-        /// What one connection carries under it, bits per second, where that is known.
+        /// The rate that it allows one connection, bits per second, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         each_bps: Option<u64>,
     },
@@ -89,7 +89,7 @@ pub enum Message {
     },
 }
 
-/// What limits a sender on one connection.
+/// The limit of a sender on one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SenderLimit {
@@ -102,7 +102,7 @@ pub enum SenderLimit {
     SendBuffer,
 }
 
-/// The first message of who connects.
+/// The connecting end's first message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// The protocol's version, [`crate::VERSION`].
@@ -130,10 +130,10 @@ fn sender() -> Role {
     Role::Sender
 }
 
-/// What a sender brings, and how it would send.
+/// The files that a sender offers, and its capabilities.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Offer {
-    /// What to call it: the file's or directory's name, or how many there are.
+    /// A name for the whole: the file's or directory's name, or the number of entries.
     pub name: PeerText,
     /// The content's length in bytes, if it is one file.
     pub size: Option<u64>,
@@ -204,7 +204,7 @@ pub struct ReceiverSummary {
     pub streams: u32,
     /// Minimum, median and 99th percentile of the round-trip times, seconds.
     pub rtt_s: Option<[f64; 3]>,
-    /// Who measured the round-trip times.
+    /// The source of the round-trip times.
     pub rtt_source: RttSource,
     /// How many probes were sent, answered and lost.
     pub probes: ProbeSummary,
@@ -216,7 +216,7 @@ pub struct ReceiverSummary {
     pub limits: Vec<PeerText>,
 }
 
-/// What became of the files of a transfer.
+/// Counts of a transfer's files by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileCounts {
     /// Files that were written.

@@ -23,7 +23,7 @@ pub enum ProtocolError {
     /// It sent something that is not allowed at this stage.
     #[error("the other end sent {what} {when}")]
     OutOfOrder {
-        /// What it sent.
+        /// The message that it sent.
         what: &'static str,
         /// The stage.
         when: &'static str,
@@ -33,7 +33,7 @@ pub enum ProtocolError {
     Piece {
         /// The piece's number.
         piece: u32,
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
     },
     /// It ended a file at another length than it announced, bytes.
@@ -94,13 +94,13 @@ pub enum SenderItem<'a> {
     Ends(Vec<FileEnd>),
     /// An entry cannot be delivered, for this reason.
     Gone(u32, PeerText),
-    /// What limits the sender.
+    /// The sender's limit.
     SenderLimit(SenderLimit, Option<Rate>),
     /// The sender is busy.
     Busy,
     /// All that was asked for was sent.
     End,
-    /// What the sender counted.
+    /// The sender's counts.
     SenderSummary(SenderSummary),
     /// The sender gave up, for this reason.
     Failed(PeerText),
@@ -257,7 +257,7 @@ pub enum ReceiverItem {
     Answers(Vec<Answer>),
     /// Hashes of pieces: the entry, the first piece, the hashes.
     Hashes(u32, u32, Vec<PieceHash>),
-    /// What became of files.
+    /// The results of files.
     Results(Vec<FileResult>),
 }
 
@@ -268,7 +268,7 @@ impl Default for SenderOrder {
 }
 
 impl SenderOrder {
-    /// Notes that so many more entries were sent, each of which may be answered.
+    /// Notes that `entries` more entries were sent, each of which may be answered.
     pub fn listed(&mut self, entries: u64) {
         self.unanswered += entries;
     }

@@ -97,7 +97,7 @@ pub struct StreamArrival {
 pub struct Entry {
     /// Where it goes, below the receiver's directory.
     pub path: RelativePath,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
     /// The permission bits (0o777).
     pub mode: u32,
@@ -111,7 +111,7 @@ pub struct Entry {
 /// The kinds of entries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryKind {
-    /// A file of so many bytes.
+    /// A file of this many bytes.
     File {
         /// Its length, bytes.
         size: u64,
@@ -124,7 +124,7 @@ pub enum EntryKind {
     Directory,
     /// A symbolic link.
     Symlink {
-        /// What it holds.
+        /// The link's target.
         target: Vec<u8>,
     },
     /// Another name of a file that was listed before.
@@ -134,19 +134,19 @@ pub enum EntryKind {
     },
 }
 
-/// What the receiver wants of an entry.
+/// The content that the receiver wants of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// Nothing: it is there (a file of the same length and time), or needs no content.
     Nothing,
     /// All content.
     All,
-    /// The pieces that differ from those whose hashes follow.
+    /// The pieces that differ from those with the hashes that follow.
     Different {
         /// How many hashes follow.
         pieces: u32,
     },
-    /// Only whether the content is that whose hashes follow: what is there may not be replaced.
+    /// Only a comparison with the hashes that follow: the existing file may not be replaced.
     Compare {
         /// How many hashes follow.
         pieces: u32,
@@ -171,7 +171,7 @@ pub struct FileEnd {
     pub hash: [u8; 32],
 }
 
-/// What became of an entry with content.
+/// The result for an entry with content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileResult {
     /// The entry's number.

@@ -5,14 +5,14 @@ use crate::ticket::Secret;
 
 /// The label of the TLS exporter (RFC 8446, section 7.5) to which proofs and probe keys are bound.
 pub const EXPORTER_LABEL: &[u8] = b"EXPERIMENTAL sweetspot 1";
-/// How many bytes are taken from the TLS exporter.
+/// The number of bytes drawn from the TLS exporter.
 pub const EXPORTER_LENGTH: usize = 32;
 
-/// What the two ends of a connection share once TLS is up: their proofs of the ticket, and the identities and
-/// keys of the connection's probes and of the streams that measure its path.
+/// The shared state of a connection's two ends once TLS is up: their proofs of the ticket, and the identities and keys of the
+/// connection's probes and of the streams that measure its path.
 ///
-/// The proofs are keyed hashes of the TLS exporter under the ticket's secret, so a proof
-/// seen on one connection is not valid on another, and a man in the middle cannot forward it.
+/// The proofs are keyed hashes of the TLS exporter under the ticket's secret, so a proof seen on one connection is not valid on
+/// another, and a man in the middle cannot forward it.
 #[derive(Clone)]
 pub struct Session {
     dialer_proof: blake3::Hash,
@@ -49,22 +49,22 @@ impl Session {
         }
     }
 
-    /// The proof of who connects, as [`Hello`](crate::Hello) carries it, in hexadecimal.
+    /// The connecting end's proof, in hexadecimal, as [`Hello`](crate::Hello) carries it.
     pub fn dialer_proof(&self) -> PeerText {
         self.dialer_proof.to_hex().as_str().into()
     }
 
-    /// The proof of who listens, as [`Welcome`](crate::Message::Welcome) carries it, in hexadecimal.
+    /// The listener's proof, in hexadecimal, as [`Welcome`](crate::Message::Welcome) carries it.
     pub fn listener_proof(&self) -> PeerText {
         self.listener_proof.to_hex().as_str().into()
     }
 
-    /// Whether `given` is the proof of who connects. The comparison takes constant time.
+    /// Whether `given` is the connecting end's proof. The comparison takes constant time.
     pub fn is_dialer_proof(&self, given: &PeerText) -> bool {
         same(&self.dialer_proof, given)
     }
 
-    /// Whether `given` is the proof of who listens. The comparison takes constant time.
+    /// Whether `given` is the listener's proof. The comparison takes constant time.
     pub fn is_listener_proof(&self, given: &PeerText) -> bool {
         same(&self.listener_proof, given)
     }

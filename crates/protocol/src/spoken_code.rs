@@ -9,7 +9,7 @@ use crate::ticket::TicketHost;
 pub const DEFAULT_PORT: u16 = 7411;
 /// The longest code, bytes.
 const MAX_CODE_BYTES: usize = 80;
-/// A code has at least so many words: with 2048 to choose from, 22 bits, of which each wrong try tells one value.
+/// The min number of words in a code: two of 2048 words are 22 bits, and each wrong try rules out one value.
 const MIN_WORDS: usize = 2;
 
 /// A short secret that people tell one another: a number, which says which code it is, and words, `42-crisp-lemon-orbit`.

@@ -53,7 +53,7 @@ pub struct StreamCount {
 /// Something holds each connection down by itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeldDown {
-    /// What one connection carries then, where that is known.
+    /// The rate of one connection with that many, if known.
     pub each: Option<Rate>,
 }
 
@@ -125,8 +125,8 @@ impl StreamCount {
             return None;
         }
         if gain.is_some_and(|gain| gain * LEAST_GAIN < 1.0) {
-            // More connections do not carry less: the rate before was that of an odd moment, such as the end of slow
-            // start, and tells nothing.
+            // More connections do not carry less: the earlier rate came from an unusual moment, such as the end of slow start,
+            // and shows nothing.
             (self.before, self.marks) = (None, None);
             return None;
         }
@@ -152,9 +152,9 @@ impl StreamCount {
     }
 }
 
-/// What one connection carries under a loss-based congestion control where a share `loss` of its segments is lost at
-/// random: the mean window of Reno or, unless the sender's is that, of CUBIC where it is larger (RFC 9438, sections 5.1
-/// and 5.2: 1.2 / p^0.5, and 1.054 RTT^0.75 / p^0.75 segments).
+/// The rate of one connection with a loss-based congestion control and a random `loss` rate of its segments: the mean
+/// window of Reno or, unless the sender uses Reno, of CUBIC if that is larger (RFC 9438, sections 5.1 and 5.2:
+/// 1.2 / p^0.5, and 1.054 RTT^0.75 / p^0.75 segments), divided by the RTT.
 ///
 /// ```
 /// use sweetspot_protocol::loss_limited_rate;
@@ -177,9 +177,9 @@ fn settling(rtt: Duration) -> Duration {
     (rtt * 8).clamp(Duration::from_millis(250), Duration::from_secs(10))
 }
 
-/// Whether random losses hold a sender down: losses come without a queue, congestion control is what limits, and with
-/// more connections there are no more losses for each segment. Losses of a full queue come with a round trip that has
-/// grown, and those of a short queue or a policer get more where more is sent.
+/// Whether random losses limit a sender: losses occur without a queue, congestion control is the limit, and more
+/// connections do not raise the loss rate. Losses at a full queue come with a longer RTT; losses at a short queue or a
+/// policer increase with the sending rate.
 ///
 /// ```
 /// use sweetspot_protocol::{LossWatch, SenderSample};
@@ -203,7 +203,7 @@ pub struct LossWatch {
     stage: Option<Stage>,
     /// Losses for each segment when they were first found to be random, and the number of connections then.
     first: Option<(u32, f64)>,
-    /// What was concluded last, until there are losses enough to conclude from.
+    /// The last conclusion, until there are enough losses for a new one.
     random: bool,
     share: Option<f64>,
 }
@@ -218,7 +218,7 @@ struct Stage {
     queued: Option<Time>,
 }
 
-/// What a sender's kernel says of all connections together.
+/// The sender kernel's view of all connections together.
 #[derive(Debug, Clone, Copy)]
 pub struct SenderSample {
     /// The present round trip.
@@ -241,7 +241,7 @@ const QUIET_TIME: Duration = Duration::from_secs(2);
 /// A round trip this much above the shortest shows a queue; so does no less than two milliseconds.
 const QUEUE_SHARE: f64 = 0.15;
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
-/// Losses of a full path grow at least so much when connections are doubled.
+/// Losses of a full path grow at least by this factor when connections are doubled.
 const MORE_LOSSES: f64 = 2.0;
 
 impl LossWatch {

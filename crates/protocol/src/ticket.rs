@@ -6,7 +6,7 @@ use data_encoding::{BASE32_NOPAD, BASE32_NOPAD_NOCASE};
 use sweetspot_units::{Duration, Time};
 use thiserror::Error;
 
-/// All that is needed to reach who listens and to authenticate it, and with a secret all that is needed to be admitted.
+/// The data needed to reach and authenticate a listener and, with a secret, to be admitted by it.
 ///
 /// ```
 /// use sweetspot_protocol::{Secret, Ticket, TicketHost, TicketProof};
@@ -37,11 +37,11 @@ pub struct Ticket {
     pub port: u16,
     /// BLAKE3 of the receiver's certificate (DER).
     pub fingerprint: [u8; 32],
-    /// How who connects proves that it may.
+    /// The connecting end's credential.
     pub proof: TicketProof,
 }
 
-/// How who connects proves that it may.
+/// The connecting end's credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TicketProof {
     /// Both ends prove that they know a secret: whoever holds the ticket is admitted.
@@ -51,7 +51,7 @@ pub enum TicketProof {
         /// When it expires, counted from 1970-01-01 UTC; whole seconds.
         expires: Time,
     },
-    /// By a key of its own, which who listens knows.
+    /// Its own key, which the listener knows.
     OwnKey,
 }
 

@@ -38,7 +38,7 @@ pub struct TransferSummary {
     pub rtt_median_s: Option<f64>,
     /// 99th percentile of the round-trip times while content flowed, seconds.
     pub rtt_p99_s: Option<f64>,
-    /// Who measured the round-trip times.
+    /// The source of the round-trip times.
     pub rtt_source: RttSource,
     /// How many periodic probes were sent, answered and lost.
     pub probes: ProbeSummary,
@@ -46,7 +46,7 @@ pub struct TransferSummary {
     pub window_final_bytes: Option<u64>,
     /// BLAKE3 of the content, hexadecimal, if it was one file.
     pub hash: Option<PeerText>,
-    /// Whether both ends computed the same hashes. Always true: a file whose hashes differ has failed.
+    /// Whether both ends computed the same hashes. Always true: a file with a different hash counts as failed.
     pub hash_ok: bool,
     /// Limits of either host that held the transfer back. Each names its sysctl.
     pub limits: Vec<PeerText>,
@@ -54,15 +54,15 @@ pub struct TransferSummary {
     pub clamp_method: Option<PeerText>,
     /// User and system CPU time of this end's process during the transfer, seconds.
     pub cpu_seconds: f64,
-    /// What became of the files.
+    /// Counts of the files by result.
     pub files: FileCounts,
     /// The most connections that were used at once.
     pub streams: u32,
     /// How often the path broke and the transfer went on.
     pub reconnects: u32,
-    /// What was not moved and why, one line each; no more than the first hundred.
+    /// Why files were not moved, one line each; the first hundred.
     pub failures: Vec<String>,
-    /// What would have been moved, if only that was asked.
+    /// The files that would have been moved, in a dry run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub would_move: Vec<String>,
 }
@@ -114,7 +114,7 @@ impl TransferSummary {
     }
 }
 
-/// What one end knows of a transfer without its peer's summary.
+/// One end's knowledge of a transfer without its peer's summary.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnAccount<'a> {
     /// The end.
@@ -133,7 +133,7 @@ pub struct OwnAccount<'a> {
     pub cpu: Duration,
     /// How often the path broke and the transfer went on.
     pub reconnects: u32,
-    /// What was not moved and why.
+    /// Why files were not moved.
     pub failures: &'a [String],
 }
 
@@ -148,7 +148,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// What the other end does.
+    /// The other end's role.
     pub fn other(self) -> Role {
         match self {
             Role::Sender => Role::Receiver,
@@ -157,7 +157,7 @@ impl Role {
     }
 }
 
-/// Who measured round-trip times.
+/// The source of the round-trip times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RttSource {

@@ -27,7 +27,7 @@ pub struct ZeroTree {
 /// A subtree by its first piece and its level.
 type Place = (u32, u32);
 
-/// What was used since the last change of generations, and what was used before. The older one is dropped as a whole.
+/// Hashes used since the last change of generations, and those used before. The older generation is dropped as a whole.
 #[derive(Debug, Default)]
 struct Generations {
     young: HashMap<Place, PieceHash>,
@@ -104,7 +104,7 @@ mod tests {
     fn subtrees_of_zeros_have_the_hashes_of_zeros() {
         let zeros = vec![0; PIECE_BYTES as usize];
         let tree = ZeroTree::default();
-        // By the slow way: two halves of a file of 2^level pieces each, whose root is merged from both.
+        // The slow way: two halves of a file of 2^level pieces each; the root is merged from both.
         for level in [0, 1, 4, 5] {
             let count = 1 << level;
             let pieces: Vec<_> = (0..2 * count).map(|n| piece_hash(n, false, &zeros)).collect();

@@ -1,4 +1,4 @@
-//! Laws of the loop around a controller, with a controller that is told what to want.
+//! Laws of the loop around a controller, with a scripted controller.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ const QUIET: KernelView =
 const CWND: Bytes = Bytes::new(10 * 1024);
 const TRAIN: TrainRequest = TrainRequest { packets: 3, size: Bytes::new(1500) };
 
-/// What the controller was told, and what it is to say next.
+/// The controller's inputs, and its next output.
 #[derive(Debug)]
 struct Script {
     outputs: VecDeque<Output>,

@@ -51,7 +51,7 @@ impl Column {
         }
     }
 
-    /// What stands in this row, whatever it is; `None` if nothing does.
+    /// The text of this row, whatever its type; `None` if it is empty.
     pub fn words(&self, row: usize) -> Option<String> {
         match self {
             Column::Real(values) => values.get(row)?.map(|n| n.to_string()),
@@ -70,7 +70,7 @@ impl Columns {
     /// Adds a column to the right. The name must be new: letters, digits and `_`.
     ///
     /// # Panics
-    /// If its length is not that of the others.
+    /// If its length differs from the others'.
     pub fn push(&mut self, name: &str, column: Column) {
         assert!(
             self.columns.first().is_none_or(|(_, first)| first.len() == column.len()),

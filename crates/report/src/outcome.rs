@@ -16,7 +16,7 @@ pub struct DemoOutcome {
     pub date: String,
     /// Processor and number of them.
     pub machine: String,
-    /// The kernel whose TCP was measured.
+    /// The kernel with the measured TCP.
     pub kernel: String,
     /// The path.
     pub path: PathFacts,
@@ -97,7 +97,7 @@ pub struct VariantOutcome {
     pub duration: Option<Duration>,
     /// Data segments sent, retransmissions among them.
     pub segments: Option<u64>,
-    /// Those sent again.
+    /// Retransmitted segments.
     pub retransmitted_segments: Option<u64>,
     /// Packets dropped by the bottleneck's full buffer, in the direction of the data.
     pub bottleneck_drops: Option<u64>,

@@ -23,13 +23,13 @@ pub struct RunFile {
 }
 
 impl RunFile {
-    /// A run of which nothing but `outcome` is known.
+    /// A run with nothing known but its `outcome`.
     pub fn alone(outcome: Outcome) -> RunFile {
         RunFile { outcome, path: None, series: Vec::new() }
     }
 }
 
-/// Members beside those of `run --json`.
+/// Members in addition to those from `run --json`.
 const PATH: &str = "path";
 const SERIES: &str = "series";
 

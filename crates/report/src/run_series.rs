@@ -44,7 +44,7 @@ impl RunSeries {
     /// The samples of a run that ended with `outcome`, with its controllers' events between them.
     pub fn columns(&self, outcome: &Outcome) -> Columns {
         let mut rows: Vec<SeriesEntry> = Vec::with_capacity(self.samples.len());
-        // When each transfer was looked at last, and what it had got by then.
+        // The time of each transfer's last sample, and its bytes by then.
         let mut looked = vec![(0.0, 0); outcome.transfers.len()];
         for sample in &self.samples {
             let Some(before) = looked.get_mut(sample.transfer) else { continue };

@@ -130,7 +130,7 @@ fn a_recording_is_no_simulation_in_the_legend() {
     assert!(!svg.contains(">sim<") && !svg.contains(">recorded<"), "{svg}");
 }
 
-/// Which line is whose is to be told only where there are several kinds.
+/// Line styles need a legend only if there are several kinds.
 #[test]
 fn one_engine_alone_has_no_entry_in_the_legend() {
     let mut plot = plot();

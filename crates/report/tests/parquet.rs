@@ -1,4 +1,4 @@
-//! What is written is what a reader finds.
+//! A reader gets exactly the data that was written.
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;

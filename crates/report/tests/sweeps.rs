@@ -1,4 +1,4 @@
-//! What a sweep's pictures say about the path.
+//! The path's description in a sweep's pictures.
 
 use sweetspot_report::{
     ResultFile, SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, from_csv, read_columns,

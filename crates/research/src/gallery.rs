@@ -16,7 +16,7 @@ pub struct PageInfo {
     pub date: String,
     /// How long the runs took, in words.
     pub took: String,
-    /// What it is made for.
+    /// The theme of the picture.
     pub theme: Theme,
 }
 

@@ -123,8 +123,7 @@ fn static_schemes_get_the_window_that_their_name_says() {
 
 #[test]
 fn against_elephants_both_agree_until_the_buffer_overflows() {
-    // What a fluid neglects is the packets' bursts, which matter most where the queue begins: at
-    // A T_e = 160 packets.
+    // A fluid model neglects packet bursts, which matter most near the onset of the queue: at A T_e = 160 packets.
     let text = format!("{PATH}{ELEPHANTS}");
     for (window, bound) in [(100, 0.02), (180, 0.05), (300, 0.02), (450, 0.02)] {
         let sizing = format!("transfer.0.sizing=fixed:{window}pkt");
@@ -218,7 +217,7 @@ fn what_no_formula_covers_is_refused_with_the_reason() {
     }
     let cubic = ["transfer.0.sizing=max", "transfer.0.congestion=cubic"];
     assert!(refused(PATH, &cubic).contains("Reno's"));
-    // Where nothing is lost it does not matter how losses are taken.
+    // Without losses the response to them does not matter.
     off(PATH, &["transfer.0.congestion=cubic"]);
 }
 

@@ -10,7 +10,7 @@ type Tested = Result<(), Box<dyn std::error::Error>>;
 /// One of each cause that a few seconds suffice for; all of them are `make bench-limits`.
 const FLOWS: &str = "small-receive-buffer-00,small-send-buffer-00,slow-reader-03,slow-writer-00,random-loss-00,clean-path-00,short-flow-00";
 
-/// What `class` of the matrix in JSON is right for a flow of that name.
+/// The correct class, as `class` of the matrix in JSON, for a flow of that name.
 fn right(name: &str) -> &'static str {
     let classes = [
         ("small-receive", "receiver_window"),
@@ -86,7 +86,7 @@ fn captures_of_known_cause_are_told_apart_and_other_programs_agree_on_the_facts(
     Ok(())
 }
 
-/// The first number behind `what` in tcptrace's report: that of the direction of the data.
+/// The first number behind `what` in tcptrace's report: the direction of the data.
 fn number(report: &str, what: &str) -> Option<f64> {
     let line = report.lines().find_map(|line| line.trim().strip_prefix(what)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()

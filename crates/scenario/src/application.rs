@@ -68,7 +68,7 @@ impl Application {
     }
 }
 
-/// What is wrong with an application's description.
+/// A fault in an application's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApplicationError(String);
 

@@ -26,8 +26,8 @@ pub trait Recorder {
         false
     }
 
-    /// Takes a connection of cross traffic whose data was all acknowledged. Connections come in the
-    /// order in which they finished; only those that finished within the measured time.
+    /// Receives a finished connection of cross traffic, with all data acknowledged. Connections come in the order in which they
+    /// finished; only those that finished within the measured time.
     fn record_flow(&mut self, _flow: &FinishedFlow) {}
 }
 
@@ -90,7 +90,7 @@ pub enum EngineError {
     Unsupported {
         /// The engine.
         engine: &'static str,
-        /// What the engine cannot do, and what to change.
+        /// The unsupported feature, and the change that avoids it.
         reason: String,
     },
     /// No closed form is known for the scenario.
@@ -104,7 +104,7 @@ pub enum EngineError {
     Failed {
         /// The engine.
         engine: &'static str,
-        /// What went wrong, and what to do.
+        /// The failure, and the next step.
         reason: String,
     },
 }

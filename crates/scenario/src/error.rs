@@ -11,7 +11,7 @@ pub enum SourceLocation {
     Override,
 }
 
-/// What goes before a message: `line 5: `.
+/// The prefix of a message: `line 5: `.
 impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -29,7 +29,7 @@ pub enum ScenarioError {
     Syntax {
         /// Where parsing failed.
         origin: SourceLocation,
-        /// What was expected.
+        /// The expected input.
         message: String,
     },
     /// An unknown key.
@@ -67,7 +67,7 @@ pub enum ScenarioError {
         key: String,
         /// The value as written.
         given: String,
-        /// What is wrong with it and what is allowed.
+        /// The fault, and the values allowed.
         reason: String,
     },
     /// An override that is not `key=value`.

@@ -13,7 +13,7 @@ pub(crate) struct Hops {
     pub backward: Vec<DirectionSpec>,
 }
 
-/// What a hop takes where its table does not say it.
+/// A hop's defaults.
 #[derive(Clone, Copy)]
 enum Unsaid {
     /// A one-way propagation, and the mean rate of a trace, if it plays one.

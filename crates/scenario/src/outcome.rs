@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// What an engine returns: the stable object that `sweetspot run --json` prints.
+/// An engine's result: the stable object that `sweetspot run --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The scenario's title.
@@ -13,7 +13,7 @@ pub struct Outcome {
     pub version: String,
     /// Each transfer, in the order of the file.
     pub transfers: Vec<TransferOutcome>,
-    /// The entries of cross traffic, both directions summed where no direction is named.
+    /// The entries of cross traffic, summed over both directions if none is given.
     pub cross: Vec<CrossOutcome>,
     /// The narrow link, in the direction of the data.
     pub bottleneck: BottleneckOutcome,
@@ -36,13 +36,13 @@ pub struct Outcome {
 /// bookkeeping included.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SocketMemoryOutcome {
-    /// What the receivers may hold (`SO_RCVBUF`, `rb`), bytes.
+    /// The receivers' buffer limits (`SO_RCVBUF`, `rb`), bytes.
     pub receive_buffer_bytes: f64,
-    /// What they held (`r`), bytes.
+    /// The receivers' buffered data (`r`), bytes.
     pub received_bytes: f64,
-    /// What the senders may hold (`SO_SNDBUF`, `tb`), bytes.
+    /// The senders' buffer limits (`SO_SNDBUF`, `tb`), bytes.
     pub send_buffer_bytes: f64,
-    /// What they held to be sent or acknowledged (`w`), bytes.
+    /// The senders' unsent or unacknowledged data (`w`), bytes.
     pub queued_bytes: f64,
 }
 

@@ -56,18 +56,18 @@ pub struct Change {
     pub delay: Option<Duration>,
 }
 
-/// `[[path.trace]]`: a hop whose capacity varies as recorded.
+/// `[[path.trace]]`: a hop with a recorded, varying capacity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TracedHop {
     /// Index of the hop, from 0.
     pub hop: usize,
     /// The direction; `None`: both.
     pub way: Option<Way>,
-    /// The trace, whose time 0 is the run's.
+    /// The trace; its time 0 is the run's.
     pub trace: Trace,
 }
 
-/// What the reverse path carries besides the target's ACKs.
+/// The reverse path's traffic besides the target's ACKs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reverse {
     /// The same cross traffic as the forward path.

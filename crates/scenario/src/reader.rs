@@ -292,7 +292,7 @@ impl<'a> Reader<'a> {
                 given: node.value.written(),
                 reason: e.to_string(),
             }),
-            // What has no unit may stand without quotes: loss = 0.01.
+            // A value without a unit needs no quotes: loss = 0.01.
             Value::Number(number) => number.to_string().parse().map_err(|e: T::Err| {
                 let quotes = match node.origin {
                     SourceLocation::Line(_) => ", in quotes",

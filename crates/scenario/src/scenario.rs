@@ -60,8 +60,7 @@ impl Scenario {
                 _ => return Err(reader.error("title", node, "it must be a text in quotes")),
             },
         };
-        // What a TOML reader and a JSON reader both keep exactly: 2^53 is also what they make of
-        // 2^53 + 1.
+        // TOML and JSON readers both keep integers below 2^53 exactly; 2^53 + 1 would become 2^53.
         let seed = reader.whole("seed", 0, (1 << 53) - 1)?.unwrap_or(1);
         let warmup = reader.quantity("warmup")?.unwrap_or(Duration::ZERO);
         let duration: Duration = reader.required("duration", "duration = \"150s\"")?;

@@ -18,8 +18,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of an application that moves `portion` at a time and whose transfer starts at `start`; `None`
-    /// where TCP alone decides.
+    /// The schedule of an application that moves `portion` at a time in a transfer that starts at `start`; `None` if TCP alone
+    /// decides.
     pub fn new(application: &Application, start: Time, portion: Bytes) -> Option<Schedule> {
         let gap = application.pace.map(|pace| portion / pace.rate());
         (!application.is_greedy()).then(|| Schedule {

@@ -104,7 +104,7 @@ impl Tcp {
         self.header.max(Bytes::new(40))
     }
 
-    /// The defaults: those of ns-2.35.
+    /// ns-2.35's defaults.
     pub const NS2: Tcp = Tcp {
         flavour: Flavour::Ns2,
         delayed_ack: false,

@@ -145,7 +145,7 @@ fn syntax_error(text: &str, lines: &LineIndex, error: &toml::de::Error) -> Scena
     ScenarioError::Syntax { origin, message }
 }
 
-/// The same of a text whose lines are not known.
+/// The same for a text without known line numbers.
 pub(crate) fn syntax_error_of(text: &str, error: &toml::de::Error) -> ScenarioError {
     syntax_error(text, &LineIndex::of(text), error)
 }

@@ -1,4 +1,4 @@
-//! Every mistake in a scenario is named with its key, its line, and what is allowed.
+//! The message for every mistake in a scenario names its key, its line, and the values allowed.
 
 use proptest::prelude::*;
 use sweetspot_scenario::{Scenario, TrafficKind};
@@ -44,7 +44,7 @@ fn what_is_written_is_read() {
 #[test]
 fn an_unknown_key_is_named_with_its_line_and_the_known_ones() {
     let message = message("rtt = \"100ms\"", "rrt = \"100ms\"");
-    // rtt is then missing, which is said first; the path's table begins on line 5.
+    // rtt is then missing, which is reported first; the path's table begins on line 5.
     assert_eq!(
         message,
         "line 5: path.rtt is missing (is rrt in line 7 meant?); write it like rtt = \"100ms\""

@@ -141,7 +141,7 @@ impl<S: Scheduler> Builder<'_, S> {
         }
     }
 
-    /// Adds input links and the servers behind them, whose round trips are spread evenly.
+    /// Adds input links and the servers behind them, with evenly spread RTTs.
     fn add_inputs(&mut self, cross: &Cross, inputs: Inputs, group: u32, direction: Direction) {
         let links: Vec<u32> =
             (0..inputs.count).map(|_| self.world.network.push_input(inputs.rate)).collect();
@@ -162,7 +162,7 @@ impl<S: Scheduler> Builder<'_, S> {
         rtt.saturating_sub(self.path.between(cross.hops)) / 2
     }
 
-    /// Adds `count` flows whose round trips have `nodes` values, spread evenly.
+    /// Adds `count` flows with `nodes` different RTTs, evenly spread.
     fn add_flows(
         &mut self,
         cross: &Cross,

@@ -28,7 +28,7 @@ impl Engine for Simulator {
     }
 }
 
-/// From so many flows on a wheel is faster than a heap (docs/results/speed.md).
+/// From this many flows on, a wheel is faster than a heap (docs/results/speed.md).
 const WHEEL_FLOWS: usize = 16;
 
 /// Plays `scenario` with controllers of the caller's own.

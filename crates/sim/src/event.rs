@@ -1,6 +1,6 @@
 use crate::network::Place;
 
-/// What the event queue holds, packed into 32 bits: three for the kind, the rest an index.
+/// An event in the queue, packed into 32 bits: three for the kind, the rest an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The packet in this place of [`crate::network::Transit`] is at its router.

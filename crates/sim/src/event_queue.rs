@@ -22,7 +22,7 @@ enum TieOrder {
     /// At random. The order depends on the seed, the time and the event alone, not on how many
     /// numbers were drawn before, so that how the work is cut into events decides nothing.
     Seeded(u64),
-    /// As they were scheduled; so many have been.
+    /// In scheduling order; this many have been scheduled.
     Declared(u32),
 }
 

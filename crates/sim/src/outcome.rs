@@ -1,4 +1,4 @@
-//! What a run came to: snapshots of all counts, and the outcome between two of them.
+//! The result of a run: snapshots of all counts, and the outcome between two of them.
 
 use sweetspot_scenario::{
     BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, Scenario, TransferOutcome,

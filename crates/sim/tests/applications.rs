@@ -101,7 +101,7 @@ fn a_reader_that_stops_closes_the_window_and_opens_it_again() {
             let all: Vec<u64> = at(from, until).map(|sample| sample.acked_bytes).collect();
             all[all.len() - 1] - all[0]
         };
-        // What the window lets through is there after some round trips; then nothing but probes moves.
+        // The data that the window allows arrive after some round trips; then only window probes move.
         assert!(acked(5.5, 6.0) <= 3 * 1500, "{sizing}: {}", acked(5.5, 6.0));
         assert!(at(5.5, 6.0).all(|sample| sample.window_bytes <= 3 * 1500), "{sizing}");
         // Afterwards it moves as before: 98 Mbit/s of payload at most.

@@ -1,4 +1,4 @@
-//! Links that differ between the two directions, and links whose capacity a trace gives.
+//! Links with different directions, and links with a capacity from a trace.
 
 mod common;
 
@@ -134,7 +134,7 @@ fn a_trace_of_one_rate_is_a_path_of_that_rate() {
         &traced(r"0,20Mbit/s\n7,20Mbit/s\n", ""),
         &["path.rate=20Mbit/s", "path.backward.rate=40Mbit/s"],
     );
-    // Who works an event off, and when, differs; what happens does not.
+    // The number of events may differ; the results may not.
     (constant.events, traced.events) = (0, 0);
     assert_eq!(constant, traced);
 }

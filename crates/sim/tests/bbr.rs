@@ -11,7 +11,7 @@ fn among_elephants_bbr_takes_its_share_without_timeouts() {
         play(&text, &["transfer.0.congestion=bbr", "transfer.0.sizing=max", "transfer.0.start=5s"]);
     let transfer = &outcome.transfers[0];
     assert_eq!(transfer.timeouts, 0);
-    // What the elephants leave is 15 Mbit/s; BBR, which does not yield to loss, takes more.
+    // The elephants leave 15 Mbit/s; BBR, which does not yield to loss, takes more.
     assert!(transfer.goodput_bps > 15e6, "{}", transfer.goodput_bps);
     assert!(transfer.loss_rate < 0.03, "{}", transfer.loss_rate);
 }

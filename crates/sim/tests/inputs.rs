@@ -86,7 +86,7 @@ fn nobody_finishes_faster_than_slow_start_allows() {
     let (_, flows) = play(&["cross.0.input_rate=50Mbit/s"]);
     assert!(flows.len() > 100);
     for flow in &flows {
-        // The SYN and the rounds of slow start, the last of which needs no more than its ACK.
+        // The SYN and the rounds of slow start; the last needs no more than its ACK.
         let rounds = 1.0 + (flow.packets as f64 / 2.0 + 1.0).log2().ceil();
         assert!(flow.duration_s >= rounds * flow.propagation_s, "{flow:?}");
     }

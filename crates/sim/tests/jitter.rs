@@ -45,8 +45,8 @@ fn a_path_that_jitters_is_left_to_congestion_control() {
 
 #[test]
 fn what_arrives_behind_a_lost_packet_is_not_all_that_the_path_carries() {
-    // The window opens beyond a small buffer, and the epoch that hears of it has received next to
-    // nothing: 13 Mbit/s for ten seconds where that was taken for the path's rate.
+    // The window opens beyond a small buffer, and the epoch that sees it has received next to nothing: 13 Mbit/s for ten
+    // seconds if that counted as the path's rate.
     for seed in 1..=12 {
         let set = [&*format!("seed={seed}"), "path.jitter=4ms", "path.buffer=200kB"];
         let rate = play(PATH, &set).transfers[0].goodput_bps / 1e6;

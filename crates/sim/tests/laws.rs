@@ -1,4 +1,4 @@
-//! What must hold whatever is simulated.
+//! Invariants of every simulation.
 
 mod common;
 
@@ -87,8 +87,8 @@ fn twice_the_rates_and_half_the_times_change_nothing_but_the_scale() {
 
 #[test]
 fn the_order_of_declared_flows_favours_nobody() {
-    // Ten transfers that are alike start together and fight for a small buffer, so that who is
-    // dropped is a matter of ties (the artefact of Table I of the Dynamic Right-Sizing paper).
+    // Ten identical transfers start together and compete for a small buffer, so ties decide the drops (the artefact of Table I
+    // of the Dynamic Right-Sizing paper).
     let text = r#"
         duration = "60s"
         [path]
@@ -187,7 +187,7 @@ proptest! {
     }
 }
 
-/// Whose controller it is makes no difference: the scenario's own, or the same from outside.
+/// The controller may be the scenario's own or the same from outside: the results are equal.
 #[test]
 fn a_controller_from_outside_steers_as_the_scenarios_own_does() {
     let text = |sizing: &str| {

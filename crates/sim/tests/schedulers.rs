@@ -20,8 +20,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..400)
 }
 
-/// What `fast` gives back is what the binary heap gives back. The times of `steps` are
-/// multiplied by `scale` nanoseconds and count from what came out last, as a simulation's do.
+/// `fast` returns the same as the binary heap. The times of `steps` are multiplied by `scale` nanoseconds and count from the
+/// last event, as in a simulation.
 fn does_what_the_obvious_one_does(
     mut fast: impl Scheduler,
     steps: Vec<Step>,

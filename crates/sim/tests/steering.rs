@@ -1,4 +1,4 @@
-//! What a receiver's controller hears of a simulated connection, and what its sender does for it.
+//! The inputs of a receiver's controller from a simulated connection, and the sender's response to its output.
 
 mod common;
 

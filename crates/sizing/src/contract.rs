@@ -47,8 +47,8 @@ pub enum Input {
     /// The kernel's estimate of the round trip: the receiver's (`tcpi_rcv_rtt`), at the sender its
     /// own (`tcpi_rtt`).
     KernelRtt(Duration),
-    /// The minimum RTT of what this end sent, mostly that of the handshake (`tcpi_min_rtt`): it
-    /// contains no queue of the transfer itself.
+    /// The min RTT of this end's own segments, mostly from the handshake (`tcpi_min_rtt`): it contains no queue of the transfer
+    /// itself.
     MinimumRtt(Duration),
     /// Segments that arrived ahead of a missing one since the last call (`tcpi_rcv_ooopack`).
     OutOfOrder {
@@ -138,7 +138,7 @@ pub struct Train {
     pub received: u32,
     /// Bytes of those that arrived after the first one, on the wire.
     pub bytes_after_first: Bytes,
-    /// Time from the arrival of the first to that of the last.
+    /// Time from the first arrival to the last.
     pub dispersion: Duration,
 }
 
@@ -149,7 +149,7 @@ impl Train {
             .then(|| self.bytes_after_first / self.dispersion)
     }
 
-    /// A train of which nothing arrived.
+    /// A train without arrivals.
     pub fn lost(request: &TrainRequest) -> Train {
         let (bytes_after_first, dispersion) = (Bytes::ZERO, Duration::ZERO);
         Train { sent: request.packets, received: 0, bytes_after_first, dispersion }
@@ -210,7 +210,7 @@ impl Needs {
         window: false,
     };
 
-    /// What the receiving kernel measures.
+    /// The receiving kernel's measurements.
     pub const KERNEL: Needs = Needs { data: true, kernel_rtt: true, ..Needs::NOTHING };
 
     /// Whether any input is needed.
@@ -237,7 +237,7 @@ pub enum Output {
     Event(SizingEvent),
 }
 
-/// What a path carried without a queue to speak of (RFC 9959's saved parameters).
+/// The capacity of a path without a significant queue (RFC 9959's saved parameters).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SavedWindow {
     /// The window, of all connections together.
@@ -283,7 +283,7 @@ impl fmt::Display for CongestionChoice {
 pub struct SizingEvent {
     /// The time.
     pub at: Time,
-    /// What happened.
+    /// The event.
     pub kind: EventKind,
 }
 

@@ -25,8 +25,8 @@ pub struct RightSizing {
 /// The initial window: the common static window of the time (section III).
 const INITIAL: Bytes = Bytes::new(65_535);
 
-/// A sender whose window grows by more than this per round trip is in slow start: there it
-/// grows by half or doubles (with and without delayed ACKs), elsewhere by a segment.
+/// A sender that grows its window faster than this per RTT is in slow start: there it grows by half or doubles (with and
+/// without delayed ACKs), elsewhere by a segment.
 const SLOW_START_GROWTH: f64 = 1.25;
 
 /// "awnd can be reduced a few RTTs after a multiplicative decrease is detected (enough time for

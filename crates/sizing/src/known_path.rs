@@ -22,7 +22,7 @@ pub struct KnownPath {
 }
 
 impl KnownPath {
-    /// A path of which only C and T_m are known.
+    /// A path with only C and T_m known.
     pub fn new(rate: Rate, rtt: Duration) -> KnownPath {
         KnownPath {
             rate,

@@ -6,10 +6,10 @@ use crate::ControllerConfig;
 use crate::advertised::{Advertised, RightSizer};
 use crate::reception::{Reception, Round};
 
-/// The kernel's own receive autotuning (`tcp_rcv_space_adjust`), as a controller that can be
-/// simulated. All in window space: a buffer is taken for the window it is good for.
+/// The kernel's own receive autotuning (`tcp_rcv_space_adjust`), as a controller that can be simulated. It works in window
+/// space: a buffer counts as the window that it allows.
 ///
-/// Out-of-order data, which kernels from 6.16 on add, does not reach a controller and is left out.
+/// Kernels from 6.16 on also count out-of-order data. A controller does not see them, so they are left out.
 #[derive(Debug)]
 pub struct LinuxAutotuning {
     rule: LinuxRule,

@@ -60,7 +60,7 @@ mod tests {
             let largest = shares.iter().map(|s| s.get()).max().unwrap_or(0);
             for (share, demand) in shares.iter().zip(&demands) {
                 prop_assert!(share.get() <= *demand);
-                // Who got less than another one got all it wanted, but for a byte.
+                // A demander that got less than another got all it wanted, except for a byte.
                 prop_assert!(share.get() == *demand || share.get() + 20 >= largest);
             }
         }

@@ -64,9 +64,8 @@ pub enum RecoveryStyle {
     /// As ns-2's `Sack1` (Fall and Floyd, "Simulation-based comparisons of Tahoe, Reno, and SACK
     /// TCP", 1996): what is in flight is counted by ACKs, so that lost packets stay in the count.
     Sack1,
-    /// As in Linux: the scoreboard outlives a timeout, a retransmission that is lost again is found
-    /// by its time (RFC 8985), and the window comes down by proportional rate reduction (RFC 6937)
-    /// unless the control sees to that itself.
+    /// As in Linux: the scoreboard outlives a timeout, RACK detects lost retransmissions by time (RFC 8985), and the window is
+    /// reduced by proportional rate reduction (RFC 6937) unless the congestion control does that itself.
     Linux,
 }
 
@@ -86,9 +85,8 @@ pub struct ReceiverConfig {
     pub sack: bool,
     /// The window to advertise, packets.
     pub window: u64,
-    /// The first window to advertise, packets. It grows with what arrives, as in Linux. `None`
-    /// advertises the whole window at once. The advertised edge never moves back, so a receiver
-    /// whose window is to be controlled must not begin with all it has.
+    /// The first window to advertise, packets. It grows with the arrivals, as in Linux. `None` advertises the whole window at
+    /// once. The advertised edge never moves back, so a receiver with a controlled window must not begin with all of it.
     pub first_window: Option<u64>,
 }
 

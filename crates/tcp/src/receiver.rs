@@ -25,7 +25,7 @@ pub struct Receiver {
     window: u64,
     /// The part of it that has been opened so far (Linux: `rcv_ssthresh`), where it opens slowly.
     opened: Option<u64>,
-    /// What arrived beyond `next`, once something did.
+    /// Packets beyond `next`, once there are any.
     out_of_order: Option<Box<OutOfOrder>>,
     /// Delayed ACKs, where the receiver delays them.
     delayed: Option<Box<DelayedAckState>>,
@@ -35,7 +35,7 @@ pub struct Receiver {
     congestion_echo: bool,
 }
 
-/// What arrived ahead of a missing packet, and the blocks reported last.
+/// Packets that arrived ahead of a missing one, and the latest reported blocks.
 #[derive(Debug, Clone, Default)]
 struct OutOfOrder {
     runs: Runs,
@@ -61,7 +61,7 @@ struct PendingAck {
     echo: Time,
 }
 
-/// What the arrival of a packet causes.
+/// The effects of a packet's arrival.
 #[derive(Debug, Clone, Copy)]
 pub struct Received {
     /// Packets that the application can read now.
@@ -125,7 +125,7 @@ impl Receiver {
         let at_once = arrival.number == 0 || delayed.quick > 0;
         delayed.quick = delayed.quick.saturating_sub(1);
         match delayed.pending.take() {
-            // RFC 7323 section 4.2: the echo is that of the packet that waited.
+            // RFC 7323 section 4.2: the echo is the waiting packet's timestamp.
             Some(pending) => Some(self.acknowledge(pending.echo)),
             None if at_once => Some(self.acknowledge(arrival.sent)),
             None => {
@@ -202,7 +202,7 @@ impl Receiver {
         }
     }
 
-    /// What of the window is open, packets.
+    /// The open part of the window, packets.
     #[inline]
     fn open(&self) -> u64 {
         self.opened.map_or(self.window, |opened| opened.min(self.window))

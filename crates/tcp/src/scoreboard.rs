@@ -5,8 +5,8 @@ use sweetspot_units::Time;
 use crate::runs::Runs;
 use crate::segment::Run;
 
-/// What a sender knows from SACK blocks (RFC 6675), in whole packets. A timed scoreboard also knows
-/// which retransmissions were lost again (RFC 8985).
+/// A sender's state from SACK blocks (RFC 6675), in whole packets. A timed scoreboard also detects lost retransmissions (RFC
+/// 8985).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scoreboard {
     sacked: Runs,
@@ -18,7 +18,7 @@ pub(crate) struct Scoreboard {
     rescued_to: Option<u64>,
     /// Retransmissions on their way in the order in which they left, on a timed scoreboard.
     again: Option<VecDeque<(u64, Time)>>,
-    /// Those of them that are lost, in order of their numbers.
+    /// Lost retransmissions, in order of their numbers.
     lost_again: Vec<u64>,
 }
 

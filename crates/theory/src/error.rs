@@ -19,7 +19,7 @@ pub enum TheoryError {
     /// A fit from too few points.
     #[error("{given} points are too few to fit {fitted}: {needed} or more are needed")]
     TooFewPoints {
-        /// What was fitted.
+        /// The fitted quantity.
         fitted: &'static str,
         /// How many usable points there were.
         given: usize,

@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(Histogram::default().quantile(0.5), None);
     }
 
-    /// 80,000 lies between 79,872 and 81,920, whose middle is another number.
+    /// 80,000 lies between 79,872 and 81,920; the middle is another number.
     #[test]
     fn no_quantile_lies_outside_of_what_was_counted() {
         let mut histogram = Histogram::default();

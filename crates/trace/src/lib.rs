@@ -1,12 +1,11 @@
-//! Captures (pcap, pcapng) read as a stream, and what they show of each TCP connection.
+//! Reads captures (pcap, pcapng) as a stream and analyses each TCP connection.
 //!
 //! ```text
 //! bytes of a file -> file::Decoder -> Record -> packet::Dissector -> Segment -> flow::Table -> Connection
 //! ```
 //!
-//! Nothing here reads a file: bytes come in, facts come out, in memory that does not depend on the
-//! length of the capture. Input may be cut off, corrupt or hostile: it is refused or counted, in
-//! words, and never a panic.
+//! Nothing here reads a file: bytes come in, facts come out, in memory that does not depend on the length of the capture.
+//! Input may be truncated, corrupt or hostile: it is counted, or rejected with an error, and never causes a panic.
 //!
 //! ```
 //! use sweetspot_trace::file::{Decoder, file_header, record_header};
@@ -27,9 +26,8 @@
 //! # Ok::<(), sweetspot_trace::file::CaptureError>(())
 //! ```
 //!
-//! A capture is taken somewhere along the path, but what holds a transfer back is decided at the
-//! sender. Each acknowledgement is therefore held until it would have reached the sender (see
-//! [`flow::Vantage`]), and the rest is written as if the capture stood there.
+//! A capture is taken somewhere along the path, but the sender decides when to send. Each acknowledgement is therefore
+//! delayed until it would have reached the sender (see [`flow::Vantage`]), and the analysis runs as if at the sender.
 
 pub mod file;
 pub mod flow;

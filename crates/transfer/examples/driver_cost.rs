@@ -1,5 +1,5 @@
-//! What a controller costs on a transfer of 1 Gbit/s: the time that the driver takes for ten minutes
-//! of it, as a share of a core. Reads of 64 KiB, an answer to every probe, a path of 20 ms.
+//! The cost of a controller on a transfer of 1 Gbit/s: the driver's CPU time for ten minutes of transfer, as a share of one
+//! core. Reads of 64 KiB, an answer to every probe, a path of 20 ms.
 //!
 //! `cargo run --release -p sweetspot-transfer --example driver_cost`
 

@@ -78,7 +78,7 @@ pub enum TransferError {
     /// Several things were sent to standard output.
     #[error("standard output takes one file; receive into a directory with --dir")]
     OneOutput,
-    /// The receiver ended without saying what became of so many files.
+    /// The receiver ended without confirming this many files.
     #[error("the receiver did not confirm {0} of the files; start the transfer again")]
     Unconfirmed(usize),
     /// Of all that was to be moved nothing was. Holds the first reason.
@@ -139,10 +139,10 @@ pub enum TransferError {
         peer: String,
         /// The client.
         name: String,
-        /// What it wants to do.
+        /// The refused operation.
         what: &'static str,
     },
-    /// What the peer was admitted for, once, is done. Holds the peer's address.
+    /// The peer's one-time credential has been used. Holds the peer's address.
     #[error("{0} was turned away: its one-time ticket has already been used")]
     UsedUp(String),
     /// There is no such code, or it was tried already. Holds the peer's address.
@@ -159,7 +159,7 @@ pub enum TransferError {
     Full {
         /// The peer's address.
         peer: String,
-        /// What there are enough of.
+        /// The exhausted resource.
         what: &'static str,
     },
     /// A client's measurements made this end send as much as they may.
@@ -183,7 +183,7 @@ pub enum TransferError {
         "{0} moved neither a byte nor a file for {LONGEST_STALL}; start the transfer again to resume it"
     )]
     Stalled(String),
-    /// All numbers of codes are taken.
+    /// All code numbers are in use.
     #[error("there are 99 codes already; remove those that are used up from the file of clients")]
     NoCodeFree,
     /// A code is none.
@@ -192,7 +192,7 @@ pub enum TransferError {
     /// A client's directory may not hold more.
     #[error("{}: the quota of {quota} is used up; remove something there, or ask for more", Printable(.path))]
     Quota {
-        /// What does not fit.
+        /// The name that does not fit.
         path: PathBuf,
         /// The quota.
         quota: Bytes,
@@ -200,9 +200,9 @@ pub enum TransferError {
     /// An entry would cost more than one transfer may.
     #[error("{}: {reason}", .path.display())]
     TooMuch {
-        /// What does not fit.
+        /// The name that does not fit.
         path: PathBuf,
-        /// What there is too much of, and what to do instead.
+        /// The limit that is exceeded, and the alternative.
         reason: &'static str,
     },
     /// The file of clients cannot be used.
@@ -213,7 +213,7 @@ pub enum TransferError {
         /// Why.
         reason: String,
     },
-    /// The file that holds who this is cannot be used.
+    /// The identity file cannot be read or written.
     #[error("{}: {source}", Printable(.path))]
     Identity {
         /// The file.
@@ -266,7 +266,7 @@ pub enum TransferError {
         "{0} disconnected during the measurement; check that `sweetspot serve` still runs there, and measure again"
     )]
     MeasurementCut(String),
-    /// A server did not answer whose path is measured from one side.
+    /// A server did not answer a one-sided measurement.
     #[error(
         "cannot connect to {address}: {source}; name a TCP port that is open there, as HOST:PORT"
     )]
@@ -322,16 +322,16 @@ pub enum TransferError {
         name: String,
         /// Why.
         source: io::Error,
-        /// What can be used instead.
+        /// The alternative.
         hint: String,
     },
-    /// The transfer was told to stop.
+    /// The transfer was interrupted.
     #[error("interrupted; start the transfer again to resume it")]
     Interrupted,
     /// Another call to the operating system failed.
     #[error("{what}: {source}")]
     System {
-        /// What the call was for.
+        /// The purpose of the call.
         what: &'static str,
         /// Why.
         source: io::Error,
@@ -363,7 +363,7 @@ impl TransferError {
         )
     }
 
-    /// What the peer learns of it: neither where something lies on this host, nor what else is on it.
+    /// The words for the peer: they reveal neither paths of this host nor other files on it.
     pub(crate) fn for_peer(&self) -> String {
         use TransferError as E;
         match self {
@@ -398,7 +398,7 @@ impl TransferError {
                 format!("the other end's kernel does not offer congestion control \"{name}\"")
             }
             E::System { what, source } => format!("{what} failed there: {}", plain(source)),
-            // The peer is the one that is named, and it knows its own address.
+            // The peer itself is meant, and it knows its own address.
             E::OneOutput
             | E::NotAskedFor(_)
             | E::CodeEnded
@@ -460,7 +460,7 @@ fn name(path: &Path) -> PathBuf {
     if path.is_absolute() { "what was sent".into() } else { path.to_owned() }
 }
 
-/// What the kernel said, in words that are the same on every host.
+/// The kernel's error in words that are the same on every host.
 pub(crate) fn plain(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "it is not there",

@@ -16,7 +16,7 @@ pub(crate) const MAX_PER_NETWORK: usize = 32;
 pub(crate) const MAX_SESSIONS: usize = 128;
 /// The part of all sessions that one client may have: a hostile client leaves the others three quarters.
 const CLIENT_SHARE: usize = 4;
-/// Sessions beyond these that take over a transfer whose path broke: the old one may not know it yet.
+/// Further sessions that may take over a transfer after its path broke: the old session may not know it yet.
 pub(crate) const MAX_TAKEOVERS: usize = 4;
 /// The most connections of all sessions together: each has a thread, and a service has 4,915 as a rule (TasksMax).
 pub(crate) const MAX_CONNECTIONS: usize = 2048;
@@ -25,11 +25,11 @@ pub(crate) const MAX_SESSION_CONNECTIONS: usize = sweetspot_protocol::MAX_STREAM
 
 // Descriptors.
 
-/// What the process keeps for itself: standard streams, logs, the listener, and the files of clients and uses.
+/// Descriptors of the process itself: standard streams, logs, the listener, and the files of clients and uses.
 const RESERVED_DESCRIPTORS: usize = 64;
-/// What an unauthenticated connection or the first one of a session takes: its socket, and a second handle to end it.
+/// Descriptors of an unauthenticated connection, or of a session's first: its socket, and a second handle to end it.
 const CONNECTION_DESCRIPTORS: usize = 2;
-/// What a session takes beside its connections: directories that stay open, events, a socket for datagrams, files.
+/// Descriptors of a session besides its connections: directories that stay open, events, a socket for datagrams, files.
 const SESSION_DESCRIPTORS: usize = 128;
 
 /// How much a server admits with the descriptors that it may open, so that no peer makes it run out of them.
@@ -67,7 +67,7 @@ pub(crate) const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) const ADMISSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the peer may send nothing, or read nothing: longer than any path stays down without a new connection.
 pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a transfer goes on whose connection is down: a server that is told to stop ends within two seconds.
+/// How long a transfer goes on while its connection is down: a stopped server ends within two seconds.
 pub(crate) const DOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long a peer that was admitted may take for its offer: it knows what it sends before it connects.
@@ -105,7 +105,7 @@ pub(crate) const MAX_OPEN_FILES: usize = 1 << 16;
 /// How many failures are kept in words: a peer may cause any number of them.
 pub(crate) const MAX_FAILURE_LINES: usize = 100;
 
-// What this process remembers of finished transfers, over all clients.
+// Memory of finished transfers, over all clients.
 
 /// Directories that transfers made: 40 bytes each, and more than most trees have.
 pub(crate) const MAX_MADE_DIRECTORIES: usize = 1 << 16;
@@ -117,12 +117,12 @@ pub(crate) const MAX_BROUGHT_FILES: usize = 1 << 18;
 pub(crate) const MAX_UNCONFIRMED: usize = 32 << 10;
 /// Hashes that a receiver sent and that its sender has not come to, 32 bytes each: of 512 GiB of content.
 pub(crate) const MAX_WAITING_HASHES: usize = 2 << 20;
-/// The most pieces whose hashes a sender keeps, so that it can read a file again that changed: of 1 TiB of content.
+/// The most pieces with hashes that a sender keeps, to read a changed file again: those for 1 TiB of content.
 pub(crate) const MAX_KEPT_HASHES: u64 = 4 << 20;
 /// The longest name of a controller's phase that a sender keeps, characters: ours are shorter.
 pub(crate) const MAX_PHASE_LENGTH: usize = 32;
 
-// What a receiver keeps of a transfer. Together a hostile sender can make it keep some 150 MB, an honest one that sends a
+// A receiver's memory of a transfer. Together a hostile sender can make it keep some 150 MB, an honest one that sends a
 // million files a third of that.
 
 /// Entries that wait to be answered, bytes of memory: all that an honest sender lists ahead, with names of 200 bytes.
@@ -136,11 +136,11 @@ pub(crate) const MAX_LISTED_BYTES: usize = 48 << 20;
 /// Unfinished files that a transfer has open at once, within [`SESSION_DESCRIPTORS`]: an honest sender sends a few at a
 /// time.
 pub(crate) const MAX_UNFINISHED_FILES: usize = 40;
-/// Files whose content is compared, of those longer than a piece: none is read twice for one transfer.
+/// Compared files that are longer than a piece: none is read twice for one transfer.
 pub(crate) const MAX_COMPARED_FILES: usize = 1 << 21;
 /// The longest reason for a failure that is kept, bytes: a name and a sentence.
 pub(crate) const MAX_REASON_BYTES: usize = 512;
-/// What a dry run lists, bytes: a hundred thousand names.
+/// The size of a dry run's list, bytes: a hundred thousand names.
 pub(crate) const MAX_WOULD_MOVE_BYTES: usize = 16 << 20;
 
 // Holes: some bytes of a record stand for terabytes of zeros.
@@ -151,7 +151,7 @@ pub(crate) const MAX_SPARSE_BYTES: u64 = 16 << 40;
 pub(crate) const MAX_HOLE_RUNS: usize = 1 << 20;
 /// Pieces of holes that a transfer may have hashed, 256 KiB each: 1 TiB, five minutes of one processor.
 pub(crate) const FREE_HOLE_PIECES: u64 = 1 << 22;
-/// Beside them it may have so many for each piece of content: a disk image is a tenth full, as a rule.
+/// The holes per piece of content: as a rule a tenth of a disk image is content.
 pub(crate) const HOLES_PER_PIECE: u64 = 64;
 /// Pieces of holes that are compared of a file that is there, 1 GiB, beside [`HOLES_PER_PIECE`].
 pub(crate) const FREE_COMPARED_PIECES: u64 = 1 << 12;
@@ -190,7 +190,7 @@ pub(crate) const MEASURE_TIME: Duration = Duration::from_secs(600);
 pub(crate) const ORDER_TIMEOUT: Duration = Duration::from_secs(90);
 /// The most arrivals that a measurement keeps: twice [`MAX_STREAM_PACKETS`], as a network may double each.
 pub(crate) const MAX_STREAM_ARRIVALS: usize = 400_000;
-/// The most streams whose arrivals are kept: one is on its way at a time, and packets of older ones may be late.
+/// The most streams with kept arrivals: one is in progress at a time, and packets of older ones may be late.
 pub(crate) const MAX_KEPT_STREAMS: usize = 4;
 
 const _: () = assert!(MAX_AHEAD as usize + 2 * MAX_BATCH + MAX_UNCONFIRMED <= MAX_OPEN_FILES);

@@ -28,7 +28,7 @@ pub trait TransferObserver: Send {
     fn interrupted(&mut self, error: &TransferError, pause: Duration) {
         let _ = (error, pause);
     }
-    /// There is a remark for users who asked for detail.
+    /// A remark for users that asked for detail.
     fn note(&mut self, note: &str) {
         let _ = note;
     }
@@ -40,10 +40,10 @@ pub trait FileLog: Send + Sync {
     fn file(&self, record: &FileRecord<'_>);
 }
 
-/// What became of a file.
+/// The result for one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileRecord<'a> {
-    /// Its path: below the target at a receiver, as it was named at a sender.
+    /// Its path: below the target at a receiver, as named on the command line at a sender.
     pub path: &'a Path,
     /// Its length, if that is known.
     pub size: Option<Bytes>,
@@ -51,7 +51,7 @@ pub struct FileRecord<'a> {
     pub outcome: Result<(blake3::Hash, bool), &'a str>,
 }
 
-/// What both ends agreed on before the content.
+/// The parameters that both ends agreed on before the content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agreed {
     /// The peer's address.

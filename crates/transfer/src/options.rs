@@ -18,9 +18,9 @@ use crate::wire::pace::ApplicationPace;
 /// The options of [`send`](crate::send).
 #[derive(Debug, Clone)]
 pub struct SendOptions {
-    /// What to send.
+    /// The files to send.
     pub sources: Sources,
-    /// Whether to compare the contents of files whose length and time are the same at the receiver.
+    /// Whether to compare the contents of files with the same length and time at the receiver.
     pub checksum: bool,
     /// Whether only to find out what would be moved.
     pub dry_run: bool,
@@ -71,7 +71,7 @@ impl Default for SendOptions {
 pub struct ReceiveOptions {
     /// Where to put what comes.
     pub target: Target,
-    /// What was asked for: everything else is refused.
+    /// The request: everything else is refused.
     pub asked: Asked,
     /// Whether to replace existing files.
     pub overwrite: bool,
@@ -117,7 +117,7 @@ impl ReceiveOptions {
         }
     }
 
-    /// Content that is taken before it is answered for, bytes: none where nothing is to be moved.
+    /// The bytes of content accepted before the answer: none if nothing is to be moved.
     pub(crate) fn early_bytes(&self) -> u32 {
         if self.asked.is_dry_run() { 0 } else { MAX_EARLY_CONTENT }
     }
@@ -126,7 +126,7 @@ impl ReceiveOptions {
 /// The options of a [`Server`](crate::Server).
 #[derive(Debug)]
 pub struct ServeOptions {
-    /// What the server does for who connects.
+    /// The service for connecting peers.
     pub purpose: Purpose,
     /// The address on which to listen, TCP and UDP.
     pub listen: SocketAddr,
@@ -136,16 +136,16 @@ pub struct ServeOptions {
     pub once: bool,
     /// How long the ticket is valid.
     pub lifetime: Duration,
-    /// Who this is; `None`: somebody new at each start.
+    /// This server's identity; `None` generates one at each start.
     pub identity: Option<Identity>,
-    /// What peers were told in place of a ticket.
+    /// The code that peers received in place of a ticket.
     pub code: Option<SpokenCode>,
     /// A listener that is open already, in place of `listen`: systemd's, as a rule.
     pub listener: Option<TcpListener>,
 }
 
 impl ServeOptions {
-    /// Doing this for who holds the ticket, for a day, on any address and the usual port.
+    /// Serves the ticket's holder for a day, on any address and the usual port.
     pub fn new(purpose: Purpose) -> ServeOptions {
         ServeOptions {
             purpose,
@@ -160,20 +160,20 @@ impl ServeOptions {
     }
 }
 
-/// A service for clients that are named in a file ([`sweetspot_protocol::clients`]).
+/// A service for clients that a file lists ([`sweetspot_protocol::clients`]).
 #[derive(Debug, Clone)]
 pub struct ServiceOptions {
     /// The file.
     pub clients: PathBuf,
     /// The file in which is kept what was used up.
     pub uses: PathBuf,
-    /// How to receive; where to, and what is replaced, is said by the client's line.
+    /// How to receive; the client's line gives the target and the right to overwrite.
     pub receive: ReceiveOptions,
-    /// How to send; what, is said by the client's line.
+    /// How to send; the client's line gives the files.
     pub send: SendOptions,
 }
 
-/// What a server does for who connects.
+/// The service for connecting peers.
 #[derive(Debug, Clone)]
 pub enum Purpose {
     /// It receives what they send.

@@ -29,11 +29,11 @@ pub struct TunedConnection {
     own_clamp: OwnClamp,
     /// The program's own pace limit, once ours is set.
     paced_before: Option<Option<Rate>>,
-    /// The congestion control that was chosen for it, and whose it has since.
+    /// The chosen congestion control, and the origin of the actual one.
     congestion: Option<(CongestionName, Congestion)>,
     /// Whether its upload is left alone from now on.
     leave_upload: bool,
-    /// What the latest look at the upload showed: the rate at which the peer receives, the round trip and the least one.
+    /// The latest sample of the upload: the peer's receive rate, the RTT and the min RTT.
     upload_seen: (Rate, Duration, Duration),
 }
 
@@ -144,7 +144,7 @@ impl TunedConnection {
         None
     }
 
-    /// What has become of the congestion control that was chosen, if that is new.
+    /// The event for the chosen congestion control, if its state changed.
     fn handle_congestion(&mut self, now: Congestion) -> Option<TuneEvent> {
         let (to, before) = self.congestion.as_mut()?;
         if std::mem::replace(before, now) == now {
@@ -224,7 +224,7 @@ impl TunedConnection {
     ) -> Option<TuneEvent> {
         let change = |to, kernel| AppliedChange::Pace { from: step.before, to, kernel };
         if dry_run {
-            // What would follow from a pace that is not set, nobody knows.
+            // The effect of a pacing rate that cannot be set is unknown.
             self.leave_upload = true;
             let advice = advice(step, self.upload_seen.2);
             return Some(self.upload_event(

@@ -46,7 +46,7 @@ pub enum TuneError {
     /// The programs in the kernel cannot be worked with.
     #[error("{0}")]
     Kernel(#[from] KernelError),
-    /// The cgroup whose connections are tuned was removed.
+    /// The tuned cgroup was removed.
     #[error("the cgroup {path} is gone, and its connections with it")]
     CgroupGone {
         /// Its directory.

@@ -48,7 +48,7 @@ impl Exporter {
     }
 }
 
-/// A client whose request is not complete.
+/// A client with an incomplete request.
 #[derive(Debug)]
 struct WaitingClient {
     stream: TcpStream,
@@ -104,7 +104,7 @@ impl WaitingClient {
     }
 }
 
-/// What a request gets (RFC 9110, section 15).
+/// The answer to a request (RFC 9110, section 15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Status {
     Ok,

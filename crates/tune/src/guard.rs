@@ -119,7 +119,7 @@ pub fn guarded(
     guardian::with_guardian(work, guard, last)
 }
 
-/// Lifts every limit that was taken and not released by these lines. Returns on how many connections.
+/// Lifts every limit that these lines set and did not release. Returns the number of connections.
 pub fn lift_all(lines: File) -> usize {
     let mut held = HeldLeases::default();
     for line in BufReader::new(lines).lines().map_while(Result::ok) {

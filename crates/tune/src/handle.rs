@@ -12,7 +12,7 @@ use crate::kernel::{KernelConnection, Latest};
 use crate::look::{self, Seen};
 use crate::own_clamp::OwnClamp;
 
-/// How a connection is looked at and limited.
+/// The mechanism that samples and limits a connection.
 #[derive(Debug, Clone)]
 pub enum Handle {
     /// Borrowed from the process that holds it, which started at this time (clock ticks since boot).
@@ -21,9 +21,9 @@ pub enum Handle {
     InKernel(KernelConnection),
 }
 
-/// What a look showed.
+/// The result of a sample.
 pub enum Looked {
-    /// What the kernel reports since the last look, oldest first.
+    /// The kernel's reports since the last sample, oldest first.
     Seen(Vec<Seen>),
     /// Nothing new, or it is out of reach for a moment.
     Nothing,
@@ -46,7 +46,7 @@ impl Handle {
         match self {
             Handle::Borrowed(socket, _) => match look::look(socket, limit, touched, own) {
                 Ok(Ok(seen)) => Looked::Seen(vec![seen]),
-                // What was done to it is yet to be undone.
+                // The limits on it are yet to be undone.
                 Err(error) if touched && !error.is_over() => Looked::Nothing,
                 _ => Looked::Over,
             },

@@ -13,7 +13,7 @@ use crate::scope::{Found, Scope, sockets_of};
 /// The time between two readings of the table of connections, which cost about a millisecond each.
 const TABLE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A connection's process is looked for once it has received this much: TCP's initial window (RFC 6928).
+/// The search for a connection's process begins once it has received this much: TCP's initial window (RFC 6928).
 const MIN_RECEIVED: Bytes = Bytes::new(14_600);
 
 /// The connections of a whole host that a policy covers.
@@ -22,7 +22,7 @@ pub struct HostScope {
     policy: Policy,
     diag: Diag,
     next_read: Time,
-    /// The inodes of sockets whose process was looked for.
+    /// The inodes of sockets with a process already searched for.
     known: BTreeSet<u64>,
     /// Whether processes out of reach were reported.
     complained: bool,
@@ -41,7 +41,7 @@ impl HostScope {
         })
     }
 
-    /// Follows another policy from now on; all connections are found again.
+    /// Switches to another policy; all connections are searched for again.
     pub fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;
         self.known.clear();

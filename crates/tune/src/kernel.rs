@@ -1,4 +1,4 @@
-//! Connections that are looked at and limited from inside the kernel.
+//! Connections that the kernel programs sample and limit.
 
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::btree_map::Entry;
@@ -24,10 +24,10 @@ const FIRST_INTERVAL: Duration = Duration::from_millis(3);
 /// An interval is changed if the new one differs by this factor: rounds take now longer, now shorter.
 const MIN_INTERVAL_CHANGE: f64 = 2.0;
 
-/// A connection of which nothing was heard for so long is asked after.
+/// A connection without a record for this long is queried.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// What the programs are to look for.
+/// The connections that the programs should report.
 pub fn watch(uploads: bool) -> Watch {
     Watch { bulk: BULK_BYTES, within: BULK_WITHIN, interval: FIRST_INTERVAL, uploads }
 }
@@ -46,12 +46,12 @@ struct Table {
     found: VecDeque<Record>,
 }
 
-/// What was heard of a connection.
+/// The records of a connection.
 #[derive(Debug)]
 struct Known {
-    /// The latest that was looked at, or the first.
+    /// The latest record sampled, or the first.
     looked_at: Record,
-    /// Those that were not looked at yet, oldest first.
+    /// Records not sampled yet, oldest first.
     news: Vec<Record>,
     /// When it was heard of or asked after.
     heard: Time,
@@ -59,7 +59,7 @@ struct Known {
 }
 
 impl Known {
-    /// What the first record of a connection says.
+    /// The state after the first record of a connection.
     fn new(now: Time, first: Record) -> Known {
         Known { looked_at: first.clone(), news: vec![first], heard: now, over: false }
     }
@@ -174,7 +174,7 @@ pub struct KernelConnection {
     interval: Cell<Duration>,
 }
 
-/// What is known of a connection now.
+/// The latest state of a connection.
 pub enum Latest {
     /// The records that were not looked at yet, oldest first.
     News(Vec<Record>),

@@ -25,13 +25,13 @@ const RENEWAL_INTERVAL: Duration = Duration::from_millis(500);
 pub enum Chosen {
     /// All of them.
     All(Goal),
-    /// Those that a policy covers.
+    /// The connections that a policy covers.
     ByPolicy(Policy),
-    /// Those of a process and its descendants.
+    /// The connections of a process and its descendants.
     OfProcess {
         /// The process.
         root: u32,
-        /// What for.
+        /// The goal for them.
         goal: Goal,
         /// Only those to these peers; all if there are none.
         peers: Vec<SocketAddr>,
@@ -63,7 +63,7 @@ impl KernelScope {
         KernelScope { cgroup, table, programs, chosen, next_renewal, remembered }
     }
 
-    /// Tunes others from now on; all connections are found again, where the kernel lets it.
+    /// Switches to other connections; all are searched for again, if the kernel allows it.
     pub fn choose(&mut self, chosen: Chosen) {
         self.chosen = chosen;
         self.table.forget_all();
@@ -75,14 +75,14 @@ impl KernelScope {
         let _ = self.programs.lock().unwrap_or_else(PoisonError::into_inner).find_present();
     }
 
-    /// The processes that have the sockets of these records, by the sockets' inodes: those that were seen to use them; of
-    /// others the descriptors are searched, those of each process once for all, as one that serves many has thousands.
+    /// The processes that own the sockets of these records, by inode: those seen using them. For the others, descriptors are
+    /// searched; each process is searched once, as a server may have thousands.
     fn owners<'a>(&self, records: impl Iterator<Item = &'a Record>) -> BTreeMap<u64, Process> {
         let (mut owners, mut inodes) = (BTreeMap::new(), BTreeSet::new());
         let mut users: BTreeMap<u32, Option<Process>> = BTreeMap::new();
         for record in records {
             let Some(inode) = record.inode else { continue };
-            // What waits while we look at a socket is done in our context.
+            // Softirq work that is pending while we sample a socket runs in our context.
             let pid = record.pid.filter(|pid| *pid != process::id());
             let read = |pid| users.entry(pid).or_insert_with(|| Process::read(pid).ok()).clone();
             if let Some(user) = pid.and_then(read) {

@@ -13,8 +13,8 @@ use crate::guard::lift_all;
 /// The beginning of the records' names; the tuner's process ID follows.
 const PREFIX: &str = "limits-";
 
-/// The lines of one tuner's [`Leases`](crate::Leases). They stand in a file beside those of other tuners, or in memory where
-/// no directory can be had. Nobody else can lock the file while a process of the tuner lives.
+/// The lines of one tuner's [`Leases`](crate::Leases). They are in a file next to other tuners', or in memory if no directory
+/// is available. No other process can lock the file while a process of the tuner lives.
 #[derive(Debug)]
 pub struct Record {
     file: File,
@@ -103,7 +103,7 @@ pub fn lift_leftovers() -> usize {
         let mut options = File::options();
         let file =
             options.read(true).append(true).custom_flags(file::NO_FOLLOW).open(&path).ok()?;
-        // Somebody who holds the lock lifts them.
+        // The process that holds the lock lifts them.
         let is_left = file::try_lock(&file).unwrap_or(false);
         is_left.then(|| Record { file, path: Some(path), held: BTreeSet::new() })
     });

@@ -1,14 +1,13 @@
 //! Tunes live TCP connections of unmodified programs.
 //!
-//! This is the edge at the kernel of `sweetspot tune`: it finds connections, looks at them and applies limits.
-//! What to limit, and how much, is decided in [`sweetspot_groups`] and by the controllers of `sweetspot-sizing`;
-//! this crate has no control law of its own.
+//! This is the kernel edge of `sweetspot tune`: it finds connections, samples them and applies limits. The decisions come
+//! from [`sweetspot_groups`] and the controllers in `sweetspot-sizing`; this crate has no control law of its own.
 //!
-//! - A [`Scope`] finds connections: [`HostScope`] those of a whole host, by a policy, [`ProcessFamily`] those of a
-//!   process and its descendants, both by looking at processes; [`KernelScope`] those of a cgroup, from inside the kernel.
-//! - The [`Tuner`] looks at each connection, sets its window limit or pace, and says what it did.
-//! - [`guarded`] runs the tuner under a guardian process, which undoes everything when the tuner dies, and a last one for
-//!   when both do. What is to be undone stands in its [`Leases`]; [`lift_leftovers`] undoes it after all of them.
+//! - A [`Scope`] finds connections. [`HostScope`] covers a whole host, by a policy, and [`ProcessFamily`] a process and its
+//!   descendants; both search processes. [`KernelScope`] covers a cgroup, from inside the kernel.
+//! - The [`Tuner`] samples each connection, sets its window limit or pacing rate, and logs each action.
+//! - [`guarded`] runs the tuner under a guardian process, which undoes everything when the tuner dies; a last guardian
+//!   covers the death of both. Its [`Leases`] list the limits to undo; [`lift_leftovers`] undoes them after all of them.
 //! - The [`Exporter`] serves a [`TunerSnapshot`] as Prometheus metrics, on loopback only.
 //!
 //! # Example

@@ -11,7 +11,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::own_clamp::{BufferState, OwnClamp};
 
-/// What the kernel reports of a connection, in the parts that controllers need.
+/// The kernel's report of a connection, in the parts that controllers need.
 pub struct Seen {
     /// When that was.
     pub at: Time,
@@ -30,12 +30,12 @@ pub struct Seen {
     pub report: SenderReport,
     /// For advice about the send buffer.
     pub buffer: SendBufferSample,
-    /// Whose congestion control it has.
+    /// The origin of its congestion control.
     pub congestion: Congestion,
 }
 
 impl Seen {
-    /// What `TCP_INFO` and the length of the receive queue say at `at`.
+    /// `TCP_INFO` and the length of the receive queue at `at`.
     fn of_info(at: Time, info: &Info, unread: Bytes) -> Seen {
         Seen {
             at,
@@ -59,7 +59,7 @@ impl Seen {
         }
     }
 
-    /// What a program in the kernel reports.
+    /// A kernel program's report.
     pub fn of_record(record: &Record) -> Seen {
         let on_its_way = (record.packets_out + record.retransmitted_out)
             .saturating_sub(record.sacked_out + record.lost_out);
@@ -141,7 +141,7 @@ pub fn note_clamp(socket: &LiveSocket, own: &mut OwnClamp) {
     let _ = socket.with(|fd| note(fd, &Info::read(fd)?, own));
 }
 
-/// Notes the clamp of a connection, of which `info` was read just now, and returns it.
+/// Notes the clamp of a connection, given an `info` read just now, and returns it.
 fn note(fd: &OwnedFd, info: &Info, own: &mut OwnClamp) -> io::Result<Bytes> {
     let before = buffer_state(fd, info)?;
     let clamp = options::window_clamp(fd)?;
@@ -165,7 +165,7 @@ fn lend<T>(socket: &LiveSocket, mut act: impl FnMut(&OwnedFd) -> T) -> Result<T,
     }
 }
 
-/// What the upload's controller needs.
+/// The input of the upload's controller.
 fn report(info: &Info) -> SenderReport {
     SenderReport {
         // Neither what arrived out of order nor what is lost is on its way; what was sent again is.

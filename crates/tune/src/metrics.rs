@@ -9,7 +9,7 @@ use sweetspot_units::{Bytes, Rate};
 pub struct TunerSnapshot {
     /// The number of watched connections.
     pub watched: usize,
-    /// The number of connections whose window is limited.
+    /// The number of connections with a limited window.
     pub limited: usize,
     /// The sum of their window limits.
     pub window: Bytes,
@@ -65,7 +65,7 @@ impl TunerSnapshot {
         });
         let _ = writeln!(text, "# HELP sweetspot_events_total What was done.");
         let _ = writeln!(text, "# TYPE sweetspot_events_total counter");
-        // Those that have not happened, too: Prometheus's increase() does not see a series that begins above 0.
+        // Also kinds that have not happened: Prometheus's increase() does not see a series that begins above 0.
         for kind in TuneEventKind::ALL {
             let count = self.events.get(&kind).copied().unwrap_or_default();
             let _ = writeln!(text, "sweetspot_events_total{{event=\"{}\"}} {count}", kind.name());
@@ -106,7 +106,7 @@ mod tests {
         names
     }
 
-    /// Those of them that are not `serve`'s.
+    /// The metrics that are not `serve`'s.
     fn ours(text: &str) -> Vec<&str> {
         let served = |name: &str| {
             name.starts_with("sweetspot_transfer") || name.starts_with("sweetspot_refused")

@@ -1,9 +1,9 @@
-//! Clamps that programs set themselves, told from those of the kernel.
+//! Distinguishes clamps that programs set themselves from the kernel's.
 //!
-//! The kernel does not report who set a clamp. Without a tuner a connection has the clamp that its program or the kernel
-//! set last. So the tuner keeps the last clamp that it found, never sets a looser one, and restores exactly that. It also
-//! works where the kernel set it: each time the kernel wants a larger clamp it overwrites the one before
-//! (tcp_rcv_space_adjust, tcp_measure_rcv_mss), which the tuner finds in turn.
+//! The kernel does not report who set a clamp. Without a tuner a connection has the clamp that its program or the kernel set
+//! last. So the tuner keeps the last clamp that it found, never sets a looser one, and restores exactly that. It also works if
+//! the kernel set it: each time the kernel wants a larger clamp it overwrites the one before (tcp_rcv_space_adjust,
+//! tcp_measure_rcv_mss), and the tuner sees the new one.
 //!
 //! The tuner keeps a clamp for good, also after the kernel overwrote it, if only a program can have set it.
 
@@ -16,12 +16,12 @@ pub const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
 /// commit dfa2f0483360, Linux 6.6; before, powers of two of it).
 const BUFFER_PARTS: u64 = 256;
 
-/// A clamp of which it cannot be told whether the kernel had set it for a smaller buffer is a program's below this part of
-/// the buffer: half of what the kernel itself begins with (TCP_DEFAULT_SCALING_RATIO).
+/// A clamp that the kernel may have set for a smaller buffer counts as the program's below this part of the buffer: half of the
+/// kernel's own initial ratio (TCP_DEFAULT_SCALING_RATIO).
 const FAR_BELOW: u64 = 4;
 
-/// The buffer that the kernel gives to a connection (`tcp_rmem`, since Linux 4.20). The clamp stays that of this buffer when
-/// a program sets another one before the first data arrive.
+/// The initial receive buffer of a connection (`tcp_rmem`, since Linux 4.20). Its clamp stays in force if a program sets
+/// another buffer before the first data arrive.
 const DEFAULT_BUFFER: Bytes = Bytes::new(131_072);
 
 /// Changes whenever the kernel sets a clamp: it grows the buffer, or has measured a larger segment and finds from that how

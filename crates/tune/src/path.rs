@@ -22,8 +22,8 @@ const SETTLING_TIME: Duration = Duration::from_millis(20);
 /// The shortest time between two rounds.
 const LEAST_ROUND: Duration = Duration::from_micros(1);
 
-/// Connections of which nothing was heard for so long stand still: a receiver delays an ACK, and with it a sample, by 40 ms
-/// at most (RFC 9293, section 3.8.6.3, allows 500).
+/// Connections without a sample for this long count as stalled: a receiver delays an ACK, and with it a sample, by 40 ms at
+/// most (RFC 9293, section 3.8.6.3, allows 500).
 const STILL_TIME: Duration = Duration::from_millis(60);
 
 /// The longest time between two looks at uploads: a quarter of the shortest epoch.
@@ -40,7 +40,7 @@ pub struct TunedPath {
     pub next_round: Time,
     /// The time of the last round.
     heard: Time,
-    /// What the uploads that are over left of the path.
+    /// The saved parameters of finished uploads on this path.
     upload_memory: Option<Option<SavedWindow>>,
     /// Events that are reported once the change has taken effect, with that time.
     pending: Vec<(Time, TuneEvent)>,
@@ -60,7 +60,7 @@ impl TunedPath {
         TunedPath::again(now, PathGroup::new(goal.controller(&config), mss))
     }
 
-    /// A path without connections whose group is known from before.
+    /// A path without connections, with a group remembered from before.
     pub fn again(now: Time, group: PathGroup) -> TunedPath {
         TunedPath {
             group,
@@ -85,7 +85,7 @@ impl TunedPath {
         self.connections.keys().filter_map(|cookie| self.group.limit(*cookie))
     }
 
-    /// What the path is to be remembered for by the next upload, if that is new.
+    /// The new parameters to save for the next upload on the path, if they changed.
     pub fn poll_upload_memory(&mut self) -> Option<Option<SavedWindow>> {
         self.upload_memory.take()
     }
@@ -98,7 +98,7 @@ impl TunedPath {
             return told;
         }
         let now = clock::now();
-        // Where samples come by themselves there may be none. That a connection stands still is told by time.
+        // Samples may come without being requested, so there may be none. Then only time shows that a connection stalls.
         if shown.is_empty() {
             if now.since(self.heard) < STILL_TIME {
                 return told;
@@ -212,7 +212,7 @@ impl TunedPath {
             .then(|| event(&self.group, &connection, TuneEventKind::Gone, why, change))
     }
 
-    /// Reports a connection whose limit is ignored.
+    /// Reports a connection that ignores its limit.
     fn refused(&self, refusal: &IgnoredLimit) -> Option<TuneEvent> {
         let connection = self.connections.get(&refusal.cookie)?;
         let why = format!(
@@ -284,8 +284,8 @@ impl TunedPath {
     }
 }
 
-/// What a look showed of connections, in rounds of a sample of each: the last ones together, before them those before the
-/// last. A host that looks late sees when what arrived, and not all of it at once.
+/// The samples of connections, in rounds of one sample each: the last samples together, before them the last but one. A host
+/// that samples late still sees the arrival times, and not everything at once.
 fn rounds<S>(shown: &[(u64, Vec<S>)]) -> impl Iterator<Item = Vec<(u64, &S)>> {
     let most = shown.iter().map(|(_, all)| all.len()).max().unwrap_or(0);
     (0..most).rev().map(|after| {

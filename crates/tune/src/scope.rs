@@ -34,8 +34,8 @@ pub trait Scope {
         Ok(())
     }
 
-    /// Notes what the path to a peer is remembered for, so that the next transfer can begin with it; `None`: nothing.
-    /// Who searches for connections finds them too late for that.
+    /// Saves the parameters of the path to a peer, for the next transfer to start with; `None`: nothing. A search finds
+    /// connections too late for that.
     fn remember(
         &mut self,
         _now: Time,
@@ -71,7 +71,7 @@ pub trait Scope {
     fn forget(&mut self, inode: u64);
 }
 
-/// What a scope found.
+/// A connection or socket that the scope found.
 #[derive(Debug, Clone)]
 pub enum Found {
     /// A socket of a process, which may be no connection at all.
@@ -80,7 +80,7 @@ pub enum Found {
     InKernel(Box<FoundConnection>),
 }
 
-/// A bulk transfer that is looked at from inside the kernel.
+/// A bulk transfer that the kernel programs sample.
 #[derive(Debug, Clone)]
 pub struct FoundConnection {
     /// For looks and limits.
@@ -118,7 +118,7 @@ pub struct ProcessFamily {
 }
 
 impl ProcessFamily {
-    /// A scope of the process `root` and its descendants, whose connections all have this goal.
+    /// A scope of the process `root` and its descendants; all of their connections have this goal.
     pub fn new(root: u32, goal: Goal) -> ProcessFamily {
         let (known, complained) = (BTreeSet::new(), BTreeSet::new());
         ProcessFamily { root, goal, peers: Vec::new(), known, complained }
@@ -159,8 +159,8 @@ impl Scope for ProcessFamily {
     }
 }
 
-/// The sockets of `pid` whose inodes are not `known`. All inodes are added to `present`. A socket that several processes
-/// share is found once.
+/// The sockets of `pid` with inodes that are not `known`. Adds all inodes to `present`. A socket shared by several processes
+/// appears once.
 pub fn sockets_of(
     pid: u32,
     known: &BTreeSet<u64>,

@@ -34,11 +34,11 @@ const SEARCH_INTERVAL: Duration = Duration::from_millis(50);
 /// The CPU budget: a search for new connections, or a round of looks with the reading before it, is followed by a pause that is this many times as
 /// long as the CPU time it took. Together that is less than a hundredth of a core.
 const SEARCH_CPU_BUDGET: u64 = 400;
-/// The budget of a search while no connection is watched: a hundredth of a core, so that a new one is found early.
+/// The budget of a search while no connection is watched: a hundredth of a core, so that a new connection is noticed early.
 const EAGER_CPU_BUDGET: u64 = 100;
 const ROUND_CPU_BUDGET: u64 = 250;
 
-/// The name of a program whose process cannot be told, as in a container that this process cannot look into.
+/// The name of a program with an unknown process, as in a container that this process cannot see into.
 const UNKNOWN_PROGRAM: &str = "?";
 
 /// The options of a [`Tuner`].
@@ -66,7 +66,7 @@ pub struct Tuner<S> {
     /// CPU time for reading what is reported, since the last rounds.
     reading: Duration,
     groups: BTreeMap<Ends, TunedPath>,
-    /// What was learnt by path groups that are over.
+    /// Parameters learnt by finished path groups.
     path_cache: PathCache<Ends, PathGroup>,
     refused: Vec<Untunable>,
     events: Vec<TuneEvent>,
@@ -258,7 +258,7 @@ impl<S: Scope> Tuner<S> {
         let cgroup = Cgroup::path_of(pid).unwrap_or_default();
         let subject = Subject { pid, uid, program: &program, cgroup: &cgroup, local, remote };
         let Some(goal) = self.scope.goal(&subject) else {
-            // Where there is no room for the word, it is looked at and nothing else.
+            // If no map entry is free, it is only sampled.
             let _ = connection.leave();
             return;
         };

@@ -37,8 +37,8 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Whether `Host` names a server at this port of the loopback address. A foreign page whose name
-/// resolves to this address (DNS rebinding) has another host.
+/// Whether `Host` names a server at this port of the loopback address. A foreign page with a name that resolves to this address
+/// (DNS rebinding) sends another host.
 pub fn is_own_host(host: &str, port: u16) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, given)) if given == port.to_string() => name,

@@ -111,7 +111,7 @@ pub struct Response {
     pub code: u16,
     /// Media type of the body.
     pub media_type: &'static str,
-    /// Header fields besides those of every response.
+    /// Header fields in addition to the common ones.
     pub fields: Vec<(&'static str, String)>,
     /// The body.
     pub body: Vec<u8>,

@@ -23,7 +23,7 @@ pub struct PageServer {
 /// Why the server cannot start.
 #[derive(Debug, Error)]
 pub enum UiError {
-    /// The port is taken, or forbidden.
+    /// The port is in use, or forbidden.
     #[error("cannot listen at 127.0.0.1:{port}: {error}; choose another --port, or leave it out")]
     Listen {
         /// The port asked for.

@@ -50,8 +50,8 @@ fn dragging_the_window_leads_into_the_sweet_spot_and_out_of_it() -> Tested {
     Ok(())
 }
 
-/// 1 Gbit/s x 100 ms are 12,500 packets; slow start overflows the 313 of buffer, and Reno needs thousands of
-/// round trips to come back. What is shown is no result, and is said to be none.
+/// 1 Gbit/s x 100 ms are 12,500 packets; slow start overflows the 313 of buffer, and Reno needs thousands of RTTs to recover.
+/// The page shows intermediate values, and labels them as no result.
 #[test]
 fn a_run_that_has_not_come_to_its_steady_state_is_not_shown_as_the_result() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };

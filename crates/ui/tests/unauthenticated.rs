@@ -23,7 +23,7 @@ impl Page {
         TcpStream::connect(&self.host)
     }
 
-    /// What is answered to these bytes, as text.
+    /// The answer to these bytes, as text.
     fn answer(&self, request: &[u8]) -> io::Result<String> {
         let mut stream = self.connect()?;
         stream.write_all(request)?;
@@ -103,7 +103,7 @@ fn whoever_says_nothing_holds_nobody_up() -> Tested {
     // More than the largest number, 64: the oldest make room for a client that has the token.
     let crowd: Vec<TcpStream> = (0..200).map(|_| page.connect()).collect::<Result<_, _>>()?;
     assert_eq!(code(&page.own("style.css")?), "200");
-    // Those that ask without the token and then neither read nor close: they would be waited for, too.
+    // Clients that ask without the token and then neither read nor close: the server would wait for them, too.
     let mut rude: Vec<TcpStream> = (0..200).map(|_| page.connect()).collect::<Result<_, _>>()?;
     for stream in &mut rude {
         // The older ones are disconnected by now.

@@ -8,7 +8,7 @@ use crate::{Duration, Rate, UnitError, Volume};
 pub enum BufferSize {
     /// So much: `125kB`, `100pkt`.
     Volume(Volume),
-    /// So many times rate x round trip: `1bdp`, `0.5BDP`.
+    /// A multiple of rate x RTT: `1bdp`, `0.5BDP`.
     Products(f64),
 }
 

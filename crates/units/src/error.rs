@@ -8,7 +8,7 @@ pub struct UnitError {
     pub quantity: &'static str,
     /// The text.
     pub given: String,
-    /// What is wrong with it.
+    /// The fault.
     pub reason: String,
     /// Examples of what is allowed.
     pub examples: &'static str,

@@ -1,6 +1,5 @@
-//! The functions that JavaScript calls. Texts are UTF-8 in this module's memory: [`question`]
-//! allocates one, the caller writes it, [`answer`] reads it and returns the length of the answer,
-//! whose address is [`text`].
+//! The functions that JavaScript calls. Texts are UTF-8 in this module's memory: [`question`] allocates one, the caller writes
+//! it, [`answer`] reads it and returns the length of the answer, at the address [`text`].
 
 #![allow(unsafe_code)] // Only `no_mangle`, see Cargo.toml.
 

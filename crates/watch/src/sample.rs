@@ -20,7 +20,7 @@ pub fn sample(connection: &DiagConnection, at: Time) -> Option<Sample> {
         buffer_limited: info.sndbuf_limited,
         congestion_window: info.snd_cwnd,
         slow_start_threshold: info.snd_ssthresh,
-        // What the kernel counts against the window: tcp_packets_in_flight().
+        // The kernel's flight size: tcp_packets_in_flight().
         under_way: (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost),
         not_sent: info.notsent,
         recovering: info.ca_state >= RECOVERY,

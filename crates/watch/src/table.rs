@@ -24,7 +24,7 @@ pub struct ConnectionList {
 pub struct ConnectionRow {
     /// The connection as of the last reading.
     pub connection: DiagConnection,
-    /// What limits it.
+    /// Its limit.
     pub live: Live,
     /// The process that has it open.
     pub owner: Option<Owner>,
@@ -126,12 +126,12 @@ impl ConnectionRow {
         self.live.last().map_or(0, |s| s.resent)
     }
 
-    /// What limited it between the last two readings.
+    /// Its limit between the last two readings.
     pub fn limits(&self) -> &Limits {
         self.live.recent()
     }
 
-    /// What limits it, in words: the share first, so that it is not cut off.
+    /// Its limit, in words: the share first, so that it is not cut off.
     pub fn limited_by(&self) -> String {
         self.limited_in(Class::words)
     }
@@ -157,7 +157,7 @@ impl ConnectionRow {
     }
 }
 
-/// What limits, in 14 characters at most: "100 % " stands before them.
+/// The limit in 14 characters at most: "100 % " precedes it.
 fn briefly(class: Class) -> &'static str {
     match class {
         Class::Congestion => "losses",

@@ -1,5 +1,4 @@
-//! What a formula takes from Python: numbers in base units, texts with units, arrays; broadcast
-//! as NumPy does.
+//! A formula's arguments from Python: numbers in base units, texts with units, arrays; broadcast as NumPy does.
 
 use numpy::{IntoPyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -8,7 +7,7 @@ use pyo3::types::PyTuple;
 use sweetspot_theory::TheoryError;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// What an argument measures, which decides how a text is read.
+/// The dimension of an argument, which decides how to read a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Dimension {
     /// Bytes.

@@ -94,8 +94,8 @@ forms! {
         Ok([saturation::throughput(&path, socket_buffer)?.rate.as_f64()])
     }
 
-    /// R(S) beside buffer-limited elephants that leave ``available`` of the capacity, whose own
-    /// round trip is ``cross_rtt``. SOBAS eqs (6)-(8).
+    /// R(S) beside buffer-limited elephants with the RTT ``cross_rtt`` that leave ``available`` of the capacity. SOBAS eqs
+    /// (6)-(8).
     fn beside_elephants(
         socket_buffer: Bytes, rate: Rate, available: Rate, exogenous_rtt: Time, cross_rtt: Time,
         available_buffer: Bytes
@@ -150,14 +150,12 @@ forms! {
         Ok([morris::loss(flows.round() as u64, Packets::new(storage)?)?.get()])
     }
 
-    /// p(B) = a B^-b: loss of a router whose input is not much faster than its output. Router
-    /// buffer sizing eq. (8).
+    /// p(B) = a B^-b: loss of a router with an input that is not much faster than its output. Router buffer sizing eq. (8).
     fn power_law_loss(buffer_packets: Number, a: Number, b: Number) -> 1 {
         Ok([LossForm::power_law(a, b)?.loss(Packets::new(buffer_packets)?)?.get()])
     }
 
-    /// p(B) = a exp(-b B): loss of a router whose input is slower than its output. Router buffer
-    /// sizing eq. (14).
+    /// p(B) = a exp(-b B): loss of a router with an input slower than its output. Router buffer sizing eq. (14).
     fn exponential_loss(buffer_packets: Number, a: Number, b: Number) -> 1 {
         Ok([LossForm::exponential(a, b)?.loss(Packets::new(buffer_packets)?)?.get()])
     }

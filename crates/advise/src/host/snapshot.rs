@@ -24,8 +24,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The other host, from what `sysctl -a` printed there. Its kernel is `kernel`, or the one that is named there, or
-    /// assumed to be that of `here`.
+    /// The other host, from the output of `sysctl -a` there. Its kernel is `kernel`, or the one that the output names, or
+    /// assumed to be `here`'s.
     ///
     /// # Errors
     /// If `settings` is no such list.

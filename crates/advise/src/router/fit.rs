@@ -23,7 +23,7 @@ pub struct LinkMeasurement {
     pub exponential: LossFit,
     /// f of d = f B / C, where delays were given.
     pub delay: Option<Estimate>,
-    /// The test of which form fits better.
+    /// The test for the better form.
     pub comparison: FormComparison,
 }
 
@@ -40,7 +40,7 @@ impl LinkMeasurement {
         let points: Vec<LossPoint> = lines.iter().map(|(point, _)| *point).collect();
         let timed = lines.iter().filter(|(_, has_delay)| *has_delay);
         let timed: Vec<LossPoint> = timed.map(|(point, _)| *point).collect();
-        // Any RTT and f make a link whose delays can be counted in buffers.
+        // Any RTT and f make a link with delays that count in buffers.
         let link = RouterLink::new(rate, Duration::from_secs(1), packet, 1.0)?;
         Ok(LinkMeasurement {
             comparison: form_test::compare(&points, 1.0 - CONFIDENCE)?,

@@ -1,5 +1,4 @@
-//! How much buffer a router's link should have, for whom, within what range, and what the other
-//! rules would give.
+//! The buffer that a router's link should have: with its objective, its range, and the results of other rules.
 
 mod fit;
 mod mix;
@@ -16,7 +15,7 @@ pub use simulated::{Simulated, SimulatedBuffer, SimulatedRate};
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// What is asked.
+/// The question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterQuestion {
     /// The output link's rate.
@@ -33,7 +32,7 @@ pub struct RouterQuestion {
     pub load: Option<f64>,
     /// Mean size of a transfer, where the mix does not say.
     pub size_mean: Option<Bytes>,
-    /// What the traffic is made of.
+    /// The traffic's composition.
     pub mix: Mix,
     /// Whom the buffer is to serve.
     pub favour: Favour,
@@ -43,8 +42,7 @@ pub struct RouterQuestion {
     pub packet: Bytes,
     /// The loss form's and the delay's parameters, where they were measured.
     pub parameters: Parameters,
-    /// What measurements of the link say; it goes before the capacity ratio, and what is given by
-    /// hand before it.
+    /// Measurements of the link; they override the capacity ratio, and explicit values override them.
     pub measurement: Option<LinkMeasurement>,
 }
 

@@ -31,7 +31,7 @@ const TYPICAL_TAIL: f64 = 1.5;
 const TYPICAL_SIZE: Bytes = Bytes::new(80_000);
 /// Heavy load, for which a buffer is made (router-buffer §III-B).
 const HEAVY_LOAD: f64 = 1.0;
-/// Transfers of more than so many mean sizes are called bulk.
+/// Transfers of more than this many mean sizes are called bulk.
 const BULK: f64 = 8.0;
 
 pub(super) struct LinkModel {
@@ -100,7 +100,7 @@ impl LinkModel {
         self.loss.loss(buffer).ok().map(|p| p.get())
     }
 
-    /// The median bulk transfer: those of more than eight mean sizes have a Pareto tail of their own.
+    /// The median bulk transfer: transfers of more than eight mean sizes have their own Pareto tail.
     pub(super) fn bulk_flow(&self) -> Result<ShortFlow, AdviceError> {
         let median = BULK * libm::exp2(1.0 / self.traffic.tail_index);
         let packet = self.link.packet();
@@ -111,7 +111,7 @@ impl LinkModel {
     /// given the median of a Pareto distribution of that mean.
     pub(super) fn short_flow(&self, q: &RouterQuestion) -> Result<ShortFlow, AdviceError> {
         if matches!(q.mix, Mix::Sizes(_)) || q.size_mean.is_none() {
-            // How long a flow counts as short depends on the loss, here that of a whole BDP of buffer.
+            // The size up to which a flow counts as short depends on the loss, here with a whole BDP of buffer.
             let loss = self.loss_at(self.link.bdp()).unwrap_or(1.0);
             return q.mix.short_flow(loss, q.packet);
         }
@@ -121,7 +121,7 @@ impl LinkModel {
         Ok(ShortFlow::new(q.packet.scaled(packets), q.packet)?)
     }
 
-    /// What the regression has not seen; nothing where nothing is predicted by it.
+    /// Inputs outside the regression's range; empty if it predicts nothing here.
     pub(super) fn outside(&self) -> Vec<Outside> {
         let predicted = self.origins.contains(&Origin::Predicted);
         if predicted { self.traffic.outside() } else { Vec::new() }

@@ -52,7 +52,7 @@ pub struct BufferRange {
 /// A buffer and what it does to the link, by formula.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BufferChoice {
-    /// Whose rule it is.
+    /// The rule's origin.
     pub name: &'static str,
     /// The buffer.
     pub buffer: Packets,
@@ -75,7 +75,7 @@ pub struct BufferChoice {
 /// The answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterAdvice {
-    /// What was asked.
+    /// The question.
     pub question: RouterQuestion,
     /// C_out / C_in.
     pub gamma: f64,
@@ -87,19 +87,19 @@ pub struct RouterAdvice {
     pub basis: Basis,
     /// The recommended buffer.
     pub recommended: BufferChoice,
-    /// What the simulator said, where it was asked.
+    /// The simulation's results, if there was one.
     pub simulated: Option<Simulated>,
     /// Around it, the buffers that keep 90 % of throughput; `None` where there is no such range.
     pub range: Option<BufferRange>,
-    /// The transfers whose throughputs are shown: a short one and a bulk one.
+    /// The transfers to report throughputs for: a short one and a bulk one.
     pub transfers: [Bytes; 2],
-    /// What the other rules give.
+    /// The other rules' buffers.
     pub rules: Vec<BufferChoice>,
-    /// What the device has.
+    /// The device's buffer.
     pub available: Option<BufferChoice>,
-    /// What the prediction has not seen.
+    /// Inputs outside the prediction's range.
     pub outside: Vec<Outside>,
-    /// What was assumed.
+    /// Assumptions.
     pub assumptions: Vec<String>,
     /// How each number came about.
     pub formulas: Vec<Formula>,
@@ -160,8 +160,7 @@ fn check(q: &RouterQuestion) -> Result<(), AdviceError> {
     Ok(())
 }
 
-/// A loss form that exceeds 1 where the formula looks for its optimum is what is wrong, not the
-/// buffer that was looked at.
+/// If a loss form exceeds 1 near the formula's optimum, the form is at fault, not the buffer under test.
 fn blame_the_form(error: AdviceError, model: &LinkModel) -> AdviceError {
     match error {
         AdviceError::Theory(TheoryError::OutOfDomain { quantity: "buffer", .. }) => {
@@ -193,7 +192,7 @@ fn choose(
         return Ok((Packets::ZERO, Basis::NothingQueues, None));
     }
     let bdp = model.link.bdp();
-    // Who gives no size means flows that are always there.
+    // Without a size, the flows are persistent.
     let endless = q.flows.filter(|n| q.mean_size().is_none() && bdp.get() > ENDLESS * *n as f64);
     if let (Some(n), Favour::Throughput) = (endless, q.favour) {
         let buffer = Packets::of(rules::square_root(q.rate, q.rtt, n)?, q.packet)?;
@@ -248,7 +247,7 @@ fn other_rules(
     Ok(all)
 }
 
-/// What a buffer does to the link.
+/// The effect of a buffer on the link.
 struct BufferEvaluation<'a> {
     model: &'a LinkModel,
     short: ShortFlow,

@@ -155,7 +155,7 @@ impl RouterAdvice {
         )
     }
 
-    /// What is maximised, and with which buffer.
+    /// The maximised quantity, and the buffer that maximises it.
     fn why(&self) -> String {
         let q = &self.question;
         let r = &self.recommended;
@@ -193,7 +193,7 @@ impl RouterAdvice {
         }
     }
 
-    /// What comes of it.
+    /// The predicted effect.
     fn outcome_words(&self) -> String {
         let r = &self.recommended;
         let (Some(delay), Some(used)) = (r.mean_delay, r.used) else { return String::new() };

@@ -8,7 +8,7 @@ use sweetspot_units::{Duration, Rate};
 use super::{Basis, BufferChoice, Favour, RouterAdvice};
 use crate::text::{row, table, wrap};
 
-/// What buffers did in the simulator.
+/// The performance of buffers in the simulator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Simulated {
     /// The rate of the link that was simulated, with its users in proportion.
@@ -23,7 +23,7 @@ pub struct Simulated {
     pub seconds: u64,
     /// Runs per buffer.
     pub seeds: u64,
-    /// In rising order; packets of the link asked for, so many more than were simulated.
+    /// In rising order; packets of the real link, scaled up from the simulated one.
     pub buffers: Vec<SimulatedBuffer>,
     /// Index of the formula's buffer.
     pub advised: usize,

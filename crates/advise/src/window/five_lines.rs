@@ -89,8 +89,7 @@ impl WindowAdvice {
     }
 }
 
-/// What a window above the recommended one does: the first whose rate is at least 3 % lower, or the
-/// largest.
+/// The effect of a window above the recommended one: the first with a rate at least 3 % lower, or the largest.
 fn beyond(simulated: &TriedWindows) -> String {
     let Some((hold, larger)) =
         simulated.windows.get(simulated.hold..).and_then(|from| from.split_first())

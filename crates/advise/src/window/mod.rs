@@ -68,14 +68,14 @@ pub struct WindowAdvice {
     pub ends: [WindowChoice; 2],
     /// The six bandwidth-delay products.
     pub bdps: Vec<WindowChoice>,
-    /// The queueing delay that the recommended window adds, and that of twice this window.
+    /// The queueing delays that the recommended window and twice this window add.
     pub added_delay: [Duration; 2],
     /// Whether loss, not the window, limits the transfer.
     pub loss_limited: bool,
     /// The settings that allow the recommended window; alone on a path those that `advise host`
     /// recommends for it.
     pub settings: WindowSettings,
-    /// What was assumed.
+    /// Assumptions.
     pub assumptions: Vec<String>,
     /// The formula behind each number.
     pub formulas: Vec<Formula>,

@@ -96,7 +96,7 @@ impl WindowAdvice {
     }
 }
 
-/// What each of the six bandwidth-delay products is.
+/// The definitions of the six bandwidth-delay products.
 fn products_in_words() -> String {
     let products = [
         ("bdp1", "what the empty path holds: its capacity times the round trip without queues."),

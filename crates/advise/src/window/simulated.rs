@@ -64,10 +64,10 @@ impl WindowAdvice {
         Some((0..WINDOW_STEPS).map(|i| Bytes::from_f64(at(i)).max(least)).collect())
     }
 
-    /// This advice with the simulator's results in place of those of the closed forms.
+    /// This advice with the simulator's results in place of the closed forms'.
     ///
     /// # Errors
-    /// If TCP has no window so large.
+    /// If TCP cannot have such a large window.
     pub fn decided_by(mut self, simulated: TriedWindows) -> Result<WindowAdvice, AdviceError> {
         let Some(hold) = simulated.windows.get(simulated.hold).copied() else { return Ok(self) };
         let choice = |name, rule, tried: TriedWindow| WindowChoice {

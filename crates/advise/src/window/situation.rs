@@ -34,8 +34,8 @@ impl Situation {
         let buffer = q.buffer.unwrap_or(Bytes::ZERO);
         let bare = Path::new(q.rate, q.rtt, buffer)?;
         let available = q.cross.map_or(q.rate, |c| c.available(q.rate));
-        // Of the packets that wait, the transfer's are those of its share of the rate: where the
-        // buffer is full of everybody's, its window is A (T_e + B/C), not A T_e + B.
+        // The transfer's share of the queue is its share of the rate: in a full shared buffer its window is A (T_e + B/C), not
+        // A T_e + B.
         let own = buffer.scaled(available.as_f64() / q.rate.as_f64());
         let left = unresponsive::path(q.rate, q.rate.saturating_sub(available), q.rtt, own)?;
         let elephants = match q.cross {

@@ -30,7 +30,7 @@ fn block(is_last: bool, kind: u32, size: u32) -> [u8; 3] {
     [a, b, c]
 }
 
-/// 20,000 blocks of 4 bytes each declare 128 KiB: 80 kB become 2.6 GB, all of which a window of 2^32 bytes keeps.
+/// 20,000 blocks of 4 bytes each declare 128 KiB: 80 kB become 2.6 GB, and a window of 2^32 bytes keeps all of it.
 fn large_window() -> Vec<u8> {
     let mut file = frame(22);
     for n in 0..20_000 {
@@ -40,8 +40,8 @@ fn large_window() -> Vec<u8> {
     file
 }
 
-/// One block of 40,000 matches in a window of 1 KiB: 80 kB become 5.2 GB, of which a decoder that does not know a block's limit
-/// of 128 KiB keeps all until the block's end.
+/// One block of 40,000 matches in a window of 1 KiB: 80 kB become 5.2 GB. A decoder that ignores the block limit of 128 KiB
+/// keeps all of it until the block's end.
 fn large_block() -> Vec<u8> {
     // No literals of its own (section 3.1.1.3.1.1).
     let mut content = vec![0];
@@ -75,7 +75,7 @@ fn empty_lines(count: usize) -> std::io::Result<Vec<u8>> {
 fn a_small_capture_costs_no_more_memory_than_a_large_one() -> Tested {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("capture");
-    // A section whose block and a packet whose record declare 2 GB (pcapng, pcap).
+    // A section with a block, and a packet with a record, that declare 2 GB (pcapng, pcap).
     let mut section = vec![0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 0x80, 0x4d, 0x3c, 0x2b, 0x1a];
     section.extend([0; 64]);
     let mut packet = file_header(u32::MAX).to_vec();

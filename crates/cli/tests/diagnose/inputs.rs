@@ -233,7 +233,7 @@ fn what_is_no_device_and_no_file_cannot_be_followed() -> Tested {
     Ok(())
 }
 
-/// What people paste: one reading of `ss -ti`, without a time. Of 9 s with data under way the peer's window held 8.9 s.
+/// A typical paste: one reading of `ss -ti`, without a time. Of 9 s with data in flight the peer's window limited 8.9 s.
 const PASTED: &str = "\
 State Recv-Q Send-Q  Local Address:Port   Peer Address:Port
 ESTAB 0      565160      192.0.2.1:40001     192.0.2.2:https

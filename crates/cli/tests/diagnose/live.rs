@@ -103,7 +103,7 @@ fn a_tap_says_what_limits_what_passes_it() -> Tested {
     tap_says_what_limits("lo")
 }
 
-/// What passes loopback leaves and arrives there; it is counted once.
+/// A packet on loopback leaves and arrives there; it counts once.
 #[test]
 fn a_tap_of_all_devices_says_what_limits_what_passes_one() -> Tested {
     tap_says_what_limits("any")

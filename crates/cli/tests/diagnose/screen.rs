@@ -45,7 +45,7 @@ fn top(terminal: &Child) -> Option<u32> {
     family(terminal.id()).into_iter().find(named)
 }
 
-/// `top` with these arguments on a terminal of so many columns, whose output goes to `seen`.
+/// `top` with these arguments on a terminal of `columns` columns; its output goes to `seen`.
 fn on_terminal(columns: u16, arguments: &str, seen: &Path) -> Option<Terminal> {
     // It has no size where there is no terminal around it.
     let program = env!("CARGO_BIN_EXE_sweetspot");

@@ -19,7 +19,7 @@ pub struct Command {
 pub struct Block {
     /// Where it begins, from 1.
     pub line: usize,
-    /// What its fence says after `console`.
+    /// The words of its fence after `console`.
     pub reasons: Vec<Reason>,
     /// Its commands, in order.
     pub commands: Vec<Command>,
@@ -86,7 +86,7 @@ impl Block {
         self.reasons.contains(&Reason::Never)
     }
 
-    /// What this machine lacks to run it.
+    /// The programs missing on this machine to run it.
     pub fn missing(&self) -> Option<String> {
         self.reasons.iter().find_map(Reason::missing)
     }

@@ -11,12 +11,12 @@ use tempfile::TempDir;
 
 use crate::block::{Block, Command};
 
-/// What stands between the outputs of two commands, followed by the exit code of the first.
+/// Marks the end of a command's output, followed by its exit code.
 const END: char = '\u{1e}';
 /// A block that hangs is ended after this many seconds.
 const MOST_SECONDS: &str = "900";
 
-/// A directory in which a document begins: that of a clone, as far as examples need it.
+/// The initial directory of a document: a clone's files, as far as examples need them.
 pub struct Shell {
     directory: TempDir,
 }

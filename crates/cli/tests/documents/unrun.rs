@@ -5,7 +5,7 @@ use std::process::Command as Process;
 
 use crate::block::Block;
 
-/// What of `block` does not exist, if anything: a verb, an option of one, a target of make.
+/// The part of `block` that does not exist, if any: a verb, an option, a target of make.
 pub fn check(block: &Block, root: &Path) -> Result<(), String> {
     for command in &block.commands {
         for simple in simple_commands(&command.typed) {

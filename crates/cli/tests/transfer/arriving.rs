@@ -1,4 +1,4 @@
-//! What a sender may bring of names, modes, attributes and links: as much as the receiver allows.
+//! Names, modes, attributes and links from a sender: the receiver decides which to accept.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -79,7 +79,7 @@ fn a_sender_sets_neither_special_bits_nor_more_than_the_umask_leaves() {
         (mode(0o6755, RawEntry::file("small", 1)), Some(b"x")),
         (mode(0o4666, RawEntry::file("empty", 0)), None),
     ]);
-    // What is left of each mode's lower nine bits under the umask 027.
+    // The lower nine bits of each mode under the umask 027.
     for (name, left) in [("d", 0o750), ("old", 0o750), ("small", 0o750), ("empty", 0o640)] {
         let mode = fs::metadata(directory.join(name)).unwrap().mode();
         assert_eq!(format!("{name} {:o}", mode & 0o7777), format!("{name} {left:o}"));
@@ -250,7 +250,7 @@ fn a_further_name_is_given_only_to_a_file_that_this_transfer_brought() {
 fn the_loser_of_two_senders_of_one_name_leaves_no_partial_file() {
     let serve = Serve::start(&[]);
     let (winner, content) = file(2 * PIECE_BYTES as usize);
-    // The loser is told that nothing is there, and waits until the winner has finished.
+    // The loser learns that nothing is there, and waits until the winner has finished.
     let mut loser = Raw::accepted(&serve.ticket());
     loser.list("f", content.len() as u64);
     loser.answered();
@@ -292,7 +292,7 @@ fn a_sender_that_is_cut_off_leaves_no_partial_file_of_a_name_that_is_taken() {
 fn a_partial_file_that_somebody_prepared_gets_no_content() {
     let serve = Serve::start(&[]);
     let (source, content) = file(2 * PIECE_BYTES as usize);
-    // Where others may write to the directory, they can foresee the name: it follows from that of the file.
+    // If others may write to the directory, they can predict the name: it follows from the file's name.
     let digits: String =
         blake3::hash(b"f").as_bytes()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
     let prepared = serve.directory.join(format!(".sweetspot-{digits}.part"));

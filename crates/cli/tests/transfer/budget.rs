@@ -1,4 +1,4 @@
-//! What a peer with a ticket or a key may cost: memory, time, and room on the disk.
+//! The cost that a peer with a ticket or a key may cause: memory, time, and disk space.
 
 use std::collections::HashMap;
 use std::fs;
@@ -85,7 +85,7 @@ fn holes_occupy_nobody_once_their_sender_is_gone() {
     drop(raw);
     eventually("what the sender left is removed", || names(&serve.directory).is_empty());
     honest_transfer_succeeds(&serve);
-    // One that is there still does not hold the server when it is told to end.
+    // A remaining one does not delay the server's exit.
     let mut raw = Raw::accepted(&serve.ticket());
     announce(&mut raw);
     signal(&serve.child, "TERM");
@@ -164,7 +164,7 @@ fn a_sender_that_does_not_read_is_not_read_from() {
     serve.interrupt();
 }
 
-/// A service with one client, who has this quota, and its directory.
+/// A service with one client with this quota, and its directory.
 fn service(key: &Identity, quota: &str) -> (Serve, std::path::PathBuf) {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().to_owned();
@@ -182,7 +182,7 @@ fn service(key: &Identity, quota: &str) -> (Serve, std::path::PathBuf) {
     (Serve::spawn(scratch, &path, command), directory)
 }
 
-/// What the disk holds of the files in a directory, bytes: of a file with several names once.
+/// The disk space of a directory's files, bytes: a file with several names counts once.
 fn on_disk(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).unwrap();
     let files: HashMap<u64, u64> = entries

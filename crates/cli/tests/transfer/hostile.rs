@@ -223,7 +223,7 @@ fn silent_strangers_keep_nobody_out() {
     let serve = Serve::start(&[]);
     let port = serve.ticket().port;
     let knock = || TcpStream::connect(("127.0.0.1", port)).unwrap();
-    // Many more than are let in unproven; they say nothing and wait.
+    // Many more than the unauthenticated limit; they send nothing and wait.
     let crowd: Vec<_> = (0..300).map(|_| knock()).collect();
     let (file, _) = file(10);
     assert_eq!(send(file.path(), &serve.ticket, &["--name", "f"]).code, Some(0));
@@ -233,7 +233,7 @@ fn silent_strangers_keep_nobody_out() {
     assert!(ended.stderr.lines().count() < 60, "strangers do not fill the log: {ended:?}");
 }
 
-/// Beside the server stands a forwarder that takes so many bytes, reads nothing more and says that the server is gone.
+/// Next to the server runs a forwarder that takes this many bytes, reads nothing more and reports that the server is gone.
 #[test]
 fn a_receiver_that_goes_with_its_window_closed_does_not_hold_its_sender() {
     const TAKEN: usize = 4_000_000;

@@ -1,4 +1,4 @@
-//! What is moved.
+//! Transfers of files, directories and streams.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -38,7 +38,7 @@ fn both_ends_report_the_same_transfer() {
     assert!(near.hash_ok && near.goodput_bps > 0.0);
     assert_eq!(near.sizing, "fixed:1MB");
     assert_eq!(near.congestion.as_ref().map(PeerText::raw), Some("reno"));
-    // What either end counted, both tell.
+    // Both ends report the counts of either end.
     let same = TransferSummary {
         role: far.role,
         peer: far.peer.clone(),
@@ -81,7 +81,7 @@ fn many_may_send_at_once() {
     assert_eq!(ended.stdout.lines().count(), 4, "{}", ended.stdout);
 }
 
-/// Who comes second finds the name taken, by what it has brought itself.
+/// The second sender finds the name in use, by its own content.
 #[test]
 fn senders_of_the_same_content_under_one_name_all_succeed() {
     let serve = Serve::start(&[]);
@@ -218,7 +218,7 @@ fn a_received_file_has_the_permissions_and_the_time_of_its_source() {
     assert_eq!(names(&serve.directory), ["f"]);
 }
 
-/// A forwarder of TCP in front of the server, on whose port nobody listens for UDP.
+/// A TCP forwarder in front of the server, on a port with no UDP listener.
 #[test]
 fn where_udp_does_not_pass_the_kernel_stands_in_and_it_is_said() {
     let serve = Serve::start(&["--once", "--verbose", "--sizing", "sobas:paper"]);

@@ -1,4 +1,4 @@
-//! What older kernels and containers lack is not needed.
+//! Transfers work without the features that older kernels and containers lack.
 
 use std::process::Command;
 

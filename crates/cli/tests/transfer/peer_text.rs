@@ -14,7 +14,7 @@ use sweetspot_protocol::{
 
 use crate::running::{SWEETSPOT, Serve, file, wait};
 
-/// What shows that a text was printed at all.
+/// A marker that shows that a text was printed at all.
 const MARK: &str = "MARK";
 
 /// A title of the terminal, a forged line, the line before rewritten, a control sequence in C1, a text that reads
@@ -50,7 +50,7 @@ fn offer_called(name: &str) -> Message {
     })
 }
 
-/// What a hostile sender does once it is welcome.
+/// A hostile sender's actions once it is welcome.
 type Step = fn(&mut Raw);
 
 const SENDER: [(&str, Step); 8] = [

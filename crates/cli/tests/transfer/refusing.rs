@@ -1,4 +1,4 @@
-//! What is refused: each with one line that names the thing and the next step.
+//! Refusals: each prints one line that names the thing and the next step.
 
 use std::fs;
 use std::process::Command;

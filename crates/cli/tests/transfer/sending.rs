@@ -1,4 +1,4 @@
-//! What a sender gives to a receiver that is hostile, and of files that change meanwhile.
+//! A sender's answers to a hostile receiver, and files that change during the transfer.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, symlink};
@@ -245,7 +245,7 @@ fn nothing_torn_arrives_of_files_that_keep_changing() {
             let sent = send(&top, &serve.ticket, &["--checksum"]);
             let arrived = fs::read_dir(serve.directory.join("top"));
             let arrived = arrived.into_iter().flatten().map(|entry| entry.unwrap());
-            // What is left of a large file that was refused has no name yet.
+            // The remains of a refused large file have no final name yet.
             let named = |entry: &fs::DirEntry| {
                 !entry.file_name().to_string_lossy().starts_with(TEMP_FILE_PREFIX)
             };
@@ -330,7 +330,7 @@ fn a_giant_file_of_holes_costs_its_sender_no_memory() {
     assert_eq!(list[0].kind, EntryKind::File { size: length, sparse: true });
     let before = peak(&serve);
     raw.answer(vec![Answer::Compare { pieces: 0 }]);
-    // It reads, and is told that nothing more is wanted.
+    // It reads, and learns that nothing more is wanted.
     raw.results(vec![FileResult { entry: 0, outcome: Err("enough".into()) }]);
     let (came, gone) = delivered(&mut raw, &list);
     assert!(came.is_empty() && gone.is_empty(), "{came:?} {gone:?}");

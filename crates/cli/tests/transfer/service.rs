@@ -1,4 +1,4 @@
-//! `sweetspot serve --clients`: who may do what, for how long, and what is written down.
+//! `sweetspot serve --clients`: rights, expiry and the audit log.
 
 use std::fs;
 use std::io::Write;
@@ -17,7 +17,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service whose clients file holds these lines, KEY standing for the user's key and DIR for a directory.
+    /// A service with these lines in its clients file; KEY stands for the user's key and DIR for a directory.
     pub fn start(lines: &str) -> Service {
         Service::start_by(Command::new(SWEETSPOT), lines)
     }
@@ -145,7 +145,7 @@ fn a_directory_holds_no_more_than_its_quota() {
     let (other, content) = file(900_001);
     assert_eq!(service.send(other.path(), "f", &service.serve.ticket).code, Some(0));
     assert_eq!(fs::read(service.scratch.join("alice/f")).unwrap(), content);
-    // What was replaced has given its room back.
+    // The replaced file has returned its quota.
     assert_eq!(service.send(first.path(), "g", &service.serve.ticket).code, Some(0));
 }
 

@@ -1,5 +1,4 @@
-//! What a service's peers may cost and guess: codes, tickets for one transfer, connections, measurements, and the file of
-//! clients.
+//! Limits on a service's peers: codes, one-time tickets, connections, measurements, and the file of clients.
 
 use std::fs;
 use std::process::Command;

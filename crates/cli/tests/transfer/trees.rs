@@ -57,7 +57,7 @@ fn a_tree_arrives_as_it_is_and_is_not_sent_again() {
     assert_eq!(status("uno").ino(), status("a/one").ino());
     assert!(status("sparse").blocks() * 512 < 4 << 20, "holes stay holes");
     assert!(sent.bytes < 4 << 20, "holes are not sent: {sent:?}");
-    // What has the same length and time is not sent again; a changed file is refused unless it may be replaced.
+    // A file with the same length and time is not sent again; a changed file is refused unless it may be replaced.
     let again = outcome(&send(&top, &serve.ticket, &["--json"]));
     assert_eq!(again.bytes, 0);
     fs::write(top.join("a/b/two"), "three").unwrap();
@@ -122,7 +122,7 @@ fn what_arrived_before_a_kill_is_not_sent_again() {
     let sent = outcome(&send(file.path(), &second.ticket, &["--name", "f", "--json"]));
     assert!(fs::read(directory.join("f")).unwrap() == content);
     assert_eq!(names(&directory), ["f"]);
-    // What was being written when the kill came is sent again: a few pieces.
+    // Data in progress when the kill came are sent again: a few pieces.
     let again = (sent.bytes + before).saturating_sub(400 << 20);
     assert!(again <= 4_000_000, "{again} bytes were sent again");
 }

@@ -11,7 +11,7 @@ use sweetspot_protocol::{Message, Offer, VERSION};
 
 use crate::running::{Ended, SWEETSPOT, names, run};
 
-/// What a hostile sender offers and brings.
+/// A hostile sender's offers and files.
 struct Attack<'a> {
     offer: Offer,
     entries: Vec<(RawEntry, Option<&'a [u8]>)>,

@@ -92,7 +92,7 @@ fn a_daemon_tunes_what_its_policy_names_within_its_memory_and_leaves_nothing() {
     for socket in &host.wanted {
         wait_for("the end of the limit", || (clamp(socket) > MEMORY).then_some(()));
     }
-    // The last that is said of each is that it has no limit: on a busy machine one may have been let go before.
+    // The last event of each says that it has no limit: on a busy machine one may have been released before.
     wait_for("lifted", || {
         let mut last = HashMap::new();
         for event in all_events(scratch.path()) {
@@ -117,7 +117,7 @@ fn a_daemon_that_is_killed_leaves_nothing() {
 fn a_dry_run_of_a_daemon_touches_nothing() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(host) = start(scratch.path(), true) else { return };
-    // What it would have done by then stands in the log, and nowhere else.
+    // Its would-be actions so far are in the log, and nowhere else.
     clock::sleep_until(clock::now() + Duration::from_secs(1));
     for socket in &host.wanted {
         let is_own = || clamp(socket) > MEMORY / 2 && !divided(&host.wanted);

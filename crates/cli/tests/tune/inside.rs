@@ -17,7 +17,7 @@ use crate::emulated::{Emulated, RECEIVES, SENDS, connection};
 
 const VIA: [&str; 2] = ["--via", "bpf"];
 
-/// Whether this host has all that is needed; if not, that is said.
+/// Whether this host meets all requirements; if not, prints the reason.
 pub fn possible() -> bool {
     // That the verifier refuses a program is a fault, and no host's lack.
     let lacking = probe::lacking();
@@ -226,7 +226,7 @@ fn limits_are_lifted_when_everything_is_killed_at_once() {
     host.is_lifted_by(|| all.into_iter().for_each(|pid| Signal::KILL.send(pid)));
 }
 
-/// Starts a daemon whose policy names a congestion control, which is said to have no effect; the words.
+/// Starts a daemon with a policy that names a congestion control without effect; returns its messages.
 fn said_of_congestion(name: &str, options: &[&str]) -> String {
     let (scratch, cgroup) = (tempfile::tempdir().unwrap(), OwnCgroup::make());
     let rule = format!("[[rule]]\ngoal = \"throughput\"\ncongestion = \"{name}\"\n");
@@ -524,7 +524,7 @@ fn an_upload_is_paced_from_inside_and_left_alone_when_the_tuner_is_killed() {
     wait_for("the end of the pace", || pace().is_none().then_some(()));
 }
 
-/// What a path of one BDP of 500 kB and its buffer of 1 MB hold together.
+/// The capacity of a path with a BDP of 500 kB and a buffer of 1 MB.
 const PATH_AND_BUFFER: Bytes = Bytes::new(1_500_000);
 
 #[test]
@@ -600,7 +600,7 @@ impl Uploads {
     fn first_over(&self, path: &str) -> Option<()> {
         let first = self.over(path)?;
         self.wait_for("\"event\":\"held\"");
-        // What it wrote still arrives, and is acknowledged.
+        // The data that it wrote still arrive, and are acknowledged.
         Signal::KILL.send(first.client());
         self.wait_for("\"event\":\"gone\"");
         Some(())

@@ -1,4 +1,4 @@
-//! What stays when processes of the tuner are killed.
+//! The remains after the tuner's processes are killed.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use sweetspot_units::Bytes;
 use crate::download::{Server, Tuned, clamp, is_lifted, wait_for};
 use crate::laws::quiet;
 
-/// A download whose window is limited, and which then waits for more; its clamp, too.
+/// A download with a limited window that then waits for more; and its clamp.
 fn limited(server: &Server, tuned: &Tuned) -> (LiveSocket, Bytes) {
     tuned.wait_for_event("taken");
     let connection = tuned.connection();

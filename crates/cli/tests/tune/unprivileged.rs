@@ -15,10 +15,10 @@ use sweetspot_linux::clock;
 use sweetspot_linux::signals::Signal;
 use sweetspot_units::Duration;
 
-/// The user "nobody", who may do nothing special.
+/// The user "nobody", without special rights.
 const NOBODY: u32 = 65534;
 
-/// The program, where nobody can read it; `None` if we are not root, who alone can become nobody.
+/// A copy of the program that nobody can read; `None` unless we are root: only root can become nobody.
 fn copy(scratch: &tempfile::TempDir) -> Option<PathBuf> {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
         sweetspot_testing::skipped("only root can run a program as another user (run as root)");
@@ -40,7 +40,7 @@ fn as_nobody(program: &PathBuf, arguments: &[&str]) -> Command {
     command
 }
 
-/// What is said of a refusal: one line, and an exit code that tells.
+/// The message of a refusal: one line, and an exit code.
 fn refused(program: &PathBuf, arguments: &[&str], words: &str) {
     let output = as_nobody(program, arguments).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -86,7 +86,7 @@ fn an_unprivileged_daemon_says_once_that_others_are_out_of_reach() {
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
 }
 
-/// What packaging/sweetspot-tune.service gives, and nothing more.
+/// Exactly the rights of packaging/sweetspot-tune.service.
 #[test]
 fn two_capabilities_are_enough_for_a_daemon() {
     let scratch = tempfile::tempdir().unwrap();
@@ -153,8 +153,7 @@ fn policy_for_a_download(scratch: &tempfile::TempDir) -> String {
     policy.display().to_string()
 }
 
-/// What a daemon says until a second after it has said `word`, when it is told to end; it has a
-/// minute to come to it.
+/// A daemon's output until a second after `word`, when it gets a signal; `word` must appear within a minute.
 fn daemon(command: &mut Command, word: &str) -> String {
     let mut daemon = command.spawn().unwrap();
     let (id, stderr) = (daemon.id(), daemon.stderr.take().unwrap());

@@ -34,7 +34,7 @@ fn held(scratch: &Path) -> Option<(Emulated, LiveSocket)> {
     wait_for("the path's rate", || {
         let held = pace(&socket).is_some_and(|pace| path.contains(&pace));
         looks = if held { looks + 1 } else { 0 };
-        // Between two trials of a faster one, of which there may be one in seven round trips.
+        // Between two trials of a faster rate; there may be one in seven RTTs.
         (looks == 5).then_some(())
     });
     assert_eq!(event["pace_from_bps"].is_u64(), event["pace_kernel_bps"].is_u64());

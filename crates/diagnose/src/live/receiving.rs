@@ -16,7 +16,7 @@ const LITTLE: f64 = 1.0 / 16.0;
 
 /// Round trips for which a hole explains what the sender does.
 const ROUNDS: u64 = 4;
-/// Segments under way of which the receiver's estimate of the round trip is one.
+/// With this many segments in flight, the receiver's RTT estimate is a real RTT.
 const MUCH: u64 = 8;
 
 /// Divides the time between two samples.
@@ -59,7 +59,7 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     if window > Bytes::ZERO && filled {
         return Class::ReceiverWindow;
     }
-    // What came while a queue stood is what the path carries, without one, too.
+    // The path also carries the rate that arrived through a standing queue when there is none.
     if history.capacity.is_some_and(|c| lately.as_f64() >= AT_CAPACITY * c.as_f64()) {
         return Class::Bandwidth;
     }

@@ -35,7 +35,7 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     limits.add(Class::Application, time.saturating_sub(busy));
     limits.add(window_class(step, history, window), window);
     limits.add(buffer_class(step, history), buffer);
-    // What bbr knows of the path is what the window lets it see.
+    // BBR's model of the path covers only what the window lets through.
     let rest_class = match step.sample.model_based && window > Duration::ZERO {
         true => window_class(step, history, window),
         false => rest_class(step, history),
@@ -44,7 +44,7 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     limits
 }
 
-/// Whose fault it is that the peer's window was full for so much of the step.
+/// The cause of the peer's full window during `full`.
 fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Class {
     let reads_late = history.waits_at_reader(&step.sample) || reopens_late(step, full);
     if history.peer_reads_slowly() || reads_late {
@@ -54,8 +54,7 @@ fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Cla
     }
 }
 
-/// What held the sender while its buffer was full: if a queue stands on the way, what a larger buffer
-/// let go would wait there.
+/// The limit behind a full send buffer: if a queue stands on the path, data from a larger buffer would only wait there.
 fn buffer_class(step: &Step, history: &ConnectionHistory) -> Class {
     if step.sample.queues(QUEUE) {
         congestion_class(&step.sample, history, step.delivery_rate(Side::Sender))
@@ -74,7 +73,7 @@ fn reopens_late(step: &Step, full: Duration) -> bool {
     throughout && step.rate(Side::Sender) < (before.min(after) / rtt).scaled(MUCH_LESS)
 }
 
-/// What held the sender while neither the peer's window nor the buffer was on record.
+/// The limit while the counters show neither the peer's window nor the send buffer.
 fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
     let now = &step.sample;
     // One timeout is any loss's; nothing answered after several is a peer or a path that is gone.
@@ -82,8 +81,7 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
         return Class::Stalled;
     }
     let binds = f64::from(now.under_way) >= FULL * f64::from(now.congestion_window);
-    // Who paces lets data wait though the congestion window has room: more of it, in a buffer that
-    // is large enough, than is under way.
+    // A pacing sender lets data wait although cwnd has room: with a large enough buffer, more than the flight.
     let paces = now.model_based || now.pacing_limit.is_some();
     let held_back = paces && now.not_sent > now.mss * u64::from(now.under_way);
     let fills = history.buffer_was_full && now.queued >= now.send_buffer.scaled(BUFFER_FULL);

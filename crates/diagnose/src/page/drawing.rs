@@ -31,7 +31,7 @@ pub struct Drawing {
     spans: Vec<(u64, u64, usize)>,
 }
 
-/// What a piece of time shows.
+/// The contents of one time slot.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bin {
     /// The least and the largest byte sent for the first time, and sent at all.
@@ -53,7 +53,7 @@ type AgainPoint = (u64, u64, u64, &'static str);
 /// A selective acknowledgement: microseconds, first byte, last byte.
 type SackPoint = (u64, u64, u64);
 
-/// What the page's script reads.
+/// Data for the page's script.
 #[derive(Debug, Serialize)]
 pub struct Finished<'a> {
     /// How long it lasted, in microseconds, and how long a bin is.
@@ -218,7 +218,7 @@ impl Drawing {
             spans.into_iter().map(|(from, to, c)| (micros(from), micros(to), index(c))).collect();
     }
 
-    /// What the page's script reads.
+    /// Data for the page's script.
     pub fn finished(&self) -> Finished<'_> {
         let row = |(n, bin): (usize, &Bin)| -> Row {
             (
@@ -250,7 +250,7 @@ impl Drawing {
     }
 }
 
-/// What was counted before a segment.
+/// Counts before a segment.
 struct Before {
     copies: u64,
     resent: Resent,

@@ -1,8 +1,8 @@
-//! A self-contained page on a capture: what limited each connection, in words and as a graph of
-//! its sequence numbers over time, with a band below it that says what held each moment.
+//! A self-contained page on a capture: the limit of each connection, in words and as a time-sequence graph with a band below it
+//! that names the limit at each moment.
 //!
-//! A capture is read twice: the first time for the verdicts, the second for the graphs of the
-//! connections that are shown, of which a [`Drawing`] keeps as much as a screen can show.
+//! A capture is read twice: first for the verdicts, then for the graphs of the connections shown. A [`Drawing`] keeps as much
+//! of each as a screen can show.
 
 mod drawing;
 mod story;
@@ -60,7 +60,7 @@ pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
 "#,
         title = escape(&message(name, flows)),
         style = include_str!("style.css"),
-        // What ends a script would end it.
+        // A closing script tag in the data would end the script.
         json = serde_json::to_string(&Data { classes: classes(), graphs: data })
             .unwrap_or_default()
             .replace('<', "\\u003c"),
@@ -68,7 +68,7 @@ pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
     )
 }
 
-/// What the capture shows, in one line.
+/// A one-line summary of the capture.
 fn message(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
     let causes: Vec<Class> = flows.iter().map(|(flow, _)| flow.verdict.cause).collect();
     let times = |cause: &Class| causes.iter().filter(|other| *other == cause).count();
@@ -91,7 +91,7 @@ fn message(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
     }
 }
 
-/// What a connection is while `cause` holds it, as the end of a sentence.
+/// The state of a connection held by `cause`, as the end of a sentence.
 fn state(cause: Class) -> String {
     match cause {
         Class::Bandwidth => "at the path's capacity".to_owned(),
@@ -104,7 +104,7 @@ fn state(cause: Class) -> String {
     }
 }
 
-/// What the page's script draws.
+/// Data for the page's script.
 #[derive(Serialize)]
 struct Data<'a> {
     classes: Vec<&'static str>,
@@ -114,7 +114,7 @@ struct Data<'a> {
 #[derive(Serialize)]
 struct Graph<'a> {
     n: usize,
-    /// What would have been acknowledged by when without the limit: microseconds, bytes.
+    /// The simulated acknowledgements without the limit: microseconds, bytes.
     simulated: Vec<(u64, u64)>,
     #[serde(flatten)]
     drawing: drawing::Finished<'a>,

@@ -2,7 +2,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use crate::{Class, Flow};
 
-/// What happened, in three sentences for who does not know TCP.
+/// The diagnosis in three sentences for readers that do not know TCP.
 pub fn story(flow: &Flow) -> [String; 3] {
     [what(flow), why(flow), next(flow)]
 }
@@ -23,7 +23,7 @@ fn what(flow: &Flow) -> String {
 }
 
 fn why(flow: &Flow) -> String {
-    // Of a family of causes, the time of the one that is told.
+    // Of a family of causes, the time of the reported one.
     let share = (flow.limits.share(flow.verdict.cause) * 100.0).round();
     let cause = match flow.verdict.cause {
         Class::Opportunity => "it was too short to become fast: every connection starts slowly",

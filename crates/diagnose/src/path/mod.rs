@@ -19,7 +19,7 @@ const IPV6_MORE: u64 = 20;
 const TIMESTAMPS: u64 = 12;
 /// Full segments in trains that must have been timed.
 const LEAST_SEGMENTS: u64 = 100;
-/// Rates that agree lie within this factor of the one that is named, and so much of the bytes must.
+/// Rates agree within this factor of the reported one; the same share of the bytes must agree.
 const AGREE: f64 = 1.25;
 const AGREED: f64 = 0.5;
 /// A loss came at a full queue if the round trip before it showed this much of the longest queue.
@@ -31,17 +31,16 @@ const QUEUE: u64 = 8;
 /// Rates that lie so near together are one link's.
 const STEADY: f64 = 1.1;
 
-/// What a capture shows of the path that the data of one end took.
+/// Properties of the path that one end's data took, as a capture shows them.
 ///
-/// Rates count IP packets. Each finding is `{"value", "low", "high", "how"}` in JSON, or
-/// `{"unknown"}` with the reason.
+/// Rates count IP packets. Each finding is `{"value", "low", "high", "how"}` in JSON, or `{"unknown"}` with the reason.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathEstimate {
     /// The rate of the bottleneck.
     pub capacity_bps: Finding<Rate>,
     /// The round trip without queues.
     pub rtt_s: Finding<Duration>,
-    /// What the bottleneck's queue holds.
+    /// The size of the bottleneck's buffer.
     pub buffer_bytes: Finding<Bytes>,
     /// The share of packets lost for other reasons than a full queue.
     pub loss: Finding<Probability>,
@@ -69,7 +68,7 @@ impl PathEstimate {
     }
 }
 
-/// What the findings rest on.
+/// The evidence for the findings.
 struct Seen<'a> {
     stream: &'a Stream,
     mss: u64,
@@ -77,7 +76,7 @@ struct Seen<'a> {
     base: Option<Duration>,
     /// The longest that data waited in a queue, a hundredth left out.
     queue: Duration,
-    /// Loss events, and those of them at a full queue.
+    /// Loss events, and the number that occurred at a full queue.
     losses: u64,
     at_full: u64,
     /// The queue that stood before the latter, in the median.

@@ -1,4 +1,4 @@
-//! The same transfer on the same path, with its limit and without: what a simulator is told.
+//! Scenarios for a simulator: the same transfer on the same path, with its limit and without.
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -17,13 +17,13 @@ const LEAST_SEGMENTS: u64 = 50;
 pub struct Replay {
     /// The path as a scenario.
     pub scenario: String,
-    /// What to set in it (`key=value`) for the transfer as it was.
+    /// Settings (`key=value`) for the transfer as captured.
     pub with_limit: Vec<String>,
-    /// What to set in it for the same without its limit.
+    /// Settings for the same transfer without its limit.
     pub without_limit: Vec<String>,
-    /// What is lifted, in words.
+    /// The removed limit, in words.
     pub lifted: String,
-    /// What the capture does not tell, and what was taken instead.
+    /// Values that the capture does not show, and the assumptions in their place.
     pub assumed: Vec<String>,
     /// Payload.
     pub size: Bytes,
@@ -34,8 +34,8 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// How to play again what `e` tells of, whose `cause` held it for `share` of the time while
-    /// its programs did for `programs`; the error says why it cannot be.
+    /// How to simulate the transfer behind `e`: `cause` held it for `share` of the time, its programs for `programs`. The error
+    /// says why that is impossible.
     pub fn new(
         cause: Class,
         [share, programs]: [f64; 2],
@@ -102,7 +102,7 @@ fn mended(cause: Class, e: &Evidence, path: &PathEstimate) -> Result<Mended, Str
         }
         Class::SenderWindow => {
             let flight = e.flight.ok_or("the flight is unknown")?;
-            // What a buffer holds under way and what a window does are the same to the path.
+            // To the path, a send buffer that bounds the flight is the same as a window.
             Ok(lift(fixed(flight), format!("a send buffer that is not held at {flight}")))
         }
         Class::ReceiverApplication => Ok(lift(

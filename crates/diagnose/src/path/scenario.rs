@@ -61,7 +61,7 @@ impl PathEstimate {
     }
 }
 
-/// How a value was found, or that it was not.
+/// The method behind a value, or the reason why it is unknown.
 fn how<T: Copy>(finding: &Finding<T>) -> String {
     match finding {
         Finding::Known { how, .. } => format!("from the capture: {how}"),

@@ -1,4 +1,4 @@
-//! What a simulator made of a transfer, with its limit and without.
+//! The simulation of a transfer, with its limit and without.
 
 use serde::Serialize;
 use sweetspot_units::{Bytes, Duration};
@@ -9,7 +9,7 @@ use super::Replay;
 /// path is not known well enough.
 const FACTOR: f64 = 1.5;
 
-/// What was acknowledged by when, from the beginning of the transfer.
+/// Acknowledged bytes over time since the beginning of the transfer.
 pub type Curve = Vec<(Duration, Bytes)>;
 
 /// A transfer played again, or why it was not.
@@ -28,7 +28,7 @@ pub enum Simulation {
 /// A transfer as the simulator plays it on the path that the capture shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Simulated {
-    /// What is other than in the capture.
+    /// The change from the capture.
     pub lifted: String,
     /// How long it took in the capture.
     pub captured_s: f64,
@@ -37,9 +37,9 @@ pub struct Simulated {
     pub with_limit_s: f64,
     /// How long it takes without the limit.
     pub without_limit_s: f64,
-    /// What the capture does not tell, and what was taken instead.
+    /// Values that the capture does not show, and the assumptions in their place.
     pub assumed: Vec<String>,
-    /// What was acknowledged by when without the limit.
+    /// Acknowledged bytes over time without the limit.
     #[serde(skip)]
     pub curve: Curve,
 }

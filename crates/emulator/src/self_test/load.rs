@@ -46,7 +46,7 @@ fn end(side: &Side, other: &Side) -> Result<Datagrams, EmulatorError> {
     let open = || -> io::Result<Datagrams> {
         let socket = Datagrams::bind((side.address(), DISCARD_PORT).into())?;
         socket.connect((other.address(), DISCARD_PORT).into())?;
-        // What came merged would be cut again only to be thrown away. Before Linux 5.0 it is.
+        // Merged packets would be split again only to be thrown away. Before Linux 5.0 they are.
         let _ = socket.leave_merged();
         Ok(socket)
     };

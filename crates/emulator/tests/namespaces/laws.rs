@@ -1,4 +1,4 @@
-//! What must hold inside the namespaces.
+//! Invariants inside the namespaces.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -41,7 +41,8 @@ fn burst(emulation: &Emulation, count: usize, size: u64) -> Duration {
     clock::now().since(begun)
 }
 
-/// Asserts that of 100 packets in a burst 20 found room, and one more for each 80 ms that a busy machine needed for it.
+/// Asserts that 20 packets in a burst of 100 found a free buffer, and one more for each 80 ms that a busy machine needed for
+/// it.
 fn assert_20_found_room(dropped: u64, burst: Duration, certificate: &Certificate) {
     let more = burst.as_nanos().div_ceil(Duration::from_millis(80).as_nanos());
     assert!(dropped <= 80 && dropped + more >= 80, "{dropped} in {burst}: {certificate}");
@@ -174,7 +175,7 @@ pub fn only_rates_that_need_it_have_super_frames() {
     assert_eq!(knows_offload(&fast), sweetspot_linux::packet::knows_offload());
 }
 
-/// Sockets at both ends of `emulation`, whose datagrams of `size` IP bytes leave the near one as super-frames.
+/// Sockets at both ends of `emulation`; datagrams of `size` IP bytes leave the near one as super-frames.
 fn super_frames(emulation: &Emulation, size: u64) -> (Datagrams, Datagrams) {
     let bind =
         |side: &Side| side.run(|| Datagrams::bind((side.address(), 7).into())).unwrap().unwrap();
@@ -184,7 +185,7 @@ fn super_frames(emulation: &Emulation, size: u64) -> (Datagrams, Datagrams) {
     (near, far)
 }
 
-/// What has arrived at `socket` once nothing arrives any more.
+/// The datagrams at `socket` once nothing arrives any more.
 fn arrived(socket: &Datagrams) -> Count {
     let mut all = Count::default();
     let mut last = clock::now();

@@ -1,4 +1,4 @@
-//! What must hold outside, once the inside has ended.
+//! Invariants outside, once the inside has ended.
 
 use std::fs;
 use std::process::Command;

@@ -29,7 +29,7 @@ pub fn try_buffers(
     effort: Effort,
 ) -> Result<Simulated, StudyError> {
     let link = link(&advice.question)?;
-    // Users who think are no flows.
+    // Thinking users are no flows.
     let flows = advice.question.flows.map(|flows| flows as f64 * effort.scale(&link));
     if flows.is_some_and(|flows| flows < FEWEST) {
         return Err(too_small());
@@ -50,7 +50,7 @@ pub fn try_buffers(
     })
 }
 
-/// The link that is asked about, with users who keep as many flows active, or fill it.
+/// The link in question, with users that keep as many flows active, or fill it.
 fn link(q: &RouterQuestion) -> Result<SimulatedLink, StudyError> {
     let size_mean = q.mean_size().unwrap_or(SIZE_MEAN);
     let link = SimulatedLink {
@@ -72,7 +72,7 @@ fn link(q: &RouterQuestion) -> Result<SimulatedLink, StudyError> {
     Ok(SimulatedLink { users, inputs: q.inputs.unwrap_or(needed.max(INPUTS)), ..link })
 }
 
-/// Users who think at a time: as many transfers end in a think time.
+/// The number of thinking users: as many transfers end in a think time.
 fn thinking(link: &SimulatedLink, load: f64) -> u64 {
     let per_second = link.rate.as_f64() * load / (link.size_mean.as_f64() * 8.0);
     (per_second * THINK.as_secs_f64()) as u64

@@ -7,7 +7,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::StudyError;
 
-/// A router's link and who crosses it.
+/// A router's link and its users.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimulatedLink {
     /// The output link's rate.
@@ -44,8 +44,8 @@ impl SimulatedLink {
         self.rate.as_f64() / self.input_rate.as_f64()
     }
 
-    /// Users who offer `load` of the link if their transfers take no longer than slow start and the
-    /// input link do.
+    /// The number of users that offer `load` of the link if their transfers take no longer than slow start and the input link
+    /// do.
     ///
     /// # Errors
     /// If the sizes are zero.

@@ -1,4 +1,4 @@
-//! What a link with a buffer of a given size does to short and long transfers.
+//! The performance of short and long transfers over a link with a given buffer.
 
 use serde::{Deserialize, Serialize};
 use sweetspot_scenario::{Engine, Scenario};
@@ -8,20 +8,20 @@ use super::run::{Class, Run, SizeBin, play};
 use crate::cached_engine::{ResultStore, RunKey};
 use crate::{StudyError, Workers};
 
-/// Who plays, where finished runs are kept, who shares them, and who hears of them.
+/// The engine, the store of finished runs, the workers, and the progress report.
 #[derive(Clone, Copy)]
 pub struct Player<'a> {
-    /// What plays.
+    /// The engine.
     pub engine: &'a (dyn Engine + Sync),
     /// Where finished runs are kept.
     pub store: &'a dyn ResultStore,
-    /// Who shares the runs.
+    /// The workers that share the runs.
     pub workers: Workers,
     /// Hears of every run that is over, out of how many.
     pub watch: &'a (dyn Fn(usize, usize) + Sync),
 }
 
-/// What a buffer did to the link and to the flows that finished: means over the seeds.
+/// The performance of the link and of the finished flows with one buffer: means over the seeds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BufferMeasured {
     /// The buffer, packets.
@@ -95,7 +95,7 @@ pub fn play_all(player: &Player<'_>, scenarios: &[Scenario]) -> Result<Vec<Run>,
     played.into_iter().collect()
 }
 
-/// What distinguishes a run's summary from an outcome in a store.
+/// Distinguishes a run's summary from an outcome in a store.
 const SUMMARY: &str = "router";
 
 fn kept_or_played(player: &Player<'_>, scenario: &Scenario) -> Result<Run, StudyError> {
@@ -120,7 +120,7 @@ fn with_buffer(scenario: &Scenario, buffer: u64, seed: u64) -> Scenario {
 }
 
 impl BufferMeasured {
-    /// What `runs` with `buffer` come to.
+    /// The means of `runs` with `buffer`.
     pub fn of(buffer: u64, runs: Vec<Run>) -> BufferMeasured {
         let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
         let throughput = |of: fn(&Run) -> &Class| MedianThroughput::of(runs.iter().map(of));

@@ -10,7 +10,7 @@ use sweetspot_units::{Duration, Time};
 use crate::StudyError;
 use crate::statistics::quantile;
 
-/// What one run did to the link and to the flows that finished.
+/// The performance of the link and of the finished flows in one run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Run {
     /// Its seed.
@@ -82,7 +82,7 @@ const LARGE_BYTES: f64 = 1e6;
 /// Mean sizes that make a transfer bulk: 640 kB of the paper's 80 kB.
 const BULK: f64 = 8.0;
 
-/// Bins per factor of ten in Figures 9 and 10, whose width grows exponentially with the size.
+/// Bins per factor of ten in Figures 9 and 10; their width grows exponentially with the size.
 const BINS_PER_DECADE: f64 = 5.0;
 
 /// The finest of Figure 4's averaging time scales.
@@ -172,7 +172,7 @@ fn sizes(scenario: &Scenario) -> (f64, f64) {
     (mean * (alpha - 1.0) / alpha * libm::exp2(1.0 / alpha), mean)
 }
 
-/// Congestion events of a flow whose packets waited `delay` seconds on average.
+/// Congestion events of a flow with packets that waited `delay` seconds on average.
 fn events(flow: &FinishedFlow, delay: f64) -> Result<usize, StudyError> {
     if flow.losses_s.len() < LONG_EVENTS {
         // So few losses are no more events.

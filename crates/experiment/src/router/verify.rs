@@ -17,13 +17,12 @@ pub enum Effort {
     Thorough,
 }
 
-/// What the simulation of a [`SimulatedLink`] came to.
+/// The simulation of a [`SimulatedLink`].
 #[derive(Debug)]
 pub struct Verified {
-    /// What was simulated: the link, or one that is so much slower that the work allowed is enough,
-    /// with users in proportion.
+    /// The simulated link: the real one, or one slow enough for the work allowed, with users in proportion.
     pub link: SimulatedLink,
-    /// Its rate over that of the link asked for.
+    /// Its rate divided by the real link's.
     pub scale: f64,
     /// Seconds measured per buffer and seed.
     pub seconds: u64,
@@ -55,7 +54,7 @@ const SMALLEST_BDP: f64 = 8.0;
 pub(super) const FEWEST: f64 = 8.0;
 
 impl Effort {
-    /// What share of `link`'s rate can be played.
+    /// The share of `link`'s rate that can be simulated.
     pub(super) fn scale(self, link: &SimulatedLink) -> f64 {
         self.plan().scale(link)
     }
@@ -73,7 +72,7 @@ impl Effort {
 }
 
 impl Plan {
-    /// What share of `link`'s rate can be played.
+    /// The share of `link`'s rate that can be simulated.
     fn scale(&self, link: &SimulatedLink) -> f64 {
         let runs = self.buffers as u64 * self.seeds * (self.seconds + WARMUP);
         let bits_per_second = self.packets / runs as f64 * link.packet.as_f64() * 8.0;

@@ -30,8 +30,7 @@ impl Bracket {
         }
     }
 
-    /// What is left after `trial` of the window that [`Bracket::next`] named; `known` is that of
-    /// [`Bracket::known`].
+    /// The bracket after `trial` of the window from [`Bracket::next`]; `known` is the trial of [`Bracket::known`].
     pub(super) fn narrowed(
         self,
         trial: &WindowTrial,
@@ -65,8 +64,7 @@ impl Bracket {
         }
     }
 
-    /// The window whose trial the next one is compared with: the middle of a peak, the foot of an
-    /// edge.
+    /// The window to compare the next trial with: the middle of a peak, the foot of an edge.
     pub(super) fn known(&self) -> u64 {
         match *self {
             Bracket::Peak { middle, .. } => middle,

@@ -8,7 +8,7 @@ use crate::{StudyError, Workers};
 
 /// Windows that race.
 pub const CANDIDATES: usize = 8;
-/// Seeds on which a race decides at most, those of the search among them.
+/// The max number of seeds that decide a race, including the search's.
 pub const RACE_SEEDS: usize = 16;
 
 /// For each scenario the race between the best windows of its search, which began at the scenario's own seed.

@@ -3,20 +3,21 @@
 //!
 //! R(S) rises while the window is the limit, falls off a cliff where the transfer begins to
 //! overflow the bottleneck, dips just past it and climbs again to what congestion control alone
-//! gets (docs/results/ns2.md). So it has one peak on either side of the cliff, and a search that
-//! trusts in a single one can end on the wrong side. This one climbs a geometric ladder first,
-//! then works on every interval in which the best window can still lie: golden section where a
-//! rung stands above its neighbours, bisection between a rung without loss and one with. At the
-//! end it looks around the winner.
+//! gets (docs/results/ns2.md). So it has one peak on either side of the cliff, and a search for a single peak can end on
+//! the wrong side. This search climbs a geometric ladder first, then refines every interval in which the best window can
+//! still lie: golden section around a rung above its neighbours, bisection between a rung without loss and one with. At
+//! the end it searches around the winner.
 //!
-//! What it guarantees: the result is the best of all windows tried, rungs and both ends
-//! included; where R has one peak between neighbouring rungs, the window is within the
-//! tolerance of it; all windows meet the same cross traffic (common random numbers), so that
-//! what differs is the window; the result depends on nothing but the scenario, the seeds and
-//! the bounds, least of all on the number of workers. Where R is as noisy as it is between
-//! windows a tolerance apart, the maximum over many trials is biased upwards, the more the
-//! noisier: more seeds lower the bias, a [`Race`] among the best makes the choice a better one, and
-//! seeds that had no part in it measure what was chosen without bias.
+//! Guarantees:
+//!
+//! - The result is the best of all windows tried, including rungs and both ends.
+//! - If R has one peak between neighbouring rungs, the window is within the tolerance of it.
+//! - All windows meet the same cross traffic (common random numbers), so only the window differs.
+//! - The result depends only on the scenario, the seeds and the bounds, not on the number of workers.
+//!
+//! If the noise of R exceeds its change between windows a tolerance apart, the maximum over many trials is biased upwards.
+//! More seeds lower the bias, a [`Race`] among the best improves the choice, and fresh seeds measure the winner without
+//! bias.
 
 mod bracket;
 mod contest;

@@ -54,7 +54,7 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// What a sweep's table shows.
+    /// The columns of a sweep's table.
     pub const ALL: [Metric; 5] = [
         Metric { name: "goodput_bps", of: |o, i| o.transfers.get(i).map(|t| t.goodput_bps) },
         Metric { name: "rtt_mean_s", of: |o, i| o.transfers.get(i).map(|t| t.rtt_mean_s) },
@@ -74,8 +74,7 @@ impl SweepPoint {
 }
 
 impl Sweep {
-    /// Every combination, the last key's values changing fastest. Whatever is wrong with a value
-    /// is found here, before anything is played.
+    /// Every combination; the last key's values change fastest. Faults in any value are reported here, before a run.
     pub fn variants(&self) -> Result<Vec<SweepVariant>, StudyError> {
         self.check()?;
         let mut combinations: Vec<Vec<String>> = vec![Vec::new()];

@@ -28,7 +28,7 @@ pub enum SweepError {
         key: String,
         /// The range as written.
         range: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// A value twice.

@@ -176,7 +176,7 @@ pub fn loopback(given: &str) -> Result<SocketAddr, String> {
 }
 
 /// Whether a request's field `Host` names this host by a loopback address or as `localhost`, with or without a port. A web page
-/// whose own name resolves to such an address (DNS rebinding) sends that name.
+/// with a name that resolves to such an address (DNS rebinding) sends its own name.
 pub fn is_loopback_host(host: &str) -> bool {
     // The port is what follows the last colon, unless that belongs to an IPv6 address: [::1].
     let name = match host.rsplit_once(':') {

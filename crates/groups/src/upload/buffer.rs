@@ -9,7 +9,7 @@ const MIN_SENT: Bytes = Bytes::new(1_000_000);
 /// Send buffer per byte of window: the kernel counts its bookkeeping too (SKB_TRUESIZE).
 const BUFFER_PER_WINDOW: u64 = 2;
 
-/// What one look at a connection's send buffer showed (`TCP_INFO`). Counters run from the connection's beginning.
+/// One sample of a connection's send buffer (`TCP_INFO`). Counters run from the connection's beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendBufferSample {
     /// Payload acknowledged.
@@ -26,7 +26,7 @@ pub struct SendBufferSample {
     pub minimum_rtt: Duration,
 }
 
-/// Advises once about a connection whose send buffer is too small.
+/// Advises once about a connection with a send buffer that is too small.
 ///
 /// The buffer is not changed, because SO_SNDBUF turns the kernel's autotuning off for good.
 #[derive(Debug, Default)]
@@ -69,8 +69,7 @@ pub fn buffer_for(rate: Rate, rtt: Duration) -> Bytes {
 mod tests {
     use super::*;
 
-    /// The advice on a connection that sends 2 MB/s over 40 ms and whose buffer held it back for a `share` of the
-    /// time.
+    /// The advice on a connection that sends 2 MB/s over 40 ms, with a buffer that limited it for a `share` of the time.
     fn advice(share: f64) -> Option<String> {
         let mut advice = BufferAdvice::default();
         let look = |seconds: u64| SendBufferSample {

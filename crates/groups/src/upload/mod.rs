@@ -16,7 +16,7 @@ use crate::event::TuneEventKind;
 /// A change of an upload's pace, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaceStep {
-    /// What to report; `None` for changes that are not reported, such as a trial and its end.
+    /// The event; `None` for changes that are not reported, such as a trial and its end.
     pub kind: Option<TuneEventKind>,
     /// The pace before; `None`: no limit.
     pub before: Option<Rate>,
@@ -32,13 +32,13 @@ pub struct PaceStep {
 /// [`PacedUpload::handle_timeout`] then: a sample of the kernel may be older than that.
 pub struct PacedUpload {
     driver: Driver,
-    /// What the latest sample showed.
+    /// The latest sample.
     kernel: KernelView,
     delivered: Bytes,
     pace: Option<Rate>,
-    /// What the controller left of the path.
+    /// The parameters that the controller saved for the path.
     saved: Option<Option<SavedWindow>>,
-    /// The latest time of all. A sample that was taken before a timer expired may be read after that.
+    /// The latest time seen. A sample taken before a timer expired may be read after it.
     now: Time,
 }
 

@@ -11,22 +11,22 @@ pub const RATE: f64 = 100e6 / 8.0;
 /// At 40 ms.
 pub const BDP: f64 = RATE * 0.04;
 const STEP: f64 = 0.001;
-/// What the receiving kernel allows at most.
+/// The receiving kernel's max buffer.
 const RECEIVE_BUFFER: f64 = 6e6;
 
-/// What a test varies.
+/// The parameters of a test.
 pub struct Condition {
     pub rtt: f64,
     pub buffer: f64,
     /// Extra delay, spread evenly up to this.
     pub jitter: f64,
-    /// What every loaded round trip has more than the handshake: jitter that keeps packets in order
-    /// holds all of them back as much as the latest.
+    /// The excess of every loaded RTT over the handshake's: jitter that keeps packets in order delays all of them as much as
+    /// the latest.
     pub held_back: f64,
     /// Share of segments lost at random, and what chance begins with.
     pub loss: f64,
     pub seed: u32,
-    /// What the sending program has to send, and the receiving one reads, per second.
+    /// The bytes per second that the sending program writes and the receiving one reads.
     pub program: f64,
     pub reader: f64,
     /// When another download begins, that is left alone.
@@ -80,7 +80,7 @@ pub struct Download {
 }
 
 impl Run {
-    /// When so much had been received.
+    /// The time at which `size` bytes had been received.
     pub fn took(&self, size: f64) -> f64 {
         self.progress.iter().find(|(_, bytes)| *bytes >= size).unwrap().0
     }
@@ -88,7 +88,7 @@ impl Run {
 
 struct Sender {
     begins: f64,
-    /// What it has yet to send.
+    /// The bytes left to send.
     left: f64,
     cwnd: f64,
     slow_start: bool,

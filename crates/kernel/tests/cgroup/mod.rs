@@ -5,7 +5,7 @@ use sweetspot_kernel::{Connections, SocketPrograms, Watch, probe};
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_units::{Bytes, Duration};
 
-/// What the programs look for.
+/// The connections that the programs report.
 pub const WATCH: Watch = Watch {
     bulk: Bytes::new(60_000),
     within: Duration::from_secs(2),

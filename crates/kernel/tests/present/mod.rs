@@ -39,7 +39,7 @@ fn server() -> u16 {
     port
 }
 
-/// What `wanted` finds within a minute, while the lease is renewed.
+/// The result of `wanted` within a minute, while the lease is renewed.
 fn soon<T>(inside: &mut Inside, what: &str, mut wanted: impl FnMut(&mut Inside) -> Option<T>) -> T {
     let patience = clock::now() + Duration::from_secs(60);
     loop {

@@ -8,10 +8,10 @@ use sweetspot_scenario::{Application, Schedule};
 use sweetspot_transfer::{Allowance, ApplicationPace};
 use sweetspot_units::{Bytes, Time};
 
-/// What an application without a rate reads or writes at once: less than a pause would wait for.
+/// The size of one read or write of an application without a rate: less than a pause would wait for.
 const EVERYTHING: Bytes = Bytes::new(64 << 10);
 
-/// An application on its schedule, `now` being an argument; its methods are those of [`ApplicationPace`].
+/// An application on its schedule, with `now` as an argument; its methods match [`ApplicationPace`]'s.
 pub(super) trait Scheduled: Send {
     /// One that moves `portion` at a time, and draws random gaps from `seed`.
     fn new(schedule: Schedule, portion: Bytes, seed: u64) -> Self;
@@ -25,7 +25,7 @@ pub(super) struct Reader {
     portion: Bytes,
     /// When it reads next.
     due: Time,
-    /// What it may read now.
+    /// The bytes that it may read now.
     allowed: Bytes,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Writer {
     random: Random,
     /// When it produces next.
     due: Time,
-    /// What it has produced and not written.
+    /// Bytes produced but not yet written.
     ready: Bytes,
 }
 
@@ -96,8 +96,8 @@ fn outside_pauses(schedule: &Schedule, now: Time) -> Allowance {
     until.map_or(Allowance::Bytes(EVERYTHING), |until| Allowance::Nothing { until })
 }
 
-/// An application whose times are known once the run has a beginning. Before it, and after the end, it is as fast as
-/// its connection, so that nobody waits for it.
+/// An application with times that are known once the run has a beginning. Before it, and after the end, it is as fast as its
+/// connection, so that it delays nothing.
 pub(super) struct Paced<A> {
     application: Application,
     portion: Bytes,
@@ -169,7 +169,7 @@ mod tests {
         A::new(Schedule::new(&application, at(0), portion).unwrap(), portion, 1)
     }
 
-    /// What it moves from `from` ms until `until` ms, asked when it wants to be.
+    /// The bytes moved from `from` ms until `until` ms, polled when it asks for it.
     fn moved(one: &mut impl Scheduled, (from, until): (u64, u64), idle: bool) -> u64 {
         let (mut now, mut sum, mut idle) = (at(from), 0, idle);
         while now < at(until) {

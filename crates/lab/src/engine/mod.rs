@@ -55,7 +55,7 @@ pub struct LabSeriesRow {
     pub queue_packets: u64,
     /// Packets dropped at the bottleneck so far.
     pub dropped_packets: u64,
-    /// What the bottleneck has carried so far, bytes.
+    /// The bytes carried by the bottleneck so far.
     pub carried_bytes: u64,
 }
 

@@ -135,7 +135,7 @@ fn run(
     })
 }
 
-/// Collects the emulator's samples and those of the sockets' memory until `end`; their times count from `zero`.
+/// Collects the emulator's samples and the sockets' memory samples until `end`; their times count from `zero`.
 fn watch(
     emulation: &Emulation,
     memory: &mut MemoryWatch,

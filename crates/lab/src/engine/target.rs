@@ -27,7 +27,7 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Lifetime of a ticket: longer than any run.
 const TICKET_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// A transfer whose receiver listens.
+/// A transfer with a listening receiver.
 pub(super) struct MeasuredTransfer<'a> {
     plan: &'a TargetPlan,
     known: KnownPath,
@@ -43,9 +43,9 @@ pub(super) struct MeasuredTransfer<'a> {
 pub(super) struct TransferTrace {
     /// When its sender began to connect, since the start of the run.
     pub began: Duration,
-    /// The sender's rows, whose times count from there.
+    /// The sender's rows; their times count from there.
     pub rows: Vec<SeriesRow>,
-    /// The controller's events, whose times count from the receiver's accept.
+    /// The controller's events; their times count from the receiver's accept.
     pub events: Vec<SeriesEvent>,
     /// When all its content was delivered, if it was.
     pub ended: Option<Duration>,

@@ -60,7 +60,7 @@ pub(crate) struct TargetPlan {
     /// The applications at its ends.
     pub reader: Application,
     pub writer: Application,
-    /// What they move at a time: the payload of a full packet.
+    /// The size of one write: the payload of a full packet.
     pub portion: Bytes,
     /// The seed of the writer's gaps.
     pub seed: u64,
@@ -103,7 +103,7 @@ impl LabPlan {
         let common = common_rest(scenario);
         let last = path.hops.len() - 1;
         let mtu = path.packet;
-        // What all flows have behind the hops is played at the end of each way.
+        // Elements common to all flows behind the hops run at the end of each direction.
         let chain = path.chain(common, scenario.seed);
         let mut plan = LabPlan {
             settings: settings(scenario),
@@ -247,7 +247,7 @@ pub(crate) fn every_tcp(scenario: &Scenario) -> impl Iterator<Item = &Tcp> {
     transfers.chain(scenario.cross.iter().map(|cross| &cross.tcp))
 }
 
-/// tcp_wmem[2] of a scenario all of whose senders are Linux's and have the same.
+/// tcp_wmem[2] of a scenario with only Linux senders that all have the same value.
 fn common_send_buffer(scenario: &Scenario) -> Option<Bytes> {
     let limit = |tcp: &Tcp| match (tcp.flavour, tcp.send_buffer) {
         (Flavour::Linux, Some(Volume::Bytes(limit))) => Some(limit),

@@ -255,7 +255,7 @@ impl<'a> TrafficNode<'a> {
             return Ok(true);
         };
         let goes_on = match &mut connection.end {
-            // What breaks here is this connection and not the run.
+            // A failure here breaks this connection and not the run.
             ConnectionRole::Sink(window) if ready.readable => {
                 matches!(drain(&connection.flow, *window), Ok(false))
             }

@@ -14,7 +14,7 @@ pub(super) struct TrafficSource {
     random: Random,
 }
 
-/// What a source does when it is due.
+/// The next action of a source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Action {
     /// Opens a connection for this many bytes; `None`: endless.
@@ -75,7 +75,7 @@ impl TrafficSource {
 
     /// How long after the end of its connection it opens the next one; `None`: never.
     pub fn pause(&mut self, load: &Load) -> Option<Duration> {
-        /// An elephant whose connection broke tries again.
+        /// An elephant with a broken connection tries again.
         const RECONNECT_DELAY: Duration = Duration::from_secs(1);
         let random = &mut self.random;
         match load.kind {

@@ -48,7 +48,7 @@ pub fn a_slow_reader_sets_the_rate_and_the_window_closes() {
     let played = (0..RUNS).map(|_| play(&overrides)).find(at_its_rate).expect("a run at 5 Mbit/s");
     // Flow control, not loss, holds the sender back.
     assert_eq!(played.outcome.bottleneck.loss_rate, 0.0, "{:?}", played.outcome.bottleneck);
-    // What may be on the way is what was read during a round trip, 12.5 kB, and what the kernel rounds to.
+    // The flight may hold the bytes read during an RTT, 12.5 kB, and the kernel's rounding.
     let least = between(&played, 2.0, 6.0).map(|row| row.window_bytes).min().unwrap();
     assert!(least < 125_000 / 4, "{least}");
 }

@@ -85,7 +85,7 @@ size_mean = "10kB"
         panic!("{:?}", played.outcome.cross);
     };
     for udp in [pareto, poisson] {
-        // 2 Mbit/s on average, of which 972 of 1000 bytes are payload; gaps are random.
+        // 2 Mbit/s on average; 972 of 1000 bytes are payload; gaps are random.
         assert!((0.5e6..4e6).contains(&udp.goodput_bps), "{udp:?}");
     }
     // Windows of 4740 B per 20, 40 and 60 ms: 1.90 + 0.95 + 0.63 Mbit/s at most.
@@ -161,7 +161,7 @@ congestion = "cubic"
     assert!(transfer.goodput_bps <= most && transfer.goodput_bps > 3e6, "{transfer:?}");
     // 2 + 2 ms there, 2 + 6 ms back, the rest of 20 ms on the hosts' links.
     assert!(transfer.rtt_mean_s >= 0.020, "{transfer:?}");
-    // What crosses the first hop alone is not in the second one's way.
+    // Traffic across the first hop alone does not affect the second one.
     assert!(played.outcome.cross[0].goodput_bps > 1e5, "{:?}", played.outcome.cross);
     assert!(played.outcome.bottleneck.utilisation > 0.5, "{:?}", played.outcome.bottleneck);
 }

@@ -123,7 +123,7 @@ pub struct DiagConnection {
     pub info: Option<Info>,
     /// The sender's congestion control, if asked for.
     pub congestion: Option<String>,
-    /// What its buffers hold, if asked for.
+    /// The contents of its buffers, if requested.
     pub memory: Option<SocketMemory>,
     /// `AF_INET` or `AF_INET6`; the addresses of the latter may be mapped ones of the former.
     pub(super) family: u8,

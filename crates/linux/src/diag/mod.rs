@@ -14,7 +14,7 @@ use connection::{INET_DIAG_CONG, INET_DIAG_INFO, INET_DIAG_SKMEMINFO};
 /// include/uapi/linux/sock_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 
-/// What to read of each connection besides its addresses. Each part costs a little time.
+/// The data to read of each connection besides its addresses. Each part costs a little time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Detail {
     /// Whether to read `TCP_INFO`.

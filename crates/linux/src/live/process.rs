@@ -24,7 +24,7 @@ impl ProcessHandle {
         // SAFETY: pidfd_open takes numbers.
         match descriptor(unsafe { libc::syscall(libc::SYS_pidfd_open, number, 0) }) {
             Ok(pidfd) => Ok(ProcessHandle { pid, pidfd: Arc::new(pidfd) }),
-            // Numbers that no process can have, and those of threads.
+            // Numbers that no process can have, and thread IDs.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => {
                 Err(BorrowError::ProcessEnded { pid })
             }

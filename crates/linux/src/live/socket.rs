@@ -51,7 +51,7 @@ impl LiveSocket {
         }
     }
 
-    /// The socket with this inode and cookie among those of process `pid`; `None` if it has none.
+    /// The socket with this inode and cookie in process `pid`; `None` if it has none.
     pub fn find(pid: u32, inode: u64, cookie: u64) -> Option<LiveSocket> {
         let process = ProcessHandle::open(pid).ok()?;
         let sockets = processes::sockets(pid).or_else(|_| process.sockets()).ok()?;
@@ -65,8 +65,7 @@ impl LiveSocket {
     /// process has ended, in any process. The error says why it was not in its old place.
     pub fn follow(&self) -> Result<(), BorrowError> {
         let Err(why) = self.with(|_| ()) else { return Ok(()) };
-        // Where the process has ended every process is looked through, and who had the socket from it
-        // had it before.
+        // If the process has ended, every process is searched. A process that inherited the socket had it before.
         let searches =
             if matches!(why, BorrowError::ProcessEnded { .. }) { 1 } else { MAX_SEARCHES };
         let Some(found) = (0..searches).find_map(|_| self.search(&why)) else { return Err(why) };
@@ -208,7 +207,7 @@ mod tests {
                 }
             });
             let lost = (0..3000).filter(|n| {
-                // Once before it is looked for, and once meanwhile, early or late.
+                // Once before the search, and once during it, early or late.
                 told.send(0).unwrap();
                 told.send(n % 300).unwrap();
                 live.follow().is_err()

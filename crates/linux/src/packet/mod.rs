@@ -31,7 +31,7 @@ pub struct PacketPort {
 
 /// Room for the longest super-frame and what the kernel says about it.
 const LARGE_BYTES: usize = VNET_HEADER_BYTES + 14 + 65_535;
-/// What of super-frames may wait for us to take it, and for the receiver of what we sent, as the kernel counts memory.
+/// The kernel memory for super-frames that wait for us to read them, or for the receiver of our frames.
 const LARGE_BUFFER_BYTES: i32 = 64 << 20;
 /// linux/if_packet.h
 const PACKET_COPY_THRESH: i32 = 7;
@@ -46,7 +46,7 @@ pub struct ReceivedFrame<'a> {
     pub length: usize,
     /// When it reached the device, on the clock of [`crate::clock::wall`].
     pub arrived: Time,
-    /// What its sender left to the device; nothing on a port without offload.
+    /// Work left to the device by the sender; empty on a port without offload.
     pub offload: Offload,
 }
 
@@ -57,8 +57,8 @@ impl PacketPort {
         PacketPort::open_for(index, largest, slots, true, false)
     }
 
-    /// Opens a port like [`PacketPort::open`] on a device whose offloads are on: super-frames, which are longer than
-    /// `largest`, are received whole, and are sent.
+    /// Opens a port like [`PacketPort::open`] on a device with offloads on: super-frames, longer than `largest`, are received
+    /// and sent whole.
     pub fn open_with_offload(index: u32, largest: usize, slots: usize) -> io::Result<PacketPort> {
         PacketPort::open_for(index, largest, slots, true, true)
     }
@@ -95,7 +95,7 @@ impl PacketPort {
         set(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, 4 << 20)?;
         if offload {
             set(fd, libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
-            // What a slot does not hold is queued at the socket, too, so that slots can be as small as packets.
+            // Bytes beyond a slot are queued at the socket, so that slots can be as small as packets.
             set(fd, libc::SOL_PACKET, PACKET_COPY_THRESH, 1)?;
             for room in [libc::SO_RCVBUFFORCE, libc::SO_SNDBUFFORCE] {
                 set(fd, libc::SOL_SOCKET, room, LARGE_BUFFER_BYTES)?;

@@ -1,5 +1,5 @@
-//! What a frame leaves to a network card, as the kernel puts it in front of the frame (`struct virtio_net_hdr`, Virtual I/O
-//! Device 1.2, section 5.1.6).
+//! The work that a frame leaves to a network card, as the kernel's header in front of the frame says (`struct virtio_net_hdr`,
+//! Virtual I/O Device 1.2, section 5.1.6).
 
 use std::net::UdpSocket;
 
@@ -32,7 +32,7 @@ const NEEDS_CHECKSUM: u8 = 1;
 const GSO_TCP_IPV4: u8 = 1;
 const GSO_UDP: u8 = 5;
 
-/// What a frame leaves to a network card.
+/// The work that a frame leaves to a network card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offload {
     /// A checksum that is yet to be computed. Until then the sum of the pseudo-header stands in its place.
@@ -61,7 +61,7 @@ pub struct Segmentation {
     pub headers: u16,
 }
 
-/// A transport whose packets can be in one super-frame.
+/// A transport with packets that can share a super-frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// TCP.

@@ -17,14 +17,14 @@ const KEPT_BYTES: u32 = 256;
 /// A block, and how many there are: half a second of 64 MB of headers.
 const BLOCK_BYTES: usize = 1 << 20;
 const BLOCKS: usize = 32;
-/// A block that is not full is handed over after so many milliseconds.
+/// A partly filled block is delivered after this many milliseconds.
 const PATIENCE_MS: u32 = 50;
-/// ARPHRD_LOOPBACK: a device whose packets leave and arrive at once.
+/// ARPHRD_LOOPBACK: every packet leaves and arrives on it at once.
 const LOOPBACK: u16 = libc::ARPHRD_LOOPBACK;
 
 /// ARPHRD_NONE: packets begin with IP.
 const NO_LINK_LAYER: u16 = 0xfffe;
-/// The protocols whose packets a tap of all devices passes on, as sockaddr_ll has them.
+/// The protocols that a tap of all devices passes on, as sockaddr_ll has them.
 const IP: [u16; 2] = [(libc::ETH_P_IP as u16).to_be(), (libc::ETH_P_IPV6 as u16).to_be()];
 /// The address of a packet stands behind its header in the ring (TPACKET_ALIGN).
 const ADDRESS_AT: usize = size_of::<libc::tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
@@ -132,7 +132,7 @@ fn keep_heads(socket: &OwnedFd) -> io::Result<()> {
     sockopt::set_filter(socket, &program)
 }
 
-/// What kind of device the socket is bound to.
+/// The type of the socket's device.
 fn hardware(socket: &OwnedFd) -> io::Result<u16> {
     // SAFETY: sockaddr_ll is plain data for which zeros are a value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };

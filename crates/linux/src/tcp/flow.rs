@@ -80,7 +80,7 @@ impl Listener {
                 socket.set_nonblocking(true)?;
                 Ok(Some(Flow(socket)))
             }
-            // Who hung up before being let in is no loss.
+            // A peer that hung up before it was accepted is no loss.
             Err(e) if matches!(e.kind(), io::ErrorKind::ConnectionAborted) => Ok(None),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(e) => Err(e),

@@ -1,4 +1,4 @@
-//! Whole measurements on paths whose truth is known.
+//! Whole measurements on paths with known properties.
 
 mod path;
 

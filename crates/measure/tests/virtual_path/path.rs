@@ -10,7 +10,7 @@ use sweetspot_path::{
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
 
-/// What is true of both directions of a path.
+/// The properties of both directions of a path.
 #[derive(Debug, Clone, Copy)]
 pub struct Truth {
     pub rate: Rate,
@@ -19,7 +19,7 @@ pub struct Truth {
     pub queue: &'static str,
     pub loss: f64,
     pub jitter: Duration,
-    /// What other traffic sends on average, and whether its gaps are Pareto's or exponential.
+    /// The mean rate of cross traffic, and whether its gaps are Pareto or exponential.
     pub cross: Rate,
     pub pareto: bool,
     /// Whether it halves its rate where it loses a packet, and regains it within ten seconds, as TCP that is paced.
@@ -76,9 +76,9 @@ struct Way {
 
 /// The far end's clock is ahead by this.
 const CLOCK_OFFSET: Duration = Duration::from_secs(12_345);
-/// Other traffic comes in packets of this size, from so many sources.
+/// The packet size and the number of sources of cross traffic.
 const CROSS_SIZE: Bytes = Bytes::new(1000);
-/// Traffic that yields is back at its rate after so long.
+/// The time in which yielding traffic regains its rate.
 const REGAINED: Duration = Duration::from_secs(10);
 /// How fast a host sends a train.
 const HOST_RATE: u64 = 2000;

@@ -93,7 +93,7 @@ impl<P> FqCodel<P> {
         Some(victim.packet)
     }
 
-    /// The flow whose turn it is, and whether it is a new one (section 4.2).
+    /// The next flow to serve, and whether it is a new one (section 4.2).
     fn turn(&mut self) -> Option<(usize, bool)> {
         loop {
             let fresh = !self.fresh.is_empty();

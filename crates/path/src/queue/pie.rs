@@ -5,8 +5,8 @@ use super::fifo::Fifo;
 use crate::{Packet, Random};
 
 /// Proportional Integral controller Enhanced (RFC 8033): drops arrivals with a probability that a proportional integral
-/// controller moves so that the queueing delay meets a target. The delay is that of the packet served last (section
-/// 5.2 allows timestamps in place of an estimated rate, as in Linux).
+/// controller moves so that the queueing delay meets a target. The delay is the last served packet's (section 5.2 allows
+/// timestamps in place of an estimated rate, as in Linux).
 #[derive(Debug, Clone)]
 pub struct Pie<P> {
     limit: Volume,
@@ -14,7 +14,7 @@ pub struct Pie<P> {
     queue: Fifo<P>,
     /// drop_prob.
     probability: f64,
-    /// What `probability` added up to since the last drop: accu_prob.
+    /// The sum of `probability` since the last drop: accu_prob.
     accumulated: f64,
     /// The time for which bursts still pass: burst_allowance.
     allowance: Duration,
@@ -25,7 +25,7 @@ pub struct Pie<P> {
     random: Random,
 }
 
-/// The parameters of [`Pie`], by default those of RFC 8033, section 4.2 and appendix A.
+/// The parameters of [`Pie`]; the defaults are in RFC 8033, section 4.2 and appendix A.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PieConfig {
     /// The delay that is aimed at: QDELAY_REF.

@@ -37,8 +37,8 @@ pub struct RedConfig {
     pub gentle: bool,
     /// Whether packets that support ECN are marked instead of dropped early.
     pub ecn: bool,
-    /// The time that a mean packet takes on the link: while it idles, the average decays as if
-    /// so many packets had found it empty.
+    /// The serialisation time of a mean packet: while the link idles, the average decays as if one packet per such time had
+    /// found it empty.
     pub packet_time: Duration,
     /// In bytes, a packet of this size is dropped with the probability computed, a smaller one
     /// proportionally less.

@@ -60,7 +60,7 @@ fn one_after_the_other(specs: &[DirectionSpec], arrivals: &[(u64, u64)]) -> Vec<
 }
 
 proptest! {
-    /// Neither who is dropped nor when a packet is through depends on when the chain is looked at.
+    /// Neither drops nor exit times depend on when the chain is polled.
     #[test]
     fn a_chain_is_its_hops_one_after_the_other_however_late_it_is_looked_at(
         rates in prop::collection::vec((1_u64..50, 0_u64..5, 3_u64..30), 1..4),
@@ -118,7 +118,7 @@ fn what_enters_on_the_way_meets_what_comes_from_before() {
     assert_eq!(chain.decided(1), Time::MAX);
 }
 
-/// How often a chain of `hops` alike is looked at that carries 30 packets, when looked at as it asks for.
+/// The number of polls of a chain of `hops` equal hops with 30 packets, if polled whenever it asks for it.
 fn looks(hops: usize) -> usize {
     let specs = vec![hop(12, 3, 30); hops];
     let mut chain: Chain<Numbered> = Chain::new(&specs, MTU, 5);

@@ -220,7 +220,7 @@ fn managed() -> impl Strategy<Value = DirectionSpec> {
     })
 }
 
-/// What came of each arrival, and what came out when.
+/// The fate of each arrival, and the exits with their times.
 type Fates = (Vec<Option<DropReason>>, Vec<(Time, u64)>);
 
 /// Plays `arrivals`; `polls` says at which arrivals the caller also looks for deliveries, and

@@ -79,7 +79,7 @@ fn a_buffer_below_one_packet_is_refused() {
         assert!(said.contains(&format!("buffer={buffer} is impossible")), "{said}");
         assert!(said.contains("below one packet"), "{said}");
     }
-    // What one packet is depends on the MTU.
+    // The size of one packet depends on the MTU.
     assert!("rate=1Mbit/s rtt=1ms buffer=1500B".parse::<PathSpec>().is_ok());
     assert!(complaint("rate=1Mbit/s rtt=1ms buffer=1500B mtu=9000B").contains("one packet"));
 }

@@ -1,4 +1,4 @@
-//! What varies: token buckets, bursts of loss, reordering, turns, changes.
+//! Variation: token buckets, bursts of loss, reordering, turns, changes.
 
 use proptest::prelude::*;
 use sweetspot_path::{
@@ -16,8 +16,8 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u64)>> {
     prop::collection::vec((0_u64..3000, 40_u64..1500), 1..80)
 }
 
-/// Whether what was taken and `size` more at `now` conform: in no interval that ends now more than the depth and what
-/// came in during it.
+/// Whether the accepted packets and `size` more at `now` conform: no interval that ends now has more than the depth and its
+/// tokens.
 fn conforms(taken: &[(u64, u64)], now: u64, size: u64, depth: u64) -> bool {
     let mut sum = size;
     taken.iter().rev().all(|(at, bytes)| {

@@ -1,4 +1,4 @@
-//! What holds for every discipline behind a link.
+//! Invariants of every discipline behind a link.
 
 use proptest::prelude::*;
 use sweetspot_path::{

@@ -9,7 +9,7 @@ fn pie(config: PieConfig) -> Pie<Numbered> {
     Pie::new(Volume::Packets(100_000), config, 7)
 }
 
-/// What came of packets that arrive every `gap` at a link of a packet per millisecond, from `from` on.
+/// The fate of packets that arrive every `gap`, from `from` on, at a link of a packet per millisecond.
 struct Overload {
     dropped: f64,
     arrived: f64,

@@ -28,7 +28,7 @@ pub enum ProbePacket {
     Train(TrainPacket),
     /// Either way on a connection that measures: a packet of a stream.
     Stream(StreamPacket),
-    /// From who measures: to be sent back at once.
+    /// From the measuring end: send it back at once.
     Echo {
         /// Its number, from 0.
         sequence: u32,

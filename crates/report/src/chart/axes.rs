@@ -135,7 +135,7 @@ fn ticks(axis: &Axis, scale: &PlotScale) -> Vec<(f64, String)> {
     (1u32..).map(f64::from).zip(axis.names.iter().cloned()).collect()
 }
 
-/// What an axis shows: what it says itself, or all `values`, and zero if it is straight.
+/// The range of an axis: its own, or all `values`, and zero if it is linear.
 fn domain(axis: &Axis, values: &[f64], room: f64) -> (f64, f64) {
     if let Some(domain) = axis.domain {
         return domain;

@@ -6,7 +6,7 @@ use super::axes::PlotFrame;
 use crate::colour;
 use crate::svg::{escape, number, thin_by, typeset};
 
-/// Up to so many points each gets a dot of its own.
+/// Up to this many points, each gets a dot of its own.
 const DOTTED: usize = 40;
 
 /// Lines, dots and marks, and arrows where something lies beyond the frame.
@@ -98,8 +98,8 @@ pub fn sample(plot: &Plot, curve: &Curve) -> String {
     )
 }
 
-/// Dashes that tell lines of several groups apart without colours: recorded ones, and simulated ones that have no marks
-/// and stand beside no other engine's, whose style tells the engine.
+/// Dashes that distinguish lines of several groups without colours: recorded ones, and simulated ones without marks that appear
+/// next to no other engine's, where the style names the engine.
 fn dashes(plot: &Plot, curve: &Curve) -> &'static str {
     let alone = || plot.curves.iter().all(|each| each.origin == Origin::Sim);
     let by_group = match curve.origin {
@@ -119,8 +119,8 @@ fn dashes(plot: &Plot, curve: &Curve) -> &'static str {
     }
 }
 
-/// The outline of a point: each group has a shape of its own, so that groups are told apart without
-/// colours. The shapes cover about the same area.
+/// The outline of a point: each group has its own shape, so that groups differ without colours. The shapes cover about the same
+/// area.
 fn marker(curve: &Curve, (x, y): (f64, f64)) -> String {
     let r = if curve.origin == Origin::Ns2 { 3.2 } else { 2.8 };
     let (l, u) = (x - r, y - r);
@@ -155,7 +155,7 @@ fn whiskers(svg: &mut String, curve: &Curve, frame: &PlotFrame) {
     }
 }
 
-/// Whether a mark is a level whose name stands on its line: one that belongs to no curve.
+/// Whether a mark is a level with its name on its line: one that belongs to no curve.
 pub fn is_named_level(plot: &Plot, mark: &PublishedMark) -> bool {
     let alone = plot.curves.iter().all(|curve| curve.group != mark.group);
     alone && matches!(mark.place, MarkPosition::Level(_))

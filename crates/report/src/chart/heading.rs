@@ -4,7 +4,7 @@ use sweetspot_experiment::plot::Plot;
 
 use crate::svg::typeset;
 
-/// What stands above the frame and how much room it takes.
+/// The text above the frame, and its height.
 pub struct Heading {
     /// The elements.
     pub svg: String,

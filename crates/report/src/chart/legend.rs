@@ -20,7 +20,7 @@ pub const CHAR_WIDTH: f64 = 5.9;
 const SAMPLE: f64 = 24.0;
 const GAP: f64 = 12.0;
 
-/// What stands in it: a sample of a line, and words.
+/// A sample of a line, and its label.
 struct LegendItem {
     sample: String,
     words: String,
@@ -84,7 +84,7 @@ fn colours(plot: &Plot, curves: &[&Curve]) -> Vec<LegendItem> {
             None => shared.push((mark.group, mark.label.clone())),
         }
     }
-    // What the entry of all that is published says, too.
+    // The entry for all published values has these words, too.
     shared.retain(|(_, words)| words != PUBLISHED);
     items.extend(shared.into_iter().map(|(group, words)| LegendItem {
         sample: format!(

@@ -1,5 +1,5 @@
-//! Any [`Plot`] as SVG: the axes, the curves, the published marks, and a legend that says which
-//! is which. Colours tell cases apart, the line's style tells who says so.
+//! Draws any [`Plot`] as SVG: the axes, the curves, the published marks, and a legend. Colours distinguish cases, line styles
+//! distinguish engines.
 
 mod axes;
 mod curves;
@@ -71,7 +71,7 @@ fn body(plot: &Plot) -> (String, f64) {
     (svg, bottom + FOOT + legend.height)
 }
 
-/// What the picture shows, for who cannot see it.
+/// A description of the picture for screen readers.
 fn in_words(plot: &Plot) -> String {
     let mut names: Vec<String> = plot
         .curves

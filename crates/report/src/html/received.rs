@@ -38,7 +38,7 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Strin
             let arrived = c.series.received.iter().map(|r| r.as_f64() / size * 100.0);
             let points = c.series.t.iter().map(|t| t.as_secs_f64()).zip(arrived);
             let seen = c.series.t.last().copied().unwrap_or_default();
-            // The last row is taken before the last byte.
+            // The last row is sampled before the last byte.
             let whole = c.duration.map(|end| (end.max(seen).as_secs_f64(), 100.0));
             LineRun {
                 class: colour::class(i),

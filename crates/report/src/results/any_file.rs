@@ -6,11 +6,11 @@ use crate::parquet::from_parquet;
 /// The magic number of a Parquet file.
 const PARQUET: &[u8] = b"PAR1";
 
-/// Reads a file of results, whatever it is: Parquet by its first bytes, CSV by its name `name`, else JSON.
-/// `ours` is this version of sweetspot.
+/// Reads a file of results in any format: Parquet by its first bytes, CSV by its `name`, else JSON. `ours` is this version of
+/// sweetspot.
 ///
 /// # Errors
-/// What is wrong with it, in words that begin with its name.
+/// The fault, in words that begin with the file's name.
 pub fn read_file(name: &str, bytes: Vec<u8>, ours: &str) -> Result<ResultFile, String> {
     let blame = |error: &dyn core::fmt::Display| format!("{name}: {error}");
     if bytes.starts_with(PARQUET) {

@@ -50,7 +50,7 @@ fn keys_by_position(columns: &Columns) -> Option<Vec<String>> {
     Some(columns.columns()[..seed].iter().map(|(name, _)| name.clone()).collect())
 }
 
-/// The sweep whose notes say how to read it.
+/// The sweep, read as its notes describe.
 fn sweep(columns: &Columns, ours: &str) -> Result<SweepFile, ReadError> {
     let version = columns.noted("version").unwrap_or("of unknown version");
     let other = |reason: String| ReadError::OtherVersion {

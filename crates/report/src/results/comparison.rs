@@ -101,7 +101,7 @@ fn pairs<'a>(a: &'a Side<'a>, b: &'a Side<'a>) -> Vec<(&'a Measured<'a>, &'a Mea
         let parts = measured.key.iter().enumerate();
         parts.filter(|(part, _)| !ignored.contains(part)).map(|(_, word)| word.clone()).collect()
     };
-    // Those of one identity, several engines' say, pair in their order.
+    // Runs of one identity, by several engines for example, are paired in order.
     let mut waiting: BTreeMap<Vec<String>, Vec<&Measured<'_>>> = BTreeMap::new();
     for measured in a.measured.iter().rev() {
         waiting.entry(identity(measured)).or_default().push(measured);
@@ -138,7 +138,7 @@ pub fn sheets(findings: &[(String, ResultFile)]) -> Option<Sheet> {
     })
 }
 
-/// What the second has of goodput beside the first, and of round trip.
+/// The second's goodput and RTT relative to the first's.
 fn message(a: &Side<'_>, b: &Side<'_>, differences: &[Vec<f64>]) -> String {
     let [goodput, rtt] = [0, 1].map(|i| difference(&QUANTITIES[i], &differences[i]));
     let count = differences[0].len();

@@ -29,7 +29,7 @@ pub fn sheet(runs: &[&Outcome], hint: bool) -> Sheet {
     sheet
 }
 
-/// What a run says: its first transfer's rate, round trip and loss, and what waits.
+/// A run's summary: its first transfer's rate, RTT and loss, and the queue.
 pub fn message(run: &Outcome) -> String {
     let Some(first) = run.transfers.first() else { return run.scenario.clone() };
     let others = match run.transfers.len() - 1 {

@@ -82,7 +82,7 @@ pub enum ReadError {
         theirs: String,
         /// This version.
         ours: String,
-        /// What is missing or different.
+        /// The missing or different part.
         reason: String,
     },
     /// Columns, but not a result.

@@ -28,7 +28,7 @@ pub fn report_page(
     theme: Theme,
 ) -> String {
     let title = sheets.first().map_or(files, |sheet| sheet.title.as_str());
-    // The page's heading is that of the first sheet.
+    // The page's heading is the first sheet's.
     let heading = |index: usize, sheet: &Sheet| match index {
         0 => String::new(),
         _ => format!("<h2>{}</h2>", escape(&sheet.title)),

@@ -116,7 +116,7 @@ fn quantity(all: &[TransferRows<'_>], label: &str, of: impl Fn(&SeriesRow) -> Op
     plot
 }
 
-/// What the series say: each transfer's goodput and round trip in the median.
+/// The series' summary: each transfer's median goodput and RTT.
 fn message(all: &[TransferRows<'_>]) -> String {
     /// More do not fit into a title.
     const MOST: usize = 3;
@@ -139,7 +139,7 @@ fn message(all: &[TransferRows<'_>]) -> String {
     }
 }
 
-/// What a picture of round trips shows below its title: their distribution.
+/// The distribution that a picture of RTTs shows below its title.
 fn round_trips(all: &[TransferRows<'_>]) -> Plot {
     let mut plot = Plot::new(
         "",

@@ -14,7 +14,7 @@ pub struct Sheet {
     pub name: String,
     /// Its heading.
     pub title: String,
-    /// What is shown.
+    /// The sheet's subject.
     pub about: String,
     /// Pictures.
     pub plots: Vec<Plot>,
@@ -22,7 +22,7 @@ pub struct Sheet {
     pub tables: Vec<Table>,
 }
 
-/// What the files named in `findings` have to show.
+/// The sheets for the files in `findings`.
 pub fn sheets(findings: &[(String, ResultFile)]) -> Vec<Sheet> {
     let mut sheets: Vec<Sheet> = comparison::sheets(findings).into_iter().collect();
     let runs: Vec<(&str, &RunFile)> = findings

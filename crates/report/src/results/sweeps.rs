@@ -34,7 +34,7 @@ fn about(file: &str, sweep: &SweepFile) -> String {
     }
 }
 
-/// What the sweep says: with which values its first transfer is fastest.
+/// The sweep's summary: the values with the fastest first transfer.
 fn message(sweep: &SweepFile, points: &[Point]) -> String {
     let goodput = |point: &Point| {
         let spread = metric("goodput_bps").and_then(|m| point.statistics.spread(m, 0));
@@ -156,8 +156,8 @@ fn against(
     plot
 }
 
-/// Whether values across, four or more, stand in equal ratios: then they are told apart on a
-/// logarithmic axis only. Rounding to whole packets may change a ratio a little.
+/// Whether four or more values on the x axis have equal ratios: then only a logarithmic axis separates them. Rounding to whole
+/// packets may change a ratio a little.
 fn in_equal_ratios<'a>(points: impl Iterator<Item = &'a (f64, f64)>) -> bool {
     let mut values: Vec<f64> = points.map(|point| point.0).collect();
     values.sort_by(f64::total_cmp);

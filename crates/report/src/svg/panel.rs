@@ -4,7 +4,7 @@ use super::axis::number;
 use super::thin::thin;
 use super::{LinearScale, escape, typeset};
 
-/// What a line of small words takes, SVG units.
+/// The height of a line of small text, SVG units.
 const LABEL_HEIGHT: f64 = 10.0;
 
 /// A chart of one quantity over time, with target band and reference lines.

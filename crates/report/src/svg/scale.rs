@@ -8,7 +8,7 @@ pub struct LinearScale {
 }
 
 impl LinearScale {
-    /// A scale whose domain is not empty: where it would be, it is made one wide.
+    /// A scale with a domain that is not empty: an empty one is widened to one.
     pub fn new(domain: (f64, f64), range: (f64, f64)) -> LinearScale {
         let (low, high) = domain;
         LinearScale { domain: (low, if high > low { high } else { low + 1.0 }), range }

@@ -17,7 +17,7 @@ pub struct Environment {
     pub date: String,
 }
 
-/// What the columns mean and why the numbers differ from the blog's.
+/// The meaning of the columns, and why the numbers differ from the blog's.
 const EXPLANATION: &str = "\
 * The path: 100 Mbit/s of Ethernet (an IP packet of 1500 B takes as long as its frame of 1538 B), 5 ms
   each way, room for 1000 packets, offloads off, Reno, `tcp_moderate_rcvbuf` off in the receiver's

@@ -72,9 +72,9 @@ pub struct Blog {
 /// One receive buffer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BlogRow {
-    /// What the program asks SO_RCVBUF for, bytes: `iperf -w`.
+    /// The program's request for SO_RCVBUF, bytes: `iperf -w`.
     pub asked_bytes: u64,
-    /// What the kernel granted, bytes.
+    /// The kernel's grant, bytes.
     pub buffer_bytes: u64,
     /// The window that this kernel's rule makes of it, bytes.
     pub window_expected_bytes: u64,

@@ -5,7 +5,7 @@ use core::fmt::Write;
 use super::drawn_path::{PACKET_BYTES, PathBasics, WARMUP_S};
 use super::random_stream::RandomStream;
 
-/// Largest rate: that of the hosts' links.
+/// Largest rate: the hosts' link rate.
 const MAX_MBIT: f64 = 900.0;
 
 /// Whether the rate changes, the route, whether others join, and whether some leave.
@@ -68,7 +68,7 @@ pub(super) fn of_company(
     }
     if leave {
         let count = stream("leaver count").whole(1, 4);
-        // What a fair share comes to in as long.
+        // The fair share over the same time.
         let seconds = stream("leaving").between(5.0, 15.0);
         let packets = mbit * 1e6 * seconds / (count + 1) as f64 / 8.0 / PACKET_BYTES;
         let packets = packets.round().max(1.0);

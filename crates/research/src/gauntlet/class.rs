@@ -29,9 +29,9 @@ pub enum PathClass {
     Medium,
     /// Transfers of more than 100 MB.
     Large,
-    /// Paths whose rate changes.
+    /// Paths with a changing rate.
     RateChange,
-    /// Paths whose route changes.
+    /// Paths with a changing route.
     RouteChange,
 }
 

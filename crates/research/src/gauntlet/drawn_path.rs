@@ -21,7 +21,7 @@ pub struct DrawnPath {
     starts: Vec<f64>,
     /// Bytes of a first transfer, and of a second one that follows it.
     sizes: Option<[f64; 2]>,
-    /// What `[[transfer]]` holds besides its start, its sizing and its congestion control.
+    /// The keys of `[[transfer]]` besides its start, its sizing and its congestion control.
     transfer: String,
 }
 
@@ -80,7 +80,7 @@ impl DrawnPath {
         if changes {
             body.push_str(&change::of_company(&stream, basics));
         }
-        // What the path carries in so many seconds, bytes.
+        // The path's capacity in this many seconds, bytes.
         let carried = |seconds: f64| basics.mbit * 1e6 / 8.0 * seconds * RATE_CREDIT;
         let mut transfer = String::new();
         if population == Population::Sizes {

@@ -29,7 +29,7 @@ pub struct GauntletSettings {
     pub sizings: Vec<Sizing>,
 }
 
-/// What is played on a path.
+/// The runs on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GauntletVariant {
     /// The kernel's autotuning, the baseline of all comparisons.

@@ -14,11 +14,11 @@ pub enum Population {
     Sizes,
     /// Transfers of 60 s and of 300 s.
     Long,
-    /// Paths whose rate, route or cross traffic changes.
+    /// Paths with a changing rate, route or cross traffic.
     Changes,
     /// Several transfers with the same sizing, which start one after the other.
     Transfers,
-    /// A second transfer, after a first one, on paths of which some change meanwhile. The second is judged.
+    /// A second transfer after a first one, on paths that may change meanwhile. The second is judged.
     Again,
 }
 

@@ -36,7 +36,7 @@ pub struct VariantResult {
     pub sizing: String,
     /// Its congestion control.
     pub congestion: &'static str,
-    /// By class of path, those of which there is none left out.
+    /// By class of path, without empty classes.
     pub classes: Vec<ClassSummary>,
     /// Path by path.
     pub paths: Vec<PathComparison>,
@@ -108,8 +108,7 @@ const REPORT_FORMAT: u32 = 2;
 /// Goodput over the kernel's below which a variant is worse.
 const MIN_GOODPUT_RATIO: f64 = 0.97;
 
-/// "Surely": Student's t of so many degrees of freedom as a handful of seeds leave, at about 3 %,
-/// one-sided.
+/// "Significantly": Student's t for the degrees of freedom of a handful of seeds, at about 3 %, one-sided.
 const T_QUANTILE: f64 = -2.2;
 
 impl GauntletReport {

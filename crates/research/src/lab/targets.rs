@@ -22,7 +22,7 @@ const MIN_SHARE_OF_BEST: f64 = 0.97;
 /// 99 of 100 packets leave the emulator at most this late at 100 Mbit/s: microseconds.
 const MAX_LATENESS_US: f64 = 200.0;
 
-/// Every target whose cell was measured, in the order of the document.
+/// Every target with a measured cell, in the order of the document.
 pub fn targets(bench: &LabBench) -> Vec<Target> {
     let mut all = bench.demo.as_ref().map(demo).unwrap_or_default();
     all.extend(bench.matrix.iter().flat_map(matrix_cell));

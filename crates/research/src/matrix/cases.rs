@@ -5,12 +5,12 @@ use sweetspot_units::Duration;
 pub struct MatrixTest {
     /// Its file's name in scenarios/matrix, without `.toml`.
     pub name: &'static str,
-    /// What is tested, in a sentence.
+    /// The purpose of the case, in a sentence.
     pub title: &'static str,
-    /// Who published it.
+    /// Its publication.
     pub source: &'static str,
     pub(super) text: &'static str,
-    /// What varies: the pictures' x axis.
+    /// The varied quantity: the pictures' x axis.
     pub x: &'static str,
     /// Whether that axis is logarithmic.
     pub logarithmic: bool,
@@ -36,7 +36,7 @@ pub struct MatrixCase {
 pub enum Tested {
     /// The last transfer.
     Last,
-    /// So many like the last transfer, which begin one after the other.
+    /// `count` more like the last transfer, which begin one after the other.
     Alike {
         /// How many.
         flows: u64,

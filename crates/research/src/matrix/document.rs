@@ -9,7 +9,7 @@ const NOTES: &str = include_str!("../../data/matrix_notes.md");
 /// Goodput that counts as a win or a loss, relative to the first variant's.
 const NOTABLE: f64 = 0.05;
 
-/// What the document says besides the numbers.
+/// The document's text besides the numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatrixInfo {
     /// The command that writes it again.
@@ -20,7 +20,7 @@ pub struct MatrixInfo {
     pub page: String,
 }
 
-/// Who gets what, at whose cost, as a Markdown document.
+/// Throughput and its cost to others, as a Markdown document.
 pub fn matrix_document(results: &[MatrixResult], info: &MatrixInfo) -> String {
     let mut text = format!(
         "# The published matrix\n\nWritten by `{}` on {}; do not edit. Pictures: [one page]({}).\n\n{NOTES}\n",

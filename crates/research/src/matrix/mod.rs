@@ -1,5 +1,5 @@
-//! The published matrix: the BBR team's nsperf tests and scenarios of the Common TCP Evaluation Suite, played with
-//! congestion controls and sizings, and who gets what at whose cost.
+//! The published matrix: the BBR team's nsperf tests and scenarios of the Common TCP Evaluation Suite, run with congestion
+//! controls and sizings: the share of each flow and its cost to others.
 
 mod cases;
 mod document;
@@ -14,7 +14,7 @@ use sweetspot_units::Duration;
 
 use sweetspot_experiment::StudyError;
 
-/// What is under test: a congestion control and a sizing.
+/// The variant under test: a congestion control and a sizing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MatrixVariant {
     /// As in tables and legends.
@@ -34,7 +34,7 @@ pub const VARIANTS: [MatrixVariant; 5] = [
     MatrixVariant { name: "cubic+rledbat", congestion: Congestion::Cubic, sizing: Sizing::Rledbat },
 ];
 
-/// What came of one case with one variant.
+/// The result of one case with one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MatrixResult {
     /// The test's name.

@@ -6,7 +6,7 @@ use super::{bdp, blog, drs, heffner, router};
 use sweetspot_experiment::plot::{Origin, Plot, Table};
 use sweetspot_experiment::{ResultStore, StudyError, Workers};
 
-/// A paper whose figures and tables are reproduced.
+/// A paper with reproduced figures and tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Paper {

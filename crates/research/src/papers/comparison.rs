@@ -9,13 +9,13 @@ use sweetspot_experiment::statistics;
 /// A published number and ours beside it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedComparison {
-    /// What it is: the case and the quantity.
+    /// The case and the quantity.
     pub what: String,
     /// Its unit.
     pub unit: &'static str,
     /// The number as printed.
     pub published: &'static str,
-    /// What our engines say, in the order in which they were asked.
+    /// Our engines' values, in the order of the runs.
     pub ours: Vec<EngineValue>,
 }
 
@@ -74,7 +74,7 @@ impl Comparisons {
         Ok(Comparisons(lines))
     }
 
-    /// Puts an engine's number beside the line whose case and quantity hold all these words.
+    /// Puts an engine's number into the line with all these words in its case and quantity.
     pub(super) fn put(&mut self, origin: Origin, words: &[&str], ours: f64) {
         for line in self.matching(words) {
             let theirs = line.value.parse::<f64>();
@@ -99,7 +99,7 @@ impl Comparisons {
         }
     }
 
-    /// Puts an engine's text beside the line whose case and quantity hold all these words.
+    /// Puts an engine's text into the line with all these words in its case and quantity.
     pub(super) fn put_text(&mut self, origin: Origin, words: &[&str], ours: &str) {
         for line in self.matching(words) {
             let value = ours.to_owned();

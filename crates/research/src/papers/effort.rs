@@ -1,4 +1,4 @@
-//! What figures cost, for an estimate of the time to go.
+//! The cost of figures, for an estimate of the remaining time.
 
 use sweetspot_units::Duration;
 

@@ -86,7 +86,7 @@ fn draw_sequence(
 /// The pause of Figure 2's reader, seconds.
 const PAUSE: (f64, f64) = (2.0, 3.0);
 
-/// Figure 1's picture of a receiver whose application stops for a second.
+/// Figure 1's picture, with a receiving application that stops for a second.
 fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut plot =
         Plot::new("", Axis::new("time, s").between(0.0, 5.0), Axis::new("sequence number, MB"));

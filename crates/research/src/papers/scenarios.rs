@@ -5,7 +5,7 @@ use sweetspot_experiment::StudyError;
 /// A scenario of scenarios/papers/.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PaperScenario {
-    /// Its file, for the reader who wants to play it.
+    /// Its file, for readers that want to run it.
     pub file: &'static str,
     text: &'static str,
 }

@@ -50,7 +50,7 @@ impl Fits {
         Fits::of_link(path.narrow().rate, path.rtt, path.packet, measured)
     }
 
-    /// The same for a link of `rate` whose flows have the RTT `rtt` without its queue.
+    /// The same for a link of `rate` with flows of the RTT `rtt` without its queue.
     pub(super) fn of_link(
         rate: Rate,
         rtt: Duration,
@@ -97,7 +97,7 @@ impl Fits {
         Ok(optimum(&self.router(form, objective)?)?.best)
     }
 
-    /// The link, its loss and whom it serves.
+    /// The link, its loss and its objective.
     ///
     /// # Errors
     /// If the packet is empty, which no scenario allows.
@@ -136,8 +136,8 @@ fn point(m: &BufferMeasured) -> Result<LossPoint, TheoryError> {
 pub struct SimulatedBest {
     /// The one with the highest median.
     pub best: u64,
-    /// The smallest and the largest whose median is not significantly lower: by less than two
-    /// standard errors of the difference.
+    /// The smallest and the largest buffer with a median not significantly lower: by less than two standard errors of the
+    /// difference.
     pub tied: (u64, u64),
     /// Whether the largest buffer that was played is among them: then no maximum was seen.
     pub at_end: bool,

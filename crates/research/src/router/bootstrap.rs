@@ -20,7 +20,7 @@ pub struct Bootstrap {
 /// Samples drawn.
 const SAMPLES: usize = 200;
 
-/// What a formula's best buffer is over the samples.
+/// The distribution of a formula's best buffer over the samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BestOfSamples {
     /// 2.5 and 97.5 % quantiles in packets, none counted as 0; `None` where most are unbounded.

@@ -145,7 +145,7 @@ fn word(form: Option<Form>) -> &'static str {
     }
 }
 
-/// What the paper prints: case, best by simulation and by analysis, and whom it serves.
+/// The paper's values: case, best by simulation and by analysis, and objective.
 const TABLE_2: [(&str, Setup, Objective, &str, &str); 4] = [
     ("PL-L", POWER_LAW, Objective::Long, "170 +- 10", "146"),
     ("PL-S", POWER_LAW, Objective::Short, "64 +- 2", "47"),
@@ -345,5 +345,5 @@ fn figure_table(figure: &FigureData) -> String {
     text
 }
 
-/// A figure has no more than so many rows.
+/// The max number of rows in a figure.
 const MOST_ROWS: usize = 31;

@@ -3,7 +3,7 @@
 pub struct FigureData {
     /// The figure's name, as in `router-fig13`.
     pub name: &'static str,
-    /// What it shows.
+    /// Its title.
     pub title: &'static str,
     /// The x axis.
     pub x: FigureAxis,
@@ -27,7 +27,7 @@ pub struct FigureAxis {
 /// Points that a line joins, in the order of x.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FigureCurve {
-    /// What it shows.
+    /// Its label.
     pub label: String,
     /// Whether it was simulated; otherwise it is computed by a formula.
     pub simulated: bool,
@@ -38,7 +38,7 @@ pub struct FigureCurve {
 /// A number that the paper prints.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedNumber {
-    /// What it is.
+    /// Its label.
     pub label: String,
     /// Its x value, if the paper gives one.
     pub x: Option<f64>,

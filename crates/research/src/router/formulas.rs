@@ -79,7 +79,7 @@ fn models(figure: &mut FigureData, fits: &Fits, form: Form, most: u32) -> Result
     Ok(())
 }
 
-/// What a wrong buffer costs.
+/// The cost of a wrong buffer.
 ///
 /// # Errors
 /// If a formula does not hold, which a test excludes.

@@ -21,7 +21,7 @@ pub struct Cell {
     pub tail_index: f64,
     /// In rising order of the buffer.
     pub measured: Vec<BufferMeasured>,
-    /// What describes it, or why nothing does.
+    /// The fitted description, or the reason why there is none.
     pub fits: Result<Fits, StudyError>,
     /// The same from seeds drawn again.
     pub bootstrap: Option<Bootstrap>,
@@ -35,7 +35,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Ratios played: those of the paper's text, and between.
+    /// Simulated ratios: those in the paper's text, and values between them.
     pub const GAMMAS: [f64; 7] = [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0];
     /// Tail indices played: the paper's 1.25, 1.5 and "close to 2", and one between.
     pub const TAILS: [f64; 4] = [1.25, 1.5, 1.75, 1.95];

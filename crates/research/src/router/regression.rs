@@ -34,11 +34,11 @@ struct Described {
     parameters: [f64; PARAMETERS],
 }
 
-/// What the parameters are called in tables.
+/// The names of the parameters in tables.
 const NAMES: [&str; PARAMETERS] =
     ["ln a, PL", "ln b, PL", "ln a, EX", "ln(b C T), EX", "ln(f / (1 - f))", "h", "ln k"];
 
-/// Which of them is that of f.
+/// The index of f's parameter.
 const LOGIT_F: usize = 4;
 
 impl Regression {
@@ -190,7 +190,7 @@ impl Regression {
         text
     }
 
-    /// What the buffers that follow from predictions are worth in the simulation.
+    /// The performance in simulation of the buffers chosen from predictions.
     fn choice_table(&self, left_out: &[[f64; PARAMETERS]]) -> String {
         let mut table = MarkdownTable::new(&[
             "whom",
@@ -336,8 +336,7 @@ impl Described {
     }
 }
 
-/// A measured number at `buffer`, interpolated on the logarithm of the buffer, and at the ends that of
-/// the end.
+/// A measured number at `buffer`, interpolated over the logarithm of the buffer; beyond the ends, the value at the end.
 fn at(
     measured: &[BufferMeasured],
     buffer: f64,

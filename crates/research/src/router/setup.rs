@@ -7,7 +7,7 @@ use sweetspot_experiment::StudyError;
 /// A row of the paper's Table I.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setup {
-    /// Its file, for the reader who wants to play it.
+    /// Its file, for readers that want to run it.
     pub file: &'static str,
     text: &'static str,
 }

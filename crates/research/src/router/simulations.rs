@@ -134,8 +134,7 @@ pub(super) fn sizes(
     Ok(figure)
 }
 
-/// The harmonic mean of the servers' round trips with `delay` seconds of queueing: a mean of rates is
-/// that of 1 / T.
+/// The harmonic mean of the servers' RTTs with `delay` seconds of queueing: rates average as 1 / T.
 fn mean_rtt(scenario: &Scenario, delay: f64) -> Duration {
     let trips: Vec<f64> = scenario.cross.iter().flat_map(round_trips).collect();
     let inverse: f64 = trips.iter().map(|trip| 1.0 / (trip + delay)).sum();

@@ -32,9 +32,9 @@ const WARMUP: u64 = 15;
 /// Inputs per Gamma above one, so that together they can exceed the output many times.
 const INPUTS: u64 = 100;
 
-/// Draws a link: 2 to 150 Mbit/s, 20 to 200 ms, 16 to 1200 packets of C T_o; Gamma between 1/20 and 20;
-/// a tail index between 1.15 and 2.2; transfers of 30 to 300 kB on average; users who offer between 0.7
-/// and 4 times the link's rate. All but the tail index are uniform in their logarithm.
+/// Draws a link: 2 to 150 Mbit/s, 20 to 200 ms, 16 to 1200 packets of C T_o; Gamma between 1/20 and 20; a tail index between
+/// 1.15 and 2.2; transfers of 30 to 300 kB on average; users with an offered load between 0.7 and 4 times the link's rate. All
+/// but the tail index are uniform in their logarithm.
 pub fn drawn(random: &mut Random) -> Result<SimulatedLink, StudyError> {
     loop {
         let mut between = |low: f64, high: f64| low * libm::pow(high / low, random.unit());

@@ -36,7 +36,7 @@ pub struct StudyEffort {
 }
 
 impl StudyEffort {
-    /// What docs/results/router.md is written from.
+    /// The effort behind docs/results/router.md.
     pub const DOCUMENT: StudyEffort = StudyEffort {
         seconds: 150,
         seeds: 5,
@@ -71,7 +71,7 @@ pub struct PlayedRow {
     pub scenario: Scenario,
     /// In rising order of the buffer.
     pub measured: Vec<BufferMeasured>,
-    /// What describes it, or why nothing does.
+    /// The fitted description, or the reason why there is none.
     pub fits: Result<Fits, StudyError>,
     /// The same from seeds drawn again; `None` of fewer than three.
     pub bootstrap: Option<Bootstrap>,
@@ -97,7 +97,7 @@ impl PlayedRow {
         Ok(PlayedRow::of(setup, scenario, measured))
     }
 
-    /// What `measured` says of the row `setup`.
+    /// The row `setup`, from its measurements.
     pub fn of(setup: Setup, scenario: Scenario, measured: Vec<BufferMeasured>) -> PlayedRow {
         let fits = Fits::of(&scenario, &measured);
         let bootstrap = Bootstrap::of(&scenario, &measured);

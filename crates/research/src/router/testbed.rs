@@ -303,7 +303,7 @@ fn as_printed(
 /// Figure 4's averaging time scales, seconds.
 const SPANS: [f64; 8] = [0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0];
 
-/// Share of the spans of so many seconds in which more than `level` of the link was used.
+/// The share of intervals of `span` seconds with more than `level` of the link in use.
 fn heavy(loads: &[f64], span: f64, level: f64) -> f64 {
     let each = libm::round(span / INTERVAL.as_secs_f64()).max(1.0) as usize;
     let spans: Vec<f64> = loads.chunks_exact(each).map(mean).collect();
@@ -362,7 +362,7 @@ impl Experiment {
         format!("{least:.2} to {most:.2} over {} buffers that overflow", ratios.len())
     }
 
-    /// The least buffer whose use of the link is that of the best one, to a percent of it.
+    /// The smallest buffer with the link utilisation of the best one, within a percent.
     fn enough(&self) -> String {
         let most = self.measured.iter().map(|m| m.utilisation).fold(0.0, f64::max);
         let enough = self.measured.iter().find(|m| m.utilisation >= 0.99 * most);

@@ -15,7 +15,7 @@ pub use population::{
 };
 pub use standing::{AgreementBounds, BoundCheck, STANDING, StandingScenario};
 
-/// Engines whose values differ by less agree: two runs of the same kernel differ by as much.
+/// Engines with values closer than this agree: two runs of the same kernel differ by as much.
 const AGREEMENT: f64 = 0.03;
 
 /// The engines' results for one scenario.
@@ -34,7 +34,7 @@ pub struct EngineComparison {
 /// The values of one quantity by engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedQuantity {
-    /// What it is, with its unit.
+    /// Its name and unit.
     pub name: String,
     /// One value per engine; `None` where an engine has none.
     pub values: Vec<Option<f64>>,

@@ -11,7 +11,7 @@ use sweetspot_scenario::Outcome;
 
 use sweetspot_experiment::statistics::quantile;
 
-/// What is compared of one run.
+/// The compared values of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RunValues {
     /// Payload that arrived, bit/s.
@@ -82,7 +82,7 @@ pub const GOODPUT_NINE_OF_TEN: f64 = 0.12;
 pub const RETRANSMISSIONS_MEDIAN: f64 = 1.5;
 
 impl RunValues {
-    /// Those of the first transfer of `outcome`.
+    /// The values of the first transfer of `outcome`.
     pub fn of(outcome: &Outcome) -> Option<RunValues> {
         let transfer = outcome.transfers.first()?;
         Some(RunValues {

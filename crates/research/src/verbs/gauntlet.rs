@@ -100,7 +100,7 @@ pub struct Arguments {
 }
 
 const POPULATIONS: &[&str] = &["drawn", "sizes", "long", "changes", "transfers", "again"];
-/// Those that judge themselves beside the kernel's own.
+/// Sizings that are compared with the kernel's own.
 const SIZINGS: &[&str] = &["sobas", "sobas:live", "sobas:paper", "drs", "max"];
 
 /// 300 or 100..200.

@@ -19,8 +19,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// The reader of `transfer`, whose segments carry `portion` and whose window is `window` packets; `None` where
-    /// it reads at once.
+    /// The reader of `transfer`, which has segments of `portion` and a window of `window` packets; `None` if it reads at once.
     pub(crate) fn new(transfer: &Transfer, portion: Bytes, window: u64) -> Option<Reader> {
         let schedule = Schedule::new(&transfer.reader, Time::ZERO + transfer.start, portion)?;
         Some(Reader { schedule, portion, unread: Bytes::ZERO, due: Deadline::NEVER, window })
@@ -51,7 +50,7 @@ impl Reader {
         taken
     }
 
-    /// What it leaves of the window, packets.
+    /// The open window, packets.
     pub(crate) fn open(&self) -> u64 {
         let unread = self.unread.get().div_ceil(self.portion.get().max(1));
         self.window.saturating_sub(unread)
@@ -88,7 +87,7 @@ impl Writer {
         Some(Writer { schedule, total, written: 0, random })
     }
 
-    /// Whether nothing is left to write once so many packets are acknowledged.
+    /// Whether all data are written and acknowledged once `acknowledged` packets are.
     pub(crate) fn is_complete(&self, acknowledged: u64) -> bool {
         self.total.is_some_and(|total| acknowledged >= total)
     }

@@ -12,7 +12,7 @@ pub(crate) struct ControlLoop {
     driver: Driver,
     /// The kernel's own autotuning, over which a controller's limit is a clamp.
     autotuning: Option<Autotuning>,
-    /// What the receiver's kernel would know.
+    /// The receiving kernel's view.
     kernel: KernelView,
     /// Segments that arrived ahead of a missing one in the transfers before this one.
     out_of_order_before: u64,

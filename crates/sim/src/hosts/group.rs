@@ -23,14 +23,13 @@ pub(crate) struct Group {
     pub linux: bool,
     /// The exponent of the window scale option ([`Tcp::window_scale`]).
     window_scale: u64,
-    /// Flows whose connection is over and may be used again.
+    /// Flows with a finished connection, free for reuse.
     pub idle: Vec<u32>,
-    /// The servers that a connection's is drawn from: of flows whose data goes forward, and of those
-    /// whose data goes backward.
+    /// The servers to draw from for a connection: of flows with data going forward, and with data going backward.
     pub servers: [Range<u32>; 2],
 }
 
-/// What an application does with its connection.
+/// The application's use of its connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Application {
     /// Sends this number of packets, or data without end.

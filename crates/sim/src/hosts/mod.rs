@@ -152,7 +152,7 @@ impl Hosts {
         Packet::new((index, flow.direction, flow.epoch()), size, Ecn::NotCapable, header)
     }
 
-    /// What a flow's sender reports of itself.
+    /// The report of a flow's sender.
     pub(crate) fn report(&self, index: usize) -> SenderReport {
         let sender = &self.flows[index].sender;
         let payload = self.payload(index);

@@ -7,8 +7,7 @@ use sweetspot_units::{Bytes, Deadline, Duration, Rate, Time};
 use super::{ControlLoop, Reader, Writer};
 use crate::network::{Downlink, Uplink};
 
-/// What a measured transfer has besides its flow: a sink that is not at the router, and a control
-/// loop.
+/// The state of a measured transfer besides its flow: a sink that is not at the router, and a control loop.
 pub(crate) struct Target {
     /// Propagation between the last router and its sink.
     pub far_delay: Duration,
@@ -18,14 +17,13 @@ pub(crate) struct Target {
     pub downlink: Downlink,
     /// Its control loop, once it has begun.
     pub control_loop: Option<ControlLoop>,
-    /// What the controller did, for the outcome.
+    /// The controller's events, for the outcome.
     pub events: Vec<SizingEvent>,
     /// How long after the end of the transfer before it begins, if it follows that one.
     pub follows: Option<Duration>,
     /// When the control loop wants to act, as it said last.
     pub control_due: Deadline,
-    /// Numbers that ACKs said are expected next, and when that was said first: what the sink times
-    /// round trips by (the timestamps of RFC 7323).
+    /// Sequence numbers that ACKs asked for, and the first time of each: the sink's RTT samples (the timestamps of RFC 7323).
     acked: VecDeque<(u64, Time)>,
     /// The highest number among them so far.
     acked_up_to: Option<u64>,
@@ -54,7 +52,7 @@ pub(crate) struct Target {
 /// Makes a controller when its transfer begins.
 pub type ControllerMaker = Box<dyn FnOnce(&ControllerConfig) -> Box<dyn Controller + Send> + Send>;
 
-/// What a sink asks of its source.
+/// A sink's request to its source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Request {
     /// Send `packets` packets of `size` bytes back to back.

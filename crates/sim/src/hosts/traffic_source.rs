@@ -13,14 +13,14 @@ pub(crate) struct TrafficSource {
     gaps: Gaps,
 }
 
-/// What a source sends.
+/// The traffic of a source.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sends {
     /// Datagrams of this flow.
     Datagrams(u32),
-    /// Connections like those of this flow.
+    /// Connections like this flow's.
     Connections(u32),
-    /// Nothing: the senders of measured transfers share so much memory.
+    /// Nothing: the senders of measured transfers share this much memory.
     SendPool(Bytes),
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Gaps {
 }
 
 impl TrafficSource {
-    /// A source whose gaps last `mean` seconds on average.
+    /// A source with gaps of `mean` seconds on average.
     pub(crate) fn new(sends: Sends, random: Random, mean: f64, gaps: Gaps) -> TrafficSource {
         TrafficSource { sends, random, mean, gaps }
     }

@@ -26,7 +26,7 @@ impl AccessLink {
         AccessLink(event::pack(kind::INPUT_LINK, index))
     }
 
-    /// The flow whose source's link it is.
+    /// The flow with its source on this link.
     #[inline]
     pub(crate) fn source(self) -> Option<u32> {
         let (kind, flow) = event::unpack(self.0);

@@ -36,7 +36,7 @@ enum Elements {
 struct Managed {
     link: Link<Packet, Discipline<Packet>>,
     line: Line<Packet>,
-    /// What the discipline threw out after it had let it in.
+    /// Packets that the discipline dropped after it had accepted them.
     victims: Vec<Packet>,
     /// Packets that were let in and not thrown out later.
     accepted: u64,
@@ -55,7 +55,7 @@ pub(crate) struct HopTotals {
     pub arrivals: u64,
     pub drops: u64,
     pub departures: u64,
-    /// Bits that the link has sent, those of the packet in service included.
+    /// Bits sent by the link, including the packet in service.
     pub sent_bits: u64,
     pub waits: Waits,
 }
@@ -105,8 +105,7 @@ impl Hop {
         conduit.handle_passage(now, size)
     }
 
-    /// Takes a packet, which comes out by [`Hop::exit`]. Gives back whether it was let in. Only for
-    /// a drop-tail hop.
+    /// Offers a packet, which leaves by [`Hop::exit`]. Returns whether it was accepted. Only for a drop-tail hop.
     #[inline(always)]
     pub(crate) fn enter(&mut self, now: Time, packet: &Packet) -> bool {
         if self.loses(now, packet.wire_size()) {
@@ -163,7 +162,7 @@ impl Hop {
         }
     }
 
-    /// The next packet that was let in and thrown out later.
+    /// The next packet that was accepted and dropped later.
     #[inline]
     pub(crate) fn poll_victim(&mut self) -> Option<Packet> {
         let Elements::Managed(managed) = &mut self.elements else { return None };
@@ -261,7 +260,7 @@ impl Managed {
         }
     }
 
-    /// Bits that the link has sent by `now`, those of the packet in service included.
+    /// Bits sent by the link by `now`, including the packet in service.
     fn sent_bits(&self, now: Time) -> u64 {
         let busy = self.link.poll_timeout().map_or(Duration::ZERO, |end| end.since(now));
         let bits = u128::from(busy.as_nanos()) * u128::from(self.link.rate().bits_per_second());

@@ -1,7 +1,6 @@
 //! The network: hops between routers, and the links between hosts and routers.
 //!
-//! It carries packets and knows nothing of flows: who asks for a packet to be carried says over
-//! which hop, and learns what became of it.
+//! It carries packets and knows nothing of flows: the caller names the hop for a packet and learns its fate.
 
 mod access_link;
 mod hop;
@@ -44,11 +43,11 @@ pub(crate) struct Network {
     next_events: Vec<NextEvent>,
     /// When the first of those events comes, and at which hop.
     next_hop: (Deadline, usize),
-    /// Packets that leave each hop before those whose flows have not been read ahead.
+    /// For each hop, departing packets with flows that have not been read ahead.
     unread: Vec<usize>,
     /// Packets that leave the routers at this time or later are held back.
     horizon: Deadline,
-    /// What is on its way on access links.
+    /// Packets in flight on access links.
     pub transit: Transit,
     /// Input links, which several servers share.
     inputs: Vec<InputLink>,
@@ -74,7 +73,7 @@ struct InputLink {
     rate: Rate,
 }
 
-/// What a drop-tail hop does with a packet for a host behind it.
+/// A drop-tail hop's treatment of a packet for a host behind it.
 pub(crate) enum Passage {
     Dropped,
     /// It comes out after the horizon: [`Network::poll_held_back`] gives it back.
@@ -83,7 +82,7 @@ pub(crate) enum Passage {
     Leaves(Time),
 }
 
-/// Packets whose flows are read ahead at a time: as many reads as a core has under way at most.
+/// The batch size for reading flows ahead: at most the number of reads that a core keeps in flight.
 const READ_AHEAD_BATCH: usize = 16;
 
 impl Network {
@@ -122,7 +121,7 @@ impl Network {
         self.hops.len() / 2
     }
 
-    /// The number of hop `hop` among those of both directions.
+    /// The index of hop `hop` among the hops of both directions.
     #[inline(always)]
     pub(crate) fn index(&self, direction: Direction, hop: u16) -> usize {
         direction as usize * self.hops_each_way() + usize::from(hop)
@@ -134,7 +133,7 @@ impl Network {
         (index - direction as usize * self.hops_each_way()) as u16
     }
 
-    /// The hop with this number among those of both directions.
+    /// The hop with this index among the hops of both directions.
     #[inline]
     pub(crate) fn hop(&mut self, index: usize) -> &mut Hop {
         &mut self.hops[index]
@@ -196,8 +195,7 @@ impl Network {
         true
     }
 
-    /// Puts a packet into a hop whose queue decides later what becomes of it, and gives back the
-    /// packet that is dropped, if any: this one or another.
+    /// Offers a packet to a hop with a queue that may drop it later. Returns the dropped packet, if any: this one or another.
     #[inline(never)]
     pub(crate) fn enter_managed<S: Scheduler>(
         &mut self,

@@ -31,7 +31,7 @@ struct Body {
     short: [u32; 2],
 }
 
-/// What a packet says, by kind.
+/// The contents of a packet, by kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Header {
     Data(DataHeader),
@@ -88,7 +88,7 @@ pub(crate) struct AnswerHeader {
     pub probe: u32,
     /// Answers sent before it.
     pub sequence: u32,
-    /// What the sender reports of itself.
+    /// The sender's report.
     pub report: SlabKey<SenderReport>,
 }
 
@@ -208,7 +208,7 @@ const CONGESTION_ECHO: u32 = 1 << 31;
 pub(crate) const BARE_SEGMENT: u16 = 40;
 
 impl Packet {
-    /// A packet of `flow`, whose data goes `data_direction`.
+    /// A packet of `flow`; its data go `data_direction`.
     #[inline(always)]
     pub(crate) fn new(
         (flow, data_direction, epoch): (u32, Direction, u8),
@@ -346,7 +346,7 @@ mod tests {
             let ecn = if capable { Ecn::Capable } else { Ecn::NotCapable };
             let mut packet = Packet::new((7, direction, 3), 1500, ecn, header);
             prop_assert_eq!(format!("{:?}", packet.header()), format!("{header:?}"));
-            // What goes to the sink goes the way of the data, what goes to the source the other way.
+            // Packets to the sink go the way of the data, packets to the source the other way.
             prop_assert_eq!(packet.direction() == direction, packet.goes_to_sink());
             let to_source = [PacketKind::Ack, PacketKind::Probe, PacketKind::Request];
             prop_assert_eq!(packet.goes_to_sink(), !to_source.contains(&packet.kind()));

@@ -1,6 +1,6 @@
 use core::marker::PhantomData;
 
-/// What packets carry and is too big to be copied with them. A packet has the key.
+/// Packet contents too big to be copied with the packet. The packet has the key.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     slots: Vec<T>,

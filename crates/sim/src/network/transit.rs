@@ -5,10 +5,10 @@ use sweetspot_units::{Deadline, Time};
 use super::{AccessLink, Packet, Uplink};
 use crate::index::Index;
 
-/// All packets that are on their way from hosts to routers.
+/// All packets in flight from hosts to routers.
 ///
-/// Those of a link lie side by side, a few to a block, and its blocks are chained: what a host
-/// sent in a burst is not scattered among what others sent in between. A block is used again soon.
+/// The packets of a link lie side by side, a few to a block, and its blocks are chained: a host's burst is not scattered among
+/// other hosts' packets. A block is reused soon.
 #[derive(Debug, Default)]
 pub(crate) struct Transit {
     blocks: Vec<Block>,
@@ -38,7 +38,7 @@ struct Slot {
 const BLOCK_SLOTS: usize = 11;
 const SLOT_BITS: u32 = 4;
 
-/// The place of a packet: the index of its block and, in the last bits, that of its slot.
+/// The place of a packet: the index of its block and, in the last bits, of its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Place(u32);
 
@@ -80,8 +80,8 @@ impl Place {
 }
 
 impl Transit {
-    /// Takes over a packet that `link`, whose `uplink` it is, has at its router at `due`. Gives back
-    /// its place if its arrival is to be scheduled: at `now` no other of the link is on its way.
+    /// Takes a packet that reaches the router by `uplink` of `link` at `due`. Returns its place if its arrival must be
+    /// scheduled: at `now` no other packet of the link is in flight.
     #[inline(always)]
     pub(crate) fn put(
         &mut self,
@@ -91,7 +91,7 @@ impl Transit {
         packet: Packet,
     ) -> Option<Place> {
         let (before, last) = uplink.last;
-        // What was due before now has arrived; what is due just now may have.
+        // Packets due before now have arrived; packets due just now may have.
         let follows = before > now || (before == now && self.holds(last, before, link));
         let place = if !follows {
             Place::first_of(self.take_free(link))

@@ -8,7 +8,7 @@ use crate::hosts::Flow;
 pub(crate) struct FlowRecorder {
     /// Propagation of each hop, there and back.
     delays: Vec<Duration>,
-    /// Measured transfers, whose groups come before those of cross traffic.
+    /// The number of measured transfers; their groups come before those with cross traffic.
     transfers: usize,
     /// Connections that finish before this time are not recorded.
     from: Time,

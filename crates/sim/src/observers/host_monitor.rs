@@ -28,7 +28,7 @@ pub(crate) struct HostMonitor {
     next_sink: usize,
 }
 
-/// What is seen of a sender.
+/// Observations of a sender.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SenderView {
     /// Packets of payload acknowledged.
@@ -48,7 +48,7 @@ impl HostMonitor {
         HostMonitor { measured, ..HostMonitor::default() }
     }
 
-    /// The source's packet that is acknowledged at `at` took so long.
+    /// The source's packet acknowledged at `at` took this long.
     #[inline]
     pub(crate) fn note_round_trip(&mut self, at: Time, rtt: Duration) {
         self.last_rtt = Some(rtt);

@@ -22,8 +22,8 @@ use crate::hosts::Flow;
 pub(crate) struct Observers {
     /// The times at which everything is observed.
     pub times: Vec<Time>,
-    /// Those of them at which everything is counted. Packets that leave the routers after the next
-    /// one are held back until then.
+    /// The sample times at which everything is counted. Packets that leave the routers after the next one are held back until
+    /// then.
     pub counts: Vec<Time>,
     /// One for each measured transfer.
     pub monitors: Vec<HostMonitor>,

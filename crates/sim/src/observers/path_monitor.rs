@@ -40,7 +40,7 @@ impl PathMonitor {
         usize::from(self.narrow)
     }
 
-    /// What the narrow hop has done by `now`, forward and backward.
+    /// The narrow hop's counts at `now`, forward and backward.
     fn totals(&self, network: &mut Network, now: Time) -> [HopTotals; 2] {
         [Direction::Forward, Direction::Backward].map(|direction| {
             let index = network.index(direction, self.narrow);

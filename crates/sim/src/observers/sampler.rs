@@ -12,7 +12,7 @@ pub(crate) struct Sampler {
     interval: Option<Duration>,
     /// Samples taken so far.
     taken: u64,
-    /// When the last one was taken.
+    /// The time of the last sample.
     last: Time,
     /// Bits that the narrow link had sent by then.
     sent_bits: u64,

@@ -2,12 +2,12 @@ use sweetspot_tcp::Statistics;
 
 use crate::network::Direction;
 
-/// What a group's finished connections did, and its datagrams.
+/// The totals of a group's finished connections and its datagrams.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct GroupTotals {
     /// Packets of payload acknowledged, or datagrams received.
     pub delivered: u64,
-    /// Those of them whose data goes backward.
+    /// Delivered packets with data going backward.
     pub delivered_backward: u64,
     pub sent: u64,
     pub retransmitted: u64,
@@ -19,7 +19,7 @@ pub(crate) struct GroupTotals {
 }
 
 impl GroupTotals {
-    /// Adds what a connection did that had so many packets acknowledged.
+    /// Adds a finished connection with this many packets acknowledged.
     pub(crate) fn add(&mut self, direction: Direction, acknowledged: u64, statistics: Statistics) {
         self.deliver(direction, acknowledged);
         self.sent += statistics.sent;

@@ -20,7 +20,7 @@ pub struct Wheel {
     /// A slot holds many keys where flows are many: one after the other in memory.
     outer: SlotRing<Vec<Key>>,
     far: QuadHeap,
-    /// What the slot of the outer round held that began last, until it is asked for.
+    /// The contents of the outer round's latest slot, until they are requested.
     begun: Vec<Key>,
     /// Memory for slots of the outer round that hold nothing yet.
     spare: Vec<Vec<Key>>,
@@ -256,7 +256,7 @@ impl<T: Clone> SlotRing<T> {
         SlotRing { slots: vec![empty; SLOTS], words: [0; SLOTS / 64], summary: 0 }
     }
 
-    /// What `slot` holds, to which something is added.
+    /// The contents of `slot`, for adding.
     #[inline]
     fn fill(&mut self, slot: u64) -> &mut T {
         let at = slot as usize % SLOTS;
@@ -265,7 +265,7 @@ impl<T: Clone> SlotRing<T> {
         &mut self.slots[at]
     }
 
-    /// What `slot` holds, which is taken out.
+    /// The contents of `slot`, for removal.
     #[inline]
     fn clear(&mut self, slot: u64) -> &mut T {
         let at = slot as usize % SLOTS;

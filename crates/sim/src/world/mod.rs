@@ -30,7 +30,7 @@ pub(crate) struct World<S> {
     pub observers: Observers,
 }
 
-/// So many flows do not fit a core's own cache (a megabyte or two).
+/// This many flows do not fit a core's own cache (a megabyte or two).
 const CROWD: usize = 5000;
 
 impl<S: Scheduler> World<S> {
@@ -120,9 +120,9 @@ impl<S: Scheduler> World<S> {
 /// The timers that a host is to work off.
 #[derive(Debug, Clone, Copy)]
 enum Until {
-    /// Those that expire before this time.
+    /// Timers that expire before this time.
     Before(Time),
-    /// Those that expire before this time or at it.
+    /// Timers that expire at this time or before.
     Through(Time),
 }
 

@@ -1,4 +1,4 @@
-//! What happens at routers.
+//! Events at routers.
 
 use sweetspot_units::Time;
 
@@ -63,8 +63,7 @@ impl<S: Scheduler> World<S> {
     /// Whether nothing but the packet's own host waits for it behind this hop.
     #[inline]
     fn is_bound_for_host(&self, direction: Direction, hop: u16, packet: &Packet) -> bool {
-        // The sinks of cross traffic are at the last router, those of measured transfers are not;
-        // nobody answers datagrams.
+        // Cross traffic has its sinks at the last router, measured transfers do not; datagrams get no answer.
         let leaves = !packet.goes_to_sink()
             || self.hosts.is_target(packet.flow as usize)
             || packet.kind() == PacketKind::Datagram;

@@ -1,4 +1,4 @@
-//! What happens at the hosts that receive data. Those of cross traffic are at the router.
+//! Events at the receiving hosts. Those with cross traffic are at the router.
 
 use sweetspot_sizing::{ControllerConfig, Effect, LinuxRule, Sizing};
 use sweetspot_tcp::{Acknowledgement, Arrival};
@@ -32,8 +32,8 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// A packet leaves the routers at `out`, and nobody there waits for it: it is a datagram, or
-    /// belongs to a measured transfer, whose sink lies behind a link of its own.
+    /// A packet leaves the routers at `out` with no sink there: it is a datagram, or belongs to a measured transfer with a sink
+    /// behind its own link.
     #[inline(never)]
     pub(super) fn reach_far_sink(&mut self, out: Time, packet: &Packet) {
         let index = packet.flow as usize;
@@ -89,7 +89,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// ... whose application does not read at once. The ACK tells what unread data leave of the window.
+    /// ... with an application that does not read at once. The ACK carries the window that unread data leave.
     #[cold]
     fn handle_data_slowly(&mut self, at: Time, packet: &Packet, data: &DataHeader) {
         let index = packet.flow as usize;

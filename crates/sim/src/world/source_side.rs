@@ -1,4 +1,4 @@
-//! What happens at the hosts that send data.
+//! Events at the sending hosts.
 
 use sweetspot_sizing::CongestionChoice;
 use sweetspot_tcp::congestion::Algorithm;
@@ -130,7 +130,7 @@ impl<S: Scheduler> World<S> {
         let flow = &mut self.hosts.flows[index as usize];
         let statistics = flow.sender.statistics();
         if statistics.sent > 0 {
-            // What the connection before did is kept with the group.
+            // The previous connection's counts stay with the group.
             let totals = &mut self.observers.totals[flow.group as usize];
             totals.add(flow.direction, flow.sender.acknowledged(), statistics);
             flow.round += 1;

@@ -1,4 +1,4 @@
-//! Scenarios for tests, of which only the difference shows.
+//! Scenarios for tests; each test states only its differences.
 
 use sweetspot_scenario::{Engine, NoRecorder, Outcome, Recorder, Scenario};
 use sweetspot_sim::Simulator;

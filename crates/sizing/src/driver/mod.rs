@@ -47,7 +47,7 @@ struct OutOfBand {
     said_blocked: bool,
 }
 
-/// What the caller must do for the controller.
+/// An action for the caller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Effect {
     /// Limit the advertised window; `None`: the largest there is.
@@ -56,7 +56,7 @@ pub enum Effect {
     Pacing(Option<Rate>),
     /// Send the sender its congestion control.
     Congestion(CongestionChoice),
-    /// What the next transfer over the same path may begin with; `None`: nothing is known of the path.
+    /// The start values for the next transfer over the same path; `None`: the path is unknown.
     Saved(Option<SavedWindow>),
     /// Send the sender a probe of [`PROBE_SIZE`] bytes.
     Probe {

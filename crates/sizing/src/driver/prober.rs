@@ -37,7 +37,7 @@ pub struct ProbeCounts {
     pub sent: u64,
     /// Probes answered.
     pub answered: u64,
-    /// Answers lost on the forward path, that of the data.
+    /// Answers lost on the forward path, the direction of the data.
     pub lost_forward: u64,
     /// Probes lost on the way to the sender.
     pub lost_reverse: u64,

@@ -14,7 +14,7 @@ pub struct TrainPacket {
     pub index: u32,
 }
 
-/// A train of which nothing more arrives for this long is over: the rest was dropped.
+/// A train is over if nothing arrives for this long: the rest was dropped.
 pub(crate) const TRAIN_OVER_AFTER: Duration = Duration::from_millis(100);
 
 /// Collects packet trains at the receiver and measures their dispersion.

@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::samples::Samples;
 
-/// The fewest epochs in a fit, and those of a fit over the last few.
+/// The min number of epochs in a fit, and the number in a fit over recent epochs.
 const FITTED_EPOCHS: usize = 12;
 
 /// Elasticity of the rate: d ln R / d ln W over epochs, by least squares. It is about 1 if

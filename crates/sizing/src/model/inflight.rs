@@ -15,13 +15,13 @@ const AVERAGED_ROUND_TRIPS: u64 = 8;
 /// in flight, or less.
 #[derive(Debug, Default)]
 pub(crate) struct InflightEstimator {
-    /// What arrived in the parts of the last round trip, the first of which may begin before it: since when, and how much.
+    /// Arrivals of the last RTT in parts; the first part may begin before it. Each entry has its start and its bytes.
     arrivals: VecDeque<(Time, Bytes)>,
     /// The sum of those, and the time of the last.
     sum: Bytes,
     latest: Option<Time>,
     largest: Bytes,
-    /// What arrived since then, repairs included.
+    /// Bytes that arrived since then, repairs included.
     average: Option<(Time, Bytes)>,
     /// Until then arrivals are not counted, see [`InflightEstimator::handle_gap`].
     repaired: Time,
@@ -30,7 +30,7 @@ pub(crate) struct InflightEstimator {
 impl InflightEstimator {
     /// Counts what arrived on a path of round trip `base`.
     pub(crate) fn handle_arrival(&mut self, now: Time, bytes: Bytes, base: Duration) {
-        // What comes at its beginning came before it.
+        // Data that arrive at its beginning came before it.
         let (since, sum) =
             self.average.map_or((now, Bytes::ZERO), |(since, sum)| (since, sum + bytes));
         self.average = Some((since, sum));
@@ -41,7 +41,7 @@ impl InflightEstimator {
         if now < self.repaired || bytes == Bytes::ZERO {
             return;
         }
-        // What a host sees at once may have come since its last look.
+        // Data that a host sees at once may have arrived at any time since its last sample.
         let Some(since) = self.latest.replace(now) else {
             // In the beginning that is all there was; later it is not known since when it came.
             if self.largest == Bytes::ZERO {
@@ -125,7 +125,7 @@ mod tests {
     fn what_is_in_flight_shows_where_every_round_trip_loses_a_segment() {
         let base = Duration::from_millis(40);
         let mut inflight = InflightEstimator::default();
-        // 1 kB in each ms, of which every 30 a segment is missing, and what follows it waits for 45.
+        // 1 kB in each ms; every 30 ms a segment is missing, and the data behind it wait for 45 ms.
         let mut waiting = 0;
         for ms in 1..=2000 {
             let now = Time::from_nanos(ms * 1_000_000);

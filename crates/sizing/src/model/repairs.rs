@@ -10,7 +10,7 @@ pub(crate) struct Repairs {
 }
 
 impl Repairs {
-    /// None under way; each `lasts` so many epochs after its loss.
+    /// No repair in progress; each `lasts` this many epochs after its loss.
     pub(crate) fn new(lasts: u32) -> Repairs {
         Repairs { lasts, left: 0 }
     }

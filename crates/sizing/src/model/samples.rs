@@ -15,7 +15,7 @@ impl Samples {
         self.extend(Samples { count: 1, mean: sample, squares: 0.0 });
     }
 
-    /// Adds those of `more`.
+    /// Adds the samples of `more`.
     pub(crate) fn extend(&mut self, more: Samples) {
         let (n, m) = (self.count as f64, more.count as f64);
         let (off, all) = (more.mean - self.mean, (n + m).max(1.0));
@@ -76,7 +76,7 @@ impl Share {
         self.all += all.max(hits);
     }
 
-    /// Adds those of `more`.
+    /// Adds the share of `more`.
     pub(crate) fn extend(&mut self, more: Share) {
         self.hits += more.hits;
         self.all += more.all;

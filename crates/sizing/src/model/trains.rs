@@ -298,7 +298,7 @@ mod tests {
         };
         let slowest = Rate::from_mbit_per_second(96);
         assert_eq!(received([96, 98, 97, 96, 98]), Agreement::Close { slowest, trains: 5 });
-        // 50 Mbit/s, of which others' packets took up to two thirds: in Table I of the paper.
+        // 50 Mbit/s, up to two thirds of it used by cross traffic: from Table I of the paper.
         assert_eq!(received([15, 23, 50, 44, 22]), Agreement::Apart);
         // Compressed and stretched by jitter around 96 Mbit/s.
         assert_eq!(received([300, 72, 24, 116, 80]), Agreement::Apart);

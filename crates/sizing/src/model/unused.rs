@@ -3,7 +3,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::epoch::Epoch;
 use super::repairs::Repairs;
 
-/// What congestion control left unused of a path after slow start had overflowed its buffer.
+/// The capacity that congestion control left unused after slow start had overflowed the path's buffer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnusedCapacity {
     /// Share of its highest rate that a transfer alone on its path keeps while it is full.
@@ -24,7 +24,7 @@ pub(crate) struct UnusedCapacity {
     delivered: Bytes,
 }
 
-/// What queue an epoch had.
+/// The queue during an epoch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Queued {
     /// One stood throughout: the bottleneck was busy, with others' packets if not with ours.
@@ -85,7 +85,7 @@ impl UnusedCapacity {
         (self.highest > Rate::ZERO && self.lost_at.is_none_or(is_full_at)).then_some(self.highest)
     }
 
-    /// What was left unused while no queue stood, until the next loss.
+    /// The bytes left unused without a queue, until the next loss.
     pub(crate) fn bytes(&self) -> Bytes {
         (self.highest.scaled(self.kept) * self.idle).saturating_sub(self.delivered)
     }

@@ -48,7 +48,7 @@ enum State {
     Ramping { limit: Bytes, next_growth: Option<Time> },
     /// No limit: there is no capacity estimate, or the path is congested.
     Unlimited,
-    /// Rate saturation was found; the limit stays.
+    /// Rate saturation was detected; the limit stays.
     Saturated,
 }
 

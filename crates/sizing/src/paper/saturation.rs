@@ -6,9 +6,8 @@ const THROUGHPUT_PERIOD: Duration = Duration::from_secs(1);
 /// "The slope of the last five receive-throughput measurements" (section VII-A).
 const SLOPE_MEASUREMENTS: usize = 5;
 
-/// What "approximately zero" means: less than this share of the mean per measurement. Two
-/// segments per round trip beyond the initial limit raise the rate of a 100 Mbit/s, 100 ms path by
-/// 2.3 % a second, so that 1 % tells rising from flat there.
+/// The paper's "approximately zero": less than this share of the mean per measurement. Two segments per RTT beyond the initial
+/// limit raise the rate of a 100 Mbit/s, 100 ms path by 2.3 % a second, so 1 % separates rising from flat there.
 const MAX_FLAT_SLOPE: f64 = 0.01;
 
 /// The paper's rate saturation detector: receive throughput per second, and the slope of the

@@ -187,7 +187,7 @@ impl Sobas {
         self.limits.pace(Some(step.pace));
     }
 
-    /// Evaluates an epoch at the capacity that a climb found: who joins must not suffer.
+    /// Evaluates an epoch at the capacity that a climb found: newcomers must not suffer.
     pub(super) fn check_climbed(
         &mut self,
         now: Time,

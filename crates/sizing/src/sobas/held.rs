@@ -45,7 +45,7 @@ pub(super) struct Held {
 /// How the window is held.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Hold {
-    /// On its way to what is remembered; so many epochs in a row with a queue of other traffic.
+    /// On its way to the remembered window, after `others` epochs in a row with a queue of cross traffic.
     Opening { others: u32 },
     /// Wider by the room, because the memory was too low, to see by how much.
     Correcting,
@@ -60,22 +60,22 @@ pub(super) enum Hold {
     Climbed(Climbed),
 }
 
-/// What is known of the capacity.
+/// The evidence for the capacity.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     /// It was measured on this connection.
     Measured,
     /// A trial that began then cost no rate.
     Trial { began: Time },
-    /// Another transfer left it, and so many epochs have confirmed it. By its `room` the flight may grow in a round trip:
-    /// what the path's buffer surely holds.
+    /// Left by another transfer and confirmed in `confirmed` epochs. The flight may grow by `room` in one RTT: a lower bound of
+    /// the path's buffer.
     Memory { room: Bytes, confirmed: u32 },
 }
 
 /// Epochs in a row under a limit that binds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Streaks {
-    /// With a rate below that of a transfer alone.
+    /// Epochs with a rate below an unshared transfer's.
     below: u32,
     /// ... far below it.
     collapsed: u32,
@@ -125,7 +125,7 @@ impl Held {
         Held { hold: Hold::Climbed(climbed), ..Held::keeping(capacity, target_queue(base)) }
     }
 
-    /// Held at what another transfer left, on a path whose buffer surely holds `room`.
+    /// Held at another transfer's capacity, on a path with a buffer of at least `room`.
     pub(super) fn remembered(capacity: Rate, queue: Duration, room: Bytes) -> Held {
         Held {
             hold: Hold::Opening { others: 0 },
@@ -134,7 +134,7 @@ impl Held {
         }
     }
 
-    /// What a path with this round trip and longest queue is remembered by, of which so much was left unused after an overflow.
+    /// The saved parameters of a path with this RTT and longest queue; `unused` bytes were left unused after an overflow.
     pub(super) fn memory(
         &self,
         base: Duration,
@@ -176,7 +176,7 @@ impl Held {
         matches!(self.source, Source::Memory { .. })
     }
 
-    /// What the buffer of a path that is only remembered surely holds.
+    /// A lower bound of the buffer of a path that is only remembered.
     fn room(&self) -> Bytes {
         match self.source {
             Source::Memory { room, .. } => room,
@@ -456,7 +456,7 @@ impl Sobas {
             return self.open(now, Reason::Overflow);
         }
         let queue = epoch.rtt.saturating_sub(base);
-        // By so much the window opens in a round trip, which slow start sends at once.
+        // The window's growth in one RTT, which slow start sends at once.
         let own = held.room() / held.capacity;
         let foreign = is_foreign(queue.saturating_sub(own), held.queue);
         let Hold::Opening { others } = &mut held.hold else { return };

@@ -108,17 +108,17 @@ impl TransferLimits {
         rate * (base + queue) + self.unacknowledged()
     }
 
-    /// What a receiver with delayed ACKs may leave unacknowledged.
+    /// The bytes that a receiver with delayed ACKs may leave unacknowledged.
     fn unacknowledged(&self) -> Bytes {
         self.config.mss * UNACKNOWLEDGED_SEGMENTS
     }
 
-    /// Whether `window` limits a transfer with so much in flight: what is beyond it is for delayed ACKs.
+    /// Whether `window` limits a transfer with `in_flight` bytes in flight: the excess is for delayed ACKs.
     pub(super) fn binds(&self, window: Bytes, in_flight: Bytes) -> bool {
         in_flight >= window.saturating_sub(self.unacknowledged()).scaled(BINDS_SHARE)
     }
 
-    /// Whether a transfer with so much in flight was let in by a larger window than `window`.
+    /// Whether the `in_flight` bytes entered under a larger window than `window`.
     pub(super) fn exceeds(&self, window: Bytes, in_flight: Bytes) -> bool {
         in_flight.scaled(BINDS_SHARE) > window
     }

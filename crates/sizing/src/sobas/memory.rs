@@ -1,4 +1,4 @@
-//! What one transfer leaves to the next on the same path (RFC 9959).
+//! Parameters that one transfer leaves to the next on the same path (RFC 9959).
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -23,7 +23,7 @@ pub(super) struct Memory {
     pub(super) base: Duration,
     /// The longest queue that was seen on it.
     pub(super) longest_queue: Duration,
-    /// What was left unused of it after an overflow.
+    /// The bytes left unused after an overflow.
     pub(super) unused: Bytes,
     /// When the transfer ended.
     pub(super) at: Time,
@@ -46,7 +46,7 @@ impl Memory {
         })
     }
 
-    /// What the path's buffer surely holds.
+    /// A lower bound of the path's buffer.
     fn room(&self) -> Bytes {
         (self.capacity * self.longest_queue).scaled(ROOM_SHARE)
     }
@@ -61,16 +61,16 @@ impl Memory {
         self.unused_opening() < self.unused
     }
 
-    /// What the window leaves unused of the path until it is opened, beyond slow start's doubling up to twice the room: in
-    /// n steps of the room r to n x r, r x (n - 1)(n - 2) / 2.
+    /// The bytes that the window leaves unused until it is open, beyond slow start's doubling up to twice the room: in n steps
+    /// of the room r to n x r, r x (n - 1)(n - 2) / 2.
     fn unused_opening(&self) -> Bytes {
         let window = self.capacity * (self.base + self.queue);
         let steps = window.as_f64() / self.room().as_f64().max(1.0);
         self.room().scaled((steps - 1.0) * (steps - 2.0).max(0.0) / 2.0)
     }
 
-    /// What to hold from the beginning, if a round trip of `base` at `now` is that of the same path (RFC 9959, section 4.2.1:
-    /// more than half of the saved one and no more than ten times it) and it was saved lately.
+    /// The window to hold from the beginning, if `base` at `now` is an RTT of the same path (RFC 9959, section 4.2.1: more than
+    /// half of the saved one and no more than ten times it) and the window was saved recently.
     pub(super) fn resume(&self, now: Time, base: Duration) -> Option<Held> {
         let is_same = base > self.base / 2 && base <= self.base * 10;
         let is_recent = now.since(self.at) < PATH_LIFETIME;

@@ -90,7 +90,7 @@ pub struct Sobas {
     is_shared: bool,
     /// Whether a memory was given up in this transfer.
     was_wrong: bool,
-    /// What was held until a packet was lost that did not overflow: that says nothing against it.
+    /// The held window before a packet was lost without overflow: such a loss is no evidence against it.
     held_before: Option<Held>,
 }
 
@@ -189,13 +189,13 @@ impl Sobas {
             State::Startup(_) => self.trains.first().is_none(),
             State::Held(_) | State::Trial(_) | State::Ended => false,
         };
-        // A larger window would but hold more that is unread.
+        // A larger window would only buffer more unread data.
         if is_unlimited && !is_behind(unread, window) {
             self.widen(now, bytes);
         }
     }
 
-    /// What the sender sent since the last call.
+    /// The sender's traffic since the last call.
     fn take_traffic(&mut self) -> Traffic {
         let now = (self.retransmitted, self.received);
         let before = std::mem::replace(&mut self.counted, now);
@@ -214,7 +214,7 @@ impl Sobas {
             State::Trial(trial) if self.trials_failed == Duration::ZERO => {
                 base.and_then(|base| trial.known(base))
             }
-            // What it was never held at, but has reached.
+            // A window that it never held but has reached.
             State::Open(_) if self.trials_failed == Duration::ZERO && !self.was_wrong => {
                 self.unused.capacity().zip(base).map(|(rate, base)| Held::new(rate, base))
             }

@@ -1,4 +1,4 @@
-//! What a sender achieves under one congestion control and pace, and whether another does harm.
+//! A sender's performance under one congestion control and pacing rate, and whether another one is worse.
 
 use sweetspot_units::{Duration, Rate};
 

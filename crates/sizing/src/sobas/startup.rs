@@ -120,8 +120,7 @@ impl Sobas {
     fn hold_at(&mut self, now: Time, wire: Rate, base: Duration) {
         let capacity = wire.scaled(self.limits.payload());
         self.limits.emit(now, EventKind::CapacityEstimated { rate: wire, rtt: base });
-        // What we sent at once is queue of our own: of a window that slow start doubles, half
-        // leaves in a burst; and a train.
+        // Our own burst is our own queue: slow start doubles a window, and half of it leaves in a burst; and a train.
         let window = self.largest_cwnd / capacity;
         let own = window.saturating_sub(base).max(window / 2) + self.trains.longest() / capacity;
         if self.highest_rtt > base + target_queue(base) + own {
@@ -135,7 +134,7 @@ impl Sobas {
     /// Leaves the window to congestion control.
     pub(super) fn open(&mut self, now: Time, reason: Reason) {
         let (was_held, tried) = match &self.state {
-            // What is only remembered was let in by slow start: it goes on from there.
+            // A window that is only remembered was opened by slow start: continue from there.
             State::Held(held) => (!held.is_remembered(), held.tried()),
             State::Trial(trial) => (true, Some(trial.began())),
             State::Startup(_) | State::Open(_) | State::Climb(_) | State::Ended => (false, None),

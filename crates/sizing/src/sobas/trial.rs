@@ -59,7 +59,8 @@ impl Trial {
         (self.overflowed, self.settling) = (true, SETTLING_EPOCHS + repair_epochs());
     }
 
-    /// Packets were lost in an epoch whose rate does not tell whether the limit was reached. If it never was, they overflowed.
+    /// Packets were lost in an epoch with a rate that does not show whether the limit was reached. If it never was, they
+    /// overflowed.
     fn handle_early_loss(&mut self) {
         let was_in_force = self.judged > 0 || self.failed > 0 || self.paid.is_some();
         if !was_in_force && !self.overflowed {
@@ -101,7 +102,7 @@ impl Sobas {
             return;
         }
         let Some(window) = self.limits.window() else { return };
-        // More in flight than the limit was let in before it: what was advertised is not taken back.
+        // A larger flight entered before the limit: the receiver does not take back an advertised window.
         let is_in_force = !self.limits.exceeds(window, epoch.rate * epoch.rtt);
         let binds = self.limits.binds(window, epoch.rate * epoch.highest_rtt) && is_in_force;
         let overflows_again = epoch.losses > 0 && trial.overflowed;

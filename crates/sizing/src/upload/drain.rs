@@ -51,7 +51,7 @@ impl Upload {
     pub(super) fn drain(&mut self, now: Time, base: Duration) {
         let queue = self.queue(base);
         let State::Draining(drain) = &mut self.state else { return };
-        // What was in the buffer before is seen a round trip later.
+        // The buffer's earlier contents become visible one RTT later.
         drain.longest = drain.longest.max(queue);
         let elapsed = now.since(drain.began);
         // Once what arrives was sent since; for as long as a queue is seen the path has been busy.

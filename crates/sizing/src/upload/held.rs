@@ -51,7 +51,7 @@ impl Upload {
         let was_on = held.trial.is_on();
         let outcome = held.trial.handle_look(now, &look, &self.delivery_rate);
         if was_on && !held.trial.is_on() {
-            // What it left behind is no queue of other traffic.
+            // The remaining queue is not cross traffic's.
             held.has_queue = false;
             self.epochs.restart(now, base, &mut self.round_trip);
         }

@@ -82,7 +82,7 @@ impl Upload {
         upload
     }
 
-    /// What the path is remembered for; `None`: the transfer has not found out.
+    /// The parameters to save for the path; `None`: the transfer has not found any.
     fn saved(&self) -> Option<Option<SavedWindow>> {
         match (&self.state, self.pacing, self.min_rtt.get()) {
             (State::Measuring { .. } | State::Ended, ..) => None,

@@ -2,7 +2,7 @@ use sweetspot_sizing::SizingPhase;
 
 use crate::{MSS, RTT, Script};
 
-/// As many round trips as `windows`, of so many segments each.
+/// As many round trips as `windows`, each with this many segments.
 fn rounds(script: &mut Script, windows: &[u64]) {
     for segments in windows {
         script.receive(segments * MSS, RTT);

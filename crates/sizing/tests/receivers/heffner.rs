@@ -47,7 +47,7 @@ fn what_waits_for_the_application_has_arrived() {
 
 #[test]
 fn announced_twice_the_window_doubles_each_round_trip_until_the_link_is_full() {
-    // What arrives is what was announced, until the link carries no more than 600 segments per round trip.
+    // The arrivals match the advertised window, until the link carries no more than 600 segments per RTT.
     let mut script = Script::new("heffner:twice");
     for round in 0..12 {
         let before = script.window;

@@ -20,8 +20,8 @@ fn it_starts_with_half_of_the_default_buffer() {
     assert_eq!(Script::new("linux").window, 65_536);
 }
 
-/// What 100 segments after an initial space of 10 give. The measurement began at time 0, so it
-/// holds 100 segments; all rules' base is twice that.
+/// The result of 100 segments after an initial space of 10. The measurement began at time 0, so it holds 100 segments; all
+/// rules' base is twice that.
 #[test]
 fn each_kernel_grows_by_its_own_rule() {
     // <= 6.15: rcvwin = 2 * 100 + 16 = 216; grow = 216 * (100 - 10) / 10 = 1944; 216 + 2 * 1944

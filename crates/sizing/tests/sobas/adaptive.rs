@@ -26,7 +26,7 @@ fn opened(run: &Run) -> Option<Reason> {
     })
 }
 
-/// What a tuned transfer keeps of the goodput that it would have if left alone.
+/// The share of its untuned goodput that a tuned transfer keeps.
 const KEPT: f64 = 0.97;
 
 fn final_window(run: &Run) -> f64 {
@@ -80,7 +80,7 @@ fn nothing_is_held_before_the_capacity_is_known() {
     // the first train.
     let run = run(&Fluid::clean(), 0.25);
     assert!(run.events.iter().all(|(_, kind)| !matches!(kind, EventKind::Entered { .. })));
-    // What a Linux receiver begins with.
+    // The initial window of a Linux receiver.
     assert!(run.window.is_none_or(|window| window >= Bytes::new(65_535)));
 }
 
@@ -184,7 +184,7 @@ fn a_queue_that_stands_before_we_could_have_made_one_is_left_to_congestion_contr
     let cross = |drain: f64| if drain < 0.04 { 120e6 } else { 90e6 };
     let run = run(&Fluid { cross, buffer: BDP, ..Fluid::clean() }, 5.0);
     assert!(opened(&run).is_some(), "{:?}", run.events);
-    // Nobody is paced who has to compete.
+    // A transfer that has to compete is not paced.
     assert_eq!(run.pacing, None);
 }
 
@@ -282,7 +282,7 @@ fn jitter_costs_no_goodput() {
 
 #[test]
 fn a_buffer_without_room_for_a_step_overflows_by_one_of_them_alone() {
-    // What is held takes 3 % of 1.25 MB and two segments, 3.2 %, and a step 3 % more.
+    // The held window has an excess of 3 % of 1.25 MB and two segments, 3.2 %, and a step of 3 % more.
     let run = run(&Fluid { buffer: 0.045 * 1.25e6, ..Fluid::clean() }, 60.0);
     let steps = run.events.iter().filter(|(at, event)| {
         *at > 1.0 && matches!(event, EventKind::Limited { window } if window.as_f64() > 1.3e6)

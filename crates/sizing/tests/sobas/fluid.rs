@@ -17,7 +17,7 @@ const STEP: f64 = 0.001;
 /// The trains of the beginning; later ones are asked for one by one.
 pub const TRAINS: u64 = 5;
 
-/// What a test varies.
+/// The parameters of a test.
 #[derive(Debug, Clone)]
 pub struct Fluid {
     /// Payload rate of the bottleneck in bit/s, as a function of time.
@@ -42,11 +42,11 @@ pub struct Fluid {
     pub others_congest: Option<f64>,
     /// Whether probes and trains pass at all.
     pub udp_passes: bool,
-    /// What the trains' dispersion is off by.
+    /// The relative error of the trains' dispersion.
     pub train_error: f64,
-    /// ... and that of those that come after the first five.
+    /// ... and of the trains after the first five.
     pub later_train_error: Option<f64>,
-    /// ... and that of one of them, counted from the first.
+    /// ... and of a single train, counted from the first.
     pub odd_train: Option<(u64, f64)>,
     /// When the sender loses a segment that the path had room for, in seconds.
     pub loses_at: Option<f64>,
@@ -81,7 +81,7 @@ impl Fluid {
     }
 }
 
-/// One direction of a path that jitters by so much.
+/// One direction of a path, with jitter.
 struct Way {
     jitter: f64,
     random: Random,
@@ -94,7 +94,7 @@ impl Way {
         Way { jitter, random: Random::new(seed), latest: 0.0 }
     }
 
-    /// How late the last of so many packets is that enter at `t`.
+    /// The delay of the last of `packets` packets that enter at `t`.
     fn late(&mut self, t: f64, packets: f64) -> f64 {
         // The latest of k packets, each late by U: P(late <= x) = x^k.
         let late = self.jitter * self.random.unit().powf(1.0 / packets);
@@ -103,7 +103,7 @@ impl Way {
     }
 }
 
-/// What a run showed.
+/// The results of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
     /// Rows of 100 ms: time, goodput in bit/s, window in force, queue in bytes.

@@ -16,7 +16,7 @@ fn run(fluid: &Fluid, seconds: f64) -> Run {
     play(Sizing::SobasLive, 6_291_456, fluid, seconds)
 }
 
-/// What a tuned download keeps of the goodput that it would have if left alone.
+/// The share of its untuned goodput that a tuned download keeps.
 const KEPT: f64 = 0.97;
 
 /// Judges a path by the goodput of a download left alone.
@@ -99,7 +99,7 @@ fn a_trial_in_which_the_path_carries_more_than_before_is_given_up() {
     let rate: fn(f64) -> f64 = |t| if t < 2.0 { 100e6 } else { 400e6 };
     let run = run(&Fluid { rate, ..path() }, 10.0);
     let opened = decided(&run, Reason::PathFaster).expect("it is opened");
-    // Such a window is judged for six round trips, of 120 ms at most, those of a full buffer; the one under way, and the next.
+    // Such a window is judged for six RTTs, of 120 ms at most with a full buffer; the current one, and the next.
     assert!(opened > 2.0 && opened <= 2.0 + 12.0 * 0.12, "{opened}");
 }
 
@@ -107,7 +107,7 @@ fn a_trial_in_which_the_path_carries_more_than_before_is_given_up() {
 fn a_full_path_that_is_doubted_for_ever_keeps_its_short_queue() {
     let run = run(&path(), 300.0);
     assert!(!run.saw(|e| matches!(e, EventKind::Entered { reason: Reason::PathFaster, .. })));
-    // What is held is 3 % of the round trip and two segments, and a step adds 3 % more.
+    // The held window has an excess of 3 % of the RTT and two segments, and a step adds 3 % more.
     assert!(run.queue(200.0, 300.0) <= 0.1 * BDP, "{}", run.queue(200.0, 300.0));
 }
 
@@ -224,8 +224,8 @@ fn a_loss_before_the_limit_of_a_trial_is_reached_does_not_end_it() {
     }
 }
 
-/// Shows `controller` so many Mbit/s from `from` to `to` seconds, every 5 ms, over 40 ms and a queue of `queue` (ms), of which
-/// `lost` segments a look come out of order and `unread` bytes wait for the application.
+/// Feeds `controller` this rate in Mbit/s from `from` to `to` seconds, every 5 ms, with an RTT of 40 ms plus `queue` (ms). In
+/// each sample `lost` segments arrive out of order, and `unread` bytes wait for the application.
 fn show(
     controller: &mut dyn Controller,
     times: (f64, f64),
@@ -236,7 +236,7 @@ fn show(
     show_over(Duration::from_millis(40), controller, times, (rate, rtt), waiting);
 }
 
-/// The same over a round trip of `base`, of which the kernel sees `rtt`.
+/// The same with a base RTT of `base`; the kernel sees `rtt`.
 fn show_over(
     base: Duration,
     controller: &mut dyn Controller,
@@ -334,8 +334,8 @@ fn remembers(controller: &mut dyn Controller, at: f64) -> bool {
     outputs.any(|output| matches!(output, Output::Saved(Some(_))))
 }
 
-/// What was advertised is not taken back: a window far above the flight has to be used up before a limit acts. What is lost until
-/// then, while the flight grows as before, was lost by the window before.
+/// A receiver does not take back an advertised window: a window far above the flight has to be used up before a limit acts.
+/// Losses until then, while the flight grows as before, belong to the window before.
 #[test]
 fn what_overflows_before_a_trial_is_in_force_does_not_end_it_and_tells_the_capacity() {
     // An application that waits for what is missing has much to read then.

@@ -9,7 +9,7 @@ use sweetspot_sizing::Sizing;
 /// C T_m = 50 Mbit/s x 100 ms.
 const BDP: f64 = 625e3;
 
-/// What a transfer keeps of the goodput that it would have if left alone.
+/// The share of its untuned goodput that a transfer keeps.
 const KEPT: f64 = 0.97;
 
 fn shared() -> Fluid {
@@ -20,7 +20,7 @@ fn run(fluid: &Fluid, seconds: f64) -> Run {
     play(Sizing::Sobas, 33_554_432, fluid, seconds)
 }
 
-/// The goodput of the transfer, and that of the same left alone.
+/// The goodput of the transfer, and of the same transfer untuned.
 fn beside_alone(fluid: &Fluid, seconds: f64) -> (f64, f64) {
     let alone = play(Sizing::Max, 33_554_432, fluid, seconds);
     (run(fluid, seconds).goodput(0.0, seconds), alone.goodput(0.0, seconds))

@@ -15,7 +15,7 @@ const T: f64 = 0.1;
 const Q: f64 = 0.003;
 const BDP: f64 = C * T;
 
-/// A controller whose measurements are scripted, and what it asked for.
+/// A controller with scripted measurements, and its requests.
 struct Script {
     controller: Box<dyn Controller + Send>,
     probes: bool,
@@ -369,7 +369,8 @@ fn gave_up(script: &Script) -> Option<Reason> {
     script.entered[tried..].iter().find(opens).map(|(_, _, reason)| *reason)
 }
 
-/// What a path of its own makes of a share that is sent: beyond the capacity a queue of 20 ms, more than an eighth of T.
+/// The rate and queue of an unshared path for this sending rate: beyond the capacity a queue of 20 ms, more than an eighth of
+/// T.
 fn alone(sent: f64) -> (f64, f64) {
     (sent.min(1.0), if sent > 1.0 { 0.02 } else { 0.0 })
 }

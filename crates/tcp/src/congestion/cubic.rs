@@ -94,8 +94,8 @@ impl Cubic {
 
     /// Multiplicative decrease (section 4.6) with fast convergence (section 4.7).
     fn decrease(&mut self, event: &CongestionEvent) {
-        // What was in use: the window, bounded by what else bounded the flight (section 4.6
-        // asks for the flight size, which duplicate ACKs have already drained here).
+        // The used window, bounded by the flight's other bounds (section 4.6 asks for the flight size, which duplicate ACKs
+        // have already drained here).
         let used = self.cwnd.min(event.window);
         self.w_max = if used < self.w_max { used * (1.0 + BETA_CUBIC) / 2.0 } else { used };
         self.prior = used;

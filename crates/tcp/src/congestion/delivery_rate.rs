@@ -14,13 +14,13 @@ pub struct DeliveryRate {
     delivered_time: Time,
     /// C.first_sent_time.
     first_sent: Time,
-    /// C.app_limited: samples are limited by the application until so many packets are delivered.
+    /// C.app_limited: samples are application-limited until this many packets are delivered.
     starved_until: Option<u64>,
     /// The newest stamp that the ACK at hand delivered.
     newest: Option<SentStamp>,
 }
 
-/// What is kept of a packet from its sending to its delivery.
+/// The state of a packet from its sending to its delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SentStamp {
     sent: Time,
@@ -81,9 +81,8 @@ impl DeliveryRate {
         }
     }
 
-    /// The sample of the ACK whose packets were handed in; to be called once per ACK. `None` where
-    /// it delivered nothing, or where the sample spans less than `min_rtt`, because an ACK was
-    /// reordered or lost (section 3.3, GenerateRateSample).
+    /// The rate sample of the ACK with the packets passed in before; call it once per ACK. `None` if it delivered nothing, or
+    /// if the sample spans less than `min_rtt`, because an ACK was reordered or lost (section 3.3, GenerateRateSample).
     pub fn poll_sample(&mut self, now: Time, min_rtt: Duration) -> Option<RateSample> {
         self.starved_until = self.starved_until.filter(|until| self.delivered <= *until);
         let stamp = self.newest.take()?;

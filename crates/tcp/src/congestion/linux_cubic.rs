@@ -27,7 +27,7 @@ pub struct LinuxCubic {
 /// `struct bictcp` without what HyStart keeps.
 #[derive(Debug, Clone, Copy, Default)]
 struct Curve {
-    /// A packet is added for so many acknowledged.
+    /// One packet is added per `cnt` acknowledged.
     cnt: u32,
     last_max_cwnd: u32,
     last_cwnd: u32,

@@ -1,15 +1,12 @@
-//! Congestion controls: how many packets a sender may have in flight, and how fast it sends them.
+//! Congestion controls: the number of packets that a sender may have in flight, and its sending rate.
 //!
-//! They count in packets and fractions of packets, as ns-2 does. A control decides on the window
-//! alone. The sender decides which packets to retransmit, and what may be sent while a recovery
-//! lasts (Reno's inflation, NewReno's partial ACKs, [`Prr`]).
+//! They count in packets and fractions of packets, as ns-2 does. A control decides on the window alone. The sender decides
+//! which packets to retransmit, and which may be sent during a recovery (Reno's inflation, NewReno's partial ACKs, [`Prr`]).
 //!
-//! **Contract.** `now` never goes backwards. Every ACK goes to [`CongestionControl::handle_ack`],
-//! those of a recovery too ([`AckSample::recovering`]). A recovery is one
-//! [`CongestionControl::handle_recovery`], then, unless a timeout ends it,
-//! [`CongestionControl::handle_recovered`], which comes before the `handle_ack` of the ACK that
-//! ended it. [`Congestion`] holds any of the controls, the small one inline and the others boxed, so
-//! that a flow is compact and a call is a jump.
+//! **Contract.** `now` never goes backwards. Every ACK goes to [`CongestionControl::handle_ack`], also during a recovery
+//! ([`AckSample::recovering`]). A recovery is one [`CongestionControl::handle_recovery`], then, unless a timeout ends it,
+//! [`CongestionControl::handle_recovered`], which comes before the `handle_ack` of the ACK that ended it. [`Congestion`] holds
+//! any of the controls, the small one inline and the others boxed, so that a flow is compact and a call is a jump.
 
 mod bbr;
 mod cubic;
@@ -67,7 +64,7 @@ pub trait CongestionControl {
     fn pacing_rate(&self) -> Option<Rate>;
 }
 
-/// What a sender learned from one ACK, its scoreboard included (Linux: `struct ack_sample`).
+/// A sender's sample from one ACK, including its scoreboard (Linux: `struct ack_sample`).
 #[derive(Debug, Clone, Copy)]
 pub struct AckSample {
     /// When it arrived.
@@ -98,7 +95,7 @@ pub struct AckSample {
 }
 
 impl AckSample {
-    /// The sample of an ACK at `now` of which nothing else is known.
+    /// The sample of an ACK at `now`, without further data.
     pub fn at(now: Time) -> AckSample {
         AckSample {
             now,
@@ -122,8 +119,8 @@ impl AckSample {
 pub struct CongestionEvent {
     /// When it was detected.
     pub now: Time,
-    /// What bounds the window besides the congestion window, in packets: the smaller of the
-    /// receiver's window and the send buffer. ns-2 calls it `wnd_`.
+    /// The other bound of the window, in packets: the smaller of the receiver's window and the send buffer. ns-2 calls it
+    /// `wnd_`.
     pub window: f64,
     /// Packets in flight.
     pub in_flight: u32,
@@ -166,8 +163,7 @@ pub struct CongestionConfig {
 pub enum Algorithm {
     /// Jacobson's window of Reno, NewReno and SACK TCP (RFC 5681).
     Reno,
-    /// CUBIC: Linux's where every packet counts ([`Growth::PerPacket`]), else that of RFC 9438 with
-    /// HyStart++ (RFC 9406).
+    /// CUBIC: Linux's if every packet counts ([`Growth::PerPacket`]), else RFC 9438's with HyStart++ (RFC 9406).
     Cubic,
     /// Brakmo and Peterson's Vegas.
     Vegas,

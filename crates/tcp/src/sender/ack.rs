@@ -6,7 +6,7 @@ use crate::congestion::{AckSample, Congestion, CongestionControl, Growth, RateSa
 use crate::scoreboard::DUP_THRESH;
 use crate::segment::{Acknowledgement, Run};
 
-/// What one ACK brought, before the congestion control takes it in.
+/// The progress by one ACK, before the congestion control sees it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct AckProgress {
     /// Packets newly covered by the cumulative ACK.
@@ -113,7 +113,7 @@ impl Sender {
         let sacked = board.handle_blocks(ack.next, blocks);
         let lost_again = board.handle_delivery(ack.next, ack.echo);
         progress.lost = board.lost(ack.next).saturating_sub(lost_before) + lost_again;
-        // What was sacked before is not delivered anew.
+        // Packets sacked before are not delivered anew.
         progress.delivered = progress.acked - below + sacked;
         self.deliver_stamps(now, ack, blocks);
     }
@@ -167,7 +167,7 @@ impl Sender {
                 self.advance(now, ack);
                 if let Some(repair) = &mut self.repair {
                     repair.end();
-                    // What recovery sent anew lies at the end; sending goes on from there.
+                    // Recovery's new data lie at the end; sending continues from there.
                     self.next = self.highest;
                 }
                 self.congestion.handle_recovered(now);

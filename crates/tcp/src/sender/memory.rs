@@ -1,9 +1,9 @@
 use super::Sender;
 use crate::config::SendMemory;
 
-/// What a segment takes besides its payload on a 64-bit machine, bytes: `SKB_TRUESIZE` of room for headers
-/// (MAX_TCP_HEADER 256, `struct skb_shared_info` 320, `struct sk_buff` 256). The payload lies in pages that
-/// segments share (`tcp_sendmsg_locked`) and counts for what it is.
+/// The memory overhead of a segment on a 64-bit machine, bytes: `SKB_TRUESIZE` with room for headers (MAX_TCP_HEADER 256,
+/// `struct skb_shared_info` 320, `struct sk_buff` 256). The payload lies in pages that segments share (`tcp_sendmsg_locked`)
+/// and counts with its own size.
 const SEGMENT_OVERHEAD: u64 = 832;
 
 /// A send buffer in the kernel's memory, and what the application has written into it.
@@ -24,7 +24,7 @@ impl MemoryLimit {
         (memory.limit.get() / (memory.payload.get() + SEGMENT_OVERHEAD)).max(1)
     }
 
-    /// Packets that fit in segments of so many.
+    /// The number of packets in segments of `in_segment` bytes.
     fn packets(&self, in_segment: u64) -> u64 {
         let segment = in_segment * self.memory.payload.get() + SEGMENT_OVERHEAD;
         (self.memory.limit.get() * in_segment / segment).max(1)

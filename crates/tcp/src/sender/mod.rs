@@ -82,8 +82,7 @@ pub struct Sender {
     pacer: Pacer,
 }
 
-/// What a sender repairs, if anything. The names are those of RFC 9293 (SYN-SENT) and of Linux's
-/// `enum tcp_ca_state`.
+/// The sender's recovery state. The names are those in RFC 9293 (SYN-SENT) and in Linux's `enum tcp_ca_state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecoveryState {
     /// The SYN is not acknowledged yet.
@@ -96,7 +95,7 @@ pub enum RecoveryState {
     Loss,
 }
 
-/// What the sender consults at every packet.
+/// The values that the sender consults at every packet.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Options {
@@ -228,7 +227,7 @@ impl Sender {
         self.refresh();
     }
 
-    /// The receiver takes so many packets from number `next` on, and says so by itself.
+    /// The receiver announces by itself that it accepts `window` packets from number `next` on.
     pub fn handle_window_update(&mut self, next: u64, window: u32) {
         if (self.una..=self.highest).contains(&next) {
             self.right_edge = self.right_edge.max(next + u64::from(window));
@@ -269,7 +268,7 @@ impl Sender {
             repair.switch(self.style, algorithm);
         }
         self.stamps = algorithm.needs_delivery_rate().then(|| {
-            // What is in flight was sent without a stamp.
+            // Packets in flight were sent without a stamp.
             let unstamped = self.highest.saturating_sub(self.una);
             let sent = (0..unstamped).map(|_| None).collect();
             Box::new(Stamps { sent, ..Stamps::default() })
@@ -378,7 +377,7 @@ impl Sender {
         self.highest.saturating_sub(self.una)
     }
 
-    /// What the sender repairs, if anything.
+    /// The recovery state.
     pub fn state(&self) -> RecoveryState {
         self.state
     }

@@ -27,8 +27,7 @@ enum PipeRule {
 enum PipeState {
     /// The scoreboard is asked.
     Scoreboard,
-    /// Packets sent less ACKs received. No ACK stands for a lost packet; that of its
-    /// retransmission counts twice where it advances SND.UNA.
+    /// Packets sent less ACKs received. A lost packet has no ACK; its retransmission's ACK counts twice if it advances SND.UNA.
     Count(i64),
     /// Packets that the last ACK let out and that have not left yet.
     Reduction { prr: Prr, allowed: u32 },

@@ -1,4 +1,4 @@
-//! What holds for every control, whatever happens to it.
+//! Invariants of every congestion control.
 
 use proptest::prelude::*;
 use sweetspot_tcp::congestion::{

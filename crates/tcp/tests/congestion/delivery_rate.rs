@@ -21,8 +21,8 @@ fn the_rate_is_what_was_delivered_between_sending_and_acknowledgement() {
 
 #[test]
 fn compressed_acks_do_not_feign_speed() {
-    // Two packets sent 100 ms apart whose ACKs arrive together at 250 ms: the send interval of
-    // the second, 100 ms since the first, bounds the rate, whatever the ACKs say.
+    // Two packets sent 100 ms apart with ACKs that arrive together at 250 ms: the send interval of the second, 100 ms since the
+    // first, bounds the rate, whatever the ACKs say.
     let mut rate = DeliveryRate::default();
     let first = rate.handle_sent(at(0), 0);
     rate.handle_delivered(at(150), &first);

@@ -3,8 +3,7 @@ use sweetspot_units::Duration;
 
 use crate::harness::{ack, at};
 
-/// One round of `acks` ACKs whose RTT is `rtt` ms: una runs through the round, nxt stands at the
-/// next round's end.
+/// One round of `acks` ACKs with an RTT of `rtt` ms: una runs through the round, nxt is the next round's end.
 fn round(hystart: &mut HyStart, una: &mut u64, acks: u64, rtt: u64) -> Vec<SlowStart> {
     let nxt = *una + 2 * acks;
     (0..acks)

@@ -1,4 +1,4 @@
-//! What `net/ipv4/tcp_cubic.c` does that RFC 9438 and RFC 9406 do not.
+//! Behaviour of `net/ipv4/tcp_cubic.c` that is not in RFC 9438 or RFC 9406.
 
 use sweetspot_tcp::congestion::{
     AckSample, CongestionConfig, CongestionControl, CongestionEvent, LinuxCubic,

@@ -71,9 +71,9 @@ pub struct Pair {
     pub sent: Vec<Sent>,
     /// Every ACK with its time of departure.
     pub acks: Vec<(Time, Acknowledgement)>,
-    /// Numbers whose next transmission is lost; twice in the list: twice.
+    /// Numbers with a lost next transmission; twice in the list: twice.
     drops: Vec<u64>,
-    /// Numbers whose next transmission arrives marked.
+    /// Numbers with a marked next transmission.
     marks: Vec<u64>,
     /// When the link is free.
     free: Time,

@@ -34,7 +34,7 @@ fn congestion_is_echoed_until_the_sender_says_that_it_heard() {
     let echoing: Vec<u64> =
         pair.acks.iter().filter(|(_, ack)| ack.congestion_echo).map(|(_, ack)| ack.next).collect();
     let told = pair.sent.iter().find(|sent| sent.window_reduced).expect("the sender tells");
-    // From the ACK of 15 to that of the packet before the one with CWR (RFC 3168 section 6.1.3).
+    // From the ACK of 15 to the ACK of the packet before the one with CWR (RFC 3168 section 6.1.3).
     assert_eq!(echoing.first(), Some(&16));
     assert_eq!(echoing.last(), Some(&told.number));
     assert_eq!(pair.sent.iter().filter(|sent| sent.window_reduced).count(), 1);

@@ -70,9 +70,9 @@ fn a_retransmission_lost_again_costs_rfc_6675_a_timeout_and_linux_none() {
 
 #[test]
 fn counting_lost_packets_as_in_flight_costs_a_timeout_once_they_are_half_a_window() {
-    // A window of 60, halved to 30, of which `lost` in a row. When the last duplicate is in, the
-    // count stands at `lost`, the ACK of the one retransmission takes 2 off it: nothing more leaves
-    // where `lost` - 2 >= 30. RFC 6675 takes lost packets out of its pipe.
+    // A window of 60, halved to 30, with `lost` losses in a row. When the last duplicate ACK is in, the count is `lost`; the
+    // ACK of the one retransmission takes 2 off it: nothing more leaves if `lost` - 2 >= 30. RFC 6675 takes lost packets out of
+    // its pipe.
     let receiver = sweetspot_tcp::ReceiverConfig { window: 60, ..RECEIVER };
     let timeouts = |config, lost: u64| {
         let drops: Vec<u64> = (150..150 + lost).collect();

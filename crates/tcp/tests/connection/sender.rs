@@ -34,8 +34,8 @@ fn the_flight_fills_the_smallest_of_window_send_buffer_and_congestion_window() {
 
 #[test]
 fn limited_transmit_sends_one_new_packet_for_each_of_the_first_two_duplicates() {
-    // A window of 3 with its first packet lost: two duplicates, never three. RFC 3042 lets two
-    // new packets out, whose duplicates start the repair.
+    // A window of 3 with its first packet lost: two duplicate ACKs, never three. RFC 3042 lets two new packets out; their
+    // duplicate ACKs start the repair.
     let play = |limited_transmit| {
         let config = SenderConfig { limited_transmit, initial_window: 3, ..SENDER };
         let receiver = ReceiverConfig { sack: false, ..RECEIVER };

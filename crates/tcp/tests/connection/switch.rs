@@ -14,7 +14,7 @@ const LINUX: SenderConfig = SenderConfig {
     ..SENDER
 };
 
-/// What a switch must leave alone: the window (Linux's is whole packets), what is in flight, what arrived, what was done.
+/// The state that a switch must not change: the window (whole packets in Linux's), packets in flight, arrivals, counters.
 fn view(sender: &Sender) -> impl PartialEq + std::fmt::Debug + use<> {
     (sender.cwnd().floor(), sender.outstanding(), sender.acknowledged(), sender.statistics())
 }
@@ -48,8 +48,7 @@ fn a_sender_switches_congestion_control_with_its_window_as_it_is() {
     }
 }
 
-/// Every transmission of a transfer whose receiver asks for these paces, one after another, at
-/// the beginning.
+/// Every transmission of a transfer with a receiver that requests these pacing rates, one after another, at the beginning.
 fn transmissions(config: SenderConfig, asked: &[Option<Rate>]) -> Vec<Sent> {
     let mut pair = Pair::new(config, RECEIVER, Some(300));
     asked.iter().for_each(|rate| pair.sender.set_pacing(*rate));

@@ -168,7 +168,7 @@ fn lossy(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     Ok(steady)
 }
 
-/// Several transfers whose windows together neither fill the buffer nor lose.
+/// Several transfers with windows that together neither fill the buffer nor lose packets.
 fn shared(terms: &Terms<'_>, transfers: &[Transfer]) -> Result<Steady, EngineError> {
     if terms.loss.get() > 0.0 {
         return Err(not_covered("several transfers share a path that loses at random"));

@@ -41,8 +41,7 @@ pub(super) fn formula(what: &str, rule: &str, numbers: String, source: &str) -> 
 pub(super) const SOBAS: &str = "Jain, Prasad, Dovrolis, The TCP Bandwidth-Delay Product revisited";
 
 // SOBAS appendix: a round with window w sends w packets and lasts max(T_m, w/C).
-/// Mean RTT over the packets of a sawtooth: those of the larger windows count more than in the
-/// mean over its rounds.
+/// Mean RTT over the packets of a sawtooth: rounds with larger windows count more than in the mean over its rounds.
 pub(super) fn mean_packet_rtt(path: &Path, tooth: &Sawtooth, packet: Bytes) -> Duration {
     // The mean backlog over time, times the time, is its sum over packets times one packet's
     // service time.

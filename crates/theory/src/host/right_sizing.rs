@@ -15,8 +15,8 @@ pub enum WindowGrowth {
 }
 
 // DRS §II: awnd >= 2 cwnd in slow start, awnd >= cwnd + 1 in additive increase.
-/// The least window a receiver must advertise so that it never limits a sender whose window was
-/// `congestion_window` in the last RTT.
+/// The min window that a receiver must advertise so that it never limits a sender with a window of `congestion_window` in the
+/// last RTT.
 pub fn advertised_window(congestion_window: Bytes, mss: Bytes, phase: WindowGrowth) -> Bytes {
     match phase {
         WindowGrowth::SlowStart => congestion_window.saturating_add(congestion_window),

@@ -68,7 +68,7 @@ impl WindowScale {
     }
 
     // Linux __tcp_select_window(): rounded up to a multiple of the step.
-    /// What a peer reads when a receiver wants to offer `window`.
+    /// The window that a peer reads when a receiver wants to offer `window`.
     pub fn advertised(self, window: Bytes) -> Bytes {
         let step = self.granularity().get();
         let up = window.get().div_ceil(step).saturating_mul(step);

@@ -6,8 +6,8 @@ use super::saturation::{Regime, Throughput};
 use crate::TheoryError;
 use crate::error::require;
 
-/// A tight link that carries persistent transfers whose windows, not losses, limit them. A
-/// backlog lengthens their RTT and so takes rate from them, which the target transfer gains.
+/// A tight link with persistent transfers that are limited by windows, not losses. A backlog lengthens their RTT and so takes
+/// rate from them, which the target transfer gains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Elephants {
     capacity: Rate,

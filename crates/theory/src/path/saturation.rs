@@ -6,7 +6,7 @@ use super::Path;
 use crate::TheoryError;
 use crate::error::require;
 
-/// What limits a transfer.
+/// The limit of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Regime {
     /// The socket buffer: the path is not full.
@@ -22,7 +22,7 @@ pub enum Regime {
 pub struct Throughput {
     /// Average throughput in the steady state.
     pub rate: Rate,
-    /// What limits it.
+    /// Its limit.
     pub regime: Regime,
 }
 
@@ -64,9 +64,8 @@ pub fn throughput(path: &Path, socket_buffer: Bytes) -> Result<Throughput, Theor
 
 // SOBAS eq. (17) under-buffered, §Appendix I 3-a (N_V / T_V = C) over-buffered:
 // R = 3C/4 (CTm+B)^2 / ((CTm+B)^2 - CTm B).
-/// The throughput of a transfer whose window nothing but its own losses limits: the path's bulk
-/// transfer capacity for one Reno flow. Three quarters of C without a buffer, C from B_t = C T_m
-/// on.
+/// The throughput of a transfer limited only by its own losses: the path's bulk transfer capacity for one Reno flow. Three
+/// quarters of C without a buffer, C from B_t = C T_m on.
 pub fn congestion_limited(path: &Path) -> Rate {
     if !path.is_under_buffered() {
         return path.capacity();

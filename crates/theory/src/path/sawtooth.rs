@@ -68,8 +68,8 @@ pub fn sawtooth(path: &Path, packet: Bytes) -> Result<Sawtooth, TheoryError> {
         (pipe * pipe + pipe * buffer + buffer * buffer) / 2.0
     };
 
-    // The appendix's Q(k+i) averaged over time: a round with window w > C T_m lasts w/C and has
-    // the backlog w - C T_m, so the mean is the integral of (w - C T_m) w over that of w.
+    // The appendix's Q(k+i) averaged over time: a round with window w > C T_m lasts w/C and has the backlog w - C T_m, so the
+    // mean is the integral of (w - C T_m) w divided by the integral of w.
     let mean_backlog = if over_buffered {
         7.0 / 9.0 * peak - pipe
     } else {

@@ -1,4 +1,4 @@
-//! What TCP makes of a path that loses packets.
+//! TCP's throughput on a path that loses packets.
 
 pub mod classify;
 pub mod l_model;
@@ -11,7 +11,7 @@ use sweetspot_units::{Bytes, Duration, Probability};
 use crate::TheoryError;
 use crate::error::require;
 
-/// What every formula of this module asks of loss, RTT and segment size.
+/// Every formula of this module needs these bounds on loss, RTT and segment size.
 pub(crate) fn require_lossy(
     mss: Bytes,
     rtt: Duration,

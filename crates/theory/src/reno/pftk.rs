@@ -7,7 +7,7 @@ use super::require_lossy;
 use crate::TheoryError;
 use crate::error::require;
 
-/// A Reno flow on a path whose loss and RTT are given.
+/// A Reno flow on a path with given loss and RTT.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flow {
     mss: Bytes,
@@ -18,8 +18,8 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// A flow with segments of `mss`, mean `rtt`, first retransmission `timeout` T_0 and `loss` p
-    /// (the share of loss events, each of which ends a round), one ACK per two segments (b = 2).
+    /// A flow with segments of `mss`, mean `rtt`, first retransmission `timeout` T_0 and `loss` p (the share of loss events;
+    /// each ends a round), one ACK per two segments (b = 2).
     ///
     /// # Errors
     /// If `mss`, `rtt` or `timeout` is zero, or `loss` is not between 0 and 1.

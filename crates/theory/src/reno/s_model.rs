@@ -15,7 +15,7 @@ pub struct ShortFlow {
 }
 
 impl ShortFlow {
-    /// A transfer of `size` s in segments of `mss`, whose losses cost one RTT each.
+    /// A transfer of `size` s in segments of `mss`; each loss costs one RTT.
     ///
     /// # Errors
     /// If `size` or `mss` is zero.

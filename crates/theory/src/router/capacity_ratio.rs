@@ -45,12 +45,12 @@ impl CapacityRatio {
     // Router-buffer §VI-B: above one EX holds whatever the traffic; below one PL holds if the
     // traffic is heavy-tailed; at one PL up to a tail index of about 1.5; near 2, PL fails
     // already at 0.25 and neither form is good close to one.
-    /// The loss form for traffic whose flow sizes have Pareto `tail_index` alpha (the Internet's
-    /// is about 1.2 to 1.5; the smaller, the heavier the tail).
+    /// The loss form for traffic with flow sizes of Pareto `tail_index` alpha (the Internet's is about 1.2 to 1.5; the smaller,
+    /// the heavier the tail).
     ///
     /// # Errors
-    /// If `tail_index` is not above 1 (the mean would be infinite), or if the paper found neither
-    /// form good: light tails with a ratio of one or less.
+    /// If `tail_index` is not above 1 (the mean would be infinite), or if the paper found neither form good: light tails with a
+    /// ratio of one or less.
     pub fn form(self, tail_index: f64) -> Result<Form, TheoryError> {
         let wanted = "a finite number above 1";
         require(tail_index.is_finite() && tail_index > 1.0, "tail index", tail_index, wanted)?;

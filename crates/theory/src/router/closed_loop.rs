@@ -1,4 +1,4 @@
-//! Users who download, think, and download again: router-buffer §III-A.
+//! Users that download, think, and download again: router-buffer §III-A.
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -6,8 +6,8 @@ use crate::TheoryError;
 use crate::error::require;
 
 // Router-buffer §III-A: U S / (T_h + T_t).
-/// The load of `users` who each transfer `size` in `transfer` time and then think for `think`.
-/// Congestion lengthens the transfers and so lowers the load: it never exceeds the link.
+/// The load of `users`; each transfers `size` in `transfer` time and then thinks for `think`. Congestion lengthens the
+/// transfers and so lowers the load: it never exceeds the link.
 ///
 /// # Errors
 /// If a round takes no time.

@@ -1,4 +1,4 @@
-//! A significance test of which loss form fits better.
+//! A significance test for the better of two loss forms.
 
 use super::capacity_ratio::Form;
 use super::fit::{LossPoint, logarithms};

@@ -23,8 +23,8 @@ pub struct RouterLink {
 }
 
 impl RouterLink {
-    /// A link of `capacity` C whose flows have the RTT `propagation` T_o without its queue, with
-    /// packets of `packet` bytes and `delay_slope` f: on average a share f of the buffer is full.
+    /// A link of `capacity` C; its flows have the RTT `propagation` T_o without its queue, packets of `packet` bytes and
+    /// `delay_slope` f: on average a share f of the buffer is full.
     ///
     /// # Errors
     /// If a quantity is zero, or f is not between 0 and 1.

@@ -42,8 +42,8 @@ pub fn square_root(capacity: Rate, rtt: Duration, flows: u64) -> Result<Bytes, T
 // (arXiv 2109.11693): the link stays busy if what is in flight after the reduction still fills
 // the pipe. A window control that keeps beta of its window needs beta (C T + B) >= C T, so
 // B >= (1/beta - 1) C T; BBR needs what one RTT of probing adds, (5/4 - 1) C T.
-/// What `control` needs of a buffer to keep the link full alone, as a share of C T: 1 for Reno,
-/// 3/7 for Cubic, 1/4 for BBR; the paper's "60 to 75 % smaller".
+/// The buffer with which `control` alone keeps the link full, as a share of C T: 1 for Reno, 3/7 for Cubic, 1/4 for BBR; the
+/// paper's "60 to 75 % smaller".
 pub fn share_of_bdp(control: CongestionResponse) -> f64 {
     match control {
         CongestionResponse::Reno => 1.0,

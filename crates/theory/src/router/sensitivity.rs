@@ -1,4 +1,4 @@
-//! What a wrong buffer costs: router-buffer §VII-D, eqs (19) and (20).
+//! The cost of a wrong buffer: router-buffer §VII-D, eqs (19) and (20).
 
 use super::optimum::{Best, BufferOptimum, optimum};
 use super::per_flow::Router;

@@ -8,7 +8,7 @@ use crate::TheoryError;
 use crate::error::require;
 use crate::packets::Packets;
 
-/// What an operator can measure of a link and its traffic.
+/// Quantities that an operator can measure of a link and its traffic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Traffic {
     /// C_out / C_in.
@@ -28,7 +28,7 @@ pub struct Traffic {
 /// A quantity of [`Traffic`] that the regression has not seen so small or so large.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outside {
-    /// What it is.
+    /// The quantity's name.
     pub quantity: &'static str,
     /// Its value.
     pub given: f64,
@@ -38,7 +38,7 @@ pub struct Outside {
     pub high: f64,
 }
 
-/// What the regression says of a link.
+/// The regression's prediction for a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
     /// p = a B^-b.
@@ -51,7 +51,7 @@ pub struct Prediction {
     pub utilisation: Utilisation,
 }
 
-/// Use of the link by buffer: u(B) = u / (1 + e^-h B^-k), with u that of ample buffer.
+/// Link utilisation by buffer: u(B) = u / (1 + e^-h B^-k); u is the value with ample buffer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Utilisation {
     /// u.
@@ -85,7 +85,7 @@ impl Traffic {
         [self.gamma, self.tail_index, self.load, self.flows / bdp, bdp, self.size]
     }
 
-    /// What the regression has not seen so small or so large, and takes at the edge of its range.
+    /// Inputs outside the regression's range, which it clamps to the edge.
     pub fn outside(&self) -> Vec<Outside> {
         let all = self.quantities().into_iter().zip(RANGES);
         all.filter(|(given, (_, low, high))| given < low || given > high)
@@ -118,8 +118,7 @@ impl Traffic {
         ]
     }
 
-    /// What the regression says of this link. Beyond its largest C T_o buffers count as shares of
-    /// that.
+    /// The regression's prediction for this link. Beyond its largest C T_o, buffers count as shares of C T_o.
     ///
     /// # Errors
     /// If a quantity is not a finite number above zero.
@@ -142,7 +141,7 @@ impl Traffic {
     pub fn prediction(&self, parameters: &[f64; PARAMETERS]) -> Result<Prediction, TheoryError> {
         let [log_a, log_b, ex_log_a, ex_log_b, logit_f, level, log_k] = *parameters;
         let bdp = self.bdp.get();
-        // A packet of this link is so many of one at the edge of the range.
+        // The size of a packet of this link in packets at the edge of the range.
         let (_, low, high) = RANGES[4];
         let log_share = libm::log(bdp.clamp(low, high) / bdp);
         let (b, k) = (libm::exp(log_b), libm::exp(log_k));

@@ -11,7 +11,7 @@ pub enum CaptureError {
         "it is neither pcap nor pcapng nor snoop but {found}; make one with tcpdump -w FILE or dumpcap -w FILE"
     )]
     NotACapture {
-        /// What its first bytes look like.
+        /// The format that its first bytes suggest.
         found: &'static str,
     },
     /// A version of the format that nobody defined yet.
@@ -34,12 +34,12 @@ pub enum CaptureError {
         /// Where the record begins that is not whole.
         at: u64,
     },
-    /// What stands there cannot be.
+    /// The record at this place is invalid.
     #[error("it is corrupt {at} bytes from its start: {what}; all before that was read")]
     Corrupt {
         /// Where.
         at: u64,
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
     },
 }

@@ -26,9 +26,9 @@ pub const LARGEST_RECORD: usize = 2 * LARGEST_PACKET;
 pub struct Record<'a> {
     /// When, since 1970.
     pub time: Time,
-    /// What the bytes begin with.
+    /// The link layer of the first header.
     pub link: Link,
-    /// What was kept of it.
+    /// The captured bytes.
     pub bytes: &'a [u8],
     /// Its length on the wire.
     pub length: usize,
@@ -55,11 +55,11 @@ enum Format {
     Snoop(snoop::Header),
 }
 
-/// What stands at the front of the input.
+/// The first item of the input.
 enum Item<'a> {
     /// A packet, and how many bytes it takes up.
     Record(Record<'a>, usize),
-    /// So many bytes that hold no packet; they need not all be there yet.
+    /// This many bytes hold no packet; they need not all be there yet.
     Other(u64),
     /// Not enough of it is there yet.
     Incomplete,

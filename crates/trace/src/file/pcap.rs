@@ -6,8 +6,7 @@ use super::bytes::Order;
 use super::{CaptureError, Item, LARGEST_PACKET, Record};
 use crate::packet::Link;
 
-/// The header of a file of Ethernet frames of which up to `snap` bytes are kept, with times in
-/// nanoseconds.
+/// The header of a file of Ethernet frames, up to `snap` bytes of each, with times in nanoseconds.
 pub fn file_header(snap: u32) -> [u8; 24] {
     let mut header = [0; 24];
     let fields = [(0, 0xa1b2_3c4d), (4, 2 | 4 << 16), (16, snap), (20, 1)];
@@ -32,7 +31,7 @@ pub fn record_header(time: Time, kept: usize, length: usize) -> [u8; 16] {
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
-/// What the file's header says of every record.
+/// Fields of the file's header that apply to every record.
 #[derive(Debug)]
 pub struct Header {
     order: Order,
@@ -41,14 +40,14 @@ pub struct Header {
     extra: usize,
     /// How old programs wrote a record's two lengths.
     lengths: Lengths,
-    /// Known once the header was taken.
+    /// Known after the header.
     link: Option<Link>,
 }
 
 /// In which order a record's lengths stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lengths {
-    /// What was kept, then what there was.
+    /// The captured length, then the original one.
     KeptFirst,
     /// The other way round, as before version 2.3.
     KeptLast,

@@ -19,7 +19,7 @@ const BLOCK_OVERHEAD: usize = 12;
 /// More than any machine has; a hostile file could claim billions.
 const MOST_INTERFACES: usize = 4096;
 
-/// What the blocks so far say of the packets to come.
+/// Properties of the packets to come, from the blocks so far.
 #[derive(Debug, Default)]
 pub struct Section {
     order: Order,

@@ -6,16 +6,16 @@ use super::bytes::Order;
 use super::{CaptureError, Item, LARGEST_PACKET, Record};
 use crate::packet::Link;
 
-/// What a file begins with; four bytes of zero and the version follow.
+/// The first bytes of a file; four zero bytes and the version follow.
 pub const MAGIC: u32 = 0x736e_6f6f;
 const FILE_HEADER: u64 = 16;
 const RECORD_HEADER: usize = 24;
 const ORDER: Order = Order::Big;
 
-/// What the file's header says of every record.
+/// Fields of the file's header that apply to every record.
 #[derive(Debug, Default)]
 pub struct Header {
-    /// Known once the header was taken.
+    /// Known after the header.
     link: Option<Link>,
 }
 
@@ -39,7 +39,7 @@ impl Header {
             let (major, minor) = ((version >> 16) as u16, version as u16);
             return Err(CaptureError::Version { format: "snoop", major, minor });
         }
-        // DLPI's numbers of links, not those of pcap.
+        // DLPI's link numbers, unlike pcap's.
         self.link = Some(match network {
             0 | 4 => Link::Ethernet,
             2 => Link::TokenRing,

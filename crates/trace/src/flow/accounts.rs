@@ -4,7 +4,7 @@ use sweetspot_units::{Duration, Time};
 
 use crate::histogram::{bin, middle};
 
-/// What held the sender at a time, as far as the wire shows it.
+/// The sender's limit at a time, as far as the wire shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hold {
     /// The connection was being opened.
@@ -18,7 +18,7 @@ pub enum Hold {
     Waiting,
     /// Nothing was under way in either direction for long, or ever again.
     Quiet,
-    /// What was sent again and again was not answered.
+    /// Repeated retransmissions got no answer.
     Silent,
     /// Data under way, room in the window, and pauses that no acknowledgement ended.
     Pausing,
@@ -39,7 +39,7 @@ pub enum Hold {
 /// The circumstances in which time was spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
-    /// What held the sender.
+    /// The sender's limit.
     pub hold: Hold,
     /// Whether the round trip stood above its minimum: a queue.
     pub queue: bool,
@@ -101,8 +101,7 @@ impl Accounts {
         self.spans.get_or_insert_default();
     }
 
-    /// What its life was spent on, in the order of time, coarser where it was long and restless;
-    /// nothing unless it was recorded.
+    /// The intervals of its life, in the order of time, coarser if it was long and changed often; empty unless recorded.
     pub fn spans(&self) -> &[Span] {
         self.spans.as_deref().unwrap_or_default()
     }

@@ -19,8 +19,7 @@ pub struct Ack {
 }
 
 impl Ack {
-    /// What `segment`, which acknowledges all before place `ack`, says; its window is to be scaled
-    /// by `scale`.
+    /// Reads `segment`, which acknowledges everything before `ack`; its window is to be scaled by `scale`.
     pub fn read(segment: &Segment, ack: u64, scale: u8, sequence: &Sequence) -> Ack {
         let blocks = segment.options.sack();
         let places = blocks.iter().map(|b| sequence.place(b.right));

@@ -21,14 +21,14 @@ pub enum Ending {
     Finished,
     /// It was broken off.
     Reset,
-    /// It was silent for so long that its place was given to another.
+    /// Another connection took its place after a long silence.
     Evicted,
 }
 
 /// A connection, and what each side sent.
 #[derive(Debug)]
 pub struct Connection {
-    /// Who opened it (or, if the capture does not show that, who was first seen) and the other.
+    /// The client (or, if the capture does not show the opening, the first sender seen) and the server.
     pub ends: [SocketAddr; 2],
     /// Its first packet.
     pub begun: Time,
@@ -42,26 +42,26 @@ pub struct Connection {
     pub packets: u64,
     /// Packets that were captured once more; nothing else counts them.
     pub copies: u64,
-    /// Packets whose time lies before that of the packet in front of them.
+    /// Packets with a time before the previous packet's.
     pub backward: u64,
     /// How many of the latest packets lie before others, one behind the other, and by how much the clock was set back.
     behind: u32,
     set_back: Duration,
-    /// What each end sent, in the order of `ends`.
+    /// The data of each end, in the order of `ends`.
     pub streams: [Stream; 2],
     finished: [bool; 2],
     /// Whether each end is on the network of the capture, by its latest packet.
     local: [Option<bool>; 2],
     duplicates: Duplicates,
     turns: Turns,
-    /// The greatest length of which all times since the beginning are multiples, in nanoseconds.
+    /// The greatest common divisor of all times since the beginning, in nanoseconds.
     tick: u64,
 }
 
 impl Connection {
     /// The connection that `segment` is the first of.
     pub fn new(segment: &Segment) -> Connection {
-        // An answer to a SYN that was not captured comes from who was opened.
+        // An answer to a SYN that was not captured comes from the server.
         let answers = segment.flags.syn && segment.flags.ack;
         let (source, destination) = (segment.source, segment.destination);
         Connection {
@@ -88,7 +88,7 @@ impl Connection {
     pub fn is_followed_by(&self, segment: &Segment) -> bool {
         let closed = self.ending != Ending::Open || self.finished == [true; 2];
         let side = usize::from(segment.source != self.ends[0]);
-        // The capture need not show the end: who begins with another number begins again.
+        // The capture need not show the end: an end that starts with another number begins a new connection.
         let anew = match self.handshake.offers[side] {
             Some(offer) => offer.seq != segment.seq,
             None => self.streams.iter().any(|stream| stream.counts().data_segments > 0),
@@ -122,7 +122,7 @@ impl Connection {
         if opened {
             self.prepare(now);
         }
-        // What a reset says of a window means nothing (RFC 9293 §3.5.2).
+        // The window of a reset is meaningless (RFC 9293 §3.5.2).
         if segment.flags.ack && !segment.flags.rst {
             let scale = self.handshake.scale(own);
             self.streams[other].acknowledge(&segment, scale.unwrap_or(0));
@@ -143,8 +143,8 @@ impl Connection {
         }
     }
 
-    /// The time of a packet whose capture says `time`. Captures of several devices are not always in order; time does
-    /// not go back here. A clock that was set back stays back: from then on its times count from where they were.
+    /// The time of a packet captured at `time`. Captures of several devices are not always in order; the time returned never
+    /// goes back. After a clock was set back, times continue from the last value.
     fn clock(&mut self, time: Time) -> Time {
         const SET_BACK: u32 = 8;
         let time = time + self.set_back;
@@ -160,7 +160,7 @@ impl Connection {
     fn speak(&mut self, own: usize, segment: &Segment) {
         let answers = self.turns.answers(own);
         if self.streams[own].is_new(segment) {
-            // What answers all of a request was sent after it arrived.
+            // An answer to a whole request was sent after the request arrived.
             if let Some(asked) = self.turns.asked(own)
                 && self.streams[1 - own].is_acknowledged_by(segment.ack)
             {
@@ -180,7 +180,7 @@ impl Connection {
         let timestamps = offers.iter().all(|o| o.is_some_and(|o| o.timestamps));
         let up = [to_opener, to_opened];
         for (side, stream) in self.streams.iter_mut().enumerate() {
-            // What the other end takes; its own network need not take more than it offers itself.
+            // The other end's MSS; its own network need not carry more than it offers itself.
             let mss = offers[1 - side].and_then(|o| o.mss).map(u64::from);
             let own = offers[side].and_then(|o| o.mss).map_or(u64::MAX, u64::from);
             let mss = mss.map(|mss| mss.min(own));

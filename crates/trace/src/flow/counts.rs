@@ -2,7 +2,7 @@ use sweetspot_units::Time;
 
 use crate::Histogram;
 
-/// What a stream adds up to.
+/// The totals of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Segments with payload.
@@ -23,8 +23,8 @@ pub struct Counts {
     pub window_probes: u64,
     /// Keep-alives (RFC 9293 §3.8.4).
     pub keep_alives: u64,
-    /// Segments with more payload than a packet holds: the capture was taken where a network
-    /// card cuts them up or puts them together.
+    /// Segments with more payload than a packet holds: the capture point lies before segmentation or after reassembly by a
+    /// network card.
     pub offloaded: u64,
     /// The most payload of a segment.
     pub largest_segment: u64,

@@ -22,8 +22,7 @@ impl Distance {
     pub fn learn(&mut self, sample: Duration, round_trips: &RoundTrips) {
         self.up = match round_trips.vantage() {
             Vantage::Sender | Vantage::Unknown => Duration::ZERO,
-            // What the application waited is not the path's: the least of a few, and twice the
-            // least of all at most.
+            // The application's delays are not the path's: the min of a few samples, and twice the min of all at most.
             Vantage::Receiver | Vantage::Middle => {
                 self.samples.rotate_right(1);
                 self.samples[0] = Some(sample);

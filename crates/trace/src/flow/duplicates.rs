@@ -2,8 +2,8 @@ use sweetspot_units::{Duration, Time};
 
 use crate::packet::Segment;
 
-/// Packets of each side that a copy is looked for among: copies follow at once, between them come
-/// at most the packets that a device had in its queue.
+/// The number of packets of each side to search for a duplicate: duplicates follow at once, with at most a device's queue
+/// between them.
 const REMEMBERED: usize = 32;
 /// A copy comes this soon: later, the host has used the identification again.
 const SOON: Duration = Duration::from_millis(50);
@@ -28,7 +28,7 @@ struct Side {
     constant: bool,
 }
 
-/// What tells a packet from others of its side.
+/// Fields that distinguish a packet from others of its side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fingerprint {
     id: u16,

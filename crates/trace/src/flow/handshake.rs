@@ -5,7 +5,7 @@ use crate::packet::Segment;
 /// A header with four bytes of options: the largest segment, and no room for more.
 const MSS_ALONE: u8 = 24;
 
-/// What one side offered in its SYN.
+/// The options that one side offered in its SYN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offer {
     /// Largest segment it takes.
@@ -27,7 +27,7 @@ pub struct Offer {
 /// How a connection began, as far as the capture shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Handshake {
-    /// What each side offered: who opened, who was opened.
+    /// The offers of client and server.
     pub offers: [Option<Offer>; 2],
     /// How many SYNs the opening side sent.
     pub syns: u64,
@@ -43,7 +43,7 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// Takes a segment of side 0 (who opened) or 1; true if it ends the handshake.
+    /// Takes a segment of side 0 (the client) or 1; true if it ends the handshake.
     pub fn take(&mut self, side: usize, segment: &Segment) -> bool {
         let (flags, now) = (segment.flags, segment.time);
         if flags.syn {

@@ -3,7 +3,7 @@ use sweetspot_units::Time;
 /// More holes than this at once are a ruin; the oldest is then taken as filled.
 const MOST: usize = 256;
 
-/// What the capture did not see of a stream yet.
+/// The parts of a stream that the capture has not seen yet.
 #[derive(Debug, Default)]
 pub struct Holes {
     holes: Vec<Hole>,

@@ -1,6 +1,6 @@
 use sweetspot_units::{Duration, Time};
 
-/// What made the sender send something again, as far as it can be told.
+/// The cause of a retransmission, as far as the capture shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResentKind {
     /// Three duplicate acknowledgements, or selective ones to the same effect (RFC 5681, RFC 6675).
@@ -58,7 +58,7 @@ impl Resent {
 /// Less a tick of a clock of 100 Hz.
 const LEAST_TIMEOUT: Duration = Duration::from_millis(190);
 
-/// What is known of losses: evidence from the receiver, and the recovery under way.
+/// Loss state: evidence from the receiver, and the current recovery.
 #[derive(Debug, Default)]
 pub struct Losses {
     duplicates: u32,
@@ -72,7 +72,7 @@ pub struct Losses {
 
 #[derive(Debug, Clone, Copy)]
 struct Recovery {
-    /// What had been sent when it began; acknowledged, it is over (RFC 6675 §4).
+    /// The highest byte sent when it began; recovery ends once that is acknowledged (RFC 6675 §4).
     point: u64,
     kind: ResentKind,
 }
@@ -129,7 +129,7 @@ impl Losses {
         }
         let timed_out = kind == ResentKind::Timeout && again.pause >= LEAST_TIMEOUT;
         self.resent.timeouts += u64::from(timed_out);
-        // What was sent since the recovery began and is lost, too, is another event (RFC 6675 §5).
+        // If data sent since recovery began are also lost, that is another event (RFC 6675 §5).
         let another = self.recovery.is_none_or(|recovery| again.end > recovery.point);
         if another || timed_out {
             self.resent.events += u64::from(another);

@@ -1,4 +1,4 @@
-//! What the segments of a capture say of each connection, in memory that does not grow with it.
+//! Analyses the segments of each connection in a capture, in memory that does not grow with it.
 
 mod accounts;
 mod ack;

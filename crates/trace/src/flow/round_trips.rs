@@ -10,7 +10,7 @@ const TIMED: usize = 512;
 /// Clock values of the receiver remembered until the sender echoes them.
 const CLOCKS: usize = 512;
 
-/// Where a capture was taken, as seen from one sender of data.
+/// The capture point, from one data sender's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vantage {
     /// At the sender: its answers to acknowledgements come at once.
@@ -167,8 +167,8 @@ impl RoundTrips {
         self.local = Some([sender, receiver]);
     }
 
-    /// A request was answered after `took`: that is a sample of the way to the sender where there is
-    /// no better one. Returns whether it was taken.
+    /// A request was answered after `took`: a sample of the round trip to the sender if there is no better one. Returns whether
+    /// it was used.
     pub fn guess(&mut self, took: Duration) -> bool {
         self.guessed |= self.is_blind();
         if self.guessed {
@@ -254,7 +254,7 @@ impl RoundTrips {
         self.down.samples.total()
     }
 
-    /// Where the capture was taken.
+    /// The capture point.
     pub fn vantage(&self) -> Vantage {
         let (Some(down), Some(up)) = (self.down.least(), self.up.least()) else {
             // Routers count packets' time to live down.

@@ -53,7 +53,7 @@ struct Pending {
     flight: u64,
 }
 
-/// What the sender can see at a time.
+/// The sender's view at one time.
 #[derive(Debug, Clone, Copy)]
 pub struct View {
     pub now: Time,
@@ -87,14 +87,14 @@ impl View {
         has_shrunk(window, self.largest)
     }
 
-    /// What a sender waits for before it sends: a full segment, or half of the largest window
-    /// where a segment is larger than that (RFC 9293 §3.8.6.2.1).
+    /// The unit that a sender waits for before it sends: a full segment, or half of the largest window if that is smaller (RFC
+    /// 9293 §3.8.6.2.1).
     fn step(&self) -> u64 {
         self.mss.min(self.largest / 2)
     }
 }
 
-/// What the sender did before it sent new data.
+/// The sender's activity before it sent new data.
 #[derive(Debug, Clone, Copy)]
 pub struct Sending {
     pub bytes: u64,
@@ -123,7 +123,7 @@ impl Held {
         self.nanos += u128::from(time.as_nanos());
     }
 
-    /// What went per round, and how long a round took, in the mean; if there were any.
+    /// The mean bytes and duration of a round, if there were any.
     pub fn mean(&self) -> Option<(Bytes, Duration)> {
         let n = u128::from(self.rounds);
         let nanos = self.nanos.checked_div(n)?;
@@ -148,7 +148,7 @@ pub struct Rounds {
     /// Whether an acknowledgement ended the sender's last pause.
     prompted: bool,
     since: Option<Time>,
-    /// Time in which nothing was under way; who sends next says what it was.
+    /// Time without data in flight; the next sender shows the cause.
     idle: Duration,
     /// Whether data ever went.
     spoke: bool,
@@ -167,7 +167,7 @@ pub struct Rounds {
     pub full_rounds: Held,
     /// Flights of rounds that neither the window nor a pause bounded, weighted likewise.
     pub flights_seen: Histogram,
-    /// Those rounds.
+    /// The rounds without a limit.
     pub free_rounds: Held,
 }
 
@@ -233,7 +233,7 @@ impl Rounds {
 
     /// The life begins: the time until `now` was needed to open the connection.
     pub fn open(&mut self, since: Time, now: Time) {
-        // Of who sends data with the SYN (RFC 7413) that time was booked as it passed.
+        // For a sender of data with the SYN (RFC 7413), this time was recorded as it passed.
         if self.since.is_none() {
             self.accounts.book(quiet(Hold::Opening), now.since(since), now);
         }
@@ -267,14 +267,14 @@ impl Rounds {
         let soon = view.base.is_some_and(|base| sending.gap <= base * 2);
         for mut pending in std::mem::take(&mut self.pending) {
             if fresh && sending.answers {
-                // What was sent was a request or an answer, and then it was the other's turn.
+                // A request or an answer was sent; then it was the other end's turn.
                 pending.account.hold = Hold::Waiting;
             } else if fresh && pending.full && sending.pause == Some(false) && soon {
                 self.settle_doubt(None);
                 self.doubtful = Some(pending);
                 continue;
             } else if fresh && (sending.pause == Some(false) || !pending.full) {
-                // What was sent was all there was.
+                // The sender had nothing more to send.
                 pending.account.hold = Hold::Idle;
             }
             self.accounts.book(pending.account, pending.busy, pending.until);
@@ -336,7 +336,8 @@ impl Rounds {
         }
     }
 
-    /// What came after a round in doubt was `next`, if anything: the flight, whether it was full, and whether it was the last.
+    /// Settles a round in doubt. `next` is the round after it, if any: its flight, whether that was full, and whether it was
+    /// the last.
     fn settle_doubt(&mut self, next: Option<(u64, bool, bool)>) {
         let Some(mut doubtful) = self.doubtful.take() else { return };
         self.slow = match next {
@@ -360,8 +361,8 @@ impl Rounds {
         }
     }
 
-    /// The time since the peer last moved on was silence, if `least` repetitions got no answer; of which a capture
-    /// behind a path that was away shows the last alone, but not before two timeouts are over.
+    /// The time since the peer last acknowledged data counts as silence if `least` retransmissions got no answer. A capture
+    /// behind a path that was down shows only the last of them, and not before two timeouts have passed.
     fn divide_silence(&mut self, view: &View, least: u64) {
         let Some(round) = &mut self.round else { return };
         let unanswered = std::mem::take(&mut round.unanswered);
@@ -407,7 +408,7 @@ impl Rounds {
         self.known = (self.known + 1).min(HISTORY);
     }
 
-    /// What held the sender in a round.
+    /// The sender's limit in a round.
     fn hold(&mut self, round: &Round, view: &View) -> Hold {
         // Before the window: behind a hole nothing moves it on, and data fills it.
         if view.last_loss.is_some_and(|loss| loss >= round.begun) {
@@ -461,7 +462,7 @@ impl Rounds {
     /// least with stretched acknowledgements; congestion avoidance adds a segment.
     fn doubles(&self, flight: u64) -> bool {
         let before = |rounds: usize| self.flights.get(rounds - 1).copied().unwrap_or(0);
-        // What is less than there was before does not start.
+        // A flight smaller than an earlier one is not slow start.
         let most = self.flights[..self.known].iter().copied().max().unwrap_or(0);
         match self.known {
             0 => true,

@@ -11,8 +11,7 @@ pub struct Silence {
     pub repeats: u64,
     /// Whether an answer came after all.
     pub ended: bool,
-    /// Whether what was sent again had been acknowledged where the capture was taken: the
-    /// acknowledgement was lost beyond it.
+    /// Whether the retransmitted data had been acknowledged at the capture point: the acknowledgement was lost beyond it.
     pub beyond: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::Histogram;
 const SEGMENTS: u64 = 32;
 /// And never less than this.
 const LEAST_SEGMENTS: u64 = 2;
-/// One segment in so many may be short.
+/// One segment in this many may be short.
 const SHORT: u64 = 8;
 /// Short segments remembered at once.
 const REMEMBERED: usize = 256;
@@ -38,8 +38,7 @@ impl Trains {
         }
     }
 
-    /// An acknowledgement up to `una` while `flight` bytes are under way; in `recovery` its steps
-    /// are not those of data.
+    /// An acknowledgement up to `una` with `flight` bytes in flight; in `recovery` its steps do not match the data's.
     pub fn acked(&mut self, now: Time, una: u64, flight: u64, mss: u64, recovery: bool) {
         let Some((begun, from)) = self.first.filter(|_| !recovery) else {
             self.first = (!recovery).then_some((now, una));

@@ -5,7 +5,7 @@ use super::accounts::Hold;
 /// A pause of both sides this long lies between two transfers and not within one.
 const BETWEEN: Duration = Duration::from_secs(5);
 
-/// Who spoke last in a connection: in request and response it is then the other's turn.
+/// The end that sent last: in request-response traffic it is then the other end's turn.
 #[derive(Debug, Default)]
 pub struct Turns {
     last: Option<(usize, Time)>,

@@ -7,8 +7,7 @@ use super::ip::{Packet, Part};
 /// TCP avoids fragments; where they are, few packets are under way in pieces at once.
 const MOST: usize = 16;
 
-/// Segments of which the first fragment was seen. Only lengths matter, so that nothing else is
-/// kept: the last fragment says how long the whole is.
+/// Segments with a first fragment seen. Only lengths are kept: the last fragment gives the total length.
 #[derive(Debug, Default)]
 pub struct Fragments {
     begun: VecDeque<(Key, Segment)>,

@@ -14,9 +14,9 @@ const MOST_EXTENSIONS: usize = 16;
 pub struct Packet<'a> {
     pub source: IpAddr,
     pub destination: IpAddr,
-    /// What it carries, by IANA's numbers.
+    /// The payload's protocol, by IANA's numbers.
     pub protocol: u8,
-    /// What was captured of its content.
+    /// The captured part of the payload.
     pub content: &'a [u8],
     /// How long its content was.
     pub length: usize,
@@ -106,7 +106,7 @@ fn version_6(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
                 whole = part(id, usize::from(field & 0xfff8), field & 1 != 0);
                 kind = next[0];
                 at += 8;
-                // What follows in a later fragment is payload, whatever its number says.
+                // In a later fragment the rest is payload, whatever its number says.
                 if matches!(whole, Part::Later { .. }) && kind != TCP {
                     return Err(NotASegment::Fragment);
                 }
@@ -149,7 +149,7 @@ fn part(id: u32, offset: usize, more: bool) -> Part {
     }
 }
 
-/// What was captured of the bytes from `start` to `end`; behind them comes Ethernet's padding.
+/// The captured bytes from `start` to `end`; Ethernet's padding follows them.
 fn within(packet: &[u8], start: usize, end: usize) -> Result<&[u8], NotASegment> {
     if start > end {
         return Err(NotASegment::Malformed);

@@ -2,7 +2,7 @@
 
 use super::NotASegment;
 
-/// What a captured packet begins with.
+/// The link layer of a captured packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
     /// Ethernet, with VLAN tags, MPLS labels or PPPoE, or without.
@@ -21,7 +21,7 @@ pub enum Link {
     Fddi,
     /// IEEE 802.11.
     Wifi,
-    /// IEEE 802.11 behind a header of the capturing radio, whose kind this is.
+    /// IEEE 802.11 behind a header of the capturing radio of this kind.
     Radio(Radio),
     /// OpenBSD's pf log.
     PfLog,
@@ -160,7 +160,7 @@ pub(crate) fn ethernet(frame: &[u8]) -> Result<&[u8], NotASegment> {
     ethertype(frame, 12)
 }
 
-/// A frame whose EtherType stands at `offset`, the last thing before its content.
+/// A frame with its EtherType at `offset`, directly before its payload.
 fn ethertype(frame: &[u8], offset: usize) -> Result<&[u8], NotASegment> {
     let kind = u16_at(frame, offset)?;
     tagged(kind, &frame[offset + 2..])
@@ -189,8 +189,8 @@ pub(crate) fn tagged(mut kind: u16, mut rest: &[u8]) -> Result<&[u8], NotASegmen
     Err(NotASegment::Malformed)
 }
 
-/// What stands behind a stack of MPLS labels, which do not say what it is: IP, or Ethernet, perhaps
-/// behind a control word (RFC 4385).
+/// The payload of a stack of MPLS labels, which do not name its protocol: IP, or Ethernet, perhaps behind a control word (RFC
+/// 4385).
 fn labelled(mut rest: &[u8]) -> Result<&[u8], NotASegment> {
     for _ in 0..MOST_TAGS {
         let label: &[u8; 4] = rest.first_chunk().ok_or(NotASegment::CutShort)?;
@@ -206,8 +206,8 @@ fn labelled(mut rest: &[u8]) -> Result<&[u8], NotASegment> {
     Err(NotASegment::Malformed)
 }
 
-/// Two bytes and two addresses; the first bit of the second says that a route follows, whose length
-/// stands in its first byte (IEEE 802.5).
+/// Two bytes and two addresses. The first bit of the second address announces a route; its first byte holds its length (IEEE
+/// 802.5).
 fn token_ring_header(frame: &[u8]) -> Result<usize, NotASegment> {
     const PLAIN: usize = 14;
     let [.., source] = frame.first_chunk::<9>().ok_or(NotASegment::CutShort)?;
@@ -222,7 +222,7 @@ fn netfilter_log(frame: &[u8]) -> Result<&[u8], NotASegment> {
     let mut rest = behind(frame, 4)?;
     loop {
         let (length, kind) = (u16_at(rest, 0)?, u16_at(rest, 2)?);
-        // The host was little-endian if the number is found in the lower byte.
+        // The host was little-endian if the number is in the lower byte.
         let little = kind & 0xff == 0;
         let order = |n: u16| if little { n.swap_bytes() } else { n };
         let length = usize::from(order(length));
@@ -236,8 +236,7 @@ fn netfilter_log(frame: &[u8]) -> Result<&[u8], NotASegment> {
     }
 }
 
-/// The header's length, what kind of record follows (1: a packet) and of which link layer, the
-/// smallest byte first.
+/// The header's length, the record type (1: a packet) and its link layer, in little-endian order.
 fn packet_tap(frame: &[u8]) -> Result<&[u8], NotASegment> {
     let word = |at: usize| {
         let bytes = frame.get(at..).and_then(|rest| rest.first_chunk());

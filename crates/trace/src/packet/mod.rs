@@ -76,7 +76,7 @@ impl Dissector {
         result
     }
 
-    /// What came so far.
+    /// The counts so far.
     pub fn counts(&self) -> PacketCounts {
         self.counts
     }
@@ -118,8 +118,8 @@ const MOST_TUNNELS: usize = 4;
 
 /// The IP packet that begins with `packet`, the last bytes of `record`.
 fn read<'a>(record: &Record<'_>, packet: &'a [u8]) -> Result<Packet<'a>, NotASegment> {
-    // What the link layer added, also in length on the wire; a trailer counts as payload only
-    // where the IP header does not say how long the packet is.
+    // The link layer's overhead, also in the length on the wire; a trailer counts as payload only if the IP header does not
+    // give the packet's length.
     let header = record.bytes.len().saturating_sub(packet.len());
     ip::read(packet, record.length.saturating_sub(header))
 }

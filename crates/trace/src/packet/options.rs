@@ -22,7 +22,7 @@ pub struct Options {
 pub struct Timestamps {
     /// The sender's clock.
     pub value: u32,
-    /// What it last heard of the other's.
+    /// The other end's timestamp that it last received.
     pub echo: u32,
 }
 
@@ -65,7 +65,7 @@ impl Options {
     fn take(&mut self, kind: u8, value: &[u8]) {
         match (kind, value) {
             (2, &[a, b]) => self.mss = Some(u16::from_be_bytes([a, b])),
-            // RFC 7323 §2.3: a larger one is taken as 14.
+            // RFC 7323 §2.3: a larger shift counts as 14.
             (3, &[scale]) => self.scale = Some(scale.min(14)),
             (4, []) => self.sack_permitted = true,
             (5, blocks) => {

@@ -25,9 +25,9 @@ pub struct Flags {
 pub struct Segment {
     /// When it was captured.
     pub time: Time,
-    /// Who sent it.
+    /// The sender.
     pub source: SocketAddr,
-    /// To whom.
+    /// The receiver.
     pub destination: SocketAddr,
     /// Sequence number of its first byte.
     pub seq: u32,
@@ -50,8 +50,8 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Whether no router forwarded it yet: its time to live is one that hosts begin with (RFC 1700's 64,
-    /// Windows' 128, routers' 255, and 32 of older hosts); 60, of which some began, is four hops from 64.
+    /// Whether no router has forwarded it yet: its TTL is a usual initial value (RFC 1700's 64, Windows' 128, routers' 255, and
+    /// 32 of older hosts); 60, also an initial value, is four hops from 64.
     pub fn is_local(&self) -> bool {
         matches!(self.ttl, 32 | 64 | 128 | 255)
     }

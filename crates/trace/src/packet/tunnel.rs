@@ -47,7 +47,7 @@ fn udp(content: &[u8]) -> Result<&[u8], NotASegment> {
     let ports = [[head[0], head[1]], [head[2], head[3]]].map(u16::from_be_bytes);
     let rest = &content[8..];
     if VXLAN.contains(&ports[1]) {
-        // Eight bytes, of which the first says that the identifier counts.
+        // Eight bytes; the first says that the identifier is valid.
         match rest.first() {
             Some(0x08) => ethernet(rest.get(8..).ok_or(NotASegment::CutShort)?).map_err(not_tcp),
             _ => Err(NotASegment::NotTcp),
@@ -97,7 +97,7 @@ fn gtp(content: &[u8]) -> Result<&[u8], NotASegment> {
     content.get(at..).ok_or(NotASegment::CutShort)
 }
 
-/// What another protocol in a tunnel is.
+/// Another protocol in a tunnel.
 fn not_tcp(why: NotASegment) -> NotASegment {
     match why {
         NotASegment::NotIp => NotASegment::NotTcp,

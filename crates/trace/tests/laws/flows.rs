@@ -56,8 +56,7 @@ impl Script {
         Script::opened(100, 60_000, 100)
     }
 
-    /// A handshake whose SYN is answered so many milliseconds later, with this window, and whose answer is acknowledged
-    /// at that time.
+    /// A handshake: the SYN is answered after `answered` ms, with this window; the answer is acknowledged at `acknowledged`.
     fn opened(answered: u64, window: u16, acknowledged: u64) -> Script {
         let mut script = Script::new();
         script.synchronise(offer(0), answered, Segment { options: offer(0), window, ..segment() });
@@ -282,7 +281,7 @@ fn a_syn_with_another_number_is_another_connection_though_the_end_was_not_seen()
     let again = Segment { flags: syn(), seq: 3_000_000_000, ..segment() };
     let first = script.table.take(&Segment { time: script.now, ..again }).unwrap();
     assert_eq!((first.packets, first.streams[0].counts().bytes), (5, u64::from(MSS)));
-    // So is one on a connection whose beginning was not captured.
+    // The same holds for a connection without its beginning in the capture.
     let download = Segment { source: receiver(), destination: sender(), ..segment() };
     for before in [segment(), download] {
         let mut table = Table::default();
@@ -411,7 +410,7 @@ fn acknowledgements_before_the_first_data_tell_of_the_window() {
     script.window(11, 3, 64_000);
     script.send(11, 3);
     let connection = script.end();
-    // Who was seen first counts as who opened it: here the receiver.
+    // The end seen first counts as the client: here the receiver.
     let stream = &connection.streams[1];
     assert_eq!(stream.counts().zero_windows, 1);
     assert_eq!(stream.shut(), Duration::from_millis(10));
@@ -527,9 +526,9 @@ fn more_than_an_initial_window_shows_that_acknowledgements_have_arrived() {
     assert!(!is_mostly_own(&connection));
 }
 
-/// Captured at the receiver, 100 ms from the sender and back: a window of four segments, two of which come 20 ms after
-/// the others. Of two flights the capture misses the last acknowledgement, so that what follows seems to come 20 ms
-/// after the one that allows it.
+/// Captured at the receiver, at an RTT of 100 ms from the sender: a window of four segments; two of them come 20 ms after the
+/// others. For two flights the capture misses the last acknowledgement, so the next data seem to come 20 ms after the one that
+/// allows them.
 #[test]
 fn an_acknowledgement_that_the_capture_missed_brings_the_sender_no_nearer() {
     let mut script = Script::opened(0, 4000, 100);
@@ -589,7 +588,7 @@ fn a_full_segment_is_longer_on_its_way_than_the_handshake() {
         for burst in 0..40_u64 {
             let (at, first) = (200 + burst * 40, burst as u32 * 2);
             events.extend([(at, true, first), (at + 1, true, first + 1)]);
-            // The next comes so long after an acknowledgement of what went 400 ms ago.
+            // The next acknowledgement comes this long after the one for data sent 400 ms ago.
             events.push((at + 440 - late, false, first + 2));
         }
         events.sort_unstable();

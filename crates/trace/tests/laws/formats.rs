@@ -136,7 +136,7 @@ fn snoop_is_read_with_the_padding_of_its_records() {
     let frame = plain(10);
     let fields = |fields: &[u32]| fields.iter().flat_map(|n| n.to_be_bytes()).collect::<Vec<u8>>();
     let mut file = [&b"snoop\0\0\0"[..], &fields(&[2, 4])].concat();
-    // What there was, what was kept, the whole record, packets that were missed, seconds, microseconds.
+    // The original length, the captured length, the record length, missed packets, seconds, microseconds.
     let (length, kept) = (frame.len() as u32, frame.len() as u32 - 4);
     for second in [1, 2] {
         file.extend(fields(&[length, kept, 24 + kept + 3, 0, second, 5]));

@@ -10,7 +10,7 @@ fn dissect(link: Link, frame: &[u8]) -> Result<Segment, NotASegment> {
     cut(link, frame, frame.len())
 }
 
-/// A frame of which only `kept` bytes were captured.
+/// The segment in a frame with only `kept` bytes captured.
 fn cut(link: Link, frame: &[u8], kept: usize) -> Result<Segment, NotASegment> {
     let bytes = &frame[..kept];
     Dissector::default().dissect(&Record { time: Time::ZERO, link, bytes, length: frame.len() })
@@ -47,7 +47,7 @@ fn every_link_layer_leads_to_the_same_segment() {
     // With a sequence number and one extension header of four bytes.
     let extended = [0x36, 255, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0x85, 1, 0, 0, 0];
     let gtp_extended = udp(2152, &[&extended[..], &packet].concat());
-    // A route of six bytes follows the addresses, the second of which begins with a set bit.
+    // A route of six bytes follows the addresses; the second address begins with a set bit.
     let mut token_ring = [&[0x10, 0x40][..], &[0; 6], &[0x80, 0, 0, 0, 0, 0], &snap].concat();
     token_ring.splice(14..14, [6, 0x80, 0, 0, 0, 0]);
     let slip = [&[0; 16][..], &packet].concat();

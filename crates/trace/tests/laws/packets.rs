@@ -39,7 +39,7 @@ pub fn ipv4(protocol: u8, fragment: u16, options: &[u8], content: &[u8]) -> Vec<
     p
 }
 
-/// An IPv6 packet whose first header is `kind`.
+/// An IPv6 packet with a first header of this `kind`.
 pub fn ipv6(kind: u8, content: &[u8]) -> Vec<u8> {
     let mut p = vec![0x60, 0, 0, 0];
     p.extend((content.len() as u16).to_be_bytes());

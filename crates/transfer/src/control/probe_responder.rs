@@ -137,7 +137,7 @@ impl ProbeResponder {
             self.authenticator.close(&ProbePacket::Train(TrainPacket { train, index }), size)
         };
         let datagrams: Vec<_> = (0..packets).map(authenticator).collect();
-        // What does not leave is missed by the receiver, which is what trains are for.
+        // A datagram that cannot be sent counts as lost at the receiver: trains exist to find such losses.
         let _ = self.udp.send_burst(&datagrams);
     }
 }

@@ -26,7 +26,7 @@ use crate::observer::{Progress, TransferObserver};
 use crate::wire::channel::Channel;
 use crate::wire::stall::StallWatch;
 
-/// The time after which something is said, so that the sender knows that this end is there.
+/// The interval after which a keepalive is sent, so that the sender knows that this end is there.
 const BUSY_INTERVAL: Duration = Duration::from_secs(5);
 /// The longest datagram, bytes: a jumbo frame.
 const MAX_DATAGRAM_BYTES: usize = 9216;
@@ -48,7 +48,7 @@ pub(crate) struct ReceiverControl<'a> {
     event_fd: EventFd,
 }
 
-/// What only one thread may hold at a time.
+/// State that only one thread may hold at a time.
 struct ReceiverState {
     control_loop: ControlLoop,
     clamp_method: ClampMethod,
@@ -62,7 +62,7 @@ struct ReceiverState {
     streams: StreamCount,
     /// Content that was read, over all connections.
     content: Bytes,
-    /// What the sender said last of what limits it, and how long that holds.
+    /// The sender's latest report of its own limits, and when it expires.
     sender_limit: Option<(Time, HeldDown)>,
     recent: RecentRate,
     /// Work for the timekeeper, which alone sends datagrams and calls the observer.
@@ -209,7 +209,7 @@ impl<'a> ReceiverControl<'a> {
         *lock(&self.totals) = Some((files, bytes));
     }
 
-    /// Says the last that there is to say before the summary. Nothing is said after it.
+    /// Sends the last message before the summary. Nothing may be sent after it.
     pub fn finish(&self) -> Result<(), TransferError> {
         {
             let _state = lock(&self.state);
@@ -370,7 +370,7 @@ impl ReceiverState {
         }
     }
 
-    /// What the kernel says of all connections together.
+    /// The kernel's view of all connections together.
     fn kernel(&self) -> Result<KernelView, TransferError> {
         let read = |connection: &Connection| -> Result<KernelView, TransferError> {
             let info = Info::read(connection.channel.socket());
@@ -432,7 +432,7 @@ impl Connection {
     }
 }
 
-/// What two connections are together.
+/// The sum of two connections' views.
 fn plus(mut sum: KernelView, other: &KernelView) -> KernelView {
     sum.window = sum.window.zip(other.window).map(|(a, b)| a + b);
     sum.rtt = mean_known(sum.rtt, other.rtt);

@@ -22,11 +22,11 @@ pub(crate) struct SendBuffer {
     channel: Arc<Channel>,
     /// Whether its size was given and stays.
     kept: bool,
-    /// What the buffer was last made, once it was.
+    /// The last size that this end set; `None` before the first.
     made: Mutex<Option<Bytes>>,
 }
 
-/// What to do about the send buffer for a window.
+/// The policy for the send buffer, given a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BufferPolicy {
     /// Autotuning reaches the size, or as much as can be set by hand.
@@ -84,7 +84,7 @@ impl SendBuffer {
         !self.kept && limits().unwrap_or(false)
     }
 
-    /// What of this host held the connection back, by the kernel's own account.
+    /// The limits of this host that held the connection back, by the kernel's counters.
     pub fn limits(&self) -> Vec<String> {
         self.limit().ok().flatten().into_iter().collect()
     }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_larger_window_is_asked_for_by_hand_as_far_as_that_goes() {
-        // 400 Mbit/s x 100 ms: 5 MB, which need 7.96 MB, half of which is asked for.
+        // 400 Mbit/s x 100 ms: 5 MB of payload need a buffer of 7.96 MB; the call asks for half of that.
         let BufferPolicy::Ask(size) = plan(MB(5), MB(4), MB(100)) else { panic!() };
         assert_eq!(size.get() / 10_000, 397);
         assert_eq!(plan(MB(50), MB(4), MB(4)), BufferPolicy::Ask(MB(4)));

@@ -11,7 +11,7 @@ use crate::control::send_buffer::SendBuffer;
 use crate::control::sender_congestion::SenderCongestion;
 use crate::wire::channel::Channel;
 
-/// What one of several connections holds unsent is to leave in this time, if it is more than [`LEAST_UNSENT`].
+/// Each of several connections should drain its unsent data in this time, if that exceeds [`LEAST_UNSENT`].
 const UNSENT_TIME: Duration = Duration::from_millis(100);
 const LEAST_UNSENT: Bytes = Bytes::new(128 << 10);
 

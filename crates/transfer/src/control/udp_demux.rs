@@ -14,7 +14,7 @@ use sweetspot_units::Time;
 use crate::limits::{MAX_EARLY_BYTES, MAX_EARLY_DATAGRAMS};
 use crate::lock::lock;
 
-/// A UDP socket for senders whose address is not known yet.
+/// A UDP socket for senders at addresses not known yet.
 pub(crate) struct UdpDemux {
     socket: Udp,
     registrations: Mutex<Registrations>,
@@ -65,7 +65,7 @@ impl UdpDemux {
         })
     }
 
-    /// A registration for the transfer with this authenticator, whose connection comes from `host`.
+    /// Registers the transfer with this authenticator; its connection comes from `host`.
     pub fn register(
         &self,
         authenticator: PacketAuthenticator,
@@ -94,7 +94,7 @@ impl UdpDemux {
             if wait_readable(&sources, Time::MAX).is_err() {
                 return;
             }
-            // What cannot be received is lost, as datagrams may be.
+            // A datagram that cannot be received counts as lost.
             while let Ok(Some(arrival)) = self.socket.receive(&mut datagram) {
                 let datagram = &datagram[..arrival.length.min(datagram.len())];
                 self.connect(datagram, arrival.from);

@@ -23,11 +23,11 @@ use crate::wire::spoken;
 pub(crate) struct Admission {
     pub config: Arc<ServerConfig>,
     pub clients: ClientTable,
-    /// What this end does; `None`: either, by the rights of who comes.
+    /// This end's role; `None`: either, by the client's rights.
     pub role: Option<Role>,
 }
 
-/// Somebody who was admitted.
+/// An admitted client.
 pub(crate) struct Admitted {
     pub link: Link,
     pub hello: Hello,
@@ -40,7 +40,7 @@ impl Admission {
         let deadline = clock::now() + ADMISSION_TIMEOUT;
         let peer = socket.peer_addr().map_err(TransferError::system("asking for the peer"))?;
         let first = clock::now() + FIRST_BYTE_TIMEOUT;
-        // Before anything is set up for it: who says nothing costs little.
+        // Before this end allocates anything: a silent client costs little.
         let waited = wait_readable(&[socket.as_fd()], first);
         if waited.is_err() || !is_readable(socket.as_fd()) {
             let patience = FIRST_BYTE_TIMEOUT;
@@ -106,7 +106,7 @@ impl Admission {
             Some((one_try, secret)) => by_code(channel, &hello, &one_try, &secret)?,
             None => self.by_secret_or_key(channel, &hello)?,
         };
-        // After the proof: only who is known learns the rest.
+        // After the proof: only a known client learns the rest.
         if has_expired(&client) {
             return Err(TransferError::Expired(peer));
         }
@@ -137,7 +137,7 @@ impl Admission {
         Ok((session, hello, client))
     }
 
-    /// Whose secret `hello` proves; without one, whose key TLS proved.
+    /// The client that `hello`'s secret proves; without one, the client of the key that TLS proved.
     fn by_secret_or_key(
         &self,
         channel: &Channel,

@@ -67,8 +67,8 @@ pub fn receive(
     })
 }
 
-/// The first of `tickets` at whose address its own listener answers, all tried at once for `patience`. The connection over
-/// which it answered is used first.
+/// The first of `tickets` with a listener that answers at its address; all are tried at once, for `patience`. The connection that
+/// answered is used first.
 pub fn first_reachable(tickets: &[Ticket], patience: Duration) -> Option<Contact> {
     let (answers, first) = mpsc::channel();
     let deadline = clock::now() + patience;
@@ -175,7 +175,7 @@ impl<'a> Client<'a> {
         attempt(link, &further, start, reconnects, observer)
     }
 
-    /// The first connection. A server that is crowded drops who waits longest; an honest peer tries again.
+    /// The first connection. A crowded server drops the client that has waited longest; an honest peer tries again.
     fn first_link(&self) -> Result<Link, TransferError> {
         const ATTEMPTS: u64 = 4;
         let mut attempt = 1;

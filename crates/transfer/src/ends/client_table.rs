@@ -1,4 +1,4 @@
-//! Who may connect to a server, and what was used up.
+//! The clients of a server, and their used quotas.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -17,7 +17,7 @@ use crate::limits::{MAX_PEERS_PER_CODE, MAX_WRONG_TRIES};
 use crate::lock::lock;
 use crate::wire::identity::OWNER_ONLY;
 
-/// Who may connect, and what was used up.
+/// Clients that may connect, and what each has used.
 pub(crate) struct ClientTable {
     source: Source,
     uses: Mutex<Uses>,
@@ -28,11 +28,11 @@ pub(crate) struct ClientTable {
 enum Source {
     /// The holder of the one ticket, or of the one code.
     One(Arc<Client>),
-    /// Those that a file names.
+    /// The clients that a file lists.
     File(ClientsFile),
 }
 
-/// What was used up, kept over restarts.
+/// Used quotas; they survive restarts.
 #[derive(Default)]
 struct Uses {
     path: Option<PathBuf>,
@@ -41,7 +41,7 @@ struct Uses {
     tried: HashSet<String>,
 }
 
-/// What was used of one credential.
+/// The usage of one credential.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Use {
@@ -86,7 +86,7 @@ impl ClientTable {
         ClientTable::new(Source::One(Arc::new(client)), Uses::default())
     }
 
-    /// For those who are named in the file at `path`; what is used up is kept in `uses`.
+    /// A table of the clients in the file at `path`; usage is stored in `uses`.
     pub fn of_file(path: &Path, uses: PathBuf) -> Result<ClientTable, TransferError> {
         let failed = |source| TransferError::State { path: uses.clone(), source };
         let by_credential = match fs::read(&uses) {
@@ -110,7 +110,7 @@ impl ClientTable {
         }
     }
 
-    /// What was found wrong with the file since the last call.
+    /// Problems found in the file since the last call.
     pub fn take_complaints(&self) -> Vec<String> {
         match &self.source {
             Source::One(_) => Vec::new(),
@@ -153,12 +153,12 @@ impl ClientTable {
             && !lock(&self.further).contains_key(&id)
     }
 
-    /// Who holds the private key of `key`.
+    /// The client that holds the private key of `key`.
     pub fn by_key(&self, key: PublicKey) -> Option<Arc<Client>> {
         self.clients().into_iter().find(|client| client.credential == Credential::Key(key))
     }
 
-    /// The client whose secret is `proved`, and what that gives.
+    /// The client with the secret that `proved` accepts, and the value that it returns.
     pub fn by_secret<T>(&self, proved: impl Fn(&Secret) -> Option<T>) -> Option<(Arc<Client>, T)> {
         let further = lock(&self.further).clone();
         self.clients().into_iter().find_map(|client| {

@@ -20,14 +20,14 @@ pub(crate) struct ClientsFile {
     known: Mutex<Known>,
 }
 
-/// What is known of the file.
+/// The state of the file as last read.
 struct Known {
     /// The version in force.
     version: Version,
     clients: Vec<Arc<Client>>,
     /// A version that looks half-written, and when it was first seen.
     unfinished: Option<(Version, Time)>,
-    /// What is wrong with the newest version.
+    /// The fault of the newest version.
     complaint: Option<String>,
     /// Complaints that nobody has heard yet.
     unheard: Vec<String>,
@@ -49,7 +49,7 @@ impl ClientsFile {
         Ok(file)
     }
 
-    /// The clients that the file names now. While it cannot be used, those of its last valid version.
+    /// The clients that the file lists now. While it cannot be used, the clients of its last valid version.
     pub fn clients(&self) -> Vec<Arc<Client>> {
         let mut known = lock(&self.known);
         if let Err(reason) = self.refresh(&mut known, clock::now()) {
@@ -59,7 +59,7 @@ impl ClientsFile {
         known.clients.clone()
     }
 
-    /// What was found wrong since the last call: each complaint once, until the file changes.
+    /// The problems found since the last call: each once, until the file changes.
     pub fn take_complaints(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.known).unheard)
     }
@@ -252,7 +252,7 @@ pub(crate) mod tests {
         }
         fs::write(scratch.path(), &whole).unwrap();
         assert_eq!(names(&file), ["alice", "bob"]);
-        // It stays empty: nobody is named any more.
+        // An empty file lists no client.
         fs::write(scratch.path(), "").unwrap();
         let mut known = lock(&file.known);
         let now = clock::now();

@@ -39,7 +39,7 @@ const SMALL_PIECE_BYTES: usize = 32 << 10;
 /// The sender's closing words are waited for this long.
 const SENDER_SUMMARY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What both ends are told where a sender brought extended attributes that the receiver did not ask for.
+/// Both ends report this if a sender offers extended attributes that the receiver did not ask for.
 const ATTRIBUTES_LEFT_OUT: &str =
     "extended attributes were left out: the receiver takes them with --xattrs";
 
@@ -109,7 +109,7 @@ pub(crate) fn receive(
         let headers = channel.udp_headers();
         let now = clock::now();
         let control_loop = ControlLoop::new(plan.controller, start, now, authenticator, headers);
-        // What goes to standard output comes in order, on one connection.
+        // Standard output needs the bytes in order: one connection.
         let chosen = match config.options.target {
             Target::Output => Some(1),
             _ => config.options.streams.or(offer.streams),
@@ -157,7 +157,7 @@ fn wait_for_offer(
     })
 }
 
-/// What was agreed.
+/// The agreed parameters.
 struct Accepted {
     destination: Destination,
     policy: Policy,
@@ -319,7 +319,7 @@ impl Receiving<'_> {
         Ok(summary)
     }
 
-    /// What was still being written when the peer went counts, too.
+    /// Counts also the file that was being written when the peer disappeared.
     fn counted(&self, error: TransferError) -> TransferError {
         match error {
             TransferError::PeerGone { peer, .. } => {
@@ -578,7 +578,7 @@ fn extend(
     Ok(())
 }
 
-/// What a controller needs to know of this host and this connection.
+/// A controller's view of this host and this connection.
 fn controller_config(
     channel: &Channel,
     path: Option<KnownPath>,

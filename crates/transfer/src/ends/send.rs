@@ -50,14 +50,14 @@ const READ_AHEAD: usize = 16;
 const READERS: usize = 2;
 /// The time between two looks at whether all content has left.
 const UNSENT_INTERVAL: Duration = Duration::from_millis(2);
-/// The time after which something is said, so that the receiver knows that this end is there.
+/// The interval after which a keepalive is sent, so that the receiver knows that this end is there.
 const BUSY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a sender sends, and how.
+/// The files to send, and the options.
 pub(crate) struct SendConfig {
     pub options: SendOptions,
     pub list: SourceList,
-    /// Who learns of the files.
+    /// Receives a record of each file.
     pub log: Option<Arc<dyn FileLog>>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn send(
             files: OutgoingFiles::new(options.dry_run, log.clone()),
             order: Mutex::default(),
             probe_responder: offer(options, list, &link, further, observer)?,
-            // What is there after the path broke is compared.
+            // After a broken path, the receiver's existing data are compared.
             early_bytes: if reconnects == 0 { link.early_bytes } else { 0 },
             accept: OnceLock::new(),
             start,
@@ -117,7 +117,7 @@ fn offer(
     further: &FurtherLinks<'_>,
     observer: &mut dyn TransferObserver,
 ) -> Result<Option<ProbeResponder>, TransferError> {
-    // Who connects knows the other's UDP port: a sender that listens does not answer probes.
+    // The connecting end knows the other's UDP port: a listening sender does not answer probes.
     let can_answer = options.probes && further.dial.is_some();
     let probe_responder = probe_responder(&link.channel, &link.session, can_answer, observer);
     link.channel.say(&Message::Offer(Offer {
@@ -341,7 +341,7 @@ impl Sending<'_> {
     /// Why the transfer ended, if the receiver was heard no longer because of `error`.
     fn cause(&self, error: TransferError) -> TransferError {
         match (error, lock(&self.failed).take()) {
-            // What the receiver said before it hung up tells why.
+            // The receiver's last message before it hung up gives the reason.
             (
                 said @ (TransferError::Refused(_)
                 | TransferError::PeerFailed(_)
@@ -357,7 +357,7 @@ impl Sending<'_> {
     fn stop_listening(&self, error: &TransferError) {
         self.stop(error);
         if error.is_peers_doing() {
-            // Its window may be closed for ever: who writes to it would wait for a minute.
+            // The receiver may never open its window again: a write would block for a minute.
             self.channel.sever();
         }
     }
@@ -374,7 +374,7 @@ impl Sending<'_> {
     /// Wakes all threads, because the transfer ends early.
     fn stop(&self, error: &TransferError) {
         self.files.end();
-        // What the receiver said before it hung up can still be read; what this end has to say still be sent.
+        // The receiver's last message can still be read after it hung up, and this end's last message still be sent.
         let ours = !matches!(error, TransferError::PeerGone { .. } | TransferError::Silent { .. });
         if ours {
             self.channel.stop_reading();
@@ -415,7 +415,7 @@ impl Sending<'_> {
         self.channel.tell(&Record::Listed { entries: count, files: with_content, bytes })
     }
 
-    /// Lists entries, the first of which has the number `first`.
+    /// Lists entries; the first has the number `first`.
     fn tell_entries(
         &self,
         first: u32,
@@ -450,8 +450,8 @@ impl Sending<'_> {
         self.channel.write(&frames.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
-    /// What may leave before the receiver has answered, of the files that are listed first: as much as the connection
-    /// carries until the answers are here. It would idle otherwise, so that content that nobody wants costs no time.
+    /// Content that may leave before the receiver has answered, of the files listed first: as much as the connection carries
+    /// until the answers arrive. It would idle otherwise, so content that the receiver does not want costs no time.
     fn beginnings(&self, files: &[Option<SourceFile>]) -> Vec<(u32, Vec<u8>)> {
         let unlikely = self.options.dry_run || self.options.checksum;
         let Some(info) = Info::read(self.channel.socket()).ok().filter(|_| !unlikely) else {

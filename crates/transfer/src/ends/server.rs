@@ -45,7 +45,7 @@ const EAFNOSUPPORT: i32 = 97;
 const EADDRNOTAVAIL: i32 = 99;
 /// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How often it is looked whether clients were taken out of their file.
+/// The interval between checks for clients that were removed from their file.
 const CLIENTS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A listener for transfers.
@@ -70,7 +70,7 @@ enum Work {
     Clients(Box<ClientWork>),
 }
 
-/// What is done over one connection.
+/// The work of one connection.
 #[derive(Clone)]
 enum Task {
     Receive(Arc<ReceiveConfig>),
@@ -83,7 +83,7 @@ struct Impossible {
     reason: &'static str,
 }
 
-/// What is done for clients.
+/// The work that this server does for its clients.
 struct ClientWork {
     receive: ReceiveOptions,
     clamp_method: ClampMethod,
@@ -264,7 +264,7 @@ impl Server {
         self.wake.signal();
     }
 
-    /// Ends a server whose one transfer did not come back in time.
+    /// Ends a server of one transfer that did not come back in time.
     fn give_up_waiting(&self, once: &Mutex<OnceState>) {
         let mut state = lock(once);
         if state.waits.as_ref().is_some_and(|(until, _)| clock::now() >= *until)
@@ -405,7 +405,7 @@ impl Server {
         }
     }
 
-    /// Ends a server whose one code a wrong try has ended.
+    /// Ends a server of one code after a wrong try.
     fn end_if_nobody_can_come(&self, once: &Mutex<OnceState>, reception: &dyn ServerObserver) {
         if self.admission.clients.is_over() {
             reception.warned(&TransferError::CodeEnded.to_string());
@@ -463,7 +463,7 @@ fn refuse(link: &Link, refusal: Refusal, reception: &dyn ServerObserver) {
 }
 
 impl Work {
-    /// What `purpose` asks for, what this end does then, and how long a transfer may go on after its path broke.
+    /// The work for `purpose`, this end's role in it, and how long a transfer may go on after its path broke.
     fn prepare(purpose: &Purpose) -> Result<(Work, Option<Role>, Duration), TransferError> {
         match purpose {
             Purpose::Receive(receive) => {
@@ -500,7 +500,7 @@ fn check_target(directory: &Path) -> Result<(), TransferError> {
     tried.map(drop).map_err(|source| TransferError::write(directory.to_owned(), source))
 }
 
-/// Who holds the one ticket, or was told the one code.
+/// The client that holds the one ticket or was given the one code.
 fn holder(credential: Credential, expires: Time) -> Client {
     Client {
         credential,
@@ -514,14 +514,14 @@ fn holder(credential: Credential, expires: Time) -> Client {
 }
 
 impl ClientWork {
-    /// What is done for `client`, this end being the `role`.
+    /// The task for `client`; this end has the `role`.
     fn task(
         &self,
         client: &Client,
         role: Role,
         log: Option<Arc<dyn FileLog>>,
     ) -> Result<Task, Impossible> {
-        // What is wrong with this host's directories is not the client's business.
+        // The client need not know what is wrong with this host's directories.
         let (task, reason) = match role {
             Role::Receiver => {
                 let config = self.receiving(client, log);

@@ -30,7 +30,7 @@ struct Sessions {
     transfers: HashMap<TransferKey, Transfer>,
     measurements: HashMap<u64, Ongoing>,
     next_measurement: u64,
-    /// Places that are taken, by credential.
+    /// Occupied places, by credential.
     places: HashMap<String, usize>,
 }
 
@@ -40,11 +40,11 @@ struct Transfer {
     number: u64,
     session: Ongoing,
     links: Sender<Link>,
-    /// The connections that it has had, so many at most.
+    /// The number of connections so far; it is limited.
     connections: usize,
 }
 
-/// What can be ended.
+/// A session that can be ended.
 struct Ongoing {
     client: Arc<Client>,
     channel: Arc<Channel>,
@@ -193,7 +193,7 @@ impl SessionTable {
         RunningMeasurement(self, number)
     }
 
-    /// Ends the sessions of clients that are not kept, and measurements whose credential has expired.
+    /// Ends the sessions of clients for which `is_kept` is false, and measurements with an expired credential.
     pub fn sever_unless(&self, is_kept: impl Fn(&Arc<Client>) -> bool) {
         let sessions = lock(&self.sessions);
         let transfers = sessions.transfers.values().map(|transfer| &transfer.session);

@@ -42,13 +42,13 @@ pub(crate) struct ArrivingHashes {
 pub(crate) struct KnownHashes {
     arriving: mpsc::Receiver<Charged>,
     current: Option<Charged>,
-    /// Those that were announced and not used.
+    /// Announced hashes that are not used yet.
     left: u32,
 }
 
 impl HashBudget {
-    /// Waits until there is room for `hashes`; `None` if the transfer is over. Those that wait here belong to files before
-    /// the one whose hashes arrive, so that readers get to them.
+    /// Waits until there is room for `hashes`; `None` if the transfer is over. Hashes that wait here belong to files before
+    /// this one, so readers reach them.
     fn charge(self: &Arc<HashBudget>, hashes: Vec<PieceHash>) -> Option<Charged> {
         let counted = hashes.len();
         let mut state = lock(&self.state);
@@ -77,7 +77,7 @@ impl Drop for Charged {
 }
 
 impl ArrivingHashes {
-    /// Both ends for an entry of whose pieces the receiver has this many.
+    /// Both ends for an entry; the receiver has `pieces` pieces of it.
     pub fn new(entry: u32, pieces: u32) -> (ArrivingHashes, KnownHashes) {
         let (out, arriving) = mpsc::channel();
         let known = KnownHashes { arriving, current: None, left: pieces };

@@ -1,6 +1,6 @@
 use crate::limits::MAX_FAILURE_LINES;
 
-/// What was not moved: how many, and the first of them in words.
+/// Entries that were not moved: their number, and messages for the first of them.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     pub count: u64,

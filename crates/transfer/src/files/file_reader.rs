@@ -33,7 +33,7 @@ const INPUT_INTERVAL: Duration = Duration::from_millis(200);
 /// The outer error ends the transfer, the inner one is why this file is not sent.
 type Delivered = Result<Result<(), Undelivered>, TransferError>;
 
-/// Frames with so many bytes of content, ready for any connection.
+/// Frames with content, at most this many bytes, ready for any connection.
 pub(crate) struct Frames {
     pub bytes: Vec<u8>,
     pub content: Bytes,
@@ -61,7 +61,7 @@ struct Reading<'a> {
     pieces_sent: u32,
 }
 
-/// What one pass over a file showed.
+/// The result of one pass over a file.
 struct Pass {
     hash: blake3::Hash,
     /// Whether a piece was another one than in the pass before.
@@ -130,7 +130,7 @@ impl FileReader<'_> {
         self.small_content += size;
         self.files.sent(want.entry, &want.file, size, hash);
         if at == 0 {
-            // What is collected is on its way already: the end must not overtake it.
+            // The collected frames are already on their way: the end must not overtake them.
             self.files.queue();
         }
         if self.small.len() >= SMALL_BATCH_BYTES {
@@ -139,7 +139,7 @@ impl FileReader<'_> {
         Ok(Ok(()))
     }
 
-    /// A file whose pieces are compared with those that the receiver has, or of several pieces.
+    /// A file with pieces to compare with the receiver's, or with several pieces.
     fn deliver_pieces(&mut self, want: &mut Want, file: &File, listed: &Snapshot) -> Delivered {
         let (size, entry) = (listed.size, want.entry);
         // Before the first byte leaves.
@@ -173,7 +173,7 @@ impl FileReader<'_> {
         Ok(Err(Undelivered::Changed))
     }
 
-    /// Reads all pieces, and sends those that the receiver lacks, or that differ from those of the pass before.
+    /// Reads all pieces, and sends those that the receiver lacks or that differ from the pass before.
     fn read_pieces(
         &mut self,
         want: &mut Want,
@@ -195,7 +195,7 @@ impl FileReader<'_> {
             }
             let is_hole = sparse && data >= offset + length as u64;
             let mut buffer = self.spent.try_recv().unwrap_or_default();
-            // What was in it is written over.
+            // The old content is overwritten.
             buffer.resize(HEADERS + length, 0);
             if is_hole {
                 buffer[HEADERS..].fill(0);
@@ -335,8 +335,8 @@ impl Reading<'_> {
     }
 }
 
-/// How a file begins, at most so many bytes: what may leave before the receiver has answered. The last byte of a piece comes
-/// with its hash. `None` where that is nothing, or where the file is not as it was listed.
+/// The beginning of a file, at most `most` bytes: it may leave before the receiver has answered. The last byte of a piece comes
+/// with its hash. `None` if the file is empty or no longer as listed.
 pub(crate) fn beginning(file: &SourceFile, most: u64) -> Option<Vec<u8>> {
     let listed = file.listed.filter(|_| !file.sparse)?;
     let length = most.min(piece_length(listed.size, 0).saturating_sub(1));
@@ -347,7 +347,7 @@ pub(crate) fn beginning(file: &SourceFile, most: u64) -> Option<Vec<u8>> {
     Some(content).filter(|content| !content.is_empty())
 }
 
-/// What an open file is now, if it is still the one that was listed.
+/// The state of an open file, if it is still the one that was listed.
 fn snapshot(file: &File, listed: &Snapshot) -> Result<Snapshot, Undelivered> {
     let now = Snapshot::of(file).map_err(Undelivered::Unreadable)?;
     now.filter(|now| now.is_same_file(listed)).ok_or(Undelivered::Replaced)

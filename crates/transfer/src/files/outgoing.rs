@@ -18,7 +18,7 @@ use crate::limits::{MAX_AHEAD, MAX_UNCONFIRMED};
 use crate::lock::lock;
 use crate::observer::{FileLog, FileRecord};
 
-/// Small files are handed to a reader together: no more than so many, nor than so many bytes.
+/// Small files reach a reader in batches, bounded by number and by bytes.
 const BATCH_FILES: usize = 64;
 const BATCH_BYTES: u64 = 1 << 20;
 
@@ -26,14 +26,14 @@ const BATCH_BYTES: u64 = 1 << 20;
 pub(crate) struct OutgoingFiles {
     /// Only what would be sent is to be found out.
     dry_run: bool,
-    /// Who learns of each file.
+    /// Receives a record of each file.
     log: Option<Arc<dyn FileLog>>,
     state: Mutex<State>,
     changed: Condvar,
     hashes: Arc<HashBudget>,
 }
 
-/// What became of a file that the receiver wants.
+/// The progress of a file that the receiver wants.
 enum Stage {
     /// It waits to be read, or is being read.
     Wanted,
@@ -59,7 +59,7 @@ struct State {
     /// Listed and not answered, in order; `None` for what has no content.
     unanswered: VecDeque<Option<SourceFile>>,
     next_answer: u32,
-    /// What was sent of entries that are not answered.
+    /// Content sent for entries that are not answered yet.
     early: HashMap<u32, Vec<u8>>,
     /// Where the receiver's hashes of the file go that it answered last.
     arriving: Option<ArrivingHashes>,
@@ -103,7 +103,7 @@ impl OutgoingFiles {
         }
     }
 
-    /// What would have been sent.
+    /// The list of files that would have been sent.
     pub fn would_move(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.state).would_move)
     }
@@ -123,12 +123,12 @@ impl OutgoingFiles {
         !state.over
     }
 
-    /// How files begin whose entries are about to be listed: it is sent right behind the list.
+    /// Sends the beginnings of files that are about to be listed, right behind the list.
     pub fn send_early(&self, early: impl Iterator<Item = (u32, Vec<u8>)>) {
         lock(&self.state).early.extend(early);
     }
 
-    /// The list is whole: so many files with so many bytes.
+    /// The list is complete: `files` files with `bytes` bytes.
     pub fn listed(&self, files: u64, bytes: Bytes) {
         lock(&self.state).totals = Some((files, bytes));
     }
@@ -159,7 +159,7 @@ impl OutgoingFiles {
         Ok(())
     }
 
-    /// What the answer to the next entry asks for.
+    /// The content that the answer to the next entry asks for.
     fn wanted(&self, state: &mut State, answer: Answer) -> Result<Option<Want>, TransferError> {
         let entry = state.next_answer;
         let file = state.unanswered.pop_front().ok_or(ProtocolError::NoEntry(entry))?;
@@ -219,7 +219,7 @@ impl OutgoingFiles {
         Ok(())
     }
 
-    /// What became of files at the receiver.
+    /// The receiver's results for files.
     pub fn results(&self, results: Vec<FileResult>) -> Result<(), TransferError> {
         let mut state = lock(&self.state);
         let before = state.wanted.len();
@@ -313,7 +313,7 @@ impl OutgoingFiles {
         (state.bytes, state.files, state.totals)
     }
 
-    /// A buffer with so much content is about to be written to a connection.
+    /// A buffer with this much content is about to be written to a connection.
     pub fn writing(&self, content: Bytes) {
         lock(&self.state).bytes += content;
     }
@@ -436,7 +436,7 @@ mod tests {
         });
     }
 
-    /// What a receiver gives up before it was sent is remembered only until it was read.
+    /// A file that the receiver gives up before it was sent is remembered only until it was read.
     #[test]
     fn what_a_receiver_gives_up_is_forgotten() {
         let (_dir, file) = listed();

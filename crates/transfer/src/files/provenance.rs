@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, Stat, StatxFlags};
 use crate::limits::{MAX_BROUGHT_FILES, MAX_MADE_DIRECTORIES};
 use crate::lock::lock;
 
-/// What this process's transfers made. Entries beyond the limits push out the oldest, and then count as foreign.
+/// The entries that this process's transfers made. Entries beyond the limits push out the oldest, which then count as foreign.
 pub(crate) struct Provenance {
     directories: Mutex<Recent<DirectoryId>>,
     files: Mutex<Recent<FileId>>,
@@ -38,7 +38,7 @@ pub(crate) struct View {
     pub client: Option<String>,
     /// Whether the peer may learn only about files that it brought itself.
     pub own_only: bool,
-    /// What this process's transfers made.
+    /// The entries that this process's transfers made.
     pub provenance: Arc<Provenance>,
 }
 

@@ -1,8 +1,7 @@
-//! How much a client's directory may hold.
+//! Limits the disk space of a client's directory.
 //!
-//! What counts is what the disk holds. A transfer takes room before it writes, and gives room back after something is
-//! really gone; so the disk never holds more than the quota. What a transfer took too much it gives back when it knows
-//! what a file takes.
+//! The quota counts disk blocks. A transfer reserves room before it writes, and returns room after a file is really gone; so
+//! the disk never exceeds the quota. A transfer returns the excess once it knows a file's size on disk.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, Metadata};
@@ -18,19 +17,19 @@ use crate::lock::lock;
 
 /// Content is rounded up to blocks, and everything takes one at least.
 const BLOCK_BYTES: u64 = 4096;
-/// What a name takes of its directory: the longest entry of ext4, 264 bytes, in blocks that a split left half full.
+/// The directory space of one name: the longest entry of ext4, 264 bytes, in blocks that a split left half full.
 const NAME_BYTES: u64 = 512;
 /// The unit in which `stat` counts what a file takes of the disk, bytes.
 pub(crate) const STAT_BLOCK_BYTES: u64 = 512;
 
-/// What a directory may still hold, for one client.
+/// The remaining quota of a directory, for one client.
 #[derive(Debug)]
 pub(crate) struct Quota {
     limit: Bytes,
     ledger: Arc<Ledger>,
 }
 
-/// What a directory holds, for all transfers into it.
+/// The usage of a directory, by all transfers into it.
 #[derive(Debug)]
 struct Ledger {
     used: AtomicU64,
@@ -56,7 +55,7 @@ impl Quota {
         let _ = self.ledger.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 
-    /// Something for which `taken` was taken takes `needed`, as is known now.
+    /// Replaces the reservation `taken` by `needed`, once the size is known.
     pub fn settle(&self, taken: u64, needed: u64) {
         self.give_back(taken.saturating_sub(needed));
         // Some file systems reserve more than was written: it counts, even above the limit.
@@ -83,12 +82,12 @@ impl Quota {
     }
 }
 
-/// The room that something with a name takes whose content has this length.
+/// The quota for a named file with content of this length.
 pub(crate) fn room_of(length: u64) -> u64 {
     blocks_of(length.max(1)).saturating_add(NAME_BYTES)
 }
 
-/// The room that so much content takes by itself.
+/// The quota for the content alone.
 pub(crate) fn blocks_of(length: u64) -> u64 {
     length.div_ceil(BLOCK_BYTES).saturating_mul(BLOCK_BYTES)
 }
@@ -198,7 +197,7 @@ mod tests {
         let (one, two) = (of(8192), of(8192));
         assert!(one.take(8192));
         assert!(!two.take(1));
-        // Under another limit, and another name of the directory, what is taken is taken all the same.
+        // The usage is the same under another limit and another name of the directory.
         assert!(!of(8192 + 8191).take(8192));
         let around = scratch.path().join("../").join(scratch.path().file_name().unwrap());
         let same = table.of(&around, Bytes::new(8192 + 8192)).unwrap();

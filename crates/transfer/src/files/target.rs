@@ -78,7 +78,7 @@ impl TargetDirectory {
         Ok(opened)
     }
 
-    /// What is at `path`, not following a link; `None` if nothing is.
+    /// The status of `path` itself, without following a link; `None` if it does not exist.
     pub fn status(&self, path: &RelativePath) -> io::Result<Option<Stat>> {
         let parent = self.parent(path)?;
         match rustix::fs::statat(&parent, name(path), AtFlags::SYMLINK_NOFOLLOW) {
@@ -230,7 +230,7 @@ impl TargetDirectory {
         if same { Ok(file) } else { Err(io::Error::other("it changed meanwhile; send it again")) }
     }
 
-    /// What is at `path`, to ask what becomes of it and for nothing else.
+    /// Opens `path` for its status only.
     pub fn find(&self, path: &RelativePath) -> io::Result<File> {
         let parent = self.parent(path)?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -246,7 +246,7 @@ impl TargetDirectory {
     ) -> io::Result<bool> {
         let file = self.open_file(path)?;
         let metadata = file.metadata()?;
-        // What is longer or shorter need not be read.
+        // A file of another length need not be read.
         if !metadata.is_file() || metadata.len() != length {
             return Ok(false);
         }
@@ -310,8 +310,8 @@ impl TargetDirectory {
         self.finish(&temp_file, path, replace, || blake3::hash(content))
     }
 
-    /// Gives `temp_file`, whose content has that hash, its final name. Returns false if another transfer of the same
-    /// content was faster: that of a sender that was killed, say, after it had sent this file.
+    /// Gives `temp_file`, with this content hash, its final name. Returns false if another transfer of the same content was
+    /// faster: for example by a sender that was killed after it had sent this file.
     pub fn finish(
         &self,
         temp_file: &TempFile,
@@ -381,7 +381,7 @@ impl TargetDirectory {
     }
 }
 
-/// What a file has beside its content.
+/// The attributes of a file.
 pub(crate) struct FileStatus {
     pub mode: u32,
     pub modified: (i64, u32),

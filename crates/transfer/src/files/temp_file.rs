@@ -26,7 +26,7 @@ const KEPT_FOR: Duration = Duration::from_secs(14 * 24 * 3600);
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What happens to an unfinished file when its transfer ends early.
+/// The fate of an unfinished file when its transfer ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// It goes.
@@ -188,8 +188,8 @@ fn create(directory: &OwnedFd, name: &str) -> io::Result<File> {
     Ok(rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR)?.into())
 }
 
-/// The unfinished file whose name follows from `final_name`, locked. Another user may have made a file of that name:
-/// then a random name takes its place, and the file cannot be resumed.
+/// The unfinished file with the name derived from `final_name`, locked. If another user already made a file of that name, a
+/// random name is used instead, and the file cannot be resumed.
 fn open_partial(
     directory: &OwnedFd,
     final_name: &OsStr,
@@ -329,7 +329,7 @@ mod tests {
         TempFile::open(Arc::clone(directory), OsStr::new("f"), client, keep).unwrap()
     }
 
-    /// What the next transfer finds to resume.
+    /// The file that the next transfer finds and resumes.
     fn found(directory: &Arc<OwnedFd>, client: Option<&str>) -> String {
         let (mut text, mut partial) = (String::new(), open(directory, client, Keep::Always));
         partial.file.rewind().unwrap();
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_file_that_others_prepared_takes_no_content() {
-        // What another user could put at the name, if that user can write to the directory or guess it.
+        // Files that another user could put at that name, given write access to the directory or a guess.
         let prepared: [fn(&PathBuf); 4] = [
             |path| {
                 fs::write(path, "prepared").unwrap();

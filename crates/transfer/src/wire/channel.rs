@@ -21,13 +21,13 @@ use crate::wire::pace::{self, ApplicationPace};
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How many bytes are read from the socket at a time.
 pub(crate) const SOCKET_READ_BYTES: usize = 256 << 10;
-/// So many bytes are encrypted, then written: no more than stay in the processor's cache.
+/// Bytes to encrypt before each write: few enough to stay in the processor's cache.
 const WRITE_BYTES: usize = 64 << 10;
 /// IPv4's and UDP's headers; IPv6's are 20 bytes longer.
 const UDP_IPV4_HEADERS: Bytes = Bytes::new(28);
 const UDP_IPV6_HEADERS: Bytes = Bytes::new(48);
 
-/// What an application that writes slowly leaves to the kernel beyond what is on its way.
+/// The unsent data that a slowly writing application may leave in the kernel.
 const LOW_WATER: Bytes = Bytes::new(128 << 10);
 
 /// When something was last heard from the peer, on any of the connections with it: a transfer's connections share
@@ -74,8 +74,8 @@ impl Channel {
         Channel::shake_hands(socket, tls.map(Connection::from), deadline)
     }
 
-    /// The connecting side of a connection to who has the `expected` certificate, or any. It shows `own` where it is
-    /// asked for one. TLS must be up before `deadline`.
+    /// Connects to the peer with the `expected` certificate, or any. Shows `own` if the peer asks for one. TLS must be up
+    /// before `deadline`.
     pub fn connect(
         socket: TcpStream,
         expected: Option<[u8; 32]>,
@@ -107,7 +107,7 @@ impl Channel {
             let _ = tls.write_tls(&mut &socket);
         }
         result?;
-        // No TCP_USER_TIMEOUT: it would end a connection whose receiver waits for its disk.
+        // No TCP_USER_TIMEOUT: it would end a connection while the receiver waits for its disk.
         let setup = || {
             socket.set_read_timeout(Some(LOOK_INTERVAL.into()))?;
             socket.set_write_timeout(Some(LOOK_INTERVAL.into()))
@@ -124,13 +124,13 @@ impl Channel {
         Ok(Channel { socket, peer, tls, last_heard, early, pending, outgoing, reader, writer })
     }
 
-    /// Who the peer is by its certificate, if it showed one.
+    /// The peer's identity by its certificate, if it showed one.
     pub fn peer_key(&self) -> Option<PublicKey> {
         let tls = lock(&self.tls);
         tls.peer_certificates().and_then(<[_]>::first).map(identity::fingerprint)
     }
 
-    /// What both ends know of this connection, and nobody else does: a [`Session`] is derived from it.
+    /// A value known to both ends of this connection only: a [`Session`] is derived from it.
     pub fn exporter(&self) -> Result<[u8; EXPORTER_LENGTH], TransferError> {
         lock(&self.tls)
             .export_keying_material([0; EXPORTER_LENGTH], EXPORTER_LABEL, None)
@@ -271,8 +271,8 @@ impl Channel {
                 Ok(n) => rest = &rest[n..],
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    // A slow path is not a silent peer: what was buffered earlier still arrives. Nor is one whose
-                    // disk stalls and that says so.
+                    // A slow path is not a silent peer: earlier data still arrive. Nor is a peer silent that reports a stalled
+                    // disk.
                     let (heard, now) = (lock(&self.last_heard).clone(), self.acked());
                     if acked.replace(now).is_none_or(|before| now > before) {
                         heard.now();
@@ -351,7 +351,7 @@ impl Channel {
         }
     }
 
-    /// Ends the connection because of `error`: the peer is told why, unless that is its own doing or it is gone.
+    /// Ends the connection because of `error`, and reports the reason to the peer, unless the peer caused it or is gone.
     pub fn part(&self, error: &TransferError) {
         if !error.is_peers_doing() {
             self.hang_up(&Message::Failed { reason: error.for_peer().into() });

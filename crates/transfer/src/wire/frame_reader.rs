@@ -17,11 +17,11 @@ pub(crate) struct FrameReader {
     channel: Arc<Channel>,
     decoder: FrameDecoder,
     raw: Vec<u8>,
-    /// What of `raw` was read and is still encrypted.
+    /// The part of `raw` that was read and is still encrypted.
     encrypted: Range<usize>,
     /// A record's plain text, as a rule.
     plain: Vec<u8>,
-    /// How much of `plain` was taken.
+    /// The number of bytes of `plain` already consumed.
     used: usize,
     frame: FrameClock,
 }
@@ -106,8 +106,8 @@ impl FrameReader {
         Ok(())
     }
 
-    /// Waits until `take` finds what it wants among the parts that arrive, or the deadline. Parts of which it makes
-    /// nothing are passed over.
+    /// Waits until `take` returns a value for one of the arriving parts, or for the deadline. Parts without a value are
+    /// skipped.
     pub fn wait_for<T>(
         &mut self,
         deadline: Time,

@@ -1,4 +1,4 @@
-//! Who is who in TLS: a self-signed certificate on one side, its fingerprint on the other.
+//! Identities in TLS: a self-signed certificate on one side, its fingerprint on the other.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
@@ -29,7 +29,7 @@ const RECORD_BYTES: usize = 8000;
 /// The mode of files that hold secrets.
 pub(crate) const OWNER_ONLY: u32 = 0o600;
 
-/// A certificate and its private key: who this host, or its user, is.
+/// A certificate and its private key: the identity of this host or its user.
 #[derive(Debug)]
 pub struct Identity {
     certificate: CertificateDer<'static>,
@@ -41,7 +41,7 @@ pub struct Identity {
 pub(crate) enum AskFor {
     /// Nobody: a secret is enough.
     Nothing,
-    /// Who connects may show one.
+    /// The connecting end may show one.
     Certificate,
 }
 
@@ -100,7 +100,7 @@ impl Identity {
         Ok(Identity { certificate, key })
     }
 
-    /// What others may know it by.
+    /// The public key that identifies it to others.
     pub fn public_key(&self) -> PublicKey {
         fingerprint(&self.certificate)
     }
@@ -127,7 +127,7 @@ impl Identity {
     }
 }
 
-/// What a certificate is known by.
+/// The fingerprint that identifies a certificate.
 pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> PublicKey {
     PublicKey(*blake3::hash(certificate).as_bytes())
 }
@@ -147,8 +147,8 @@ fn tls_setup(error: &dyn std::fmt::Display) -> TransferError {
     TransferError::System { what: "preparing TLS", source: io::Error::other(error.to_string()) }
 }
 
-/// The configuration of who connects: it takes one certificate and no other, or whichever comes where both ends prove a
-/// code afterwards; it shows `own` where it is asked for one.
+/// The connecting end's configuration: it accepts one certificate only, or any if both ends prove a code afterwards; it shows
+/// `own` if the peer asks for one.
 pub(crate) fn connecting(
     expected: Option<[u8; 32]>,
     own: Option<&Identity>,
@@ -254,8 +254,8 @@ impl ServerCertVerifier for PinnedCertificate {
     signatures_by_tls13!();
 }
 
-/// Takes any certificate whose key who connects holds: whether it is known is looked up afterwards, so that the answer
-/// can say what to do.
+/// Accepts any certificate with a key that the connecting end holds. The server looks it up afterwards, so that its answer can
+/// give the next step.
 #[derive(Debug)]
 struct AnyCertificate {
     provider: Arc<CryptoProvider>,

@@ -1,4 +1,4 @@
-//! A connection after TLS, with who is at its other end known.
+//! A connection after TLS, with a known peer.
 
 use std::fmt;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -44,7 +44,7 @@ pub(crate) struct Link {
 
 /// How further connections of a transfer come about.
 pub(crate) struct FurtherLinks<'a> {
-    /// Those that arrive.
+    /// Connections as they arrive.
     pub arriving: Receiver<Link>,
     /// Makes one, at the end that connects.
     pub dial: Option<&'a (dyn Fn() -> Result<Link, TransferError> + Sync)>,
@@ -86,14 +86,14 @@ impl FurtherLinks<'_> {
     }
 }
 
-/// Who to connect to, and how to prove that one may.
+/// The peer to connect to, and the credential for it.
 #[derive(Debug, Clone)]
 pub enum Contact {
-    /// Who printed this ticket; by its secret, or where it has none by the key of this identity.
+    /// The peer that printed this ticket; admitted by its secret, or without one by the key of this identity.
     Ticket(Box<Ticket>, Option<Identity>),
-    /// Who told this code.
+    /// The peer that issued this code.
     Code(CodeAddress),
-    /// Who printed this ticket and answers at its address.
+    /// The peer that printed this ticket and answers at its address.
     Reached(Box<Ticket>, Reached),
 }
 
@@ -231,7 +231,7 @@ impl Contact {
                 return Err(ProtocolError::OutOfOrder { what, when }.into());
             }
         };
-        // What the code proved is this very certificate: both proofs are bound to the connection.
+        // The code proved this very certificate: both proofs are bound to the connection.
         let further = match (self, channel.peer_key()) {
             (Contact::Code(at), Some(key)) => Some(Ticket {
                 host: at.host.clone(),
@@ -245,7 +245,7 @@ impl Contact {
     }
 }
 
-/// The connection to who printed `ticket`, if it answers at its address before `deadline`.
+/// A connection to the peer that printed `ticket`, if it answers at its address before `deadline`.
 pub(crate) fn reach(ticket: &Ticket, deadline: Time) -> Option<Channel> {
     let socket = connect(&ticket.host, ticket.port).ok()?;
     Channel::connect(socket, Some(ticket.fingerprint), None, deadline).ok()

@@ -1,5 +1,5 @@
-//! One authenticated connection: TLS, who is at its other end, frames in and out, and the paces and limits of its reads and
-//! writes. Nothing here knows of files.
+//! One authenticated connection: TLS, the peer's identity, frames in and out, and the paces and limits of its reads and writes.
+//! This module knows nothing of files.
 
 pub mod channel;
 pub mod frame_reader;

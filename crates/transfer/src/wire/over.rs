@@ -23,7 +23,7 @@ impl Default for Over {
 }
 
 impl Over {
-    /// It is over. Wakes who waits for that.
+    /// Marks it as over and wakes the waiting threads.
     pub fn set(&self) {
         self.is_set.store(true, Ordering::Release);
         *lock(&self.end) = None;

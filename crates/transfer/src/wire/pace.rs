@@ -22,10 +22,10 @@ pub trait ApplicationPace: Debug + Send + Sync {
     fn handle_moved(&self, bytes: Bytes);
 }
 
-/// What an application does at a time.
+/// The size of one read or write of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allowance {
-    /// It moves so much at most; not zero.
+    /// At most this many bytes; not zero.
     Bytes(Bytes),
     /// Nothing before this time.
     Nothing {

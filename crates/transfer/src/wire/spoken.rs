@@ -1,7 +1,6 @@
 //! A secret from a short code by SPAKE2 (M. Abdalla and D. Pointcheval, "Simple Password-Based Encrypted Key Exchange
-//! Protocols", CT-RSA 2005): each connection lets its peer try one code, and who records what is said learns nothing
-//! to try codes with. Who is in between has two connections, whose exporters differ, so that the proofs that follow
-//! tell.
+//! Protocols", CT-RSA 2005). Each connection lets its peer try one code, and a recording of the exchange does not help to try
+//! codes offline. A man in the middle has two connections with different exporters, so the proofs that follow fail.
 
 use bip39::Language;
 use data_encoding::HEXLOWER;
@@ -22,7 +21,7 @@ const NUMBERS: u32 = 100;
 const DIALER: &[u8] = b"sweetspot: who connects";
 const LISTENER: &[u8] = b"sweetspot: who listens";
 
-/// A new code, whose number `is_free`.
+/// A new code, with a number for which `is_free` returns true.
 pub fn draw_code(is_free: impl Fn(u32) -> bool) -> Result<SpokenCode, TransferError> {
     let drawn: [u8; 2 * WORDS] = random_bytes("drawing a code")?;
     let list = Language::English.word_list();
@@ -34,7 +33,7 @@ pub fn draw_code(is_free: impl Fn(u32) -> bool) -> Result<SpokenCode, TransferEr
     SpokenCode::new(number, &words).map_err(TransferError::Code)
 }
 
-/// The secret that who connects shares with a listener of the same code.
+/// The secret that the connecting end shares with a listener of the same code.
 pub(crate) fn dial(
     code: &SpokenCode,
     channel: &Channel,

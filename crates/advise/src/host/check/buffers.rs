@@ -79,7 +79,7 @@ fn explicit(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<
         if most >= wanted {
             continue;
         }
-        // Twice what was asked; SO_SNDBUF's payload share is that of any send buffer.
+        // Twice the request; SO_SNDBUF's payload share is the same as any send buffer's.
         let doubled = most.saturating_add(most);
         let window = match option {
             "SO_RCVBUF" => kernel.era().window(doubled, None),

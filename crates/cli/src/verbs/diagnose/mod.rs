@@ -85,7 +85,7 @@ pub struct Arguments {
     /// Observation time [default: 10 s; unlimited with --follow]
     #[arg(long = "for", value_name = "TIME")]
     watch_for: Option<Duration>,
-    /// Network namespace (ip-netns(8)); the namespace of a process is found automatically
+    /// Network namespace (ip-netns(8)) [default: the process's, or this one]
     #[arg(long, value_name = "NAME")]
     netns: Option<String>,
     /// Show the N flows with the most payload

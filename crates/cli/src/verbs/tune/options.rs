@@ -89,11 +89,11 @@ pub struct EventLog {
 }
 
 impl Common {
-    /// What `begin` puts into the kernel, told whether uploads are paced, too; `None` where sockets are borrowed instead. Where
-    /// no way was named it is `usual`.
+    /// The tuner that `begin` attaches in the kernel, given whether to pace uploads; `None` if sockets are borrowed instead.
+    /// Without `--via` the mechanism is `usual`.
     ///
     /// # Errors
-    /// If it was asked for and cannot be had, or another tuner is there: then two would limit the same connections.
+    /// If the mechanism was asked for and is not available, or another tuner is active: both would limit the same connections.
     pub fn inside(
         &self,
         usual: Via,

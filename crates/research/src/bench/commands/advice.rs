@@ -35,8 +35,7 @@ struct Ratios {
     closed_form: f64,
 }
 
-/// Draws situations, computes the advice for each, and compares its rate with that of the best
-/// window.
+/// Draws situations, computes the advice for each, and compares its rate with the best window's.
 pub fn run(arguments: Arguments) -> Ending {
     let workers = Workers::new(std::thread::available_parallelism().map_or(1, Into::into));
     let mut random = Random::new(arguments.seed);

@@ -21,7 +21,7 @@ pub struct Arguments {
     /// Tests, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     test: Vec<String>,
-    /// What was played already, a JSON object per line; finished cases are added
+    /// Journal of finished cases, a JSON object per line; new ones are added
     #[arg(long, value_name = "FILE", default_value = "target/matrix.journal")]
     journal: PathBuf,
     /// The document; its pictures lie beside it, in a directory of its name

@@ -8,7 +8,7 @@ use crate::bench::store::Store;
 /// Which runs of a benchmark are measured, and where its results and its document go.
 #[derive(Debug, clap::Args)]
 pub struct Selection {
-    /// Measure only runs whose name contains one of these, e.g. "demo", "400Mbit", "deep",
+    /// Measure only runs with one of these in their name, e.g. "demo", "400Mbit", "deep",
     /// "slow-reader"; the rest of the document comes from earlier results
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     only: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The store of `benchmark`'s results; those of the program `build` alone where one is given,
+    /// The store of `benchmark`'s results; only the program `build`'s results if given,
     /// because results of two builds belong to two programs.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Selection {
         Store::open(&build.map_or_else(|| directory.clone(), |build| directory.join(build)))
     }
 
-    /// Whether the run `name`, whose result is a `T`, is to be measured.
+    /// Whether to measure the run `name`, which has a result of type `T`.
     pub fn is_due<T: DeserializeOwned>(&self, store: &Store, name: &str) -> bool {
         let named =
             self.only.is_empty() || self.only.iter().any(|part| name.contains(part.as_str()));

@@ -66,7 +66,7 @@ impl Cause {
         Cause::Shaper,
     ];
 
-    /// The correct class; that of a capture behind offloads is the class of what was captured.
+    /// The correct class; behind offloads, the class of the captured segments.
     pub fn class(self) -> Class {
         match self {
             Cause::SmallReceiveBuffer => Class::ReceiverWindow,
@@ -118,13 +118,13 @@ pub struct FlowPlan {
     pub send_buffer: Option<Bytes>,
     /// The receiver reads at this rate at most.
     pub read_at: Option<Rate>,
-    /// The sender pauses so long after each write.
+    /// The sender's pause after each write.
     pub pause: Option<Duration>,
     /// Size of one write.
     pub piece: Bytes,
     /// An end hears nothing for a while.
     pub fault: Option<Fault>,
-    /// The receiver answers each piece with so many bytes, and the sender waits for that.
+    /// The receiver's answer to each piece; the sender waits for it.
     pub answer: Option<Bytes>,
     /// The receiver hands the data on to another program of its host, which is the one that reads.
     pub proxy: bool,
@@ -177,7 +177,7 @@ fn plan(cause: Cause, n: u64, seed: u64) -> FlowPlan {
     plan
 }
 
-/// What is played for flow number `n` of `cause`.
+/// The actual cause simulated for flow number `n` of `cause`.
 fn played(cause: Cause, n: u64) -> Cause {
     match cause {
         Cause::Offload => OFFLOADED[n as usize % OFFLOADED.len()],
@@ -210,7 +210,7 @@ fn drawn(cause: Cause, n: u64, random: &mut Random) -> FlowPlan {
         right: played(cause, n).class(),
         path: PathSpec { up: direction, down: direction, mtu: Bytes::new(mtu), seed: n + 1 },
         congestion: {
-            // What losses do to it depends on the congestion control: bbr takes no notice.
+            // The effect of losses depends on the congestion control: BBR ignores them.
             let lossy = played(cause, n).class() == Class::Congestion;
             let controls: &[_] = if lossy { &["cubic", "reno"] } else { &["cubic", "reno", "bbr"] };
             controls[(random.unit() * controls.len() as f64) as usize % controls.len()]

@@ -1,4 +1,4 @@
-//! What a capture shows where the network card cuts segments up, or puts them together.
+//! Captures taken before a network card segments data, or after it reassembles them.
 
 use sweetspot_trace::file::{self, Decoder};
 use sweetspot_trace::packet::{Dissector, Segment};
@@ -17,7 +17,7 @@ pub enum PutTogether {
 
 /// The largest IPv4 packet.
 const LARGEST: usize = 65_535;
-/// Ethernet's header, and where the length stands in that of IPv4.
+/// Ethernet's header, and the position of the length in IPv4's.
 const ETHERNET: usize = 14;
 const TOTAL_LENGTH: usize = ETHERNET + 2;
 

@@ -25,7 +25,7 @@ const READ_BYTES: usize = 65_536;
 pub struct PlayedFlow {
     pub at_sender: Vec<u8>,
     pub at_receiver: Vec<u8>,
-    /// What the kernel said of it at each end.
+    /// The kernel's counters at each end.
     pub live_at_sender: Recording,
     pub live_at_receiver: Recording,
     /// Whether the emulator's certificate says that the run can be trusted.
@@ -101,7 +101,7 @@ fn set_up(plan: &FlowPlan) -> io::Result<()> {
     fs::write("/proc/sys/net/ipv4/tcp_timestamps", timestamps)
 }
 
-/// A token bucket (tc-tbf(8)) on the device of `side`, behind which the capture is taken.
+/// A token bucket (tc-tbf(8)) on the device of `side`; the capture point lies behind it.
 fn shape(side: &Side, rate: Rate) -> Result<(), String> {
     let rate = format!("{}bit", rate.bits_per_second());
     let mut tc = Command::new("tc");
@@ -161,7 +161,7 @@ fn hand_on(from: TcpStream, rate: Option<Rate>, until: Time, side: &Side) -> io:
     inner.listen(1)?;
     let address = inner.local_addr()?;
     let onward = socket(side)?;
-    // What a proxy buffers is small beside a transfer.
+    // A proxy's buffers are small beside a transfer.
     onward.set_send_buffer_size(32_768)?;
     inner.set_recv_buffer_size(32_768)?;
     onward.connect(&address)?;
@@ -185,7 +185,7 @@ fn read(mut from: TcpStream, rate: Option<Rate>, until: Time) {
     let size = if rate.is_some() { READ_BYTES / 8 } else { READ_BYTES };
     while clock::now() < grace {
         match from.read(&mut piece[..size]) {
-            // Who hears nothing for a while stays.
+            // A reader without data for a while stays.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && clock::now() < until => {}
             Ok(0) | Err(_) => return,
             Ok(n) => {

@@ -28,7 +28,7 @@ impl PacketCapture {
     /// Starts capturing, on loopback or else on the device of the path.
     pub fn start(side: &Side, loopback: bool) -> io::Result<PacketCapture> {
         let mut port = if loopback {
-            // What goes out there comes in there, too: once is enough.
+            // Every packet goes out and comes in there: once is enough.
             side.run(|| PacketPort::open(LOOPBACK, SNAP_BYTES, RING_FRAMES))??
         } else {
             side.watch(SNAP_BYTES, RING_FRAMES)?

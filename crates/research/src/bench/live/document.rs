@@ -69,7 +69,7 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
     text
 }
 
-/// What a transfer over a path is like on which one has just ended.
+/// The performance of a transfer over a path soon after another one.
 fn second_transfers(outcomes: &BTreeMap<String, RunOutcome>) -> String {
     let mut rows = String::new();
     for plan in plans() {

@@ -12,15 +12,15 @@ pub enum Client {
     SlowSender(Rate),
     /// curl of files of this size, one after the other.
     Short(Bytes),
-    /// curl for so long, and then once more: by then the path is known.
+    /// curl for this long, and then once more: by then the path is known.
     Again(Duration),
     /// rsync from an rsync daemon.
     Rsync,
-    /// iperf3 in reverse, over so many connections.
+    /// iperf3 in reverse, over this many connections.
     Iperf3(usize),
     /// iperf3 that sends.
     Upload,
-    /// iperf3 that sends for so long, and then once more.
+    /// iperf3 sends for this long, and then once more.
     UploadAgain(Duration),
 }
 
@@ -58,7 +58,7 @@ pub struct RunPlan {
     pub path: PathSpec,
     /// The servers' congestion control.
     pub congestion: &'static str,
-    /// Who moves data.
+    /// The client program.
     pub client: Client,
     /// From where it is tuned; `None`: it is left alone.
     pub via: Option<Via>,
@@ -129,9 +129,9 @@ const AGAIN_SECONDS: u64 = 5;
 /// Prefix of the names of [`conditions`].
 pub const CONDITION: &str = "condition/";
 
-/// Number of repetitions of runs of which medians are quoted. Much of them is random: when a loss falls, whether slow
-/// start overflows a small buffer and how long recovery takes, which of two flows fills the buffer first, which 4 of 400
-/// responses are the slowest. Runs left alone and tuned alternate, so that other load on the machine affects all.
+/// Repetitions of the runs behind each median. Much is random: the time of a loss, whether slow start overflows a small buffer
+/// and how long recovery takes, the first of two flows to fill the buffer, the 4 slowest of 400 responses. Untuned and tuned
+/// runs alternate, so that other load on the machine affects both.
 const REPEATS: usize = 5;
 
 /// Paths and programs under which tuning can gain little and must not lose.

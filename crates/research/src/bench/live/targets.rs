@@ -120,12 +120,12 @@ impl Ratio {
     }
 }
 
-/// The row of runs whose names begin with `name`.
+/// The row of the runs with names that begin with `name`.
 pub fn row_of(name: &str) -> &str {
     name.strip_prefix(CONDITION).unwrap_or(name)
 }
 
-/// All rows of which there are outcomes.
+/// All rows with outcomes.
 pub fn ratios(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Ratio> {
     let mut all = Vec::new();
     for plan in plans() {
@@ -149,7 +149,7 @@ fn runs<'a>(
     outcomes.iter().filter(move |(run, _)| is_one(run)).map(|(_, outcome)| outcome)
 }
 
-/// What runs showed left alone and tuned.
+/// The results of runs untuned and tuned.
 fn sides(outcomes: &BTreeMap<String, RunOutcome>, name: &str, via: Via) -> Option<[RunMedians; 2]> {
     let side = |side| side_of(&runs(outcomes, &format!("{name}/{side}")).collect::<Vec<_>>());
     Some([side(ALONE)?, side(via.name())?])
@@ -202,7 +202,7 @@ fn never_slower(ratios: &[Ratio]) -> Vec<Target> {
     all
 }
 
-/// A path whose rate halves and doubles again: medians of the runs.
+/// A path with a rate that halves and doubles again: medians of the runs.
 fn follows<'a>(
     words: [&'static str; 2],
     runs: impl Iterator<Item = &'a RunOutcome>,
@@ -234,7 +234,7 @@ fn deep(sides: &[RunMedians; 2]) -> [Target; 3] {
     ];
     let [goodput, queue] = empties(words, sides);
     let [alone, tuned] = sides.map(|side| side.answer_s);
-    // What lies above the least time to an answer is the queue.
+    // The response time above the min is the queue.
     let least = alone[0].min(tuned[0]);
     let p99 = cut(alone[2] - least, tuned[2] - least);
     [

@@ -28,7 +28,7 @@ fn down(result: &PathResult) -> &Value {
     &result.measured["directions"][0]
 }
 
-/// What a discipline is called as far as it shows.
+/// The name of a discipline, as far as it shows from outside.
 fn class(queue: &str) -> &'static str {
     match queue {
         "drop-tail" => "drop-tail",

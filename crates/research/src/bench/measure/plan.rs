@@ -10,14 +10,14 @@ pub struct PathPlan {
     pub name: String,
     /// The path, alike both ways.
     pub path: PathSpec,
-    /// What else travels from the far end to the near one.
+    /// Cross traffic from the far end to the near one.
     pub cross: Option<CrossPlan>,
 }
 
 /// Other traffic.
 #[derive(Debug, Clone, Copy)]
 pub struct CrossPlan {
-    /// Of which kind.
+    /// Its kind.
     pub kind: CrossKind,
     /// Its mean rate on the wire.
     pub rate: Rate,

@@ -13,7 +13,7 @@ use sweetspot_units::{Duration, Rate};
 use super::cross::beside;
 use super::plan::{CrossKind, PathPlan};
 
-/// What was true of a path, and what was found.
+/// A path's true properties, and the measured ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PathResult {
     /// Capacity, bit/s.
@@ -31,9 +31,9 @@ pub struct PathResult {
     /// Other traffic: its kind, and what it leaves on average, bit/s; of TCP what it carried before the measurement.
     pub cross: Option<String>,
     pub available_bps: f64,
-    /// What `measure --json` printed.
+    /// The output of `measure --json`.
     pub measured: Value,
-    /// What iperf3 says that one TCP connection carries, bit/s of payload.
+    /// iperf3's throughput over one TCP connection, bit/s of payload.
     pub iperf3_bps: Option<f64>,
     /// Whether the emulator certified the run, and why not.
     pub trust: bool,
@@ -43,7 +43,7 @@ pub struct PathResult {
 const PORT: u16 = 7000;
 /// How long iperf3 runs.
 const IPERF3_SECONDS: &str = "4";
-/// Other traffic begins, and is looked at, so long before anything is measured.
+/// Cross traffic begins, and is measured, this long before the measurement.
 const SETTLING: Duration = Duration::from_secs(1);
 const ALONE: Duration = Duration::from_secs(4);
 const TICKET_TIMEOUT: Duration = Duration::from_secs(10);
@@ -71,7 +71,7 @@ pub fn play(plan: &PathPlan, program: &Path, scratch: &Path) -> Result<PathResul
     let down = &plan.path.down;
     let others = match plan.cross {
         None => Rate::from_f64(0.0),
-        // What TCP makes of its pace is its own affair.
+        // TCP chooses its own rate.
         Some(cross) if cross.kind == CrossKind::Tcp => alone,
         Some(cross) => cross.rate,
     };
@@ -91,7 +91,7 @@ pub fn play(plan: &PathPlan, program: &Path, scratch: &Path) -> Result<PathResul
     })
 }
 
-/// What other traffic carries while nothing else is on the path.
+/// The rate of cross traffic on an otherwise idle path.
 fn alone(emulation: &Emulation) -> Rate {
     clock::sleep_until(clock::now() + SETTLING);
     let _ = emulation.observe();
@@ -130,7 +130,7 @@ fn measure(program: &Path, scratch: &Path, emulation: &Emulation) -> Result<Valu
         .map_err(|e| format!("measure: {e}: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
-/// What iperf3 gets from the far end; `None` where it is not installed or fails.
+/// iperf3's throughput from the far end; `None` if it is not installed or fails.
 fn iperf3(emulation: &Emulation) -> Option<f64> {
     let mut serve = Command::new("iperf3");
     serve.args(["-s", "-1"]).stdout(Stdio::null()).stderr(Stdio::null());

@@ -38,7 +38,7 @@ pub fn play(
     Ok(RunCost { packets, wall_s, peak_kb: peak_kb.unwrap_or(f64::NAN) })
 }
 
-/// Repetitions of ns-3, whose runs are long.
+/// Repetitions of ns-3, which has long runs.
 const NS3_REPETITIONS: usize = 3;
 
 /// Runs programs one after the other, each in a process of its own.

@@ -8,7 +8,7 @@ use sweetspot_scenario::{Scenario, ScenarioError};
 pub enum SpeedCase {
     /// Twenty window-limited transfers each way.
     Elephants,
-    /// 2000 users each way who send a few packets and sleep.
+    /// 2000 users in each direction that send a few packets and sleep.
     Mice,
     /// One fast SACK flow.
     Sack,

@@ -81,7 +81,7 @@ pub fn document(header: &MeasurementInfo, findings: &SpeedResults, notes: &str) 
     text
 }
 
-/// What the package manager says is installed.
+/// The installed version by the package manager.
 fn version_of(package: &str) -> String {
     let query =
         std::process::Command::new("dpkg-query").args(["-W", "-f", "${Version}", package]).output();

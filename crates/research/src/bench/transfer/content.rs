@@ -1,15 +1,15 @@
-//! What is moved.
+//! The files to move.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// What is moved.
+/// The files to move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// One file of so many bytes.
+    /// One file of this many bytes.
     OneFile(u64),
-    /// So many files of 1 to 10 kB.
+    /// This many files of 1 to 10 kB.
     SmallFiles(u32),
 }
 

@@ -42,7 +42,7 @@ struct Mover {
     far: Option<&'static str>,
     /// A shell's words; `$FROM`, `$TO`, `$NAME`, `$TICKET`, `$SIZING`, `$SSH`, `$SWEETSPOT` and `$FAR` are set.
     near: &'static str,
-    /// What follows the name, and the value of `$SIZING`.
+    /// The suffixes of the name, each with its value of `$SIZING`.
     sizings: &'static [(&'static str, &'static str)],
     moves_trees: bool,
 }
@@ -94,8 +94,7 @@ fn runs() -> Vec<(String, &'static str, &'static Mover)> {
     MOVERS.iter().flat_map(of).collect()
 }
 
-/// A program, the one whose time it is compared with, and what the ratio is to be at most, if anything: in the median and at
-/// the 95 % quantile.
+/// A program, its reference, and the targets for the ratio of their times, if any: median and 95 % quantile.
 type Comparison = (&'static str, &'static str, Option<(f64, f64)>);
 
 pub const COMPARISONS: [Comparison; 13] = [
@@ -244,7 +243,7 @@ fn read_run(line: &str) -> Option<DrawnRun> {
     Some(DrawnRun { program, content, seconds: end - begin })
 }
 
-/// Times of `program` over those of `reference` on the same paths: of each content, in the order in which they are moved.
+/// Times of `program` over those for `reference` on the same paths: for each content, in the order of the runs.
 pub fn ratios(results: &[DrawnResult], program: &str, reference: &str) -> Vec<(String, Vec<f64>)> {
     let mut all: Vec<(String, Vec<f64>)> = Vec::new();
     for result in results {

@@ -22,12 +22,12 @@ const FILES: usize = 40;
 const LATEST: f64 = 0.25;
 /// A transfer that is not disturbed any more takes no longer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What of the bytes on the link is not content: headers of records, pieces, TCP and IP; hashes; answers.
+/// The share of the bytes on the link that is not content: headers of records, pieces, TCP and IP; hashes; answers.
 const OVERHEAD: f64 = 0.02;
 /// How many bytes are damaged at a time.
 const DAMAGE_BYTES: usize = 50;
 
-/// What happens to a transfer.
+/// The fault of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     KillSender,
@@ -48,7 +48,7 @@ const KINDS: [(Fault, &str); 6] = [
 ];
 const DISK_FULL: &str = "disk full, then enlarged";
 
-/// What became of the trials.
+/// The results of the trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FaultResult {
     pub trials: u64,
@@ -171,7 +171,7 @@ impl Place {
             } else if !disturbed {
                 let mut said = String::new();
                 if let Some(mut stderr) = sender.stderr.take() {
-                    // What cannot be read is not told.
+                    // Unreadable output is left out.
                     let _ = stderr.read_to_string(&mut said);
                 }
                 break Err(format!("the undisturbed transfer failed: {status}: {}", said.trim()));
@@ -297,7 +297,7 @@ fn below(random: &mut Random, n: u64) -> u64 {
     (random.unit() * n as f64) as u64
 }
 
-/// So many random bytes.
+/// `size` random bytes.
 fn noise(random: &mut Random, size: usize) -> Vec<u8> {
     let words = (0..size.div_ceil(8)).flat_map(|_| random.bits().to_ne_bytes());
     words.take(size).collect()

@@ -19,7 +19,7 @@ pub struct PathCase {
     pub congestion: &'static str,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathResult {
     pub path: String,

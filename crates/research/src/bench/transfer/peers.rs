@@ -17,7 +17,7 @@ pub struct LocalCase {
     pub program: &'static Program,
 }
 
-/// What is between the two ends.
+/// The path between the two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Device {
     Loopback,
@@ -35,7 +35,7 @@ pub struct Program {
     moves_trees: bool,
     /// Whether what arrived must be what was sent.
     is_faithful: bool,
-    /// What it needs to be there, beside ssh.
+    /// The program that it needs, besides ssh.
     needs: Option<&'static str>,
 }
 
@@ -47,7 +47,7 @@ impl Program {
     }
 }
 
-/// What came of it, over the runs.
+/// The result over the runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LocalResult {
     pub program: String,
@@ -208,7 +208,7 @@ impl Peers {
             .split(' ')
             .filter_map(|word| word.parse().ok())
             .collect();
-        // The shell's own times, then those of what it ran: 0m1.234s 0m0.567s.
+        // The shell's own times, then its children's: 0m1.234s 0m0.567s.
         let cpu = lines.nth(1).unwrap_or_default().split(' ').filter_map(minutes).sum();
         match moments[..] {
             [begin, end] => Ok((end - begin, cpu)),

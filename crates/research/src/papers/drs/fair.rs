@@ -33,7 +33,7 @@ pub(super) fn memory_shares(scenario: &Scenario, most: u64) -> Result<(f64, f64)
     Ok((one(STATIC_WINDOW)?, one(most)?))
 }
 
-/// What all flows hold together.
+/// The buffer memory of all flows together.
 fn held(scenario: &Scenario, most: u64) -> Bytes {
     let (fixed, dynamic) = (count(scenario, true), count(scenario, false));
     scenario.path.packet * (fixed * STATIC_WINDOW + dynamic * most)

@@ -8,8 +8,7 @@ use sweetspot_units::Volume;
 pub(super) const STATIC_WINDOW: u64 = 44;
 const STATIC: Sizing = Sizing::Fixed(Volume::Packets(STATIC_WINDOW));
 
-/// What the flows of a run achieved: thousand packets acknowledged, mean per kind; zero where
-/// there is none.
+/// The results of a run's flows: thousand packets acknowledged, mean per kind; zero without flows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Kinds {
     pub fixed: f64,
@@ -46,7 +45,7 @@ fn rates(scenario: &Scenario, outcome: &Outcome, fixed: bool) -> Vec<f64> {
     of.map(|(_, flow)| flow.goodput_bps).collect()
 }
 
-/// `scenario` with another sizing for the dynamic flows, whose host allows `most` packets.
+/// `scenario` with another sizing for the dynamic flows; their host allows `most` packets.
 pub(super) fn dynamic(scenario: &Scenario, sizing: Sizing, most: u64) -> Scenario {
     let mut scenario = scenario.clone();
     for transfer in &mut scenario.transfers {

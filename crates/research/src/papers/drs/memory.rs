@@ -1,4 +1,4 @@
-//! What a megabyte of socket buffer is worth by who sizes it: many transfers of one host.
+//! The throughput gained per megabyte of socket buffer, by sizing: many transfers of one host.
 
 use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::Sizing;
@@ -28,7 +28,7 @@ const FIXED: [Sizing; 2] = [
     Sizing::Fixed(Volume::Bytes(Bytes::new(12_500_000))),
 ];
 
-/// What Semke's senders share: C T_m and the queue.
+/// The pool that Semke's senders share: C T_m and the queue.
 const POOL: Bytes = Bytes::new(15_500_000);
 
 /// Five hundred transfers by seven ways to size their windows.

@@ -1,4 +1,4 @@
-//! What the paper says of other queues, traffic and controls without a figure (sections III, IV-B, V).
+//! The paper's claims without a figure on other queues, traffic and controls (sections III, IV-B, V).
 
 use sweetspot_scenario::{Outcome, Scenario};
 use sweetspot_sizing::Sizing;
@@ -13,7 +13,7 @@ use sweetspot_experiment::play::play_all;
 use sweetspot_experiment::plot::Table;
 use sweetspot_experiment::statistics;
 
-/// What is changed, how, and what the paper says of it.
+/// The change, its settings, and the paper's claim.
 type Remark = (&'static str, &'static [&'static str], &'static str);
 
 const REMARKS: [Remark; 7] = [

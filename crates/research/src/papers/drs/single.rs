@@ -57,7 +57,7 @@ pub(super) fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
-/// The congestion windows of one static flow and one dynamic flow whose bursts overflow Q.
+/// The congestion windows of one static flow and one dynamic flow; their bursts overflow Q.
 pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     const MAXWND: u64 = 650;
     let mut plot = Plot::new(
@@ -99,7 +99,7 @@ pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
-/// Who gets what where packets arrive at the same time.
+/// The shares of flows with packets that arrive at the same time.
 pub(super) fn table_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut published = Comparisons::of("drs", "table1")?;
     let mut figure = ENTRY_TABLE_1.figure(format!(

@@ -8,7 +8,7 @@ use sweetspot_experiment::markdown::MarkdownTable;
 
 const NOTES: &str = include_str!("../../../data/population_notes.md");
 
-/// What the document says besides the numbers.
+/// The document's text besides the numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PopulationInfo {
     /// The command that writes it again.

@@ -30,7 +30,7 @@ pub struct PopulationRun {
     pub congestion: Congestion,
     /// Its sizing.
     pub sizing: Sizing,
-    /// What is played.
+    /// The scenario to run.
     pub scenario: Scenario,
     /// The same as TOML.
     pub text: String,

@@ -50,7 +50,7 @@ pub struct PopulationArguments {
     journal: Option<PathBuf>,
 }
 
-/// Runs of the simulator per run of the lab, whose median counts.
+/// Runs of the simulator per run of the lab; their median counts.
 const SIMULATOR_SEEDS: u64 = 5;
 /// Further runs of the lab of a pair that differs.
 const FURTHER_RUNS: u64 = 3;

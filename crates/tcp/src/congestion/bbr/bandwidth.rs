@@ -9,7 +9,7 @@ pub(super) struct Bandwidth {
     best: [BandwidthSample; 3],
     round: u64,
     round_start: bool,
-    /// The round ends when a packet sent after so many deliveries is acknowledged.
+    /// The round ends when a packet sent after this many deliveries is acknowledged.
     round_end: u64,
     delivered: u64,
     /// Deliveries between which our own ProbeRTT starved the path of packets.

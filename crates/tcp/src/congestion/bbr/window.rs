@@ -24,7 +24,7 @@ impl Bbr {
         }
     }
 
-    /// What the sender hands down in one go, in packets (section 4.2.2, BBRSetSendQuantum).
+    /// The max burst that the sender passes down at once, in packets (section 4.2.2, BBRSetSendQuantum).
     fn send_quantum(&self) -> f64 {
         let bits = self.pacing.unwrap_or(0.0) * self.packet.as_f64() * 8.0;
         if bits < 1.2e6 {

@@ -1,7 +1,7 @@
 /// Segments that a sender begins with at most (RFC 6928).
 const INITIAL_WINDOW: u64 = 10;
 
-/// The first data of a stream, of which nothing was acknowledged yet.
+/// The first data of a stream, before any acknowledgement.
 #[derive(Debug, Clone, Copy)]
 pub struct Beginning {
     from: u64,

@@ -1,4 +1,4 @@
-//! What a stream shows.
+//! The findings on a stream.
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -17,12 +17,12 @@ impl Stream {
         self.mss.unwrap_or(USUAL_MSS).max(1)
     }
 
-    /// What it adds up to.
+    /// Its totals.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// What was sent again, and why.
+    /// Retransmissions, by cause.
     pub fn resent(&self) -> &Resent {
         &self.losses.resent
     }
@@ -32,7 +32,7 @@ impl Stream {
         self.sequence.place(number)
     }
 
-    /// What is under way now, as the sender knows.
+    /// The flight size as the sender knows it.
     pub fn under_way(&self) -> Bytes {
         Bytes::new(self.next.saturating_sub(self.una))
     }
@@ -79,7 +79,7 @@ impl Stream {
         &self.rounds.accounts
     }
 
-    /// The window that was found full, in the median; if it ever was.
+    /// The median of the full window; `None` if it was never full.
     pub fn full_window(&self) -> Option<Bytes> {
         self.rounds.full_windows.quantile(0.5).map(Bytes::new)
     }

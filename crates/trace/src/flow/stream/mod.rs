@@ -29,9 +29,9 @@ const UNDER_WAY: usize = 8192;
 const FIRST_SAMPLES: u64 = 4;
 /// No round trip is longer than this (RFC 6298 §2.1 begins with a timeout of a second).
 const LONGEST_TRIP: Duration = Duration::from_secs(1);
-/// What a host takes to act on a packet.
+/// The time that a host needs to react to a packet.
 const AT_ONCE: Duration = Duration::from_millis(1);
-/// What a full frame takes on the slowest Ethernet, 10 Mbit/s.
+/// The serialisation time of a full frame on the slowest Ethernet, 10 Mbit/s.
 const LONGEST_FRAME: Duration = Duration::from_micros(1250);
 /// Acknowledgements since data last went that are remembered one by one.
 const RECENT: usize = 256;
@@ -61,7 +61,7 @@ pub struct Stream {
     sequence: Sequence,
     next: u64,
     una: u64,
-    /// The right edge of the window that the sender knows of, and the window, once it was told.
+    /// The right edge of the window as the sender knows it, and the window, once one arrived.
     edge: Option<u64>,
     window: Option<u64>,
     mss: Option<u64>,
@@ -78,7 +78,7 @@ pub struct Stream {
     silences: Silences,
     /// Bytes acknowledged before the capture showed them.
     unseen: Holes,
-    /// What the latest acknowledgement at the capture said.
+    /// The latest acknowledgement at the capture point.
     passed_ack: u64,
     passed_at: Option<Time>,
     last_sent: Option<Time>,
@@ -98,7 +98,7 @@ pub struct Stream {
     more_answers: usize,
     /// How it began, if the handshake is in the capture.
     beginning: Option<Beginning>,
-    /// What was under way when data was last sent.
+    /// The flight size when data was last sent.
     left_behind: u64,
     burst: u64,
     /// The latest segment ended what was written.
@@ -228,7 +228,7 @@ impl Stream {
     /// A segment of the stream's sender that carries payload passes the capture.
     pub(super) fn send(&mut self, segment: &Segment, answers: bool) {
         let (now, payload) = (segment.time, u64::from(segment.payload));
-        // A SYN has a number of its own, before that of the data it may carry (RFC 7413).
+        // A SYN has its own sequence number, before its data's numbers (RFC 7413).
         let first = segment.seq.wrapping_add(segment.flags.syn.into());
         let start = self.sequence.advance(first);
         let end = start + payload;
@@ -301,9 +301,9 @@ impl Stream {
         now.since(passed) < least / 8 && !self.losses.has_evidence(self.una)
     }
 
-    /// What the sender does shows what it has heard: it never sends beyond the window that it
-    /// knows of, nor more than an initial window before its first acknowledgement, and its clock's echo names what it heard last. What was thought to be on its way
-    /// still has then arrived, and the way is no longer than that.
+    /// The sender's segments show which acknowledgements it has received: it never sends beyond the window that it knows, nor
+    /// more than an initial window before its first acknowledgement, and its timestamp echo names the latest one.
+    /// Acknowledgements that seemed to be in flight have then arrived, which bounds the path's delay.
     fn catch_up(&mut self, end: u64, segment: &Segment) {
         let now = segment.time;
         let echo = segment.options.timestamps.map(|t| t.echo);
@@ -340,7 +340,7 @@ impl Stream {
         self.acks.iter_mut().for_each(|ack| ack.due = ack.due.min(ack.passed + up));
     }
 
-    /// What the sender sent shows that it is no further away than `most`, there and back.
+    /// A sent segment shows that the round trip to the sender is at most `most`.
     fn bound(&mut self, most: Duration) {
         if let Some(least) = self.round_trips.up.least().filter(|least| *least > most) {
             self.counts.handshake_was_slow = true;
@@ -364,7 +364,7 @@ impl Stream {
         }
         let pause = self.pause(now);
         if pause.is_some() && !self.counts.timestamps {
-            // What is due within the blur of the clock may be what ended the pause; timestamps tell.
+            // An acknowledgement due within the clock's resolution may have ended the pause; timestamps tell.
             self.hear_until(now + self.patience(), now);
         } else if pause.is_some() {
             self.hear_named(segment, now);
@@ -473,10 +473,10 @@ impl Stream {
         }
     }
 
-    /// How long after an acknowledgement what it let go may come: as soon as its handshake was answered, where the
-    /// capture is at the sender or near, and a full segment, longer than those of the handshake, has passed its device and a switch;
-    /// as well as the way there is known, elsewhere. Who had no more at hand goes on when its program writes: an
-    /// acknowledgement that lets that go on is not told by chance.
+    /// The time after an acknowledgement by which the data that it released may appear. If the capture is at the sender or
+    /// near: as soon as the handshake was answered and a full segment, longer than those of the handshake, has passed its
+    /// device and a switch. Elsewhere: within the accuracy of the known RTT. A sender without data at hand continues when its
+    /// program writes; an acknowledgement then coincides only by chance.
     fn patience(&self) -> Duration {
         match self.distance.up() {
             Duration::ZERO => {
@@ -498,8 +498,8 @@ impl Stream {
         if now.since(self.last_sent?) <= least {
             return None;
         }
-        // Who is held by a buffer or a window sends at every few acknowledgements. Who lets many
-        // pass, until half of what was under way has arrived, waited for something else.
+        // A sender limited by a buffer or a window sends at every few acknowledgements. A sender that lets many pass, until
+        // half of the flight has arrived, waited for something else.
         const MANY: usize = 4;
         let passed = self.answers.partition_point(|(at, _)| now.since(*at) > short);
         let left = passed.checked_sub(1).map_or(self.left_behind, |last| self.answers[last].1);
@@ -515,9 +515,9 @@ impl Stream {
         Some(heard || self.acks.front().is_some_and(|ack| ack.due.since(now) <= short))
     }
 
-    /// Whether the sender goes on right after one of many acknowledgements, as who chooses a time of
-    /// his own seldom does: it made the room that a large write waits for (sk_stream_min_wspace). What
-    /// waits for room is not all acknowledged yet.
+    /// Whether the sender continues right after one of many acknowledgements, which an application-limited sender seldom does:
+    /// the acknowledgement freed the space that a large write waits for (sk_stream_min_wspace). Data that wait for space are
+    /// not all acknowledged yet.
     fn goes_on_at_once(&self, now: Time) -> bool {
         self.distance.up() == Duration::ZERO
             && self.next > self.una
@@ -527,7 +527,7 @@ impl Stream {
     fn echo(&mut self, segment: &Segment) {
         self.echo = self.round_trips.echo(segment.time, segment.options.timestamps);
         let Some(took) = self.echo else { return };
-        // Who sent other data meanwhile did not pause for as long as that.
+        // A sender that sent other data meanwhile did not pause for that long.
         let known = self.round_trips.up.least().and(self.round_trips.least());
         let base = known.unwrap_or(took);
         let paused = self.last_sent.is_none_or(|last| segment.time.since(last) > base / 2);
@@ -559,7 +559,7 @@ impl Stream {
         if ack > self.next.saturating_add(1 << 30) {
             return;
         }
-        // What was acknowledged was sent, even if the capture missed it.
+        // Acknowledged data were sent, even if the capture missed them.
         if ack > self.next && !self.acked_fin(ack) {
             self.holes.open(self.next, ack, now);
             self.unseen.open(self.next, ack, now);

@@ -1,4 +1,4 @@
-//! What the measurements of each client make this end send.
+//! The traffic that each client's measurements cost this end.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use crate::TransferError;
 use crate::limits::{MEASURE_BYTES, MEASURE_INTERVAL, MEASURE_TIME};
 use crate::lock::lock;
 
-/// What a part of a measurement makes this end send, and for how long.
+/// The cost of one part of a measurement: bytes that this end sends, and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cost {
     pub bytes: Bytes,
@@ -21,7 +21,7 @@ pub(crate) struct Cost {
 #[derive(Default)]
 pub(crate) struct MeasureAccounts(Mutex<HashMap<String, Spent>>);
 
-/// What a client spent since the beginning of its interval.
+/// The client's cost since the beginning of its interval.
 #[derive(Default)]
 struct Spent {
     since: Time,
@@ -42,7 +42,7 @@ impl MeasureAccounts {
 
     fn pay(&self, client: &str, asked: Cost, now: Time) -> Cost {
         let mut accounts = lock(&self.0);
-        // What lies further back no longer counts.
+        // Older costs no longer count.
         accounts.retain(|_, spent| now.since(spent.since) < MEASURE_INTERVAL);
         let fresh = Spent { since: now, cost: Cost::default() };
         let spent = &mut accounts.entry(client.to_owned()).or_insert(fresh).cost;

@@ -19,11 +19,11 @@ use crate::lock::lock;
 
 /// The longest datagram, bytes: a jumbo frame.
 const MAX_DATAGRAM_BYTES: usize = 9216;
-/// A stream of which nothing came for so long is over.
+/// A stream is over if nothing arrives for this long.
 const QUIET: Duration = Duration::from_millis(250);
 /// A stream that is late by more than this goes on from there.
 const LONGEST_CATCH_UP: Duration = Duration::from_millis(20);
-/// How often that is looked at.
+/// The interval of that check.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A stream that is sent.
@@ -115,7 +115,7 @@ impl Datagrams {
                 let held = clock::now().since(arrival.at);
                 let back = ProbePacket::Reflected { sequence, received: arrival.at, held };
                 let size = Bytes::new(datagram.len() as u64);
-                // What is not sent is lost, as an echo may be.
+                // An echo that cannot be sent counts as lost.
                 let _ = self.udp.send(&self.authenticator.close(&back, size));
             }
             Some(ProbePacket::Reflected { sequence, received, held }) => {

@@ -1,4 +1,4 @@
-//! Who listens carries out the orders of who measures.
+//! The listener's half of a measurement: it carries out the measuring end's orders.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;

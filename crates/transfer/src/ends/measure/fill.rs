@@ -14,7 +14,7 @@ use crate::wire::frame_reader::FrameReader;
 
 /// Content is written by pieces of this length: short enough that the end comes soon on a slow path.
 const PIECE_BYTES: usize = 16 << 10;
-/// How often the connection's round trip is looked at.
+/// The interval between samples of the connection's RTT.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Writes content for `duration`, `most` at most; returns what it says at the end.
@@ -62,7 +62,7 @@ fn sample(channel: &Channel, deadline: Time) -> Vec<u32> {
     samples
 }
 
-/// What was read until the other end said that it is over.
+/// Bytes read until the other end reports that it is done.
 pub(super) struct Drained {
     pub content: Bytes,
     /// From the first content to the last.

@@ -1,4 +1,4 @@
-//! Who measures: carries out the steps of a measurement with the far end's help.
+//! The measuring end: carries out the steps of a measurement with the far end's help.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,17 +41,17 @@ const LEAST_PAUSE: Duration = Duration::from_millis(50);
 pub struct Measured {
     /// The server's address.
     pub peer: SocketAddr,
-    /// What was found of the path.
+    /// The results.
     pub report: Report,
-    /// What was seen, to be drawn.
+    /// The raw samples, for drawings.
     pub traces: Traces,
-    /// What the kernels agreed on for TCP.
+    /// The TCP options that both kernels agreed on.
     pub tcp: TcpFacts,
     /// How long it took.
     pub took: Duration,
 }
 
-/// What both kernels agreed on in a connection's handshake.
+/// The options that both kernels negotiated in a connection's handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpFacts {
     /// The largest packet that the path takes, as far as the kernel knows.
@@ -79,7 +79,7 @@ const TIMESTAMP_BYTES: u64 = 12;
 const TCP_HEADER: u64 = 20;
 
 impl TcpFacts {
-    /// What `info` shows.
+    /// Reads them from `info`.
     pub(super) fn of(info: &tcp::Info) -> TcpFacts {
         let has = |bit: u8| info.options & bit != 0;
         TcpFacts {
@@ -101,7 +101,7 @@ impl TcpFacts {
     }
 }
 
-/// Measures the path to the other end of `contact`, as `plan` says. `progress` is told what is being found out.
+/// Measures the path to the other end of `contact` by `plan`. `progress` receives the name of each step.
 pub fn measure(
     contact: &Contact,
     mut plan: Plan,
@@ -213,7 +213,7 @@ impl Prober<'_> {
                     Direction::Down => prober.stream_down(stream, payload),
                     Direction::Up => prober.stream_up(stream, payload),
                 })?;
-                // What a far end says is bounded by what was sent.
+                // Bounds the far end's report by the packets that this end sent.
                 arrivals.retain(|arrival| arrival.index < packets);
                 Ok(StepResult::Stream(StreamRecord { sent: packets, size, arrivals }, beside))
             }

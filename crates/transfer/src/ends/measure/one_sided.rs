@@ -1,4 +1,4 @@
-//! What any TCP server shows of the path to it, without running this program.
+//! Measures the path to any TCP server, which need not run this program.
 
 use std::net::{TcpStream, ToSocketAddrs};
 
@@ -38,7 +38,7 @@ pub fn measure_one_sided(server: &str) -> Result<Measured, TransferError> {
                 }
                 facts = Some(TcpFacts::of(&info));
             }
-            // Who refuses or is silent once will again.
+            // A server that refuses once, or does not answer, will do so again.
             Err(error) if facts.is_none() => return Err(cannot(error)),
             Err(error) => refused = Some(error),
         }

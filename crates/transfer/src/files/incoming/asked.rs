@@ -9,7 +9,7 @@ use sweetspot_protocol::{Offer, Printable};
 
 use crate::TransferError;
 
-/// What a receiver asked for. A sender that brings anything else is cut off before any of it is written.
+/// The sources that a receiver asked for. A sender that brings anything else is cut off before any of it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Asked {
     /// Nothing in particular: the sender chooses, as at a server that takes uploads.
@@ -24,13 +24,13 @@ pub enum Asked {
 /// Sources at the other end, as the user of this one named them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedThings {
-    /// The last name of each source; `None`: the contents of a directory, whose names this end cannot know.
+    /// The last name of each source; `None`: the contents of a directory, which has names unknown to this end.
     names: Vec<Option<Vec<u8>>>,
     /// Whether the user asked only what would be copied.
     dry_run: bool,
 }
 
-/// A source whose name at the top this end cannot know, such as `..`.
+/// A source with a top-level name that this end cannot know, such as `..`.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{}: this end cannot know the name that such a path stands for; add a slash for what is in it, or give its name",
@@ -61,7 +61,7 @@ impl NamedThings {
     }
 }
 
-/// What may come at the top of a transfer, and what has come so far.
+/// Names allowed at the top of a transfer, and the names seen so far.
 pub(crate) struct Expected {
     /// How often each name may be a file; `None`: every name may come.
     names: Option<HashMap<Name, u32>>,
@@ -82,7 +82,7 @@ impl Asked {
         matches!(self, Asked::Named(things) if things.dry_run)
     }
 
-    /// What may come after this offer, which must be of what was asked for.
+    /// The names allowed after this offer, which must match the request.
     pub(crate) fn expect(&self, offer: &Offer) -> Result<Expected, TransferError> {
         let refuse = |what: &str| {
             let what = format!("{} ({what})", offer.name);
@@ -139,7 +139,7 @@ impl Expected {
             // A directory may be listed again, with further things in it.
             EntryKind::Directory => {}
             _ if !at_top => {}
-            // Senders follow a link that was named.
+            // Senders follow a link that the receiver named.
             EntryKind::Symlink { .. } => return refused(),
             EntryKind::File { .. } | EntryKind::Stream | EntryKind::HardLink { .. } => {
                 match files_left.checked_sub(1) {
@@ -172,7 +172,7 @@ mod tests {
         Asked::Named(Box::new(NamedThings::at(paths.iter().map(Path::new), false).unwrap()))
     }
 
-    /// Whether each of the entries is taken, one after the other.
+    /// Whether each of the entries is accepted, one after the other.
     fn taken(asked: &Asked, offer: &Offer, entries: &[(&str, EntryKind)]) -> Vec<bool> {
         let mut expected = asked.expect(offer).unwrap();
         let mut take =

@@ -97,7 +97,7 @@ mod tests {
         }]
     }
 
-    /// A hundred lists of a megabyte are added, and none is taken: the queue holds its limit and one list more.
+    /// A hundred lists of a megabyte are added and none removed: the queue holds its limit and one list more.
     #[test]
     fn a_sender_whose_entries_are_not_answered_waits() {
         const LIST: usize = 1_000_000;
@@ -109,7 +109,7 @@ mod tests {
                     Ok::<(), TransferError>(())
                 })
             });
-            // Each list that is taken lets one more in: the order is kept, and all come.
+            // Each list removed lets one more in: the order is kept, and all arrive.
             for expected in 0..50 {
                 assert_eq!(queue.next().unwrap().0, expected);
                 assert!(lock(&queue.queued).bytes < MAX_QUEUED_BYTES + LIST + 1000);

@@ -21,9 +21,9 @@ pub(super) struct IncomingFile {
     /// `None` for a stream.
     pub size: Option<u64>,
     pub sparse: bool,
-    /// What is there may not be replaced: only whether it is the same is asked.
+    /// The existing file may not be replaced: it is only compared.
     pub compare_only: bool,
-    /// Held while a piece is written: the kernel writes one at a time, too, and who waits there spins.
+    /// Held while a piece is written: the kernel also writes one at a time, and a thread that waits there spins.
     pub writing: Mutex<()>,
     pub content: Mutex<Content>,
 }
@@ -33,19 +33,19 @@ pub(super) struct Content {
     /// How its first piece begins, until the rest of that comes.
     pub early: Vec<u8>,
     pub temp_file: Option<Arc<TempFile>>,
-    /// What is there, from which pieces are taken that the sender need not send: which file it is. It is opened when it is
-    /// needed, since many may be under way.
+    /// The existing file that supplies pieces which the sender need not send. It is opened when needed, since many files may be
+    /// in progress.
     pub basis: Option<FileId>,
-    /// The place that its descriptor takes among those of the transfer.
+    /// The place of its descriptor in the transfer's budget.
     pub slot: Option<Slot>,
     /// Pieces that are being written.
     pub writing: u32,
     pub unflushed: u64,
-    /// Room taken of a quota for it, with that of what an interrupted transfer left.
+    /// Quota reserved for it, including an interrupted transfer's remains.
     pub room: u64,
     /// Disk space that it will need and that is not reserved yet.
     pub promised: u64,
-    /// Disk space is reserved for its first bytes, so many.
+    /// Disk space is reserved for its first `reserved` bytes.
     pub reserved: u64,
     /// The runs of holes that count for the whole transfer.
     pub hole_runs: usize,
@@ -62,7 +62,7 @@ pub(super) type FileId = (u64, u64);
 pub(super) struct Slot(Arc<AtomicUsize>);
 
 impl Slot {
-    /// Takes one, unless as many as may are taken.
+    /// Takes a slot, unless all are in use.
     pub fn take(taken: &Arc<AtomicUsize>) -> Option<Slot> {
         let slot = Slot(Arc::clone(taken));
         (taken.fetch_add(1, Ordering::AcqRel) < MAX_UNFINISHED_FILES).then_some(slot)
@@ -140,8 +140,8 @@ impl IncomingFile {
         self.path.as_bytes().len() + attribute_bytes(&self.status.attributes)
     }
 
-    /// Whether room for all of it is taken at once. Otherwise each piece takes its own: most of a sparse file may be holes.
-    /// A file of one piece is written in one step, which takes no room.
+    /// Whether the quota for the whole file is reserved at once. Otherwise each piece reserves its own: most of a sparse file
+    /// may be holes. A file of one piece is written in one step, which reserves nothing.
     pub fn takes_room_at_once(&self) -> bool {
         self.size.is_some() && (!self.sparse || self.is_one_piece())
     }

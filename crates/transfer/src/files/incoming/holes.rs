@@ -26,7 +26,7 @@ static ZEROS: LazyLock<ZeroTree> = LazyLock::new(ZeroTree::default);
 /// The longest run of zeros that is written where a file system cannot punch holes, bytes.
 const ZERO_BYTES: usize = 64 << 10;
 
-/// What the thread that hashes holes has to do.
+/// A job of the thread that hashes holes.
 enum HoleJob {
     /// To hash holes before their file is whole.
     Hash(u32, u32),
@@ -223,7 +223,7 @@ impl IncomingFiles {
     }
 }
 
-/// Writes so many zeros.
+/// Writes `length` zeros.
 fn write_zeros(output: &mut impl Write, length: u64, go_on: &dyn Fn() -> bool) -> io::Result<()> {
     let zeros = vec![0; ZERO_BYTES];
     let mut left = length;

@@ -1,4 +1,4 @@
-//! What a transfer keeps of many entries, in little memory.
+//! A transfer's record of many entries, in little memory.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -26,7 +26,7 @@ impl NumberSet {
     }
 }
 
-/// A directory whose mode and time are set when everything in it is there.
+/// A directory that gets its mode and time when all of its contents are there.
 pub(super) struct LateDirectory {
     pub number: u32,
     pub mode: u32,
@@ -34,8 +34,8 @@ pub(super) struct LateDirectory {
     pub depth: usize,
 }
 
-/// Directories that this transfer made: nothing was in them. Kept by a hash whose key a peer does not know; the oldest
-/// may be forgotten.
+/// Directories that this transfer made: they were empty. Kept by a hash with a key unknown to the peer; the oldest may be
+/// forgotten.
 #[derive(Default)]
 pub(super) struct MadeDirectories {
     hashes: HashSet<u64>,
@@ -55,7 +55,7 @@ impl MadeDirectories {
     }
 }
 
-/// Files whose content was compared, by a hash whose key a peer does not know.
+/// Files that have been compared, by a hash with a key unknown to the peer.
 #[derive(Default)]
 pub(super) struct ComparedFiles {
     hashes: HashSet<u64>,
@@ -69,7 +69,7 @@ impl ComparedFiles {
     }
 }
 
-/// What a dry run finds, in lines: as many as there is room for, and how many more.
+/// The lines of a dry run, up to a limit, and the number beyond it.
 #[derive(Default)]
 pub(super) struct WouldMove {
     lines: Vec<String>,

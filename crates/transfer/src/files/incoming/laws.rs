@@ -1,4 +1,4 @@
-//! What holds after whatever senders do.
+//! Invariants that hold whatever a sender does.
 
 use std::collections::HashSet;
 use std::fs;
@@ -20,7 +20,7 @@ const SIZES: [u64; 7] =
     [0, 1, 5000, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES - 7, 7 * PIECE_BYTES];
 const NAMES: [&str; 5] = ["a", "b", "c", "d/e", "d/f"];
 
-/// A sender that does not read what it is told.
+/// A sender that does not read its answers.
 struct Deaf;
 
 impl Answers for Deaf {
@@ -131,7 +131,7 @@ impl Sender {
         let (jobs, taken) = crossbeam_channel::unbounded();
         jobs.send(job).unwrap();
         drop(jobs);
-        // What is wrong ends a transfer, and that is another step.
+        // An error ends the transfer; another step checks that.
         let _ = self.files.work(&taken, &crossbeam_channel::unbounded().0);
         self.files.hash_waiting_holes();
     }
@@ -227,7 +227,7 @@ proptest! {
     }
 }
 
-/// Keeps what a sender is told.
+/// Keeps the messages to a sender.
 #[derive(Default)]
 struct Told(Mutex<Vec<Record>>);
 
@@ -242,7 +242,7 @@ impl Answers for Told {
 #[derive(Debug, Clone)]
 struct Case {
     size: usize,
-    /// What is there: nothing, other content, or the same with the same time.
+    /// The existing file: none, other content, or the same content and time.
     there: usize,
     /// How many pieces an interrupted transfer left.
     left: u32,
@@ -277,7 +277,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// What became of a file: the names and contents in the directory, the answers, the results, and what was counted.
+/// The outcome for a file: names and contents in the directory, answers, results, and counted bytes.
 type Outcome = (Vec<(String, Vec<u8>)>, String, String, u64);
 
 impl Case {
@@ -340,7 +340,7 @@ impl Case {
         let open = !lock(&files.state).open.is_empty();
         match skipped.filter(|_| open) {
             Some(skipped) => self.send(&files, &content, skipped, &known, u32::MAX),
-            // What is only compared ends, and nothing of it comes.
+            // A file that is only compared ends without content.
             None if open => self.send(&files, &content, 0, &known, 0),
             None => {}
         }
@@ -423,7 +423,7 @@ proptest! {
     }
 }
 
-/// What came early and is not wanted is dropped with its answer.
+/// Early content that is not wanted is dropped with its answer.
 #[test]
 fn early_content_of_what_is_not_wanted_is_dropped() {
     let scratch = tempfile::tempdir().unwrap();
@@ -438,7 +438,7 @@ fn early_content_of_what_is_not_wanted_is_dropped() {
     assert!(state.early.is_empty() && state.open.is_empty());
 }
 
-/// A sparse file that fits in one piece is written without a partial file, whose pieces take their room one by one.
+/// A sparse file that fits in one piece is written without a partial file, so its pieces reserve their room one by one.
 #[test]
 fn sparse_files_of_one_piece_take_their_room() {
     let scratch = tempfile::tempdir().unwrap();

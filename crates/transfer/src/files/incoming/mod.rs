@@ -74,7 +74,7 @@ pub(crate) struct Policy {
     pub checksum: bool,
     /// Whether only to find out what would be written.
     pub dry_run: bool,
-    /// Whether extended attributes (`user.*`) are taken.
+    /// Whether extended attributes (`user.*`) are accepted.
     pub attributes: bool,
     /// Whether names that begin with a dot may come into any directory, not only into those that transfers made.
     pub dotfiles: bool,
@@ -82,14 +82,14 @@ pub(crate) struct Policy {
     pub outward_links: bool,
 }
 
-/// What a client's transfer has to observe, and who is told.
+/// The rules for a client's transfer, and the log of its files.
 #[derive(Clone, Default)]
 pub(crate) struct Bounds {
     /// How much its directory may hold.
     pub quota: Option<Arc<Quota>>,
-    /// Who learns of each file.
+    /// Receives a record of each file.
     pub log: Option<Arc<dyn FileLog>>,
-    /// What the peer may learn of the directory.
+    /// The part of the directory that the peer may learn of.
     pub view: View,
 }
 
@@ -206,7 +206,7 @@ impl IncomingFiles {
         self.bounds.quota.as_deref().filter(|_| !self.policy.dry_run)
     }
 
-    /// Takes so much room, for something at `path`.
+    /// Reserves `room` of the quota, for something at `path`.
     fn take_room(&self, path: &RelativePath, room: u64) -> Result<(), TransferError> {
         match self.quota() {
             Some(quota) if !quota.take(room) => {
@@ -217,7 +217,7 @@ impl IncomingFiles {
         }
     }
 
-    /// Does a step that may replace what is at `path`, whose room is given back then.
+    /// Runs a step that may replace the file at `path`, then returns that file's quota.
     fn replacing<T>(
         &self,
         target: &TargetDirectory,
@@ -285,7 +285,7 @@ impl IncomingFiles {
         }
     }
 
-    /// What came, or was there, is not what the sender has.
+    /// The received or existing content differs from the sender's.
     fn differs(&self, file: &Arc<IncomingFile>, failure: impl Into<Failure>) {
         let sent = lock(&file.content).progress.hash_sent();
         match sent {
@@ -302,7 +302,7 @@ impl IncomingFiles {
         }
     }
 
-    /// Gives a file, whose content has this `hash`, its mode, its time and its name. Returns whether it was written.
+    /// Gives a file with this content `hash` its mode, time and name. Returns whether it was written.
     fn put_in_place(
         &self,
         file: &IncomingFile,
@@ -371,7 +371,7 @@ impl IncomingFiles {
             let mut content = lock(&file.content);
             content.closed = true;
             self.holes.forget(&mut content);
-            // What stays to go on with takes its room, and what is just being written to it.
+            // The file that remains for a resume keeps its quota, including writes in progress.
             let stays = content.temp_file.as_ref().is_some_and(|temp_file| temp_file.is_of_use());
             if stays {
                 let writing = u64::from(content.writing) * PIECE_BYTES;
@@ -415,12 +415,12 @@ impl IncomingFiles {
         lock(&self.state).note_failure(path, reason);
     }
 
-    /// What becomes of the unfinished file of a large one that is interrupted.
+    /// Whether a large file's partial content stays after an interruption.
     fn keep(&self) -> Keep {
         if self.policy.replace { Keep::Always } else { Keep::UnlessNamed }
     }
 
-    /// What became of files since the last call.
+    /// The results of files since the last call.
     pub fn results(&self) -> Vec<FileResult> {
         std::mem::take(&mut lock(&self.state).results)
     }
@@ -477,7 +477,7 @@ impl IncomingFiles {
                 self.note_failure(&path.to_string(), &target::failed(&path, error).to_string());
             }
         }
-        // An earlier transfer may have failed to bring to disk what was found unchanged.
+        // An earlier transfer may have failed to sync a file that now counts as unchanged.
         let synced = match small {
             // Beside other programs the whole file system may take long.
             SmallFiles::One(path) if !found && !target.was_made(None).unwrap_or(true) => {
@@ -516,7 +516,7 @@ impl IncomingFiles {
         lock(&self.state).attributes_left_out
     }
 
-    /// What would have been written.
+    /// The list of files that would have been written.
     pub fn would_move(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.state).would_move).into_lines()
     }
@@ -579,7 +579,7 @@ impl State {
         Err(TransferError::TooMuch { path, reason })
     }
 
-    /// Takes a file in whose content is to come.
+    /// Adds a file that awaits content.
     fn open(&mut self, file: IncomingFile) -> Arc<IncomingFile> {
         self.open_bytes += file.weight();
         let file = Arc::new(file);
@@ -588,7 +588,7 @@ impl State {
     }
 }
 
-/// What is left of a transfer that ended early takes its room, and no more.
+/// The remains of a transfer that ended early keep their quota, and no more.
 impl Drop for IncomingFiles {
     fn drop(&mut self) {
         for file in std::mem::take(&mut lock(&self.state).open).into_values() {

@@ -84,7 +84,7 @@ impl NameList {
     }
 }
 
-/// What was announced of a file.
+/// The announced properties of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Announced {
     /// `None` for a stream.

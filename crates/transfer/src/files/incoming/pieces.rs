@@ -21,7 +21,7 @@ use crate::files::target;
 use crate::files::temp_file::{Keep, TempFile};
 use crate::lock::lock;
 
-/// What is written is sent to the disk in portions, so that little is left for the final fsync.
+/// Written data are flushed to disk in portions, so that the final fsync is short.
 const WRITEBACK_BYTES: u64 = 8 << 20;
 
 /// Disk space is reserved in portions: some file systems take their time (tmpfs clears memory), and the sender would
@@ -184,7 +184,7 @@ impl IncomingFiles {
             state.small_files.add(&file.path);
         }
         if written && self.quota().is_some() {
-            // What is written takes the room that was taken for it.
+            // The written data now hold the quota that was reserved for them.
             lock(&file.content).room = 0;
         }
         self.close(file, Ok((blake3::Hash::from_bytes(header.hash), written)));

@@ -1,4 +1,4 @@
-//! What is wanted of each entry.
+//! Decides which content of each entry to ask for.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -27,7 +27,7 @@ use crate::limits::{
 };
 use crate::lock::lock;
 
-/// The answer to an entry, and the file whose hashes follow, if any do.
+/// The answer to an entry, and its file if hashes follow.
 type Planned = Result<(Answer, Option<Compared>), TransferError>;
 
 impl IncomingFiles {
@@ -68,7 +68,7 @@ impl IncomingFiles {
         if full { Err(ProtocolError::OutOfOrder { what, when }.into()) } else { Ok(()) }
     }
 
-    /// What came of an entry before it was decided on goes to its file, or is dropped where nothing is wanted.
+    /// Passes content that arrived before the decision to its file, or drops it if nothing is wanted.
     fn hand_over_early(&self, number: u32) {
         let (early, file) = {
             let mut state = lock(&self.state);
@@ -210,7 +210,7 @@ impl IncomingFiles {
         if new {
             state.made.insert(entry.path.as_bytes());
         }
-        // What is there keeps its mode and time where nothing may be replaced.
+        // An existing file keeps its mode and time if nothing may be replaced.
         if new || self.policy.replace {
             let (mode, modified, depth) = (entry.mode, entry.modified, entry.path.depth());
             state.directories.push(LateDirectory { number, mode, modified, depth });
@@ -240,7 +240,7 @@ impl IncomingFiles {
         Ok((Answer::Nothing, None))
     }
 
-    /// What would be wanted, without writing anything.
+    /// The files that would be wanted; writes nothing.
     fn plan_dry_run(&self, target: &TargetDirectory, number: u32, entry: Entry) -> Planned {
         // Where the directory is not there, nothing in it is.
         let there = target.status(&entry.path).unwrap_or(None);
@@ -337,8 +337,8 @@ impl IncomingFiles {
         Ok((answer, followed(compared, file)))
     }
 
-    /// What is there of a file, to be compared with the sender's. `None` if it was compared for this transfer before:
-    /// nobody has the same content read again and again.
+    /// The existing content to compare with the sender's. `None` if this transfer has already compared it: a peer cannot have
+    /// the same content read again and again.
     fn basis(
         &self,
         target: &TargetDirectory,
@@ -355,7 +355,7 @@ impl IncomingFiles {
         Ok(Some(There { source, pieces, id, is_partial: false }))
     }
 
-    /// What an interrupted transfer left of a file, to go on with.
+    /// The remains of an interrupted transfer, to resume from.
     fn resume(
         &self,
         target: &TargetDirectory,
@@ -392,7 +392,7 @@ impl IncomingFiles {
         let path = file.path.clone();
         let content = file.content.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
         let partial = content.temp_file.as_ref().and_then(|temp| temp.file.metadata().ok());
-        // What is there keeps its room until it is replaced; what an interrupted transfer left has taken its own.
+        // The existing file keeps its quota until it is replaced; the interrupted transfer's remains hold their own.
         let left = partial.as_ref().map_or(0, room_on_disk);
         let room = (room_of(at_once) + blocks_of(attributes)).max(left);
         self.take_room(&path, room - left)?;
@@ -455,7 +455,7 @@ impl IncomingFiles {
                 if is_hole {
                     bytes.fill(0);
                 } else if there.source.read_exact_at(bytes, from).is_err() {
-                    // What cannot be read counts as different.
+                    // An unreadable piece counts as different.
                     hashes.push([0; 32]);
                     continue;
                 }
@@ -473,7 +473,7 @@ impl IncomingFiles {
     }
 }
 
-/// What is there of a file.
+/// The existing file.
 struct There {
     source: File,
     /// How many of its first pieces are compared.
@@ -483,13 +483,13 @@ struct There {
     is_partial: bool,
 }
 
-/// A file whose hashes follow its answer.
+/// A file with hashes that follow its answer.
 struct Compared {
     file: Arc<IncomingFile>,
     there: There,
 }
 
-/// The file whose hashes follow, if there are any.
+/// The file that hashes follow, if any.
 fn followed(there: Option<There>, file: Arc<IncomingFile>) -> Option<Compared> {
     there.filter(|there| there.pieces > 0).map(|there| Compared { file, there })
 }
@@ -531,8 +531,8 @@ fn is_same(stat: &Stat, size: u64, modified: (i64, u32)) -> bool {
         && (stat.st_mtime, stat.st_mtime_nsec as u32) == modified
 }
 
-/// How many whole pieces of a file of `size` bytes are compared with what is there. Holes cost time, and no disk: there
-/// may be so many for each piece of content.
+/// The number of whole pieces of a file of `size` bytes to compare with the existing file. Holes cost time but no disk: a file
+/// may have this many for each piece of content.
 fn compared(there: &Metadata, size: u64) -> u32 {
     let length = there.len();
     let pieces = hash_tree::pieces(size.min(length));

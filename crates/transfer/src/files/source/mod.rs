@@ -1,4 +1,4 @@
-//! What a sender brings: the list of it, made as it is walked, and the content.
+//! A sender's files: their list, made during the walk, and their content.
 
 mod root;
 mod snapshot;
@@ -23,7 +23,7 @@ pub(crate) use root::{SourceFile, Undelivered};
 pub(crate) use snapshot::Snapshot;
 use walk::Walk;
 
-/// What to send.
+/// The paths to send.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     /// Files and directories. `-` is standard input. A directory with `/` at its end stands for what is in it.
@@ -54,9 +54,9 @@ pub(crate) struct SourceList {
     exclude: GlobSet,
     attributes: bool,
     dense: bool,
-    /// What to call it here.
+    /// Its name on this host.
     pub name: String,
-    /// What to call it to the receiver, which need not know where it lies.
+    /// Its name for the receiver, which need not know its location.
     pub offered: String,
     /// The length of the only file.
     pub size: Option<Bytes>,
@@ -177,7 +177,7 @@ pub(crate) fn next_data(file: &File, offset: u64, size: u64) -> u64 {
     }
 }
 
-/// What `tops` are called at the receiver: by the last name of the only path, whose contents may be meant.
+/// The name of `tops` at the receiver: the last name of the only path, which may stand for its contents.
 fn offered(tops: &[Top], name: &str) -> String {
     let [Top { path, name: None, .. }] = tops else { return name.to_owned() };
     let last = path.canonicalize().ok().and_then(|full| full.file_name().map(OsStr::to_owned));

@@ -1,4 +1,4 @@
-//! Where the content of an entry comes from: a path that was named, and a name below it.
+//! The origin of an entry's content: a path that the user named, and a name below it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,8 +20,7 @@ use crate::files::beneath::open_beneath;
 /// A pipe in a file's place is not waited for, and a terminal does not become this program's.
 const TO_READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// A path to send, as it was when its listing began. What is named may be a link and is followed, as scp does; below it no
-/// link is.
+/// A path to send, in its state when listing began. A link that the user named is followed, as scp does; no link below it is.
 #[derive(Debug)]
 pub(crate) struct SourceRoot {
     path: PathBuf,
@@ -39,13 +38,13 @@ pub(crate) struct SourceFile {
     root: Arc<SourceRoot>,
     /// Its name at the receiver, which leads to its place below the root.
     path: RelativePath,
-    /// What it was when it was listed; `None`: standard input.
+    /// Its state when it was listed; `None`: standard input.
     pub listed: Option<Snapshot>,
     pub sparse: bool,
 }
 
 impl SourceRoot {
-    /// What is at `path` now. A directory stays open if it is to be `kept`; otherwise each use finds it anew.
+    /// The file now at `path`. A directory stays open if `kept`; otherwise each use opens it again.
     pub fn open(path: &Path, name: Option<&[u8]>, kept: bool) -> io::Result<(SourceRoot, Stat)> {
         let (stat, directory) = match open_directory(path) {
             Ok(directory) => (rustix::fs::fstat(&directory)?, Some(directory)),
@@ -143,8 +142,8 @@ impl SourceFile {
         self.root.shown(&self.path)
     }
 
-    /// Opens what has its name now, without following a link below what was named. Whether that is the same file shows
-    /// [`Snapshot::of`].
+    /// Opens the file that has this name now, without following links below the named path. [`Snapshot::of`] shows whether it
+    /// is still the listed file.
     pub fn open(&self) -> Result<File, Undelivered> {
         let opened = match self.root.below(&self.path) {
             b"" => {

@@ -1,4 +1,4 @@
-//! What a file was at one moment, and whether a later change shows.
+//! The state of a file at one moment, and whether a later change will show.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ const RECENT: Duration = Duration::from_secs(2);
 const COARSE_STEP: Duration = Duration::from_secs(2);
 /// The kernel's coarse clock ticks at least this often (CONFIG_HZ=100), and this is waited for beyond a step.
 const TICK: Duration = Duration::from_millis(10);
-/// How often it is looked at.
+/// The polling interval.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A regular file at one moment. Two that are equal are of the same file, which was not changed in between, once the
@@ -43,7 +43,7 @@ impl Snapshot {
         })
     }
 
-    /// What an open file is now; `None` if it is not a regular one.
+    /// The state of an open file; `None` if it is not a regular one.
     pub fn of(file: &File) -> io::Result<Option<Snapshot>> {
         // A network file system asks its server: what it remembers may be seconds old.
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
@@ -70,8 +70,8 @@ impl Snapshot {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
-    /// Waits until whatever changes the file from now on gives it other times than these. Returns false if that cannot be
-    /// waited for: its times lie in the future, as those of another host may.
+    /// Waits until any later change gives the file times other than these. Returns false if it cannot wait for that: the times
+    /// lie in the future, as another host's clock may set them.
     pub fn settle(&self, file: &File) -> bool {
         if self.age().is_some_and(|age| age > RECENT) {
             return true;

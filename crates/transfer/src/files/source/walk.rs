@@ -19,11 +19,11 @@ use super::{Listed, SourceList, Top};
 use crate::TransferError;
 use crate::limits::{MAX_ATTRIBUTE_BYTES, attribute_bytes};
 
-/// Names are read from a directory by so many bytes, as the C library does.
+/// The buffer size for directory entries, as in the C library.
 const NAMES_BYTES: usize = 32 << 10;
-/// Of the directories on the way to the current one so many stay open: a tree may be deeper than descriptors are many.
+/// The number of directories kept open on the way to the current one: a tree may be deeper than the descriptor limit.
 const MAX_OPEN_LEVELS: usize = 16;
-/// Of the paths that were named so many stay open.
+/// The number of named paths kept open.
 const MAX_OPEN_ROOTS: usize = 64;
 
 pub(super) struct Walk<'a> {
@@ -47,7 +47,7 @@ struct Level {
     names: vec::IntoIter<Vec<u8>>,
 }
 
-/// A name in an open directory; for a root, the path that was named.
+/// A name in an open directory; for a root, the named path.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     root: &'a Arc<SourceRoot>,
@@ -71,7 +71,7 @@ impl<'a> Walk<'a> {
         }
         let kept = self.roots < MAX_OPEN_ROOTS;
         self.roots += 1;
-        // What is named is followed, as scp does; links further down are sent as links.
+        // A named link is followed, as scp does; links further down are sent as links.
         let (root, stat) = SourceRoot::open(&top.path, top.name.as_deref(), kept)
             .map_err(|source| super::unreadable(&top.path, source))?;
         let root = Arc::new(root);
@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
             Ok(path) => path,
             Err(error) => return (self.take)(Listed::LeftOut(error.to_string())),
         };
-        // The directories above, with their own modes; those listed before are found unchanged.
+        // The parent directories, with their own modes; those already listed count as unchanged.
         let slashes = path.as_bytes().iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let open = |below: &[u8]| {
             let directory = root.open_directory(below, OFlags::PATH)?;
@@ -348,7 +348,7 @@ fn entry(path: RelativePath, kind: EntryKind, stat: &Stat) -> Entry {
 
 /// The extended attributes of a file that may be read.
 fn attributes(place: Place<'_>) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    // What was named may be a link; below it none is followed.
+    // The named path may be a link; below it none is followed.
     let follow = place.directory.as_raw_fd() == CWD.as_raw_fd();
     let nofollow = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | nofollow;

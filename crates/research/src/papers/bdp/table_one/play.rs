@@ -20,7 +20,7 @@ pub(super) struct PlayedCell {
     pub scenario: Scenario,
     pub name: String,
     pub schemes: [f64; SIZINGS],
-    /// What the search found.
+    /// The search's result.
     pub mft: Mft,
     /// The Maximum Feasible Throughput: the search's, until seeds that had no part in it have measured it.
     pub best: Best,

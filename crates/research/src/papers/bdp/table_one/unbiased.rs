@@ -25,14 +25,13 @@ const HEADS: [&str; 8] = [
 
 const TITLE: &str = "The same on seeds that had no part in the choice, Mbit/s with 95 % confidence";
 
-/// Seeds that neither search nor race has seen. On the congested path single runs of one window differ by a
-/// sixth, elsewhere by a fiftieth of their mean: so many bring the mean's error to some 3 % and 1
-/// %.
+/// Seeds that neither search nor race has seen. On the congested path single runs of one window differ by a sixth, elsewhere by
+/// a fiftieth of their mean: this number brings the mean's error to some 3 % and 1 %.
 fn fresh_seeds(percent: u64) -> u64 {
     if percent >= 100 { 32 } else { 8 }
 }
 
-/// How the Maximum Feasible Throughput is found and measured.
+/// The method of the search for the Maximum Feasible Throughput and of its measurement.
 pub(super) fn about(stage: &Stage<'_>) -> String {
     let curse = "The largest of many noisy means is on average too large: a window wins because it is \
                  good and because its seeds were kind to it (the winner's curse).";
