@@ -61,8 +61,8 @@ impl RateTrace {
         RateTrace::new(&lines).ok_or(TraceError::NeverSends)
     }
 
-    /// Rates and the times from which they hold, in the order of time, the first from 0 on; `None` where none is above
-    /// zero.
+    /// Rates and the times from which they hold, in the order of time, the first from 0 on; `None` if their mean is below
+    /// 1 bit/s.
     pub fn new(rates: &[(Duration, Rate)]) -> Option<RateTrace> {
         let last_step = match rates {
             [.., (before, _), (last, _)] => *last - *before,
@@ -77,8 +77,8 @@ impl RateTrace {
             step
         });
         let steps: Arc<[RateStep]> = steps.collect();
-        let sends = rates.iter().any(|(_, rate)| *rate > Rate::ZERO);
-        sends.then_some(RateTrace { steps, period, start: Time::ZERO, spare: (Time::ZERO, 0) })
+        let trace = RateTrace { steps, period, start: Time::ZERO, spare: (Time::ZERO, 0) };
+        (trace.mean_rate() > Rate::ZERO).then_some(trace)
     }
 
     /// The same trace with `start` as its time 0.

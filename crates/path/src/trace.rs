@@ -136,11 +136,20 @@ pub enum TraceError {
         /// The line's text.
         text: String,
     },
-    /// No rate is above zero.
-    #[error(
-        "the trace has no rate above zero, so nothing would ever leave; write lines such as 0.5,12Mbit/s"
-    )]
+    /// The mean rate of lines with rates is below 1 bit/s, the smallest rate.
+    #[error("the trace's mean rate is below 1 bit/s; write lines such as 0.5,12Mbit/s")]
     NeverSends,
+    /// The mean rate of lines with opportunities is below 1 bit/s. Holds the period.
+    #[error(
+        "the trace's mean rate is below 1 bit/s: it has {opportunities} x 1504 bytes in {}; lower its last time, the period",
+        .period
+    )]
+    TooSlow {
+        /// The number of lines.
+        opportunities: usize,
+        /// The last time.
+        period: Duration,
+    },
     /// It has no line, or all are of time 0.
     #[error("the trace has no period: its last line must be a time above 0")]
     Empty,
@@ -168,7 +177,12 @@ impl DeliveryTrace {
             return Err(TraceError::Empty);
         }
         let (start, under_way) = (Time::ZERO, (Time::ZERO, Bytes::ZERO));
-        Ok(DeliveryTrace { times: times.into(), start, over: 0, under_way })
+        let trace = DeliveryTrace { times: times.into(), start, over: 0, under_way };
+        if trace.mean_rate() == Rate::ZERO {
+            let (opportunities, period) = (trace.times.len(), trace.period());
+            return Err(TraceError::TooSlow { opportunities, period });
+        }
+        Ok(trace)
     }
 
     /// The same trace with `start` as its time 0.

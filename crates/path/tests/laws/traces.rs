@@ -43,6 +43,13 @@ fn a_trace_that_is_none_is_refused_with_its_line() {
     assert_eq!(refused("1\nx\n"), TraceError::NotATime { line: 2, text: "x".into() });
     assert_eq!(refused("3\n2\n"), TraceError::Backwards(2));
     assert_eq!(refused("0\n0\n"), TraceError::Empty);
+    // 12,032 bits need 12,032 s for a mean of 1 bit/s.
+    let period = Duration::from_secs(12_033);
+    assert_eq!(refused("12033000\n"), TraceError::TooSlow { opportunities: 1, period });
+    assert_eq!(
+        DeliveryTrace::parse("12032000\n").unwrap().mean_rate(),
+        Rate::from_bits_per_second(1)
+    );
     // 3 x 1504 B in 5 ms.
     let rate = DeliveryTrace::parse("1\n1\n5\n").unwrap().mean_rate();
     assert_eq!(rate, Rate::from_bits_per_second(3 * 1504 * 8 * 1000 / 5));
@@ -188,6 +195,8 @@ fn a_csv_of_rates_is_read_with_units_and_headings() {
     assert_eq!(refused("0,-5\n"), TraceError::NotARate { line: 1, text: "0,-5".into() });
     assert_eq!(refused("0,1Mbit/s\n0,2Mbit/s\n"), TraceError::Backwards(2));
     assert_eq!(refused("0,0\n1,0\n"), TraceError::NeverSends);
+    // 1 bit/s for one second of two.
+    assert_eq!(refused("0,1bit/s\n1,0\n"), TraceError::NeverSends);
 }
 
 #[test]
