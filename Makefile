@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build research-build demo reproduce test words fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of deny oldest-rust fuzz miri clean tools tools-test test-tools unit-without-tools bare-test
+.PHONY: help build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of deny oldest-rust fuzz miri clean tools tools-test test-tools unit-without-tools bare-test
 
 SWEETSPOT := target/release/sweetspot
 RESEARCH := target/release/sweetspot-research
@@ -124,6 +124,11 @@ doc: tools ## The crates' documentation and the links of all Markdown; a broken 
 unit: tools wasm ## Every test, and nothing else
 	@mkdir -p target && rm -f $(SKIPPED)
 	SWEETSPOT_SKIPPED=$(SKIPPED) scripts/run-tests.py
+
+PROPERTY_CASES := 4096
+properties: tools ## The property tests of the pure crates with PROPERTY_CASES random cases each, others in every run
+	PROPTEST_CASES=$(PROPERTY_CASES) cargo test --locked --no-fail-fast -p sweetspot-units -p sweetspot-path -p sweetspot-sizing -p sweetspot-protocol \
+		-p sweetspot-groups -p sweetspot-scenario -p sweetspot-theory -p sweetspot-advise -p sweetspot-trace -p sweetspot-diagnose -p sweetspot-tcp -p sweetspot-sim
 
 unit-without-tools: tools ## The tests that run other programs, once more, with optional tools hidden (root, Debian)
 	@scripts/test-without-tools.py

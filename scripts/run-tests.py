@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from compiled_tests import ROOT, compiled
+from compiled_tests import ROOT, compiled, environment
 
 AT_ONCE = 2
 
@@ -21,12 +21,11 @@ AT_ONCE = 2
 def run(test):
     """The exit code of a test program, its output, and how long it took."""
     directory, _, executable = test
-    environment = {**os.environ, "CARGO_MANIFEST_DIR": directory}
     begun = time.monotonic()
     ran = subprocess.run(
         [executable],
         cwd=directory,
-        env=environment,
+        env=environment(directory),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-from compiled_tests import ROOT, compiled
+from compiled_tests import ROOT, compiled, environment
 
 HIDE = os.path.join(ROOT, "scripts/without-tools.py")
 CANNOT = 3
@@ -58,8 +58,7 @@ def run(tests):
     for directory, source, executable in tests:
         name = os.path.relpath(source, ROOT)
         print(f"\n     Running {name} without optional tools", flush=True)
-        environment = {**os.environ, "CARGO_MANIFEST_DIR": directory}
-        ran = subprocess.run([executable], cwd=directory, env=environment, stdin=subprocess.DEVNULL, check=False)
+        ran = subprocess.run([executable], cwd=directory, env=environment(directory), stdin=subprocess.DEVNULL, check=False)
         if ran.returncode != 0:
             failed.append(name)
     if failed:
