@@ -1,5 +1,5 @@
-//! Compiles the BPF programs if there is a clang that can. Clang is optional: without it the build prints nothing, and
-//! `tune doctor` and `tune --via bpf` name what is missing.
+//! Compiles the BPF programs if a suitable clang exists. Clang is optional: without it the build prints nothing, and `tune
+//! doctor` and `tune --via bpf` name the missing parts.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn main() {
     }
 }
 
-/// SWEETSPOT_CLANG alone, if it is set; else what the distributions call it.
+/// SWEETSPOT_CLANG alone, if it is set; otherwise the distributions' names for it.
 fn compilers() -> Box<dyn Iterator<Item = String>> {
     match env::var("SWEETSPOT_CLANG") {
         Ok(named) => Box::new(std::iter::once(named)),
@@ -40,14 +40,14 @@ fn compilers() -> Box<dyn Iterator<Item = String>> {
     }
 }
 
-/// `None` if there is no such compiler, or it has no BPF. The error is what it says of the source.
+/// `None` if there is no such compiler, or it has no BPF. The error is its message on the source.
 fn compile(clang: &str, object: &Path) -> Option<Result<(), String>> {
     let targets = Command::new(clang).arg("--print-targets").output().ok()?;
     if !String::from_utf8_lossy(&targets.stdout).lines().any(|line| line.trim().starts_with("bpf "))
     {
         return None;
     }
-    // The byte order of what is built for, not of what builds.
+    // The byte order of the target, not of the build host.
     let little = env::var("CARGO_CFG_TARGET_ENDIAN").is_ok_and(|endian| endian == "little");
     let run = Command::new(clang)
         .args(["-target", if little { "bpfel" } else { "bpfeb" }])

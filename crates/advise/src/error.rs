@@ -2,8 +2,7 @@ use sweetspot_theory::TheoryError;
 use sweetspot_units::{Bytes, UnitError};
 use thiserror::Error;
 
-/// Why no advice can be given. The message names the argument, the reason and what to write
-/// instead.
+/// The reason why no advice is possible. The message names the argument, the reason and a valid value.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum AdviceError {
     /// An impossible quantity.
@@ -13,7 +12,7 @@ pub enum AdviceError {
         what: &'static str,
         /// Its value.
         given: String,
-        /// Why, and what is allowed.
+        /// The reason, and the values allowed.
         why: &'static str,
     },
     /// The path, with its buffer, holds too few packets for any window to matter.

@@ -24,7 +24,7 @@ impl Kernel {
 impl FromStr for Kernel {
     type Err = AdviceError;
 
-    /// Reads a release as `uname -r` prints it; what follows the second number does not matter.
+    /// Reads a release as `uname -r` prints it; the part after the second number does not matter.
     fn from_str(text: &str) -> Result<Kernel, AdviceError> {
         let wrong = || AdviceError::NotThat {
             given: text.trim().to_owned(),

@@ -1,4 +1,4 @@
-//! The mistakes that the host advice must find, and what it must recommend.
+//! Mistakes that the host advice must find, and its recommendations.
 
 use sweetspot_advise::host::{
     Device, HostAdvice, HostQuestion, Listener, PathEnd, Snapshot, Sysctls, advise,

@@ -68,7 +68,7 @@ fn where_loss_limits_the_rate_is_known_beside_any_cross_traffic() {
     for cross in ["udp:30%", "elephants:30%", "mice:30%"] {
         let q = WindowQuestion { cross: Some(cross.parse().unwrap()), ..base };
         let advice = advise(&q).unwrap();
-        // The window that loss allows is far below what is left of the path.
+        // The window that loss allows is far below the path's free capacity.
         assert_eq!(advice.recommended.rate, alone.recommended.rate, "{cross}");
         assert_eq!(advice.wrong_by_two[1].rate, alone.recommended.rate, "{cross}");
         assert!(!advice.text(false).contains("to not known"), "{cross}");

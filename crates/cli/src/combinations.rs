@@ -1,8 +1,8 @@
 //! Options that have no effect beside others are wrong usage.
 //!
-//! Clap's `requires` does not suffice: it is passed over where the required option conflicts with another that was given,
-//! as `--clients` does with `--dir` in `serve --dir in --state here`. Only the command line counts: what a configuration
-//! file or the environment sets is a default, which some command lines have no use for.
+//! Clap's `requires` is not enough: it is ignored if the required option conflicts with another given one, as `--clients` does
+//! with `--dir` in `serve --dir in --state here`. Only the command line counts: values from a configuration file or the
+//! environment are defaults, and some command lines do not need them.
 
 use std::ffi::OsStr;
 
@@ -111,7 +111,7 @@ fn waits_for_receiver(matches: &ArgMatches) -> bool {
     !has_ticket && !matches.contains_id("ticket_file") && !matches.contains_id("code")
 }
 
-/// Whether one operand of `copy` is on another host. What cannot be read is reported later.
+/// Whether one operand of `copy` is on another host. Unreadable operands are reported later.
 fn is_remote(matches: &ArgMatches) -> bool {
     let is_here = |typed: &OsStr| matches!(Operand::parse(typed), Ok(Operand::Here(_)));
     !typed(matches, "operands").all(is_here)

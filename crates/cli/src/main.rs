@@ -42,7 +42,7 @@ enum Verb {
     Copy(verbs::copy::Arguments),
     /// Send files and directories
     Send(verbs::send::Arguments),
-    /// Receive what `sweetspot send` offers
+    /// Receive files from `sweetspot send`
     Receive(verbs::receive::Arguments),
     /// Receive files, or serve named clients
     Serve(verbs::serve::Arguments),
@@ -50,9 +50,9 @@ enum Verb {
     #[command(hide = true)]
     Endpoint(verbs::copy::EndpointArguments),
     // Inspect connections and paths.
-    /// Show this host's TCP connections and what limits each
+    /// Show this host's TCP connections and the limit of each
     Top(verbs::top::Arguments),
-    /// Find what limits a connection, why, and what to do about it
+    /// Find the limit of a connection, its cause and its fix
     Diagnose(verbs::diagnose::Arguments),
     Measure(verbs::measure::Arguments),
     // Tune.
@@ -60,7 +60,7 @@ enum Verb {
     /// Advise on the window, the host settings or the router buffer for a path
     Advise(verbs::advise::Arguments),
     // Study.
-    /// Show on this machine's kernel what sizing the window gains
+    /// Show the gain of window sizing on this machine's kernel
     Demo(verbs::demo::Arguments),
     Emulate(verbs::emulate::Arguments),
     /// Run a scenario
@@ -165,8 +165,8 @@ fn is_quiet(matches: &ArgMatches) -> bool {
 }
 
 impl Verb {
-    /// Whether it has no purpose but what it prints, so that it ends when nobody reads that. A transfer, a tuner and a
-    /// server go on: a caller may read the first line only.
+    /// Whether its output is its only purpose, so that it ends when nobody reads that. A transfer, a tuner and a server go on:
+    /// a caller may read the first line only.
     fn is_its_output(&self) -> bool {
         match self {
             Verb::Serve(arguments) => arguments.prints_content(),

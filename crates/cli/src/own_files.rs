@@ -1,9 +1,9 @@
-//! Where this program keeps what is its user's: by the XDG base directory specification.
+//! The directories of the user's files, by the XDG base directory specification.
 
 use std::env;
 use std::path::PathBuf;
 
-/// The directory of what is kept from run to run; systemd names it in STATE_DIRECTORY.
+/// The directory of persistent state; systemd passes it in STATE_DIRECTORY.
 pub fn state_directory() -> Result<PathBuf, String> {
     match env::var_os("STATE_DIRECTORY").filter(|path| !path.is_empty()) {
         Some(path) => Ok(path.into()),
@@ -11,7 +11,7 @@ pub fn state_directory() -> Result<PathBuf, String> {
     }
 }
 
-/// The directory of what the user sets.
+/// The directory of the user's settings.
 pub fn config_directory() -> Result<PathBuf, String> {
     own("XDG_CONFIG_HOME", ".config")
 }

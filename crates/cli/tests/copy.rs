@@ -77,7 +77,7 @@ fn a_tree_goes_there_and_comes_back() {
     assert_same_tree(&tree, &ssh.path("there"));
     let mode = fs::metadata(ssh.path("there/a/b/two")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
-    // A directory that is there takes the tree under its name; a slash at the end stands for what is in it.
+    // An existing directory gets the tree under its name; a slash at the end stands for its contents.
     fs::create_dir(ssh.path("back")).unwrap();
     let back = ssh.path("back").display().to_string();
     succeeded(&ssh.copy("", &[&ssh.far("there"), &back]));

@@ -9,7 +9,7 @@ fn root() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// `make install` builds and then does what `install-of` does with the program that is there.
+/// `make install` builds and then does the same as `install-of` with an existing program.
 #[test]
 fn what_is_installed_is_found_where_shells_and_man_look() -> Tested {
     let prefix = tempfile::tempdir()?;

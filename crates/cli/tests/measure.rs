@@ -1,4 +1,5 @@
-//! `sweetspot measure` and `test` between two hosts across an emulated path, and what they wrote played again.
+//! `sweetspot measure` and `measure --quick` between two hosts across an emulated path, and simulations of the scenarios that
+//! they wrote.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

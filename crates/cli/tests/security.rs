@@ -53,7 +53,7 @@ fn every_promise_names_a_test_that_exists() {
     }
 }
 
-/// Outside of the tables, only words that promise nothing: where to report, and what is not protected.
+/// Text outside the tables makes no promises: where to report, and the limits of protection.
 #[test]
 fn prose_between_the_tables_is_short() {
     let prose =

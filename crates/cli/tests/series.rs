@@ -42,7 +42,7 @@ fn the_series_is_a_parquet_file_and_the_same_for_the_same_seed() {
     let bytes = read("a.parquet");
     assert_eq!((&bytes[..4], &bytes[bytes.len() - 4..]), (&b"PAR1"[..], &b"PAR1"[..]));
     assert_eq!(bytes, read("b.parquet"));
-    // Nothing but what was asked for is left.
+    // Only the requested file is left.
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
 }
 

@@ -1,4 +1,4 @@
-//! Defaults that the user sets: the configuration file, the environment, and what wins.
+//! Defaults that the user sets: the configuration file, the environment, and their order of precedence.
 
 use std::process::{Command, Output, Stdio};
 

@@ -1,4 +1,4 @@
-//! Sweeps survive what kills them, and say what is wrong.
+//! Sweeps survive a kill, and report faults.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -159,7 +159,7 @@ fn comes_evenly(stream: &Stream) -> bool {
     unseen && rates.total() >= SEGMENTS * stream.mss() && quantile(0.9) <= quantile(0.25) * EVENLY
 }
 
-/// The rules: what held a sender, and in what circumstances, to the class that this means.
+/// The rules: from the sender's limit and its circumstances to a class.
 fn class(account: &Account, whole: &Whole) -> Class {
     let reaches = |share: f64| {
         whole.capacity.is_some_and(|capacity| account.rate as f64 >= capacity.as_f64() * share)
@@ -242,7 +242,7 @@ fn goodput(stream: &Stream) -> Rate {
     let first = [counts.first_data, counts.first_unseen].into_iter().flatten().min();
     let active = first.zip(counts.last_ack.max(counts.last_data));
     let active = active.map_or(Duration::ZERO, |(first, last)| last.since(first));
-    // Without acknowledgements what was sent must do.
+    // Without acknowledgements the sent bytes must do.
     let bytes = if counts.acked == 0 { counts.bytes } else { counts.acked };
     if active > Duration::ZERO { Bytes::new(bytes) / active } else { Rate::ZERO }
 }

@@ -19,7 +19,7 @@ pub fn allowed(class: Class, e: &Evidence) -> Option<Rate> {
     }
 }
 
-/// Whether `class`, with its `share` of the time, can be why `e.goodput` is what it is.
+/// Whether `class`, with its `share` of the time, accounts for `e.goodput`.
 pub fn explains(class: Class, share: f64, e: &Evidence) -> bool {
     let Some(allowed) = allowed(class, e).map(Rate::as_f64) else { return true };
     let goodput = e.goodput.as_f64();

@@ -13,7 +13,7 @@ pub struct Facts {
     pub unseen_bytes: u64,
     /// Segments with payload, those sent again among them.
     pub data_segments: u64,
-    /// Segments sent again, by what made the sender do it.
+    /// Retransmitted segments, by cause.
     pub resent: ResentFacts,
     /// Separate loss events: everything lost in a round trip is one.
     pub loss_events: u64,

@@ -1,4 +1,4 @@
-//! Connections of a capture that goes on: what each did since the last look.
+//! Connections of a growing capture: the activity of each since the last sample.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -76,7 +76,7 @@ impl Following {
         let stream = &connection.streams[side];
         let key = (connection.ends, connection.begun, side);
         let before = self.before.get(&key);
-        // Nothing passed since the last look: what it was then it still is.
+        // No packet passed since the last sample: its limit is unchanged.
         let quiet = since.is_some_and(|since| connection.last < since);
         let (limits, evidence) = match before.filter(|_| quiet) {
             Some(before) => (before.limits, None),

@@ -1,4 +1,4 @@
-//! Verdicts as sentences: what limits, the evidence, the gain, the fix.
+//! Verdicts as sentences: the limit, the evidence, the gain, the fix.
 
 use sweetspot_theory::reno::pftk;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
@@ -54,7 +54,7 @@ fn starting_limit(e: &Evidence) -> Option<Rate> {
     Some(e.bytes / rtt.scaled(rounds))
 }
 
-/// The path's capacity, or what Reno reaches at the losses seen, if that is less.
+/// The path's capacity, or Reno's rate at the losses seen, if that is less.
 fn at_this_loss(e: &Evidence) -> Option<Rate> {
     let capacity = e.capacity?;
     let at_loss = || {
@@ -329,7 +329,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             _ => "Look for a filter on the way, or a host that is down; capture at the other end.",
         }
         .to_owned(),
-        // Of a live connection's receiver: a capture knows what was retransmitted.
+        // For a live connection's receiver: a capture knows the retransmissions.
         Class::Unknown if e.resent.is_none() => {
             "Diagnose it at the sending end: sweetspot diagnose there, or of \
                                                  a capture from there (tcpdump -s 96)."

@@ -53,8 +53,7 @@ fn segment(packet: &Packet, at: u64) -> Segment {
     }
 }
 
-/// Joins what the sender's and the receiver's captures have; the receiver's clock shows
-/// `offset` seconds and `drift` more per second.
+/// Joins the sender's and the receiver's captures; the receiver's clock shows `offset` seconds and `drift` more per second.
 fn join(packets: &[Packet], offset: u64, drift: f64, swapped: bool) -> Joined {
     let mut joining = Joining::default();
     let far = |at: u64| at + offset * 1_000_000 + (at as f64 * drift) as u64;

@@ -190,9 +190,9 @@ enum Mutation {
     Back(Index, u64),
     /// 54 bytes of each packet: no options.
     Cut,
-    /// A network card puts together what follows at once.
+    /// A network card merges packets that follow at once.
     Merge(u64),
-    /// The handshake and what follows it are missing.
+    /// The handshake and the packets after it are missing.
     Late(Index),
 }
 
@@ -418,7 +418,7 @@ fn what_a_sender_far_away_waits_for_is_not_told_without_a_round_trip() {
     assert_eq!(forwarded.verdict.class, Class::Unknown, "{forwarded:?}");
     assert!(forwarded.verdict.words.contains("far from the sender"), "{forwarded:?}");
     assert_eq!(forwarded.expected_gain_bps, 0.0);
-    // On one network the round trip is what the capture shows.
+    // On one network the RTT is the capture's.
     assert_eq!(near_by.verdict.class, Class::Application, "{near_by:?}");
     // And at the sender it is known, too.
     let mut packets = Model { place: 0, ..model }.play();

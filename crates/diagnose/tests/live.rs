@@ -86,7 +86,7 @@ fn each_circumstance_of_a_sender_has_its_class() {
             Sample { window_limited: SECOND, peer_window: Some(Bytes::new(60_000)), ..bulk() },
         ),
         (Class::SenderWindow, Sample { buffer_limited: SECOND, ..bulk() }),
-        // 30 of 50 segments are under way, and the buffer is full but for what was just acknowledged.
+        // 30 of 50 segments are in flight, and the buffer is full except for the data just acknowledged.
         (Class::SenderWindow, Sample { under_way: 30, ..bulk() }),
         (Class::Pacing, Sample { pacing_limit: Some(Rate::from_mbit_per_second(11)), ..bulk() }),
         // As measured at 30 Mbit/s and 40 ms, in both senses: with SO_MAX_PACING_RATE, and with
@@ -183,7 +183,7 @@ fn a_window_that_dips_now_and_then_is_read_and_one_that_stays_below_what_it_was_
     let mut dips = [30_000; 30];
     (dips[9], dips[21]) = (1_500, 0);
     assert_eq!(judged(&dips), Class::ReceiverWindow);
-    // A steady reader leaves its window as small as what it reads in a round trip.
+    // A steady reader leaves its window as small as its reads per RTT.
     let mut slow = [40_000; 30];
     slow[0] = 65_000;
     assert_eq!(judged(&slow), Class::ReceiverApplication);
@@ -220,7 +220,7 @@ fn each_circumstance_of_a_receiver_has_its_class() {
     let cases = [
         (Class::Unknown, receiver()),
         (Class::ReceiverApplication, Sample { unread: Bytes::new(2_000_000), ..receiver() }),
-        // A sixteenth of the window is 62.5 kB, what comes in 20 ms is 25 kB.
+        // A sixteenth of the window is 62.5 kB; 25 kB arrive in 20 ms.
         (Class::ReceiverApplication, Sample { unread: Bytes::new(63_000), ..receiver() }),
         (Class::Unknown, Sample { unread: Bytes::new(62_000), ..receiver() }),
         // 1.25 MB/s x 40 ms = 50 kB.

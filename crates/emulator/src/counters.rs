@@ -40,8 +40,7 @@ pub(crate) struct DirectionCounters {
     pub backlog_sum: Bytes,
     pub backlog_samples: u64,
     pub backlog_max: Bytes,
-    /// Busy periods of the bottleneck: their bytes, the time from their first to their last
-    /// release, and what that time should have been.
+    /// Busy periods of the bottleneck: their bytes, the time from their first to their last release, and the ideal time.
     pub backlogged_bytes: Bytes,
     pub backlogged_time: Duration,
     pub backlogged_due: Duration,

@@ -165,7 +165,7 @@ impl PacketLoop {
         more
     }
 
-    /// Sends what is due by `now`. Returns whether there may be more.
+    /// Sends the packets due by `now`. Returns whether there may be more.
     fn release(&mut self, now: Time) -> bool {
         let up = self.up.release(now, &mut self.pool, &self.far);
         let down = self.down.release(now, &mut self.pool, &self.near);

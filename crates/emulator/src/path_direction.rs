@@ -42,7 +42,7 @@ pub(crate) struct PathDirection {
     alterations: VecDeque<Alteration>,
     largest: usize,
     batch: Vec<(Time, PacketHandle)>,
-    /// The frames as which the batch leaves: of how many packets each, and what it leaves to the card.
+    /// The frames of the batch: the number of packets in each, and the work left to the card.
     frames: Vec<(usize, Offload)>,
     /// How many super-frames arrived.
     super_frames: u32,
@@ -147,7 +147,7 @@ impl PathDirection {
         count as usize
     }
 
-    /// A packet arrived at `stamp`: its headers, or all of it, and what is behind them.
+    /// A packet arrived at `stamp`: its headers, or all of it, and the payload behind them.
     fn enter(
         &mut self,
         stamp: Time,
@@ -157,8 +157,8 @@ impl PathDirection {
     ) {
         let host_pair = self.routes.pair_of(headers);
         let route = self.routes.hops(host_pair);
-        // The queue has been judged as of this time; what arrived before it comes too late to have been in it and counts
-        // as arriving now.
+        // The queue has been decided up to this time; an earlier arrival comes too late to have been in it and counts as
+        // arriving now.
         let decided = self.chain.decided(route.0);
         if stamp < decided {
             self.counters.stale_stamps += 1;
@@ -174,7 +174,7 @@ impl PathDirection {
         self.free_dropped(pool);
     }
 
-    /// Gives back what was dropped.
+    /// Frees the dropped packets.
     fn free_dropped(&mut self, pool: &mut Pool) {
         while let Some(dropped) = self.chain.poll_dropped() {
             pool.free(dropped.packet);
@@ -205,7 +205,7 @@ impl PathDirection {
         self.fan.poll_exit(now)
     }
 
-    /// Sends what is due by `now` through `port`, at most one batch. Returns whether anything was due.
+    /// Sends the packets due by `now` through `port`, at most one batch. Returns whether any were due.
     pub fn release(&mut self, now: Time, pool: &mut Pool, port: &PacketPort) -> bool {
         let mut batch = std::mem::take(&mut self.batch);
         batch.clear();

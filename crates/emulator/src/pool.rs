@@ -1,5 +1,5 @@
-//! Room for the packets on the path: frames are copied in on arrival and out on release, and
-//! nothing is allocated in between once the pool has grown to what the path holds.
+//! Memory for the packets on the path: frames are copied in on arrival and out on release, and nothing is allocated in between
+//! once the pool has grown to the path's capacity.
 
 use sweetspot_linux::packet::PartialChecksum;
 use sweetspot_linux::scheduling;
@@ -126,7 +126,7 @@ fn write_mark(frame: &mut [u8]) {
     }
 }
 
-/// Where an IPv4 header has the protocol and the addresses; what is hashed of the transport's are its ports.
+/// The position of the protocol and the addresses in an IPv4 header; of the transport only the ports are hashed.
 const PROTOCOL: usize = 9;
 const ADDRESSES: std::ops::Range<usize> = 12..20;
 const PORT_BYTES: usize = 4;
@@ -134,8 +134,8 @@ const PORT_BYTES: usize = 4;
 const FNV_BASIS: u32 = 0x811c_9dc5;
 const FNV_PRIME: u32 = 0x0100_0193;
 
-/// A hash of what names the flow of an IPv4 frame; the same for all frames of other kinds. Later fragments have no
-/// ports: their content stands in.
+/// A hash of the flow identifiers of an IPv4 frame; the same for all frames of other kinds. Later fragments have no ports:
+/// their content stands in.
 pub(crate) fn flow_of(frame: &[u8]) -> u32 {
     let Some(packet) = frame.get(ETHERNET_HEADER..).filter(|p| p.len() >= ADDRESSES.end) else {
         return 0;
@@ -166,7 +166,7 @@ impl Pool {
         pool
     }
 
-    /// Copies a frame in, at most as long as the pool's slots: its headers and what is behind them.
+    /// Copies a frame in, at most as long as the pool's slots: its headers and the payload behind them.
     pub fn store(&mut self, headers: &[u8], payload: &[u8], arrival: Arrival) -> PacketHandle {
         if self.free.is_empty() {
             self.grow();

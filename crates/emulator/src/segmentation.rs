@@ -115,7 +115,7 @@ fn word(frame: &[u8], at: usize) -> Option<u16> {
     frame.get(at..)?.first_chunk().map(|bytes| u16::from_be_bytes(*bytes))
 }
 
-/// Numbers beyond 16 bits lose what is above; lengths have none.
+/// Numbers lose their bits above the 16th; lengths have none.
 fn put(frame: &mut [u8], at: usize, number: usize) {
     frame[at..at + 2].copy_from_slice(&(number as u16).to_be_bytes());
 }
@@ -354,7 +354,7 @@ mod tests {
     const PARTIAL_TCP: Option<PartialChecksum> = Some(PartialChecksum { start: 34, offset: 16 });
     const LARGEST: usize = 1514;
 
-    /// A super-frame and what it leaves to the card.
+    /// A super-frame and the work that it leaves to the card.
     #[derive(Debug, Clone)]
     struct SuperFrame {
         bytes: Vec<u8>,

@@ -48,7 +48,7 @@ impl Side {
         })
     }
 
-    /// Opens a port that receives what comes and goes on this side, like a capture: the first `snap` bytes of each
+    /// Opens a port that receives the packets of both directions on this side, like a capture: the first `snap` bytes of each
     /// frame. Its ring holds `slots` frames.
     pub fn watch(&self, snap: usize, slots: usize) -> io::Result<PacketPort> {
         self.link.watch_inside(snap, slots)

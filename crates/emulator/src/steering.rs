@@ -1,8 +1,8 @@
-//! Which processor does what: one carries the packets, the others work off what the two ends receive.
+//! The division of work among processors: one carries the packets, the others do the two ends' receive work.
 //!
-//! A veth passes a packet to the network stack of its other end within the sender's system call. Left at that, the loop
-//! would do the receiving hosts' TCP between two releases, and where a sender resends much (each acknowledgement then sets
-//! a timer, 20 us and more on a virtual machine) be late for it. A network card hands a packet over and is done;
+//! A veth passes a packet to the network stack of its other end within the sender's system call. Without steering, the loop
+//! would run the receiving hosts' TCP between two releases. It would be late if a sender retransmits much, as each
+//! acknowledgement then sets a timer (20 us and more on a virtual machine). A network card hands a packet over and is done;
 //! receive packet steering lets a veth do so, too.
 
 use std::fmt::Write;

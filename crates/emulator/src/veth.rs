@@ -125,13 +125,13 @@ impl NamespaceLink {
         open(self.middle.index, frame_size(mtu), RING_SLOTS).doing("open a packet ring")
     }
 
-    /// A port on the device inside, which sees what comes in there; its ring holds `slots`.
+    /// A port on the device inside, which sees incoming packets; its ring holds `slots`.
     pub fn port_inside(&self, mtu: Bytes, slots: usize) -> Result<PacketPort, EmulatorError> {
         let open = || PacketPort::open(self.inside.index, frame_size(mtu), slots);
         self.namespace.run(open).and_then(|opened| opened).doing("open a packet ring")
     }
 
-    /// A port on the device inside that also sees what goes out, frames cut to `snap` bytes.
+    /// A port on the device inside that also sees outgoing packets, with frames cut to `snap` bytes.
     pub fn watch_inside(&self, snap: usize, slots: usize) -> io::Result<PacketPort> {
         self.namespace.run(|| PacketPort::watch(self.inside.index, snap, slots))?
     }

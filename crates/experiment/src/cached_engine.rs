@@ -44,7 +44,7 @@ pub trait ResultStore: Sync {
         None
     }
 
-    /// Keeps what a study made of this run.
+    /// Keeps a study's summary of this run.
     fn keep_summary(&self, _key: &RunKey, _summary: &Value) {}
 }
 

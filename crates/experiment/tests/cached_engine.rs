@@ -20,7 +20,7 @@ const SCENARIO: &str = r#"
     sizing = "max"
 "#;
 
-/// Counts what it plays.
+/// Counts its runs.
 #[derive(Default)]
 struct Counting(AtomicUsize);
 

@@ -36,7 +36,7 @@ fn the_advised_buffer_is_among_those_tried_and_counts_in_the_links_own_packets()
         let tried = try_buffers(&player(), &advice, Effort::Quick).unwrap();
         let advised = tried.buffers[tried.advised].buffer.get();
         let packets = advice.recommended.buffer.get();
-        // To a whole packet of what was played.
+        // To a whole packet of the simulated link.
         assert!((advised - packets).abs() <= 0.5 / tried.scale + 1e-9, "{advised} {packets}");
         assert!(tried.buffers.windows(2).all(|pair| pair[0].buffer < pair[1].buffer));
         assert!(tried.buffers.windows(2).all(|pair| pair[0].used <= pair[1].used + 0.02));

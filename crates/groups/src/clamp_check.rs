@@ -5,21 +5,21 @@ use sweetspot_units::{Bytes, Duration, Time};
 const WINDOW_TOLERANCE: f64 = 1.5;
 const MAX_SCALE_STEP: Bytes = Bytes::new(1 << 14);
 
-/// A window shrinks by what arrives, because its right edge never moves back (RFC 9293, section 3.8.6). After so
-/// many windows and this time an obeyed limit would have taken effect.
+/// A window shrinks with arrivals, because its right edge never moves back (RFC 9293, section 3.8.6). After this many windows
+/// and this time an obeyed limit would have taken effect.
 const MIN_WINDOWS_BEYOND: u64 = 3;
 const MIN_TIME_BEYOND: Duration = Duration::from_secs(2);
 
 /// Checks whether the kernel keeps a connection's window to its limit (TCP_WINDOW_CLAMP).
 #[derive(Debug, Default)]
 pub struct ClampCheck {
-    /// Since when the window is beyond its limit, what has arrived in that time, and its maximum.
+    /// The time since which the window is beyond its limit, the bytes that have arrived since, and its maximum.
     beyond: Option<(Time, Bytes, Bytes)>,
 }
 
 impl ClampCheck {
-    /// Takes a look at `now`: the `window` under its `limit`, and what has `arrived` since the last look. Returns
-    /// whether the limit is certainly ignored.
+    /// Takes a sample at `now`: the `window` under its `limit`, and the bytes `arrived` since the last sample. Returns whether
+    /// the limit is certainly ignored.
     pub fn is_broken(&mut self, now: Time, limit: Bytes, window: Bytes, arrived: Bytes) -> bool {
         if window <= limit.scaled(WINDOW_TOLERANCE) + MAX_SCALE_STEP {
             self.beyond = None;
@@ -38,7 +38,7 @@ mod tests {
 
     const LIMIT: Bytes = Bytes::new(500_000);
 
-    /// Looks every 50 ms at what arrives at 10 MB/s, for ten seconds; when it was sure.
+    /// Samples every 50 ms, at 10 MB/s, for ten seconds; returns the time at which it was sure.
     fn sure(window: impl Fn(f64) -> u64) -> Option<f64> {
         let mut clamp_check = ClampCheck::default();
         let arrived = Bytes::new(500_000);

@@ -17,7 +17,7 @@ pub struct TuneEvent {
     pub kind: TuneEventKind,
     /// Why, in words.
     pub why: String,
-    /// The change, and what the kernel reports after it.
+    /// The change, and the kernel's report after it.
     pub change: AppliedChange,
     /// The rate at which the path group receives, or at which the connection sends.
     pub rate: Rate,

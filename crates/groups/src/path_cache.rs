@@ -19,7 +19,7 @@ impl<K: Ord + Copy, V> Default for PathCache<K, V> {
 }
 
 impl<K: Ord + Copy, V> PathCache<K, V> {
-    /// Stores what was learnt of a path that lost its last connection at `now`.
+    /// Stores the parameters of a path that lost its last connection at `now`.
     pub fn keep(&mut self, now: Time, ends: K, learnt: V) {
         self.paths.retain(|_, (since, _)| now.since(*since) < PATH_LIFETIME);
         self.paths.insert(ends, (now, learnt));
@@ -31,8 +31,8 @@ impl<K: Ord + Copy, V> PathCache<K, V> {
         }
     }
 
-    /// Takes out what is known of a path that is used again at `now`; of one that is not known, what was learnt last of a
-    /// path that is `near` it, by its ends.
+    /// Takes out the parameters of a path that is used again at `now`; for an unknown path, the latest parameters of a path
+    /// that is `near` it, by its ends.
     pub fn recall(&mut self, now: Time, ends: &K, near: impl Fn(&K) -> bool) -> Option<V> {
         let newest = || {
             let near = self.paths.iter().filter(|(ends, _)| near(ends));

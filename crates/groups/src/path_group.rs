@@ -20,21 +20,21 @@ const RATE_AVERAGING_TIME: Duration = Duration::from_millis(200);
 /// A connection that uses this share of its window counts as limited by it.
 const WINDOW_BOUND_SHARE: f64 = 0.7;
 
-/// A connection that uses less may have this multiple of what it uses.
+/// A connection that uses less may have this multiple of its use.
 const DEMAND_HEADROOM: f64 = 1.5;
 
-/// The minimum share, segments: what fast retransmit needs (RFC 5681).
+/// The min share, segments: fast retransmit needs this many (RFC 5681).
 const MIN_SHARE_SEGMENTS: u64 = 4;
 
 /// Limits that change by less than this share are not set again.
 const MIN_LIMIT_CHANGE: f64 = 0.02;
 
-/// All connections between two hosts, sized by one controller. They share a path, and so what is known of it and
-/// what it carries (RFC 9040, "ensemble sharing"). The controller's window is divided max-min fair.
+/// All connections between two hosts, sized by one controller. They share a path, and so its known properties and its capacity
+/// (RFC 9040, "ensemble sharing"). The controller's window is divided max-min fair.
 ///
-/// **Contract.** `now` never goes backwards. In each round the caller passes what is new of every connection to
-/// [`PathGroup::handle_sample`], calls [`PathGroup::handle_round`] once, and then polls limit changes, ignored
-/// limits and events until there are none.
+/// **Contract.** `now` never goes backwards. In each round the caller passes the news of every connection to
+/// [`PathGroup::handle_sample`], calls [`PathGroup::handle_round`] once, and then polls limit changes, ignored limits and
+/// events until there are none.
 pub struct PathGroup {
     driver: Driver,
     mss: Bytes,
@@ -69,7 +69,7 @@ pub struct ConnectionSample {
     pub unread: Bytes,
     /// The receiver's estimate of the round-trip time; zero for none.
     pub rtt: Duration,
-    /// The minimum round-trip time of what this end sent; zero for none.
+    /// The min RTT of this end's own segments; zero for none.
     pub minimum_rtt: Duration,
     /// Segments that arrived out of order.
     pub out_of_order: u64,
@@ -164,8 +164,8 @@ impl PathGroup {
         self.members.insert(cookie, member);
     }
 
-    /// Removes a connection that is over. After the last bulk transfer the limits are lifted; what was learnt of
-    /// the path is kept for the next one.
+    /// Removes a connection that is over. After the last bulk transfer the limits are lifted; the path's parameters are kept
+    /// for the next one.
     pub fn remove(&mut self, now: Time, cookie: u64) {
         let gone = self.members.remove(&cookie);
         if gone.is_some_and(|m| m.is_bulk()) && !self.members.values().any(Member::is_bulk) {

@@ -1,4 +1,4 @@
-//! Policies: which connections of a host are tuned, and what for. They are written in TOML.
+//! Policies: the connections of a host to tune, and their goals. They are written in TOML.
 
 mod cgroups;
 mod peers;
@@ -40,7 +40,7 @@ pub enum PolicyError {
         key: &'static str,
         /// The value as TOML.
         given: String,
-        /// Why it is not allowed, and what can be written instead.
+        /// The reason, and the values allowed.
         reason: String,
     },
     /// The policy has no rule.

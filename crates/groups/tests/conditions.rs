@@ -1,6 +1,6 @@
-//! Do no harm: a download under a path group gets at least 97 % of what one left alone does. The same
-//! connection, with and without, under conditions in which a limit has little to win and something
-//! to lose. A fluid that steps by a millisecond; senders grow their windows until they lose.
+//! Do no harm: a download under a path group gets at least 97 % of an untuned one's goodput. The same connection, with and
+//! without, under conditions in which a limit has little to win and something to lose. A fluid that steps by a millisecond;
+//! senders grow their windows until they lose.
 
 mod condition;
 
@@ -59,7 +59,7 @@ fn a_path_that_jitters() {
     kept(&Condition { jitter: 0.008, ..USUAL }, 60);
 }
 
-/// All the time: what looks like a queue is none, and no window that leaves it out fills the path.
+/// All the time: the apparent queue is none, and no window that excludes it fills the path.
 #[test]
 fn a_loaded_round_trip_longer_than_the_handshake() {
     for held_back in [0.003, 0.005, 0.007, 0.009, 0.012] {
@@ -125,7 +125,7 @@ fn nothing_is_left_behind_when_a_download_is_over() {
     }
 }
 
-/// Half as fast or twice as fast: what was held on the path before is not what it can do now.
+/// Half as fast or twice as fast: the window held before no longer fits the path.
 #[test]
 fn a_path_that_changed_between_two_downloads() {
     let slower = |t: f64| if t < 5.0 { RATE } else { RATE / 2.0 };

@@ -18,7 +18,7 @@ struct Case {
     buffer: f64,
     /// The path's rate at a time.
     rate: fn(f64) -> f64,
-    /// When the path's rate changes for eight seconds, to what, and what it is besides.
+    /// A change of the path's rate for eight seconds: its time, the new rate, and the new delay.
     change: Option<(f64, f64, f64)>,
     /// Bytes that others keep in the buffer.
     others: fn(f64) -> f64,
@@ -244,7 +244,7 @@ fn within_twenty_round_trips_of_a_change_the_path_is_full_and_its_queue_gone() {
     follows_within_twenty_round_trips(None);
 }
 
-/// A kernel that reports by itself does so a quarter of a look apart; what is due is due by the clock.
+/// A kernel that reports by itself does so a quarter of a sample apart; timers run by the clock.
 #[test]
 fn samples_that_are_older_than_the_look_change_nothing() {
     follows_within_twenty_round_trips(Some(USUAL.look / 4.0));
@@ -321,12 +321,12 @@ fn saved(share: f64) -> SavedWindow {
 
 #[test]
 fn an_upload_leaves_what_its_path_carried_wherever_in_a_trial_it_ends() {
-    // A trial and what pays it back take two round trips of eight.
+    // A trial and its repayment take two RTTs of eight.
     for shift in 0..8 {
         let stops = 12.0 + f64::from(shift) * RTT;
         let run = play(&Case { stops, ..USUAL }, 14);
         let left = run.left.flatten().expect("a window");
-        // It is paced at 0.99 of what the path delivers.
+        // It is paced at 0.99 of the path's rate.
         let share = left.window.as_f64() / BDP;
         assert!((0.95..=1.0).contains(&share), "{share}");
         assert_eq!(left.minimum_rtt, Duration::from_secs_f64(RTT));

@@ -139,7 +139,7 @@ impl Connections {
         }
     }
 
-    /// Forgets all connections, and what was decided about them.
+    /// Deletes all connections, and the decisions about them.
     pub fn forget_all(&mut self) {
         for cookie in std::mem::take(&mut self.given).into_keys() {
             // The program may have removed it.

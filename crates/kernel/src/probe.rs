@@ -19,7 +19,7 @@ pub struct Finding {
     pub there: bool,
     /// The value, or the missing part.
     pub says: String,
-    /// How to get what is missing.
+    /// The command that installs the missing part.
     pub next: Option<&'static str>,
 }
 

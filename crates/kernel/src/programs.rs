@@ -20,8 +20,8 @@ use crate::connections::{Connections, Paths};
 use crate::error::{KernelError, chain};
 use crate::probe;
 
-/// How long limits are held after [`Connections::renew`]. With what a connection takes until its next segment this is
-/// less than the two seconds after which nothing may be limited any more, whoever was killed.
+/// How long limits are held after [`Connections::renew`]. Together with the time until a connection's next segment this is less
+/// than the two seconds within which all limits must end, whoever was killed.
 pub const LEASE: Duration = Duration::from_millis(1_500);
 
 /// The names of the programs in bpf/tune.bpf.c.
@@ -43,7 +43,7 @@ pub fn are_built_in() -> bool {
     OBJECT.is_some()
 }
 
-/// The programs in the kernel, and what undoes all they did.
+/// The programs in the kernel, and the means to undo all of their effects.
 ///
 /// They may be loaded before a fork: then either process can [`SocketPrograms::undo`].
 pub struct SocketPrograms {
@@ -67,8 +67,8 @@ impl SocketPrograms {
         load::<SockOps>(&mut ebpf, OPS)?.load().map_err(KernelError::refused(OPS))?;
         load::<CgroupSockopt>(&mut ebpf, SET)?.load().map_err(KernelError::refused(SET))?;
         let (mut shared, again) = twice(map(&mut ebpf, "settings")?)?;
-        // Nobody has a lease yet. It has just ended: one that ended long ago is abandoned, and what became bulk before the
-        // first renewal would never be looked at again.
+        // No lease yet. It has just ended: one that ended long ago is abandoned, and connections that became bulk before the
+        // first renewal would never be sampled again.
         shared.set(0, settings(&watch, clock::now(), 0), 0)?;
         let commands: HashMap<_, u64, CommandWords> = map(&mut ebpf, "commands")?.try_into()?;
         let paths: Paths = map(&mut ebpf, "paths")?.try_into()?;
@@ -86,8 +86,8 @@ impl SocketPrograms {
         [LIFT, FIND].into_iter().try_for_each(|name| self.iterator(name).map(drop))
     }
 
-    /// Attaches the programs to `cgroup`: all connections that begin in it, or in one below, are seen from then on. What a
-    /// tuner that was killed left there is removed; one that is at work is [`KernelError::Busy`].
+    /// Attaches the programs to `cgroup`: all connections that begin in it, or in one below, are seen from then on. Programs
+    /// left there by a killed tuner are removed; an active tuner is [`KernelError::Busy`].
     pub fn attach(&mut self, cgroup: &Cgroup) -> Result<(), KernelError> {
         clear(cgroup)?;
         let kept = cgroup.try_clone().map_err(KernelError::at("duplicating"))?;
@@ -170,7 +170,7 @@ impl SocketPrograms {
         let link = program.attach().map_err(KernelError::refused(name))?;
         let link = program.take_link(link).map_err(KernelError::refused(name))?;
         let mut file: File = link.into_file().map_err(|error| KernelError::Load(chain(&error)))?;
-        // It writes nothing; reading is what runs it.
+        // It writes nothing; reading runs it.
         let mut nothing = [0; 4096];
         while file.read(&mut nothing).map_err(KernelError::at("walking the connections"))? > 0 {}
         Ok(())
@@ -229,7 +229,7 @@ fn map(ebpf: &mut Ebpf, name: &'static str) -> Result<Map, KernelError> {
     ebpf.take_map(name).ok_or_else(|| missing(name))
 }
 
-/// Two handles of one map: what undoes everything may be in another process than what renews the lease.
+/// Two handles of one map: the process that undoes everything may be another one than the process that renews the lease.
 fn twice(map: Map) -> Result<(Settings, Settings), KernelError> {
     let Map::Array(data) = map else { return Err(missing("settings")) };
     let again = data.fd().as_fd().try_clone_to_owned().map_err(KernelError::at("duplicating"))?;

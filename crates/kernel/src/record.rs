@@ -43,9 +43,9 @@ pub struct Record {
     pub unread: Bytes,
     /// The receiver's estimate of the round-trip time; zero for none.
     pub receiver_rtt: Duration,
-    /// The minimum round-trip time of what this end sent; zero for none.
+    /// The min RTT of this end's own segments; zero for none.
     pub minimum_rtt: Duration,
-    /// The smoothed round-trip time of what this end sent; zero for none.
+    /// The smoothed RTT of this end's own segments; zero for none.
     pub smoothed_rtt: Duration,
     /// Segments that arrived out of order.
     pub out_of_order: u64,
@@ -55,7 +55,7 @@ pub struct Record {
     pub clamp: Bytes,
     /// The MSS announced to the peer.
     pub advertised_mss: Bytes,
-    /// The MSS of what is sent.
+    /// The sending MSS.
     pub mss: Bytes,
     /// Segments that reached the peer.
     pub delivered: u64,
@@ -77,7 +77,7 @@ pub struct Record {
     pub own_clamp: Option<Bytes>,
     /// The limit that it has.
     pub limit: Option<Bytes>,
-    /// The pace that its upload began with, if its path was remembered and is what it was.
+    /// The initial pacing rate of its upload, if its path was saved and still matches.
     pub saved_pace: Option<Rate>,
     /// The user that made the socket.
     pub uid: u32,

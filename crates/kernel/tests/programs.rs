@@ -113,7 +113,7 @@ impl Host {
         }
     }
 
-    /// Lets nothing more be sent, and waits until all is read: what is read makes the kernel overwrite any clamp.
+    /// Stops sending, and waits until all data are read: a read makes the kernel overwrite any clamp.
     fn quieten(&mut self, socket: &LiveSocket) {
         let written = {
             let mut sending = self.sending.lock().unwrap();
@@ -275,7 +275,7 @@ fn a_limit_is_held_against_the_kernel_s_own_tuning() {
     for _ in 0..50 {
         let sample = host.wait_for(|r| r.kind == RecordKind::Sample).expect("samples");
         assert_eq!((sample.cookie, sample.clamp), (record.cookie, LIMIT));
-        // A window shrinks by what arrives and is rounded up to the window scale: never above what was there.
+        // A window shrinks with arrivals and is rounded up to the window scale: never above its earlier size.
         assert!(sample.advertised <= record.advertised.max(LIMIT + Bytes::new(1 << 14)));
     }
 }
@@ -555,7 +555,7 @@ while True:
     s.send(bytes(3000))
     time.sleep(.001)";
 
-/// RFC 9959: half of the window at first, over a round trip; after a loss, half of what is known to arrive.
+/// RFC 9959: half of the window at first, over an RTT; after a loss, half of the data known to have arrived.
 #[test]
 fn an_upload_over_a_remembered_path_begins_paced_with_half_its_window_and_retreats_at_a_loss() {
     let Some(mut on) = programs_for(Watch { uploads: true, ..WATCH }) else { return };
@@ -599,7 +599,7 @@ fn an_upload_over_a_remembered_path_begins_paced_with_half_its_window_and_retrea
     let mut tell = server.stdin.take().unwrap();
     if same {
         tell.write_all(b"\n").unwrap();
-        // Nothing has arrived: half of what was sent.
+        // Nothing has arrived: half of the sent data.
         let retreat = over_a_round_trip.as_f64() / 2.0;
         let is_retreat = |pace: Rate| (0.0..16.0).contains(&(retreat - pace.as_f64()));
         host.soon("a retreat", || pace(&socket).is_some_and(is_retreat).then_some(()));
@@ -667,7 +667,7 @@ fn of_several_uploads_the_first_with_much_to_send_has_what_the_path_is_remembere
     assert_eq!((first, second), (Some(path.window / minimum_rtt), None));
 }
 
-/// It may send by what its path is remembered for, and never does.
+/// It may send with its path's saved parameters, and never does.
 #[test]
 fn a_download_over_a_path_that_is_remembered_for_uploads_is_limited_as_any_other() {
     let watch = Watch { uploads: true, ..WATCH };

@@ -20,7 +20,7 @@ pub enum LabError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// This machine cannot play the scenario accurately; why, and what it could play.
+    /// This machine cannot run the scenario accurately; holds the reason and a feasible alternative.
     #[error("lab: {0}")]
     Refused(String),
     /// The isolated process failed; its message.

@@ -1,7 +1,7 @@
-//! BPF programs on cgroups (bpf(2)): attached, detached, listed.
+//! BPF programs on cgroups (bpf(2)): attach, detach, list.
 //!
-//! A program that is attached so, and not by a link, stays when whoever attached it is killed: it can then undo by
-//! itself what it did. It goes with its cgroup.
+//! A program attached in this way, and not by a link, stays when the process that attached it is killed: it can then undo its
+//! own effects. It goes with its cgroup.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -113,7 +113,7 @@ fn attachment(
 
 fn bpf<T>(command: libc::c_long, attribute: &mut T) -> io::Result<i32> {
     let size = std::mem::size_of::<T>() as libc::c_long;
-    // SAFETY: `attribute` is a plain structure of the size that is passed, laid out as the kernel's union begins; the
-    // kernel takes what is beyond as zero. Memory that it points to outlives the call.
+    // SAFETY: `attribute` is a plain structure of the size that is passed, laid out as the kernel's union begins; the kernel
+    // takes the rest as zero. Memory that it points to outlives the call.
     check(unsafe { libc::syscall(libc::SYS_bpf, command, attribute as *mut T, size) } as i32)
 }

@@ -1,4 +1,4 @@
-//! UDP as a load: sends filler, and counts and discards what arrives.
+//! UDP as a load: sends filler, and counts and discards arrivals.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -27,7 +27,7 @@ pub struct Count {
 const RECVMMSG_BATCH: usize = 64;
 /// The most full-size datagrams that one call can send: 64 kB, less the headers.
 pub const MAX_SEGMENTS: u64 = 44;
-/// Room for what arrives between two counts.
+/// Buffer for arrivals between two counts.
 const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
 impl Datagrams {
@@ -45,8 +45,8 @@ impl Datagrams {
         self.0.connect(peer)
     }
 
-    /// From now on what [`Datagrams::send`] sends leaves as datagrams of `payload` bytes each, up to
-    /// [`MAX_SEGMENTS`] of one call (UDP_SEGMENT, Linux 4.18): the kernel cuts it right before the device.
+    /// From now on [`Datagrams::send`] sends datagrams of `payload` bytes each, up to [`MAX_SEGMENTS`] in one call
+    /// (UDP_SEGMENT, Linux 4.18): the kernel splits the data just before the device.
     pub fn cut_into(&self, payload: Bytes) -> io::Result<()> {
         let payload =
             libc::c_int::try_from(payload.get()).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -76,7 +76,7 @@ impl Datagrams {
         }
     }
 
-    /// Counts what has arrived since the last call.
+    /// Counts the arrivals since the last call.
     pub fn count(&self) -> io::Result<Count> {
         let mut count = Count::default();
         loop {
@@ -112,7 +112,7 @@ impl Datagrams {
         };
         let taken = match check(n) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => 0,
-            // An ICMP error about what was sent.
+            // An ICMP error about an earlier datagram.
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => 0,
             other => other? as usize,
         };

@@ -46,7 +46,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// Appends what is new to `news` without waiting. Returns whether there may be more.
+    /// Appends new events to `news` without waiting. Returns whether there may be more.
     pub fn take(&self, news: &mut Vec<Readiness>) -> io::Result<bool> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENT_BATCH];
         // SAFETY: `events` has room for the number given; a timeout of zero returns at once.

@@ -229,8 +229,8 @@ unsafe fn command<T>(device: &str, parameters: &mut T) -> io::Result<()> {
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_data = (&raw mut *parameters).cast();
-    // SAFETY: the request names a device and points at `parameters`, which outlives the call and
-    // by this function's contract is what the command wants.
+    // SAFETY: the request names a device and points at `parameters`, which outlives the call and by this function's contract
+    // matches the command.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) })?;
     Ok(())
 }

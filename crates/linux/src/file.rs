@@ -24,7 +24,7 @@ pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
 /// Makes the file at `path`, with `mode` less the umask: whatever happens, nothing is there or the whole content. Fails
 /// if something is there already.
 pub fn create_whole(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    // A link, unlike a rename, leaves what is there.
+    // A link, unlike a rename, leaves an existing file alone.
     write_beside(path, content, mode, |unfinished| fs::hard_link(unfinished, path))
 }
 

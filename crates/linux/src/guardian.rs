@@ -1,4 +1,4 @@
-//! A worker process and its guardians: when the worker is killed, a guardian undoes what it left behind.
+//! A worker process and its guardians: when the worker is killed, a guardian undoes its effects.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -53,7 +53,7 @@ pub fn with_guardian(
     let suspended = lifeline::suspend();
     wait_for_one_thread()
         .map_err(|n| io::Error::other(format!("cannot fork a process of {n} threads")))?;
-    // Both sides of a fork would write what is buffered now.
+    // Both sides of a fork would write the data buffered now.
     let _ = io::stdout().flush();
     // Open until this process and the worker have ended.
     let alive = start_last_guardian(last)?;

@@ -1,4 +1,4 @@
-//! This host's settings, memory and devices. Nothing here writes; what cannot be read is `None`.
+//! This host's settings, memory and devices. Nothing here writes; an unreadable value is `None`.
 
 use std::fs;
 use std::io;
@@ -110,9 +110,8 @@ pub fn device(name: &str) -> NetworkDevice {
     }
 }
 
-/// The limit of an idle queue is what dynamic queue limits last allowed; a driver that takes no
-/// part leaves it at zero for ever, on every queue, so zero says no only once the device has sent
-/// something.
+/// The limit of an idle queue is the last one that dynamic queue limits allowed. A driver that takes no part leaves it at zero
+/// for ever, on every queue, so zero means "no" only once the device has sent data.
 fn byte_queue_limits(folder: &Path) -> Option<bool> {
     let sent: u64 = text(folder.join("statistics/tx_packets"))?.parse().ok()?;
     let queues = fs::read_dir(folder.join("queues")).ok()?.flatten().map(|queue| queue.path());

@@ -99,19 +99,19 @@ fn error_of(message: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The first message of `bytes`, header included, and what follows it.
+/// The first message of `bytes`, header included, and the rest.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
     cut(bytes, length, NLMSGHDR_BYTES)
 }
 
-/// The first attribute of `bytes` as its type and content, and what follows it.
+/// The type and content of the first attribute in `bytes`, and the rest.
 pub(crate) fn attribute(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let (attribute, rest) = cut(bytes, usize::from(u16_at(bytes, 0)?), NLATTR_BYTES)?;
     Some((u16_at(attribute, 2)?, &attribute[NLATTR_BYTES..], rest))
 }
 
-/// Cut after `length` bytes; what follows begins at a multiple of four.
+/// Cut after `length` bytes; the rest begins at a multiple of four.
 fn cut(bytes: &[u8], length: usize, least: usize) -> Option<(&[u8], &[u8])> {
     if length < least || length > bytes.len() {
         return None;

@@ -200,7 +200,7 @@ impl Supervisor {
             if let Some(event) = reap()? {
                 return Ok(Some(event));
             }
-            // The kernel takes no timeout beyond what its signed seconds hold.
+            // The kernel's timeout is limited by its signed seconds.
             let left = due.since(clock::now()).min(Duration::from_secs(3600));
             let timeout = clock::timespec(Time::ZERO + left);
             // SAFETY: siginfo_t is plain data for which zeros are a value.
@@ -267,8 +267,8 @@ impl Drop for Supervisor {
     }
 }
 
-/// Lets `command` start with no signal blocked, as its program expects: what a [`Supervisor`] holds
-/// back is held back in children, too.
+/// Lets `command` start with no signal blocked, as its program expects: children inherit the signals that a [`Supervisor`]
+/// blocks.
 pub fn unblock_on_exec(command: &mut Command) {
     let unblock = || {
         unblock_all();

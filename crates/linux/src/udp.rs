@@ -101,7 +101,7 @@ impl Udp {
         // SAFETY: msghdr is plain data for which zeros are a value.
         let mut header: libc::msghdr = unsafe { mem::zeroed() };
         header.msg_namelen = name.size_of();
-        // SAFETY: the storage is at least as large and aligned as what the kernel writes to it.
+        // SAFETY: the storage is at least as large and aligned as the kernel's output.
         header.msg_name = ptr::from_mut(unsafe { name.view_as::<libc::sockaddr_storage>() }).cast();
         header.msg_iov = &mut part;
         header.msg_iovlen = 1;
@@ -200,7 +200,7 @@ fn passes(e: &io::Error) -> bool {
     };
     matches!(
         e.kind(),
-        // A firewall that drops what is sent shows as EPERM.
+        // A firewall that drops outgoing packets shows as EPERM.
         ConnectionRefused
             | HostUnreachable
             | Interrupted

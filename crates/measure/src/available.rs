@@ -1,4 +1,4 @@
-//! The available bandwidth: what the narrow link has left beside other traffic.
+//! The available bandwidth: the narrow link's capacity that cross traffic leaves.
 
 use sweetspot_units::{Duration, Rate};
 
@@ -8,7 +8,7 @@ use crate::observation::StreamRecord;
 use crate::statistics::{mean_interval, median};
 use crate::trend::{OVERFLOW_SHARE, Trend, growth, trend};
 
-/// The least part of the capacity on either side of the value: what clocks and the capacity's own interval add.
+/// The min part of the capacity on either side of the value, due to clocks and the capacity's own interval.
 const LEAST_HALF_WIDTH: f64 = 0.01;
 
 /// A stream is well above the available bandwidth by this part of the capacity.

@@ -10,7 +10,7 @@ use crate::statistics::{median, quantile, sorted};
 /// Buffers are counted full where this part of the excess over the capacity is lost.
 const FULL_SHARE: f64 = 0.5;
 
-/// A stream faster than the capacity, and what is known of the path without it.
+/// A stream faster than the capacity, and the path's properties without it.
 #[derive(Debug, Clone, Copy)]
 pub struct Overload<'a> {
     /// Which way the stream went.
@@ -89,8 +89,8 @@ impl Overload<'_> {
     }
 }
 
-/// The buffer's depth: what a packet beside one that was dropped had waited, times the capacity, and itself. It counts
-/// the packet in service.
+/// The buffer's depth: the delay of a packet next to a dropped one, times the capacity, plus the packet itself. It counts the
+/// packet in service.
 pub fn buffer_depth(overload: &Overload<'_>) -> BufferDepth {
     let size = overload.stream.size;
     let in_bytes = |wait: f64| overload.capacity * Duration::from_secs_f64(wait) + size;

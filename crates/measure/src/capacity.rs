@@ -9,7 +9,7 @@ use crate::statistics::{line, mean_interval};
 
 /// A stream keeps the link busy if it was sent faster than it arrived by this factor.
 const BUSY_RATIO: f64 = 1.05;
-/// The least part of the interval on either side: clocks, and what other packets add.
+/// The min part of the interval on either side, due to clocks and other packets.
 const LEAST_HALF_WIDTH: f64 = 0.005;
 
 /// Evidence from streams on a capacity.

@@ -12,7 +12,7 @@ use crate::statistics::median;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Discipline {
-    /// First in, first out; what does not fit is dropped.
+    /// First in, first out; packets that do not fit are dropped.
     DropTail,
     /// It drops before the buffer is full (RED, CoDel, PIE).
     ActiveQueueManagement,
@@ -40,7 +40,7 @@ impl Discipline {
 
 /// A wait that differs by this part from that at the last drops is another.
 const OTHER_WAIT: f64 = 0.25;
-/// A flow that waits less than this part of what the overload waits has a queue of its own.
+/// A flow that waits less than this part of the overload's delay has a queue of its own.
 const OWN_QUEUE: f64 = 0.3;
 /// A queue shorter than this many packets cannot be told from none.
 const NO_QUEUE_PACKETS: f64 = 3.0;

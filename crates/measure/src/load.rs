@@ -108,9 +108,9 @@ pub fn delay_under_load(idle: Option<Duration>, load: &LoadRecord) -> DelayUnder
     }
 }
 
-/// Round trips per minute: 60 s over the mean of what another flow and the loading connection itself take, each the
-/// mean of the samples but the longest twentieth (draft-ietf-ippm-responsiveness, section 5.1.3). Echoes over UDP stand
-/// in for the draft's TCP, TLS and HTTP round trips on new connections.
+/// Round trips per minute: 60 s over the mean of another flow's RTT and the loading connection's own; each is the mean of the
+/// samples without the longest twentieth (draft-ietf-ippm-responsiveness, section 5.1.3). Echoes over UDP replace the draft's
+/// TCP, TLS and HTTP round trips on new connections.
 fn responsiveness(foreign: &[f64], own: &[f64]) -> Finding<f64> {
     let trimmed = |sorted: &[f64]| {
         let kept = sorted.len() - sorted.len() / 20;

@@ -466,7 +466,7 @@ impl Measurement {
         })
     }
 
-    /// Growth of delays that means nothing: what single packets differ by on the idle path.
+    /// Insignificant growth of delays: the variation of single packets on the idle path.
     fn noise(&self) -> Duration {
         let delays =
             sorted(self.idle.iter().flat_map(|record| {

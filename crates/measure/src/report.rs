@@ -63,7 +63,7 @@ pub struct Intrusion {
     pub longest_queue_s: f64,
 }
 
-/// Below this share of the capacity in use, what delays vary by is no queue of others.
+/// Below this share of the capacity in use, variation of delays is not a queue of cross traffic.
 const OTHERS_SHARE: f64 = 0.05;
 
 impl Report {

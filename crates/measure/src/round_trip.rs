@@ -9,7 +9,7 @@ use crate::statistics::{quantile, sorted};
 /// Round trips of single packets on an otherwise idle path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundTrip {
-    /// Propagation and processing: the least round trip, less what it takes to send the packet.
+    /// Propagation and processing: the min RTT, less the packet's serialisation time.
     pub base: Finding<Duration>,
     /// The median.
     pub median: Finding<Duration>,
@@ -27,7 +27,7 @@ const LEAST_ECHOES: usize = 10;
 pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2]) -> RoundTrip {
     let changed = path_change(records).is_some();
     let first = &records[..records.len().min(1)];
-    // Of a path that changed, what it was at first.
+    // For a path that changed, its first state.
     let for_base = if changed { first } else { records };
     let own = |record: &EchoRecord, of: fn(Estimate<Rate>) -> Rate| -> f64 {
         capacities.iter().flatten().map(|rate| (record.size / of(*rate)).as_secs_f64()).sum()
@@ -116,8 +116,8 @@ fn ends(delays: impl Iterator<Item = (Time, Time)>) -> Option<[f64; 2]> {
     }
 }
 
-/// Whether the clocks kept time with one another: what one gains is added to one way's delay and missing in the other's, so
-/// that their difference varies and their sum does not. Of queues and jitter both vary alike.
+/// Whether the two clocks kept time with one another: a drift adds to one direction's delay and subtracts from the other's, so
+/// their difference varies and their sum does not. With queues and jitter both vary alike.
 fn keeps_time(record: &EchoRecord) -> bool {
     let spread = |of: &dyn Fn(&Echo) -> i64| {
         let values: Vec<i64> = record.echoes.iter().map(of).collect();

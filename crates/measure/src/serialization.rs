@@ -1,4 +1,4 @@
-//! How long the path takes to send one packet: what its links add to the delay of larger packets.
+//! The path's serialisation time of one packet: the extra delay of larger packets on its links.
 
 use sweetspot_units::Rate;
 

@@ -1,5 +1,5 @@
-//! The available bandwidth from packets too few to disturb it: other traffic neither loses packets by them nor waits
-//! for them, so that what yields to a measurement does not count as free.
+//! The available bandwidth from packets too few to disturb it: cross traffic neither loses packets by them nor waits for them,
+//! so traffic that yields to a measurement does not count as free bandwidth.
 
 use sweetspot_units::{Rate, Time};
 
@@ -50,11 +50,11 @@ pub fn by_idle_time(capacity: Rate, sparse: &StreamRecord, full_packet: f64) -> 
     interval(most, &shares, |share| most * share + own, most * lost, how)
 }
 
-/// The available bandwidth by how far pairs of full packets come apart, which were sent closer together than the link
-/// takes for one (Strauss, Katabi, Kaashoek 2003, "A measurement study of available bandwidth estimation tools",
-/// equation 2).
+/// The available bandwidth from the spacing of pairs of full packets, sent closer together than the link's serialisation time
+/// (Strauss, Katabi, Kaashoek 2003, "A measurement study of available bandwidth estimation tools", equation 2).
 ///
-/// The first keeps the link busy until the second is there: what comes between them is theirs and others', C t_out = L + X t_in.
+/// The first keeps the link busy until the second arrives: the gap between them is their own and cross traffic's, C t_out = L +
+/// X t_in.
 pub fn by_pairs(capacity: Rate, pairs: &StreamRecord) -> Finding<Rate> {
     let bits = pairs.size.as_f64() * 8.0;
     let packet_s = bits / capacity.as_f64();

@@ -69,7 +69,7 @@ impl<P: Packet> Chain<P> {
         self.hops.len()
     }
 
-    /// The earliest time at which a packet can still arrive at `hop`: what the hop did up to then is decided.
+    /// The earliest time at which a packet can still arrive at `hop`: events there before it are decided.
     pub fn decided(&self, hop: usize) -> Time {
         self.decided[hop]
     }
@@ -129,7 +129,7 @@ impl<P: Packet> Chain<P> {
         self.hops[hop].set_rate(now, rate);
     }
 
-    /// Works off what happened up to and at `hop` by `now`, so that its queue shows as it stands then.
+    /// Processes events up to and at `hop` by `now`, so that its queue is up to date.
     pub fn advance(&mut self, hop: usize, now: Time) {
         self.work_off(hop, now);
         self.hops[hop].advance(now);
@@ -152,7 +152,7 @@ impl<P: Packet> Chain<P> {
         self.counters
     }
 
-    /// Hands on what came out of the hops before `end` by `until`: to the next hop, or out.
+    /// Passes on packets that left the hops before `end` by `until`: to the next hop, or out.
     fn work_off(&mut self, end: usize, until: Time) {
         let Some(hop) = end.checked_sub(1) else { return };
         // A packet that leaves the link later than this is not through by then.

@@ -192,8 +192,8 @@ impl<P: Packet + Copy + Default> Conduit<P> {
     pub fn waits(&mut self, now: Time) -> Waits {
         self.advance(|left| left < now);
         let mut waits = self.waits;
-        // A packet's whole wait was booked when it arrived; what lies ahead is not yet waited.
-        // It is served when the one before it has left.
+        // A packet's whole wait was counted when it arrived; the part in the future is subtracted. It is served when the one
+        // before it has left.
         for ((start, before), (_, taken)) in self.line.iter().zip(self.line.iter().skip(1)) {
             let ahead = start.since(now).as_nanos();
             waits.packet_time -= u128::from(ahead);
@@ -218,7 +218,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         }
     }
 
-    /// Notes what has left the link at times that are `past`.
+    /// Records packets that left the link at times that are `past`.
     fn advance(&mut self, past: impl Fn(Time) -> bool) {
         while let Some((left, taken)) = self.line.front()
             && past(*left)

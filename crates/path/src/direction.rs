@@ -7,8 +7,8 @@ use crate::{
     RandomLoss, Variation,
 };
 
-/// One direction of a path: random loss, a policer, then the queue and its link, then propagation. What a discipline drops after
-/// it had let it in comes out of [`Direction::poll_dropped`].
+/// One direction of a path: random loss, a policer, then the queue and its link, then propagation. Packets that a discipline
+/// drops after it accepted them come out of [`Direction::poll_dropped`].
 #[derive(Debug)]
 pub struct Direction<P> {
     loss: RandomLoss,
@@ -131,8 +131,8 @@ impl<P: Packet> Direction<P> {
         }
     }
 
-    /// Works off what has left the link by `now`, so that [`Direction::link`] shows its backlog
-    /// as it stands then. Arrivals before `now` must have been handed in.
+    /// Processes departures from the link up to `now`, so that [`Direction::link`] has its backlog at that time. Arrivals
+    /// before `now` must have been passed in.
     pub fn advance(&mut self, now: Time) {
         while let Some(end) = self.link.poll_timeout().filter(|end| *end <= now) {
             self.line.apply_changes(end, &mut self.link);

@@ -39,7 +39,7 @@ pub struct DirectionSpec {
     pub aggregation: Duration,
 }
 
-/// A policer: drops what a token bucket does not hold.
+/// A policer: drops packets in excess of a token bucket.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PolicerSpec {
     /// The rate at which the bucket fills.
@@ -51,7 +51,7 @@ pub struct PolicerSpec {
 /// A queue discipline by its name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum QueueDiscipline {
-    /// First in, first out; what does not fit is dropped.
+    /// First in, first out; packets that do not fit are dropped.
     #[default]
     DropTail,
     /// Random Early Detection.
@@ -138,7 +138,7 @@ impl DirectionSpec {
         self.policer.map_or(self.rate, |policer| policer.rate.min(self.rate))
     }
 
-    /// Whether what becomes of a packet at the queue is known when it arrives, and packets keep their order.
+    /// Whether a packet's fate at the queue is known on arrival, and packets keep their order.
     pub fn is_plain(&self) -> bool {
         self.queue == QueueDiscipline::DropTail
             && self.burst == Bytes::ZERO
@@ -146,7 +146,7 @@ impl DirectionSpec {
             && self.reorder == Probability::ZERO
     }
 
-    /// Refuses what cannot be, with the key and the reason. Packets are of up to `packet`.
+    /// Rejects impossible values, with the key and the reason. Packets are of up to `packet`.
     pub fn check(&self, packet: Bytes) -> Result<(), (&'static str, String)> {
         let refuse = |key, why: &str| Err((key, why.to_owned()));
         if self.rate < *DirectionSpec::RATES.start() {

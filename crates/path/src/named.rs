@@ -17,7 +17,7 @@ const PANTHEON: &str =
     "Pantheon (USENIX ATC 2018), an emulator calibrated to this path; its \"mm-delay\" and queue";
 const WEB_PAGE_TEST: &str = "WebPageTest's connectivity.ini: rates and round trip; the buffer is 100 ms of the rate, an assumption";
 
-/// The library. Down is towards the user: `up` carries what the user sends.
+/// The library. Down is towards the user: `up` carries the user's data.
 pub const NAMED_PATHS: [NamedPath; 13] = [
     NamedPath {
         name: "fibre",

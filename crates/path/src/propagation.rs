@@ -6,8 +6,8 @@ use crate::{DirectionSpec, Jitter, Random};
 const JITTER_SEED: u64 = 0x6a69_7474_6572;
 const REORDER_SEED: u64 = 0x0072_656f_7264_6572;
 
-/// The delay behind a link: the line's propagation, and what varies it. Alone, jitter stretches gaps and never reorders:
-/// packets behind a late one wait for it. A line that reorders lets them overtake.
+/// The delay behind a link: the line's propagation, and its variation. Alone, jitter stretches gaps and never reorders: packets
+/// behind a late one wait for it. A line that reorders lets them overtake.
 #[derive(Debug, Clone)]
 pub struct Propagation {
     delay: Duration,
@@ -56,7 +56,7 @@ impl Propagation {
         Propagation { delay: spec.delay, variation }
     }
 
-    /// The propagation without what varies it.
+    /// The propagation without its variation.
     pub fn delay(&self) -> Duration {
         self.delay
     }

@@ -91,8 +91,7 @@ impl<T: Copy + Default> Ring<T> {
         number as usize & self.slots.len().wrapping_sub(1)
     }
 
-    /// Twice the room. What is to be put in is not handed over: it would have to lie in memory for
-    /// that.
+    /// Doubles the capacity. It gets no reference to the new item, which would force it into memory.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {

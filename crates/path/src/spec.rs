@@ -70,7 +70,7 @@ pub enum PathError {
         key: String,
         /// The value as given.
         value: String,
-        /// Why, and what is allowed.
+        /// The reason, and the values allowed.
         why: String,
     },
 }
@@ -107,8 +107,8 @@ fn separates(c: char) -> bool {
     c.is_whitespace() || c == ','
 }
 
-/// The text with a name such as `@lte` at its beginning replaced by what it stands for. Keys behind the name take the
-/// place of the name's own.
+/// The text with a name such as `@lte` at its beginning replaced by its definition. Keys behind the name override the name's
+/// own.
 fn resolve_name(text: &str) -> Result<String, PathError> {
     let Some(named) = text.trim_start().strip_prefix('@') else { return Ok(text.to_owned()) };
     let (name, rest) = named.split_once(separates).unwrap_or((named, ""));
@@ -194,7 +194,7 @@ fn read<T: FromStr<Err = UnitError>>(key: &str, value: &str) -> Result<T, PathEr
 fn resolve_mtu(written: Option<&str>) -> Result<Bytes, PathError> {
     let Some(value) = written else { return Ok(Bytes::new(1500)) };
     let mtu: Bytes = read("mtu", value)?;
-    // 576: what every IPv4 host takes (RFC 791); 9000: the common jumbo frame.
+    // 576: every IPv4 host accepts this (RFC 791); 9000: the common jumbo frame.
     if !(576..=9000).contains(&mtu.get()) {
         return Err(PathError::Impossible {
             key: "mtu".into(),

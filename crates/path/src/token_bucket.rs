@@ -1,8 +1,7 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// A token bucket (RFC 2697 with one rate, RFC 3290 section 5.1.3): it holds up to `burst` bytes and fills at `rate`.
-/// Time stands for its level, as in ITU-T I.371's generic cell rate algorithm: what is missing in the bucket is the
-/// time until it is full.
+/// A token bucket (RFC 2697 with one rate, RFC 3290 section 5.1.3): it holds up to `burst` bytes and fills at `rate`. Time
+/// stands for its level, as in ITU-T I.371's generic cell rate algorithm: the missing tokens are the time until it is full.
 #[derive(Debug, Clone)]
 pub struct TokenBucket {
     rate: Rate,
@@ -20,8 +19,8 @@ impl TokenBucket {
         TokenBucket { rate, burst, full: Time::ZERO, remainder: rate.bits_per_second() - 1 }
     }
 
-    /// When the bucket has held, or will hold, `size` bytes. One that is larger than the bucket must wait after the
-    /// bucket is full for what it lacks, so that a bucket of no depth is a link of constant rate.
+    /// When the bucket has held, or will hold, `size` bytes. A packet larger than the bucket must wait beyond the full bucket
+    /// for the missing tokens, so a bucket of zero depth is a link of constant rate.
     pub fn holds_at(&self, now: Time, size: Bytes) -> Time {
         let (full, _) = self.after(now, size);
         now.max(full - self.burst / self.rate)
@@ -42,7 +41,7 @@ impl TokenBucket {
         (start + Duration::from_nanos(work / rate), work % rate)
     }
 
-    /// Changes the rate. What is in the bucket stays in it.
+    /// Changes the rate. The bucket keeps its tokens.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         assert!(rate > Rate::ZERO, "a bucket needs a rate above zero");
         let missing = self.full.since(now);
@@ -57,7 +56,7 @@ impl TokenBucket {
     }
 }
 
-/// Drops what the bucket does not hold when it arrives, and delays nothing.
+/// Drops packets that exceed the bucket's tokens on arrival, and delays nothing.
 #[derive(Debug, Clone)]
 pub struct Policer(TokenBucket);
 

@@ -66,11 +66,11 @@ pub enum Credential {
 /// The rights of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rights {
-    /// Fetch what its directory holds.
+    /// Fetch files from its directory.
     pub read: bool,
-    /// Bring what is not there.
+    /// Bring new files.
     pub write: bool,
-    /// Replace what is there.
+    /// Replace existing files.
     pub overwrite: bool,
     /// Bring names that begin with a dot, such as `.bashrc`, into directories that were there before.
     pub dotfiles: bool,
@@ -137,7 +137,7 @@ impl FromStr for Credential {
 }
 
 impl Rights {
-    /// To bring what is not there, and nothing else.
+    /// To bring new files, and nothing else.
     pub const WRITE: Rights =
         Rights { read: false, write: true, overwrite: false, dotfiles: false };
 }
@@ -193,8 +193,8 @@ impl fmt::Display for Client {
 }
 
 impl Clients {
-    /// Reads the lines that are right, and lists what is wrong with the others. A wrong line admits nobody and leaves
-    /// the other lines valid.
+    /// Reads the valid lines, and lists the faults of the others. A faulty line admits no client and leaves the other lines
+    /// valid.
     pub fn read(text: &[u8]) -> (Clients, Vec<ClientsError>) {
         let (mut list, mut errors) = (Vec::<Client>::new(), Vec::new());
         let mut known = HashMap::new();

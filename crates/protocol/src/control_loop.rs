@@ -15,12 +15,12 @@ use crate::transfer_summary::{ProbeSummary, RttSource};
 /// The time between two rows of the series: fine enough to show a ramp on a path of 20 ms.
 pub const ROW_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The loop around a sizing controller at the receiving end of a transfer, without its I/O. It turns what
-/// [`Driver`] asks for into datagrams and messages, and keeps what was measured for the outcome and the series.
+/// The loop around a sizing controller at the receiving end of a transfer, without its I/O. It turns [`Driver`]'s requests into
+/// datagrams and messages, and keeps the measurements for the outcome and the series.
 ///
-/// **Contract.** `now` never goes backwards. After every `handle_*` call the caller performs the
-/// effects of [`ControlLoop::poll_effect`] until there are none; at [`ControlLoop::poll_timeout`] it
-/// calls [`ControlLoop::handle_timeout`] with the kernel's view of the connection.
+/// **Contract.** `now` never goes backwards. After every `handle_*` call the caller performs the effects of
+/// [`ControlLoop::poll_effect`] until there are none; at [`ControlLoop::poll_timeout`] it calls [`ControlLoop::handle_timeout`]
+/// with the kernel's view of the connection.
 pub struct ControlLoop {
     driver: Driver,
     framing: Option<ProbeFraming>,

@@ -372,8 +372,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
-        /// Holes and content in any order, some of it again, hash as the slow way does: one hash for each piece of what
-        /// an ordinary list of pieces holds after the same steps.
+        /// Holes and content in any order, some of it repeated, hash as the slow way does: one hash for each piece in an
+        /// ordinary list of pieces after the same steps.
         #[test]
         fn runs_of_holes_hash_as_the_zeros_they_stand_for(
             (size, steps) in (1u64..24 * PIECE_BYTES).prop_flat_map(|size| {

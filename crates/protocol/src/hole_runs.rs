@@ -72,7 +72,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Runs hold what an ordinary set holds after the same steps, and as few as there are.
+        /// Runs are equivalent to an ordinary set after the same steps, and as few as possible.
         #[test]
         fn runs_hold_what_a_set_holds(
             steps in proptest::collection::vec((0u32..60, 0u32..20), 0..40),

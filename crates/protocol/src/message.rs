@@ -30,7 +30,7 @@ pub enum Message {
         #[serde(default)]
         early_bytes: u32,
     },
-    /// Sender: what it brings, and how it would send.
+    /// Sender: its files, and its capabilities.
     Offer(Offer),
     /// Receiver: the transfer is accepted.
     Accept(Accept),
@@ -78,9 +78,9 @@ pub enum Message {
     Busy,
     /// Receiver: the content is verified and has its final names.
     ReceiverSummary(ReceiverSummary),
-    /// Sender: what it counted.
+    /// Sender: its counts.
     SenderSummary(SenderSummary),
-    /// On a connection that measures the path: an order, or what came of one.
+    /// On a connection that measures the path: an order, or its result.
     Measure(MeasureMessage),
     /// Either end: the transfer failed.
     Failed {
@@ -139,11 +139,11 @@ pub struct Offer {
     pub size: Option<u64>,
     /// Whether it is one file, or standard input.
     pub one_file: bool,
-    /// Whether several things come at the top: several sources, or what is in a directory.
+    /// Whether several files come at the top: several sources, or the contents of a directory.
     pub many: bool,
-    /// Whether what is there is compared by its content, where length and time are the same.
+    /// Whether existing files with the same length and time are compared by content.
     pub checksum: bool,
-    /// Whether nothing is to be moved: only what would be is asked.
+    /// Whether this is a dry run.
     pub dry_run: bool,
     /// The sizing that the sender asks for, if any.
     pub sizing: Option<PeerText>,
@@ -191,7 +191,7 @@ pub struct Accept {
     pub probes: bool,
 }
 
-/// The receiver's last message: what it wrote and measured.
+/// The receiver's last message: its counts and measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReceiverSummary {
     /// BLAKE3 of the written content, hexadecimal, if it is one file. Equal to the sender's.
@@ -227,7 +227,7 @@ pub struct FileCounts {
     pub failed: u64,
 }
 
-/// The sender's last message: what it counted.
+/// The sender's last message: its counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderSummary {
     /// The congestion control that was in use, read back from the socket.

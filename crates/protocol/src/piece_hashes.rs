@@ -95,7 +95,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// It knows what an ordinary map knows after the same steps.
+        /// It is equivalent to an ordinary map after the same steps.
         #[test]
         fn pieces_are_known_as_in_a_map(
             steps in proptest::collection::vec((0u32..300, 0u32..80, any::<bool>()), 0..60),

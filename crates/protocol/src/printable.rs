@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 /// How the names of files that are not yet whole begin. A sender may not use such a name.
 pub const TEMP_FILE_PREFIX: &str = ".sweetspot-";
 
-/// The most characters that are shown of what a peer sent.
+/// The max number of characters shown of a peer's text.
 pub(crate) const MAX_SHOWN: usize = 300;
 /// The most characters that are shown of anything else: the longest path of Linux.
 const MAX_OWN_SHOWN: usize = 4096;

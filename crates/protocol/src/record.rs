@@ -1,7 +1,7 @@
-//! Records: what both ends say about files, as compact binary frames (postcard's format, which is specified).
+//! Records about files, by both ends, as compact binary frames (postcard's format, which is specified).
 //!
-//! The sender lists entries; each gets its number by its place in the list, from 0. The receiver answers each,
-//! in order. Hashes are BLAKE3's, see [`crate::hash_tree`].
+//! The sender lists entries; each gets its number by its place in the list, from 0. The receiver answers each, in order. Hashes
+//! are BLAKE3's, see [`crate::hash_tree`].
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -25,7 +25,7 @@ pub const MAX_HASHES: usize = 1024;
 /// A record about files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
-    /// Sender: the next entries of what it brings.
+    /// Sender: its next entries.
     Entries(#[serde(deserialize_with = "at_most::<MAX_BATCH, _, _>")] Vec<Entry>),
     /// Sender: all entries were listed.
     Listed {
@@ -36,7 +36,7 @@ pub enum Record {
         /// Bytes of all files together.
         bytes: u64,
     },
-    /// Receiver: what it wants of the next entries, in the order of the list.
+    /// Receiver: its answers to the next entries, in the order of the list.
     Answers(#[serde(deserialize_with = "at_most::<MAX_BATCH, _, _>")] Vec<Answer>),
     /// Receiver: hashes of pieces that it has of an entry, in order.
     Hashes {
@@ -176,7 +176,7 @@ pub struct FileEnd {
 pub struct FileResult {
     /// The entry's number.
     pub entry: u32,
-    /// BLAKE3 of what was written, or the reason why it is not there.
+    /// BLAKE3 of the written content, or the reason of the failure.
     pub outcome: Result<[u8; 32], PeerText>,
 }
 

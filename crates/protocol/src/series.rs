@@ -1,4 +1,4 @@
-//! The time series of a transfer: what `--series` writes, line by line.
+//! The time series of a transfer: the lines of `--series`.
 
 use serde::{Deserialize, Serialize};
 use sweetspot_sizing::SizingEvent;

@@ -171,8 +171,8 @@ pub fn loss_limited_rate(mss: Bytes, rtt: Duration, loss: f64, is_reno: bool) ->
     mss.scaled(window) / rtt
 }
 
-/// The time in which a connection shows what it can carry: slow start reaches a thousand segments from ten in seven
-/// round trips. The rate is then measured over as long.
+/// The time in which a connection shows its rate: slow start reaches a thousand segments from ten in seven RTTs. The rate is
+/// then measured over the same time again.
 fn settling(rtt: Duration) -> Duration {
     (rtt * 8).clamp(Duration::from_millis(250), Duration::from_secs(10))
 }
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(play(20e6, 90e6, |rate| rate < 90e6), 8);
     }
 
-    /// At first 30 Mbit/s, the rest of what slow start brought; then each connection carries 9.
+    /// At first 30 Mbit/s, the tail of slow start; then each connection carries 9.
     #[test]
     fn the_rate_of_an_odd_moment_does_not_end_the_search() {
         let mut streams = StreamCount::new(None);

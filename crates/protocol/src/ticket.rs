@@ -56,7 +56,7 @@ pub enum TicketProof {
 }
 
 impl Ticket {
-    /// When what is issued at `now` for `lifetime` expires: in whole seconds, as tickets and files of clients hold it.
+    /// The expiry of a credential issued at `now` for `lifetime`: in whole seconds, as tickets and files of clients hold it.
     pub fn expiry(now: Time, lifetime: Duration) -> Time {
         const SECOND: u64 = 1_000_000_000;
         Time::from_nanos((now + lifetime).as_nanos() / SECOND * SECOND)

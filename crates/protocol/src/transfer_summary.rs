@@ -6,8 +6,8 @@ use crate::{FileCounts, PeerText, ReceiverSummary, SenderSummary};
 
 /// The result of one transfer: the object that `--json` prints, on either end.
 ///
-/// Both ends exchange what they counted, so their two objects differ only in `role`, `seconds`,
-/// `goodput_bps`, `cpu_seconds` and `peer`.
+/// Both ends exchange their counts, so their two objects differ only in `role`, `seconds`, `goodput_bps`, `cpu_seconds` and
+/// `peer`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TransferSummary {
     /// The end that this object comes from.

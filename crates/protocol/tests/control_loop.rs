@@ -20,7 +20,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 const HEADERS: Bytes = Bytes::new(28);
 const QUIET: KernelView =
     KernelView { window: None, rtt: Duration::ZERO, minimum_rtt: Duration::ZERO, out_of_order: 0 };
-/// Ten segments: fewer than 4096 is not rounded on the wire, and neither is what has few ones.
+/// Ten segments: the wire format does not round numbers below 4096, or with few one bits.
 const CWND: Bytes = Bytes::new(10 * 1024);
 const TRAIN: TrainRequest = TrainRequest { packets: 3, size: Bytes::new(1500) };
 

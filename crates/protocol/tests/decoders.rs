@@ -1,4 +1,4 @@
-//! The fuzz targets' entries, driven by proptest: no input panics, and what they assert holds.
+//! The fuzz targets' entries, driven by proptest: no input panics, and their assertions hold.
 
 #[path = "../../../fuzz/entries.rs"]
 mod entries;

@@ -26,7 +26,7 @@ pub struct DemoOutcome {
     pub variants: Vec<VariantOutcome>,
 }
 
-/// The emulated path and what follows from it.
+/// The emulated path and quantities derived from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathFacts {
     /// As `sweetspot emulate --path` takes it.
@@ -80,7 +80,7 @@ pub struct FileFacts {
     pub seed: Option<u64>,
 }
 
-/// One way of moving the file, and its result. What could not be measured is `null`.
+/// One way of moving the file, and its result. A missing measurement is `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VariantOutcome {
     /// How the window was sized, e.g. `sobas`.

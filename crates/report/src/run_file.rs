@@ -11,7 +11,7 @@ use crate::columns::{Column, Columns};
 use crate::results::{SeriesRow, rows_of};
 use crate::sweep::SweepPath;
 
-/// A run, with what its file has besides the outcome.
+/// A run, with its file's further contents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFile {
     /// The outcome.
@@ -33,11 +33,11 @@ impl RunFile {
 const PATH: &str = "path";
 const SERIES: &str = "series";
 
-/// The content of a run's file: `played`, which is what `run --json` prints, with the path of
-/// `scenario` as `path` and the time series as `series`, an array for each column.
+/// The content of a run's file: `played`, the output of `run --json`, with the path of `scenario` as `path` and the time series
+/// as `series`, an array for each column.
 ///
 /// # Errors
-/// If `played` is nothing that JSON can say.
+/// If `played` cannot be JSON.
 ///
 /// # Panics
 /// If `played` has no members.
@@ -63,7 +63,7 @@ fn array(column: &Column) -> Value {
     }
 }
 
-/// Reads what [`run_file`] wrote, or an outcome alone.
+/// Reads the output of [`run_file`], or an outcome alone.
 pub fn read_run(mut value: Value) -> serde_json::Result<RunFile> {
     let mut member = |name: &str| value.get_mut(name).map(Value::take);
     let path = member(PATH).map(serde_json::from_value).transpose()?;

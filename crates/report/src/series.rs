@@ -54,8 +54,8 @@ impl Series {
     /// repaired hole does not look like a burst above the link's rate.
     pub const SPAN: Duration = Duration::from_millis(500);
 
-    /// Computes goodput from what was received. In the first half second, too, it counts over
-    /// the whole span, with nothing before zero: the rate climbs as the transfer does.
+    /// Computes goodput from the received bytes. In the first half second, too, it counts over the whole span, with nothing
+    /// before zero: the rate climbs as the transfer does.
     pub fn fill_goodput(&mut self) {
         let over_span = |(&t, &received): (&Duration, &Bytes)| {
             let before = self.received_at(t.saturating_sub(Series::SPAN));

@@ -1,4 +1,4 @@
-//! For what a page or a picture is made.
+//! The medium of a page or a picture.
 
 /// Light and dark as the reader's screen has it, or white.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

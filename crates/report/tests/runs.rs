@@ -79,7 +79,7 @@ fn a_series_whose_columns_differ_in_length_is_refused() {
     assert!(error.contains("its series has"), "{error}");
 }
 
-/// Runs under the seeds `seeds`: what all seeds have in common is `base`, and chance adds up to 5 Mbit/s.
+/// Runs under the seeds `seeds`: all share `base`, and chance adds up to 5 Mbit/s.
 fn under_seeds(seeds: std::ops::Range<u64>, base: f64) -> ResultFile {
     let (outcome, ..) = played();
     let run = |seed: u64| {

@@ -88,7 +88,7 @@ fn figure_element(figure: &Figure) -> String {
     )
 }
 
-/// The agreement of a figure with its paper in one number: the median distance from what is printed.
+/// The agreement of a figure with its paper in one number: the median distance from the printed values.
 fn agreement(comparisons: &[PublishedComparison]) -> String {
     let mut distances: Vec<f64> =
         comparisons.iter().filter_map(PublishedComparison::distance).collect();

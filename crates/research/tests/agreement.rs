@@ -1,5 +1,4 @@
-//! The simulator does what ns-2 did on the same work: a spread of the cases that
-//! docs/results/ns2.md holds in full.
+//! The simulator reproduces ns-2's results on the same work: a selection of the cases in docs/results/ns2.md.
 
 use sweetspot_experiment::Workers;
 use sweetspot_research::ns2::{

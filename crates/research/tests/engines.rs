@@ -66,8 +66,7 @@ fn refused(text: &str, overrides: &[&str]) -> String {
 
 #[test]
 fn windows_up_to_the_end_of_the_sweet_spot_differ_by_no_more_than_a_packet_per_round() {
-    // Equation (4), first and second case. What a fluid neglects is whether a packet more or less
-    // is under way: 1/100 of the smallest window.
+    // Equation (4), first and second case. A fluid neglects a packet more or less in flight: 1/100 of the smallest window.
     for window in [100, 313, 450, 620, 700, 1249] {
         let sizing = format!("transfer.0.sizing=fixed:{window}pkt");
         let (theory, sim) = both(PATH, &[&sizing]);
@@ -172,7 +171,7 @@ fn random_loss_leaves_what_pftk_says() {
             off(PATH, &[&loss, "transfer.0.sizing=max", "transfer.0.congestion=sack"]);
         assert!(off.abs() < 0.25, "{loss}: {theory} {sim}");
     }
-    // A window below what loss allows limits: 20 packets per 100 ms.
+    // A window below the one that loss allows is the limit: 20 packets per 100 ms.
     let (theory, sim, off) = off(PATH, &["path.loss=0.0001", "transfer.0.sizing=fixed:20pkt"]);
     assert!(off.abs() < 0.05, "{theory} {sim}");
 }

@@ -1,4 +1,4 @@
-//! Populations of random paths, and what is made of runs on them.
+//! Populations of random paths, and the reports on runs over them.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

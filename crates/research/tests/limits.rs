@@ -150,7 +150,7 @@ fn agrees_with_tshark(capture: &Path, flow: &Value, trips: Option<&Trips>) -> Te
         );
         return Ok(());
     };
-    // At the sender nothing overtakes: what it calls out of order was sent again, too.
+    // At the sender no packet overtakes another: packets that it calls out of order were retransmitted, too.
     assert_eq!(flow["retransmitted_segments"].as_u64(), Some(frames.len() as u64));
     let median = |trips: &[f64]| trips.get(trips.len() / 2).copied().unwrap_or(0.0);
     let (down, up) = (median(down), median(up));

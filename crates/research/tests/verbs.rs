@@ -70,7 +70,7 @@ fn the_blog_s_experiment_is_a_table_of_five() -> Tested {
     let number = |row: &Value, name: &str| row[name].as_f64().ok_or(format!("{name}: {row}"));
     let mut window_before = 0.0;
     for row in rows {
-        // socket(7): the kernel doubles what a program asks for.
+        // socket(7): the kernel doubles a program's request.
         assert_eq!(number(row, "buffer_bytes")?, 2.0 * number(row, "asked_bytes")?, "{row}");
         // The path's own: 5 ms each way, and no packet is lost where windows fit the buffer. (A
         // machine that stalls may still make the sender's timers send again, RFC 5682.)
@@ -78,7 +78,7 @@ fn the_blog_s_experiment_is_a_table_of_five() -> Tested {
         for way in ["up", "down"] {
             assert_eq!(row["certificate"]["emulator"][way]["dropped_by_buffer"], 0, "{row}");
         }
-        // Whatever the machine is doing: SOBAS eq. (3), and what headers leave of the link.
+        // Whatever the machine is doing: SOBAS eq. (3), and the link's capacity without headers.
         let window = number(row, "window_advertised_bytes")?;
         let most = (window * 8.0 / number(row, "rtt_min_s")?).min(94.15e6);
         let measured = number(row, "measured_bps")?;

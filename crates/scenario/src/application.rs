@@ -3,8 +3,8 @@ use core::str::FromStr;
 
 use sweetspot_units::{Duration, Rate};
 
-/// How an application reads what a transfer brings, or writes what it is to send: as fast as TCP lets it,
-/// unless a rate or pauses are given.
+/// The rate and pauses with which an application reads or writes a transfer's data: as fast as TCP allows, unless a rate or
+/// pauses are given.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Application {
     /// Its speed; `None`: whatever TCP takes or gives.

@@ -21,7 +21,7 @@ impl fmt::Display for SourceLocation {
     }
 }
 
-/// Why a text is not a scenario. Every message names the key, its line and what is allowed.
+/// The reason why a text is not a scenario. Every message names the key, its line and the values allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ScenarioError {
     /// Not TOML at all.

@@ -237,7 +237,7 @@ impl Path {
     }
 }
 
-/// The mean between two times of what is `first` until it steps.
+/// The mean between two times of a value that is `first` until it steps.
 fn mean_of_steps(
     first: f64,
     steps: impl Iterator<Item = (Duration, f64)>,

@@ -63,7 +63,7 @@ impl Schedule {
         self.resumes(at).unwrap_or(at)
     }
 
-    /// The inverse of the gaps' distribution at what `unit` draws.
+    /// The inverse of the gaps' distribution at the value of `unit`.
     fn draw(&self, mean: Duration, unit: impl FnOnce() -> f64) -> Duration {
         let seconds = mean.as_secs_f64();
         // 1 - unit() lies in (0, 1].

@@ -54,9 +54,9 @@ impl Congestion {
 pub enum Flavour {
     /// ns-2.35's agents.
     Ns2,
-    /// Linux: windows grow by packets acknowledged, SACK recovery with proportional rate reduction
-    /// that finds lost retransmissions, quick-ack start, delayed ACKs after 40 ms, one-millisecond
-    /// clock, 52 bytes of headers, buffers that grow to what the sysctls allow.
+    /// Linux: windows grow by packets acknowledged, SACK recovery with proportional rate reduction that detects lost
+    /// retransmissions, quick-ack start, delayed ACKs after 40 ms, one-millisecond clock, 52 bytes of headers, buffers that
+    /// grow to the sysctls' limits.
     Linux,
 }
 

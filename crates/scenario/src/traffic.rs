@@ -112,8 +112,7 @@ pub enum TrafficKind {
 pub struct Transfer {
     /// When it starts; of one that follows another, how long after that one's end.
     pub start: Duration,
-    /// Whether it follows the transfer before it, between the same hosts: its sizing knows what that one's learnt of
-    /// the path.
+    /// Whether it follows the transfer before it, between the same hosts: its sizing starts with that one's saved parameters.
     pub follows: bool,
     /// Bytes of payload after which it ends; `None`: never.
     pub size: Option<Bytes>,

@@ -1,4 +1,4 @@
-//! Buffers as multiples of what their path holds.
+//! Buffers as multiples of their path's capacity.
 
 use sweetspot_scenario::Scenario;
 use sweetspot_units::{Bytes, Volume};

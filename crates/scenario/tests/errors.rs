@@ -138,7 +138,7 @@ fn a_name_that_is_nearly_right_is_answered_with_the_right_one() {
     assert!(refused("transfer.congestion=cubik").ends_with("(did you mean cubic?)"));
     assert!(refused("cross.0.kind=elephant").ends_with("(did you mean elephants?)"));
     assert!(refused("path.queue=drptail").ends_with("(did you mean drop-tail?)"));
-    // The name is right, what stands behind it is not.
+    // The name is valid, the value is not.
     assert!(!refused("transfer.sizing=fixed:many").contains("did you mean"));
 }
 

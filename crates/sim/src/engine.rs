@@ -67,7 +67,7 @@ fn run<S: Scheduler>(
     let mut known = KnownPath::new(path.narrow().rate, path.rtt);
     let needs_pass = Sizing::BdpBy(BdpDefinition::Bdp5);
     if scenario.transfers.iter().any(|transfer| transfer.sizing == needs_pass) {
-        // BTC and T_a are what a transfer limited by congestion alone gets: a first pass.
+        // BTC and T_a are the rate and RTT of a transfer limited by congestion alone: a first pass.
         let mut first = scenario.clone();
         for transfer in &mut first.transfers {
             transfer.sizing = Sizing::Max;
@@ -103,7 +103,7 @@ struct Simulation<'a, S> {
 
 /// The times that matter to the outcome.
 struct MeasurementTimes {
-    /// The last third of the time before the first transfer: what start-up did is over.
+    /// The last third of the time before the first transfer: the effects of start-up are over.
     before: (Time, Time),
     /// From the end of the warm-up to the end.
     measured: (Time, Time),

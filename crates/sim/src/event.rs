@@ -16,7 +16,7 @@ pub(crate) enum Event {
 const KIND_SHIFT: u32 = 29;
 const INDEX: u32 = (1 << KIND_SHIFT) - 1;
 
-/// The kinds of what an event may be about. The numbers decide between simultaneous events.
+/// The kinds of an event's subject. The numbers decide between simultaneous events.
 pub(crate) mod kind {
     pub(crate) const HOP: u32 = 0;
     pub(crate) const SOURCE_UPLINK: u32 = 1;

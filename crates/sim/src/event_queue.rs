@@ -76,7 +76,7 @@ impl<S: Scheduler> EventQueue<S> {
         self.happened += 1;
     }
 
-    /// The event that happened last was an observation: observing is not part of what is observed.
+    /// The last event was an observation: observations do not count.
     pub(crate) fn discount(&mut self) {
         self.happened -= 1;
     }
@@ -118,7 +118,7 @@ impl<S> EventQueue<S> {
         Key::new(at, self.tie_break(at, declared, packed), packed)
     }
 
-    /// The place of what is `packed` among events of the same time.
+    /// The rank of a `packed` event among events of the same time.
     #[inline]
     fn tie_break(&self, at: Time, declared: u32, packed: u32) -> u32 {
         match self.order {

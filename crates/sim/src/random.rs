@@ -1,6 +1,5 @@
-//! Random numbers. Every flow has its own stream, so that what one draws does not depend on what
-//! happened to another: two runs that differ in one window meet the same cross traffic (common random
-//! numbers).
+//! Random numbers. Every flow has its own stream, so that its draws do not depend on another flow's events: two runs that
+//! differ in one window meet the same cross traffic (common random numbers).
 
 use sweetspot_path::Random;
 use sweetspot_units::Duration;

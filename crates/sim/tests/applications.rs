@@ -30,8 +30,8 @@ fn a_slow_reader_sets_the_rate_and_loses_nothing() {
         ("fixed:600kB", "ns2", 19.0),
         ("kernel", "linux", 19.0),
         ("sobas", "linux", 19.0),
-        // Buffers that follow what arrives, up and down, starve a slow reader now and then: there is no room for
-        // what waits to be read beside what is on the way.
+        // Buffers that follow the arrivals, up and down, starve a slow reader now and then: there is no space for unread data
+        // beside the data in flight.
         ("heffner:twice", "ns2", 10.0),
         ("drs", "ns2", 10.0),
     ] {
@@ -39,8 +39,8 @@ fn a_slow_reader_sets_the_rate_and_loses_nothing() {
         let flavour = format!("transfer.0.flavour={flavour}");
         let outcome = play(PATH, &[&sizing, &flavour, "transfer.0.reader=rate=20Mbit/s"]);
         let transfer = &outcome.transfers[0];
-        // Ten seconds of 20 Mbit/s, give or take a window of 600 kB (2.4 %) at either end; receivers that measure
-        // what is read per round trip may leave the application without data now and then.
+        // Ten seconds of 20 Mbit/s, give or take a window of 600 kB (2.4 %) at either end; receivers that measure reads per RTT
+        // may leave the application without data now and then.
         let rate = transfer.goodput_bps / 1e6;
         assert!((least..20.5).contains(&rate), "{sizing}: {rate}");
         assert_eq!(transfer.retransmitted_packets, 0, "{sizing}");
@@ -142,8 +142,8 @@ fn after_a_pause_slow_start_restarts_where_it_is_told_to() {
 
 #[test]
 fn senders_that_share_a_pool_share_it_max_min_fair() {
-    // Four senders of 600 kB windows and 1 MB for all: 250 kB each per round trip of 40 ms are 50 Mbit/s, twice
-    // what the link has for each; with 100 kB for all each gets 25 kB per round trip, 5 Mbit/s.
+    // Four senders of 600 kB windows and 1 MB for all: 250 kB each per RTT of 40 ms are 50 Mbit/s, twice the link's share for
+    // each; with 100 kB for all each gets 25 kB per RTT, 5 Mbit/s.
     for (pool, least, most) in [("1MB", 23.0, 25.1), ("100kB", 4.5, 5.1)] {
         let pool = format!("send_pool={pool}");
         let overrides = [&*pool, "transfer.0.count=4", "path.buffer=2000pkt"];
@@ -188,13 +188,13 @@ fn a_transfer_that_follows_begins_after_the_end_of_the_one_before_with_what_that
         event.reason.as_ref().is_some_and(|reason| reason.contains("remembered"))
     };
     assert!(second.events.iter().any(remembers) && !first.events.iter().any(remembers));
-    // Slow start overflows a buffer of a quarter of a BDP; what is remembered does not.
+    // Slow start overflows a buffer of a quarter of a BDP; a remembered window does not.
     assert!(first.retransmitted_packets > 0);
     assert_eq!(second.retransmitted_packets, 0);
 }
 
-/// Reno halves its window where slow start has overflowed an eighth of a BDP, 44 of 347 segments, and needs 130 round trips to
-/// fill the path again: by then much more was left unused than a window leaves that is opened by what the buffer holds.
+/// Reno halves its window after slow start has overflowed an eighth of a BDP, 44 of 347 segments, and needs 130 RTTs to fill
+/// the path again: by then it has left far more unused than a window that opens by the buffer's size.
 #[test]
 fn a_path_that_was_never_held_is_remembered_where_its_overflow_cost_more_than_opening_it_does() {
     let path = r#"

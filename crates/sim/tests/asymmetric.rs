@@ -34,7 +34,7 @@ fn a_thin_way_back_limits_goodput_to_its_acks() {
     for kbit in [50.0, 100.0, 200.0] {
         let back = format!("path.backward.rate={kbit}kbit/s");
         let expected = kbit * 1e3 / (52.0 * 8.0) * 2.0 * 1448.0 * 8.0 / 1e6;
-        // A window that never overflows either buffer: what is lost, or sent in bursts, is another matter.
+        // A window that never overflows either buffer: losses and bursts are another matter.
         let set = [
             back.as_str(),
             "path.backward.buffer=10000pkt",
@@ -68,7 +68,7 @@ fn an_ack_for_each_segment_halves_what_a_thin_way_back_lets_through() {
 
 #[test]
 fn the_round_trip_is_both_propagations() {
-    // T_m stays what rtt says; a hop's larger delay takes it from the hosts' links.
+    // T_m stays as rtt gives it; a hop's larger delay is subtracted from the hosts' links.
     let window = ["transfer.sizing=fixed:20pkt", "path.backward.delay=20ms", "path.delay=2ms"];
     let found = play(PATH, &window).transfers[0].rtt_mean_s;
     let alike = play(PATH, &window[..1]).transfers[0].rtt_mean_s;

@@ -1,4 +1,4 @@
-//! BBR version 1 in company and alone, beside what this project measured of a real kernel.
+//! BBR version 1 with competitors and alone, compared with this project's measurements of a real kernel.
 
 mod common;
 

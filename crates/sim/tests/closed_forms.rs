@@ -1,4 +1,4 @@
-//! Without cross traffic, R(S) is what equations (4) and (5) of the SOBAS paper say.
+//! Without cross traffic, R(S) follows equations (4) and (5) of the SOBAS paper.
 
 mod common;
 
@@ -11,7 +11,7 @@ use sweetspot_units::Duration;
 const C: f64 = 50.0;
 const BDP: f64 = 625.0;
 
-/// Measured for `seconds` once what slow start did is over.
+/// Measured for `seconds`, after the effects of slow start.
 fn simulated(window: u64, buffer: u64, congestion: &str, seconds: u64) -> f64 {
     goodput(
         DUMBBELL,

@@ -1,5 +1,5 @@
-//! `sobas` where the path jitters by more than a packet train lasts: trains tell nothing of the
-//! capacity, and what the round trip is above its lowest is no queue.
+//! `sobas` on a path that jitters by more than a packet train lasts: trains show nothing of the capacity, and the RTT's excess
+//! over its minimum is no queue.
 
 mod common;
 
@@ -36,9 +36,8 @@ fn a_path_that_jitters_is_left_to_congestion_control() {
         // Its first two round trips are limited to 64 kB, as the kernel's are: of 250 round trips
         // in ten seconds, one may be lost.
         assert!(goodput[1] > 0.996 * goodput[0], "{jitter} ms: {goodput:?}");
-        // One overflow of slow start, between half and all of what buffer and path hold (2 x 345
-        // packets): a seed's spreads by a ninth, and three deviations of the difference of two
-        // means of twelve are 0.11 x 3 x sqrt(2 / 12) = 14 %.
+        // One overflow of slow start, between half and all of the capacity of buffer and path (2 x 345 packets): a seed's
+        // spreads by a ninth, and three deviations of the difference of two means of twelve are 0.11 x 3 x sqrt(2 / 12) = 14 %.
         assert!(resent[1] < 1.14 * resent[0], "{jitter} ms: {resent:?}");
     }
 }

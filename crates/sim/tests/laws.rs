@@ -174,7 +174,7 @@ proptest! {
         let outcome = play(&text, &[]);
         let transfer = &outcome.transfers[0];
         let most = (rate as f64 * 1e6).min(window as f64 * 8000.0 / (rtt as f64 / 1e3));
-        // Plus what a window acknowledged at once right after the interval's start may add.
+        // Plus a window acknowledged at once right after the interval's start.
         let slack = window as f64 * 8000.0 / 5.0;
         prop_assert!(transfer.goodput_bps <= most + slack, "{} > {most}", transfer.goodput_bps);
         prop_assert!(transfer.rtt_mean_s == 0.0 || transfer.rtt_mean_s >= rtt as f64 / 1e3);

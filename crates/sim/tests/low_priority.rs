@@ -1,4 +1,4 @@
-//! TCP-LP: what nobody else uses, at any round trip and with any receiver, and next to nothing beside Reno.
+//! TCP-LP: it uses free bandwidth, at any RTT and with any receiver, and next to nothing beside Reno.
 
 mod common;
 

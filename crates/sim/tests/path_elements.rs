@@ -13,7 +13,7 @@ fn a_policer_passes_its_rate_of_what_does_not_yield() {
     let set = ["path.policer=10Mbit/s", "path.policer_burst=100kB", "path.reverse=clean"];
     let scenario = DUMBBELL.replace("[[transfer]]\n    sizing = \"fixed:450pkt\"", udp);
     let outcome = play(&scenario, &set);
-    // 20 Mbit/s arrive for 40 s; the burst that is left at the beginning is 0.1 % of what passes.
+    // 20 Mbit/s arrive for 40 s; the initial burst is 0.1 % of the passed bytes.
     let cross = &outcome.cross[0];
     assert!((cross.goodput_bps / 1e7 - 1.0).abs() < 0.005, "{}", cross.goodput_bps);
     // 100,000 packets by a Poisson process: half go, within five times sqrt(100,000) / 100,000.

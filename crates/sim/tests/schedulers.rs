@@ -1,4 +1,4 @@
-//! The fast scheduler does what the binary heap does.
+//! The fast scheduler behaves like the binary heap.
 
 use proptest::prelude::*;
 use sweetspot_sim::scheduler::{BinaryHeapScheduler, Key, QuadHeap, Scheduler, Wheel};

@@ -162,8 +162,8 @@ fn a_limited_transfer_never_advertises_more_than_kernel_would() {
         play_recorded(PATH, &set, &mut windows);
         windows.0
     };
-    // Nothing is lost, so that a transfer without a limit is ahead of one with it at all times, and
-    // so is the kernel's window, which follows what arrived.
+    // Without losses, a transfer without a limit is ahead of one with it at all times, and so is the kernel's window, which
+    // follows the arrivals.
     let kernel = windows("kernel");
     for sizing in ["sobas", "sobas:live", "rledbat"] {
         let limited = windows(sizing);

@@ -6,7 +6,7 @@ use crate::{
     Controller, ControllerConfig, EventKind, Input, Needs, Output, SizingEvent, SizingPhase,
 };
 
-/// A receiver that sizes its window from what its own kernel measures.
+/// A receiver that sizes its window from its own kernel's measurements.
 pub(crate) trait RightSizer {
     /// The application took `bytes`, and `unread` still wait.
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes);

@@ -6,9 +6,9 @@ use crate::ControllerConfig;
 use crate::advertised::{Advertised, RightSizer};
 use crate::reception::{Reception, Round};
 
-/// Dynamic Right-Sizing (Gardner, Feng, Fisk: section II of the DRS paper): the receiver infers
-/// the sender's congestion window from what arrives per round trip and advertises twice that
-/// while the sender is in slow start, one segment more than that afterwards.
+/// Dynamic Right-Sizing (Gardner, Feng, Fisk: section II of the DRS paper): the receiver infers the sender's congestion window
+/// from the arrivals per RTT and advertises twice that while the sender is in slow start, one segment more than that
+/// afterwards.
 #[derive(Debug)]
 pub struct RightSizing {
     mss: Bytes,

@@ -4,15 +4,14 @@ use crate::ControllerConfig;
 use crate::advertised::{Advertised, RightSizer};
 use crate::reception::Reception;
 
-/// Heffner's receiver (Heffner 2002, "High bandwidth TCP queuing", section 6): the receive
-/// space is what arrived in the last round trip and four segments, the round trip being the
-/// lowest that timestamps showed.
+/// Heffner's receiver (Heffner 2002, "High bandwidth TCP queuing", section 6): the receive space is the last RTT's arrivals and
+/// four segments; the RTT is the lowest that timestamps showed.
 ///
-/// Section 6.6 advertises that space. The running implementation (Figure 1) and the method that it
-/// follows (section 4.2.1) advertise twice that. [`Announced`] selects one of the two.
+/// Section 6.6 advertises that space. The running implementation (Figure 1) and the method that it follows (section 4.2.1)
+/// advertise twice that. [`Announced`] selects one of the two.
 ///
-/// The paper's other changes are outside of a controller: here windows are counted in sequence
-/// space anyway, and the retransmit queue is separate from the socket's buffer.
+/// The paper's other changes are outside of a controller: here windows are counted in sequence space anyway, and the retransmit
+/// queue is separate from the socket's buffer.
 #[derive(Debug)]
 pub struct Heffner {
     mss: Bytes,
@@ -45,7 +44,7 @@ impl Announced {
     }
 }
 
-/// Section 6.5: "initialized to 4 * MSS", and the 4 MSS on top of what arrived.
+/// Section 6.5: "initialized to 4 * MSS", and the 4 MSS on top of the arrivals.
 const EXTRA_SEGMENTS: u64 = 4;
 
 impl Heffner {
@@ -63,8 +62,8 @@ impl Heffner {
         }
     }
 
-    /// Section 6.6: rcv_space is the buffer; of rcv_space - rcv_alloc + ofo_alloc the rest is TCP's: it advertises
-    /// what unread data leave free, and data out of order take nothing from it.
+    /// Section 6.6: rcv_space is the buffer; TCP computes rcv_space - rcv_alloc + ofo_alloc: it advertises the part that unread
+    /// data leave free, and out-of-order data take nothing from it.
     fn advertise(&mut self, now: Time) {
         self.advertised.set(now, self.space * self.announced.times());
     }
@@ -84,7 +83,7 @@ impl Heffner {
 impl RightSizer for Heffner {
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         self.taken += bytes;
-        // rcv_next: what the application took and what waits for it.
+        // rcv_next: bytes read by the application plus bytes waiting for it.
         self.reception.handle_total(self.taken + unread);
         self.measure(now);
         self.advertise(now);

@@ -1,7 +1,7 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// How long what was learnt of a path is kept (RFC 9040, "temporal sharing"). Routes last longer, cross traffic does not.
-/// (Linux keeps its metrics for an hour.)
+/// How long a path's parameters are kept (RFC 9040, "temporal sharing"). Routes last longer, cross traffic does not. (Linux
+/// keeps its metrics for an hour.)
 pub const PATH_LIFETIME: Duration = Duration::from_secs(300);
 
 /// The properties of a path that a static scheme needs as input.

@@ -29,9 +29,9 @@ pub struct LinuxAutotuning {
 /// Versions of the rule, each named by its first kernel, the oldest by its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinuxRule {
-    /// Up to 6.15: twice what was copied, 16 segments, and twice the growth on top.
+    /// Up to 6.15: twice the copied bytes, 16 segments, and twice the growth on top.
     UpTo6_15,
-    /// 6.16 and 6.17: twice what was copied (65c5287892e9), less what waits (ea33537d8292).
+    /// 6.16 and 6.17: twice the copied bytes (65c5287892e9), less the waiting ones (ea33537d8292).
     From6_16,
     /// 6.18: twice the growth on top again (aa251c84636c).
     From6_18,

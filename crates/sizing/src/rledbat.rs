@@ -20,7 +20,7 @@ const RLEDBAT_MIN_SEGMENTS: u64 = 2;
 /// Round trips that a slowdown lasts, and after slow start until the first (section 4.4).
 const SLOWDOWN_ROUNDS: u32 = 2;
 
-/// Between slowdowns, as a multiple of what the last one took (section 4.4).
+/// Between slowdowns, as a multiple of the last one's duration (section 4.4).
 const BETWEEN_SLOWDOWNS: u64 = 9;
 
 /// The shortest round.

@@ -20,7 +20,7 @@ pub fn max_min(total: Bytes, demands: &[Bytes]) -> Vec<Bytes> {
     let mut shares = vec![Bytes::ZERO; demands.len()];
     let mut left = total;
     for (served, &i) in order.iter().enumerate() {
-        // The smallest demands first: what they leave raises the fair share of the others.
+        // The smallest demands first: their unused shares raise the fair share of the others.
         let fair = left / (demands.len() - served) as u64;
         shares[i] = demands[i].min(fair);
         left -= shares[i];

@@ -38,11 +38,11 @@ pub struct SenderConfig {
     pub send_buffer: u64,
     /// The send buffer as Linux counts it, `None`: by packets alone.
     pub send_memory: Option<SendMemory>,
-    /// Seeds what the congestion control draws at random.
+    /// Seeds the congestion control's random draws.
     pub seed: u64,
 }
 
-/// A send buffer that counts what segments take of the kernel's memory (`sk_wmem_queued`).
+/// A send buffer that counts segments' kernel memory (`sk_wmem_queued`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendMemory {
     /// As far as the buffer grows: tcp_wmem\[2\]. Below that it is never the limit, since it grows to twice the
@@ -61,8 +61,8 @@ pub enum RecoveryStyle {
     NewReno,
     /// A scoreboard of selectively acknowledged packets (RFC 6675).
     Sack,
-    /// As ns-2's `Sack1` (Fall and Floyd, "Simulation-based comparisons of Tahoe, Reno, and SACK
-    /// TCP", 1996): what is in flight is counted by ACKs, so that lost packets stay in the count.
+    /// As ns-2's `Sack1` (Fall and Floyd, "Simulation-based comparisons of Tahoe, Reno, and SACK TCP", 1996): ACKs count the
+    /// flight, so lost packets stay in the count.
     Sack1,
     /// As in Linux: the scoreboard outlives a timeout, RACK detects lost retransmissions by time (RFC 8985), and the window is
     /// reduced by proportional rate reduction (RFC 6937) unless the congestion control does that itself.
@@ -70,7 +70,7 @@ pub enum RecoveryStyle {
 }
 
 impl RecoveryStyle {
-    /// Whether receivers must report what arrived out of order.
+    /// Whether receivers must report out-of-order data.
     pub fn needs_sack(self) -> bool {
         !matches!(self, RecoveryStyle::Reno | RecoveryStyle::NewReno)
     }

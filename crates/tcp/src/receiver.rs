@@ -8,9 +8,8 @@ use crate::segment::{Acknowledgement, Run, SackBlocks};
 
 /// The receiving half of a connection: puts packets in order and acknowledges them.
 ///
-/// **Contract.** `now` never goes backwards. [`Receiver::handle_data`] and
-/// [`Receiver::handle_timeout`] give back the ACK to send, if any; the latter is due at the time of
-/// [`Receiver::poll_timeout`]. The application takes what is in order at once.
+/// **Contract.** `now` never goes backwards. [`Receiver::handle_data`] and [`Receiver::handle_timeout`] return the ACK to send,
+/// if any; the latter is due at the time of [`Receiver::poll_timeout`]. The application reads in-order data at once.
 ///
 /// A receiver fills one cache line.
 #[derive(Debug, Clone)]
@@ -54,7 +53,7 @@ struct DelayedAckState {
     pending: Option<PendingAck>,
 }
 
-/// A delayed ACK: when it leaves at the latest, and what it echoes.
+/// A delayed ACK: its deadline, and its echo.
 #[derive(Debug, Clone, Copy)]
 struct PendingAck {
     until: Time,
@@ -238,7 +237,7 @@ impl Receiver {
         }
     }
 
-    /// Advertise `packets`, which unread data leave of the window: what has been opened so far stays open.
+    /// Advertises `packets`, the part of the window that unread data leave: the open part stays open.
     pub fn set_free(&mut self, packets: u64) {
         self.window = packets;
     }
@@ -248,8 +247,8 @@ impl Receiver {
         self.right_edge
     }
 
-    /// The window that an ACK just given out is to tell, after [`Receiver::set_window`]: the edge that it told has
-    /// not left the host, and goes back to what the window says, though not below `before`, where it was.
+    /// The window for an ACK just made, after [`Receiver::set_window`]: its edge has not left the host, and goes back to the
+    /// window's, though not below `before`, its earlier place.
     pub fn readvertise(&mut self, before: u64) -> u32 {
         self.right_edge = before.max(self.next + self.open());
         u32::try_from(self.advertised()).unwrap_or(u32::MAX)
@@ -266,7 +265,7 @@ impl Receiver {
         self.right_edge.saturating_sub(self.next)
     }
 
-    /// Reads from memory what a packet needs.
+    /// Reads the fields that a packet needs from memory.
     #[inline]
     pub fn read_ahead(&self) {
         black_box(self.next);

@@ -47,8 +47,8 @@ impl RttEstimator {
         estimator
     }
 
-    /// As Linux: not the timeout has a floor, but what it adds to the round trip (`tcp_rtt_estimator`: `rttvar_us`
-    /// is `tcp_rto_min_us` at least).
+    /// As Linux: the floor applies not to the timeout but to its excess over the RTT (`tcp_rtt_estimator`: `rttvar_us` is
+    /// `tcp_rto_min_us` at least).
     #[must_use]
     pub fn with_least_variance(mut self, least: Duration) -> Self {
         self.least_variance = least;
@@ -126,7 +126,7 @@ impl RttEstimator {
         self.timeout
     }
 
-    /// Reads from memory what an ACK needs.
+    /// Reads the fields that an ACK needs from memory.
     #[inline]
     pub fn read_ahead(&self) {
         black_box((self.tick, self.backoff));

@@ -1,7 +1,7 @@
 use crate::segment::Run;
 
-/// A set of packet numbers kept as disjoint runs in order: what arrived out of order (receiver)
-/// or was selectively acknowledged (sender).
+/// A set of packet numbers kept as disjoint runs in order: packets that arrived out of order (receiver) or were selectively
+/// acknowledged (sender).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Runs {
     runs: Vec<Run>,

@@ -68,9 +68,9 @@ impl Scoreboard {
         }
     }
 
-    /// A packet sent at `sent` has arrived (RACK.xmit_ts of RFC 8985). Packets do not overtake one
-    /// another, so what was sent before it and is still missing is lost (section 6.2 step 5 with a
-    /// reordering window of zero, as in recovery). Returns how many retransmissions that are.
+    /// A packet sent at `sent` has arrived (RACK.xmit_ts of RFC 8985). Packets do not overtake one another, so packets sent
+    /// before it and still missing are lost (section 6.2 step 5 with a reordering window of zero, as in recovery). Returns the
+    /// number of lost retransmissions.
     pub(crate) fn handle_delivery(&mut self, una: u64, sent: Time) -> u64 {
         let Some(again) = &mut self.again else { return 0 };
         let before = self.lost_again.len();
@@ -92,9 +92,8 @@ impl Scoreboard {
         self.rescued_to = None;
     }
 
-    /// A timeout with all below `highest` sent. Without a clock, what was sacked is forgotten
-    /// (RFC 2018 section 8). With one it is kept, as Linux does (`tcp_timeout_mark_lost`), and all
-    /// the rest is lost.
+    /// A timeout with all below `highest` sent. Without a clock, sacked packets are forgotten (RFC 2018 section 8). With one
+    /// they are kept, as Linux does (`tcp_timeout_mark_lost`), and all the rest is lost.
     pub(crate) fn handle_timeout(&mut self, highest: u64) {
         self.retransmitted_to = 0;
         self.lost_again.clear();

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The time that the driver takes, and how often it was called.
+/// The driver's CPU time, and the number of calls.
 fn play(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
     let setting = ControllerConfig {
         mss: Bytes::new(1448),

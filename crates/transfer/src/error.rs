@@ -24,7 +24,7 @@ pub enum TransferError {
     /// There is nothing to send.
     #[error("there is nothing to send: {0}")]
     NothingToSend(String),
-    /// A pattern for what to leave out.
+    /// A pattern of names to leave out.
     #[error("--exclude \"{pattern}\" is no pattern: {reason}")]
     Pattern {
         /// The pattern.
@@ -81,7 +81,7 @@ pub enum TransferError {
     /// The receiver ended without confirming this many files.
     #[error("the receiver did not confirm {0} of the files; start the transfer again")]
     Unconfirmed(usize),
-    /// Of all that was to be moved nothing was. Holds the first reason.
+    /// Nothing was moved at all. Holds the first reason.
     #[error("{}", Printable(.0))]
     NothingMoved(String),
     /// A directory of that name exists.
@@ -132,7 +132,7 @@ pub enum TransferError {
         /// Its key.
         key: PublicKey,
     },
-    /// A client may not do what it wants to.
+    /// A client without the right to its request.
     #[error("{peer} was turned away: {name} has no right to {what}")]
     NoRight {
         /// The peer's address.
@@ -221,7 +221,7 @@ pub enum TransferError {
         /// Why.
         source: io::Error,
     },
-    /// The file of what was used up cannot be used.
+    /// The file of used credentials cannot be used.
     #[error("{}: {source}; nobody is admitted until it can be read and written", Printable(.path))]
     State {
         /// The file.
@@ -339,7 +339,7 @@ pub enum TransferError {
 }
 
 impl TransferError {
-    /// Whether there is nothing left to say to the peer: it said why it ended, or it is gone.
+    /// Whether the peer needs no message: it gave its own reason, or it is gone.
     pub fn is_peers_doing(&self) -> bool {
         matches!(
             self,
@@ -436,7 +436,7 @@ impl TransferError {
         }
     }
 
-    /// For `map_err`: a call to the operating system that was for `what` failed.
+    /// For `map_err`: a system call for `what` failed.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> TransferError {
         move |source| TransferError::System { what, source }
     }
@@ -455,7 +455,7 @@ impl TransferError {
     }
 }
 
-/// The name of a file as both ends know it: what lies elsewhere on this host is not named.
+/// The name of a file as both ends know it, without the rest of its path on this host.
 fn name(path: &Path) -> PathBuf {
     if path.is_absolute() { "what was sent".into() } else { path.to_owned() }
 }

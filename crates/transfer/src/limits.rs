@@ -1,7 +1,7 @@
-//! Every limit on what one peer may cost: memory, records, connections, descriptors, CPU and time.
+//! Every limit on the cost of one peer: memory, records, connections, descriptors, CPU and time.
 //!
-//! A peer is a stranger until it proves a credential, and may be hostile after that. Each limit states in one line why
-//! it has its value. The frames' own limits are in `sweetspot_protocol::frame` and `record`.
+//! A peer is a stranger until it proves a credential, and may be hostile after that. Each limit states in one line why it has
+//! its value. The frames' own limits are in `sweetspot_protocol::frame` and `record`.
 
 use sweetspot_protocol::record::MAX_BATCH;
 use sweetspot_units::{Bytes, Duration};

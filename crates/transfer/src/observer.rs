@@ -16,7 +16,7 @@ pub trait TransferObserver: Send {
     fn opened(&mut self, opened: &Agreed) {
         let _ = opened;
     }
-    /// The next line of the time series is there.
+    /// Receives the next line of the time series.
     fn line(&mut self, line: &SeriesRecord) {
         let _ = line;
     }
@@ -56,7 +56,7 @@ pub struct FileRecord<'a> {
 pub struct Agreed {
     /// The peer's address.
     pub peer: SocketAddr,
-    /// The name of the file or directory, or how many there are.
+    /// The name of the file or directory, or the number of entries.
     pub name: PeerText,
     /// The length, if it is one file.
     pub size: Option<Bytes>,

@@ -22,7 +22,7 @@ pub struct SendOptions {
     pub sources: Sources,
     /// Whether to compare the contents of files with the same length and time at the receiver.
     pub checksum: bool,
-    /// Whether only to find out what would be moved.
+    /// Whether this is a dry run.
     pub dry_run: bool,
     /// The sizing to ask the receiver for; `None`: the receiver's choice.
     pub sizing: Option<Sizing>,
@@ -69,7 +69,7 @@ impl Default for SendOptions {
 /// The options of [`receive`](crate::receive).
 #[derive(Debug, Clone)]
 pub struct ReceiveOptions {
-    /// Where to put what comes.
+    /// Where to put the files.
     pub target: Target,
     /// The request: everything else is refused.
     pub asked: Asked,
@@ -81,7 +81,7 @@ pub struct ReceiveOptions {
     pub dotfiles: bool,
     /// Whether symbolic links may lead out of the directory.
     pub outward_links: bool,
-    /// The sizing to use; `None`: what the sender asks for.
+    /// The sizing to use; `None`: the sender's request.
     pub sizing: Option<Sizing>,
     /// The congestion control that the sender must use; `None`: its own choice.
     pub congestion: Option<String>,
@@ -165,7 +165,7 @@ impl ServeOptions {
 pub struct ServiceOptions {
     /// The file.
     pub clients: PathBuf,
-    /// The file in which is kept what was used up.
+    /// The file of used quotas and credentials.
     pub uses: PathBuf,
     /// How to receive; the client's line gives the target and the right to overwrite.
     pub receive: ReceiveOptions,
@@ -176,10 +176,10 @@ pub struct ServiceOptions {
 /// The service for connecting peers.
 #[derive(Debug, Clone)]
 pub enum Purpose {
-    /// It receives what they send.
+    /// It receives the clients' files.
     Receive(ReceiveOptions),
     /// It sends this to them.
     Send(Box<SendOptions>),
-    /// Each may do what its line in a file says.
+    /// Each client has the rights of its line in a file.
     Clients(Box<ServiceOptions>),
 }

@@ -1,5 +1,5 @@
-//! Host advice: which settings cap a flow on which host, what changing them gains and costs, and
-//! common mistakes of tuning guides.
+//! Host advice: the settings that cap a flow on each host, the gain and cost of changing them, and common mistakes of tuning
+//! guides.
 
 mod caps;
 mod check;

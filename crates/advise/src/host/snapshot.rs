@@ -45,7 +45,7 @@ impl Snapshot {
 pub struct Listener {
     /// Its address, e.g. `0.0.0.0:5201`.
     pub address: String,
-    /// Its receive buffer, as the kernel counts it: twice what was asked for.
+    /// Its receive buffer, as the kernel counts it: twice the request.
     pub receive_buffer: Bytes,
 }
 
@@ -60,7 +60,7 @@ pub struct Device {
     pub mtu: Option<Bytes>,
     /// Packets that its queue holds (`txqueuelen`).
     pub queue_length: Option<u64>,
-    /// Whether byte queue limits bound what waits in the driver.
+    /// Whether byte queue limits bound the driver's queue.
     pub byte_queue_limits: Option<bool>,
     /// Its queueing discipline.
     pub qdisc: Option<String>,

@@ -27,12 +27,12 @@ pub enum Basis {
     NothingQueues,
     /// The formula's optimum.
     Optimum,
-    /// The smallest buffer of the range, or what bursts need: for latency.
+    /// The smallest buffer of the range, or the size of bursts: for latency.
     RangeLow,
     /// The measured exponential says none; this many packets were best in the paper's simulations.
     Simulation,
-    /// The formula's optimum is larger than a bandwidth-delay product, beyond which long transfers gain only
-    /// what short ones lose.
+    /// The formula's optimum is larger than a bandwidth-delay product; beyond that, long transfers gain only at the expense of
+    /// short ones.
     BandwidthDelay,
     /// So few flows fill the link that each is as good as endless: C T / sqrt(n).
     SquareRoot,
@@ -49,7 +49,7 @@ pub struct BufferRange {
     pub high: Option<Packets>,
 }
 
-/// A buffer and what it does to the link, by formula.
+/// A buffer and its effect on the link, by formula.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BufferChoice {
     /// The rule's origin.

@@ -131,7 +131,7 @@ impl Simulated {
         })
     }
 
-    /// The table of what was simulated.
+    /// The table of the simulations.
     pub(super) fn text(&self, packet_time: f64) -> String {
         let scaled = if self.scale < 1.0 {
             format!(

@@ -21,7 +21,7 @@ use crate::limit::window_to_allow;
 use crate::{AdviceError, Formula, Kernel};
 use situation::Situation;
 
-/// The path, and what is known about its load.
+/// The path, and its known load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WindowQuestion {
     /// The capacity of the path's narrowest link.

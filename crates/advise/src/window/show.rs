@@ -11,8 +11,8 @@ const SOURCES: &str = "Sources: Jain, Prasad, Dovrolis, \"The TCP Bandwidth-Dela
     revisited\"; Padhye et al. 1998; Linux net/ipv4/tcp_input.c; RFC 7323.";
 
 impl WindowAdvice {
-    /// The advice as five lines of at most 80 columns; `explain` adds the windows simulated, the six
-    /// bandwidth-delay products, what was assumed, and the formulas with their numbers.
+    /// The advice as five lines of at most 80 columns; `explain` adds the simulated windows, the six bandwidth-delay products,
+    /// the assumptions, and the formulas with their numbers.
     pub fn text(&self, explain: bool) -> String {
         let mut out = self.in_five_lines();
         if explain {

@@ -14,8 +14,8 @@ use crate::AdviceError;
 const HEADER_BYTES: Bytes = Bytes::new(52);
 /// RFC 6298 with Linux's TCP_RTO_MIN: the RTT plus at least 200 ms.
 const SMALLEST_VARIANCE: Duration = Duration::from_millis(200);
-/// How far above A T_e to hold: the first few percent of queue cost 1/20 of an RTT and cover
-/// what a slightly wrong estimate of rate or RTT would lose.
+/// The margin above A T_e: the first few percent of queue cost 1/20 of an RTT and cover small errors in the estimates of rate
+/// and RTT.
 const WINDOW_MARGIN: f64 = 1.05;
 
 pub(super) struct Situation {
@@ -80,7 +80,7 @@ impl Situation {
         }
     }
 
-    /// Whether loss keeps the transfer below what its window could carry.
+    /// Whether loss keeps the transfer below its window's rate.
     pub(super) fn loss_limited(&self) -> bool {
         self.lossy.is_some_and(|most| most < self.left.capacity())
     }

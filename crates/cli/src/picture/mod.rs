@@ -11,8 +11,8 @@ pub struct Converter {
 }
 
 impl Converter {
-    /// Loads the machine's fonts; an error if there are none, because texts would be missing. `option`
-    /// is what asked for it.
+    /// Loads the machine's fonts; an error if there are none, because texts would be missing. `option` is the option that needs
+    /// them.
     pub fn new(option: &str) -> Result<Converter, String> {
         let mut options = Options::default();
         options.fontdb_mut().load_system_fonts();

@@ -274,8 +274,7 @@ fn wait_near(supervisor: &mut Supervisor, near: u32, far: &mut Option<u32>) -> s
     }
 }
 
-/// Asks the far command to end, and gives it a second to write what it has: what is left after
-/// that is killed with the namespaces.
+/// Asks the far command to end, and gives it a second to write its output; after that it is killed with the namespaces.
 fn end_far(supervisor: &mut Supervisor, far: u32) -> std::io::Result<()> {
     Signal::TERMINATE.send(far);
     let due = clock::now() + Duration::from_secs(1);

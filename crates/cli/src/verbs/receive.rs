@@ -35,8 +35,7 @@ pub struct Arguments {
     force: bool,
     #[command(flatten)]
     trust: TrustArguments,
-    /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: what the sender
-    /// asks for, else sobas]
+    /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: the sender's request, else sobas]
     #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]

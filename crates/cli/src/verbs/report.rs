@@ -36,7 +36,7 @@ pub struct Arguments {
     /// Write every picture as a PDF file into this directory, too; words become outlines
     #[arg(long, value_name = "DIR")]
     pdf: Option<PathBuf>,
-    /// Print what was written, and what each part shows, as one JSON object
+    /// Print the files written, and the summary of each part, as one JSON object
     #[arg(long)]
     json: bool,
     /// Colours: as the reader's screen is set, or for paper
@@ -63,7 +63,7 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The content of every file, by what it is called, and what is to be said about versions.
+/// The content of every file, by name, and remarks on versions.
 type Read = (Vec<(String, ResultFile)>, Vec<String>);
 
 fn read_all(paths: &[PathBuf]) -> Result<Read, String> {
@@ -125,7 +125,7 @@ impl Arguments {
     }
 }
 
-/// The paths of `written`, the page first, and what each part of it says.
+/// The paths of `written`, the page first, and the summary of each part.
 fn in_json(written: &[Written], sheets: &[Sheet]) -> serde_json::Value {
     let paths = written.iter().map(|file| file.path.shown().to_string());
     let parts = sheets.iter().map(|sheet| {

@@ -42,8 +42,8 @@ pub struct Arguments {
     name: Option<String>,
     #[command(flatten)]
     choice: ChoiceArguments,
-    /// How the receiver is to size the window: kernel, fixed:SIZE, max, bdp, sobas or sobas:paper
-    /// [default: what the receiver wants, else sobas]
+    /// How the receiver is to size the window: kernel, fixed:SIZE, max, bdp, sobas or sobas:paper [default: the receiver's
+    /// choice, else sobas]
     #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]
@@ -68,7 +68,7 @@ pub struct Arguments {
     /// Without a ticket: print a short code to say in its place; one wrong try ends it
     #[arg(long)]
     spoken_code: bool,
-    /// Say what would be sent, and send nothing
+    /// List the files that would be sent, and send nothing
     #[arg(long, short = 'n')]
     dry_run: bool,
     #[command(flatten)]
@@ -84,13 +84,13 @@ pub enum Share {
     Greedy,
 }
 
-/// Arguments that choose what of the sources is sent.
+/// Arguments that select files below the sources.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ChoiceArguments {
-    /// Leave out what matches: a name at any depth, or with a slash a path from the top
+    /// Leave out matching names: a name at any depth, or with a slash a path from the top
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
-    /// Send only what this file names, one path below the source per line (`-`: standard input)
+    /// Send only the paths listed in this file, one path below the source per line (`-`: standard input)
     #[arg(long, value_name = "FILE")]
     pub files_from: Option<PathBuf>,
     /// Compare the contents of files with equal length and time

@@ -28,7 +28,7 @@ pub struct Arguments {
     /// The port [default: any that is free]
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     port: u16,
-    /// Print the address and what is watched as one JSON object
+    /// Print the address and the watched files as one JSON object
     #[arg(long)]
     json: bool,
 }

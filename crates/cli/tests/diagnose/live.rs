@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Tested, stdout, sweetspot};
 
-/// One program at a time: what one test measures is not another's.
+/// One program at a time: tests must not see each other's connections.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Says that it is over, also when a test fails: the writer would go on for ever.

@@ -53,7 +53,7 @@ impl Drop for Namespace {
     }
 }
 
-/// Asks until there is an answer with what is wanted: the process has to begin first.
+/// Asks until the answer has the wanted content: the process has to begin first.
 fn ask(arguments: &[&str], list: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value, String> {
     let mut last = String::new();
     for _ in 0..20 {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
 
-/// A command, and what the document shows below it.
+/// A command, and the output that the document shows below it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Command {
     /// As typed, continuation lines included.

@@ -1,9 +1,8 @@
-//! Documents are true: each `console` block of README and docs is run as a reader would paste it, in
-//! a clean directory of its document, and what it shows is compared with what comes.
+//! Documents are true: each `console` block of README and docs is run as a reader would paste it, in a clean directory of its
+//! document, and its output is compared with the document's.
 //!
-//! A block that is not run says why after a comma, in words of [`block::Reason`]. Numbers are left out
-//! of the comparison; a line `...` stands for any lines, and `...` within a line for the rest of a
-//! word.
+//! A block that is not run gives the reason after a comma, in words of [`block::Reason`]. Numbers are left out of the
+//! comparison; a line `...` stands for any lines, and `...` within a line for the rest of a word.
 
 mod block;
 mod shell;
@@ -24,7 +23,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// README, what stands beside it, and everything below docs.
+/// README, the documents next to it, and everything below docs.
 fn documents() -> std::io::Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = ["README.md", "TESTING.md", "CONTRIBUTING.md", "SECURITY.md"]
         .iter()
@@ -128,7 +127,7 @@ fn most_examples_are_run() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A mark takes an example out of the test, but not what it names: verbs, options and make's targets.
+/// A mark takes an example out of the test, but not its names: verbs, options and make's targets.
 #[test]
 fn examples_that_are_not_run_name_what_exists() -> Result<(), Box<dyn std::error::Error>> {
     let mut wrong = Vec::new();

@@ -52,7 +52,7 @@ impl Shell {
         Ok(())
     }
 
-    /// One shell for the whole block; what it leaves behind is ended.
+    /// One shell for the whole block; its remaining processes are ended.
     fn play(&self, block: &Block) -> std::io::Result<Output> {
         let script: String = block
             .commands
@@ -76,7 +76,7 @@ impl Shell {
 }
 
 impl Command {
-    /// Compares what came with what the document shows, if it shows anything.
+    /// Compares the output with the document's, if it shows any.
     fn compare(&self, said: &str) -> Result<(), String> {
         if self.shown.trim().is_empty() {
             return Ok(());

@@ -19,7 +19,7 @@ pub fn check(block: &Block, root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The commands of a line of shell, words without quotes; what stands behind `--` is another program's.
+/// The commands of a line of shell, words without quotes; the part after `--` is another program's.
 fn simple_commands(typed: &str) -> Vec<Vec<String>> {
     let typed = typed.replace("\\\n", " ");
     let code = typed.lines().map(|line| line.split(" #").next().unwrap_or_default());

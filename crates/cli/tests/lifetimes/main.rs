@@ -28,7 +28,7 @@ enum Cause {
     NoTerminal,
     /// The reader of its standard output ends.
     NoReader,
-    /// SIGKILL: what it started must not outlive it.
+    /// SIGKILL: processes that it started must not outlive it.
     Killed,
 }
 
@@ -43,7 +43,7 @@ const CAUSES: [Cause; 8] = [
     Cause::Killed,
 ];
 
-/// Runs one verb, ends it by `cause`, and says what is wrong.
+/// Runs one verb, ends it by `cause`, and returns the fault, if any.
 fn outlives(verb: &Verb, cause: Cause, around: &Surroundings) -> Option<String> {
     if verb.needs_terminal && !matches!(cause, Cause::NoTerminal) {
         return None;

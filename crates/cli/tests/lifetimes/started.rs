@@ -1,4 +1,4 @@
-//! A running verb, what is around it, and what is left of it.
+//! A running verb, its surroundings, and its remains.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -199,8 +199,8 @@ impl Started {
         self.output = None;
     }
 
-    /// Waits for its end, and says what it left: itself, processes, temporary files. Of one that was killed the next run
-    /// removes the files.
+    /// Waits for its end, and reports its remains: itself, processes, temporary files. After a kill the next run removes the
+    /// files.
     pub fn leftovers(mut self, killed: bool, leaves_command: bool) -> Option<String> {
         // A thread reads on, so that no full pipe holds it.
         if let Some(mut output) = self.output.take() {

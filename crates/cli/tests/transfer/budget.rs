@@ -100,7 +100,7 @@ fn names_to_be_kept_have_a_limit() {
     let mut raw = Raw::accepted(&serve.ticket());
     let long = |n: usize| format!("{n:08}/{}x", "a/".repeat(2000));
     let mut refused = None;
-    // 100 MB of names, twice what is kept.
+    // 100 MB of names, twice the record's limit.
     for batch in 0..250 {
         let link = |n: usize| match n {
             0 => RawEntry::file("f", 0),
@@ -147,7 +147,7 @@ fn a_sender_that_does_not_read_is_not_read_from() {
     raw.socket().set_write_timeout(Some(timeout)).unwrap();
     let mut sent = 0u64;
     for batch in 0u64.. {
-        // Refused with long reasons, so that what is answered fills the buffers of both sockets soon.
+        // Refused with long reasons, so that the answers soon fill the buffers of both sockets.
         let name = |n| format!("{batch:08}{n:03}/{}", "y".repeat(240));
         let list: Vec<_> = (0..500).map(|n| RawEntry::file(name(n), 300_000)).collect();
         let frame = wire::entries(&list);

@@ -1,5 +1,5 @@
-//! In which order what arrives is written, synced, named and confirmed: a power cut between two of these leaves no name
-//! without its content, and nothing that was confirmed is lost.
+//! The order in which arriving data are written, synced, named and confirmed: a power cut between two of these leaves no name
+//! without its content, and nothing confirmed is lost.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn receive_traced(directory: &Path, trace: &Path, files: &[(&str, usize)]) -> Ve
     assert_eq!(sent.code, Some(0), "{sent:?}");
     let received = serve.wait();
     assert_eq!(received.code, Some(0), "{received:?}");
-    // A call that another thread interrupts is shown when it begins and when it resumes: what it does is done then.
+    // A call that another thread interrupts appears at its beginning and at its end: it takes effect at the end.
     let lines = fs::read_to_string(trace).unwrap();
     lines.lines().filter(|line| !line.contains("resumed>")).map(str::to_owned).collect()
 }
@@ -66,7 +66,7 @@ fn content_is_on_the_disk_before_its_name_and_the_name_before_it_is_confirmed() 
     assert!(parent < confirmed && all < confirmed, "{calls:#?}");
 }
 
-/// Syncing the file system would wait for what other programs write.
+/// Syncing the file system would wait for other programs' writes.
 #[test]
 fn a_small_file_alone_is_synced_by_itself_before_it_is_confirmed() {
     if Command::new("strace").arg("-V").output().is_err() {

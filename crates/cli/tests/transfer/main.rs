@@ -1,4 +1,4 @@
-//! `sweetspot serve` and `sweetspot send` over loopback: what is moved, and what is refused.
+//! `sweetspot serve` and `sweetspot send` over loopback: transfers and refusals.
 
 mod arriving;
 mod budget;

@@ -30,7 +30,7 @@ fn is_harmless(case: &str, output: &[u8]) {
     assert!(!text.lines().any(|line| line.starts_with("sweetspot: FORGED")), "{case}: {text}");
 }
 
-/// Hangs up, and reads what the other end still says.
+/// Hangs up, and reads the other end's last messages.
 fn leave(raw: &mut Raw) {
     raw.close();
     let _ = raw.socket().shutdown(Shutdown::Write);

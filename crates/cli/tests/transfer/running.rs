@@ -20,7 +20,7 @@ pub struct Serve {
     _scratch: tempfile::TempDir,
 }
 
-/// How a program ended, and what it printed.
+/// A program's exit status and output.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -71,7 +71,7 @@ impl Serve {
         ended
     }
 
-    /// Reads what it prints on standard error until a line holds `words`.
+    /// Reads its standard error until a line contains `words`.
     pub fn read_until(&mut self, words: &str) {
         let mut stderr = String::new();
         let mut lines = BufReader::new(self.child.stderr.as_mut().unwrap());

@@ -16,7 +16,7 @@ use sweetspot_units::Duration;
 
 use crate::running::{SWEETSPOT, Serve, send};
 
-/// `sweetspot send` of what is in `directory`, to whoever has the ticket.
+/// `sweetspot send` of the contents of `directory`, to the holder of the ticket.
 fn offering(directory: &Path) -> Serve {
     let mut command = Command::new(SWEETSPOT);
     command.arg("send").arg(directory.join("")).args(["--listen", "127.0.0.1:0"]);
@@ -57,7 +57,7 @@ fn delivered(raw: &mut Raw, list: &[Entry]) -> (Sent, Gone) {
     (came, gone)
 }
 
-/// A receiver reads the list, somebody puts other things in the places of what was listed, and only then it answers.
+/// A receiver reads the list, other files take the places of the listed ones, and only then it answers.
 #[test]
 fn a_sender_opens_nothing_but_what_it_listed() {
     let scratch = tempfile::tempdir().unwrap();
@@ -116,8 +116,8 @@ fn a_sender_that_listens_waits_for_no_word_that_it_does_not_need() {
     assert!(matches!(raw.next(), Heard::Message(Message::SenderSummary(_))));
 }
 
-/// A receiver that takes content before it answers gets the beginning of a file with the list, no more than it takes, and
-/// of what it wants the rest.
+/// A receiver that accepts early content gets the beginning of a file with the list, no more than its limit, and later the rest
+/// of the files that it wants.
 #[test]
 fn what_a_receiver_takes_before_its_answer_is_not_sent_again() {
     let directory = tempfile::tempdir().unwrap();

@@ -22,7 +22,7 @@ impl Service {
         Service::start_by(Command::new(SWEETSPOT), lines)
     }
 
-    /// The same by a program that runs `sweetspot` with what follows.
+    /// The same, by a program that runs `sweetspot` with the arguments that follow.
     pub fn start_by(command: Command, lines: &str) -> Service {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().to_owned();

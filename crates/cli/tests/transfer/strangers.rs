@@ -45,7 +45,7 @@ fn is_welcome(heard: &Heard) -> bool {
     matches!(heard, Heard::Message(Message::Welcome { .. }))
 }
 
-/// Does `work` in [`CROWD`] threads that begin at once, and returns what came of it.
+/// Runs `work` in [`CROWD`] threads that begin at once, and returns the results.
 fn at_once<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let barrier = Barrier::new(CROWD);
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Trees, what is there already, and transfers that go on.
+//! Trees, existing files, and resumed transfers.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Senders that bring what nobody asked for.
+//! Senders that bring unrequested files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

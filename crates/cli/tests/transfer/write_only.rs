@@ -113,7 +113,7 @@ fn the_right_to_write_shows_nothing_of_an_existing_file() {
     let mut said = Vec::new();
     for offer in [offer(), by_content(), rehearsed()] {
         for guess in &guesses {
-            // A rehearsal makes nothing, so it has nothing to say of directories, links and what is below.
+            // A dry run creates nothing, so it reports nothing on directories, links and files below them.
             let rehearsed = matches!(&offer, Message::Offer(offer) if offer.dry_run);
             if rehearsed && (!guess.kind.has_content() || guess.path.contains(&b'/')) {
                 continue;

@@ -21,7 +21,7 @@ struct Host {
     other: LiveSocket,
 }
 
-/// The policy and, in `metrics`, what the daemon says of itself twice a second.
+/// The policy and, in `metrics`, the daemon's metrics, read twice a second.
 fn start(scratch: &Path, dry_run: bool) -> Option<Host> {
     let policy = format!(
         "memory = \"200kB\"\nmetrics = \"127.0.0.1:9477\"\ndry_run = {dry_run}\n\

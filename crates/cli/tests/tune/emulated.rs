@@ -29,7 +29,7 @@ def receive(s):
 threading.Thread(target=serve, args=(8080, send)).start()
 serve(9090, receive)";
 
-/// Connects to a port of the far side, and then sends or receives for ever; by cubic, or with `host` by what the host gives it.
+/// Connects to a port of the far side, and then sends or receives for ever; by cubic, or with `host` by the host's default.
 const CLIENT: &str = "\
 import socket, sys, time
 s = None

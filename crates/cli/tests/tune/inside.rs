@@ -103,7 +103,7 @@ fn a_cgroup_is_removed_while_a_process_in_it_is_ending() {
         return;
     }
     let cgroup = OwnCgroup::make();
-    // To take back what it has takes the kernel some milliseconds, in which it cannot be moved.
+    // Freeing its memory takes the kernel some milliseconds, during which it cannot be moved.
     let mut large = Command::new("python3");
     large.args(["-c", "x = b'1' * (400 << 20); print(flush=True); input()"]);
     large.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -304,7 +304,7 @@ fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
     wait_for("the limit again", || (clamp(&host.socket) <= MEMORY).then_some(()));
 }
 
-/// A daemon on a cgroup of its own, and what it writes to standard error.
+/// A daemon on a cgroup of its own, and its standard error.
 pub fn daemon_on(cgroup: &OwnCgroup, scratch: &Path, options: &[&str]) -> Child {
     daemon_with("[[rule]]\ngoal = \"throughput\"\n", cgroup, scratch, options)
 }

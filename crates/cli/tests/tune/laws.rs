@@ -22,8 +22,8 @@ fn limited(server: &Server, scratch: &tempfile::TempDir) -> Tuned {
     tuned
 }
 
-/// Waits until the program has read all that was sent: what arrives and is read makes the kernel tune
-/// its buffer, and that overwrites any clamp, also the one that is none.
+/// Waits until the program has read all data sent: data that arrive and are read make the kernel tune its buffer, which
+/// overwrites any clamp, also the one that is none.
 pub fn quiet(server: &Server, connection: &LiveSocket) {
     let written = server.pause();
     wait_for("silence", || {

@@ -1,9 +1,8 @@
-//! From the kernel's account of a live connection (`TCP_INFO`, sock_diag) to limits.
+//! From the kernel's counters of a live connection (`TCP_INFO`, sock_diag) to limits.
 //!
-//! The kernel keeps chronographs at the sender (Linux commit 05b055e89121): how long it was busy,
-//! and how much of that the receiver's window or the send buffer held it. What is left is the
-//! congestion window's, and `sending` says why. At the receiver there are none: there it is
-//! `receiving` that says what can be told.
+//! The kernel keeps chronographs at the sender (Linux commit 05b055e89121): the busy time, and the parts of it in which the
+//! receiver's window or the send buffer was the limit. The rest belongs to the congestion window, and `sending` finds out why.
+//! At the receiver there are none: `receiving` uses the counters there.
 
 mod receiving;
 mod sending;
@@ -24,8 +23,7 @@ pub struct Sample {
     pub acked: Bytes,
     /// Payload bytes received in order.
     pub received: Bytes,
-    /// Segments that reached the peer, in whatever order; what is acknowledged jumps when a hole
-    /// is filled.
+    /// Segments that reached the peer, in whatever order; the acknowledged bytes jump when a hole is filled.
     pub delivered: u64,
     /// Time with data under way.
     pub busy: Duration,
@@ -138,7 +136,7 @@ struct RecentArrivals {
 }
 
 impl RecentArrivals {
-    /// So much came in `time`; what is as old as `horizon` counts 1/e.
+    /// `bytes` arrived in `time`; data as old as `horizon` count 1/e.
     fn add(&mut self, bytes: Bytes, time: Duration, horizon: Duration) {
         let horizon = horizon.max(time).as_secs_f64();
         let kept = if horizon > 0.0 { (-time.as_secs_f64() / horizon).exp() } else { 0.0 };
@@ -202,7 +200,7 @@ impl Live {
             let time = sample.at.since(last.at);
             let sent = sample.acked.saturating_sub(last.acked);
             let received = sample.received.saturating_sub(last.received);
-            // A side that did nothing stays what it was.
+            // A side without activity keeps its state.
             if sent != received {
                 self.side = if sent > received { Side::Sender } else { Side::Receiver };
             }
@@ -419,14 +417,14 @@ impl ConnectionHistory {
         self.zero_windows += u64::from(closed(now) && !closed(last));
     }
 
-    /// Whether the peer's window is small because data lies unread there: mostly far below what it once was. What is
-    /// missing was acknowledged and is still there, as no window's edge goes back (RFC 9293, SHLD-14). How large its
-    /// scale would allow it to be says nothing.
+    /// Whether the peer's window is small because data lie unread there: mostly far below its earlier size. The difference was
+    /// acknowledged and is still in the buffer, as no window's edge goes back (RFC 9293, SHLD-14). The max window that its
+    /// scale allows shows nothing.
     fn peer_reads_slowly(&self) -> bool {
         2 * self.narrow.count_ones() > self.windows
     }
 
-    /// Whether what was sent lies unread at the peer: within a host nothing else delays its acknowledgement.
+    /// Whether sent data lie unread at the peer: within a host nothing else delays its acknowledgement.
     fn waits_at_reader(&self, now: &Sample) -> bool {
         self.within_host && now.rtt > now.rtt_min.scaled(QUEUE) + Duration::from_millis(1)
     }
@@ -437,8 +435,8 @@ impl ConnectionHistory {
     }
 }
 
-/// A writer is stopped when what is queued reaches the buffer's size (sk_stream_memory_free); of what was acknowledged
-/// since then a sample may already lack a piece.
+/// A writer blocks when its queued data reach the buffer's size (sk_stream_memory_free); a sample may already lack data that
+/// were acknowledged since.
 const NEARLY: f64 = 0.9;
 
 /// A rate this near to the path's capacity is as good as that: the best of many short intervals
@@ -448,8 +446,8 @@ const AT_CAPACITY: f64 = 0.85;
 /// Round trips over which a receiver's rate is averaged.
 const ARRIVAL_ROUNDS: u64 = 4;
 
-/// A peer that reads at once mostly has more than this share of its largest window open: what arrived last may not have
-/// been read when it was acknowledged.
+/// A peer that reads at once mostly has more than this share of its largest window open: the last data may not have been read
+/// when they were acknowledged.
 const READ: f64 = 2.0 / 3.0;
 
 /// The least growth from sample to sample of a flow in slow start.

@@ -1,20 +1,19 @@
-//! The receiver's rules: it sees its own window and its own reader, and of the sender and the
-//! path only what arrives.
+//! The receiver's rules: it sees its own window and its own reader, and only arrivals of the sender and the path.
 
 use sweetspot_units::{Bytes, Duration};
 
 use super::{AT_CAPACITY, ConnectionHistory, QUEUE_AFTER_LOSS, Side, Step};
 use crate::{Class, Limits};
 
-/// A window this full binds: what one round trip brings, against what was advertised.
+/// A window this full binds: the arrivals of one RTT, relative to the advertised window.
 const FULL: f64 = 0.8;
 
-/// A reader that keeps up has read what came this long ago.
+/// A reader that keeps up has read data that came this long ago.
 const LATE: Duration = Duration::from_millis(20);
 /// Less than this share of the window may lie unread without a meaning.
 const LITTLE: f64 = 1.0 / 16.0;
 
-/// Round trips for which a hole explains what the sender does.
+/// RTTs for which a hole accounts for the sender's behaviour.
 const ROUNDS: u64 = 4;
 /// With this many segments in flight, the receiver's RTT estimate is a real RTT.
 const MUCH: u64 = 8;
@@ -63,7 +62,7 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     if history.capacity.is_some_and(|c| lately.as_f64() >= AT_CAPACITY * c.as_f64()) {
         return Class::Bandwidth;
     }
-    // A hole holds the sender up for a round trip or two; what it does then is not seen here.
+    // A hole limits the sender for an RTT or two; its behaviour then does not show here.
     if history.has_lost_within(now, least * ROUNDS + step.time) {
         Class::Congestion
     } else if history.starts && history.loss_events == 0 {

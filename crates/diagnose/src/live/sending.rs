@@ -16,8 +16,7 @@ const FULL: f64 = 0.8;
 const BUFFER_FULL: f64 = 0.6;
 /// A loss shapes the window for as long: CUBIC with a large window takes this long to come back.
 const AFTER_LOSS: Duration = Duration::from_secs(30);
-/// Of what a full window allows; delayed acknowledgements and waiting for room for a whole segment
-/// cost less.
+/// Relative to a full window; delayed acknowledgements and waiting for a whole segment's space cost less.
 const MUCH_LESS: f64 = 0.5;
 /// Unanswered timeouts from which on the peer counts as silent.
 const SILENT: u64 = 2;
@@ -63,8 +62,8 @@ fn buffer_class(step: &Step, history: &ConnectionHistory) -> Class {
     }
 }
 
-/// Whether a window that was full throughout brought much less than itself in a round trip: then
-/// what was acknowledged lay unread, and the window did not open again.
+/// Whether a window that was full throughout delivered much less than itself per RTT: then acknowledged data lay unread, and
+/// the window did not open again.
 fn reopens_late(step: &Step, full: Duration) -> bool {
     let (last, now) = (&step.last, &step.sample);
     let Some((before, after)) = last.peer_window.zip(now.peer_window) else { return false };
@@ -102,8 +101,8 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
     congestion_class(now, history, step.delivery_rate(Side::Sender))
 }
 
-/// Why the congestion window is what it is. Losses count that happened while it was watched: of
-/// one before, nothing is known but the threshold that it left.
+/// The cause of the present congestion window. Only losses while it was watched count: of an earlier one, only its threshold is
+/// known.
 fn congestion_class(now: &Sample, history: &ConnectionHistory, rate: Rate) -> Class {
     let starting = rate.as_f64() >= STARTING * history.rate.as_f64();
     let full = history.capacity.is_some_and(|c| rate.as_f64() >= AT_CAPACITY * c.as_f64());

@@ -84,7 +84,7 @@ type Row = (
 );
 
 impl Drawing {
-    /// An empty drawing of what `source` sent in the connection that was `seen`.
+    /// An empty drawing of the data of `source` in the connection that was `seen`.
     pub fn new(source: std::net::SocketAddr, seen: Seen) -> Drawing {
         Drawing {
             connection: None,

@@ -13,7 +13,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 pub use replay::Replay;
 pub use simulation::{Curve, Simulated, Simulation};
 
-/// Bytes of IPv4 and TCP headers, of what IPv6 has more, and of timestamps (RFC 7323 appendix A).
+/// Bytes of IPv4 and TCP headers, the excess of IPv6, and timestamps (RFC 7323 appendix A).
 const HEADERS: u64 = 40;
 const IPV6_MORE: u64 = 20;
 const TIMESTAMPS: u64 = 12;
@@ -24,9 +24,9 @@ const AGREE: f64 = 1.25;
 const AGREED: f64 = 0.5;
 /// A loss came at a full queue if the round trip before it showed this much of the longest queue.
 const AT_FULL: f64 = 0.6;
-/// A queue shorter than this many segments is what any burst makes.
+/// Any burst makes a queue shorter than this many segments.
 const BURST: u64 = 4;
-/// A queue of this many is the path's, and not only what delayed acknowledgements look like.
+/// A queue of this many is the path's, and not merely an effect of delayed acknowledgements.
 const QUEUE: u64 = 8;
 /// Rates that lie so near together are one link's.
 const STEADY: f64 = 1.1;

@@ -83,7 +83,7 @@ impl Replay {
     }
 }
 
-/// A limit as a scenario has it, and what it is like without.
+/// A limit in scenario form, and the same without it.
 struct Mended {
     with: Vec<String>,
     without: Vec<String>,

@@ -13,8 +13,7 @@ const LEAST_ACCESS: Rate = Rate::from_mbit_per_second(1000);
 const PACKETS: std::ops::RangeInclusive<u64> = 576..=9000;
 
 impl PathEstimate {
-    /// The path as a scenario called `title`, with a comment on each value; the error says what
-    /// it lacks.
+    /// The path as a scenario called `title`, with a comment on each value; the error names the missing values.
     pub fn scenario(&self, title: &str) -> Result<String, String> {
         let rate = known("the capacity", &self.capacity_bps)?;
         let rtt = known("the round trip", &self.rtt_s)?;

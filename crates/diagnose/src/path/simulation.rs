@@ -32,8 +32,7 @@ pub struct Simulated {
     pub lifted: String,
     /// How long it took in the capture.
     pub captured_s: f64,
-    /// How long it takes in the simulator with its limit: near what the capture has, or the
-    /// path is not known well enough.
+    /// The simulated duration with its limit: near the capture's, or the path is not known well enough.
     pub with_limit_s: f64,
     /// How long it takes without the limit.
     pub without_limit_s: f64,

@@ -44,7 +44,7 @@ pub struct DelayError {
 pub(super) fn measure() -> Result<DelayError, EmulatorError> {
     let path = path(Rate::from_mbit_per_second(100));
     let emulation = Emulation::start(&path)?;
-    // The far device's own ring stamps what arrives, whenever somebody looks.
+    // The far device's own ring stamps arrivals, whenever they are read.
     let mut arrivals = emulation.far().link.port_inside(path.mtu, PROBE_COUNT as usize)?;
     send(emulation.near(), emulation.far())?;
     clock::sleep_until(clock::now() + path.rtt());
@@ -65,7 +65,7 @@ fn send(near: &Side, far: &Side) -> Result<(), EmulatorError> {
         }
         Ok(())
     };
-    // A socket takes what arrives, or the far side would answer each probe with an ICMP error.
+    // A socket accepts the packets; otherwise the far side would answer each probe with an ICMP error.
     let _sink = far
         .run(|| UdpSocket::bind((far.address(), DISCARD_PORT)))
         .and_then(|bound| bound)

@@ -22,7 +22,7 @@ const LOAD_FACTOR: f64 = 1.05;
 /// Datagrams go out in bunches this far apart.
 const BUNCH_INTERVAL: Duration = Duration::from_micros(500);
 
-/// Loads `path` for `span` and returns what the emulation certifies.
+/// Loads `path` for `span` and returns the emulation's certificate.
 pub(super) fn carry(path: &PathSpec, span: Duration) -> Result<Certificate, EmulatorError> {
     let emulation = Emulation::start(path)?;
     let (near, far) = (emulation.near(), emulation.far());
@@ -40,8 +40,8 @@ pub(super) fn carry(path: &PathSpec, span: Duration) -> Result<Certificate, Emul
     emulation.finish()
 }
 
-/// A socket on `side` that sends to `other`. Nobody reads: what arrives beyond the socket's
-/// buffer is thrown away at little cost, which leaves the machine to the emulator.
+/// A socket on `side` that sends to `other`. Nobody reads: packets beyond the socket's buffer are dropped at little cost, which
+/// leaves the machine to the emulator.
 fn end(side: &Side, other: &Side) -> Result<Datagrams, EmulatorError> {
     let open = || -> io::Result<Datagrams> {
         let socket = Datagrams::bind((side.address(), DISCARD_PORT).into())?;
@@ -56,7 +56,7 @@ fn end(side: &Side, other: &Side) -> Result<Datagrams, EmulatorError> {
 /// Sends packets of `size` at `rate` until it is `over`.
 fn send(socket: &Datagrams, rate: Rate, size: Bytes, over: &AtomicBool) {
     let payload = size.saturating_sub(UDP_IP_HEADERS);
-    // One call for many packets, or the generator is what limits the rate.
+    // One call for many packets; otherwise the generator limits the rate.
     let mut at_once = if socket.cut_into(payload).is_ok() { MAX_SEGMENTS } else { 1 };
     let started = clock::now();
     let (mut sent, mut next) = (Bytes::ZERO, started);
@@ -66,7 +66,7 @@ fn send(socket: &Datagrams, rate: Rate, size: Bytes, over: &AtomicBool) {
             let packets = (due - sent).get().div_ceil(size.get()).min(at_once);
             // A refused datagram is one that the certificate will miss; trying on is all.
             if socket.send(payload * packets).is_err() && at_once > 1 {
-                // Before Linux 6.11 only what the device adds checksums to is cut.
+                // Before Linux 6.11 only packets with a checksum by the device are split.
                 at_once = 1;
                 continue;
             }

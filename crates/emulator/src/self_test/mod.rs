@@ -1,4 +1,4 @@
-//! Measures what this machine can emulate: the highest rate that its certificate trusts, and the error of the delay.
+//! Measures this machine's limits for emulation: the highest rate that its certificate trusts, and the error of the delay.
 
 mod delay;
 mod load;

@@ -101,8 +101,8 @@ fn place_behind_a_burst(queue: &str) -> usize {
 }
 
 pub fn a_flow_with_a_queue_of_its_own_does_not_wait_for_another() {
-    // FQ-CoDel serves a new flow next (RFC 8290, section 4.2). The 200 datagrams take 480 ms; what the burst sends within
-    // a few milliseconds is on its way already.
+    // FQ-CoDel serves a new flow next (RFC 8290, section 4.2). The 200 datagrams take 480 ms; the burst's first few
+    // milliseconds are already on their way.
     assert!(place_behind_a_burst("fq-codel") < 100);
     assert_eq!(place_behind_a_burst("drop-tail"), 200);
 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use sweetspot_emulator::{IsolationError, isolate};
 
-/// A law: what must hold, and the code that panics if it does not.
+/// A law: an invariant, and the code that panics if it does not hold.
 type Law = (&'static str, fn());
 
 const INSIDE: &[Law] = &[

@@ -19,10 +19,10 @@ const CROWD: f64 = 1.5;
 /// The paper's servers.
 const INPUTS: u64 = 20;
 
-/// Plays the link of `advice` with the buffer that is advised and with others.
+/// Simulates the link of `advice` with the advised buffer and with others.
 ///
 /// # Errors
-/// If nothing can queue at the link, or what could be played of it is too small to say anything.
+/// If nothing can queue at the link, or the part of it that can be simulated is too small.
 pub fn try_buffers(
     player: &Player<'_>,
     advice: &RouterAdvice,

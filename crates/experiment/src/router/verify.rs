@@ -80,10 +80,10 @@ impl Plan {
     }
 }
 
-/// Plays `link` with buffers from two packets to four times C T_o, `advised` packets among them.
+/// Simulates `link` with buffers from two packets to four times C T_o, including `advised` packets.
 ///
 /// # Errors
-/// If nothing can queue at the link, or what could be played of it is too small to say anything.
+/// If nothing can queue at the link, or the part of it that can be simulated is too small.
 pub fn verify(
     player: &Player<'_>,
     link: &SimulatedLink,

@@ -16,8 +16,8 @@ pub struct WindowTrial {
 }
 
 impl WindowTrial {
-    /// Whether this window overflows the buffer where the smaller one of `below` did not. Without
-    /// loss more window is no less goodput: where it is, the loss came before what was measured.
+    /// Whether this window overflows the buffer and the smaller one of `below` did not. Without loss, more window never lowers
+    /// goodput: if it does, the loss came before the measured time.
     pub(super) fn overflows(&self, below: &WindowTrial, tolerance: f64) -> bool {
         !self.lossless || self.rate_bps < below.rate_bps * (1.0 - tolerance)
     }

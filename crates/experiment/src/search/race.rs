@@ -1,19 +1,18 @@
-//! Which of a few windows is the best, by a race over seeds.
+//! Finds the best of a few windows by a race over seeds.
 //!
-//! Sequential halving (Karnin, Koren, Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013): every
-//! window in the race is played under the same seeds, then the better half goes on under as many seeds again, so that
-//! the effort goes to those that are hard to tell apart. All windows meet the same cross traffic (common random
-//! numbers), and the race ends early where what is left differs by less than matters.
+//! Sequential halving (Karnin, Koren, Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013): every window in
+//! the race runs under the same seeds, then the better half continues under as many seeds again, so that the effort goes to
+//! close contenders. All windows meet the same cross traffic (common random numbers), and the race ends early if the remaining
+//! windows differ by an irrelevant amount.
 //!
-//! The mean of the winner over the seeds of the race is too high (the winner's curse). What it is worth others must
-//! measure: given the choice, seeds that had no part in it are unbiased (sample splitting; D. R. Cox, "A note on
-//! data-splitting for the evaluation of significance levels", Biometrika 62, 1975).
+//! The winner's mean over the seeds of the race is too high (the winner's curse). Fresh seeds must measure it: given the
+//! choice, seeds that had no part in it are unbiased (sample splitting; D. R. Cox, "A note on data-splitting for the evaluation
+//! of significance levels", Biometrika 62, 1975).
 
 use crate::Spread;
 use crate::statistics::mean;
 
-/// Rates of windows that differ by less than this share are the same: within it lies what the search's tolerance
-/// leaves open.
+/// Rates of windows that differ by less than this share are the same: they are within the search's tolerance.
 const INDIFFERENCE: f64 = 0.005;
 
 /// A race as a state machine without runs.
@@ -88,7 +87,7 @@ impl Race {
         self.entrants[..self.running].sort_by(|a, b| of(b).total_cmp(&of(a)));
     }
 
-    /// Whether none of those in the race can be better than the first by what matters, with 95 % confidence.
+    /// Whether no window in the race can beat the first by a relevant amount, with 95 % confidence.
     fn are_alike(&self) -> bool {
         let [first, others @ ..] = &self.entrants[..self.running] else { return true };
         let scale = mean(&first.rates).unwrap_or_default() * INDIFFERENCE;

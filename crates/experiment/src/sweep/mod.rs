@@ -12,8 +12,8 @@ use sweetspot_scenario::{Engine, Outcome, Scenario};
 use crate::play::play_all;
 use crate::{StudyError, Workers};
 
-/// Keys of a scenario take several values each, everything else stays. All variants meet the
-/// same seeds (common random numbers), so that what differs between two is the variant.
+/// Keys of a scenario take several values each, everything else stays. All variants meet the same seeds (common random
+/// numbers), so two variants differ only in their values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sweep {
     /// The scenario as written.

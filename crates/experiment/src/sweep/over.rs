@@ -171,7 +171,7 @@ impl NumberWithUnit<'_> {
     }
 }
 
-/// Six significant digits, without what follows from rounding: 0.30000000000000004 is 0.3.
+/// Six significant digits, without rounding artefacts: 0.30000000000000004 is 0.3.
 fn shortest(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();

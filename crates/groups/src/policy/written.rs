@@ -1,4 +1,4 @@
-//! Reads a policy from TOML. Every error names the line, the key and what can be written.
+//! Reads a policy from TOML. Every error names the line, the key and the values allowed.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -14,7 +14,7 @@ use crate::goal::Goal;
 /// The smallest memory budget: the largest window without window scaling (RFC 9293).
 const MIN_MEMORY: Bytes = Bytes::new(65_535);
 
-/// The keys of a policy. The readers below check the values, so that errors say what can be written.
+/// The keys of a policy. The readers below check the values, so that errors list the values allowed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PolicyText {
@@ -119,7 +119,7 @@ fn list<T>(
     values.iter().map(|value| read(value).map_err(|reason| wrong(value, reason))).collect()
 }
 
-/// The error about `value`, which is what was `written` for `key` or an element of it.
+/// The error about `value`, which was `written` for `key` or an element of it.
 fn wrong(
     text: &str,
     key: &'static str,
@@ -165,7 +165,7 @@ fn metrics(value: &Value) -> Result<SocketAddr, String> {
     loopback(value.as_str().unwrap_or_default())
 }
 
-/// Reads an address for metrics, which must be a loopback one. The error says what can be written.
+/// Reads an address for metrics, which must be a loopback one. The error gives an example.
 pub fn loopback(given: &str) -> Result<SocketAddr, String> {
     let address: Option<SocketAddr> = given.parse().ok();
     match address {
@@ -178,7 +178,7 @@ pub fn loopback(given: &str) -> Result<SocketAddr, String> {
 /// Whether a request's field `Host` names this host by a loopback address or as `localhost`, with or without a port. A web page
 /// with a name that resolves to such an address (DNS rebinding) sends its own name.
 pub fn is_loopback_host(host: &str) -> bool {
-    // The port is what follows the last colon, unless that belongs to an IPv6 address: [::1].
+    // The port follows the last colon, unless that belongs to an IPv6 address: [::1].
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
@@ -211,7 +211,7 @@ fn congestion(value: &Value, left_alone: bool) -> Result<CongestionName, String>
     Ok(value.as_str().unwrap_or_default().parse()?)
 }
 
-/// A program's name, cut to what the kernel keeps of it.
+/// A program's name, cut to the length that the kernel keeps.
 fn program(value: &Value) -> Result<String, String> {
     const PROGRAM_USAGE: &str = "write a program's name without its path, such as \"curl\"";
     let name = value.as_str().filter(|name| !name.is_empty() && !name.contains('/'));

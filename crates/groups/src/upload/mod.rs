@@ -61,7 +61,7 @@ impl PacedUpload {
         PacedUpload::new(now, sweetspot_sizing::Upload::resumed(now, saved))
     }
 
-    /// The connection is over at `now`. Returns what its path is to be remembered for, if it has found out.
+    /// The connection is over at `now`. Returns the parameters to save for its path, if it has found any.
     pub fn end(&mut self, now: Time) -> Option<Option<SavedWindow>> {
         self.now = self.now.max(now);
         self.driver.handle_end(self.now);

@@ -23,7 +23,7 @@ pub struct Condition {
     /// The excess of every loaded RTT over the handshake's: jitter that keeps packets in order delays all of them as much as
     /// the latest.
     pub held_back: f64,
-    /// Share of segments lost at random, and what chance begins with.
+    /// Share of segments lost at random, and the seed.
     pub loss: f64,
     pub seed: u32,
     /// The bytes per second that the sending program writes and the receiving one reads.
@@ -67,7 +67,7 @@ pub struct Run {
     pub refusals: usize,
     /// By download that is over: when it began and ended.
     pub downloads: Vec<Download>,
-    /// The limits after each end of a download: what was left behind.
+    /// The limits left after each end of a download.
     pub left_behind: Vec<Bytes>,
     /// When how much had been received.
     progress: Vec<(f64, f64)>,

@@ -19,7 +19,7 @@ pub(super) trait Scheduled: Send {
     fn handle_moved(&mut self, bytes: Bytes);
 }
 
-/// Reads portion by portion. What it could have read while nothing was there is not made up for, as in the simulator.
+/// Reads portion by portion. It does not make up for portions that had not arrived in time, as in the simulator.
 pub(super) struct Reader {
     schedule: Schedule,
     portion: Bytes,
@@ -29,7 +29,7 @@ pub(super) struct Reader {
     allowed: Bytes,
 }
 
-/// Produces portion by portion, whether or not TCP takes what it has.
+/// Produces portion by portion, whether or not TCP accepts its data.
 pub(super) struct Writer {
     schedule: Schedule,
     portion: Bytes,

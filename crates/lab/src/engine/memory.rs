@@ -10,7 +10,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use crate::plan::LabPlan;
 
-/// Reads what the sockets hold, both ends' summed over the transfers.
+/// Reads the sockets' buffered data, summed over the transfers at each end.
 pub(super) struct MemoryWatch {
     near: Diag,
     far: Diag,

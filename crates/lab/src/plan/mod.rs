@@ -257,8 +257,8 @@ fn common_send_buffer(scenario: &Scenario) -> Option<Bytes> {
     first.filter(|_| every_tcp(scenario).all(|tcp| limit(tcp) == first))
 }
 
-/// SO_SNDBUF, where the buffer does not grow by itself to the limit that is meant. The kernel doubles what is asked
-/// for, and a scenario of Linux flavour means what comes of it.
+/// SO_SNDBUF, if the buffer does not grow by itself to the intended limit. The kernel doubles the request, and a Linux
+/// scenario's value is the doubled one.
 fn fixed_send_buffer(scenario: &Scenario, tcp: &Tcp, full: Bytes) -> Option<Bytes> {
     match (common_send_buffer(scenario), tcp.flavour) {
         (Some(_), _) => None,
@@ -270,8 +270,8 @@ fn fixed_send_buffer(scenario: &Scenario, tcp: &Tcp, full: Bytes) -> Option<Byte
 fn settings(scenario: &Scenario) -> Vec<(&'static str, String)> {
     let tcp = every_tcp(scenario).next().copied().unwrap_or(Tcp::LINUX);
     let hop = scenario.path.narrow();
-    // Room for eight times what the path and its buffer hold, in kernel memory: never the limit.
-    // At least the kernel's own default, 6 MiB.
+    // Room for eight times the path and its buffer, in kernel memory: never the limit. At least the kernel's own default, 6
+    // MiB.
     let holds = scenario.path.bdp() + hop.buffer.in_bytes(scenario.path.packet);
     let most = (holds * 8).max(Bytes::new(6 << 20)).min(Bytes::new(1 << 30));
     let buffers = |most: Bytes| format!("4096 {} {}", INITIAL_BUFFER.min(most).get(), most.get());
@@ -282,7 +282,7 @@ fn settings(scenario: &Scenario) -> Vec<(&'static str, String)> {
         // Each flow asks for its own. One that began with BBR, the default of some hosts, is paced for good
         // (`bbr_init`, net/ipv4/tcp_bbr.c: SK_PACING_NEEDED), whatever it is given afterwards.
         ("tcp_congestion_control", "reno".to_owned()),
-        // One connection must not begin with what another one learnt.
+        // No connection may begin with another one's cached metrics.
         ("tcp_no_metrics_save", truth(true)),
         ("tcp_timestamps", truth(tcp.timestamps)),
         ("tcp_ecn", truth(tcp.ecn)),

@@ -11,8 +11,8 @@ const MAX_LAB_FLOWS: u64 = 10_000;
 /// How long a receiver waits for a silent sender (docs/protocol.md).
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Why this machine cannot play `scenario` accurately, and what it can play; empty if it can.
-/// `controls` are the congestion controls that its kernel has.
+/// The reason why this machine cannot run `scenario` accurately, and a feasible alternative; empty if it can. `controls` are
+/// the congestion controls of its kernel.
 pub(crate) fn refusals(scenario: &Scenario, controls: &[String]) -> Vec<String> {
     let mut reasons = Vec::new();
     path(scenario, &mut reasons);
@@ -24,7 +24,7 @@ pub(crate) fn refusals(scenario: &Scenario, controls: &[String]) -> Vec<String> 
 fn path(scenario: &Scenario, reasons: &mut Vec<String>) {
     let path = &scenario.path;
     let hop = path.narrow();
-    // 576: what every IPv4 host takes (RFC 791); 9000: the common jumbo frame.
+    // 576: every IPv4 host accepts this (RFC 791); 9000: the common jumbo frame.
     if !(576..=9000).contains(&path.packet.get()) {
         reasons.push(format!(
             "packets of {} are no kernel's; path.packet must lie between 576B and 9000B",

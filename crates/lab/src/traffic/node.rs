@@ -126,7 +126,7 @@ impl<'a> TrafficNode<'a> {
         Ok(())
     }
 
-    /// Plays its loads from `zero` to the end of the plan; returns what each did.
+    /// Runs its loads from `zero` to the end of the plan; returns each one's totals.
     pub fn run(mut self, zero: Time) -> io::Result<Vec<LoadTotals>> {
         self.own.enter()?;
         scheduling::drop_timer_slack()?;
@@ -272,7 +272,7 @@ impl<'a> TrafficNode<'a> {
         Ok(goes_on)
     }
 
-    /// Closes a connection and counts what it did.
+    /// Closes a connection and adds its counts.
     fn close(&mut self, connection: TrafficConnection) -> io::Result<()> {
         let TrafficConnection { load: number, flow, end } = connection;
         let ConnectionRole::Source(source) = end else {
@@ -323,8 +323,8 @@ impl<'a> TrafficNode<'a> {
 /// A window that never changes is set before the handshake, which then chooses the finest scale
 /// for it; and the buffer is made so large, where the host allows it, that it alone is the limit.
 fn sink_options(load: &Load) -> io::Result<FlowOptions> {
-    /// Kernel memory that a byte of payload may take at most, as SO_RCVBUF counts it: the
-    /// smallest packets (524 B) take 1280 B, and the kernel doubles what is asked for.
+    /// The kernel memory per byte of payload, as SO_RCVBUF counts it: the smallest packets (524 B) take 1280 B, and the kernel
+    /// doubles the request.
     const KERNEL_BYTES_PER_PAYLOAD_BYTE: u64 = 2;
     let rmem_max = sysctl::rmem_max()?;
     let buffer = load

@@ -32,7 +32,7 @@ impl TrafficSource {
             // Streams of different loads differ: no load has 2^32 sources.
             let mut random = random::stream(seed, side, (load as u64) << 32 | n);
             let start = random::between(&mut random, of.start);
-            // The first nodes get what does not divide evenly.
+            // The first nodes get the remainder of the division.
             let node = (n * nodes / of.sources.max(1)) as usize;
             (TrafficSource { load, node, random }, start)
         };

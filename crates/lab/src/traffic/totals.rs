@@ -45,7 +45,7 @@ impl SegmentCounts {
 }
 
 impl LoadTotals {
-    /// Adds what a connection did since `earlier`.
+    /// Adds a connection's counts since `earlier`.
     pub(super) fn add(&mut self, now: SegmentCounts, earlier: SegmentCounts) {
         self.delivered += now.acknowledged.saturating_sub(earlier.acknowledged);
         self.sent += now.sent.saturating_sub(earlier.sent);

@@ -41,8 +41,8 @@ const RUNS: usize = 5;
 
 pub fn a_slow_reader_sets_the_rate_and_the_window_closes() {
     let overrides = ["transfer.0.sizing=fixed:125kB", "transfer.0.reader=rate=5Mbit/s"];
-    // Once the receive buffer is full, the receiver acknowledges what it reads, give or take the buffer's fill: 125 kB
-    // over 4 s are 0.25 Mbit/s, 5 %.
+    // Once the receive buffer is full, the receiver acknowledges its reads, give or take the buffer's fill: 125 kB over 4 s are
+    // 0.25 Mbit/s, 5 %.
     let at_its_rate =
         |played: &LabRun| (4.75e6..5.25e6).contains(&played.outcome.transfers[0].goodput_bps);
     let played = (0..RUNS).map(|_| play(&overrides)).find(at_its_rate).expect("a run at 5 Mbit/s");

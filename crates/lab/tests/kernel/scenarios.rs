@@ -19,13 +19,13 @@ fn play(more: &str) -> Result<LabRun, LabError> {
 pub fn a_window_of_half_a_bdp_carries_half_the_rate_at_most() {
     let played = play("[[transfer]]\nsizing = \"fixed:25kB\"\n").unwrap();
     let transfer = &played.outcome.transfers[0];
-    // SOBAS eq. (3): 25 kB per 20 ms are 10 Mbit/s. What is advertised is rounded up to the window
-    // scale, 128 B with buffers of up to 8 MiB.
+    // SOBAS eq. (3): 25 kB per 20 ms are 10 Mbit/s. The advertised window is rounded up to the window scale, 128 B with buffers
+    // of up to 8 MiB.
     assert!(transfer.goodput_bps <= 25_128.0 * 8.0 / 0.020, "{transfer:?}");
     assert!(transfer.goodput_bps > 5e6, "{transfer:?}");
     assert!(transfer.rtt_mean_s >= 0.020, "{transfer:?}");
-    // The buffer holds twice that window. A machine that stalls may still make the sender's timers
-    // send again what nobody lost (RFC 5682).
+    // The buffer holds twice that window. On a machine that stalls, the sender's timers may still retransmit packets that
+    // nobody lost (RFC 5682).
     assert_eq!(played.outcome.bottleneck.loss_rate, 0.0, "{:?}", played.outcome.bottleneck);
     assert!((24_000..=25_600).contains(&transfer.window_final_bytes), "{transfer:?}");
     let outcome = &played.outcome;
@@ -108,7 +108,7 @@ pub fn what_the_machine_lacks_is_refused() {
 pub fn a_path_that_changes_carries_what_it_has_left() {
     let change = "[[path.change]]\nat = \"1500ms\"\nrate = \"4Mbit/s\"\n";
     let played = play(&format!("{change}[[transfer]]\ncongestion = \"cubic\"\n")).unwrap();
-    // Measured from 1 s on for 2 s: half a second of 20 Mbit/s, and what has queued then, and 1.5 s of 4.
+    // Measured from 1 s on for 2 s: half a second of 20 Mbit/s, the queue at that time, and 1.5 s of 4.
     let carried = 0.5 * 20.0 + 1.5 * 4.0;
     let goodput = played.outcome.transfers[0].goodput_bps * 2.0 / 1e6;
     assert!(goodput < 1.05 * carried, "{goodput} of {carried}");
@@ -156,7 +156,7 @@ congestion = "cubic"
 "#;
     let played = Lab.play(&Scenario::parse(text).unwrap()).unwrap();
     let transfer = &played.outcome.transfers[0];
-    // Three periods of 10 and 4 Mbit/s, headers off; what was queued before counts for 50 packets at most.
+    // Three periods of 10 and 4 Mbit/s, headers off; the earlier queue counts for 50 packets at most.
     let most = 7e6 * 1448.0 / 1500.0 + 50.0 * 1448.0 * 8.0 / 3.0;
     assert!(transfer.goodput_bps <= most && transfer.goodput_bps > 3e6, "{transfer:?}");
     // 2 + 2 ms there, 2 + 6 ms back, the rest of 20 ms on the hosts' links.

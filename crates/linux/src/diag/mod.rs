@@ -21,7 +21,7 @@ pub struct Detail {
     pub info: bool,
     /// Whether to read the sender's congestion control.
     pub congestion: bool,
-    /// Whether to read what its buffers hold.
+    /// Whether to read its buffers' contents.
     pub memory: bool,
 }
 

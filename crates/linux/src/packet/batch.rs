@@ -12,12 +12,12 @@ pub const MAX_BATCH_FRAMES: usize = 32;
 #[derive(Debug, Default)]
 pub struct FrameBatch<'a> {
     parts: Vec<&'a [u8]>,
-    /// Each frame's first part, and what it leaves to the card.
+    /// Each frame's first part, and the work that it leaves to the card.
     frames: Vec<(usize, Offload)>,
 }
 
 impl<'a> FrameBatch<'a> {
-    /// Another frame, which begins with `part`. What it leaves to the card only a port with offload says.
+    /// Another frame, which begins with `part`. Only a port with offload passes on the work that it leaves to the card.
     pub fn push(&mut self, part: &'a [u8], offload: Offload) {
         self.frames.push((self.parts.len(), offload));
         self.parts.push(part);

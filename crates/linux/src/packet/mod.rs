@@ -29,7 +29,7 @@ pub struct PacketPort {
     lost: u64,
 }
 
-/// Room for the longest super-frame and what the kernel says about it.
+/// Space for the longest super-frame and the kernel's header for it.
 const LARGE_BYTES: usize = VNET_HEADER_BYTES + 14 + 65_535;
 /// The kernel memory for super-frames that wait for us to read them, or for the receiver of our frames.
 const LARGE_BUFFER_BYTES: i32 = 64 << 20;
@@ -63,8 +63,8 @@ impl PacketPort {
         PacketPort::open_for(index, largest, slots, true, true)
     }
 
-    /// Opens a port that also receives what this host sends on the device, like a capture. Frames longer than
-    /// `largest` are cut. Needs CAP_NET_RAW.
+    /// Opens a port that also receives this host's own packets on the device, like a capture. Frames longer than `largest` are
+    /// cut. Needs CAP_NET_RAW.
     pub fn watch(index: u32, largest: usize, slots: usize) -> io::Result<PacketPort> {
         PacketPort::open_for(index, largest, slots, false, false)
     }
@@ -155,7 +155,7 @@ struct PacketRing {
     slot: usize,
     slots: usize,
     next: usize,
-    /// Whether what is left to the device stands before each frame.
+    /// Whether each frame is preceded by the work left to the device.
     offload: bool,
 }
 

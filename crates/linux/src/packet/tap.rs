@@ -68,7 +68,7 @@ impl PacketTap {
         Ok(PacketTap { socket, blocks, hardware: NO_LINK_LAYER, lost: 0 })
     }
 
-    /// The device's kind (ARPHRD_*), which says what its packets begin with.
+    /// The device's kind (ARPHRD_*), which gives its packets' first header.
     pub fn hardware(&self) -> u16 {
         self.hardware
     }
@@ -113,8 +113,8 @@ fn prepared(kind: i32, all: bool) -> io::Result<(OwnedFd, BlockRing)> {
     Ok((socket, blocks))
 }
 
-/// Whether a packet of all devices is to be passed on: IP, and of what passes loopback only what comes in, because
-/// each packet goes out there, too.
+/// Whether to pass on a packet of all devices: only IP, and on loopback only incoming packets, because each packet also goes
+/// out there.
 fn is_wanted(address: &libc::sockaddr_ll) -> bool {
     let leaves = address.sll_pkttype == libc::PACKET_OUTGOING;
     IP.contains(&address.sll_protocol) && !(leaves && address.sll_hatype == LOOPBACK)

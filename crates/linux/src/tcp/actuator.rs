@@ -67,8 +67,8 @@ impl WindowActuator {
                 options::set_window_clamp(socket, clamp)
             }
             ClampMethod::BufferAlone => {
-                // Half of the doubled buffer is window where the kernel assumes the worst of
-                // its bookkeeping, so what is asked for is about what is advertised.
+                // Half of the doubled buffer is window when the kernel assumes the worst overhead, so the request is about the
+                // advertised window.
                 let size = clamp.get().min(sysctl::rmem_max()?.get());
                 options::set_receive_buffer(socket, Bytes::new(size)).map(|_| ())
             }

@@ -100,8 +100,8 @@ fn pump(
 ) -> io::Result<()> {
     let (block, mut sink) = ([0u8; 64 * 1024], [0u8; 256 * 1024]);
     let mut moved = 0;
-    // Filled to the brim, then drained: autotuning grows the buffer by what one round trip
-    // delivered, so a trickle would leave it at its initial size.
+    // Filled to the brim, then drained: autotuning grows the buffer by one RTT's delivery, so a trickle would leave it at its
+    // initial size.
     while moved < n && clock::now() < deadline {
         while would_block(sender.write(&block))? > 0 {}
         while options::unread(&*receiver)? > Bytes::ZERO {

@@ -1,5 +1,4 @@
-//! Connections that only load a path, at little CPU cost: one buffer for all that is sent, and nothing is copied of
-//! what is received.
+//! Connections that only load a path, at little CPU cost: one buffer for all sent data, and received data are not copied.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr};
@@ -113,8 +112,8 @@ impl Flow {
         moved(self.0.send(&FILLER[..length]))
     }
 
-    /// Discards at most `most` bytes of what has arrived. Returns how many: zero if the peer has closed, `None` if
-    /// nothing waits.
+    /// Discards at most `most` bytes of the arrived data. Returns the number: zero if the peer has closed, `None` if nothing
+    /// waits.
     pub fn discard(&self, most: Bytes) -> io::Result<Option<Bytes>> {
         // tcp(7): with MSG_TRUNC the received bytes are discarded, and the pointer is not used.
         // SAFETY: the kernel writes nothing through the null pointer.

@@ -161,7 +161,7 @@ pub struct AccEcn {
 impl Info {
     /// Reads a socket's `TCP_INFO`.
     pub fn read(socket: impl AsFd) -> io::Result<Info> {
-        // Room for what future kernels may add; they write as much as fits.
+        // Space for future kernels' additions; they write as much as fits.
         let mut buffer = [0; 512];
         let n = sockopt::get_bytes(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut buffer)?;
         Ok(Info::parse(&buffer[..n]))

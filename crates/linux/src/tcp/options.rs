@@ -1,4 +1,4 @@
-//! Socket options of TCP, with units. A setter that may grant less than it was asked for returns what was granted.
+//! Socket options of TCP, with units. A setter that may grant less than the request returns the granted value.
 
 use std::io;
 use std::net::SocketAddr;

@@ -50,7 +50,7 @@ fn what_others_send_is_not_available() {
     }
 }
 
-/// Where each flow has a queue of its own, a train gets what others' queues leave of it; the link is no slower for that.
+/// If each flow has its own queue, a train gets the share that other queues leave; the link is no slower for that.
 #[test]
 fn a_share_of_the_link_is_not_taken_for_the_link() {
     for share in [0.3, 0.5, 0.65] {

@@ -47,7 +47,7 @@ impl Truth {
 struct Probe {
     size: Bytes,
     flow: u64,
-    /// Its place in what was sent; none of other traffic.
+    /// Its number in the sent stream; `None` for cross traffic.
     place: Option<usize>,
     sent: Time,
 }
@@ -175,7 +175,7 @@ pub fn measure(truth: Truth, plan: Plan, seed: u64) -> Report {
     while let Some(step) = measurement.poll_step() {
         let result = carry_out(&step, &mut ways, &mut now);
         measurement.handle(result);
-        // A round trip for the word that it is over, and what the queue takes to drain.
+        // A round trip for the final message, and the time for the queue to drain.
         now += Duration::from_millis(300) + truth.delay * 2;
     }
     measurement.report()

@@ -113,7 +113,7 @@ impl<P> Red<P> {
         self.average += weight * (self.length() - self.average);
     }
 
-    /// p_b: what the average alone asks for; `None` means every packet.
+    /// p_b: the probability by the average alone; `None` means every packet.
     fn base_probability(&self) -> Option<f64> {
         let RedConfig { lower, upper, max_probability: most, gentle, .. } = self.config;
         if self.average < upper {

@@ -23,7 +23,7 @@ fn play(
     let (mut out, mut dropped, mut now) = (Vec::new(), Vec::new(), 0);
     for (n, (gap, size)) in (0_u64..).zip(arrivals) {
         now += gap;
-        // As the emulator: looked at now and then, never beyond what may still arrive.
+        // As the emulator does: polled now and then, never beyond possible arrivals.
         while let Some((due, packet)) = chain.poll_delivery(at_us(now.saturating_sub(late_us))) {
             out.push((due, packet.0));
         }
@@ -134,7 +134,7 @@ fn looks(hops: usize) -> usize {
     looks
 }
 
-/// A chain asks to be looked at for what comes out of it, not for what happens inside.
+/// A chain asks to be polled for departures, not for internal events.
 #[test]
 fn further_hops_cost_one_look_each_and_not_one_per_packet() {
     // Behind the first hop packets come a service time apart, when the one before has just been served. The bound on the

@@ -344,7 +344,7 @@ mod tests {
         ]
     }
 
-    /// Whether `read` is what `n` is rounded to in `format`.
+    /// Whether `read` is `n` rounded in `format`.
     fn rounded(format: crate::probe::float_code::FloatCode, n: u64, read: u64) -> bool {
         format.decode(format.encode(n)) == read
     }

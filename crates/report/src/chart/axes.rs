@@ -24,7 +24,7 @@ impl PlotFrame {
         let curves = || plot.curves.iter().flat_map(|curve| curve.points.iter().copied());
         let mut xs: Vec<f64> = curves().map(|point| point.0).collect();
         let mut ys: Vec<f64> = curves().map(|point| point.1).collect();
-        // Whole intervals stand in the frame; what is never below zero, a rate or a time, has no interval there either.
+        // The frame holds whole intervals; a quantity that is never negative, a rate or a time, has no interval below zero.
         let least = if ys.iter().all(|y| *y >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
         for curve in &plot.curves {
             let both = curve.points.iter().zip(&curve.half_widths);
@@ -125,7 +125,7 @@ impl PlotFrame {
     }
 }
 
-/// The values marked on the axis across, and what is written there.
+/// The values marked on the x axis, and their labels.
 fn ticks(axis: &Axis, scale: &PlotScale) -> Vec<(f64, String)> {
     if axis.names.is_empty() {
         let values = scale.ticks(6);

@@ -105,8 +105,8 @@ fn in_common(one: &str, other: &str) -> String {
     same.join(", ")
 }
 
-/// One entry per engine, and one for what was published; none where all that is drawn is by one engine, and so
-/// in one style. Of a recording the label says all.
+/// One entry per engine, and one for published values; none if one engine drew everything, and so in one style. A recording's
+/// label says it all.
 fn styles(plot: &Plot) -> Vec<LegendItem> {
     let mut origins: Vec<Origin> = Vec::new();
     for curve in &plot.curves {

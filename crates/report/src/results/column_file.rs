@@ -69,7 +69,7 @@ fn sweep(columns: &Columns, ours: &str) -> Result<SweepFile, ReadError> {
     points(columns, ours, keys)
 }
 
-/// The sweep, without what its columns lack: events, cross traffic, cost of the runs.
+/// The sweep, without the parts that have no column: events, cross traffic, cost of the runs.
 fn points(columns: &Columns, ours: &str, keys: Vec<String>) -> Result<SweepFile, ReadError> {
     let version = columns.noted("version").unwrap_or_default();
     let other = |reason: String| ReadError::OtherVersion {

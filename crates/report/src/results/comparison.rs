@@ -35,7 +35,7 @@ const FEWEST_FOR_A_BOX: usize = 5;
 /// Fewer values make no distribution.
 const FEWEST_FOR_A_CURVE: usize = 3;
 
-/// A transfer of a run, and what identifies it in its file.
+/// A transfer of a run, and its identity in its file.
 struct Measured<'a> {
     key: Vec<String>,
     transfer: &'a TransferOutcome,

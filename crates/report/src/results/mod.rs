@@ -18,8 +18,7 @@ use crate::page::{cards, document, in_html, table_element};
 use crate::svg::escape;
 use crate::theme::Theme;
 
-/// The page that shows `sheets` of `files`, titled by what the first says; `notes` are sentences about
-/// the files.
+/// The page with the `sheets` of `files`, titled by the first sheet's summary; `notes` are sentences about the files.
 pub fn report_page(
     files: &str,
     sheets: &[Sheet],

@@ -67,10 +67,10 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
     }]
 }
 
-/// A time series, what it is called, and the path that it is of, if known.
+/// A time series, its name, and its path, if known.
 #[derive(Debug, Clone)]
 pub struct Recorded<'a> {
-    /// The name of its file, or what was played.
+    /// The name of its file or of the run.
     pub name: String,
     /// Its rows.
     pub rows: &'a [SeriesRow],
@@ -78,7 +78,7 @@ pub struct Recorded<'a> {
     pub path: Option<SweepPath>,
 }
 
-/// The rows of one transfer, and what they are called.
+/// The rows of one transfer, and their name.
 type TransferRows<'a> = (String, Vec<&'a SeriesRow>);
 
 /// More lines than colours cannot be told apart.
@@ -203,8 +203,7 @@ impl OverTime {
     }
 }
 
-/// Time series side by side, each quantity in one picture. `title` says what they show, if the caller
-/// knows better than their medians.
+/// Time series side by side, each quantity in one picture. `title` overrides the summary of medians.
 pub fn series(recorded: &[Recorded<'_>], title: Option<String>) -> Sheet {
     let every = transfers(recorded);
     let all = &every[..every.len().min(MOST_TRANSFERS)];

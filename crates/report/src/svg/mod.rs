@@ -10,8 +10,8 @@ pub use panel::{Band, LineRun, Panel, ReferenceLine};
 pub use scale::LinearScale;
 pub use thin::thin_by;
 
-/// Text that can stand in SVG and HTML. What XML forbids, and what would turn the text around it, is replaced: names in
-/// results may be anybody's.
+/// Text that is safe in SVG and HTML. Characters that XML forbids, and bidirectional controls, are replaced: names in results
+/// may come from anyone.
 pub fn escape(text: &str) -> String {
     let text = text.replace(is_harmful, "\u{fffd}");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -23,7 +23,7 @@ fn is_harmful(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `text` with what stands below the line (`T_m`: a letter, `_`, letters or digits) as `typeset` sets it.
+/// `text` with its subscripts (`T_m`: a letter, `_`, letters or digits) as `typeset` sets them.
 pub fn subscripts(text: &str, typeset: impl Fn(char, &str) -> String) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -25,8 +25,8 @@ const LINK: Rate = Rate::from_mbit_per_second(100);
 const RTT: Duration = Duration::from_millis(10);
 /// An Ethernet's packet.
 const MTU: Bytes = Bytes::new(1500);
-/// The kernel memory that a packet of this size takes: a buffer of 2048 B and the 256 B of its
-/// sk_buff (SKB_TRUESIZE, include/linux/skbuff.h, rounded up to what the allocator gives).
+/// The kernel memory of a packet of this size: a buffer of 2048 B and the 256 B of its sk_buff (SKB_TRUESIZE,
+/// include/linux/skbuff.h, rounded up to the allocator's size).
 const PACKET_MEMORY: Bytes = Bytes::new(2304);
 
 /// The blog's settings and results: `iperf -w` in kB, the window that it expected in kB, the rate
@@ -83,8 +83,8 @@ pub struct BlogRow {
     /// The expected window per round trip, or the link's rate where that is less, bit/s: the
     /// blog's "expected throughput".
     pub expected_bps: f64,
-    /// The same with what is known besides: the window's round trip holds a packet's
-    /// serialisation, and headers take their share of the link, bit/s.
+    /// The same with further known effects: the window's RTT includes a packet's serialisation, and headers take their share of
+    /// the link, bit/s.
     pub expected_with_headers_bps: f64,
     /// Payload received over time, from the first SYN on, bit/s.
     pub measured_bps: f64,
@@ -123,8 +123,8 @@ impl Expectation {
     }
 }
 
-/// Measures each of the blog's five receive buffers for `each`, and passes every row to `progress`.
-/// Runs inside what [`isolated`](sweetspot_lab::isolated) gives.
+/// Measures each of the blog's five receive buffers for `each`, and passes every row to `progress`. Runs inside
+/// [`isolated`](sweetspot_lab::isolated).
 pub fn blog(each: Duration, progress: &mut dyn FnMut(&BlogRow)) -> Result<Blog, LabError> {
     let kernel = host::kernel_release().unwrap_or_default();
     let (major, minor) = version(&kernel)?;

@@ -21,8 +21,8 @@ fn moment(stream: &mut RandomStream) -> f64 {
     WARMUP_S + stream.between(4.0, 14.0)
 }
 
-/// `[[path.change]]`: a rate of a quarter to four times what it was, for good or for some seconds;
-/// a route with 0.7 to 1.8 times the propagation.
+/// `[[path.change]]`: a rate of a quarter to four times the old one, for good or for some seconds; a route with 0.7 to 1.8
+/// times the propagation.
 pub(super) fn of_path(
     stream: &impl Fn(&str) -> RandomStream,
     PathBasics { mbit, rtt_ms }: PathBasics,

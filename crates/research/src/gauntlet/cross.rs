@@ -1,8 +1,8 @@
 use super::drawn_path::{PACKET_BYTES, PathBasics};
 use super::random_stream::RandomStream;
 
-/// The cross traffic of half the paths, as TOML: one kind, at a tenth to seven tenths of the rate,
-/// but for elephants, which take what they get.
+/// The cross traffic of half the paths, as TOML: one kind, at a tenth to seven tenths of the rate, except for elephants, which
+/// take whatever they get.
 pub(super) fn drawn(
     stream: &impl Fn(&str) -> RandomStream,
     PathBasics { mbit, rtt_ms }: PathBasics,

@@ -153,7 +153,7 @@ impl DrawnPath {
     }
 }
 
-/// `[path]` without what changes.
+/// `[path]` without its changes.
 fn path(stream: &impl Fn(&str) -> RandomStream, PathBasics { mbit, rtt_ms }: PathBasics) -> String {
     let bdp = mbit * 1e6 * rtt_ms * 1e-3 / 8.0 / PACKET_BYTES;
     let buffer = (bdp * stream("buffer").log_between(0.08, 4.0)).round().max(MIN_BUFFER_PACKETS);

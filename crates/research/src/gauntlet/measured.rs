@@ -29,8 +29,8 @@ fn began(scenario: &Scenario, outcome: &Outcome, index: usize) -> f64 {
 }
 
 impl RunMeasured {
-    /// The measurements in `outcome`, a run of `scenario`; several transfers are summed. Where one follows another, only
-    /// what follows is judged.
+    /// The measurements in `outcome`, a run of `scenario`; several transfers are summed. If one follows another, only the later
+    /// one counts.
     pub fn of(scenario: &Scenario, outcome: &Outcome) -> RunMeasured {
         let follows = scenario.transfers.iter().any(|transfer| transfer.follows);
         let played = scenario.transfers.iter().zip(&outcome.transfers).enumerate();

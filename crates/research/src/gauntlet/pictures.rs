@@ -2,8 +2,8 @@ use super::class::PathClass;
 use super::report::{GauntletReport, PathComparison, VariantResult};
 use sweetspot_experiment::plot::{Axis, Origin, Plot};
 
-/// The distributions that a report's picture of one congestion control shows: of goodput by class
-/// of path, then of what others got, and of delay.
+/// The distributions in a report's picture of one congestion control: goodput by class of path, then competing flows' goodput,
+/// and delay.
 pub fn pictures(report: &GauntletReport, congestion: &str) -> Vec<Plot> {
     let of: Vec<&VariantResult> =
         report.variants.iter().filter(|j| j.congestion == congestion).collect();

@@ -3,8 +3,7 @@ use core::str::FromStr;
 use serde::Serialize;
 use sweetspot_units::Duration;
 
-/// A population of random paths. Populations of one seed share their base paths and differ by what
-/// each adds.
+/// A population of random paths. Populations of one seed share their base paths and differ in their additions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Population {

@@ -7,7 +7,7 @@ use super::{Cell, LabBench, cpu_per_gb};
 use sweetspot_report::VariantOutcome;
 use sweetspot_report::grouped;
 
-/// The benchmark as Markdown. It names what was not measured and which targets were missed.
+/// The benchmark as Markdown. It names missing measurements and missed targets.
 pub fn markdown(bench: &LabBench) -> String {
     let sections = [
         head(bench),
@@ -84,8 +84,8 @@ fn verdict(bench: &LabBench) -> String {
     text
 }
 
-/// The line before notes that a person wrote into a generated document. Generating it again keeps
-/// what stands between this line and [`NOTES_END`].
+/// The line before handwritten notes in a generated document. Generating it again keeps the text between this line and
+/// [`NOTES_END`].
 pub const NOTES_BEGIN: &str = "<!-- written by hand, kept: begin -->";
 /// The line after those notes.
 pub const NOTES_END: &str = "<!-- written by hand, kept: end -->";

@@ -51,8 +51,8 @@ fn of<'a>(
     results.iter().find(|r| r.test == test && r.case == case && r.variant == variant)
 }
 
-/// In how many cases of each test a variant's flows got notably more or less than the first variant's, and what
-/// that cost others.
+/// The number of cases of each test in which a variant's flows got notably more or less than the first variant's, and the cost
+/// to others.
 fn verdicts(results: &[MatrixResult]) -> MarkdownTable {
     let mut table = MarkdownTable::new(&[
         "test",

@@ -25,7 +25,7 @@ pub struct MatrixVariant {
     pub sizing: Sizing,
 }
 
-/// All that are tested. The first is what the others are compared with.
+/// All variants under test. The first is the reference.
 pub const VARIANTS: [MatrixVariant; 5] = [
     MatrixVariant { name: "cubic", congestion: Congestion::Cubic, sizing: Sizing::Kernel },
     MatrixVariant { name: "bbr", congestion: Congestion::Bbr, sizing: Sizing::Kernel },

@@ -3,7 +3,7 @@ use sweetspot_scenario::Scenario;
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::csv::{ReferenceRow, ReferenceTable};
 
-/// One run of ns-2 and what it measured.
+/// One run of ns-2 and its measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ns2Case {
     /// The setting.

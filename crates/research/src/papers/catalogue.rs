@@ -52,7 +52,7 @@ pub struct Entry {
     pub aliases: &'static [&'static str],
     /// The paper.
     pub paper: Paper,
-    /// Its number and what it shows.
+    /// Its number and subject.
     pub title: &'static str,
     /// Plays it on the engines of the stage that can.
     pub play: fn(&Stage<'_>) -> Result<Figure, StudyError>,
@@ -120,9 +120,9 @@ pub struct Figure {
     pub name: &'static str,
     /// The paper.
     pub paper: Paper,
-    /// Its number and what it shows.
+    /// Its number and subject.
     pub title: &'static str,
-    /// How it was played: the scenario's file, what differs from the paper and why.
+    /// How it was simulated: the scenario's file, the differences from the paper and their reasons.
     pub about: String,
     /// The pictures.
     pub plots: Vec<Plot>,

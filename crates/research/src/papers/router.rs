@@ -1,5 +1,5 @@
-//! Prasad, Dovrolis, Thottan: "Router Buffer Sizing for TCP Traffic and the Role of the
-//! Output/Input Capacity Ratio". What is played stands in [`crate::router`].
+//! Prasad, Dovrolis, Thottan: "Router Buffer Sizing for TCP Traffic and the Role of the Output/Input Capacity Ratio". The
+//! simulations are in [`crate::router`].
 
 use super::catalogue::{Entry, Figure, Paper, Precision, Stage};
 use super::comparison::{EngineValue, PublishedComparison};

@@ -36,8 +36,7 @@ const CONFIDENCE: f64 = 0.95;
 /// Section VI-B: the forms hold for buffers that are "sufficiently large"; from here on.
 const SMALLEST: u64 = 5;
 
-/// Section VI-A: up to the cutoff delay grows almost linearly; what is left of the steepest
-/// d C / B there.
+/// Section VI-A: up to the cutoff delay grows almost linearly; this share of the steepest d C / B is left there.
 const LINEAR: f64 = 0.75;
 
 impl Fits {

@@ -17,7 +17,7 @@ use sweetspot_experiment::router::measure::BufferMeasured;
 
 const NOTES: &str = include_str!("../../data/router_notes.md");
 
-/// docs/results/router.md of what was played; `made` says with what, where and when.
+/// docs/results/router.md for the simulations; `made` gives the program, place and date.
 ///
 /// # Errors
 /// If a formula does not hold.

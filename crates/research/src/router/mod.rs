@@ -1,8 +1,8 @@
-//! The simulations of Prasad, Dovrolis and Thottan, "Router Buffer Sizing for TCP Traffic and the
-//! Role of the Output/Input Capacity Ratio", played again: [`measure`](sweetspot_experiment::router::measure()) plays a link with several
-//! buffers, [`Fits`] finds the loss forms and the delay's slope, [`simulated`] the best buffer;
-//! [`Study`] does so for the paper's Table I, [`Testbed`] for its testbed, [`Grid`] for its section
-//! VI-B, and draws its figures as data. [`Situation`] is what the regression of a, b and f is made of.
+//! Reproduces the simulations of Prasad, Dovrolis and Thottan, "Router Buffer Sizing for TCP Traffic and the Role of the
+//! Output/Input Capacity Ratio". [`measure`](sweetspot_experiment::router::measure()) simulates a link with several buffers,
+//! [`Fits`] finds the loss forms and the delay's slope, [`simulated`] the best buffer. [`Study`] does so for the paper's Table
+//! I, [`Testbed`] for its testbed, [`Grid`] for its section VI-B, and draws its figures as data. [`Situation`] is the input of
+//! the regression of a, b and f.
 
 mod analysis;
 mod bootstrap;

@@ -17,7 +17,7 @@ use sweetspot_experiment::statistics::quantile;
 
 const TABLE: &str = include_str!("../../data/router_situations.csv");
 
-/// Links with the parameters that describe each, and what follows from them.
+/// Links with their fitted parameters, and the regression over them.
 #[derive(Debug)]
 pub struct Regression {
     links: Vec<Described>,

@@ -1,4 +1,4 @@
-//! Random links, each played with several buffers: what the regression of a, b and f is made of.
+//! Random links, each simulated with several buffers: the input of the regression of a, b and f.
 
 use core::fmt::Write;
 
@@ -11,7 +11,7 @@ use sweetspot_experiment::router::link::SimulatedLink;
 use sweetspot_experiment::router::measure::{BufferMeasured, Player, measure};
 use sweetspot_experiment::router::run::{Class, Run};
 
-/// A link that was drawn, and what was measured with each buffer.
+/// A drawn link, and its measurements with each buffer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Situation {
     /// The link.
@@ -178,7 +178,7 @@ mod tests {
     fn a_situation_survives_being_written_and_read() {
         let mut random = Random::new(7);
         let link = drawn(&mut random).unwrap();
-        // Whole microseconds and three decimals of the tail index are what the table holds.
+        // The table holds whole microseconds and three decimals of the tail index.
         let rtt = Duration::from_micros(link.rtt.as_nanos() / 1000);
         let tail_index = libm::round(link.tail_index * 1e3) / 1e3;
         let link = SimulatedLink { rtt, tail_index, ..link };

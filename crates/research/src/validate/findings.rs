@@ -149,7 +149,7 @@ fn granularity(
     }
 }
 
-/// Whether what limits a transfer is what its sizing, and a closed form, assume.
+/// Whether a transfer's limit is the one that its sizing, and a closed form, assume.
 fn regime(
     i: usize,
     transfer: &Transfer,

@@ -27,7 +27,7 @@ impl EngineComparison {
     }
 }
 
-/// Three digits behind the point for what is small, else two.
+/// Three decimals for small values, else two.
 fn number(value: f64) -> String {
     if value.abs() < 1.0 { format!("{value:.3}") } else { format!("{value:.2}") }
 }

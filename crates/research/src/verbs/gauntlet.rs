@@ -178,7 +178,7 @@ pub fn run(arguments: Arguments) -> Ending {
 
 /// The journal, without the runs of sizings that are to be played again.
 fn open(path: &Path, fresh: &[Sizing]) -> Result<ResultJournal, String> {
-    // Kept for as long as the version: what a build changes in a sizing, its tag tells.
+    // Kept for as long as the version: the tag shows a build's changes to a sizing.
     let result_journal =
         ResultJournal::open(path, env!("CARGO_PKG_VERSION"), OnVersionMismatch::Refuse)?;
     let again: Vec<String> = fresh.iter().map(Sizing::to_string).collect();

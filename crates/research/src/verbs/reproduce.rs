@@ -52,7 +52,7 @@ pub struct Arguments {
     /// List the figures and tables and end
     #[arg(long)]
     list: bool,
-    /// Print the list, or what was written and every published number with ours, as one JSON object
+    /// Print the list, or the files written and every published number with ours, as one JSON object
     #[arg(long)]
     json: bool,
     /// Colours: as the reader's screen is set, or for paper

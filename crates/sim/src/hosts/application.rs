@@ -4,11 +4,11 @@ use sweetspot_path::Random;
 use sweetspot_scenario::{Application, Schedule, Transfer};
 use sweetspot_units::{Bytes, Deadline, Duration, Time};
 
-/// Reads what has arrived: packet by packet at its rate, all at once without one, nothing in a pause.
+/// Reads arrived data: packet by packet at its rate, all at once without one, nothing in a pause.
 #[derive(Debug)]
 pub(crate) struct Reader {
     schedule: Schedule,
-    /// Payload of a full packet: what one read takes.
+    /// Payload of a full packet: the size of one read.
     portion: Bytes,
     /// In order and not read.
     pub unread: Bytes,
@@ -34,7 +34,7 @@ impl Reader {
         self.read(now)
     }
 
-    /// Reads what is due to be read now.
+    /// Reads the portions due now.
     pub(crate) fn read(&mut self, now: Time) -> Bytes {
         let mut taken = Bytes::ZERO;
         while self.due.has_passed(now) && self.unread > Bytes::ZERO {
@@ -63,7 +63,7 @@ impl Reader {
     }
 }
 
-/// Gives the sender what it is to send: packet by packet, or all but for pauses.
+/// Passes data to the sender: packet by packet, or everything except during pauses.
 #[derive(Debug)]
 pub(crate) struct Writer {
     schedule: Schedule,
@@ -146,7 +146,7 @@ mod tests {
         while let Some(due) = reader.due.time().filter(|due| *due <= at(200)) {
             taken += reader.read(due);
         }
-        // At 10, 20, 30, 40; what would be read at 50 is read at 150; then 160, 170, 180, 190, 200.
+        // At 10, 20, 30, 40; the read due at 50 happens at 150; then 160, 170, 180, 190, 200.
         assert_eq!(taken, Bytes::new(10_000));
         assert_eq!(reader.unread, Bytes::new(90_000));
     }

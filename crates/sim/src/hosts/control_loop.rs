@@ -6,8 +6,8 @@ use sweetspot_units::{Bytes, Deadline, Duration, Time};
 
 use crate::network::{AnswerHeader, TrainHeader};
 
-/// The control loop at a simulated receiver. It does with packets of the simulation what a real
-/// receiver does with its socket and its datagrams, and has the same [`Driver`].
+/// The control loop at a simulated receiver. It handles the simulation's packets as a real receiver handles its socket and
+/// datagrams, and has the same [`Driver`].
 pub(crate) struct ControlLoop {
     driver: Driver,
     /// The kernel's own autotuning, over which a controller's limit is a clamp.
@@ -18,7 +18,7 @@ pub(crate) struct ControlLoop {
     out_of_order_before: u64,
 }
 
-/// TCP_WINDOW_CLAMP: the window is the smaller of what the kernel would advertise and the limit.
+/// TCP_WINDOW_CLAMP: the window is the smaller of the kernel's and the limit.
 struct Autotuning {
     driver: Driver,
     window: Option<Bytes>,
@@ -49,7 +49,7 @@ impl ControlLoop {
         ControlLoop::driven_by(driver, autotuning, start)
     }
 
-    /// A loop that begins at `start` with what `before`, which is over, has learnt.
+    /// A loop that begins at `start` with the saved parameters of `before`, which is over.
     pub(crate) fn following(
         before: ControlLoop,
         autotuning: Option<Box<dyn Controller + Send>>,

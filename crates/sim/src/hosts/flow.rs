@@ -5,11 +5,9 @@ use sweetspot_units::{Deadline, Duration, Time};
 
 use crate::network::{Direction, Downlink, Ecn, Uplink};
 
-/// A TCP connection or a stream of datagrams: where it goes, what it is part of, and all that
-/// its source needs at hand when an ACK arrives.
+/// A TCP connection or a stream of datagrams: its route, its group, and the state that its source needs when an ACK arrives.
 ///
-/// The first line of the cache is all that a packet needs on its way to the first router and at
-/// its sink.
+/// The first cache line holds everything that a packet needs on its way to the first router and at its sink.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Flow {
@@ -77,7 +75,7 @@ impl Flow {
         self.sender.deadline().min(self.wake)
     }
 
-    /// Reads from memory what an ACK needs.
+    /// Reads the fields that an ACK needs from memory.
     #[inline]
     pub(crate) fn read_ahead(&self) {
         black_box((self.delay, self.pending));

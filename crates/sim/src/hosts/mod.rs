@@ -139,7 +139,7 @@ impl Hosts {
         }
     }
 
-    /// Whether a control loop listens to what arrives at a measured transfer's sink.
+    /// Whether a control loop receives the arrivals at a measured transfer's sink.
     #[inline]
     pub(crate) fn is_controlled(&self, index: usize) -> bool {
         self.targets[index].control_loop.as_ref().is_some_and(ControlLoop::listens)
@@ -171,8 +171,8 @@ impl Hosts {
         }
     }
 
-    /// Automatic buffer tuning (Semke, Mahdavi, Mathis 1998, section 3): a sender wants twice its congestion window,
-    /// the pool is divided max-min fair, and what nobody wants is room to grow for all.
+    /// Automatic buffer tuning (Semke, Mahdavi, Mathis 1998, section 3): a sender wants twice its congestion window, the pool
+    /// is divided max-min fair, and the unclaimed rest lets all of them grow.
     pub(crate) fn share_pool(&mut self, pool: Bytes) {
         let wanted =
             |index: usize| self.payload(index).scaled(2.0 * self.flows[index].sender.cwnd());
@@ -186,7 +186,7 @@ impl Hosts {
         }
     }
 
-    /// Reads from memory what the next packet of a flow needs at either end.
+    /// Reads the fields that the next packet of a flow needs, at either end, from memory.
     #[inline]
     pub(crate) fn read_ahead(&self, flow: u32) {
         self.receivers[flow as usize].read_ahead();

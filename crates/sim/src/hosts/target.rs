@@ -114,8 +114,8 @@ impl Target {
         Some(self.requests.remove(place).1)
     }
 
-    /// An ACK is sent that expects number `next`. Of duplicates the first counts: the source may not have seen the
-    /// others when it sends what is timed, and a round trip would come out too short.
+    /// Records an ACK that expects number `next`. Of duplicates the first counts: the source may not have seen the others when
+    /// it sends the timed packet, and the RTT would be too short.
     pub(crate) fn note_ack(&mut self, next: u64, at: Time) {
         if self.acked_up_to.is_none_or(|highest| next > highest) {
             self.acked_up_to = Some(next);

@@ -26,7 +26,7 @@ pub(crate) struct Hop {
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 enum Elements {
-    /// Drop-tail: what becomes of a packet is known when it arrives.
+    /// Drop-tail: a packet's fate is known on arrival.
     Plain(Conduit<Packet>),
     /// A discipline that decides later.
     Managed(Box<Managed>),
@@ -49,7 +49,7 @@ struct Managed {
     seen: Time,
 }
 
-/// Counts of what a hop has done so far.
+/// A hop's counts so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HopTotals {
     pub arrivals: u64,
@@ -64,7 +64,7 @@ impl Hop {
     pub(crate) fn new(spec: &DirectionSpec, variation: Variation, packet: Bytes, seed: u64) -> Hop {
         let propagation = Propagation::new(spec, seed);
         let Variation { trace, changes } = variation;
-        // Where the rate varies, what becomes of a packet is not known when it arrives.
+        // If the rate varies, a packet's fate is not known on arrival.
         let elements = if spec.is_plain() && changes.is_empty() && trace.is_none() {
             Elements::Plain(Conduit::new(spec.rate, spec.buffer, propagation))
         } else {
@@ -87,7 +87,7 @@ impl Hop {
         Hop { elements, loss, policer: spec.policer(), lost: 0, held_back: VecDeque::new() }
     }
 
-    /// Whether what becomes of a packet is known when it arrives.
+    /// Whether a packet's fate is known on arrival.
     #[inline]
     pub(crate) fn is_drop_tail(&self) -> bool {
         matches!(self.elements, Elements::Plain(_))
@@ -115,8 +115,7 @@ impl Hop {
         conduit.handle_arrival(now, packet)
     }
 
-    /// Takes a packet where the queue decides later what becomes of it. Gives back the packet that is
-    /// dropped, if any: this one or another.
+    /// Offers a packet to a queue that decides its fate later. Returns the dropped packet, if any: this one or another.
     pub(crate) fn enter_managed(&mut self, now: Time, packet: Packet) -> Result<(), Packet> {
         if self.loses(now, packet.wire_size()) {
             return Err(packet);
@@ -276,7 +275,7 @@ impl Managed {
         self.line.poll_exit(now)
     }
 
-    /// When the next packet comes out, or earlier: what leaves the link at t does so at t + delay.
+    /// The next packet's exit time, or earlier: a packet that leaves the link at t comes out at t + delay.
     fn due(&self) -> Option<Time> {
         self.line.poll_timeout(self.link.poll_timeout())
     }

@@ -35,7 +35,7 @@ pub(crate) enum Direction {
     Backward = 1,
 }
 
-/// Hops, the links of hosts, and what is on its way on them.
+/// Hops, the links of hosts, and the packets in flight on them.
 pub(crate) struct Network {
     /// Forward hops, then as many backward ones.
     hops: Vec<Hop>,
@@ -260,7 +260,7 @@ impl Network {
         self.hops[index].held_back.pop_front()
     }
 
-    /// A packet has left a hop: whether it is time to read ahead what those behind it need.
+    /// A packet has left a hop: whether to read ahead the flows of the packets behind it.
     #[inline(never)]
     pub(crate) fn wants_read_ahead(&mut self, index: usize) -> bool {
         self.unread[index] -= 1;

@@ -7,8 +7,8 @@ use crate::network::slab::SlabKey;
 
 /// A packet in the network: 32 bytes that are copied, not pointed to.
 ///
-/// The fields that every packet has stand here. What it says to the host at the other end is its
-/// [`Header`], which is packed into `body` and comes out again by [`Packet::header`].
+/// These are the fields common to all packets. Its message to the host at the other end is its [`Header`], which is packed into
+/// `body` and unpacked by [`Packet::header`].
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(8))]
 pub(crate) struct Packet {
@@ -23,7 +23,7 @@ pub(crate) struct Packet {
     body: Body,
 }
 
-/// A packed [`Header`]. Only [`Header::pack`] and [`Packet::header`] know what its words hold.
+/// A packed [`Header`]. Only [`Header::pack`] and [`Packet::header`] know the meaning of its words.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 struct Body {
@@ -101,7 +101,7 @@ pub(crate) struct TrainHeader {
     pub index: u32,
 }
 
-/// A sink's request to its source. What it asks for waits at the source under its number.
+/// A sink's request to its source. The requested value waits at the source under its number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestHeader {
     pub number: u64,

@@ -7,9 +7,9 @@ use super::histogram::Histogram;
 
 /// Observes source and sink of a measured transfer at given times.
 ///
-/// Hosts run ahead of the routers by the propagation between them: what reaches a host is worked
-/// off when it leaves the router, at the time at which it arrives. So a host is viewed when it is
-/// about to pass the time, and the view waits until the routers are there.
+/// Hosts run ahead of the routers by the propagation between them: a packet for a host is processed when it leaves the router,
+/// with its arrival time at the host. So a host is sampled when it is about to pass the time, and the sample waits until the
+/// routers are there.
 #[derive(Debug, Default)]
 pub(crate) struct HostMonitor {
     /// Round trips of its packets after the first of the measured times and up to the second.

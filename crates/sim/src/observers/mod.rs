@@ -1,4 +1,4 @@
-//! The observers: what is noted of a run while it goes on. Nothing that they note changes it.
+//! The observers record a run while it goes on, and do not change it.
 
 mod flow_recorder;
 mod histogram;

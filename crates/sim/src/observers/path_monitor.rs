@@ -9,7 +9,7 @@ use crate::network::{Direction, HopTotals, Network};
 pub(crate) struct PathMonitor {
     /// The narrow hop, as its number in either direction.
     narrow: u16,
-    /// Its rate, the transfer's propagation, and what a first pass measured.
+    /// Its rate, the transfer's propagation, and a first pass's measurements.
     known: KnownPath,
     /// Serialisation of a data packet there.
     packet_time: Duration,
@@ -17,7 +17,7 @@ pub(crate) struct PathMonitor {
     start: Option<AverageStart>,
 }
 
-/// When the averages begin, and what the narrow hop had done by then.
+/// The start of the averages, and the narrow hop's counts at that time.
 #[derive(Debug, Clone, Copy)]
 struct AverageStart {
     at: Time,

@@ -25,9 +25,8 @@ pub trait Scheduler {
     /// Takes the next event out; `None` where none is pending.
     fn pop(&mut self) -> Option<Key>;
 
-    /// One of the events that have come near, each once: they happen soon, or just did, and what
-    /// they need can be read from memory together. `None` from a scheduler that does not know which
-    /// are near.
+    /// One of the events that have come near, each once: they happen soon, or just did, and their data can be read from memory
+    /// together. `None` from a scheduler that does not know which are near.
     fn poll_near(&mut self) -> Option<u32> {
         None
     }

@@ -4,9 +4,8 @@ use sweetspot_units::Duration;
 use super::{Key, QuadHeap, Scheduler};
 use crate::index::Index;
 
-/// A timing wheel (Varghese and Lauck 1987). It has two rounds of slots; a slot of the outer round
-/// lasts as long as the whole inner round. What lies further ahead is on a heap. Pushing and popping
-/// take the same time however many events are pending.
+/// A timing wheel (Varghese and Lauck 1987). It has two rounds of slots; a slot of the outer round lasts as long as the whole
+/// inner round. Later events are on a heap. Pushing and popping take the same time however many events are pending.
 #[derive(Debug)]
 pub struct Wheel {
     /// A slot of the inner round lasts 2 to this power nanoseconds.

@@ -1,4 +1,4 @@
-//! Network, hosts and observers put together: what happens at one has effects on the others.
+//! Network, hosts and observers put together: events at one affect the others.
 
 mod routing;
 mod sink_side;
@@ -17,12 +17,10 @@ use crate::scheduler::{Key, Scheduler};
 
 /// Everything that moves, and the clock that moves it.
 ///
-/// The clock follows what happens at routers. A host has its link to itself, so nothing but its
-/// own packets and timers reaches it, in an order that is known: a packet for it is worked off
-/// when it is known when it leaves the last router, with the time at which it will arrive, after
-/// the timers that expire before. At a drop-tail queue that is known when it enters. A packet
-/// thus costs one event to get to a router-to-router link, and another to come out only where
-/// something waits for it at a router.
+/// The clock follows the routers. A host has its link to itself, so only its own packets and timers reach it, in a known order.
+/// A packet for it is processed as soon as its exit from the last router is known, with its arrival time at the host, after the
+/// timers that expire before. At a drop-tail queue that is known when it enters. A packet thus costs one event to reach a
+/// router-to-router link, and another to come out only if a router needs it.
 pub(crate) struct World<S> {
     pub queue: EventQueue<S>,
     pub network: Network,

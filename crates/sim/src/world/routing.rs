@@ -122,7 +122,7 @@ impl<S: Scheduler> World<S> {
                 let flow = &self.hosts.flows[packet.flow as usize];
                 self.observers.note_drop(packet.flow, flow, self.queue.now());
             }
-            // Requests go over the connection, which sends again what is lost.
+            // Requests go over the connection, which retransmits lost ones.
             Header::Request(request) => {
                 self.hosts.targets[packet.flow as usize].lost_requests.push(request.number);
             }
@@ -130,8 +130,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Hands over what was held back for the sake of a count that is now past. Nothing that leaves
-    /// the routers after the next count is handed over before it.
+    /// Passes on packets held back for a count that is now past. Packets that leave the routers after the next count stay.
     pub(crate) fn look_ahead(&mut self) {
         self.network.set_horizon(self.observers.next_count(self.queue.now()));
         for index in 0..2 * self.network.hops_each_way() {
@@ -141,8 +140,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Reads from memory what packets that leave a hop soon need of their flows, many at a time:
-    /// the memory answers them together.
+    /// Reads from memory the flows of packets that leave a hop soon, many at a time: the memory answers the reads together.
     #[inline(never)]
     fn read_ahead(&mut self, index: usize) {
         self.read_near();
@@ -151,7 +149,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Reads from memory what events that happen soon need.
+    /// Reads from memory the data of events that happen soon.
     #[inline(never)]
     fn read_near(&mut self) {
         while let Some(event) = self.queue.poll_near() {

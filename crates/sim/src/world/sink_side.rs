@@ -120,7 +120,7 @@ impl<S: Scheduler> World<S> {
         self.open_window(index);
     }
 
-    /// Sets the window to what the application leaves of it.
+    /// Sets the window to the part that the application leaves.
     fn open_window(&mut self, index: usize) {
         if let Some(reader) = &self.hosts.targets[index].reader {
             self.hosts.receivers[index].set_free(reader.open());
@@ -228,7 +228,7 @@ impl<S: Scheduler> World<S> {
         self.send_from_sink(at, self.hosts.packet(index as u32, PROBE, header));
     }
 
-    /// Informs the control loop of what a data packet brought.
+    /// Passes a data packet's contents to the control loop.
     fn inform_controller(&mut self, index: usize, at: Time, data: &DataHeader, delivered: u64) {
         self.time_round_trip(index, at, data);
         let payload = self.hosts.payload(index);
@@ -252,7 +252,7 @@ impl<S: Scheduler> World<S> {
         control_loop.handle_out_of_order(out_of_order);
     }
 
-    /// Does what a measured transfer's control loop wants done.
+    /// Carries out the requests of a measured transfer's control loop.
     fn work_for_controller(&mut self, index: usize, at: Time) {
         loop {
             let target = &mut self.hosts.targets[index];

@@ -64,7 +64,7 @@ impl<S: Scheduler> World<S> {
         self.transmit(packet.flow, at);
     }
 
-    /// Sends what a flow's sender has to send now.
+    /// Sends the packets that a flow's sender has to send now.
     #[inline(always)]
     fn transmit(&mut self, index: u32, at: Time) {
         let flow = &mut self.hosts.flows[index as usize];
@@ -141,7 +141,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// A measured transfer's application gives its sender what it has written, where it does so by itself.
+    /// A measured transfer's application passes written data to its sender, if it writes by itself.
     fn write(&mut self, index: u32, at: Time) {
         let Some(target) = self.hosts.targets.get_mut(index as usize) else { return };
         let Some(writer) = &mut target.writer else { return };
@@ -172,7 +172,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Answers a probe with what the sender knows of itself.
+    /// Answers a probe with the sender's own state.
     fn answer(&mut self, at: Time, packet: &Packet, probe: &ProbeHeader) {
         let index = packet.flow as usize;
         let report = self.network.reports.put(self.hosts.report(index));

@@ -83,7 +83,7 @@ pub struct KernelView {
     pub window: Option<Bytes>,
     /// Its RTT estimate, see [`Input::KernelRtt`]; zero if it has none.
     pub rtt: Duration,
-    /// The minimum RTT of what this end sent; zero if unknown.
+    /// The min RTT of this end's own segments; zero if unknown.
     pub minimum_rtt: Duration,
     /// Segments that arrived ahead of a missing one, since the connection began.
     pub out_of_order: u64,

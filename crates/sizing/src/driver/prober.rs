@@ -324,8 +324,8 @@ mod tests {
     }
 
     proptest! {
-        /// Over any pattern of losses each way, in order: what was sent is answered, lost one
-        /// way, lost the other way, or not yet known.
+        /// For any pattern of losses in each direction, in order: each probe is answered, lost one way, lost the other way, or
+        /// not yet known.
         #[test]
         fn probes_are_conserved(fates in proptest::collection::vec(0u8..3, 1..300)) {
             let (mut prober, mut answers) = (started(0), 0);

@@ -6,13 +6,11 @@ use sweetspot_units::{Bytes, Duration, Time};
 /// 5151).
 const ROUND_TRIP_PARTS: u64 = 16;
 
-/// Round trips over which arrivals are averaged where repairs never end: what waited behind a missing segment, a round
-/// trip or two, is a small part of what arrived in them. With 16 the mean delay rises from 0.875 to 0.901 of the kernel's
-/// (population `drawn`, seed 5151).
+/// RTTs over which arrivals are averaged while repairs never end: the data behind a missing segment, an RTT or two, are a small
+/// part of their arrivals. With 16 the mean delay rises from 0.875 to 0.901 of the kernel's (population `drawn`, seed 5151).
 const AVERAGED_ROUND_TRIPS: u64 = 8;
 
-/// The largest number of bytes that arrived in one round trip, or on average over several of them: about what the sender has
-/// in flight, or less.
+/// The largest number of bytes that arrived in one RTT, or on average over several: about the sender's flight, or less.
 #[derive(Debug, Default)]
 pub(crate) struct InflightEstimator {
     /// Arrivals of the last RTT in parts; the first part may begin before it. Each entry has its start and its bytes.
@@ -28,7 +26,7 @@ pub(crate) struct InflightEstimator {
 }
 
 impl InflightEstimator {
-    /// Counts what arrived on a path of round trip `base`.
+    /// Counts arrivals on a path with the base RTT `base`.
     pub(crate) fn handle_arrival(&mut self, now: Time, bytes: Bytes, base: Duration) {
         // Data that arrive at its beginning came before it.
         let (since, sum) =
@@ -90,7 +88,7 @@ mod tests {
     fn what_waited_behind_a_missing_segment_was_not_in_flight_together() {
         let base = Duration::from_millis(40);
         let mut inflight = InflightEstimator::default();
-        // 1 kB in each ms; but what arrives from 200 on is in order only at 270, all at once.
+        // 1 kB in each ms; but data that arrive from 200 on are in order only at 270, all at once.
         for ms in 1..=400 {
             let now = Time::from_nanos(ms * 1_000_000);
             if (200..270).contains(&ms) {
@@ -137,7 +135,7 @@ mod tests {
                 inflight.handle_arrival(now, Bytes::new(std::mem::take(&mut waiting)), base);
             }
         }
-        // 40 kB are in flight; over eight round trips what one of 45 ms may bring too much or too little is a seventh.
+        // 40 kB are in flight; over eight RTTs, a repair of 45 ms adds or removes a seventh.
         assert!((34_000..=46_000).contains(&inflight.largest().get()), "{inflight:?}");
     }
 }

@@ -2,9 +2,8 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// Receive throughput between two arrivals.
 ///
-/// Data reaches the application in lumps (a TLS record is 16 kB, more than a tenth of what a
-/// 20 Mbit/s path carries in 50 ms), so that bytes per fixed interval are off by a lump. From
-/// one arrival to a later one the lumps count exactly: those after the first, up to the last.
+/// Data reach the application in lumps (a TLS record is 16 kB, more than a tenth of 50 ms at 20 Mbit/s), so bytes per fixed
+/// interval are off by a lump. From one arrival to a later one the lumps count exactly: those after the first, up to the last.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     first: Option<Time>,

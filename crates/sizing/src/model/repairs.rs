@@ -1,7 +1,7 @@
 use super::epoch::Epoch;
 
-/// The epochs in which losses are repaired: what a missing segment held up arrives in order at once, faster than the path
-/// carries it.
+/// The epochs in which losses are repaired: data behind a missing segment arrive in order at once, faster than the path carries
+/// them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Repairs {
     lasts: u32,

@@ -19,7 +19,7 @@ pub(crate) struct UnusedCapacity {
     repairs: Repairs,
     /// The end of the last epoch.
     since: Time,
-    /// Time without a queue between the first overflow and the next loss, and what was delivered in it.
+    /// Time without a queue between the first overflow and the next loss, and the bytes delivered in it.
     idle: Duration,
     delivered: Bytes,
 }
@@ -58,7 +58,7 @@ impl UnusedCapacity {
         }
         if !self.repairs.handle_epoch(epoch) && !epoch.stalled {
             self.lately = [self.lately[1], epoch.rate];
-            // One alone may be what was late in the epoch before, or what a look shows too much of.
+            // A single one may contain late data of the epoch before, or a sampling error.
             self.highest = self.highest.max(self.lately[0].min(self.lately[1]));
         }
         let is_counted = self.has_overflowed && self.lost_at.is_none();
@@ -125,7 +125,7 @@ mod tests {
         epochs.extend([(70, 0, NONE); 20]);
         let unused = play(&epochs);
         assert_eq!(unused.capacity(), full);
-        // 90 less 50 Mbit/s for 2 s, less what the three epochs at 100 Mbit/s bring above 90.
+        // 90 less 50 Mbit/s for 2 s, less the excess above 90 of the three epochs at 100 Mbit/s.
         assert_eq!(unused.bytes(), Bytes::new(10_000_000 - 3 * 125_000));
     }
 

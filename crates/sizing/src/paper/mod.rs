@@ -44,7 +44,7 @@ pub struct SobasPaper {
 enum State {
     /// The trains are out.
     Measuring,
-    /// Limited to the initial limit or what has been added to it.
+    /// Limited to the initial limit plus its increases.
     Ramping { limit: Bytes, next_growth: Option<Time> },
     /// No limit: there is no capacity estimate, or the path is congested.
     Unlimited,

@@ -166,7 +166,7 @@ impl Held {
         }
     }
 
-    /// Whether the window is still on its way to what is held.
+    /// Whether the window is still on its way to the held one.
     pub(super) fn is_opening(&self) -> bool {
         matches!(self.hold, Hold::Opening { .. })
     }
@@ -376,7 +376,7 @@ impl Sobas {
         let (Hold::Steady(streaks) | Hold::Probing(streaks, _)) = &mut held.hold else { return };
         let is_below = |share| rate < capacity.scaled(share);
         let foreign = rate < others_rate(capacity) && is_foreign(queue, kept);
-        // At a lower rate what the window lets in stands in a queue, or it is the sender that sends less.
+        // At a lower rate the window's excess waits in a queue, or the sender itself sends less.
         let is_short = queue < kept / 2;
         let idle = is_short && !is_below(1.0);
         streaks.below = in_a_row(streaks.below, is_below(1.0 - RESOLUTION) && !is_short);
@@ -429,8 +429,8 @@ impl Sobas {
         }
     }
 
-    /// The memory is too low: the window is widened by what the buffer holds, so that nothing is lost whether the path
-    /// carries a little more or much more.
+    /// The memory is too low: the window is widened by the buffer's size, so that nothing is lost whether the path carries a
+    /// little more or much more.
     fn doubt(&mut self, now: Time, base: Duration) {
         let State::Held(held) = &mut self.state else { return };
         held.capacity = held.capacity + held.room() / base;
@@ -438,7 +438,7 @@ impl Sobas {
         self.apply_hold(now);
     }
 
-    /// Evaluates an epoch under a window that was widened by what the buffer holds: a queue shows the capacity.
+    /// Evaluates an epoch under a window that was widened by the buffer's size: a queue shows the capacity.
     fn correct(&mut self, now: Time, rate: Rate, queue: Duration) {
         let State::Held(held) = &mut self.state else { return };
         if queue < held.queue / 2 && rate >= held.capacity.scaled(1.0 - RESOLUTION) {

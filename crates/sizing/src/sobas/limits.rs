@@ -58,8 +58,8 @@ impl TransferLimits {
         }
     }
 
-    /// The nearest window that may be set: at least twice what delayed ACKs leave unacknowledged, so that data is in flight
-    /// while an ACK is (BBRMinPipeCwnd of draft-ietf-ccwg-bbr).
+    /// The nearest window that may be set: at least twice the bytes that delayed ACKs leave unacknowledged, so that data are in
+    /// flight while an ACK is (BBRMinPipeCwnd of draft-ietf-ccwg-bbr).
     pub(super) fn within_bounds(&self, window: Bytes) -> Bytes {
         window.max(self.unacknowledged() * 2).min(self.config.max_window)
     }
@@ -123,7 +123,7 @@ impl TransferLimits {
         in_flight.scaled(BINDS_SHARE) > window
     }
 
-    /// A step of the capacity that widens `window` by two segments at least: of what is beyond those for delayed ACKs.
+    /// A step of the capacity that widens `window`, less the two segments for delayed ACKs, by two segments at least.
     pub(super) fn step_of(&self, window: Bytes) -> f64 {
         let segments = self.unacknowledged();
         let rest = window.saturating_sub(segments).max(segments);

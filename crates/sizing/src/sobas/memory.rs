@@ -37,7 +37,7 @@ impl Memory {
         SavedWindow { window: limits.within_bounds(window), minimum_rtt: self.base }
     }
 
-    /// With what was seen in the transfer `before`.
+    /// With the observations of the transfer `before`.
     pub(super) fn with(self, before: Option<Memory>) -> Memory {
         before.map_or(self, |before| Memory {
             longest_queue: self.longest_queue.max(before.longest_queue),
@@ -79,8 +79,8 @@ impl Memory {
     }
 }
 
-/// The window in which a flight of `arrived` in the last round trip may grow by `room`, which is what then stands in the
-/// buffer. Below twice as much, slow start doubles it and adds no more.
+/// The window that lets a flight of `arrived` in the last RTT grow by `room`, which then waits in the buffer. Below twice as
+/// much, slow start doubles it and adds no more.
 pub(super) fn opened(arrived: Bytes, room: Bytes) -> Bytes {
     (arrived + room).max(room * 2)
 }

@@ -67,7 +67,7 @@ pub struct Sobas {
     highest_sustained: Duration,
     /// Whether the sender was in slow start in its last report.
     in_slow_start: bool,
-    /// Payload received, and with the retransmissions what was counted of both.
+    /// Payload received, and the bytes counted for payload and retransmissions.
     received: Bytes,
     counted: (u64, Bytes),
     /// The largest congestion window in the sender's reports.

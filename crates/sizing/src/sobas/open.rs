@@ -20,7 +20,7 @@ const OPEN_FLIGHTS: u64 = 8;
 /// `a_rival_that_fills_the_buffer` (groups).
 const MOVED: f64 = 0.08;
 
-/// The window follows what arrives, far above it.
+/// The window follows the arrivals, far above them.
 #[derive(Debug)]
 pub(super) struct Open {
     elasticity: Elasticity,
@@ -73,9 +73,8 @@ fn is_inelastic(estimate: &ElasticityEstimate) -> bool {
 }
 
 impl Sobas {
-    /// Keeps the window well above what is in flight. It is never lifted altogether: a right edge
-    /// once advertised cannot be taken back (RFC 9293 section 3.8.6), and limits set later would do
-    /// nothing for long.
+    /// Keeps the window well above the flight. It is never lifted altogether: a receiver cannot take back an advertised right
+    /// edge (RFC 9293 section 3.8.6), and later limits would have no effect for long.
     pub(super) fn widen(&mut self, now: Time, arrived: Bytes) {
         if self.limits.window().is_none() {
             // A short transfer, which is never limited.
@@ -131,8 +130,8 @@ impl Sobas {
             return;
         }
         let lately = open.elasticity.answer().filter(is_inelastic);
-        // Among others that grow as we do the rate stays the same, too: what a failed trial has told is not tried again for so
-        // little.
+        // Beside competitors that grow as we do the rate stays the same, too: the finding of a failed trial is not tested again
+        // for so little.
         let full = full.filter(|_| self.trials_failed == Duration::ZERO);
         let Some(answer) = lately.or(full) else { return };
         let queue = answer.rtt.saturating_sub(base);

@@ -62,9 +62,9 @@ impl Sobas {
         }
     }
 
-    /// Holds what the last transfer on this path held to its end, as soon as the round trip is known; returns whether it
-    /// does, or waits for that. It is checked like any other
-    /// hold: where the path carries less or more by now, or others use it, it is opened and forgotten (RFC 9959).
+    /// Holds the window that the last transfer on this path held to its end, as soon as the RTT is known; returns whether it
+    /// does, or waits for that. It is checked like any other hold: if the path carries less or more by now, or others use it,
+    /// the window is opened and the memory deleted (RFC 9959).
     fn resume(&mut self, now: Time, base: Option<Duration>) -> bool {
         let (State::Startup(startup), Sensors::Kernel) = (&self.state, self.sensors) else {
             return false;

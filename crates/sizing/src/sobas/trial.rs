@@ -22,7 +22,7 @@ pub(super) struct Trial {
     /// Epochs that cost no rate, and those that did.
     judged: u32,
     failed: u32,
-    /// All epochs with that queue, and the sum of their rates: what is late in one of them arrives in another.
+    /// All epochs with that queue, and the sum of their rates: data late in one of them arrive in another.
     epochs: u32,
     rates: Rate,
     /// Whether packets were lost before the limit was reached.
@@ -30,8 +30,8 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// A trial on a path with delivery rate `rate` and standing queue `queue`. It begins a quarter below that, as BBR drains what
-    /// it probed for. Halved at once, goodput over the kernel's falls from 0.980 to 0.973 at the fifth percentile (population
+    /// A trial on a path with delivery rate `rate` and standing queue `queue`. It begins a quarter below that, as BBR drains
+    /// its own probe. Halved at once, goodput over the kernel's falls from 0.980 to 0.973 at the fifth percentile (population
     /// `drawn`, seed 5151).
     pub(super) fn new(now: Time, rate: Rate, queue: Duration) -> Trial {
         let queue = queue.scaled(2.0 - PROBING_GAIN);

@@ -54,7 +54,7 @@ impl Upload {
         // The buffer's earlier contents become visible one RTT later.
         drain.longest = drain.longest.max(queue);
         let elapsed = now.since(drain.began);
-        // Once what arrives was sent since; for as long as a queue is seen the path has been busy.
+        // Once the arrivals were sent since; the path has been busy as long as there is a queue.
         if elapsed >= base && queue > target_queue(base) {
             drain.since = self.delivery_rate.since(drain.began).or(drain.since);
         }

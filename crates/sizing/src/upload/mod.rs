@@ -1,6 +1,5 @@
-//! Pacing of other programs' uploads. A loss-based sender fills the bottleneck's buffer until it
-//! overflows. Paced just below what the path delivers, it fills the path and leaves the buffer
-//! empty.
+//! Pacing of other programs' uploads. A loss-based sender fills the bottleneck's buffer until it overflows. Paced just below
+//! the path's rate, it fills the path and leaves the buffer empty.
 
 mod drain;
 mod held;
@@ -222,7 +221,7 @@ impl Controller for Upload {
     }
 }
 
-/// The standing queue that is tolerated on a path of round trip `base`: half of what a trial leaves.
+/// The tolerated standing queue on a path with the base RTT `base`: half of a trial's.
 fn target_queue(base: Duration) -> Duration {
     base.scaled(STEP / 2.0).max(MIN_UPLOAD_QUEUE)
 }

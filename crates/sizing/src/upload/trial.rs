@@ -6,8 +6,8 @@ use super::{PACE_SHARE, STEP, target_queue};
 use crate::CONTROL_INTERVAL;
 use crate::model::{BURST, DeliveryRate};
 
-/// Units of time between two trials: with the trial and what pays it back one comes every eight
-/// round trips, as BBR's do (draft-ietf-ccwg-bbr, ProbeBW).
+/// RTTs between two trials: with the trial and its repayment one comes every eight RTTs, as with BBR (draft-ietf-ccwg-bbr,
+/// ProbeBW).
 const TRIAL_PAUSE: u64 = 6;
 
 /// Tests whether the path carries more. An upload paced below capacity has no other sign of free
@@ -31,8 +31,7 @@ enum TrialStage {
         began: Time,
         until: Time,
     },
-    /// Sending as much less for as long. What is delivered from `since` to `end` was sent in the
-    /// trial.
+    /// Sending as much less for as long. Data delivered from `since` to `end` were sent in the trial.
     PayingBack {
         from: Rate,
         since: Time,
@@ -154,7 +153,7 @@ impl PaceTrial {
     fn conclude(&mut self, now: Time, from: Rate, rate: Rate, look: &UploadState) -> TrialResult {
         let step = self.step();
         let tried = from.scaled(1.0 + step);
-        // The rate is nearer to what was tried.
+        // The rate is nearer to the tried one.
         if look.no_queue() && rate + rate >= from + tried {
             self.grows = true;
             return TrialResult::Paid(self.begin(now, tried, look));

@@ -30,7 +30,7 @@ fn a_sender_limited_by_the_window_is_let_go_on() {
             script.receive(cwnd.min(script.window), RTT);
             cwnd = (2 * cwnd).min(10_000 * MSS);
         }
-        // Heffner adds four segments to what arrives: 400 round trips are 1600 segments.
+        // Heffner adds four segments to the arrivals: 400 RTTs are 1600 segments.
         assert!(script.window >= first * 20, "{sizing}: {first} -> {}", script.window);
     }
 }

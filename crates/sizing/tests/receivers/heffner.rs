@@ -39,7 +39,7 @@ fn the_lowest_round_trip_counts() {
 
 #[test]
 fn what_waits_for_the_application_has_arrived() {
-    // 50 segments were read and 10 still wait: 60 arrived, and 4 more make the space. What is free of it TCP says.
+    // 50 segments were read and 10 still wait: 60 arrived, and 4 more make the space. TCP computes its free part.
     let mut script = Script::new("heffner");
     script.receive_leaving(50 * MSS, RTT, 10 * MSS);
     assert_eq!(script.window, (50 + 10 + 4) * MSS);

@@ -165,8 +165,8 @@ fn noise_on_the_probes_costs_no_goodput() {
 
 #[test]
 fn a_congested_path_is_left_to_congestion_control() {
-    // Others keep the queue at half its buffer and overflow it every 700 ms, so that the
-    // congestion window, halved each time, is what holds the transfer back.
+    // Competitors keep the queue at half its buffer and overflow it every 700 ms, so that the congestion window, halved each
+    // time, limits the transfer.
     let fluid = Fluid {
         rtt: |t| if ((t * 10.0) as u64).is_multiple_of(7) { 0.1 } else { 0.15 },
         others_congest: Some(0.7),

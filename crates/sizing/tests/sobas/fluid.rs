@@ -219,7 +219,7 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
                     sender.pacing = p.map_or(f64::INFINITY, |p| p.as_f64() / 8.0);
                 }
                 Output::Train(request) if fluid.udp_passes => {
-                    // All at once; what does not fit is lost.
+                    // All at once; the excess is lost.
                     let room = ((fluid.buffer - queue) / MSS).max(0.0) as u32;
                     let received = request.packets.min(room);
                     run.lost_train_packets += u64::from(request.packets - received);
@@ -260,7 +260,7 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
             } else {
                 sender.cwnd += MSS * bytes / sender.cwnd;
             }
-            // A cwnd far beyond what is used does not grow (RFC 7661).
+            // A cwnd far beyond its use does not grow (RFC 7661).
             sender.cwnd = sender.cwnd.min(2.0 * sender.window);
         }
 
@@ -272,7 +272,7 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
             sent = 0.0;
         }
         sender.in_flight += sent;
-        // First in, first out: what is served is ours in the share that we have of the queue.
+        // First in, first out: our share of the served data is our share of the queue.
         let crossing = (fluid.cross)(queue / capacity) / 8.0 * STEP;
         ours += sent;
         queue += sent + crossing;
@@ -313,7 +313,7 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
         arriving.push_back((t + rtt / 2.0 + late[0], served));
         acked.push_back((t + rtt + late[0] + late[1], served));
 
-        // The receiver reads records of 16 kB, and acknowledges what it has not yet read too.
+        // The receiver reads records of 16 kB, and also acknowledges unread data.
         while arriving.front().is_some_and(|(due, _)| *due <= t) {
             backlog += arriving.pop_front().unwrap().1;
         }

@@ -32,7 +32,7 @@ fn a_full_deep_buffer_is_emptied_and_the_path_stays_full() {
     let run = run(&fluid, 40.0);
     does_no_harm(&fluid, 40.0);
     assert!(run.saw(|e| matches!(e, EventKind::Entered { phase: SizingPhase::Holding, .. })));
-    // Left alone a window of 2 BDP and more stands there: half of that is what a trial must gain.
+    // An untuned window of 2 BDP or more waits there: a trial must gain half of that.
     assert!(run.queue(30.0, 40.0) <= 0.5 * BDP, "{}", run.queue(30.0, 40.0));
 }
 
@@ -78,7 +78,7 @@ fn a_path_that_becomes_faster_and_longer_at_once_is_found_out() {
     assert!(run.goodput(25.0, 40.0) >= 0.9 * 300e6, "{}", run.goodput(25.0, 40.0));
 }
 
-/// When what was decided first for such a reason was decided, in seconds.
+/// The time of the first decision for such a reason, in seconds.
 fn decided(run: &Run, wanted: Reason) -> Option<f64> {
     run.first(|kind| matches!(kind, EventKind::Entered { reason, .. } if *reason == wanted))
 }
@@ -174,7 +174,7 @@ fn a_remembered_path_is_never_overflowed() {
     assert!(run.queue(2.0, 20.0) <= 0.1 * BDP, "{}", run.queue(2.0, 20.0));
 }
 
-/// Slow start would leave half of the window in a queue. It is opened by what the buffer holds.
+/// Slow start would leave half of the window in a queue. The window opens by the buffer's size.
 #[test]
 fn a_remembered_path_whose_buffer_is_small_is_never_overflowed() {
     for share in [0.15, 0.25, 0.35, 0.5, 0.75] {
@@ -185,7 +185,7 @@ fn a_remembered_path_whose_buffer_is_small_is_never_overflowed() {
     }
 }
 
-/// A hold that was a little too low is corrected with what the buffer holds, and never opened for it.
+/// A hold that was a little too low is corrected by the buffer's size, and never opened for it.
 #[test]
 fn a_remembered_path_that_carries_a_little_more_is_never_overflowed() {
     for rate in [(|_| 104e6) as fn(f64) -> f64, |_| 108e6] {
@@ -262,7 +262,7 @@ fn show_over(
 fn what_is_late_in_one_round_trip_and_arrives_in_the_next_is_no_faster_path() {
     let (mut controller, mut at) = trying_under(|t| 30.0 + 10.0 * t);
     let window = last_window(&mut *controller).as_f64();
-    // Several downloads, looked at one after the other: an eighth of what arrives is counted late every other time. Where it is
+    // Several downloads, sampled one after the other: an eighth of the arrivals is counted late every other time. Where it is
     // counted the window is full.
     let queue = window * 8.0 / 112.5e6 * 1e3 - 40.0;
     assert!(queue > 10.0, "{queue}");
@@ -338,7 +338,7 @@ fn remembers(controller: &mut dyn Controller, at: f64) -> bool {
 /// Losses until then, while the flight grows as before, belong to the window before.
 #[test]
 fn what_overflows_before_a_trial_is_in_force_does_not_end_it_and_tells_the_capacity() {
-    // An application that waits for what is missing has much to read then.
+    // An application that waits for missing data has much to read then.
     for unread in [0, 400_000] {
         let (mut controller, at) = trying();
         let grows = (100.0, |t| 4.0 * t);
@@ -404,7 +404,7 @@ fn a_path_that_others_use_meanwhile_is_opened_and_costs_no_goodput() {
 
 #[test]
 fn another_round_trip_is_another_path() {
-    // RFC 9959, section 4.2.1: less than half of what it was, or more than ten times as much.
+    // RFC 9959, section 4.2.1: less than half of its earlier value, or more than ten times as much.
     for rtt in [(|_| 0.015) as fn(f64) -> f64, |_| 0.45] {
         assert!(!resumed(&again(&path(), &Fluid { rtt, ..path() }, 0.0)));
     }

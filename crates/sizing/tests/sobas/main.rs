@@ -1,4 +1,4 @@
-//! Laws of the SOBAS variants, and of what gives way, on paths scripted by a fluid model.
+//! Laws of the SOBAS variants, and of yielding controllers, on paths scripted by a fluid model.
 
 mod adaptive;
 mod fluid;

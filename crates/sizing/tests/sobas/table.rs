@@ -156,7 +156,7 @@ fn assert_pace(script: &Script, share: f64) {
 #[test]
 fn startup_is_limited_to_1_1_bdp_of_the_first_train() {
     let mut script = Script::new(Sizing::Sobas);
-    // Faster than what follows by a tenth, so that it can be told from the capacity.
+    // Faster than the following ones by a tenth, so that it differs from the capacity.
     script.train_error = 1.1;
     while script.trains == 0 {
         script.run(0.001, 0.1, 0.0, 0);
@@ -308,7 +308,7 @@ fn a_window_that_was_held_grows_by_a_quarter_of_a_byte_for_each() {
     assert!(script.window() >= grown / 1.25 - 4.0 * MSS, "{} {grown}", script.window());
 }
 
-/// A window that the last transfer held is opened from twice what three quarters of its longest queue are.
+/// A window that the last transfer held is opened from twice three quarters of its longest queue.
 #[test]
 fn a_memory_begins_with_twice_three_quarters_of_the_longest_queue() {
     let mut script = Script::new(Sizing::Sobas);
@@ -336,8 +336,8 @@ impl Unused {
         Unused { script, own, paces: Vec::new() }
     }
 
-    /// Lets what is sent arrive until `done`, at most for ten seconds. `path` turns the share of the capacity that is sent into
-    /// the share that arrives, and the delay beyond the base RTT.
+    /// Lets sent data arrive until `done`, for ten seconds at most. `path` turns the sent share of the capacity into the
+    /// arriving share, and the delay beyond the base RTT.
     fn run(
         &mut self,
         done: impl Fn(&Script) -> bool,

@@ -24,7 +24,7 @@ pub struct LinuxCubic {
     idle_since: Option<Time>,
 }
 
-/// `struct bictcp` without what HyStart keeps.
+/// `struct bictcp` without HyStart's fields.
 #[derive(Debug, Clone, Copy, Default)]
 struct Curve {
     /// One packet is added per `cnt` acknowledged.
@@ -133,8 +133,8 @@ impl LinuxCubic {
         }
     }
 
-    /// How long a train of ACKs may last: half the least round trip, or all of it where packets are paced, and what
-    /// four segments of the largest size take (`hystart_ack_delay`), a millisecond at most.
+    /// The max length of an ACK train: half the min RTT, or all of it if packets are paced, and the time of four segments of
+    /// the largest size (`hystart_ack_delay`), a millisecond at most.
     fn train_threshold(&self, ack: &AckSample, rtt: Duration) -> Duration {
         // tcp_update_pacing_rate: twice the window per round trip in slow start.
         let window = 2 * u64::from(self.cwnd) * self.packet_bytes;

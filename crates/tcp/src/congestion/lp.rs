@@ -96,9 +96,9 @@ impl Lp {
         self.forget_range();
     }
 
-    /// After a reaction the average begins anew: whether congestion persists shows in what was sent since. Linux sets owd_max to
-    /// twice the smoothed delay (`tcp_lp_pkts_acked`): in a range that only the flow's own packets have shown, it would yield to
-    /// itself for ever.
+    /// After a reaction the average begins anew: data sent since then show whether congestion persists. Linux sets owd_max to
+    /// twice the smoothed delay (`tcp_lp_pkts_acked`): in a range that only the flow's own packets have shown, it would yield
+    /// to itself for ever.
     fn forget_range(&mut self) {
         if let Some(smoothed) = self.smoothed.take() {
             self.most = smoothed * 2;

@@ -154,7 +154,7 @@ pub struct CongestionConfig {
     pub growth: Growth,
     /// Bytes of a full packet, the unit of [`CongestionControl::pacing_rate`].
     pub packet: Bytes,
-    /// Seeds what a control draws at random: the phase in which BBR begins to probe.
+    /// Seeds a control's random draws: the phase in which BBR begins to probe.
     pub seed: u64,
 }
 

@@ -59,8 +59,7 @@ impl Reno {
         };
     }
 
-    /// Linux `tcp_reno_cong_avoid`: what takes slow start to its end counts there, the rest in
-    /// congestion avoidance.
+    /// Linux `tcp_reno_cong_avoid`: ACKs up to the end of slow start count there, the rest in congestion avoidance.
     fn grow_per_packet(&mut self, acked: u32) {
         let acked = f64::from(acked);
         let slow = (self.ssthresh - self.cwnd).clamp(0.0, acked);
@@ -80,7 +79,7 @@ impl CongestionControl for Reno {
             // cwnd_ += 1 below ssthresh_, else cwnd_ += increase_num_ / cwnd_.
             Growth::PerAck if self.cwnd < self.ssthresh => self.cwnd += 1.0,
             Growth::PerAck => self.cwnd += 1.0 / self.cwnd,
-            // `tcp_cong_avoid` is handed what is newly delivered: not what was sacked before.
+            // `tcp_cong_avoid` gets the newly delivered packets, without those sacked before.
             Growth::PerPacket if ack.cwnd_limited => self.grow_per_packet(ack.delivered),
             Growth::PerPacket => {}
         }

@@ -81,7 +81,7 @@ impl Sender {
         }
     }
 
-    /// Whether the congestion window is what limits the sender.
+    /// Whether the congestion window limits the sender.
     #[inline]
     fn is_cwnd_limited(&self) -> bool {
         let flight = if self.repairs_by_pipe() { self.in_flight() } else { self.next - self.una };
@@ -118,7 +118,7 @@ impl Sender {
         self.deliver_stamps(now, ack, blocks);
     }
 
-    /// Hands the stamps of what was delivered to the rate estimator.
+    /// Passes the delivered packets' stamps to the rate estimator.
     fn deliver_stamps(&mut self, now: Time, ack: &Acknowledgement, blocks: &[Run]) {
         let una = self.una;
         let Some(stamps) = &mut self.stamps else { return };
@@ -231,8 +231,8 @@ impl Sender {
             self.rtt.end_backoff();
         }
         if self.style == RecoveryStyle::NewReno {
-            // RFC 6582 section 3.2 step 3: send the first hole again, deflate the window by
-            // what was acknowledged, add back one packet.
+            // RFC 6582 section 3.2 step 3: send the first hole again, deflate the window by the acknowledged packets, add back
+            // one packet.
             self.inflation -= covered as i64 - 1;
             self.resend = Some(self.una);
         }

@@ -6,7 +6,7 @@ use crate::config::SendMemory;
 /// and counts with its own size.
 const SEGMENT_OVERHEAD: u64 = 832;
 
-/// A send buffer in the kernel's memory, and what the application has written into it.
+/// A send buffer in the kernel's memory, and the data that the application has written into it.
 #[derive(Debug, Clone)]
 pub(super) struct MemoryLimit {
     memory: SendMemory,
@@ -30,8 +30,8 @@ impl MemoryLimit {
         (self.memory.limit.get() * in_segment / segment).max(1)
     }
 
-    /// The application writes until the buffer is full, then sleeps until a third of it is free
-    /// (`sk_stream_write_space`: what is free must be half of what is queued). Gives back how far it has written.
+    /// The application writes until the buffer is full, then sleeps until a third of it is free (`sk_stream_write_space`: the
+    /// free part must be half of the queued one). Returns how far it has written.
     fn write(&mut self, una: u64, in_segment: u64) -> u64 {
         let holds = self.packets(in_segment);
         if 3 * self.written.saturating_sub(una) <= 2 * holds {
@@ -42,7 +42,7 @@ impl MemoryLimit {
 }
 
 impl Sender {
-    /// Takes the limit back to what the kernel's memory holds.
+    /// Lowers the limit to the kernel memory's capacity.
     #[cold]
     pub(super) fn limit_by_memory(&mut self) {
         let in_segment = if self.options.offload { self.segment_packets() } else { 1 };

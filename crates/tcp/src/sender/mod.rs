@@ -132,7 +132,7 @@ struct Stamps {
     sent: std::collections::VecDeque<Option<SentStamp>>,
 }
 
-/// Counts of what a sender has done since it began.
+/// A sender's counters since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Packets sent, retransmissions included.
@@ -213,14 +213,13 @@ impl Sender {
         self.refresh();
     }
 
-    /// Limits what is sent and not acknowledged to `packets`: the send buffer.
+    /// Limits unacknowledged data to `packets`: the send buffer.
     pub fn set_send_buffer(&mut self, packets: u64) {
         self.options.send_buffer = packets;
         self.refresh();
     }
 
-    /// The application has given `packets` since the connection began, without end if `None`. What has been sent
-    /// is not taken back.
+    /// The application has given `packets` since the connection began, without end if `None`. Sent packets are not taken back.
     pub fn offer_up_to(&mut self, packets: Option<u64>) {
         let end = packets.map_or(u64::MAX, |packets| packets.saturating_add(1));
         self.end = end.max(self.highest).max(1);
@@ -332,7 +331,7 @@ impl Sender {
         self.limit = self.next + 1;
     }
 
-    /// Works out anew what may be sent.
+    /// Recomputes the sending limit.
     #[inline]
     fn refresh(&mut self) {
         self.cwnd = self.congestion.cwnd() as u64;
@@ -345,7 +344,7 @@ impl Sender {
         }
     }
 
-    /// Reads from memory what an ACK needs.
+    /// Reads the fields that an ACK needs from memory.
     #[inline]
     pub fn read_ahead(&self) {
         black_box((self.una, self.retransmission, self.cwnd, self.statistics.sent));
@@ -382,7 +381,7 @@ impl Sender {
         self.state
     }
 
-    /// Counts of what this sender has done so far.
+    /// This sender's counters so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
@@ -403,8 +402,8 @@ impl Sender {
         }
     }
 
-    /// Whether the losses of what is in flight have lowered the threshold already: Linux `tcp_enter_loss`. A
-    /// timeout in recovery does not lower it again, nor does one that follows another without any progress.
+    /// Whether the losses of the present flight have lowered the threshold already: Linux `tcp_enter_loss`. A timeout in
+    /// recovery does not lower it again, nor does one that follows another without any progress.
     fn is_reduced(&self) -> bool {
         self.style == RecoveryStyle::Linux
             && match self.state {

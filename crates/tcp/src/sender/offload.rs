@@ -1,6 +1,6 @@
 use super::Sender;
 
-/// Linux's `sk_pacing_shift` of 10: a segment holds what the pacing rate sends in 1/1024 s.
+/// Linux's `sk_pacing_shift` of 10: a segment holds 1/1024 s of the pacing rate.
 const SEGMENTS_PER_SECOND: f64 = 1024.0;
 /// `tcp_min_tso_segs`.
 const MIN_PACKETS: u64 = 2;

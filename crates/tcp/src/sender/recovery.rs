@@ -17,8 +17,8 @@ impl Sender {
                 self.una >= self.recover
                     && (self.dupacks == DUP_THRESH || repair.board.is_lost(self.una))
             }
-            // RFC 6582 section 3.2 step 2, ns-2 `bugFix_`: duplicates of an ACK that does not
-            // cover more than the last recovery's end may stem from what that recovery sent again.
+            // RFC 6582 section 3.2 step 2, ns-2 `bugFix_`: duplicates of an ACK that does not cover more than the last
+            // recovery's end may stem from that recovery's retransmissions.
             None => (self.una > self.recover || self.recover == 0) && self.dupacks == DUP_THRESH,
         }
     }
@@ -59,7 +59,7 @@ impl Sender {
         }
     }
 
-    /// Whether the scoreboard decides what is sent.
+    /// Whether the scoreboard decides which packets to send.
     #[inline]
     pub(super) fn repairs_by_pipe(&self) -> bool {
         match self.style {
@@ -81,7 +81,7 @@ impl Sender {
         let new = || (self.highest < room).then_some(self.highest);
         let doubtful = || repair.board.next_doubtful(self.una);
         if self.style == RecoveryStyle::Sack1 {
-            // ns-2 `GetNextRetran`: any hole below what was sacked.
+            // ns-2 `GetNextRetran`: any hole below sacked packets.
             return doubtful().or_else(new);
         }
         let next = repair.board.next_hole(self.una).or_else(new);

@@ -3,7 +3,7 @@ use crate::config::RecoveryStyle;
 use crate::congestion::{Algorithm, Prr};
 use crate::scoreboard::Scoreboard;
 
-/// The state of recovery by SACK: what arrived, and what the next ACK lets out.
+/// The state of recovery by SACK: arrivals, and the packets that the next ACK releases.
 #[derive(Debug, Clone)]
 pub(super) struct Repair {
     pub board: Scoreboard,

@@ -71,8 +71,7 @@ impl Sender {
         (self.next < limit).then_some(self.next)
     }
 
-    /// After a timeout, what the receiver holds already is not sent again; ns-2's `Sack1` goes
-    /// back nevertheless.
+    /// After a timeout, packets that the receiver already holds are not sent again; ns-2's `Sack1` goes back nevertheless.
     fn skip_sacked(&mut self) {
         if let Some(repair) = &self.repair
             && self.state == RecoveryState::Loss

@@ -20,8 +20,8 @@ fn half_a_window_is_let_out_evenly() {
 
 #[test]
 fn after_a_heavy_loss_the_window_is_rebuilt_no_faster_than_slow_start() {
-    // One packet of 20 still flies, ssthresh 10: an ACK that advances without bad news lets out
-    // what arrived and one more, any other what arrived.
+    // One packet of 20 is still in flight, ssthresh 10: an ACK that advances without bad news releases the arrivals and one
+    // more, any other the arrivals.
     let mut prr = Prr::new(10.0, 20);
     assert_eq!(prr.handle_ack(1, 1, true), 2);
     prr.handle_sent(2);

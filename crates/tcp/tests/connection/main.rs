@@ -1,5 +1,4 @@
-//! Laws of a sender and a receiver that talk to one another over a path that loses what the test says
-//! to lose.
+//! Laws of a sender and a receiver over a path that loses the packets that the test names.
 
 mod pair;
 mod receiver;

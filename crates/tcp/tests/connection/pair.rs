@@ -9,7 +9,7 @@ use sweetspot_tcp::{
 };
 use sweetspot_units::{Bytes, Duration, Time};
 
-/// ns-2's habits, without what a test may want to add.
+/// ns-2's habits, without features that a test may add.
 pub const SENDER: SenderConfig = SenderConfig {
     algorithm: Algorithm::Reno,
     recovery: RecoveryStyle::Sack,
@@ -30,7 +30,7 @@ pub const SENDER: SenderConfig = SenderConfig {
     seed: 1,
 };
 
-/// Acknowledges every packet, reports what is out of order, advertises all there is.
+/// Acknowledges every packet, reports out-of-order packets, advertises the whole window.
 pub const RECEIVER: ReceiverConfig =
     ReceiverConfig { delayed_ack: None, sack: true, window: u32::MAX as u64, first_window: None };
 

@@ -53,7 +53,7 @@ proptest! {
                 receiver.set_window(window);
             }
             let now = ms(step as u64);
-            // Around what is expected: some in order, some beyond a hole, some for a second time.
+            // Around the expected number: some in order, some beyond a hole, some for a second time.
             let number = (receiver.next() + number).saturating_sub(40);
             let arrival = Arrival { number, sent: now, congested: false, window_reduced: false };
             if let Some(ack) = receiver.handle_data(now, &arrival).ack {
@@ -84,7 +84,7 @@ fn a_smaller_window_takes_effect_as_data_arrives() {
 #[test]
 fn packets_ahead_of_a_missing_one_are_counted() {
     let mut receiver = Receiver::new(&RECEIVER);
-    // 3 and 4 come before 2; 6 before 5, twice; 1 is old, and what fills a hole is not ahead of one.
+    // 3 and 4 come before 2; 6 before 5, twice; 1 is old, and a packet that fills a hole is not ahead of one.
     let counted = [(0, 0), (1, 0), (3, 1), (4, 2), (2, 2), (6, 3), (6, 4), (1, 4), (5, 4), (7, 4)];
     for (number, expected) in counted {
         let arrival = Arrival { number, sent: ms(0), congested: false, window_reduced: false };

@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::pair::{Pair, RECEIVER, SENDER, ms};
 
-/// The most packets that were ever on their way, by what was sent and acknowledged when.
+/// The largest flight, from the times of sending and acknowledgement.
 fn most_in_flight(pair: &Pair) -> u64 {
     let mut most = 0;
     for sent in &pair.sent {

@@ -39,7 +39,7 @@ fn a_sender_switches_congestion_control_with_its_window_as_it_is() {
                 pair.run_until(ms(60_000));
                 assert!(pair.sender.is_done(), "{own:?} {lost:?} {first}");
                 assert_eq!(pair.receiver.next(), 3001);
-                // The SYN and each packet once, and what was lost once more.
+                // The SYN and each packet once, and lost packets once more.
                 assert_eq!(pair.retransmissions(), lost, "{own:?} {first}");
                 assert_eq!(pair.sent.len(), 3001 + lost.len());
                 assert_eq!(pair.sender.statistics().sent, 3001 + lost.len() as u64);

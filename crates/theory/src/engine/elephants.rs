@@ -114,8 +114,8 @@ fn available_buffer(terms: &Terms<'_>, cross_rtt: Duration, acks: f64) -> Bytes 
     let (capacity, packet) = (terms.path.capacity().as_f64() / 8.0, terms.packet.as_f64());
     let cross_rtt = cross_rtt.as_secs_f64();
     let mut buffer = terms.path.buffer().as_f64();
-    // Longer queues slow the elephants and so thin out their ACKs: the mean size of what waits
-    // depends on how much waits, a little. Each round shrinks the error by half or more.
+    // Longer queues slow the elephants and so thin out their ACKs: the mean packet size in the queue depends on its length, a
+    // little. Each round shrinks the error by half or more.
     for _ in 0..FIXED_POINT_ROUNDS {
         let slowed = cross_rtt / (cross_rtt + buffer / capacity);
         let ack_bytes = terms.used.as_f64() / 8.0 * acks * slowed;

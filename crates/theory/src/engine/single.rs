@@ -66,7 +66,7 @@ fn limited(left: &Path, window: Bytes) -> Steady {
     one(SteadyFlow { rate: window / rtt, window, rtt_mean: rtt, rtt_p99: rtt, loss: 0.0 }, (0, 0))
 }
 
-/// C T_m < S <= C T_m + B_t: what exceeds C T_m waits in the buffer.
+/// C T_m < S <= C T_m + B_t: the excess over C T_m waits in the buffer.
 fn saturated(left: &Path, window: Bytes) -> Steady {
     let rtt = window / left.capacity();
     let queue = window.saturating_sub(left.bdp()).get();

@@ -16,7 +16,7 @@ pub(super) struct SteadyFlow {
     pub loss: f64,
 }
 
-/// The transfers and what they do to the link.
+/// The transfers and their effect on the link.
 #[derive(Debug)]
 pub(super) struct Steady {
     pub flows: Vec<SteadyFlow>,

@@ -60,8 +60,7 @@ impl Terms<'_> {
         Ok(Window { wire, rule })
     }
 
-    /// Autotuning advertises twice what arrives per round trip: it never limits while the host
-    /// allows more than the path holds.
+    /// Autotuning advertises twice an RTT's arrivals: it never limits while the host allows more than the path holds.
     fn autotuned(&self, hosts: Bytes) -> Result<String, EngineError> {
         if hosts > saturation::sweet_spot(&self.path).high {
             return Ok("autotuning, which offers twice what arrives per round trip and so never \

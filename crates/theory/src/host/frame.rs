@@ -46,7 +46,7 @@ pub struct Framing {
 }
 
 impl Framing {
-    /// IPv4 with timestamps and no VLAN: what most transfers have, and the blog's.
+    /// IPv4 with timestamps and no VLAN: the case of most transfers, and the blog's.
     pub const COMMON: Framing = Framing { ip: Ip::V4, tcp_options: Bytes::new(12), vlan_tags: 0 };
 
     fn headers(&self) -> Result<u64, TheoryError> {

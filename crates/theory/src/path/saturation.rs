@@ -17,7 +17,7 @@ pub enum Regime {
     CongestionLimited,
 }
 
-/// A throughput and what limits it.
+/// A throughput and its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Throughput {
     /// Average throughput in the steady state.

@@ -18,12 +18,12 @@ pub fn mean_window(loss: Probability) -> Result<Packets, TheoryError> {
 }
 
 // Morris 1997: l = 0.76 (n / S)^2; it is w = S / n put into the law above (0.87^2 = 0.757).
-/// The loss that `flows` n persistent flows cause where pipe and buffer together hold `storage` S
-/// packets: it grows with the square of the number of flows.
+/// The loss caused by `flows` n persistent flows when pipe and buffer together hold `storage` S packets: it grows with the
+/// square of the number of flows.
 ///
 /// # Errors
-/// If there is no flow, or fewer than two packets of storage per flow: below that, flows live in
-/// timeouts and the law overstates what they can send.
+/// If there is no flow, or fewer than two packets of storage per flow: below that, flows live in timeouts and the law
+/// overstates their rates.
 pub fn loss(flows: u64, storage: Packets) -> Result<Probability, TheoryError> {
     require(flows > 0, "flows", flows, "it must be 1 or more")?;
     let per_flow = storage.get() / flows as f64;

@@ -40,7 +40,7 @@ pub fn compare(points: &[LossPoint], significance: f64) -> Result<FormComparison
     let (log_b, log_p): (Vec<f64>, Vec<f64>) = power.iter().copied().unzip();
     let b: Vec<f64> = exponential.iter().map(|p| p.0).collect();
 
-    // Loss falls, so the correlations are negative; what counts is how strong they are.
+    // Loss falls, so the correlations are negative; only their strength counts.
     let r_power = -correlation(&log_b, &log_p)?;
     let r_exponential = -correlation(&b, &log_p)?;
     let between_them = correlation(&log_b, &b)?;

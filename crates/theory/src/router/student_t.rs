@@ -1,4 +1,4 @@
-//! Student's t distribution: what confidence intervals need of it.
+//! Student's t distribution, for confidence intervals.
 
 use super::roots;
 

@@ -1,5 +1,5 @@
-//! The parameters a, b and f of a link that nobody measured, from what its operator can measure: a
-//! regression over simulated links, in the place of the "typical values" of router-buffer §VII-A.
+//! Predicts the parameters a, b and f of an unmeasured link from quantities that its operator can measure: a regression over
+//! simulated links, in place of the "typical values" of router-buffer §VII-A.
 
 use super::capacity_ratio::Form;
 use super::coefficients::COEFFICIENTS;

@@ -1,5 +1,5 @@
-//! The numbers that the papers print, against what their formulas give here. Where the two
-//! differ, the comment says by how much and what would explain it.
+//! The papers' published numbers, compared with their formulas here. Where the two differ, the comment gives the difference and
+//! a possible explanation.
 
 mod blog;
 mod heffner;

@@ -98,7 +98,7 @@ impl Decoder {
         }
     }
 
-    /// Says whether the capture ended between two records: `rest` is what was never taken.
+    /// Whether the capture ended between two records: `rest` is the unread part.
     pub fn end(&self, rest: &[u8]) -> Result<(), CaptureError> {
         match self.format {
             Format::Unknown if self.taken == 0 && rest.is_empty() => Err(CaptureError::Empty),

@@ -51,7 +51,7 @@ enum Lengths {
     KeptFirst,
     /// The other way round, as before version 2.3.
     KeptLast,
-    /// Version 2.3 was written in both: what was kept is never longer.
+    /// Version 2.3 was written in both: the captured length is never the longer one.
     Unknown,
 }
 

@@ -12,7 +12,7 @@ pub enum Hold {
     /// Everything was acknowledged and the window open, yet nothing was sent, though it was this
     /// side's turn.
     Idle,
-    /// Nothing passed, and what the sender waited for cannot be told: how far it is is unknown.
+    /// No packet passed, and the sender's limit is unknown, because its distance is.
     Unseen,
     /// Nothing was under way, and it was the other side's turn to send.
     Waiting,
@@ -32,7 +32,7 @@ pub enum Hold {
     AfterLoss,
     /// The window grew, slowly.
     Growing,
-    /// The window stood still below what was advertised.
+    /// The window stayed below the advertised one.
     Flat,
 }
 
@@ -96,7 +96,7 @@ impl Accounts {
         }
     }
 
-    /// Remembers from now on what was when, which takes more memory.
+    /// Records intervals from now on, which takes more memory.
     pub fn record(&mut self) {
         self.spans.get_or_insert_default();
     }

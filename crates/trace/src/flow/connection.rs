@@ -25,7 +25,7 @@ pub enum Ending {
     Evicted,
 }
 
-/// A connection, and what each side sent.
+/// A connection, and each side's data.
 #[derive(Debug)]
 pub struct Connection {
     /// The client (or, if the capture does not show the opening, the first sender seen) and the server.
@@ -192,7 +192,7 @@ impl Connection {
         }
     }
 
-    /// Remembers from now on what was when in both streams, which takes more memory.
+    /// Records the intervals of both streams from now on, which takes more memory.
     pub fn record(&mut self) {
         self.streams.iter_mut().for_each(Stream::record);
     }

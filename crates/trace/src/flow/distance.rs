@@ -6,7 +6,7 @@ use super::round_trips::{RoundTrips, Vantage};
 #[derive(Debug, Default)]
 pub struct Distance {
     up: Duration,
-    /// It cannot be longer: what the sender sent shows that it had heard.
+    /// An upper bound: the sender's data show which acknowledgements it had received.
     most: Option<Duration>,
     /// The latest samples, the newest first.
     samples: [Option<Duration>; 4],
@@ -18,7 +18,7 @@ impl Distance {
         self.up
     }
 
-    /// It took `sample` until the sender answered what passed the capture.
+    /// It took `sample` until the sender answered a segment that passed the capture.
     pub fn learn(&mut self, sample: Duration, round_trips: &RoundTrips) {
         self.up = match round_trips.vantage() {
             Vantage::Sender | Vantage::Unknown => Duration::ZERO,
@@ -33,7 +33,7 @@ impl Distance {
         self.up = self.up.min(self.most.unwrap_or(self.up));
     }
 
-    /// The sender acted within `most` on what passed the capture.
+    /// The sender reacted within `most` to a segment that passed the capture.
     pub fn bound(&mut self, most: Duration, round_trips: &RoundTrips) {
         self.most = Some(self.most.map_or(most, |known| known.min(most)));
         self.up = match round_trips.vantage() {

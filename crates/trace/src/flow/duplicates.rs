@@ -10,9 +10,9 @@ const SOON: Duration = Duration::from_millis(50);
 
 /// Finds packets that were captured twice: on two ports of a switch, on a bridge and its member.
 ///
-/// A copy has the IPv4 identification of the original and everything else in common with it. What
-/// is sent again gets another identification (RFC 6864 §4.1), except by hosts that never change
-/// it; of those, and in IPv6, copies cannot be told.
+/// A copy has the IPv4 identification of the original and everything else in common with it. A retransmission gets another
+/// identification (RFC 6864 §4.1), except by hosts that never change it; for those, and in IPv6, copies cannot be
+/// distinguished.
 #[derive(Debug, Default)]
 pub struct Duplicates {
     sides: [Side; 2],

@@ -15,7 +15,7 @@ pub enum ResentKind {
     Needless,
 }
 
-/// Segments sent again, as they were captured, by what made the sender do it.
+/// Retransmitted segments as captured, by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resent {
     /// After duplicate or selective acknowledgements.
@@ -77,7 +77,7 @@ struct Recovery {
     kind: ResentKind,
 }
 
-/// A segment sent again, and what the sender knew.
+/// A retransmitted segment, and the sender's knowledge.
 #[derive(Debug, Clone, Copy)]
 pub struct Again {
     pub now: Time,
@@ -106,8 +106,7 @@ impl Losses {
         self.duplicates > 0 || self.sacked > una
     }
 
-    /// An acknowledgement reached the sender: whether it was a duplicate, what it acknowledged
-    /// selectively, whether it reported a duplicate.
+    /// An acknowledgement reached the sender: whether it was a duplicate, its SACK blocks, whether it reported a duplicate.
     pub fn heard(&mut self, una: u64, advanced: bool, duplicate: bool, sacked: u64, dsack: bool) {
         if advanced {
             self.duplicates = 0;

@@ -195,8 +195,8 @@ impl RoundTrips {
         sum(self.down.least(), self.up.least())
     }
 
-    /// The sender acted within `most` on what passed the capture: the way there and back is no
-    /// longer, whatever the handshake took.
+    /// The sender reacted within `most` to a segment that passed the capture: the way there and back is no longer, whatever the
+    /// handshake took.
     pub fn bound_up(&mut self, most: Duration) {
         if self.up.least.is_some_and(|least| least > most) {
             self.up.bound(most);

@@ -38,12 +38,12 @@ struct Round {
     fresh: bool,
     shut: Duration,
     busy: Duration,
-    /// Of `busy`, what passed since the peer last moved on.
+    /// The part of `busy` since the peer's last progress.
     unanswered: Duration,
 }
 
-/// A round after which nothing was under way, or in which all of a burst had gone: what comes next
-/// says whether there was more to send.
+/// A round after which nothing was in flight, or in which all of a burst had left: the next event shows whether there was more
+/// to send.
 #[derive(Debug)]
 struct Pending {
     account: Account,
@@ -108,7 +108,7 @@ pub struct Sending {
     pub full: bool,
 }
 
-/// Rounds that one thing held, added up: what they moved at most, and how long they took.
+/// Rounds with one limit, added up: their largest bytes, and their duration.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Held {
     rounds: u64,
@@ -132,7 +132,7 @@ impl Held {
     }
 }
 
-/// Divides the life of a stream into rounds and says what held the sender in each.
+/// Divides the life of a stream into rounds and finds the sender's limit in each.
 #[derive(Debug)]
 pub struct Rounds {
     round: Option<Round>,
@@ -199,7 +199,7 @@ impl Default for Rounds {
 }
 
 impl Rounds {
-    /// Time passes up to `view.now`, in which what `view` shows was so.
+    /// Time passes up to `view.now`; during it the state was as in `view`.
     pub fn pass(&mut self, view: &View) {
         // Before the connection is open, or data passes, nobody waits.
         let Some(since) = self.since else { return };
@@ -305,7 +305,7 @@ impl Rounds {
         }
     }
 
-    /// The peer moved on, after `view.repeats` repetitions of what it did not answer.
+    /// The peer made progress, after `view.repeats` unanswered retransmissions.
     pub fn answered(&mut self, view: &View) {
         self.divide_silence(view, SILENT);
     }
@@ -321,8 +321,7 @@ impl Rounds {
         }
     }
 
-    /// The stream is over; what is repeated now will never be answered, and time in which nothing was
-    /// under way was `rest`.
+    /// The stream is over; repetitions now will never be answered, and time without data in flight was `rest`.
     pub fn end(&mut self, view: &View, rest: Hold) {
         self.pass(view);
         self.divide_silence(view, 1);
@@ -341,7 +340,7 @@ impl Rounds {
     fn settle_doubt(&mut self, next: Option<(u64, bool, bool)>) {
         let Some(mut doubtful) = self.doubtful.take() else { return };
         self.slow = match next {
-            // The last flight is as small as what was left.
+            // The last flight is as small as the rest of the data.
             Some((flight, _, true)) if flight <= doubtful.flight => self.slow,
             Some((flight, full, _)) => full && grows(doubtful.flight, flight),
             None => false,
@@ -352,7 +351,7 @@ impl Rounds {
         self.accounts.book(doubtful.account, doubtful.busy, doubtful.until);
     }
 
-    /// Flights were not what they seemed: round trips are shorter than was thought.
+    /// Flights were measured wrongly: RTTs are shorter than assumed.
     pub fn forget_flights(&mut self) {
         self.known = 0;
         self.prompted = true;
@@ -436,7 +435,7 @@ impl Rounds {
             return Hold::AfterLoss;
         }
         if view.finished || round.prompted + round.unprompted == 0 {
-            // The last flight is as small as what was left; if more follows, it was all there was.
+            // The last flight is as small as the rest of the data; if more follows, it was everything at hand.
             return self.last_hold.unwrap_or(Hold::Doubling);
         }
         let hold = if self.doubles(round.flight) {
@@ -513,8 +512,8 @@ fn grows(before: u64, flight: u64) -> bool {
     2 * flight >= 3 * before && 2 * flight <= 5 * before
 }
 
-/// Whether a window is closed, or no more than half of the largest that was advertised before: what a window grows to
-/// later says nothing. Where a segment holds half of it, the edge moves by halves (RFC 9293 §3.8.6.2.2).
+/// Whether a window is closed, or no more than half of the largest one advertised before: its later growth shows nothing. If a
+/// segment holds half of it, the edge moves by halves (RFC 9293 §3.8.6.2.2).
 fn has_shrunk(window: u64, largest: u64) -> bool {
     window <= largest / 2
 }

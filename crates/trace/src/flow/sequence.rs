@@ -16,7 +16,7 @@ impl Sequence {
     /// The position of `number`.
     pub fn place(&self, number: u32) -> u64 {
         let Some(highest) = self.highest else {
-            // Room for what was sent before the capture began.
+            // Space for data sent before the capture began.
             return (1 << 32) + u64::from(number);
         };
         let ahead = number.wrapping_sub(highest as u32) as i32;

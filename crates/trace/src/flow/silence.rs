@@ -1,6 +1,6 @@
 use sweetspot_units::{Duration, Time};
 
-/// A time in which the peer answered nothing of what was sent again and again.
+/// A time in which the peer answered none of the repeated retransmissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Silence {
     /// When the peer was last heard, or data first went unanswered.
@@ -20,7 +20,7 @@ pub struct Silence {
 pub struct Silences {
     since: Option<Time>,
     repeats: u64,
-    /// How often what had been acknowledged was sent again since new data last went.
+    /// The number of retransmissions of acknowledged data since new data were last sent.
     unheard: u64,
     longest: Option<Silence>,
 }
@@ -62,8 +62,8 @@ impl Silences {
         self.note(Silence { since, lasted, repeats, ended: true, beyond: true });
     }
 
-    /// Whether the sender hears nothing of what the capture shows: it sent what had been
-    /// acknowledged again and again, and nothing since.
+    /// Whether the sender receives nothing of the captured acknowledgements: it repeatedly retransmitted acknowledged data, and
+    /// sent nothing since.
     pub fn is_unheard(&self) -> bool {
         self.unheard >= 2
     }

@@ -9,7 +9,7 @@ use crate::control::sender_link::LinkState;
 
 /// How often the sender looks.
 const LIMIT_INTERVAL: Duration = Duration::from_millis(250);
-/// Congestion control is what limits if its window is less than this share of the advertised one.
+/// Congestion control is the limit if its window is less than this share of the advertised one.
 const CWND_SHARE: f64 = 0.7;
 /// A full send buffer limits if it does for this share of the time.
 const LIMITED_SHARE: f64 = 0.3;
@@ -33,9 +33,8 @@ impl LimitWatch {
         }
     }
 
-    /// Takes the present state in. Every [`LIMIT_INTERVAL`] it returns what limits the transfer, if this end can tell,
-    /// and what one connection carries under that limit, where that is known. The receiver wants the congestion control
-    /// `wanted`.
+    /// Takes the present state. Every [`LIMIT_INTERVAL`] it returns the transfer's limit, if this end can tell, and the rate of
+    /// one connection under that limit, if known. The receiver wants the congestion control `wanted`.
     pub fn look(
         &mut self,
         now: Time,

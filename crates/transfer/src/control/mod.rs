@@ -1,7 +1,7 @@
 //! The controllers of [`sweetspot_protocol`] on sockets: samples in, window clamps and pacing rates out.
 //!
 //! `receiver_control` feeds the sizing controller and sets clamps. `sender_link`, `send_buffer`, `sender_congestion` and
-//! `limit_watch` carry out at the sender what the receiver asks for. `probe_responder` and `udp_demux` send and route probes.
+//! `limit_watch` carry out the receiver's requests at the sender. `probe_responder` and `udp_demux` send and route probes.
 
 pub mod limit_watch;
 pub mod probe_responder;

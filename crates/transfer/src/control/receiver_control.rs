@@ -1,5 +1,5 @@
-//! Runs the controller on live sockets: applies what it asks for, and reads back what the kernel did. All
-//! connections of a transfer share one controller and one window.
+//! Runs the controller on live sockets: applies its output, and reads the kernel's state back. All connections of a transfer
+//! share one controller and one window.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -30,9 +30,9 @@ use crate::wire::stall::StallWatch;
 const BUSY_INTERVAL: Duration = Duration::from_secs(5);
 /// The longest datagram, bytes: a jumbo frame.
 const MAX_DATAGRAM_BYTES: usize = 9216;
-/// A window is full if what arrives in a round trip is this share of it or more.
+/// A window is full if one RTT's arrivals are at least this share of it.
 const FULL_SHARE: f64 = 0.7;
-/// How long a sender's word about what limits it holds.
+/// How long a sender's report of its limit is valid.
 const LIMIT_HOLDS: Duration = Duration::from_secs(1);
 
 /// Shared by the threads that read content and the one that keeps time.
@@ -159,7 +159,7 @@ impl<'a> ReceiverControl<'a> {
         lock(&self.state).connections.len() as u32
     }
 
-    /// The sender says that something of its own limits it, and what one connection carries then.
+    /// The sender reports that its host is the limit, and the rate of one connection then.
     pub fn handle_sender_limit(&self, each: Option<Rate>) {
         lock(&self.state).sender_limit = Some((clock::now() + LIMIT_HOLDS, HeldDown { each }));
     }
@@ -225,7 +225,7 @@ impl<'a> ReceiverControl<'a> {
         let mut down_since = None;
         let mut stall = StallWatch::new(clock::now(), self.files.so_far());
         while !self.done.load(Ordering::Acquire) {
-            // The thread that reads tells by itself, once it has read what came; unless it waits for another one.
+            // The reading thread reports by itself once it has read the arrivals, unless it waits for another thread.
             down_since = self.channel.is_down().then(|| down_since.unwrap_or(clock::now()));
             if down_since.is_some_and(|since| clock::now().since(since) >= DOWN_TIMEOUT) {
                 return Err(self.channel.gone(self.files.so_far().0));
@@ -261,7 +261,7 @@ impl<'a> ReceiverControl<'a> {
         self.done.load(Ordering::Acquire)
     }
 
-    /// Tells the sender what became of its files.
+    /// Sends the sender the results of its files.
     fn tell_results(&self) -> Result<(), TransferError> {
         for results in self.files.results().chunks(MAX_BATCH) {
             self.channel.tell(&Record::Results(results.to_vec()))?;

@@ -17,7 +17,7 @@ const PAYLOAD_SHARE: f64 = 1448.0 / 2304.0;
 /// A limit is reported if it held the connection back for more than this share of its time.
 const LIMITED_SHARE: f64 = 0.05;
 
-/// Raises SO_SNDBUF if autotuning cannot reach what a window needs, and names the sysctl that is the limit.
+/// Raises SO_SNDBUF if autotuning cannot reach the size that a window needs, and names the sysctl that is the limit.
 pub(crate) struct SendBuffer {
     channel: Arc<Channel>,
     /// Whether its size was given and stays.
@@ -35,7 +35,7 @@ enum BufferPolicy {
     Ask(Bytes),
 }
 
-/// `tcp_wmem[2]` bounds autotuning, twice `wmem_max` what may be set by hand.
+/// `tcp_wmem[2]` bounds autotuning, twice `wmem_max` an explicit size.
 fn plan(window: Bytes, tcp_wmem_most: Bytes, wmem_max: Bytes) -> BufferPolicy {
     let needed = Bytes::from_f64(window.as_f64() / PAYLOAD_SHARE);
     let by_hand = needed.get().min(wmem_max.get().saturating_mul(2));
@@ -64,7 +64,7 @@ impl SendBuffer {
         let wmem_max = sysctl::wmem_max().map_err(failed())?;
         let BufferPolicy::Ask(size) = plan(window, tcp_wmem.most, wmem_max) else { return Ok(()) };
         let mut made = lock(&self.made);
-        // Never smaller: what is queued already would stand in the way of more.
+        // Never smaller: a smaller buffer would block new data behind those already queued.
         if made.is_none_or(|made| made < size * 2) {
             let got = options::set_send_buffer(self.channel.socket(), size).map_err(failed())?;
             *made = Some(got);

@@ -26,7 +26,7 @@ impl SenderCongestion {
         let _ = options::set_congestion(socket, name);
     }
 
-    /// Whether `socket` uses what was chosen. Its own always counts.
+    /// Whether `socket` uses the chosen congestion control. Its own always counts.
     pub fn is(&self, socket: &TcpStream, chosen: CongestionChoice) -> bool {
         let now = options::congestion(socket);
         match chosen {

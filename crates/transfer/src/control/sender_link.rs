@@ -49,7 +49,7 @@ impl LinkState<'_> {
     }
 }
 
-/// Bounds what several connections hold unsent, so that at the end the others do not wait for the slowest.
+/// Bounds the unsent data of several connections, so that at the end the others do not wait for the slowest.
 pub(crate) fn bound_unsent(states: &[LinkState<'_>]) {
     if states.len() < 2 {
         return;

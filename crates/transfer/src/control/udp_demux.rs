@@ -126,9 +126,9 @@ impl UdpDemux {
 }
 
 impl Registration {
-    /// Notes the address if the datagram is a new, authenticated punch of this transfer's sender, and comes from the host of
-    /// its connection. Anybody can forge a datagram's source: a peer must not direct what this end sends at others. (An
-    /// address translator keeps to one address for all that a host sends: RFC 4787, REQ-2.)
+    /// Notes the address if the datagram is a new, authenticated punch of this transfer's sender, and comes from its
+    /// connection's host. A datagram's source can be forged: a peer must not direct this end's traffic at others. (A NAT uses
+    /// one address for all of a host's traffic: RFC 4787, REQ-2.)
     fn push(&self, datagram: &[u8], from: SocketAddr) {
         if from.ip().to_canonical() != self.host {
             return;
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(registration.peer_address(), None, "a forged source");
         demux.connect(&punch(&ours(), 12), address("192.0.2.7:4000"));
         assert_eq!(registration.peer_address(), Some(address("192.0.2.7:4000")));
-        // Replayed from another port, and by somebody without the key.
+        // Replayed from another port, and without the key.
         demux.connect(&punch(&ours(), 12), address("192.0.2.7:4001"));
         demux
             .connect(&punch(&PacketAuthenticator::new(&session(8)), 13), address("192.0.2.7:4002"));

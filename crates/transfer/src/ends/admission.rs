@@ -111,7 +111,7 @@ impl Admission {
             return Err(TransferError::Expired(peer));
         }
         if hello.measures {
-            // A measurement costs the path and this end: it takes a credential that still admits somebody.
+            // A measurement costs the path and this end: its credential must still be valid.
             let used_up = self.clients.is_used_up(&client);
             return if used_up {
                 Err(TransferError::UsedUp(peer))

@@ -24,7 +24,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 /// Sends to the receiver at the other end of `contact`, and waits until it has verified everything. When the path breaks it
-/// connects again and goes on with what is missing.
+/// connects again and sends the missing parts.
 pub fn send(
     contact: &Contact,
     options: &SendOptions,
@@ -39,8 +39,8 @@ pub fn send(
     })
 }
 
-/// Receives from the sender at the other end of `contact`. When the path breaks it connects again and goes on with what is
-/// missing.
+/// Receives from the sender at the other end of `contact`. When the path breaks it connects again and receives the missing
+/// parts.
 pub fn receive(
     contact: &Contact,
     options: &ReceiveOptions,
@@ -90,8 +90,8 @@ struct Client<'a> {
     /// Changes where a code is used up by the first connection.
     contact: Mutex<Contact>,
     role: Role,
-    /// Content that a receiver takes on its first connection before it has answered. On a later one it goes on with what it
-    /// has.
+    /// Content that a receiver accepts on its first connection before it has answered. On a later one it continues from its
+    /// files.
     early_bytes: u32,
     congestion: Option<&'a str>,
     transfer: String,
@@ -117,8 +117,7 @@ impl<'a> Client<'a> {
         Ok(Client { contact, role, early_bytes, congestion, transfer: transfer_id()? })
     }
 
-    /// Runs `attempt` over a connection, and again over new ones while the path is what fails, for as long as
-    /// `patience` after each connection that was made.
+    /// Runs `attempt` over a connection, and again over new ones while the path fails, for `patience` after each connection.
     fn run(
         &self,
         patience: Duration,

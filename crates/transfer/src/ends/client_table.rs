@@ -144,7 +144,7 @@ impl ClientTable {
         Ok(is_first.then_some(one))
     }
 
-    /// Whether nobody can be admitted any more: the one code was tried wrongly, and nobody proved it before.
+    /// Whether no client can be admitted any more: the one code was tried wrongly before anyone proved it.
     pub fn is_over(&self) -> bool {
         let Source::One(client) = &self.source else { return false };
         let (uses, id) = (lock(&self.uses), client.credential.id());
@@ -197,7 +197,7 @@ impl ClientTable {
         client.once && used.is_some_and(|used| used.ended)
     }
 
-    /// Changes what is used in one step, on disk before it counts.
+    /// Changes the usage in one step, on disk before it counts.
     fn change<T>(
         &self,
         client: &Client,
@@ -255,7 +255,7 @@ mod tests {
         Arc::clone(&table.clients()[0])
     }
 
-    /// Does `work` in 30 threads at once, and counts how often it is true.
+    /// Runs `work` in 30 threads at once, and counts how often it returns true.
     fn at_once(work: impl Fn(usize) -> bool + Sync) -> usize {
         let barrier = Barrier::new(30);
         thread::scope(|scope| {
@@ -292,7 +292,7 @@ mod tests {
     fn one_of_many_transfers_at_once_uses_a_ticket_for_one() {
         let scratch = Scratch::new(CODE);
         let guest = guest(&table(&scratch));
-        // Many rounds: what is checked before it is changed lets two through now and then.
+        // Many rounds: a check before the change lets two through now and then.
         for _ in 0..200 {
             let table = ClientTable::of_one(Client::clone(&guest));
             assert_eq!(at_once(|i| table.begin(&guest, &i.to_string()).unwrap()), 1);

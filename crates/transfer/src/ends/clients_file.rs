@@ -29,15 +29,15 @@ struct Known {
     unfinished: Option<(Version, Time)>,
     /// The fault of the newest version.
     complaint: Option<String>,
-    /// Complaints that nobody has heard yet.
+    /// Complaints not yet reported.
     unheard: Vec<String>,
 }
 
-/// Device, inode, length, seconds and nanoseconds of the last change: what an edit changes.
+/// Device, inode, length, seconds and nanoseconds of the last change: an edit changes them.
 type Version = (u64, u64, u64, i64, i64);
 
 impl ClientsFile {
-    /// Reads the file at `path`. Lines with mistakes admit nobody, and are complained about.
+    /// Reads the file at `path`. Lines with mistakes admit no client, and cause a complaint.
     pub fn open(path: &Path) -> Result<ClientsFile, TransferError> {
         let wrong = |reason| TransferError::Clients { path: path.to_owned(), reason };
         let (file, version) = open(path).map_err(wrong)?;
@@ -87,7 +87,7 @@ impl ClientsFile {
         Ok(())
     }
 
-    /// Notes what is wrong with the file, unless that was noted before.
+    /// Notes a complaint about the file, unless it was noted before.
     fn complain(&self, known: &mut Known, complaint: Option<String>) {
         if known.complaint != complaint {
             let line =

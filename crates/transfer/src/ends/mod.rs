@@ -1,7 +1,7 @@
 //! The two ends: a client that connects, a server that admits clients, and the sessions that either runs.
 //!
 //! `send`, `receive` and `measure` are the sessions. `client` resumes them when the path breaks. `server` accepts connections,
-//! `admission` authenticates them, and the tables bound what each client may hold.
+//! `admission` authenticates them, and the tables bound each client's use.
 
 pub mod admission;
 pub mod client;

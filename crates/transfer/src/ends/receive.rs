@@ -69,7 +69,7 @@ impl ReceiveConfig {
     }
 }
 
-/// Receives what the sender at the other end of `link` brings. `start` is when the connection was made.
+/// Receives the files of the sender at the other end of `link`. The connection was made at `start`.
 pub(crate) fn receive(
     config: &ReceiveConfig,
     udp_demux: Option<&UdpDemux>,
@@ -227,7 +227,7 @@ impl Receiving<'_> {
         let cpu = process::cpu_time();
         let (jobs, taken) = crossbeam_channel::bounded(WRITE_BEHIND_PIECES);
         let (spent, empty) = crossbeam_channel::bounded(WRITE_BEHIND_PIECES);
-        // One thread keeps what goes to standard output in order.
+        // One thread keeps the data for standard output in order.
         let workers = match self.config.options.target {
             Target::Output => 1,
             _ => thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4)),
@@ -341,7 +341,7 @@ impl Receiving<'_> {
         lock(&self.joined).iter().for_each(|channel| channel.sever());
     }
 
-    /// Ends what other threads do for the transfer beside the pieces that came.
+    /// Ends the transfer's other threads, which do not handle pieces.
     fn stop_working(&self) {
         self.listed.abandon();
         self.files.end();
@@ -413,7 +413,7 @@ impl Receiving<'_> {
         }
     }
 
-    /// The sysctl that kept the window below what was wanted, if one did.
+    /// The sysctl that kept the window below `wanted`, if any.
     fn limit(&self, wanted: Bytes, advertised: Option<Bytes>) -> Option<String> {
         let most = sysctl::tcp_rmem().ok()?.most;
         let buffer = options::receive_buffer(self.channel.socket()).ok()?;
@@ -435,7 +435,7 @@ struct LinkReader<'a, 'b> {
     frames: FrameReader,
     /// The piece that is arriving.
     piece: Option<(PieceHeader, Vec<u8>)>,
-    /// Small pieces of what was read at once.
+    /// Small pieces from one read.
     small: Vec<(PieceHeader, Vec<u8>)>,
     jobs: Sender<Job>,
     empty: crossbeam_channel::Receiver<Vec<u8>>,

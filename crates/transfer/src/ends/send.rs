@@ -48,7 +48,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const READ_AHEAD: usize = 16;
 /// Threads that read files: two, so that one reads while the other waits for the disk.
 const READERS: usize = 2;
-/// The time between two looks at whether all content has left.
+/// The interval between checks whether all content has left.
 const UNSENT_INTERVAL: Duration = Duration::from_millis(2);
 /// The interval after which a keepalive is sent, so that the receiver knows that this end is there.
 const BUSY_INTERVAL: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ pub(crate) struct SendConfig {
 }
 
 impl SendConfig {
-    /// These options, once their sources were looked at.
+    /// These options, with their sources checked.
     pub fn new(options: SendOptions) -> Result<SendConfig, TransferError> {
         let list = SourceList::new(&options.sources)?;
         Ok(SendConfig { options, list, log: None })
@@ -109,7 +109,7 @@ pub(crate) fn send(
     result
 }
 
-/// Makes the offer. Returns what answers probes, if this end can.
+/// Makes the offer. Returns the probe responder, if this end can answer probes.
 fn offer(
     options: &SendOptions,
     list: &SourceList,
@@ -167,7 +167,7 @@ struct Sending<'a> {
     probe_responder: Option<ProbeResponder>,
     /// Content that the receiver takes before it has answered, bytes.
     early_bytes: u32,
-    /// The receiver's answer to the offer, once it is there.
+    /// The receiver's answer to the offer, once it has arrived.
     accept: OnceLock<Accept>,
     start: Time,
     links: Mutex<Vec<Arc<SenderLink>>>,
@@ -338,7 +338,7 @@ impl Sending<'_> {
         here || self.accept.get().is_some_and(|accept| accept.congestion.is_some())
     }
 
-    /// Why the transfer ended, if the receiver was heard no longer because of `error`.
+    /// The reason why the transfer ended, if reading from the receiver failed with `error`.
     fn cause(&self, error: TransferError) -> TransferError {
         match (error, lock(&self.failed).take()) {
             // The receiver's last message before it hung up gives the reason.
@@ -446,7 +446,7 @@ impl Sending<'_> {
         let early = early.into_iter().map(|(entry, content)| Record::Early { entry, content });
         let records = [Record::Entries(batch)].into_iter().chain(early);
         let frames: Vec<Vec<u8>> = records.map(|record| record.to_frame()).collect();
-        // In one go: the rest of what begins here must not overtake it.
+        // In one write: the rest of these files must not overtake it.
         self.channel.write(&frames.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
@@ -546,7 +546,7 @@ impl Sending<'_> {
                     }
                 }
             }
-            // Of what came together only the last counts: however often a receiver steers, each read costs one change.
+            // Only the last of several messages counts: however often a receiver steers, each read costs one change.
             if let Some(control) = control {
                 self.apply(&control)?;
                 *lock(&self.last_control) = control;
@@ -588,7 +588,7 @@ impl Sending<'_> {
         Ok(None)
     }
 
-    /// Gives every connection its share of what the receiver wants.
+    /// Gives every connection its share of the receiver's request.
     fn apply(&self, control: &LastControl) -> Result<(), TransferError> {
         let before = lock(&self.last_control).clone();
         let links = lock(&self.links).clone();
@@ -615,8 +615,8 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Says what this end counted as soon as all content has left, without the round trip that the receiver's summary
-    /// takes: somebody waits at the end that connects. What is retransmitted after that is not in it.
+    /// Sends this end's counts as soon as all content has left, without the round trip that the receiver's summary takes: a
+    /// user waits at the connecting end. Later retransmissions are not in it.
     fn summarise_once_left(&self) -> Result<(), TransferError> {
         let has_unsent = |link: &Arc<SenderLink>| {
             options::unsent(link.channel.socket()).is_ok_and(|unsent| unsent > Bytes::ZERO)
@@ -648,8 +648,7 @@ impl Sending<'_> {
         })
     }
 
-    /// Emits a row of the time series every [`ROW_INTERVAL`] while content flows, and tells the receiver what limits
-    /// this end.
+    /// Emits a row of the time series every [`ROW_INTERVAL`] while content flows, and reports this end's limit to the receiver.
     fn sample(&self, observer: &mut dyn TransferObserver) {
         let begin = clock::now();
         let (mut due, mut last) = (begin + ROW_INTERVAL, (begin, Bytes::ZERO));

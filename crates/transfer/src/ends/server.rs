@@ -66,7 +66,7 @@ pub struct Server {
 enum Work {
     /// The same for everybody.
     One(Task),
-    /// For each client what its line says.
+    /// By each client's line.
     Clients(Box<ClientWork>),
 }
 
@@ -77,7 +77,7 @@ enum Task {
     Send(Arc<SendConfig>),
 }
 
-/// Why a task cannot be had here, and what the peer learns of that.
+/// The reason why a task is impossible here, and the peer's version of it.
 struct Impossible {
     error: TransferError,
     reason: &'static str,
@@ -384,7 +384,7 @@ impl Server {
         }
     }
 
-    /// Whether `client` may still do what it was admitted for.
+    /// Whether `client` still has the rights with which it was admitted.
     fn still_admits(&self, client: &Client, peer: SocketAddr) -> Result<(), Impossible> {
         if self.admission.clients.is_used_up(client) {
             let error = TransferError::UsedUp(peer.to_string());
@@ -393,7 +393,7 @@ impl Server {
         Ok(())
     }
 
-    /// Ends the sessions of those that were taken out of the file of clients, and reports what is wrong with it.
+    /// Ends the sessions of clients removed from the file, and reports faults in it.
     fn watch_clients(&self, reception: &dyn ServerObserver) {
         while !self.connection_table.is_closing() {
             let named = self.admission.clients.clients();
@@ -521,7 +521,7 @@ impl ClientWork {
         role: Role,
         log: Option<Arc<dyn FileLog>>,
     ) -> Result<Task, Impossible> {
-        // The client need not know what is wrong with this host's directories.
+        // The client need not know about faults in this host's directories.
         let (task, reason) = match role {
             Role::Receiver => {
                 let config = self.receiving(client, log);
@@ -562,7 +562,7 @@ impl ClientWork {
         Ok(ReceiveConfig { options, clamp_method: self.clamp_method, bounds })
     }
 
-    /// How `client` is sent what its directory holds.
+    /// The options for sending `client` the contents of its directory.
     fn sending(
         &self,
         client: &Client,

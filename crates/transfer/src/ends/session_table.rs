@@ -17,7 +17,7 @@ use crate::wire::link::Link;
 /// How long a transfer that goes on over a new connection waits for its old one to end.
 const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The sessions that run, and how many more there may be.
+/// The running sessions, and the number that may still start.
 pub(crate) struct SessionTable {
     capacity: Capacity,
     sessions: Mutex<Sessions>,

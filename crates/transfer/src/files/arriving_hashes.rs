@@ -1,4 +1,4 @@
-//! The receiver's hashes of what it has of a file, from the connection to the thread that reads the file.
+//! The receiver's hashes of its part of a file, from the connection to the thread that reads the file.
 
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::vec;
@@ -108,7 +108,7 @@ impl ArrivingHashes {
         Ok(())
     }
 
-    /// Nobody waits for more of them if they are this entry's.
+    /// No thread waits for more of them if they are this entry's.
     pub fn give_up(&mut self, entry: u32) {
         if self.entry == entry {
             self.out = None;

@@ -1,4 +1,4 @@
-//! The threads that read and hash what is wanted, and put it into frames.
+//! The threads that read and hash wanted content, and put it into frames.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -41,7 +41,7 @@ pub(crate) struct Frames {
     pub entry: Option<u32>,
 }
 
-/// A thread that reads and hashes what is wanted.
+/// A thread that reads and hashes wanted content.
 pub(crate) struct FileReader<'a> {
     pub files: &'a OutgoingFiles,
     pub channel: &'a Channel,
@@ -69,12 +69,12 @@ struct Pass {
 }
 
 impl FileReader<'_> {
-    /// Reads what `wants` bring, until there are no more.
+    /// Reads the files in `wants`, until there are no more.
     pub fn run(&mut self, wants: &Receiver<Vec<Want>>) -> Result<(), TransferError> {
         loop {
             let batch = match wants.try_recv() {
                 Ok(batch) => batch,
-                // Nothing waits: what was collected goes out.
+                // No want is pending: the collected frames go out.
                 Err(_) => {
                     self.flush()?;
                     let Ok(batch) = wants.recv() else { return Ok(()) };
@@ -94,7 +94,7 @@ impl FileReader<'_> {
         }
     }
 
-    /// Sends what is wanted of a file.
+    /// Sends the wanted parts of a file.
     fn deliver(&mut self, want: &mut Want) -> Delivered {
         let Some(listed) = want.file.listed else { return self.deliver_stream(want) };
         let file = match want.file.open() {
@@ -367,7 +367,7 @@ fn read_whole(file: &File, content: &mut [u8], listed: &Snapshot) -> Result<(), 
             Ok(()) if after != before || after.size != listed.size => earlier = None,
             Ok(()) if settled => return Ok(()),
             Ok(()) => {
-                // Its times tell nothing. What is read twice alike was there in between.
+                // Its times say nothing. Content that reads the same twice was there in between.
                 let hash = blake3::hash(content);
                 if earlier.replace(hash) == Some(hash) {
                     return Ok(());
@@ -379,8 +379,8 @@ fn read_whole(file: &File, content: &mut [u8], listed: &Snapshot) -> Result<(), 
     Err(if before.size < listed.size { Undelivered::Shrank } else { Undelivered::Changed })
 }
 
-/// Reads from `input` until `buffer` is full or the input ends. Whoever feeds it may take long: the error is
-/// `Interrupted` if the transfer ends meanwhile.
+/// Reads from `input` until `buffer` is full or the input ends. The writer may take long: the error is `Interrupted` if the
+/// transfer ends meanwhile.
 fn fill(files: &OutgoingFiles, mut input: &File, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -1,4 +1,4 @@
-//! Files on both ends: what a sender lists and reads, what a receiver checks, writes and renames.
+//! Files on both ends: a sender lists and reads, a receiver checks, writes and renames.
 //!
 //! `source`, `outgoing` and `file_reader` send; `incoming`, `target`, `temp_file`, `provenance` and `quota` receive. Paths from
 //! a peer are opened beneath a directory descriptor, and a file gets its name when all of its pieces are verified.

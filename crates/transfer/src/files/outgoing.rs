@@ -1,4 +1,4 @@
-//! Files on their way out: what the receiver wants, and what it says of what it got.
+//! Outgoing files: the receiver's requests, and its results.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ const BATCH_BYTES: u64 = 1 << 20;
 
 /// All files of a transfer at its sender.
 pub(crate) struct OutgoingFiles {
-    /// Only what would be sent is to be found out.
+    /// This is a dry run.
     dry_run: bool,
     /// Receives a record of each file.
     log: Option<Arc<dyn FileLog>>,
@@ -39,7 +39,7 @@ enum Stage {
     Wanted,
     /// All of it was handed over, and the receiver has not confirmed it.
     Sent(Sent),
-    /// This end said that it cannot send it: the receiver's word on it is nothing new.
+    /// This end reported that it cannot send it: the receiver's result adds nothing.
     Withheld,
     /// The receiver gave it up: nothing more of it is read.
     GivenUp,
@@ -48,7 +48,7 @@ enum Stage {
 /// A file that was sent.
 struct Sent {
     hash: [u8; 32],
-    /// Path and length, where somebody wants to learn of it.
+    /// Path and length, if an observer wants them.
     logged: Option<(PathBuf, u64)>,
 }
 
@@ -56,14 +56,14 @@ struct Sent {
 struct State {
     /// How many entries were listed.
     listed: u64,
-    /// Listed and not answered, in order; `None` for what has no content.
+    /// Listed and not answered, in order; `None` without content.
     unanswered: VecDeque<Option<SourceFile>>,
     next_answer: u32,
     /// Content sent for entries that are not answered yet.
     early: HashMap<u32, Vec<u8>>,
     /// Where the receiver's hashes of the file go that it answered last.
     arriving: Option<ArrivingHashes>,
-    /// Files that the receiver wants, until it has said what became of them.
+    /// Files that the receiver wants, until its result arrives.
     wanted: HashMap<u32, Stage>,
     /// Entries that are listed and not yet answered and read.
     unresolved: u64,
@@ -82,7 +82,7 @@ struct State {
 pub(crate) struct Want {
     pub entry: u32,
     pub file: SourceFile,
-    /// The hashes of what the receiver has.
+    /// The hashes of the receiver's pieces.
     pub hashes: Option<KnownHashes>,
     /// Only the hash is wanted.
     pub compare_only: bool,
@@ -133,7 +133,7 @@ impl OutgoingFiles {
         lock(&self.state).totals = Some((files, bytes));
     }
 
-    /// The receiver answered the next entries: what it wants goes to `wants`.
+    /// The receiver answered the next entries: its requests go to `wants`.
     pub fn answered(
         &self,
         answers: Vec<Answer>,
@@ -204,7 +204,7 @@ impl OutgoingFiles {
         Ok(Some(Want { entry, file, hashes, compare_only, early }))
     }
 
-    /// Hashes of what the receiver has of an entry. Waits while too many were not used yet.
+    /// Hashes of the receiver's pieces of an entry. Waits while too many are unused.
     pub fn hashes(
         &self,
         entry: u32,
@@ -261,7 +261,7 @@ impl OutgoingFiles {
         Ok(())
     }
 
-    /// All of a file is about to be handed over; the receiver will say what became of it.
+    /// All of a file is about to be handed over; the receiver's result will follow.
     pub fn sent(&self, entry: u32, file: &SourceFile, size: u64, hash: [u8; 32]) {
         let logged = self.log.as_ref().map(|_| (file.shown(), size));
         if let Some(stage @ Stage::Wanted) = lock(&self.state).wanted.get_mut(&entry) {
@@ -307,7 +307,7 @@ impl OutgoingFiles {
         self.changed.notify_all();
     }
 
-    /// Content that was handed to the kernel, or is just being, the files that are whole at the receiver, and how many there are.
+    /// Content already handed to the kernel, or being handed over; the number of complete files at the receiver; and the total.
     pub fn so_far(&self) -> (Bytes, u64, Option<(u64, Bytes)>) {
         let state = lock(&self.state);
         (state.bytes, state.files, state.totals)
@@ -327,7 +327,7 @@ impl OutgoingFiles {
         }
     }
 
-    /// The end of the transfer, by what the receiver `counts`: what was not sent, or the error if nothing was.
+    /// The end of the transfer, given the receiver's `counts`: the files not sent, or the error if nothing was.
     pub fn conclude(&self, counts: &mut FileCounts) -> Result<Vec<String>, TransferError> {
         let state = lock(&self.state);
         let unconfirmed = state.wanted.values().filter(|stage| matches!(stage, Stage::Sent(_)));
@@ -371,7 +371,7 @@ impl OutgoingFiles {
             state.wanted.remove(&entry);
         }
         let confirmed = before > MAX_UNCONFIRMED && state.wanted.len() <= MAX_UNCONFIRMED;
-        // Waking those that wait takes a system call: only where what they wait for has come.
+        // Waking waiting threads takes a system call: only if their condition holds.
         if state.unresolved == 0 || state.unresolved == MAX_AHEAD || confirmed {
             self.changed.notify_all();
         }
@@ -406,7 +406,7 @@ mod tests {
         (dir, file.unwrap())
     }
 
-    /// All that is listed is wanted and sent, and nothing is confirmed.
+    /// All listed files are wanted and sent, and none is confirmed.
     #[test]
     fn a_receiver_that_confirms_nothing_costs_a_bounded_list() {
         let (_dir, file) = listed();

@@ -34,7 +34,7 @@ type FileId = [u8; 16];
 /// The transfer's view of a directory: its owner, and the files that it may learn about.
 #[derive(Clone, Default)]
 pub(crate) struct View {
-    /// The client, where several have rights of their own. Each has its own unfinished files.
+    /// The client, if several have rights of their own. Each has its own unfinished files.
     pub client: Option<String>,
     /// Whether the peer may learn only about files that it brought itself.
     pub own_only: bool,

@@ -19,7 +19,7 @@ use crate::lock::lock;
 const BLOCK_BYTES: u64 = 4096;
 /// The directory space of one name: the longest entry of ext4, 264 bytes, in blocks that a split left half full.
 const NAME_BYTES: u64 = 512;
-/// The unit in which `stat` counts what a file takes of the disk, bytes.
+/// The unit of `st_blocks`, bytes.
 pub(crate) const STAT_BLOCK_BYTES: u64 = 512;
 
 /// The remaining quota of a directory, for one client.
@@ -62,7 +62,7 @@ impl Quota {
         self.ledger.used.fetch_add(needed.saturating_sub(taken), Ordering::AcqRel);
     }
 
-    /// Does `step`, which may replace what `old` finds. Gives back the room of what is gone afterwards.
+    /// Runs `step`, which may replace the files that `old` finds. Returns their quota once they are gone.
     pub fn replacing<T>(
         &self,
         old: impl FnOnce() -> Option<File>,
@@ -92,7 +92,7 @@ pub(crate) fn blocks_of(length: u64) -> u64 {
     length.div_ceil(BLOCK_BYTES).saturating_mul(BLOCK_BYTES)
 }
 
-/// The room that a file takes, by what the disk holds of it: holes take none.
+/// The quota of a file by its disk use: holes take none.
 pub(crate) fn room_on_disk(metadata: &Metadata) -> u64 {
     room_of(metadata.blocks().saturating_mul(STAT_BLOCK_BYTES))
 }
@@ -102,7 +102,7 @@ pub(crate) fn room_on_disk(metadata: &Metadata) -> u64 {
 pub(crate) struct QuotaTable(Mutex<HashMap<PathBuf, Arc<Mutex<Weak<Ledger>>>>>);
 
 impl QuotaTable {
-    /// The quota of `directory`. What it holds is counted when no other transfer into it runs.
+    /// The quota of `directory`. Its contents are counted when no other transfer into it runs.
     pub fn of(&self, directory: &Path, limit: Bytes) -> io::Result<Arc<Quota>> {
         let directory = directory.canonicalize()?;
         let entry = {

@@ -24,13 +24,12 @@ use crate::lock::lock;
 /// How many directories are kept open.
 const MAX_OPEN_DIRECTORIES: usize = 64;
 
-/// Where a receiver puts what comes.
+/// Where a receiver puts the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// Into this directory, under the sender's names.
     Into(PathBuf),
-    /// At this path, as scp does: into it if it is a directory, or if several things come; else what comes gets this
-    /// name.
+    /// At this path, as scp does: into it if it is a directory, or if several files come; otherwise the file gets this name.
     At(PathBuf),
     /// One file, to standard output.
     Output,
@@ -211,7 +210,7 @@ impl TargetDirectory {
         Ok(rustix::fs::futimens(&directory, &times(modified))?)
     }
 
-    /// Opens a regular file to read what is there. The error is `AlreadyExists` if the peer may not learn about it.
+    /// Opens a regular file for reading. The error is `AlreadyExists` if the peer may not learn about it.
     pub fn open_file(&self, path: &RelativePath) -> io::Result<File> {
         let parent = self.parent(path)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -269,7 +268,7 @@ impl TargetDirectory {
         replace: bool,
     ) -> io::Result<bool> {
         let directory = self.parent(path)?;
-        // Without a name until it is whole: nothing is left of it when this process is killed.
+        // Without a name until it is complete: nothing is left of it when this process is killed.
         let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
         let unnamed = match rustix::fs::openat(&directory, ".", flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => File::from(file),
@@ -348,8 +347,8 @@ impl TargetDirectory {
         self.parent(path).is_ok_and(|parent| temp_file::has_partial(&parent, name(path), client))
     }
 
-    /// Removes what a transfer left that was interrupted while another one finished `path`. In use by a transfer it
-    /// stays.
+    /// Removes the remains of a transfer that was interrupted while another one finished `path`. If a transfer uses them, they
+    /// stay.
     pub fn remove_leftover(&self, path: &RelativePath) {
         if self.has_temp_file(path)
             && let Ok(parent) = self.parent(path)
@@ -358,7 +357,7 @@ impl TargetDirectory {
         }
     }
 
-    /// Whether there is room for `size` more. Where that cannot be told there is.
+    /// Whether there is space for `size` more bytes; true if that is unknown.
     pub fn has_room(&self, size: Bytes) -> bool {
         rustix::fs::fstatvfs(&self.root)
             .is_ok_and(|room| size.get() <= room.f_bavail.saturating_mul(room.f_frsize))
@@ -375,7 +374,7 @@ impl TargetDirectory {
         sync_parent(self, path)
     }
 
-    /// Removes old leftovers at the top. Returns how many.
+    /// Removes old leftovers at the top. Returns their number.
     pub fn sweep(&self) -> io::Result<usize> {
         temp_file::sweep(&self.root)
     }
@@ -567,7 +566,7 @@ mod tests {
         assert!(target.make_directory(&path("way-out/new"), 0o755).is_err());
         assert!(target.make_directory(&path("way-out"), 0o755).is_err());
         assert!(target.open_file(&path("f")).is_err());
-        // Replacing a link replaces the link, not what it points to.
+        // Replacing a link replaces the link, not its target.
         target.temp_file(&path("f"), Keep::Never).unwrap().finish(true).unwrap();
         assert_eq!(fs::read(outside.path().join("victim")).unwrap(), b"safe");
         assert!(dir.path().join("f").symlink_metadata().unwrap().is_file());

@@ -22,7 +22,7 @@ const TEMP_FILE_SUFFIX: &str = ".part";
 const NAME_DIGITS: usize = 32;
 /// How long an unfinished file stays after an interruption, so that a later transfer can resume it.
 const KEPT_FOR: Duration = Duration::from_secs(14 * 24 * 3600);
-/// How long to wait for a lock, and how often to try it: a transfer that has just ended still closes its files.
+/// How long to wait for a lock: a transfer that has just ended still closes its files.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -51,8 +51,8 @@ pub(crate) struct TempFile {
 }
 
 impl TempFile {
-    /// An unfinished file of `final_name`: one that `client` left and nobody else can have touched, or a new one. The
-    /// error is `WouldBlock` if another transfer writes it, and goes on to.
+    /// An unfinished file of `final_name`: one left by `client` that no other user can have touched, or a new one. The error is
+    /// `WouldBlock` if another transfer keeps writing it.
     pub fn open(
         directory: Arc<OwnedFd>,
         final_name: &OsStr,
@@ -68,7 +68,7 @@ impl TempFile {
         Ok(TempFile { file, directory, name, final_name, keep, holds_content, done })
     }
 
-    /// Reserves disk space for what comes, in large portions, so that it lies together.
+    /// Reserves disk space for the content, in large portions, so that it is contiguous.
     pub fn reserve(&self, offset: Bytes, length: Bytes) -> io::Result<()> {
         file::reserve(&self.file, offset, length)
     }
@@ -86,7 +86,7 @@ impl TempFile {
         Ok(())
     }
 
-    /// Removes it: nobody needs its content any more.
+    /// Removes it: its content is not needed any more.
     pub fn discard(&self) {
         // As when it is dropped, it stays where it cannot be removed.
         let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
@@ -134,7 +134,7 @@ pub(crate) fn remove_partial(directory: &OwnedFd, final_name: &OsStr, client: Op
 }
 
 /// Removes old unfinished files of this user in `directory`: those that no transfer writes and that are older than
-/// [`KEPT_FOR`]. Returns how many.
+/// [`KEPT_FOR`]. Returns their number.
 pub(crate) fn sweep(directory: &OwnedFd) -> io::Result<usize> {
     let mut swept = 0;
     for entry in rustix::fs::Dir::read_from(directory)? {
@@ -155,7 +155,7 @@ pub(crate) fn sweep(directory: &OwnedFd) -> io::Result<usize> {
     Ok(swept)
 }
 
-/// A new name that nobody can have taken in advance.
+/// A new name that no other user can have used in advance.
 pub(crate) fn random_name() -> io::Result<String> {
     let drawn = random_bytes::<{ NAME_DIGITS / 2 }>("drawing a name").map_err(io::Error::other)?;
     Ok(temp_name(&drawn))
@@ -224,7 +224,7 @@ fn open_partial(
     }
 }
 
-/// Opens a file that a transfer of this user made and that nobody else can write; `None` if there is no such file.
+/// Opens a file that a transfer of this user made and that no other user can write; `None` if there is no such file.
 fn open_own(directory: &OwnedFd, name: &str) -> io::Result<Option<File>> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn the_losers_partial_file_goes_where_the_winner_may_not_be_replaced() {
-        // Whether another transfer has finished the file, and what remains of this one's.
+        // Whether another transfer has finished the file, and the remains of this one's.
         for (keep, won, remain) in [
             (Keep::UnlessNamed, true, vec!["f"]),
             (Keep::UnlessNamed, false, vec!["partial"]),

@@ -30,8 +30,8 @@ const UDP_IPV6_HEADERS: Bytes = Bytes::new(48);
 /// The unsent data that a slowly writing application may leave in the kernel.
 const LOW_WATER: Bytes = Bytes::new(128 << 10);
 
-/// When something was last heard from the peer, on any of the connections with it: a transfer's connections share
-/// it, since one of them may rest while another works.
+/// The time of the peer's last data on any of the connections with it: a transfer's connections share it, since one of them may
+/// rest while another works.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastHeard(Arc<AtomicU64>);
 
@@ -99,7 +99,7 @@ impl Channel {
         // The end of the handshake and the first message are two small writes: Nagle's algorithm
         // would hold the second back for a round trip and a delayed ACK.
         socket.set_nodelay(true).map_err(TransferError::system("TCP_NODELAY"))?;
-        // No limit: what is buffered is one frame, and it is written out at once.
+        // No limit: the buffer holds one frame, which is written out at once.
         tls.set_buffer_limit(None);
         let result = handshake(&mut tls, &socket, peer, deadline);
         if result.is_err() {
@@ -148,12 +148,12 @@ impl Channel {
         if self.peer.ip().to_canonical().is_ipv4() { UDP_IPV4_HEADERS } else { UDP_IPV6_HEADERS }
     }
 
-    /// Shares with `other` when the peer was last heard.
+    /// Shares the time of the peer's last data with `other`.
     pub fn share_last_heard(&self, other: &Channel) {
         *lock(&self.last_heard) = lock(&other.last_heard).clone();
     }
 
-    /// From now on what arrives is read as slowly as `pace` says.
+    /// From now on reads as slowly as `pace` allows.
     pub fn read_slowly(&self, pace: Arc<dyn ApplicationPace>) {
         let _ = self.reader.set(pace);
     }
@@ -181,8 +181,8 @@ impl Channel {
         std::mem::take(&mut lock(&self.early))
     }
 
-    /// Waits for data, still encrypted; `None` if the peer closed the connection. The error is `Silent` at the
-    /// `deadline`; without one, if the peer was not heard on any connection of the transfer for [`PEER_TIMEOUT`].
+    /// Waits for data, still encrypted; `None` if the peer closed the connection. The error is `Silent` at the `deadline`;
+    /// without one, after [`PEER_TIMEOUT`] without data on any connection of the transfer.
     pub fn read(
         &self,
         raw: &mut [u8],
@@ -255,7 +255,7 @@ impl Channel {
         encrypt().map_err(TransferError::system("writing"))
     }
 
-    /// Writes what is in `outgoing` to the socket, and empties it. With a `deadline` the error is `Silent` from then on.
+    /// Writes the contents of `outgoing` to the socket, and empties it. With a `deadline` the error is `Silent` from then on.
     fn write_out(
         &self,
         outgoing: &mut Vec<u8>,
@@ -323,7 +323,7 @@ impl Channel {
         self.write(&[&message.to_frame()])
     }
 
-    /// Writes one message without waiting: at once, or before what is written next.
+    /// Writes one message without waiting: at once, or before the next write.
     pub fn say_soon(&self, message: &Message) -> Result<(), TransferError> {
         lock(&self.pending).extend(message.to_frame());
         match self.outgoing.try_lock() {

@@ -17,7 +17,7 @@ pub(super) fn check(
     listeners(host, end, target, found);
 }
 
-// Linux sock_setsockopt(): what is asked is cut to rmem_max, then doubled.
+// Linux sock_setsockopt(): the request is cut to rmem_max, then doubled.
 fn asked_for(
     host: &Snapshot,
     end: PathEnd,
@@ -54,7 +54,7 @@ fn asked_for(
     });
 }
 
-/// A listener's buffer is tcp_rmem[1] unless its program has set it; what it accepts inherits it.
+/// A listener's buffer is tcp_rmem[1] unless its program has set it; accepted connections inherit it.
 fn listeners(host: &Snapshot, end: PathEnd, target: Option<&PathTarget>, found: &mut Vec<Finding>) {
     let (Some([_, first, _]), Some(kernel)) =
         (host.sysctls.triple("net.ipv4.tcp_rmem"), host.kernel)

@@ -49,7 +49,7 @@ pub struct Arguments {
     /// Traffic: short, bulk, or a file with a transfer size per line
     #[arg(long, value_name = "short|bulk|FILE", default_value = "bulk")]
     mix: String,
-    /// Whom the buffer serves: throughput, short or latency [default: what the mix is made of]
+    /// Optimise for throughput, short flows or latency [default: by the mix]
     #[arg(long, value_name = "throughput|short|latency", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Favour>(&["throughput", "short", "latency"]))]
     favour: Option<Favour>,
@@ -78,8 +78,8 @@ pub struct Arguments {
     /// form and a, b and f are fitted to them
     #[arg(long, value_name = "FILE")]
     fit: Option<PathBuf>,
-    /// Whether the advice is tried in the simulator: sim, thoroughly, for half a minute or so; none; by
-    /// default for less than two seconds, a fast link scaled down to what can be played in that time
+    /// Simulate the advice: sim, thoroughly, for half a minute or so; none; by default for less than two seconds, with a fast
+    /// link scaled down to fit
     #[arg(long, value_name = "sim|none")]
     verify: Option<Verify>,
     #[command(flatten)]

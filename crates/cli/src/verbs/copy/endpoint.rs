@@ -1,8 +1,7 @@
-//! The far end of `copy`, started by ssh: it listens, or connects, or lets data through its own standard input and
-//! output.
+//! The far end of `copy`, started by ssh: it listens, or connects, or passes data through its own standard input and output.
 //!
-//! It ends with its standard input, which the near end closes when it ends, by whatever signal, and sshd when the
-//! connection is lost. A transfer that was interrupted so goes on over a new ssh, from what is on the disk.
+//! It ends with its standard input, which the near end closes when it ends, by whatever signal, and sshd when the connection is
+//! lost. An interrupted transfer resumes over a new ssh, from the files on disk.
 
 use std::io::{self, BufReader, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -73,7 +72,7 @@ pub fn run(_arguments: Arguments) -> Ending {
 /// The exit code of a copy that did not move everything.
 const FAILED: u8 = 1;
 
-/// Obeys orders until standard input ends. What it moves over a connection that it makes is noted in `connected`.
+/// Carries out orders until standard input ends. `connected` notes whether data moved over a connection that it made.
 fn obey<'scope>(
     input: &mut BufReader<io::Stdin>,
     server: &'scope Server,
@@ -203,8 +202,7 @@ fn move_over(contact: &Contact, request: &Request) -> Result<(), Box<dyn std::er
     Ok(())
 }
 
-/// Where ssh came from and where to, by what sshd says (`SSH_CONNECTION`: client address and port, server address and
-/// port).
+/// The two ends of the ssh connection, by sshd's `SSH_CONNECTION`: client address and port, server address and port.
 fn ssh_addresses() -> (Option<IpAddr>, Option<IpAddr>) {
     let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
     let mut words = connection.split(' ');

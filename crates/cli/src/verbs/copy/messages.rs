@@ -24,9 +24,9 @@ pub struct Request {
     /// The names below the only source that it sends; `None`: all.
     #[serde(default)]
     pub only: Option<Vec<PathText>>,
-    /// Where it puts what it receives.
+    /// Where it puts received files.
     pub target: Option<PathText>,
-    /// Patterns of what to leave out.
+    /// Patterns of names to leave out.
     pub exclude: Vec<String>,
     /// Whether extended attributes are sent and taken.
     pub attributes: bool,
@@ -34,7 +34,7 @@ pub struct Request {
     pub checksum: bool,
     /// Whether existing files stay.
     pub keep_existing: bool,
-    /// Whether only to say what would be moved.
+    /// Whether this is a dry run.
     pub dry_run: bool,
     /// The sizing, as `--sizing` spells it.
     pub sizing: Option<String>,
@@ -104,7 +104,7 @@ pub enum Reply {
     },
     /// It connected as requested.
     Connected,
-    /// It cannot do what was asked.
+    /// It cannot carry out the order.
     Failed {
         /// Why, in one line.
         reason: PeerText,
@@ -119,7 +119,7 @@ pub fn say(mut out: impl Write, line: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
-/// Reads one line; `None` at the end. What is no line of the protocol (a shell's greeting) is passed over.
+/// Reads one line; `None` at the end. Lines outside the protocol (a shell's greeting) are skipped.
 pub fn hear<T: for<'de> Deserialize<'de>>(mut input: impl BufRead) -> io::Result<Option<T>> {
     loop {
         let mut line = Vec::new();

@@ -71,7 +71,7 @@ pub struct Arguments {
     /// Leave existing files alone
     #[arg(long)]
     keep_existing: bool,
-    /// Say what would be copied, and copy nothing
+    /// List the files that would be copied, and copy nothing
     #[arg(long, short = 'n')]
     dry_run: bool,
     /// Command that runs ssh, with its options

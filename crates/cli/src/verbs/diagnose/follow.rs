@@ -30,7 +30,7 @@ struct Document<'a> {
     connections: &'a [RecentFlow],
 }
 
-/// Follows `what` until --for is over, and then says what a capture of it all would say.
+/// Follows `what` until --for is over, and then reports on all of it, as on a capture.
 pub fn run(what: &Path, arguments: &Arguments) -> Ending {
     let mut followed = Followed::open(what)?;
     let mut reading = Reading::new(arguments.flows);

@@ -28,7 +28,7 @@ pub enum Followed {
 }
 
 impl Followed {
-    /// The device, file or directory `what`, or all devices where it is "any". A device wins over a file of its name.
+    /// The device, file or directory `what`, or all devices if it is "any". A device wins over a file of its name.
     pub fn open(what: &Path) -> Result<Followed, String> {
         let name = what.shown();
         let is_device =
@@ -179,7 +179,7 @@ impl OpenCapture {
         Ok(OpenCapture { path, file, inode, modified, decoder, buffer, filled: 0, read: 0 })
     }
 
-    /// Gives what was added to `take`; whether there was anything.
+    /// Passes new records to `take`; returns whether there were any.
     fn read(&mut self, take: &mut dyn FnMut(&Record<'_>)) -> Result<bool, String> {
         let name = self.path.shown();
         let n = self

@@ -59,10 +59,10 @@ Examples:
   For a script:
     sweetspot diagnose slow.pcapng --json";
 
-/// Find what limits a connection, why, and what to do about it
+/// Find the limit of a connection, its cause and its fix
 ///
-/// A live connection is watched from outside, without effect on its program. The sending side knows
-/// most; the receiving side knows its own window, its reader, and queues on the path.
+/// A live connection is watched from outside, without effect on its program. The sending side knows most; the receiving side
+/// knows its own window, its reader, and queues on the path.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -74,12 +74,12 @@ pub struct Arguments {
     /// twice, captures of the same connections at two places, which are joined
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "watch_for", "netns"])]
     file: Vec<PathBuf>,
-    /// Read what a kernel reported of connections earlier: the output of `ss -ti`, once or logged with `date +%s.%N`,
-    /// NDT7's JSON, or the result of `iperf3 --json`; also recognised without this option
+    /// Read a kernel's earlier report on connections: the output of `ss -ti`, once or logged with `date +%s.%N`, NDT7's JSON,
+    /// or the result of `iperf3 --json`; also recognised without this option
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "file", "watch_for", "netns"])]
     tcpinfo: Option<PathBuf>,
-    /// Follow a network device, all devices (`any`), a capture that is being written or replaced, or a
-    /// directory that new captures come into; a table each second says what limits each connection
+    /// Follow a network device, all devices (`any`), a capture that is being written or replaced, or a directory that new
+    /// captures come into; a table each second gives the limit of each connection
     #[arg(long, value_name = "DEVICE|FILE|DIRECTORY", conflicts_with_all = ["target", "file", "tcpinfo", "html", "scenario"])]
     follow: Option<PathBuf>,
     /// Observation time [default: 10 s; unlimited with --follow]

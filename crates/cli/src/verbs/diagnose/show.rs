@@ -26,7 +26,7 @@ pub fn report(report: &DiagnosisReport) {
     }
 }
 
-/// Prints what a file of a directory says.
+/// Prints the report on one file of a directory.
 pub fn entry(entry: &Entry) {
     out!("== {}", entry.file.shown());
     if let Some(error) = &entry.error {

@@ -18,7 +18,7 @@ pub struct Arguments {
     dir: PathBuf,
 }
 
-/// The overview, with what all verbs share.
+/// The overview, with the parts common to all verbs.
 const OVERVIEW: &str = include_str!("sweetspot.7");
 
 /// Writes the overview, one man page for the program and one per verb.

@@ -58,8 +58,8 @@ pub struct Arguments {
     /// Never fill a queue: neither buffer, discipline nor delay under load are measured
     #[arg(long)]
     gentle: bool,
-    /// Measure for about 20 seconds, and print one verdict: the rate, the RTT idle and under load, its grade, and
-    /// what a window of the right size would gain
+    /// Measure for about 20 seconds, and print one verdict: the rate, the RTT idle and under load, its grade, and the gain of a
+    /// window of the right size
     #[arg(long, conflicts_with_all = ["gentle", "direction", "watch"])]
     quick: bool,
     /// Direction to measure; --scenario writes its path

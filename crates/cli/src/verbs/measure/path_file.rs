@@ -34,7 +34,7 @@ pub struct PathFile {
 }
 
 impl PathFile {
-    /// The path as a scenario; the error says what it lacks.
+    /// The path as a scenario; the error names the missing values.
     pub fn new(measured: &Measured) -> Result<PathFile, String> {
         PathFile::of(measured, None)
     }

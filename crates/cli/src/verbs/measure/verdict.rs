@@ -72,7 +72,7 @@ impl Verdict {
         &self.lines
     }
 
-    /// The command that mends what can be mended.
+    /// The command that fixes the fixable limits.
     pub fn remedy(&self) -> Option<&'static str> {
         self.remedy
     }
@@ -82,7 +82,7 @@ impl Verdict {
         self.lines.join(" | ")
     }
 
-    /// Prints it, with the command that mends what can be mended.
+    /// Prints it, with the command that fixes the fixable limits.
     pub fn print(&self) {
         self.lines.iter().for_each(|line| wrapped(line, ""));
         if let Some(command) = self.remedy {

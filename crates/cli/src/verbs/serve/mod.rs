@@ -53,7 +53,7 @@ pub struct Arguments {
     /// Directory for received files; made if it is missing
     #[arg(long, value_name = "DIR", required_unless_present_any = ["stdout", "clients"])]
     dir: Option<PathBuf>,
-    /// Write what one sender brings to standard output; the ticket goes to standard error
+    /// Write one sender's data to standard output; the ticket goes to standard error
     #[arg(long, conflicts_with_all = ["dir", "json", "force", "dotfiles", "xattrs"])]
     stdout: bool,
     /// Serve the clients in this file, one per line: KEY NAME dir=DIRECTORY [quota=SIZE]
@@ -61,8 +61,8 @@ pub struct Arguments {
     /// Changes count within a second; a line with a mistake admits nobody
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
     clients: Option<PathBuf>,
-    /// Directory for the service's own key, which survives restarts, and what was used up
-    /// [default: ~/.local/state/sweetspot]
+    /// Directory for the service's own key, which survives restarts, and for used quotas and credentials [default:
+    /// ~/.local/state/sweetspot]
     #[arg(long, value_name = "DIR", requires = "clients")]
     state: Option<PathBuf>,
     /// Append a JSON line for each transfer, file and refusal to this file: time, client, address, path,
@@ -92,8 +92,8 @@ pub struct Arguments {
     force: bool,
     #[command(flatten)]
     trust: TrustArguments,
-    /// How the window is sized, whatever the sender asks for: kernel, fixed:SIZE, max, bdp,
-    /// sobas or sobas:paper [default: what the sender asks for, else sobas]
+    /// How to size the window, whatever the sender requests: kernel, fixed:SIZE, max, bdp, sobas or sobas:paper [default: the
+    /// sender's request, else sobas]
     #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]

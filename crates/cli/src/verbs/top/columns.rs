@@ -107,7 +107,7 @@ pub fn fitting(width: u16, on_screen: bool, order: SortOrder) -> Vec<&'static Ta
     let needed =
         |shown: &[&TableColumn]| shown.iter().map(|c| c.width + 1).sum::<u16>() + LIMIT_WIDTH;
     while needed(&shown) > width {
-        // Program and rate are always shown, and what is sorted by nearly so.
+        // Program and rate are always shown, and the sort column almost always.
         let rank =
             |c: &&TableColumn| if c.heading == order.column() { c.rank.min(1) } else { c.rank };
         let Some(last) = shown.iter().map(rank).max().filter(|rank| *rank > 0) else { break };
@@ -174,7 +174,7 @@ pub fn peer(peer: SocketAddr) -> String {
     }
 }
 
-/// `head` and `tail` in `width` characters; what does not fit of `head` is left out, and shown to be.
+/// `head` and `tail` in `width` characters; the end of `head` is cut if it does not fit, and marked as cut.
 fn shortened(head: &str, tail: &str, width: usize) -> String {
     let room = width.saturating_sub(tail.chars().count());
     if head.chars().count() <= room {

@@ -31,7 +31,7 @@ Examples:
   sweetspot top --record monday.log --interval 100ms
   sweetspot diagnose --tcpinfo monday.log";
 
-/// Show this host's TCP connections and what limits each
+/// Show this host's TCP connections and the limit of each
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {

@@ -256,7 +256,7 @@ impl Screen {
         }
     }
 
-    /// Undoes what was done to the chosen connection.
+    /// Undoes the tuning of the chosen connection.
     fn undo(&mut self) {
         let Some(cookie) = self.chosen() else { return };
         let tuned = self.tuned.iter_mut().filter(|tuned| tuned.cookie == cookie);

@@ -67,7 +67,7 @@ impl TunedHere {
         if let Ok(None) = tuner.try_wait() {
             Signal::TERMINATE.send(tuner.id());
         }
-        // Its guardian lifts what it does not.
+        // Its guardian lifts the rest.
         let _ = tuner.wait();
     }
 

@@ -69,7 +69,7 @@ fn is_tuners(class: Class) -> bool {
     matches!(class, Class::Pacing | Class::ReceiverWindow)
 }
 
-/// The colour of what limits a connection; the words say the same.
+/// The colour of a connection's limit; the words say the same.
 fn colour(row: &ConnectionRow) -> Style {
     if row.rate().as_f64() == 0.0 {
         return Style::new().dim();
@@ -121,7 +121,7 @@ fn footline(screen: &Screen) -> String {
 
 fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
     let rows = select(&screen.table, screen.order, &screen.filter);
-    // Only what can be seen is made into text.
+    // Only visible rows become text.
     let height = usize::from(area.height.saturating_sub(1)).max(1);
     let marked = screen.marked.selected().unwrap_or(0).min(rows.len().saturating_sub(1));
     screen.marked.select(Some(marked));
@@ -157,8 +157,8 @@ fn cell(text: String, column: &TableColumn) -> Cell<'static> {
     Cell::from(Text::from(text).alignment(side))
 }
 
-/// One connection: what has limited it since watching began, and its recent history.
-/// With `tuning` the words about what was done to it from here, and whether that limits it.
+/// One connection: its limit since watching began, and its recent history. With `tuning`, also the tuner's actions on it from
+/// here, and whether those limit it.
 fn draw_row(
     frame: &mut Frame<'_>,
     area: Rect,

@@ -51,7 +51,7 @@ impl PathArguments {
 /// Arguments for the connections of a transfer.
 #[derive(Debug, clap::Args)]
 pub struct ConnectionArguments {
-    /// Congestion control at the sender [default: what the sender chose, else its system's]
+    /// Congestion control at the sender [default: the sender's choice, else its system's]
     #[arg(long, value_name = "NAME", value_parser = values::congestion(), hide_possible_values = true)]
     pub congestion: Option<String>,
     /// Connections to use [default: one, and more where one cannot carry the path]
@@ -62,7 +62,7 @@ pub struct ConnectionArguments {
     pub retry_for: Duration,
 }
 
-/// Arguments for what a receiver takes from a sender that it need not trust.
+/// Arguments for the files that a receiver accepts from a sender that it need not trust.
 #[derive(Debug, clap::Args)]
 pub struct TrustArguments {
     /// Take extended attributes (user.*) from senders that send them
@@ -73,7 +73,7 @@ pub struct TrustArguments {
     pub dotfiles: bool,
 }
 
-/// Arguments for what is printed about a transfer.
+/// Arguments for the output about a transfer.
 #[derive(Debug, clap::Args)]
 pub struct OutputArguments {
     /// Print one JSON object per transfer, at its end

@@ -60,7 +60,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Ending {
     let policy = read(&arguments.policy)?;
     let cgroup = arguments.cgroup.as_deref();
-    // Only BPF programs can be attached to one cgroup: without them the error names what is missing.
+    // Only BPF programs can be attached to one cgroup: without them the error names the missing parts.
     let usual = if cgroup.is_some() { Via::Bpf } else { Via::Auto };
     let inside = arguments.common.inside(usual, |uploads| Inside::on(cgroup, uploads))?;
     if inside.is_none() && cgroup.is_some() {

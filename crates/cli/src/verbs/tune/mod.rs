@@ -70,8 +70,8 @@ pub fn run(arguments: Arguments) -> Ending {
     }
 }
 
-/// Does `work` under a guardian process that undoes it, with what is attached to a cgroup; errors are
-/// printed before the guardian ends.
+/// Runs `work` under a guardian process that undoes it, with the programs attached to a cgroup; errors are printed before the
+/// guardian ends.
 fn under_guard(
     inside: Option<Inside>,
     work: impl FnOnce(Option<Inside>, Leases, Supervisor) -> Result<u8, Box<dyn std::error::Error>>,

@@ -41,10 +41,9 @@ pub struct Common {
     #[arg(value_parser = values::words::<Goal>(&["throughput", "less-than-best-effort"]))]
     pub goal: Goal,
 
-    /// Mechanism: pidfd duplicates each socket of the processes; bpf acts inside the kernel at every
-    /// segment and needs no right over the processes (root, Linux 5.15); auto is bpf if the host
-    /// has what it needs, else pidfd (tune doctor and -v give the reason) [default: auto; of attach:
-    /// pidfd, as others may be tuned in the process's cgroup]
+    /// Mechanism: pidfd duplicates each socket of the processes; bpf acts inside the kernel at every segment and needs no right
+    /// over the processes (root, Linux 5.15); auto is bpf if the host supports it, else pidfd (tune doctor and -v give the
+    /// reason) [default: auto; of attach: pidfd, as others may be tuned in the process's cgroup]
     #[arg(long, value_name = "WAY", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Via>(&["pidfd", "bpf", "auto"]))]
     via: Option<Via>,

@@ -14,7 +14,7 @@ use crate::bench::store::Store;
 pub struct Arguments {
     #[command(flatten)]
     selection: Selection,
-    /// Keep the captures of both ends in DIR, and what their kernels said (for diagnose --tcpinfo)
+    /// Keep the captures of both ends in DIR, and their kernels' counters (for diagnose --tcpinfo)
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     /// The seed from which paths and strengths are drawn

@@ -16,7 +16,7 @@ use sweetspot_comparison::{machine, scratch};
 pub struct Arguments {
     #[command(flatten)]
     selection: Selection,
-    /// Measure these ways to tune, each beside what is left alone
+    /// Measure these mechanisms, each beside an untuned run
     #[arg(long, value_name = "WAYS", value_delimiter = ',', default_value = "pidfd,bpf")]
     via: Vec<Via>,
     /// Write the tuner's actions in each run to a file in DIR, one JSON object per line

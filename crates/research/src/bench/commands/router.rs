@@ -21,7 +21,7 @@ pub struct Arguments {
     /// Plays nothing: fits to the table as it is
     #[arg(long)]
     fit_only: bool,
-    /// The table of what was measured
+    /// The table of the measurements
     #[arg(long, value_name = "FILE", default_value = "crates/research/data/router_situations.csv")]
     table: PathBuf,
     /// The coefficients that are fitted to it

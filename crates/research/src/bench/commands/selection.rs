@@ -12,7 +12,7 @@ pub struct Selection {
     /// "slow-reader"; the rest of the document comes from earlier results
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     only: Vec<String>,
-    /// Measure only what has no result yet
+    /// Measure only runs without a result
     #[arg(long)]
     resume: bool,
     /// The document [default: docs/results/BENCHMARK.md]

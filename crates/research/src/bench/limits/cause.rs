@@ -234,7 +234,7 @@ fn drawn(cause: Cause, n: u64, random: &mut Random) -> FlowPlan {
     }
 }
 
-/// Gives `plan` what makes `cause`, as strong as `random` has it.
+/// Gives `plan` the ingredients of `cause`, as strong as `random` draws them.
 fn shape(plan: &mut FlowPlan, cause: Cause, random: &mut Random) {
     let strong = random.unit();
     let rate = plan.path.up.rate;

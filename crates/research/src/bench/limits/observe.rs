@@ -57,7 +57,7 @@ impl KernelObserver {
         })
     }
 
-    /// Stops sampling; returns what the kernel said, in the order of time.
+    /// Stops sampling; returns the kernel's counters, in the order of time.
     pub fn finish(self) -> Result<Vec<Sample>, String> {
         self.over.store(true, Ordering::Release);
         self.thread.join().map_err(|_| "the observer panicked".to_owned())?

@@ -9,9 +9,9 @@ use super::watch::SNAP_BYTES;
 /// Where segments are one that are several on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutTogether {
-    /// Segmentation offload: what the sender handed on at once.
+    /// Segmentation offload: the sender's data in one piece.
     BeforeSending,
-    /// Receive offload: what came before the card interrupted.
+    /// Receive offload: the data that arrived before the card's interrupt.
     OnArrival,
 }
 
@@ -21,7 +21,7 @@ const LARGEST: usize = 65_535;
 const ETHERNET: usize = 14;
 const TOTAL_LENGTH: usize = ETHERNET + 2;
 
-/// A frame, and what it carries.
+/// A frame, and its payload.
 struct Frame {
     bytes: Vec<u8>,
     length: usize,

@@ -115,7 +115,7 @@ fn shape(side: &Side, rate: Rate) -> Result<(), String> {
 fn listen(side: &Side, plan: &FlowPlan) -> io::Result<TcpListener> {
     let socket = side.run(|| Socket::new(Domain::IPV4, Type::STREAM, None))??;
     if let Some(size) = plan.receive_buffer {
-        // The kernel doubles what is asked for.
+        // The kernel doubles the request.
         socket.set_recv_buffer_size((size.get() / 2) as usize)?;
     }
     socket.bind(&SockAddr::from(SocketAddr::from((side.address(), PORT))))?;
@@ -153,7 +153,7 @@ fn reply(mut client: TcpStream, request: Bytes, answer: Bytes) {
     while client.read_exact(&mut piece).is_ok() && client.write_all(&answer).is_ok() {}
 }
 
-/// A proxy: what comes `from` the sender goes to a reader on the same host, which reads at `rate`.
+/// A proxy: passes data `from` the sender to a reader on the same host, which reads at `rate`.
 fn hand_on(from: TcpStream, rate: Option<Rate>, until: Time, side: &Side) -> io::Result<()> {
     let socket = |side: &Side| side.run(|| Socket::new(Domain::IPV4, Type::STREAM, None))?;
     let inner = socket(side)?;

@@ -64,7 +64,7 @@ pub struct RunPlan {
     pub via: Option<Via>,
     /// For how long.
     pub length: Duration,
-    /// When the path's rate changes, and to what.
+    /// The times at which the path's rate changes, and the new rates.
     pub changes: Vec<(Duration, Rate)>,
     /// When another curl, left alone, begins to download beside it.
     pub rival: Option<Duration>,

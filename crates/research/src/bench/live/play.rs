@@ -36,9 +36,9 @@ pub struct RunOutcome {
     /// By change of rate: payload in bit/s in the two seconds that begin 20 round trips after it,
     /// and the median queue there.
     pub after_changes: Vec<(f64, f64)>,
-    /// Beside a rival: the share of what both received since that began.
+    /// Beside a competing flow: the share of both flows' bytes since that began.
     pub share_beside_rival: Option<f64>,
-    /// Of a program that transfers again: what the second transfer was like.
+    /// For a program that transfers again: the second transfer.
     pub second: Option<SecondTransfer>,
     /// CPU time of the tuner as a share of one CPU.
     pub tuner_cpu: Option<f64>,
@@ -182,7 +182,7 @@ impl TunerCommand<'_> {
     }
 }
 
-/// The guardian and its child, which tunes; what the child started is the command.
+/// The guardian and its child, which tunes; the child's children are the command.
 fn cpu_of_tuner(guardian: u32) -> Duration {
     let own = |pid: u32| processes::cpu_time(pid).unwrap_or(Duration::ZERO);
     let children = processes::family(guardian).into_iter();

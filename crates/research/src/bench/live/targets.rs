@@ -4,7 +4,7 @@ use super::plan::{ALONE, CONDITION, Via, plans};
 use super::play::RunOutcome;
 use crate::bench::median;
 
-/// A target, what was measured, and whether that meets it.
+/// A target, the measured value, and whether it is met.
 pub struct Target {
     /// The target.
     pub words: &'static str,

@@ -45,7 +45,7 @@ pub fn beside<T>(
                 scope.spawn(move || write(stream, stop));
             }
             CrossKind::Poisson | CrossKind::Pareto => {
-                // Nobody reads: what its buffer does not take is dropped behind the path.
+                // Nobody reads: packets beyond its buffer are dropped behind the path.
                 let sink = near.run(|| UdpSocket::bind((near.address(), 0)))??;
                 let source = far.run(|| UdpSocket::bind((far.address(), 0)))??;
                 source.connect(sink.local_addr()?)?;

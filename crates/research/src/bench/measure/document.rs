@@ -132,7 +132,7 @@ const TARGETS: [Target; 7] = [
     },
 ];
 
-/// The document on `results`, by their names; `facts` is a table, `notes` what was written by hand before.
+/// The document on `results`, by their names; `facts` is a table, `notes` are earlier handwritten remarks.
 pub fn document(results: &BTreeMap<String, PathResult>, facts: &str, notes: &str) -> String {
     let trusted = results.values().filter(|result| result.trust).count();
     let mut text = format!(

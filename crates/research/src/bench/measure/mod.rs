@@ -1,4 +1,4 @@
-//! The benchmark of `measure`: random paths on the emulator, and how close it comes to what they are.
+//! The benchmark of `measure`: random paths on the emulator, and the errors of the measurements.
 
 mod cross;
 mod document;

@@ -3,10 +3,10 @@
 use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline, Random};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
-/// A path and what else travels on it.
+/// A path and its cross traffic.
 #[derive(Debug, Clone)]
 pub struct PathPlan {
-    /// Its name: its number, what it has.
+    /// Its name: its number and its properties.
     pub name: String,
     /// The path, alike both ways.
     pub path: PathSpec,

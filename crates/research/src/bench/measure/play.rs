@@ -28,7 +28,7 @@ pub struct PathResult {
     pub jitter_s: f64,
     /// The queue discipline.
     pub queue: String,
-    /// Other traffic: its kind, and what it leaves on average, bit/s; of TCP what it carried before the measurement.
+    /// Cross traffic: its kind, and the rate that it leaves on average, bit/s; for TCP its rate before the measurement.
     pub cross: Option<String>,
     pub available_bps: f64,
     /// The output of `measure --json`.

@@ -167,8 +167,7 @@ impl SpeedBenchmark<'_> {
     }
 }
 
-/// A peer's program, which comes with a package, plays a case up to `end`, seconds, and prints what
-/// it took.
+/// A peer's program, which comes with a package, runs a case up to `end`, seconds, and prints its cost.
 fn peer(mut command: Command, package: &str, case: SpeedCase, end: f64) -> Result<RunCost, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let count = if case == SpeedCase::Mice { "2000" } else { "20" };

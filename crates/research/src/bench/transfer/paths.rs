@@ -26,10 +26,10 @@ pub struct PathResult {
     pub congestion: String,
     pub content: String,
     pub seconds: f64,
-    /// Beyond what the bytes need at the path's rate.
+    /// The time beyond the bytes' own at the path's rate.
     pub beyond_bytes_s: f64,
     pub goodput_mbit: f64,
-    /// Share of what the path can carry of payload.
+    /// Share of the payload that the path can carry.
     pub of_path: f64,
     pub streams: u32,
     /// Segments sent again, beyond those that the path lost, as a share of all.

@@ -33,14 +33,14 @@ pub struct Program {
     command: &'static str,
     /// Whether it moves directories, too.
     moves_trees: bool,
-    /// Whether what arrived must be what was sent.
+    /// Whether the received data must equal the sent data.
     is_faithful: bool,
     /// The program that it needs, besides ssh.
     needs: Option<&'static str>,
 }
 
 impl Program {
-    /// Whether what it needs is there.
+    /// Whether its requirements are met.
     pub fn is_there(&self) -> bool {
         let version = |program| Command::new(program).arg("--version").output();
         self.needs.is_none_or(|program| version(program).is_ok())

@@ -58,8 +58,7 @@ fn bare(path: &Path, most: u64) -> Result<Prediction, TheoryError> {
     })
 }
 
-/// Against elephants: equations (6) to (8). The curve ends at the optimum: what comes of an
-/// overflow no closed form says.
+/// Against elephants: equations (6) to (8). The curve ends at the optimum: no closed form covers an overflow.
 pub(super) fn elephants(buffer: u64, most: u64) -> Result<Prediction, TheoryError> {
     let cross = Elephants::new(CAPACITY, AVAILABLE, RTT, RTT, PACKET * buffer)?;
     let best = cross.optimum();

@@ -1,4 +1,4 @@
-//! Figures 1, 8 and 10: what one transfer receives over time.
+//! Figures 1, 8 and 10: one transfer's rate over time.
 
 use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::Sizing;

@@ -83,7 +83,7 @@ pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
                     .fold(0.0, f64::max);
                 published.put(origin, &["loss of a burst"], most * 100.0);
             }
-            // The window that counts: a window larger than what the receiver allows sends nothing.
+            // The effective window: a window beyond the receiver's limit sends nothing.
             let point = |s: &sweetspot_scenario::Sample| (s.at_s, s.cwnd_packets.min(*most as f64));
             plot.curve(*label, origin, *transfer, watch.samples.iter().map(point).collect());
         }

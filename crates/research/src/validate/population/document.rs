@@ -99,7 +99,7 @@ fn names(pairs: &[EnginePair], of: impl Fn(&EnginePair) -> &String) -> Vec<&str>
     names
 }
 
-/// The pairs beyond the bound of nine in ten, and what is known of each.
+/// The pairs beyond the bound of nine in ten, and the known facts on each.
 fn larger(pairs: &[EnginePair]) -> String {
     let mut table = MarkdownTable::new(&["run", "kernel", "simulator", "explained by"]);
     let mut found = 0;

@@ -36,7 +36,7 @@ pub struct PopulationRun {
     pub text: String,
 }
 
-/// Mbit/s: what an emulator plays accurately beside other work, from a slow DSL upwards.
+/// Mbit/s: rates that an emulator handles accurately beside other work, from a slow DSL upwards.
 const MBIT: (f64, f64) = (2.0, 100.0);
 /// Round trips, ms: from a town to the other side of the world.
 const RTT_MS: (f64, f64) = (5.0, 250.0);

@@ -40,7 +40,7 @@ impl Bandwidth {
         self.delivered
     }
 
-    /// Begins a round trip now: it ends when what is sent from here on arrives.
+    /// Begins a round now: it ends when data sent from here on arrive.
     pub(super) fn start_round(&mut self) {
         self.round_end = self.delivered;
     }
@@ -95,7 +95,7 @@ impl Bandwidth {
         } else if rate >= best[2].rate {
             best[2] = new;
         }
-        // minmax_subwin_update: let what has aged out go, and keep the runners-up apart.
+        // minmax_subwin_update: drop expired entries, and keep the runners-up apart.
         if age(&best[0]) > BANDWIDTH_FILTER_ROUNDS {
             *best = [best[1], best[2], new];
             if age(&best[0]) > BANDWIDTH_FILTER_ROUNDS {

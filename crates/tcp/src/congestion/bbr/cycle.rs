@@ -2,7 +2,7 @@ use sweetspot_units::{Duration, Time};
 
 use crate::congestion::AckSample;
 
-/// ProbeBW's gain cycling: probe for more, drain what that queued, cruise (section 4.3.4).
+/// ProbeBW's gain cycling: probe for more, drain the resulting queue, cruise (section 4.3.4).
 #[derive(Debug, Clone)]
 pub(super) struct Cycle {
     phase: usize,

@@ -39,7 +39,7 @@ pub struct Bbr {
     /// Recovery's first round trip: one packet out for each that arrived (section 4.2.3.4).
     conserving: bool,
     recovering: bool,
-    /// SND.NXT when a timeout expired: what is lost is repaired once this is acknowledged.
+    /// SND.NXT when a timeout expired: losses are repaired once this is acknowledged.
     repaired_at: Option<u64>,
     idle_restart: bool,
 }

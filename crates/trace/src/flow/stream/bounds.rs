@@ -5,7 +5,7 @@ use crate::flow::counts::Counts;
 /// Flights that must agree: of one alone the capture may have missed the acknowledgement that let it go.
 const AGREE: usize = 3;
 
-/// How far the sender can be at most, from what it sent before it can have heard of it.
+/// An upper bound of the distance to the sender, from data that it sent before it can have received an acknowledgement.
 #[derive(Debug, Default)]
 pub struct Bounds {
     /// The latest, one of each flight.
@@ -14,9 +14,9 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// At `now` the sender acted on what passed the capture `most` ago; `at_once` if that was the first acknowledgement.
-    /// Returns how far away it is at most, if that is known: a capture that missed packets, or has them in another order
-    /// than they had, shows other acknowledgements than those that counted.
+    /// At `now` the sender reacted to a segment that passed the capture `most` ago; `at_once` if that was the first
+    /// acknowledgement. Returns the upper bound of its distance, if known: a capture that missed or reordered packets shows
+    /// other acknowledgements than those that counted.
     pub fn learn(
         &mut self,
         now: Time,

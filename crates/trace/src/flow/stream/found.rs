@@ -48,8 +48,7 @@ impl Stream {
         self.round_trips.is_blind()
     }
 
-    /// The longest time in which the receiver left unanswered what was sent again and again, if
-    /// it ever did.
+    /// The longest time in which the receiver left repeated retransmissions unanswered, if any.
     pub fn silence(&self) -> Option<Silence> {
         self.silences.longest()
     }
@@ -64,7 +63,7 @@ impl Stream {
         &self.rounds.full_rounds
     }
 
-    /// Rounds that neither the window nor a pause held, likewise with what was under way.
+    /// Rounds limited by neither the window nor a pause, likewise with their flights.
     pub fn free_rounds(&self) -> &Held {
         &self.rounds.free_rounds
     }

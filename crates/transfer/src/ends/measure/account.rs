@@ -72,7 +72,7 @@ impl MeasureAccount<'_> {
         if paid == asked { Ok(()) } else { Err(TransferError::MeasuredEnough) }
     }
 
-    /// Returns what was paid for and not sent.
+    /// Refunds unsent bytes.
     pub fn give_back(&self, unsent: Bytes) {
         if let Some(spent) = lock(&self.accounts.0).get_mut(&self.client) {
             spent.cost.bytes = spent.cost.bytes.saturating_sub(unsent);

@@ -35,7 +35,7 @@ pub(super) struct Stream {
     pub spacing: Spacing,
 }
 
-/// One end's datagrams of one flow: echoes, or streams. They have sockets of their own, so that a queue per flow shows.
+/// One end's datagrams of one flow: echoes, or streams. Each has its own socket, so that per-flow queues show.
 pub(super) struct Datagrams {
     udp: Udp,
     authenticator: PacketAuthenticator,
@@ -47,7 +47,7 @@ pub(super) struct Datagrams {
     event_fd: EventFd,
 }
 
-/// Does `work` while all of `datagrams` receive, each in a thread of its own.
+/// Runs `work` while all of `datagrams` receive, each in its own thread.
 pub(super) fn receiving<T>(
     datagrams: [&Datagrams; 2],
     work: impl FnOnce() -> Result<T, TransferError>,
@@ -141,7 +141,7 @@ impl Datagrams {
         let _ = self.udp.send(&datagram);
     }
 
-    /// Asks for echoes every `interval` while `going` says so; returns how many.
+    /// Asks for echoes every `interval` while `going` returns true; returns the number.
     pub fn ask_while(
         &self,
         payload: Bytes,

@@ -30,8 +30,8 @@ const PREPARING: &str = "preparing datagrams";
 /// How long the first datagram is waited for.
 const PUNCH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Serves one connection of a measurement: that with the orders, or one that is `to_fill`. What this end sends for it
-/// comes out of `account`.
+/// Serves one connection of a measurement: the one with the orders, or one that is `to_fill`. This end's traffic for it is
+/// charged to `account`.
 pub(crate) fn serve(
     demux: &UdpDemux,
     link: Link,
@@ -150,7 +150,7 @@ fn orders(
                 }
                 channel.say(&Message::Measure(MeasureMessage::Reported { stream }))?;
             }
-            // Loads have connections of their own.
+            // Loads have their own connections.
             _ => return Err(TransferError::PeerFailed("it gave an order out of order".into())),
         }
     }

@@ -17,7 +17,7 @@ const PIECE_BYTES: usize = 16 << 10;
 /// The interval between samples of the connection's RTT.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Writes content for `duration`, `most` at most; returns what it says at the end.
+/// Writes content for `duration`, `most` bytes at most; returns its final message.
 pub(super) fn fill(
     channel: &Channel,
     duration: Duration,

@@ -18,7 +18,7 @@ use sweetspot_units::{Duration, Time};
 use crate::TransferError;
 use crate::wire::frame_reader::FrameReader;
 
-/// How long the other end's next word is waited for, beyond what it was asked to do.
+/// How long to wait for the other end's next message, beyond the duration of its order.
 const WORD_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The next word of the other end about a measurement.

@@ -33,7 +33,7 @@ const ECHO_INTERVAL: Duration = Duration::from_millis(20);
 const ECHO_SIZE: Bytes = Bytes::new(100);
 /// How long after the last echo one may still come back.
 const ECHO_PATIENCE: Duration = Duration::from_secs(2);
-/// The pause between steps, in which what they queued drains.
+/// The pause between steps, in which their queues drain.
 const LEAST_PAUSE: Duration = Duration::from_millis(50);
 
 /// A measurement of the path to a server.
@@ -321,7 +321,7 @@ impl Prober<'_> {
     }
 }
 
-/// Until when the end of a stream must have been heard of: exponential gaps may be twice their mean on average.
+/// The deadline for news of a stream's end: exponential gaps may be twice their mean on average.
 fn deadline(stream: Stream) -> Time {
     clock::now() + stream.gap * (2 * u64::from(stream.packets)) + WORD_TIMEOUT
 }

@@ -18,8 +18,7 @@ const CONNECTION_BYTES: u64 = 7 * 60;
 /// A SYN with the options that Linux sends.
 const SYN_SIZE: Bytes = Bytes::new(60);
 
-/// Measures what the handshakes of TCP connections to `server` (`host:port`) show: round trips, and what both kernels
-/// agree on.
+/// Measures the path to `server` (`host:port`) by TCP handshakes: RTTs, and the options that both kernels negotiate.
 pub fn measure_one_sided(server: &str) -> Result<Measured, TransferError> {
     let start = clock::now();
     let cannot = |source| TransferError::NoAnswer { address: server.to_owned(), source };

@@ -1,4 +1,4 @@
-//! From what this end's user named, to the directory that a transfer writes into.
+//! From the user's target to the directory that a transfer writes into.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::files::target::Target;
 use crate::files::target::TargetDirectory;
 
 impl Destination {
-    /// Opens the directory for what this offer brings. A new name becomes a directory if several things come.
+    /// Opens the directory for this offer. A new name becomes a directory if several files come.
     pub fn open(target: &Target, offer: &Offer, view: &View) -> Result<Destination, TransferError> {
         let wrong = |path: &PathBuf| {
             let path = path.clone();
@@ -27,7 +27,7 @@ impl Destination {
             Target::At(path) if path.is_dir() => {
                 Ok(Destination::Directory { target: open(path)?, top_name: None })
             }
-            // Nothing is made: what would be in it is all new.
+            // Nothing is created: its contents would all be new.
             Target::At(path)
                 if offer.dry_run
                     && !path.parent().is_some_and(|p| p.is_dir() || p.as_os_str().is_empty()) =>

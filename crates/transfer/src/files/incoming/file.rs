@@ -76,12 +76,12 @@ impl Drop for Slot {
 }
 
 impl Content {
-    /// Whether something of the file is there: what an interrupted transfer left, or the file itself.
+    /// Whether part of the file exists: an interrupted transfer's remains, or the file itself.
     pub fn is_there(&self) -> bool {
         self.temp_file.is_some() || self.basis.is_some()
     }
 
-    /// Closes what is open of it.
+    /// Closes its open descriptors.
     pub fn close(&mut self) {
         self.temp_file = None;
         self.slot = None;

@@ -1,5 +1,5 @@
-//! Holes: what a few bytes of a record stand for may be terabytes of zeros, which take time to hash. One thread does it,
-//! so that the others read on, and it stops when the transfer ends.
+//! Holes: a few bytes of a record may stand for terabytes of zeros, which take time to hash. One thread hashes them, so that
+//! the others read on, and it stops when the transfer ends.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -36,7 +36,7 @@ enum HoleJob {
     End,
 }
 
-/// Work for the thread that hashes holes, and what holes cost.
+/// Work for the thread that hashes holes, and its cost.
 pub(super) struct HoleWork {
     jobs: Sender<HoleJob>,
     taken: Receiver<HoleJob>,
@@ -133,7 +133,7 @@ impl IncomingFiles {
         &self,
         file: &Arc<IncomingFile>,
     ) -> Option<(blake3::Hash, Option<blake3::Hash>)> {
-        // Taken out, so that nobody waits for it meanwhile.
+        // Taken out, so that no thread waits for it meanwhile.
         let empty = sweetspot_protocol::FileProgress::new(file.size);
         let progress = std::mem::replace(&mut lock(&file.content).progress, empty);
         let holes = u64::from(progress.hole_pieces());
@@ -241,7 +241,7 @@ fn clear(file: &File, from: u64, to: u64, go_on: &dyn Fn() -> bool) -> io::Resul
     if from >= to || rustix::fs::fallocate(file, punch, from, to - from).is_ok() {
         return Ok(());
     }
-    // Where nothing is, nothing need be written: what is beyond the end, and holes that are there already.
+    // Parts beyond the end and existing holes need no write.
     let end = to.min(file.metadata()?.len());
     let zeros = vec![0; ZERO_BYTES];
     let mut at = next_data(file, from, end);

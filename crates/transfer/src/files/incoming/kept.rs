@@ -63,7 +63,7 @@ pub(super) struct ComparedFiles {
 }
 
 impl ComparedFiles {
-    /// Notes a file. Returns false if it was compared before, or if nobody would know later.
+    /// Notes a file. Returns false if it was compared before, or if the table is full.
     pub fn insert(&mut self, file: FileId) -> bool {
         self.hashes.len() < MAX_COMPARED_FILES && self.hashes.insert(self.key.hash_one(file))
     }

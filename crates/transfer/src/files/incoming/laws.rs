@@ -29,7 +29,7 @@ impl Answers for Deaf {
     }
 }
 
-/// One transfer, and what it listed: the length of each file and what its sender holds of it.
+/// One transfer and its list: the length of each file and its sender's data.
 struct Sender {
     files: IncomingFiles,
     sizes: Vec<u64>,
@@ -194,7 +194,7 @@ impl Sender {
     }
 }
 
-/// The bytes that the disk holds of what is in a directory, as du(1) counts them.
+/// The disk space of a directory's contents, as du(1) counts it.
 fn on_disk(directory: &Path, seen: &mut HashSet<u64>) -> u64 {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
     let sizes = entries.map(|entry| {
@@ -207,8 +207,8 @@ fn on_disk(directory: &Path, seen: &mut HashSet<u64>) -> u64 {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
-    /// Two transfers into one directory do anything in turns: list, send in any order, make holes and fill them, replace,
-    /// link, go on with what was left, and break.
+    /// Two transfers into one directory do anything in turns: list, send in any order, make holes and fill them, replace, link,
+    /// resume, and break.
     #[test]
     fn the_disk_never_holds_more_than_the_quota(
         steps in proptest::collection::vec((any::<bool>(), step()), 1..60),
@@ -379,7 +379,7 @@ impl Case {
         IncomingFiles::new(destination, policy, Bounds { quota, ..Bounds::default() }, expected)
     }
 
-    /// Sends the first `most` pieces that are not `known`, the first without what was `skipped`, and the end if all go.
+    /// Sends the first `most` pieces that are not `known`, the first without its `skipped` bytes, and the end if all are sent.
     fn send(
         &self,
         files: &IncomingFiles,
@@ -416,7 +416,7 @@ impl Case {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-    /// Early content changes nothing but the time: not what is answered, written, refused or counted, whatever is there.
+    /// Early content changes nothing but the time: neither answers nor files, refusals or counts, whatever exists already.
     #[test]
     fn early_content_changes_nothing_that_is_received(case in case()) {
         prop_assert_eq!(case.play(true), case.play(false));
@@ -467,7 +467,7 @@ fn sparse_files_of_one_hole_give_their_room_back() {
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count() as u64, 2 * QUOTA / PIECE_BYTES);
 }
 
-/// A sender that opens files and fails them again and again: what is kept of them does not grow with their number.
+/// A sender that opens files and fails them again and again: the record of them does not grow with their number.
 #[test]
 fn what_is_kept_of_files_that_are_closed_is_bounded() {
     let scratch = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Files on their way in: what is wanted of each, where its pieces go, and what became of it.
+//! Incoming files: decides which content to ask for, places pieces, and reports results.
 
 mod asked;
 mod destination;
@@ -72,7 +72,7 @@ pub(crate) struct Policy {
     pub replace: bool,
     /// Whether to compare contents where length and time are the same.
     pub checksum: bool,
-    /// Whether only to find out what would be written.
+    /// Whether this is a dry run.
     pub dry_run: bool,
     /// Whether extended attributes (`user.*`) are accepted.
     pub attributes: bool,
@@ -161,7 +161,7 @@ struct State {
     counts: FileCounts,
     failures: Failures,
     content: Bytes,
-    /// The hash of the last file, and how many had one.
+    /// The hash of the last file, and the number of files with one.
     hash: Option<blake3::Hash>,
     small_files: SmallFiles,
     /// Whether extended attributes came that this end did not ask for.
@@ -201,7 +201,7 @@ impl IncomingFiles {
         self.over.load(Ordering::Acquire)
     }
 
-    /// The quota of what is written, if there is one.
+    /// The quota, if there is one.
     fn quota(&self) -> Option<&Quota> {
         self.bounds.quota.as_deref().filter(|_| !self.policy.dry_run)
     }
@@ -230,7 +230,7 @@ impl IncomingFiles {
         }
     }
 
-    /// A file takes room for what the disk holds of it now; `more` may still be on its way there.
+    /// Charges a file for its present disk use; `more` bytes may still be on their way.
     fn settle_room(&self, content: &mut Content, more: u64) {
         if let Some(quota) = self.quota()
             && let Some(temp_file) = &content.temp_file
@@ -242,7 +242,7 @@ impl IncomingFiles {
         }
     }
 
-    /// So much of what was promised to a file is reserved, or not needed any more.
+    /// Releases reserved space of a file that was used or is not needed any more.
     fn release_promised(&self, content: &mut Content, bytes: u64) {
         let released = bytes.min(content.promised);
         content.promised -= released;
@@ -469,7 +469,7 @@ impl IncomingFiles {
                 Err(error) => self.note_failure(&path.to_string(), &error.to_string()),
             }
         }
-        // The deepest first: what is done in a directory changes its time.
+        // The deepest first: changes in a directory change its time.
         directories.sort_by_key(|directory| std::cmp::Reverse(directory.depth));
         for LateDirectory { number, mode, modified, .. } in directories {
             let Some((path, _)) = names.get(number).filter(|_| !self.is_over()) else { break };

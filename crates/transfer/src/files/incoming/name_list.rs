@@ -4,7 +4,7 @@ use sweetspot_protocol::RelativePath;
 
 use crate::limits::MAX_LISTED_BYTES;
 
-/// Names in a chunk: the first is whole, each other one without what it shares with the one before.
+/// Names in a chunk: the first is whole, each other one omits the prefix that it shares with the one before.
 const CHUNK: usize = 64;
 
 /// The paths of entries by number, from 0 on: later entries may be further names of them, and directories get their
@@ -22,8 +22,8 @@ pub(super) struct NameList {
 }
 
 impl NameList {
-    /// Adds the path of entry `number`, which no later one precedes, what was announced of a file, and `extra` bytes that
-    /// are kept beside it. Returns false if there is no room for it, nor for any later one.
+    /// Adds the path of entry `number`, which no later one precedes, the announced properties of a file, and `extra` bytes kept
+    /// with it. Returns false if there is no room for it, nor for any later one.
     pub fn push(
         &mut self,
         number: u32,
@@ -57,14 +57,14 @@ impl NameList {
         self.bytes += bytes + extra;
         self.count += 1;
         if self.count.is_multiple_of(CHUNK) {
-            // The buffer stays, and the chunk takes what it needs.
+            // The buffer stays, and the chunk has its exact size.
             self.chunks.push(self.open.as_slice().into());
             self.open.clear();
         }
         true
     }
 
-    /// The path of an entry, and what was announced of a file; `None` if it was not added.
+    /// The path of an entry, and the announced properties of a file; `None` if it was not added.
     pub fn get(&self, number: u32) -> Option<(RelativePath, Option<Announced>)> {
         let number = number as usize;
         if number >= self.count {
@@ -166,7 +166,7 @@ mod tests {
             let text = format!("home/user/documents/year{year:02}/set{set:04}/picture-{n:07}.jpg");
             assert!(names.push(n, &path(&text), file, 0));
         }
-        // 19 bytes at most differ from the name before, most often 5 to 6; 21 are lengths and what was announced.
+        // 19 bytes at most differ from the name before, most often 5 to 6; 21 are lengths and announced properties.
         assert!(names.bytes < 41_000_000, "{}", names.bytes);
     }
 }

@@ -37,7 +37,7 @@ pub(crate) enum Job {
 }
 
 impl IncomingFiles {
-    /// Hashes and writes what `jobs` bring, until there are no more. Buffers go back to `spent`.
+    /// Hashes and writes the pieces from `jobs`, until there are no more. Buffers go back to `spent`.
     pub fn work(&self, jobs: &Receiver<Job>, spent: &Sender<Vec<u8>>) -> Result<(), TransferError> {
         for job in jobs {
             match job {
@@ -301,7 +301,7 @@ impl IncomingFiles {
         })
     }
 
-    /// Removes what an earlier transfer left in it, and gives its room back.
+    /// Removes an earlier transfer's remains from it, and returns their quota.
     fn empty(&self, temp_file: &TempFile) -> io::Result<()> {
         let left = match self.quota() {
             Some(_) => room_on_disk(&temp_file.file.metadata()?) - room_of(0),

@@ -31,7 +31,7 @@ use crate::lock::lock;
 type Planned = Result<(Answer, Option<Compared>), TransferError>;
 
 impl IncomingFiles {
-    /// Decides what is wanted of the entries from number `first` on, and answers them.
+    /// Decides on the entries from number `first` on, and answers them.
     pub fn plan(
         &self,
         first: u32,
@@ -155,7 +155,7 @@ impl IncomingFiles {
         Ok(())
     }
 
-    /// The error as the peer may learn it: without the right to read, not what kind of thing is in the way.
+    /// The error as the peer may learn it: without the right to read, not the kind of file in the way.
     fn concealed(&self, path: &RelativePath, error: TransferError) -> TransferError {
         let tells = match &error {
             TransferError::IsDirectory(_) | TransferError::NotADirectory(_) => true,
@@ -171,7 +171,7 @@ impl IncomingFiles {
         error
     }
 
-    /// Keeps the name of an entry, and what is announced of a file, for later entries that refer to it.
+    /// Keeps the name of an entry, and a file's announced properties, for later entries that refer to it.
     fn remember(&self, number: u32, entry: &Entry) -> Result<(), TransferError> {
         let (file, extra) = match &entry.kind {
             EntryKind::File { .. } | EntryKind::Stream => {
@@ -428,7 +428,7 @@ impl IncomingFiles {
         Ok((Answer::All, None))
     }
 
-    /// Sends the hashes of what is there of a file.
+    /// Sends the hashes of an existing file.
     fn send_hashes(
         &self,
         file: &IncomingFile,
@@ -524,7 +524,7 @@ fn leads_out(to: &[u8], depth: usize) -> bool {
     to.starts_with(b"/") || upwards > depth || names[upwards..].contains(&&b".."[..])
 }
 
-/// Whether what is there is a file of that length and time.
+/// Whether a file of that length and time exists.
 fn is_same(stat: &Stat, size: u64, modified: (i64, u32)) -> bool {
     stat.st_size as u64 == size
         && target::is(stat, FileType::RegularFile)

@@ -26,13 +26,13 @@ use walk::Walk;
 /// The paths to send.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// Files and directories. `-` is standard input. A directory with `/` at its end stands for what is in it.
+    /// Files and directories. `-` is standard input. A directory with `/` at its end stands for its contents.
     pub paths: Vec<PathBuf>,
     /// Names below the only path, one for each thing to send, in place of all of it.
     pub only: Option<Vec<PathBuf>>,
     /// The name at the receiver of the only path; `None`: its own.
     pub name: Option<String>,
-    /// Patterns of what to leave out, as in a shell; those with `/` match from the top.
+    /// Patterns of names to leave out, as in a shell; those with `/` match from the top.
     pub exclude: Vec<String>,
     /// Whether to send extended attributes.
     pub attributes: bool,
@@ -47,7 +47,7 @@ impl Sources {
     }
 }
 
-/// Sources that were looked at, so that they can be listed.
+/// Sources that have been checked, so that they can be listed.
 pub(crate) struct SourceList {
     tops: Vec<Top>,
     only: Option<Vec<PathBuf>>,
@@ -67,7 +67,7 @@ pub(crate) struct SourceList {
 /// One of the paths to send.
 struct Top {
     path: PathBuf,
-    /// Its name at the receiver; `None`: what is in it goes to the top.
+    /// Its name at the receiver; `None`: its contents go to the top.
     name: Option<Vec<u8>>,
     standard_input: bool,
 }
@@ -79,7 +79,7 @@ pub(crate) enum Listed {
 }
 
 impl SourceList {
-    /// Looks at what is to be sent.
+    /// Checks the paths to send.
     pub fn new(sources: &Sources) -> Result<SourceList, TransferError> {
         let [first, rest @ ..] = &sources.paths[..] else {
             return Err(TransferError::NothingToSend("name a file or a directory".into()));
@@ -117,7 +117,7 @@ impl SourceList {
         })
     }
 
-    /// Whether what is sent can be sent again: standard input cannot.
+    /// Whether the content can be sent again: standard input cannot.
     pub fn can_be_repeated(&self) -> bool {
         self.tops.iter().all(|top| !top.standard_input)
     }
@@ -146,7 +146,7 @@ impl Top {
             None if contents || bytes == b"." => None,
             None => match path.file_name() {
                 Some(name) => Some(name.as_bytes().to_vec()),
-                // A path such as `..`: named by what it leads to.
+                // A path such as `..`: named by its target.
                 None => {
                     let full = path.canonicalize().map_err(|e| unreadable(path, e))?;
                     full.file_name().map(|name| name.as_bytes().to_vec())

@@ -24,7 +24,7 @@ const TO_READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOC
 #[derive(Debug)]
 pub(crate) struct SourceRoot {
     path: PathBuf,
-    /// Its name at the receiver; `None`: what is in it goes to the top.
+    /// Its name at the receiver; `None`: its contents go to the top.
     name: Option<Vec<u8>>,
     /// Device and inode.
     identity: (u64, u64),

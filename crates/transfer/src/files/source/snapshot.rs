@@ -9,9 +9,9 @@ use rustix::io::Errno;
 use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Time};
 
-/// The kernel may still be writing what it stamped within this time: the writer may have lost its processor in between.
+/// The kernel may still be writing data that it stamped within this time: the writer may have lost its processor in between.
 const RECENT: Duration = Duration::from_secs(2);
-/// The step of the times on file systems that keep whole seconds (ext3, FAT). Others keep what the kernel's clock says.
+/// The resolution of times on file systems that keep whole seconds (ext3, FAT). Others keep the kernel's clock.
 const COARSE_STEP: Duration = Duration::from_secs(2);
 /// The kernel's coarse clock ticks at least this often (CONFIG_HZ=100), and this is waited for beyond a step.
 const TICK: Duration = Duration::from_millis(10);
@@ -31,7 +31,7 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// From what the kernel says of a name; `None` if it is not a regular file's.
+    /// From the status of a name; `None` if it is not a regular file's.
     pub fn of_status(stat: &Stat) -> Option<Snapshot> {
         let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         regular.then_some(Snapshot {
@@ -45,7 +45,7 @@ impl Snapshot {
 
     /// The state of an open file; `None` if it is not a regular one.
     pub fn of(file: &File) -> io::Result<Option<Snapshot>> {
-        // A network file system asks its server: what it remembers may be seconds old.
+        // A network file system asks its server: its cache may be seconds old.
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
         match rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS) {
             Ok(stat) => {

@@ -1,4 +1,4 @@
-//! The walk that lists what there is: by descriptors, so that no directory that is swapped for a link leads elsewhere.
+//! The walk that lists files: by descriptors, so that a directory swapped for a link leads nowhere else.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -38,7 +38,7 @@ pub(super) struct Walk<'a> {
 
 /// A directory that is being listed.
 struct Level {
-    /// Its path at the receiver; `None`: what is in it goes to the top.
+    /// Its path at the receiver; `None`: its contents go to the top.
     path: Option<RelativePath>,
     /// Its descriptor, while it is among the deepest.
     directory: Option<OwnedFd>,
@@ -194,7 +194,7 @@ impl<'a> Walk<'a> {
         Ok(Level { path, directory: Some(directory), identity, names: names.into_iter() })
     }
 
-    /// One name in a directory. Returns what is in it if it is a directory itself.
+    /// Lists one name in a directory. Returns its contents if it is a directory itself.
     fn child(
         &mut self,
         root: &Arc<SourceRoot>,
@@ -231,7 +231,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Lists what is at `place`. Returns its path if it is a directory.
+    /// Lists the file at `place`. Returns its path if it is a directory.
     fn node(
         &mut self,
         place: Place<'_>,

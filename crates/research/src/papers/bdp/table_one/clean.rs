@@ -17,7 +17,7 @@ const HEADS: [&str; 6] =
 const REVERSE: [&str; 2] = ["mirror", "clean"];
 const SIZINGS: [Sizing; 2] = [Sizing::BdpBy(BdpDefinition::Bdp1), Sizing::SobasPaper];
 
-/// C T_m and `sobas:paper` at 70 % load by what the reverse path carries.
+/// C T_m and `sobas:paper` at 70 % load, by the traffic on the reverse path.
 pub(super) fn table(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,

@@ -106,7 +106,7 @@ mod tests {
     use crate::papers::catalogue::Precision;
     use sweetspot_experiment::Workers;
 
-    /// Half the width of what chance does to a run, as a share of it.
+    /// Half the width of a run's random variation, as a share of it.
     const LUCK: f64 = 0.1;
 
     /// A path on which every window gets 10 Mbit/s and SOBAS 9.8, but for chance.
@@ -151,8 +151,8 @@ mod tests {
         // A run's deviation is 0.1 / sqrt 3 = 5.8 %, a ratio's of means over 8 seeds 2.9 %, over 32
         // 1.4 %; of six and three of them the mean's 0.8 %. Four of these.
         assert!((mean(6) - 98.0).abs() < 3.3, "{:?}", measured.rows);
-        // The largest of some thirty means under one seed lies near the end of what chance does, ten
-        // per cent above the truth.
+        // The largest of some thirty means under one seed lies near the end of the random variation, ten per cent above the
+        // truth.
         assert!(mean(7) > 10.7, "{:?}", measured.rows);
     }
 

@@ -26,7 +26,7 @@ pub(super) struct PlayedCell {
     pub best: Best,
 }
 
-/// A window, packets, and what it gets, bit/s.
+/// A window, packets, and its rate, bit/s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Best {
     pub window: u64,

@@ -129,8 +129,8 @@ struct Share {
 }
 
 impl Share {
-    /// The ratio estimator and its error (W. G. Cochran, *Sampling Techniques*, section 2.11): what
-    /// seeds have in common with one another is no error of the ratio.
+    /// The ratio estimator and its error (W. G. Cochran, *Sampling Techniques*, section 2.11): variation common to both is no
+    /// error of the ratio.
     fn of(ours: &[f64], whole: &[f64]) -> Share {
         let whole_sum: f64 = whole.iter().sum();
         let share = ours.iter().sum::<f64>() / whole_sum;
