@@ -94,7 +94,7 @@ fn a_trace_that_cannot_be_is_named() {
     assert!(
         refused("file = \"x\"").contains("path.trace.0.file = \"x\": this reader has no files")
     );
-    assert!(refused("content = \"0,0\"").contains("no rate above zero"));
+    assert!(refused("content = \"0,0\"").contains("mean rate is below 1 bit/s"));
     assert!(refused("way = \"up\"\ncontent = \"1\"").contains("must be one of forward, backward"));
     assert!(
         refused("hop = 1\ncontent = \"1\"").contains("path.trace.0.hop = 1: there is no such hop")
