@@ -1,6 +1,6 @@
 //! From a captured connection to verdicts: one per direction that carried data.
 
-use sweetspot_trace::flow::{Account, Connection, Ending, Hold, Silence, Stream, Vantage};
+use sweetspot_trace::flow::{Account, Connection, Ending, Held, Hold, Silence, Stream, Vantage};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::path::{PathEstimate, Replay};
@@ -13,6 +13,8 @@ const FULL: f64 = 0.9;
 const NEARLY_FULL: f64 = 0.7;
 /// The same where nothing but the rate shows it.
 const QUITE_FULL: f64 = 0.95;
+/// Waits for delayed acknowledgements from which on Nagle's algorithm is at work, and not chance.
+const NAGLE_WAITS: u64 = 5;
 
 /// The class that each piece of the life of `stream` counts for, in the order of time, if it was
 /// recorded.
@@ -50,6 +52,13 @@ pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidenc
     for (account, time) in stream.accounts().iter() {
         limits.add(class(&account, &whole), time);
     }
+    let held = |hold: Hold| {
+        let accounts = stream.accounts().iter().filter(|(account, _)| account.hold == hold);
+        accounts.fold(Duration::ZERO, |sum, (_, time)| sum + time)
+    };
+    if held(Hold::Granted) > held(Hold::Waiting) {
+        evidence.granted = Some(stream.granted_flight());
+    }
     let time = limits.total().max(Duration::from_nanos(1));
     // A connection without duration on the capture's clock gets no verdict.
     if evidence.unknown_because.is_some() || limits.total() == Duration::ZERO {
@@ -60,8 +69,17 @@ pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidenc
              say how far",
         );
     }
+    // The reason for the part of the time that is unknown.
+    if held(Hold::Unseen) > Duration::ZERO && stream.counts().unseen > 0 {
+        evidence.unknown_because = evidence.unknown_because.or(MISSING);
+    }
     (limits, evidence)
 }
+
+/// Why a pause says nothing.
+const MISSING: Option<&str> = Some(
+    "the capture misses packets, so that its pauses prove nothing (a display filter, or drops)",
+);
 
 /// The path's capacity as trains of acknowledgements show it. A capacity below the mean delivery rate spans pauses and shows
 /// nothing.
@@ -180,6 +198,8 @@ fn class(account: &Account, whole: &Whole) -> Class {
         }
         Hold::Idle | Hold::Pausing => Class::Application,
         Hold::Waiting => Class::WaitingForPeer,
+        Hold::Granted if full => Class::Bandwidth,
+        Hold::Granted => Class::WaitingForPeer,
         Hold::Quiet => Class::Idle,
         Hold::Silent => Class::Stalled,
         Hold::WindowShut => Class::ReceiverApplication,
@@ -206,8 +226,16 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
     let counts = stream.counts();
     let resent = stream.resent();
     let goodput = goodput(stream);
-    let full = stream.full_rounds().mean();
-    let free = stream.free_rounds().mean();
+    // A round begins behind data already in flight; a flight turns over once an RTT at most.
+    let least = stream.round_trips().least().unwrap_or_default();
+    let mean = |held: &Held| held.mean().map(|(bytes, round)| (bytes, round.max(least)));
+    let (full, free) = (mean(stream.full_rounds()), mean(stream.free_rounds()));
+    let nagle = (counts.nagle_waits >= NAGLE_WAITS && counts.nagle_time * 2 >= lasted)
+        .then(|| (counts.nagle_waits, counts.nagle_time / counts.nagle_waits));
+    let passes = counts
+        .smallest_lost
+        .filter(|lost| counts.largest_acked > 0 && counts.largest_acked < *lost)
+        .map(|_| Bytes::new(counts.largest_acked));
     Evidence {
         goodput,
         capacity: capacity(stream, goodput),
@@ -232,6 +260,9 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         stall: stall(stream, begun),
         failure: None,
         even: comes_evenly(stream),
+        granted: None,
+        nagle,
+        passes,
         unknown_because: one_sided(stream),
     }
 }

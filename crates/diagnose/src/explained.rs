@@ -15,6 +15,7 @@ pub fn allowed(class: Class, e: &Evidence) -> Option<Rate> {
         Class::ReceiverWindow => Some(e.window? / e.window_round.or(e.rtt)?),
         Class::SenderWindow | Class::Transport => Some(e.flight? / e.flight_round.or(e.rtt)?),
         Class::Bandwidth => e.capacity,
+        Class::WaitingForPeer => Some(e.granted? / e.rtt_min.or(e.rtt)?),
         _ => None,
     }
 }

@@ -70,6 +70,28 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
         ),
     );
     remark(
+        counts.foreign_sacks > 0,
+        format!(
+            "{} acknowledgements have SACK blocks far from all data: a device on the path changes sequence numbers and \
+             not these blocks, so that the sender cannot use them",
+            counts.foreign_sacks
+        ),
+    );
+    let both = connection.handshake.offers.iter().flatten().filter(|o| o.timestamps).count() == 2;
+    remark(
+        both && counts.without_timestamps > 0 && counts.with_timestamps == 0,
+        "both ends agreed on timestamps, and the receiver's segments have none: a device on the path removes the option \
+         in one direction"
+            .to_owned(),
+    );
+    remark(
+        counts.shrunk_windows > 0,
+        format!(
+            "the receiver took back a part of its window {} times (tcp_shrink_window on Linux; some other systems do so)",
+            counts.shrunk_windows
+        ),
+    );
+    remark(
         counts.handshake_was_slow,
         "the handshake took longer than the path does: data was sent sooner than that allows"
             .to_owned(),

@@ -82,7 +82,14 @@ pub struct Evidence {
     pub failure: Option<Failure>,
     /// Its segments come evenly, as a link, a shaper or a sender that paces itself sets them apart.
     pub even: bool,
-    /// Why nothing can be told, where nothing can.
+    /// The largest flight in bursts that small messages of the receiver released: a window above TCP.
+    pub granted: Option<Bytes>,
+    /// Small segments that waited for a delayed acknowledgement (Nagle's algorithm), and the time that each waited, if that
+    /// was most of the time.
+    pub nagle: Option<(u64, Duration)>,
+    /// The largest payload that was acknowledged, if all larger segments vanished.
+    pub passes: Option<Bytes>,
+    /// The reason why the limit is unknown.
     pub unknown_because: Option<&'static str>,
 }
 

@@ -14,6 +14,7 @@ const INITIAL_WINDOW: f64 = 10.0;
 pub fn gain(class: Class, e: &Evidence) -> Rate {
     let reachable = match class {
         Class::ReceiverWindow => at_this_loss(e),
+        Class::WaitingForPeer if e.granted.is_some() => least(at_this_loss(e), windows_limit(e)),
         Class::SenderWindow | Class::Pacing | Class::Transport => {
             least(at_this_loss(e), windows_limit(e))
         }
@@ -98,10 +99,12 @@ pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
             flight(e)
         ),
         Class::Bandwidth => bandwidth(percent, e),
+        Class::Application if e.nagle.is_some() => nagle(percent, e),
         Class::Application => format!(
             "{percent} % of the time limited by the sending application: it had nothing to send \
              though the network would have taken more."
         ),
+        Class::WaitingForPeer if e.granted.is_some() => granted(percent, e),
         Class::WaitingForPeer => format!(
             "{percent} % of the time limited by the applications, mostly by the receiver's: the \
              sender had nothing to send until the receiver's next request or answer came."
@@ -119,6 +122,30 @@ pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
         words += &format!(" Without that: {} expected.", mbit(e.goodput + gain));
     }
     words
+}
+
+/// A window above TCP.
+fn granted(percent: f64, e: &Evidence) -> String {
+    let window = e.granted.unwrap_or_default();
+    let mut words = format!(
+        "{percent} % of the time limited by a window above TCP: each burst began behind a small message of the \
+         receiver, not behind its acknowledgements, and at most {} were in flight",
+        in_bytes(window)
+    );
+    if let Some((rtt, rate)) = e.rtt_min.or(e.rtt).zip(allowed(Class::WaitingForPeer, e)) {
+        words += &format!(". At {} that allows {}", ms(rtt), mbit(rate));
+    }
+    words + "."
+}
+
+fn nagle(percent: f64, e: &Evidence) -> String {
+    let (waits, waited) = e.nagle.unwrap_or_default();
+    let rtt = e.rtt_min.map_or(String::new(), |rtt| format!(", at a round trip of {}", ms(rtt)));
+    format!(
+        "{percent} % of the time limited by Nagle's algorithm and delayed acknowledgements: {waits} small segments \
+         left only when the small segment before them was acknowledged, {} later{rtt}.",
+        ms(waited)
+    )
 }
 
 fn losses(e: &Evidence) -> String {
@@ -165,6 +192,16 @@ fn stalled(percent: f64, e: &Evidence) -> String {
         );
     }
     let end = if stall.ended { "before an answer came" } else { "and no answer came" };
+    if let Some(passes) = e.passes {
+        return format!(
+            "{percent} % of the time stalled: segments of up to {} were acknowledged, and all larger ones vanished \
+             from {} on. The path drops large packets, and the ICMP messages that say so do not arrive (a PMTUD \
+             black hole). For {} nothing was acknowledged, {end}.",
+            in_bytes(passes),
+            stall.after,
+            stall.lasted
+        );
+    }
     format!(
         "{percent} % of the time stalled: the receiver fell silent {} after the beginning. For {} nothing was \
          acknowledged, though the sender sent again{}{}, {end}.",
@@ -309,15 +346,29 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             ),
             _ => "Only a faster path.".to_owned(),
         },
-        Class::Application => "On the sender: find what the program waits for (disk, CPU, \
-                               requests one at a time) before it writes."
+        Class::Application if e.nagle.is_some() => {
+            "In the sending program: set TCP_NODELAY, or write each message with one call (writev, MSG_MORE).".to_owned()
+        }
+        Class::Application => "On the sender: find the wait of its program (disk, CPU, requests one at a time) \
+                               before it writes."
             .to_owned(),
+        Class::WaitingForPeer if e.granted.is_some() => {
+            "In the receiving program: raise the window of its protocol, as tcp_wmem and tcp_rmem do not matter here. \
+             HTTP/2: SETTINGS_INITIAL_WINDOW_SIZE (Go: MaxUploadBufferPerStream; gRPC: InitialWindowSize; HAProxy: \
+             tune.h2.initial-window-size). SSH: more channels or hpn-ssh. SFTP: more and larger requests (sftp -R, -B)."
+                .to_owned()
+        }
         Class::WaitingForPeer => "Send the next request before the last answer is there \
                                   (pipelining, several connections), or look for what the \
                                   receiver's program waits for."
             .to_owned(),
         Class::Idle => "Nothing: the connection is kept open and unused.".to_owned(),
         Class::Pacing => "On the sender: raise or lift SO_MAX_PACING_RATE.".to_owned(),
+        Class::Stalled if e.passes.is_some() => format!(
+            "Let ICMP \"fragmentation needed\" and \"packet too big\" through to the sender, or lower the MSS to {} \
+             (iptables TCPMSS --clamp-mss-to-pmtu, ip route ... advmss), or set net.ipv4.tcp_mtu_probing=1 there.",
+            e.passes.unwrap_or_default().get()
+        ),
         Class::Stalled => "Find who went away: capture at both ends, look for a filter or a NAT \
                            that forgot the connection, a host that is down, a path that is out."
             .to_owned(),

@@ -446,6 +446,8 @@ fn asked_and_answered(away: u64, early: bool) -> Vec<Segment> {
     };
     let mut packets = Vec::new();
     let plain = Options::default();
+    let crossing = if early { 10 } else { 0 };
+    let round = 4000 + crossing;
     for n in 0..10u32 {
         let (now, sent) = (u64::from(n) * (2 * away + 3_000), 1 + n * 2000);
         packets.push(model.sent(now, sent, 1000, ack(), plain));
@@ -455,11 +457,11 @@ fn asked_and_answered(away: u64, early: bool) -> Vec<Segment> {
             let acked = Segment {
                 ttl: 50,
                 payload: 10,
-                ..model.heard(now + 1_500, 1 + n * 4010, sent + 1000, ack(), 60_000, plain)
+                ..model.heard(now + 1_500, 1 + n * round, sent + 1000, ack(), 60_000, plain)
             };
             packets.push(acked);
         }
-        let first = 1 + n * 4010 + if early { 10 } else { 0 };
+        let first = 1 + n * round + crossing;
         for k in 0..4u32 {
             let at = now + 1_000 + away + u64::from(k) * 100;
             let answer = model.heard(at, first + k * 1000, sent + 2000, ack(), 60_000, plain);

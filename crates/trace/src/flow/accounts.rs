@@ -16,6 +16,9 @@ pub enum Hold {
     Unseen,
     /// Nothing was under way, and it was the other side's turn to send.
     Waiting,
+    /// Data in flight, room in the window, and bursts that began behind a small message of the receiver, not behind its
+    /// acknowledgements: a window above TCP.
+    Granted,
     /// Nothing was under way in either direction for long, or ever again.
     Quiet,
     /// Repeated retransmissions got no answer.

@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 
 use sweetspot_units::{Duration, Time};
 
+use super::accounts::Hold;
 use super::duplicates::Duplicates;
 use super::handshake::Handshake;
 use super::stream::Stream;
@@ -167,8 +168,10 @@ impl Connection {
                 self.streams[own].answer(segment.time, asked);
             }
             let doing = self.turns.spoken(own, segment.time);
+            // Missing packets prove no pause, of either side.
+            let missing = self.streams[own].misses(segment);
             for (stream, hold) in self.streams.iter_mut().zip(doing) {
-                stream.settle(segment.time, hold);
+                stream.settle(segment.time, if missing { Hold::Unseen } else { hold });
             }
         }
         self.streams[own].send(segment, answers);

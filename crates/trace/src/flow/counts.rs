@@ -1,4 +1,4 @@
-use sweetspot_units::Time;
+use sweetspot_units::{Duration, Time};
 
 use crate::Histogram;
 
@@ -50,4 +50,21 @@ pub struct Counts {
     pub handshake_was_slow: bool,
     /// Whether the receiver echoed timestamps.
     pub timestamps: bool,
+    /// Segments of the receiver after its SYN without timestamps.
+    pub without_timestamps: u64,
+    /// The same with timestamps.
+    pub with_timestamps: u64,
+    /// Acknowledgements with SACK blocks far from all data.
+    pub foreign_sacks: u64,
+    /// Times the receiver took back a part of its window (RFC 7323 §2.4).
+    pub shrunk_windows: u64,
+    /// Small segments that left only when a delayed acknowledgement of the small segment before them came (Nagle's
+    /// algorithm, RFC 1122 §4.2.3.4).
+    pub nagle_waits: u64,
+    /// The time that they waited.
+    pub nagle_time: Duration,
+    /// The largest payload of an acknowledged segment.
+    pub largest_acked: u64,
+    /// The smallest payload of a segment that was sent again twice or more without an answer.
+    pub smallest_lost: Option<u64>,
 }

@@ -5,6 +5,9 @@ use crate::Histogram;
 
 /// Rounds over which a window that stands still is distinguished from one that creeps.
 const HISTORY: usize = 12;
+/// A window of fewer segments is full only if no further segment fits. Of a larger one Linux may leave up to a third unused
+/// (tcp_tso_should_defer).
+const FEW: u64 = 8;
 /// A loss shapes the window for as long: CUBIC with a large window takes this long to come back.
 const AFTER_LOSS: Duration = Duration::from_secs(30);
 /// After a pause of a retransmission timeout, here Linux's least, a sender starts slowly again (RFC 5681 §4.1).
@@ -30,6 +33,8 @@ struct Round {
     /// Bytes sent after a pause that an acknowledgement ended, and that the sender ended by itself.
     prompted: u64,
     unprompted: u64,
+    /// Bytes of bursts that began behind a small message of the receiver.
+    granted: u64,
     /// How long the sender paused by itself.
     paused: Duration,
     /// Whether a full segment was sent.
@@ -104,6 +109,10 @@ pub struct Sending {
     pub gap: Duration,
     /// The peer had sent data since this side did: it answers.
     pub answers: bool,
+    /// A small message of the receiver ended the pause, after acknowledgements had not.
+    pub granted: bool,
+    /// The capture misses data before it.
+    pub missing: bool,
     /// It is a full segment.
     pub full: bool,
 }
@@ -147,6 +156,8 @@ pub struct Rounds {
     last_hold: Option<Hold>,
     /// Whether an acknowledgement ended the sender's last pause.
     prompted: bool,
+    /// Whether a small message of the receiver ended it.
+    granted: bool,
     since: Option<Time>,
     /// Time without data in flight; the next sender shows the cause.
     idle: Duration,
@@ -169,6 +180,8 @@ pub struct Rounds {
     pub flights_seen: Histogram,
     /// The rounds without a limit.
     pub free_rounds: Held,
+    /// The largest flight of rounds that the receiver's messages limited.
+    pub granted_flight: u64,
 }
 
 impl Default for Rounds {
@@ -182,6 +195,7 @@ impl Default for Rounds {
             last_hold: None,
             // Nobody waited before the first flight.
             prompted: true,
+            granted: false,
             since: None,
             idle: Duration::ZERO,
             spoke: false,
@@ -194,6 +208,7 @@ impl Default for Rounds {
             full_rounds: Held::default(),
             flights_seen: Histogram::default(),
             free_rounds: Held::default(),
+            granted_flight: 0,
         }
     }
 }
@@ -266,7 +281,9 @@ impl Rounds {
         let fresh = flight <= sending.bytes;
         let soon = view.base.is_some_and(|base| sending.gap <= base * 2);
         for mut pending in std::mem::take(&mut self.pending) {
-            if fresh && sending.answers {
+            if fresh && sending.missing {
+                pending.account.hold = Hold::Unseen;
+            } else if fresh && sending.answers {
                 // A request or an answer was sent; then it was the other end's turn.
                 pending.account.hold = Hold::Waiting;
             } else if fresh && pending.full && sending.pause == Some(false) && soon {
@@ -290,7 +307,12 @@ impl Rounds {
             (round.room, round.window) = (view.room(), view.window());
             round.largest = view.largest;
         }
-        self.prompted = sending.pause.unwrap_or(self.prompted);
+        if let Some(prompted) = sending.pause {
+            (self.prompted, self.granted) = (prompted, sending.granted);
+        }
+        if self.granted {
+            round.granted += sending.bytes;
+        }
         *(if self.prompted { &mut round.prompted } else { &mut round.unprompted }) += sending.bytes;
         if sending.pause == Some(false) {
             round.paused += sending.gap;
@@ -383,7 +405,9 @@ impl Rounds {
         // Of a burst that went whole before the first of it was acknowledged nothing was held.
         let whole = round.fresh && self.drained;
         let over = view.next == view.una;
-        if (over || whole) && hold != Hold::WindowFull && hold != Hold::WindowShut {
+        // A loss had to be repaired, wherever in the flight it was: whether more data followed does not matter.
+        let held = round.has_lost(view) || matches!(hold, Hold::WindowFull | Hold::WindowShut);
+        if (over || whole) && !held {
             let (busy, until, full, flight) = (round.busy, view.now, round.full, round.flight);
             self.pending.push(Pending { account, busy, until, full, flight });
         } else {
@@ -400,6 +424,7 @@ impl Rounds {
                 self.flights_seen.add(round.flight, micros);
                 self.free_rounds.add(round.flight, lasted);
             }
+            Hold::Granted => self.granted_flight = self.granted_flight.max(round.flight),
             _ => {}
         }
         self.flights.rotate_right(1);
@@ -410,14 +435,17 @@ impl Rounds {
     /// The sender's limit in a round.
     fn hold(&mut self, round: &Round, view: &View) -> Hold {
         // Before the window: behind a hole nothing moves it on, and data fills it.
-        if view.last_loss.is_some_and(|loss| loss >= round.begun) {
+        if round.has_lost(view) {
             return Hold::AfterLoss;
         }
         // Linux waits for a third of the window before it sends (tcp_tso_should_defer), so that
         // the window is not always full to the last segment.
-        if round.window == 0
-            || round.room < (2 * view.mss).min(round.window / 2).max(round.window / 16)
-        {
+        let spare = if round.window < FEW * view.mss {
+            view.step()
+        } else {
+            (2 * view.mss).max(round.window / 16)
+        };
+        if round.window == 0 || round.room < spare {
             return if has_shrunk(round.window, round.largest) {
                 Hold::WindowShut
             } else {
@@ -427,6 +455,9 @@ impl Rounds {
         let goes_on = view.next > view.una;
         if !round.full && goes_on {
             return Hold::Idle;
+        }
+        if 2 * round.granted > round.prompted + round.unprompted {
+            return Hold::Granted;
         }
         if round.unprompted > round.prompted && !self.starts_slowly(round, view) {
             return Hold::Pausing;
@@ -496,6 +527,7 @@ impl Round {
             rtt: None,
             prompted: 0,
             unprompted: 0,
+            granted: 0,
             paused: Duration::ZERO,
             full: false,
             fresh: false,
@@ -503,6 +535,11 @@ impl Round {
             busy: Duration::ZERO,
             unanswered: Duration::ZERO,
         }
+    }
+
+    /// Whether a loss was repaired in it.
+    fn has_lost(&self, view: &View) -> bool {
+        view.last_loss.is_some_and(|loss| loss >= self.begun)
     }
 }
 

@@ -68,6 +68,11 @@ impl Stream {
         &self.rounds.free_rounds
     }
 
+    /// The largest flight of rounds that small messages of the receiver limited; zero if there were none.
+    pub fn granted_flight(&self) -> Bytes {
+        Bytes::new(self.rounds.granted_flight)
+    }
+
     /// Round trips.
     pub fn round_trips(&self) -> &RoundTrips {
         &self.round_trips

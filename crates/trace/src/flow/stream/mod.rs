@@ -61,8 +61,10 @@ pub struct Stream {
     sequence: Sequence,
     next: u64,
     una: u64,
-    /// The right edge of the window as the sender knows it, and the window, once one arrived.
+    /// The right edge of the window as the sender knows it, and the window, once one arrived; whether it is still the SYN's,
+    /// which a program's first window may be below.
     edge: Option<u64>,
+    edge_is_of_syn: bool,
     window: Option<u64>,
     mss: Option<u64>,
     mss_offered: bool,
@@ -83,6 +85,10 @@ pub struct Stream {
     passed_at: Option<Time>,
     last_sent: Option<Time>,
     last_heard: Option<Time>,
+    /// When a small message of the receiver last came after acknowledgements that released nothing.
+    granted_at: Option<Time>,
+    /// The ends and payloads of unacknowledged segments, the latest of them.
+    sizes: VecDeque<(u64, u64)>,
     /// The last acknowledgement that made room, and how long before it the one before came.
     last_room: Option<Time>,
     apart: Duration,
@@ -186,7 +192,7 @@ impl Stream {
     pub(super) fn settle(&mut self, now: Time, hold: Hold) {
         let gap = self.last_sent.map_or(Duration::ZERO, |last| now.since(last));
         let hold = match hold {
-            // Whether the sender waited for a round trip or for its program cannot be told.
+            // Whether the sender waited for an RTT or for its program is unknown.
             Hold::Idle if self.is_blind() && gap < LONGEST_TRIP && !self.drained => Hold::Unseen,
             hold => hold,
         };
@@ -197,7 +203,12 @@ impl Stream {
         self.rounds.settle(hold, now, away);
     }
 
-    /// Whether `segment` carries what was not sent before.
+    /// Whether the capture misses data between the last segment and `segment`.
+    pub(super) fn misses(&self, segment: &Segment) -> bool {
+        self.next > 0 && self.sequence.place(segment.seq) > self.next
+    }
+
+    /// Whether `segment` has new data.
     pub(super) fn is_new(&self, segment: &Segment) -> bool {
         let first = segment.seq.wrapping_add(segment.flags.syn.into());
         self.next == 0 || self.sequence.place(first.wrapping_add(segment.payload)) > self.next
@@ -314,7 +325,10 @@ impl Stream {
             let Some(first) = self.acks.pop_front() else { break };
             self.hear(now, first.ack);
         }
-        let beyond_window = self.counts.window_known && self.edge.is_some_and(|edge| end > edge);
+        // Data sent before may lie beyond a window that was taken back.
+        let is_new = end > self.next;
+        let beyond_window =
+            is_new && self.counts.window_known && self.edge.is_some_and(|edge| end > edge);
         let beyond_start =
             self.beginning.is_some_and(|beginning| beginning.is_over(self.una, end, self.mss()));
         if !beyond_window && !beyond_start {
@@ -359,7 +373,8 @@ impl Stream {
 
     fn send_new(&mut self, start: u64, end: u64, segment: &Segment, answers: bool) {
         let now = segment.time;
-        if start > self.next {
+        let missing = start > self.next;
+        if missing {
             self.holes.open(self.next, start, now);
         }
         let pause = self.pause(now);
@@ -370,6 +385,12 @@ impl Stream {
             self.hear_named(segment, now);
         }
         let bytes = end - start;
+        self.note_nagle(now, bytes, answers);
+        let granted = self.granted_at.take().is_some_and(|at| now.since(at) <= self.patience());
+        if self.sizes.len() == RECENT {
+            self.sizes.pop_front();
+        }
+        self.sizes.push_back((end, bytes));
         self.counts.bytes += bytes;
         if self.mss_offered && self.counts.first_data == Some(now) && self.beginning.is_none() {
             self.beginning = Some(Beginning::new(start));
@@ -389,7 +410,24 @@ impl Stream {
         self.round_trips.sent(end, now, segment.options.timestamps);
         let view = self.view(now);
         let gap = self.last_sent.map_or(Duration::ZERO, |last| now.since(last));
-        self.rounds.sent(&view, &Sending { bytes, pause, gap, answers, full });
+        let sending = Sending { bytes, pause, gap, answers, granted, missing, full };
+        self.rounds.sent(&view, &sending);
+    }
+
+    /// Counts a small segment that left as soon as the small one before it was acknowledged, late: Nagle's algorithm
+    /// waited for a delayed acknowledgement (RFC 1122 §4.2.3.2 allows 500 ms, Linux takes 40 ms and more).
+    fn note_nagle(&mut self, now: Time, bytes: u64, answers: bool) {
+        const DELAYED: Duration = Duration::from_millis(30);
+        let small = bytes < self.mss() && self.drained && self.next == self.una && !answers;
+        let (Some(sent), Some(heard), true) = (self.last_sent, self.last_heard, small) else {
+            return;
+        };
+        let waited = heard.since(sent);
+        let base = self.round_trips.least().unwrap_or_default();
+        if now.since(heard) <= AT_ONCE && waited >= base + DELAYED && base < DELAYED {
+            self.counts.nagle_waits += 1;
+            self.counts.nagle_time += waited;
+        }
     }
 
     /// Whether a segment of `bytes` is full. One that was not `pushed` was cut off from more that was at hand: it is if it
@@ -423,6 +461,10 @@ impl Stream {
             self.counts.bytes += if since.is_some() { end - start } else { 0 };
         }
         self.round_trips.resent(start, end, now, timestamps);
+        if self.silences.repeats() >= 2 {
+            let smallest = self.counts.smallest_lost.get_or_insert(end - start);
+            *smallest = (*smallest).min(end - start);
+        }
         if end > self.next {
             self.counts.bytes += end - self.next;
             self.next = end;
@@ -564,11 +606,19 @@ impl Stream {
             self.holes.open(self.next, ack, now);
             self.unseen.open(self.next, ack, now);
             self.counts.first_unseen.get_or_insert(now);
+            // Missing packets prove no pause.
+            self.rounds.settle(Hold::Unseen, now, Duration::ZERO);
             self.next = ack;
             self.sequence.advance(segment.ack);
         }
         self.counts.acks += 1;
         self.counts.timestamps |= segment.options.timestamps.is_some();
+        if !segment.options.cut && !segment.flags.syn {
+            match segment.options.timestamps {
+                Some(_) => self.counts.with_timestamps += 1,
+                None => self.counts.without_timestamps += 1,
+            }
+        }
         self.counts.last_ack = Some(now);
         let sample = self.round_trips.acked(ack, now, segment.options.timestamps);
         // Where the handshake shows one half alone, the first samples of the other tell where the capture is.
@@ -623,10 +673,17 @@ impl Stream {
             && outstanding
             && (Some(ack.window) == self.window || ack.sacked > ack.ack);
         self.losses.heard(ack.ack, advanced, duplicate, ack.sacked, ack.dsack);
+        self.counts.foreign_sacks += u64::from(ack.foreign);
+        self.note_grant(now, &ack);
+        self.move_edge(&ack, advanced);
         if advanced {
             self.rounds.answered(&view);
             self.counts.acked += ack.ack.min(self.next) - self.una;
             self.una = ack.ack.min(self.next);
+            while self.sizes.front().is_some_and(|(end, _)| *end <= self.una) {
+                let Some((_, bytes)) = self.sizes.pop_front() else { break };
+                self.counts.largest_acked = self.counts.largest_acked.max(bytes);
+            }
             let before = self.last_room.replace(now);
             self.apart = now.since(before.unwrap_or(now));
             self.note_answer(now);
@@ -642,10 +699,36 @@ impl Stream {
         self.window = Some(ack.window);
         self.counts.largest_window = self.counts.largest_window.max(ack.window);
         self.counts.windows.add(ack.window, 1);
-        self.edge = self.edge.max(Some(ack.ack.saturating_add(ack.window)));
         self.last_heard = Some(now);
         let view = self.view(now);
         self.rounds.acked(&view);
+    }
+
+    /// Takes the window's new right edge. It may move left: some receivers take a window back (RFC 7323 §2.4), by more than
+    /// the rounding of its scale. Of two acknowledgements with the same number the later may be the older one.
+    fn move_edge(&mut self, ack: &Ack, advanced: bool) {
+        let edge = ack.ack.saturating_add(ack.window);
+        let latest = advanced || (ack.window == 0 && ack.ack == self.una);
+        let is_first = std::mem::replace(&mut self.edge_is_of_syn, ack.opens) && !ack.opens;
+        match self.edge {
+            Some(before) if edge < before && !is_first => {
+                if latest && before - edge >= ack.grain {
+                    self.edge = Some(edge);
+                    self.counts.shrunk_windows += 1;
+                }
+            }
+            _ => self.edge = Some(edge),
+        }
+    }
+
+    /// Notes a small message of the receiver that comes after acknowledgements which released nothing, though the sender has
+    /// more: the message may (an HTTP/2 WINDOW_UPDATE, an SSH channel's or SFTP's request).
+    fn note_grant(&mut self, now: Time, ack: &Ack) {
+        const UNUSED: usize = 2;
+        let unused = self.more_answers + self.answers.len() >= UNUSED;
+        if ack.payload > 0 && 2 * ack.payload <= self.mss() && unused {
+            self.granted_at = Some(now);
+        }
     }
 
     fn note_answer(&mut self, now: Time) {

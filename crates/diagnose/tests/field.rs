@@ -1,0 +1,213 @@
+//! Limits that people meet in the field, each with a connection captured at its sender.
+
+use std::net::SocketAddr;
+
+use sweetspot_diagnose::{Class, Flow, capture};
+use sweetspot_trace::flow::Table;
+use sweetspot_trace::packet::{Flags, Options, Segment};
+use sweetspot_units::{Duration, Time};
+
+const MSS: u32 = 1460;
+/// The round trip of the handshakes, milliseconds.
+const RTT: u64 = 50;
+
+/// A connection captured at its sender; times in microseconds.
+struct AtSender {
+    table: Table,
+    /// The receiver's next sequence number.
+    answered: u32,
+}
+
+impl AtSender {
+    fn open(rtt_us: u64) -> AtSender {
+        let mut open = AtSender { table: Table::default(), answered: 1 };
+        let syn = Flags { syn: true, ..Flags::default() };
+        let offer = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 7, 1]);
+        open.take(0, Segment { seq: 0, options: offer, flags: syn, ..sent() });
+        let answer = Segment { options: offer, flags: Flags { ack: true, ..syn }, ..back(1, 0) };
+        open.take(rtt_us, answer);
+        open.take(rtt_us, Segment { seq: 1, ..sent() });
+        open
+    }
+
+    fn take(&mut self, us: u64, segment: Segment) {
+        let time = Time::ZERO + Duration::from_micros(us);
+        assert!(self.table.take(&Segment { time, ..segment }).is_none());
+    }
+
+    /// The sender's segment from byte `at` on.
+    fn send(&mut self, us: u64, at: u32, payload: u32) {
+        let ack = self.answered;
+        self.take(us, Segment { seq: 1 + at, payload, ack, ..sent() });
+    }
+
+    /// The receiver acknowledges everything before byte `at`.
+    fn ack(&mut self, us: u64, at: u32) {
+        self.take(us, back(1 + at, self.answered));
+    }
+
+    /// The receiver's message of `payload` bytes, with an acknowledgement.
+    fn message(&mut self, us: u64, at: u32, payload: u32) {
+        self.take(us, Segment { payload, ..back(1 + at, self.answered) });
+        self.answered += payload;
+    }
+
+    /// The verdict on the sender's data.
+    fn flow(mut self) -> Flow {
+        let flows = capture::flows(&self.table.drain().unwrap());
+        flows.into_iter().find(|flow| flow.source == sent().source).unwrap()
+    }
+}
+
+fn sent() -> Segment {
+    Segment {
+        time: Time::ZERO,
+        source: SocketAddr::from(([192, 0, 2, 1], 1000)),
+        destination: SocketAddr::from(([198, 51, 100, 7], 80)),
+        seq: 0,
+        ack: 1,
+        flags: Flags { ack: true, ..Flags::default() },
+        // Scaled by 7: 8 MB.
+        window: 65_535,
+        payload: 0,
+        header: 20,
+        options: Options::default(),
+        id: None,
+        ttl: 64,
+    }
+}
+
+fn back(ack: u32, seq: u32) -> Segment {
+    let Segment { source, destination, .. } = sent();
+    Segment { source: destination, destination: source, seq, ack, ttl: 57, ..sent() }
+}
+
+/// Bursts of `burst` segments; each begins behind a message of the receiver, an RTT after the one before.
+fn granted(burst: u32) -> Flow {
+    let mut flow = AtSender::open(RTT * 1000);
+    for round in 0..60_u32 {
+        let (start, first) = (100_000 + u64::from(round) * RTT * 1000, round * burst);
+        (0..burst).for_each(|n| flow.send(start + u64::from(n) * 12, (first + n) * MSS, MSS));
+        // The receiver acknowledges pairs; the last acknowledgement is its message.
+        for pair in 1..burst / 2 {
+            flow.ack(start + RTT * 1000 - 1000 + u64::from(pair) * 24, (first + 2 * pair) * MSS);
+        }
+        flow.message(start + RTT * 1000 - 100, (first + burst) * MSS, 36);
+    }
+    flow.flow()
+}
+
+#[test]
+fn a_window_above_tcp_is_the_receiving_programs_and_names_no_buffer() {
+    let flow = granted(40);
+    assert_eq!(
+        (flow.verdict.class, flow.verdict.cause),
+        (Class::Application, Class::WaitingForPeer)
+    );
+    // 40 segments a round trip.
+    assert!(flow.verdict.words.contains("58,400 bytes were in flight"), "{}", flow.verdict.words);
+    assert!(flow.fix.contains("SETTINGS_INITIAL_WINDOW_SIZE"), "{}", flow.fix);
+    let allowed = flow.verdict.allowed_bps.unwrap();
+    assert!(allowed >= flow.goodput_bps * 0.95, "{allowed} of {}", flow.goodput_bps);
+}
+
+#[test]
+fn a_bulk_transfer_in_both_directions_has_no_window_above_tcp() {
+    // Full segments of the receiver carry its acknowledgements, and release data.
+    let mut flow = AtSender::open(RTT * 1000);
+    for round in 0..60_u32 {
+        let (start, first) = (100_000 + u64::from(round) * RTT * 1000, round * 40);
+        (0..40).for_each(|n| flow.send(start + u64::from(n) * 12, (first + n) * MSS, MSS));
+        for pair in 1..=20 {
+            flow.message(
+                start + RTT * 1000 - 600 + u64::from(pair) * 24,
+                (first + 2 * pair) * MSS,
+                MSS,
+            );
+        }
+    }
+    assert_ne!(flow.flow().verdict.cause, Class::WaitingForPeer);
+}
+
+/// Exchanges of two small segments and an answer. The second waits for the acknowledgement of the first, `delay` later.
+fn exchanges(delay_us: u64) -> Flow {
+    let mut flow = AtSender::open(1000);
+    for exchange in 0..100_u32 {
+        let (start, at) = (10_000 + u64::from(exchange) * (delay_us + 2000), exchange * 120);
+        flow.send(start, at, 60);
+        flow.ack(start + delay_us, at + 60);
+        flow.send(start + delay_us + 50, at + 60, 60);
+        flow.message(start + delay_us + 1100, at + 120, 40);
+    }
+    flow.flow()
+}
+
+#[test]
+fn nagles_algorithm_and_delayed_acknowledgements_are_named_with_their_fix() {
+    for delay_us in [41_000, 200_000, 500_000] {
+        let flow = exchanges(delay_us);
+        assert_eq!(flow.verdict.class, Class::Application);
+        assert!(flow.verdict.words.contains("Nagle's algorithm"), "{}", flow.verdict.words);
+        assert!(flow.fix.contains("TCP_NODELAY"), "{}", flow.fix);
+    }
+    // Acknowledged within the round trip nothing is delayed.
+    assert!(!exchanges(1000).verdict.words.contains("Nagle"));
+}
+
+#[test]
+fn a_path_that_drops_large_packets_is_told_from_a_peer_that_is_gone() {
+    for (size, names_size) in [(MSS, true), (400, false)] {
+        let mut flow = AtSender::open(RTT * 1000);
+        // A request of 400 bytes arrives; then segments of `size` do not.
+        flow.send(100_000, 0, 400);
+        flow.ack(150_000, 400);
+        (0..4).for_each(|n| flow.send(200_000 + n, 400 + n as u32 * size, size));
+        for (n, ms) in [450, 900, 1_800, 3_600, 7_200].into_iter().enumerate() {
+            flow.send(200_000 + ms * 1000 + n as u64, 400, size);
+        }
+        let flow = flow.flow();
+        assert_eq!(flow.verdict.class, Class::Stalled, "{flow:?}");
+        let words = format!("{} {}", flow.verdict.words, flow.fix);
+        assert_eq!(
+            words.contains("400 bytes were acknowledged, and all larger ones"),
+            names_size,
+            "{words}"
+        );
+        assert_eq!(words.contains("lower the MSS to 400"), names_size, "{words}");
+    }
+}
+
+#[test]
+fn a_sack_option_that_a_device_did_not_translate_is_remarked_and_the_loss_is_still_a_loss() {
+    let mut flow = AtSender::open(RTT * 1000);
+    for round in 0..40_u32 {
+        let (start, first) = (100_000 + u64::from(round) * 400_000, round * 10);
+        (0..10).for_each(|n| flow.send(start + u64::from(n), (first + n) * MSS, MSS));
+        flow.ack(start + RTT * 1000, (first + 5) * MSS);
+        // The sixth is lost. The receiver's SACK blocks have the numbers of another sequence space.
+        let left = 3_000_000_000_u32.wrapping_add((first + 6) * MSS);
+        let mut sack = vec![1, 1, 5, 10];
+        sack.extend(left.to_be_bytes());
+        sack.extend(left.wrapping_add(MSS).to_be_bytes());
+        let options = Options::read(&sack);
+        let acked = back(1 + (first + 5) * MSS, 1);
+        (1..=2).for_each(|n| flow.take(start + RTT * 1000 + n, Segment { options, ..acked }));
+        flow.send(start + 300_000, (first + 5) * MSS, MSS);
+        flow.ack(start + 350_000, (first + 10) * MSS);
+    }
+    let flow = flow.flow();
+    assert_eq!(flow.verdict.class, Class::Congestion, "{flow:?}");
+    assert!(flow.remarks.iter().any(|remark| remark.contains("SACK blocks far from all data")));
+}
+
+#[test]
+fn no_sentence_names_a_round_trip_below_the_shortest() {
+    for flow in [granted(20), granted(40)] {
+        let least = flow.rtt_min_s.unwrap() * 1e3;
+        let words: Vec<&str> = flow.verdict.words.split(' ').collect();
+        let times = words.windows(2).filter(|pair| pair[1].starts_with("ms"));
+        for time in times.filter_map(|pair| pair[0].parse::<f64>().ok()) {
+            assert!(time >= least.floor(), "{time} < {least}: {}", flow.verdict.words);
+        }
+    }
+}
