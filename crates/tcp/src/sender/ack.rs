@@ -84,14 +84,17 @@ impl Sender {
     /// Whether the congestion window limits the sender.
     #[inline]
     fn is_cwnd_limited(&self) -> bool {
-        let flight = if self.repairs_by_pipe() { self.in_flight() } else { self.next - self.una };
-        if flight >= self.cwnd {
-            return true;
+        if self.options.growth == Growth::PerPacket {
+            let doubles = || self.congestion.cwnd() < self.congestion.ssthresh();
+            return self.usage.is_limited(self.cwnd, doubles);
         }
-        // Linux `tcp_is_cwnd_limited`: while it doubles, half a window in flight is enough.
-        self.options.growth == Growth::PerPacket
-            && 2 * flight > self.cwnd
-            && self.congestion.cwnd() < self.congestion.ssthresh()
+        self.flight() >= self.cwnd
+    }
+
+    /// Packets in flight, as the congestion control counts them.
+    #[inline]
+    pub(super) fn flight(&self) -> u64 {
+        if self.repairs_by_pipe() { self.in_flight() } else { self.next - self.una }
     }
 
     #[inline]

@@ -6,6 +6,7 @@ mod offload;
 mod recovery;
 mod repair;
 mod transmit;
+mod usage;
 
 use core::hint::black_box;
 
@@ -19,6 +20,7 @@ use crate::congestion::{
 use crate::rtt::RttEstimator;
 use memory::MemoryLimit;
 use repair::Repair;
+use usage::WindowUsage;
 
 /// The sending half of a connection: decides which packet leaves when.
 ///
@@ -68,6 +70,7 @@ pub struct Sender {
     last_sent: Time,
     /// Whether the next data packet carries CWR.
     window_reduced: bool,
+    usage: WindowUsage,
     rtt: RttEstimator,
     /// SND.NXT when the last recovery or timeout began. A loss below it is known already.
     recover: u64,
@@ -204,6 +207,7 @@ impl Sender {
             memory: config.send_memory.map(MemoryLimit::new).map(Box::new),
             burst: 0,
             window_reduced: false,
+            usage: WindowUsage::default(),
         }
     }
 

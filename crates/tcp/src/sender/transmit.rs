@@ -2,7 +2,7 @@ use sweetspot_units::Time;
 
 use super::{RecoveryState, Sender};
 use crate::config::RecoveryStyle;
-use crate::congestion::CongestionControl;
+use crate::congestion::{CongestionControl, Growth};
 use crate::scoreboard::DUP_THRESH;
 use crate::segment::Segment;
 
@@ -100,6 +100,9 @@ impl Sender {
         }
         if number == self.next || !retransmitted {
             self.next = number + 1;
+        }
+        if !retransmitted && self.options.growth == Growth::PerPacket {
+            self.usage.handle_sent(self.una, self.next, self.flight(), self.cwnd);
         }
         self.stamp(now, number);
         if self.options.paced {

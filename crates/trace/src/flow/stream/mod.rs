@@ -325,7 +325,7 @@ impl Stream {
             let Some(first) = self.acks.pop_front() else { break };
             self.hear(now, first.ack);
         }
-        // Data sent before may lie beyond a window that was taken back.
+        // Earlier data may lie beyond a window that the receiver took back.
         let is_new = end > self.next;
         let beyond_window =
             is_new && self.counts.window_known && self.edge.is_some_and(|edge| end > edge);

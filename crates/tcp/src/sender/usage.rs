@@ -1,0 +1,61 @@
+/// How much of the congestion window a sender uses, as Linux notes it (`tcp_cwnd_validate`): the strongest sign in each
+/// window of data.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct WindowUsage {
+    /// SND.NXT at the last note: that window of data is over once it is acknowledged (`cwnd_usage_seq`).
+    until: u64,
+    /// The most packets that were out (`max_packets_out`).
+    largest: u64,
+    /// Whether the flight reached the window (`is_cwnd_limited`).
+    reached: bool,
+}
+
+impl WindowUsage {
+    /// New data up to `next` has left, with everything before `una` acknowledged and `flight` packets in flight under a
+    /// window of `cwnd`.
+    #[inline]
+    pub(super) fn handle_sent(&mut self, una: u64, next: u64, flight: u64, cwnd: u64) {
+        let (out, reached) = (next - una, flight >= cwnd);
+        if una >= self.until || reached || (!self.reached && out > self.largest) {
+            *self = WindowUsage { until: next, largest: out, reached };
+        }
+    }
+
+    /// Whether the window of `cwnd` limits the sender (`tcp_is_cwnd_limited`). While it `doubles`, that is so below twice
+    /// the most packets that were out.
+    #[inline]
+    pub(super) fn is_limited(self, cwnd: u64, doubles: impl FnOnce() -> bool) -> bool {
+        self.reached || (cwnd < 2 * self.largest && doubles())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_of_ten_lets_slow_start_grow_to_twenty() {
+        // packetdrill's slow-start-app-limited.pkt: ten packets, each acknowledged, and nothing more to send.
+        let (mut usage, mut cwnd) = (WindowUsage::default(), 10);
+        (1..=10).for_each(|next| usage.handle_sent(0, next, next, cwnd));
+        (0..10).for_each(|_| cwnd += u64::from(usage.is_limited(cwnd, || true)));
+        assert_eq!(cwnd, 20);
+        // slow-start-app-limited-9-packets-out.pkt: the window was never reached.
+        let (mut usage, mut cwnd) = (WindowUsage::default(), 10);
+        (1..=9).for_each(|next| usage.handle_sent(0, next, next, cwnd));
+        (0..9).for_each(|_| cwnd += u64::from(usage.is_limited(cwnd, || true)));
+        assert_eq!(cwnd, 18);
+    }
+
+    #[test]
+    fn in_congestion_avoidance_a_window_that_was_not_reached_does_not_grow() {
+        let mut usage = WindowUsage::default();
+        (1..=9).for_each(|next| usage.handle_sent(0, next, next, 10));
+        assert!(!usage.is_limited(10, || false));
+        usage.handle_sent(0, 10, 10, 10);
+        assert!(usage.is_limited(10, || false));
+        // The next window of data, with less to send.
+        usage.handle_sent(10, 11, 1, 11);
+        assert!(!usage.is_limited(11, || false));
+    }
+}
