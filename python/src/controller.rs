@@ -251,14 +251,18 @@ fn read_output(now: Time, output: &Bound<'_, PyAny>) -> PyResult<Output> {
         "Saturated" => EventKind::Saturated { rate: rate()?, rtt: rtt()? },
         "Congested" => EventKind::Congested,
         "Entered" => EventKind::Entered {
-            phase: named(&PHASES, "phase", &word("phase")?)?,
+            phase: named(
+                &SizingPhase::ALL.map(|phase| (phase.name(), phase)),
+                "phase",
+                &word("phase")?,
+            )?,
             reason: named(&REASONS, "reason", &word("reason")?)?,
         },
         "Switched" => {
             EventKind::Switched { to: named(&CHOICES, "congestion control", &word("to")?)? }
         }
         other => {
-            let why = format!("{other} is no output; they stand in sweetspot.contract.Output");
+            let why = format!("expected an output of sweetspot.contract.Output, not {other}");
             return Err(PyTypeError::new_err(why));
         }
     };
@@ -294,16 +298,6 @@ const CHOICES: [(&str, CongestionChoice); 3] = [
     ("own", CongestionChoice::Own),
     ("reno", CongestionChoice::Reno),
     ("bbr", CongestionChoice::Bbr),
-];
-
-const PHASES: [(&str, SizingPhase); 7] = [
-    ("hands-off", SizingPhase::HandsOff),
-    ("measuring", SizingPhase::Measuring),
-    ("ramping", SizingPhase::Ramping),
-    ("holding", SizingPhase::Holding),
-    ("trying", SizingPhase::Trying),
-    ("opened", SizingPhase::Open),
-    ("congested", SizingPhase::Congested),
 ];
 
 const REASONS: [(&str, Reason); 18] = [

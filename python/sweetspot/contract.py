@@ -19,7 +19,7 @@ CongestionState: TypeAlias = Literal["open", "disorder", "reduced", "recovery", 
 """Linux's ``enum tcp_ca_state``."""
 
 Phase: TypeAlias = Literal[
-    "hands-off", "measuring", "ramping", "holding", "trying", "opened", "congested"
+    "hands-off", "measuring", "ramping", "holding", "trying", "open", "congested"
 ]
 """Where a controller stands."""
 

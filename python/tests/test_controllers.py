@@ -111,7 +111,7 @@ def test_a_controller_hears_of_data_probes_the_sender_trains_and_time(bare: ss.S
         (SetWindow(-1.0), ValueError, "-1 is no size"),
         (RequestTrain(3, float("nan")), ValueError, "NaN is no size"),
         (Entered("asleep", "ended"), ValueError, "unknown phase"),  # type: ignore[arg-type]
-        (Data(1, 0), TypeError, "Data is no output"),
+        (Data(1, 0), TypeError, "expected an output of sweetspot.contract.Output, not Data"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

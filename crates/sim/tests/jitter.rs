@@ -30,7 +30,7 @@ fn a_path_that_jitters_is_left_to_congestion_control() {
                     .map(|e| &*e.kind)
                     .collect();
                 let first = &entered[..entered.len().min(1)];
-                assert_eq!(first, &["opened"; 1][..which], "{jitter} ms, {seed}");
+                assert_eq!(first, &["open"; 1][..which], "{jitter} ms, {seed}");
             }
         }
         // Its first two round trips are limited to 64 kB, as the kernel's are: of 250 round trips

@@ -337,15 +337,7 @@ impl EventKind {
             EventKind::Lifted => "lifted",
             EventKind::Saturated { .. } => "saturated",
             EventKind::Congested => "congested",
-            EventKind::Entered { phase, .. } => match phase {
-                SizingPhase::HandsOff => "hands-off",
-                SizingPhase::Measuring => "measuring",
-                SizingPhase::Ramping => "ramping",
-                SizingPhase::Holding => "holding",
-                SizingPhase::Trying => "trying",
-                SizingPhase::Open => "opened",
-                SizingPhase::Congested => "congested",
-            },
+            EventKind::Entered { phase, .. } => phase.name(),
             EventKind::Switched { .. } => "switched",
         }
     }
@@ -463,16 +455,34 @@ pub enum SizingPhase {
     Congested,
 }
 
-impl fmt::Display for SizingPhase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            SizingPhase::HandsOff => "hands off",
+impl SizingPhase {
+    /// Every phase.
+    pub const ALL: [SizingPhase; 7] = [
+        SizingPhase::HandsOff,
+        SizingPhase::Measuring,
+        SizingPhase::Ramping,
+        SizingPhase::Holding,
+        SizingPhase::Trying,
+        SizingPhase::Open,
+        SizingPhase::Congested,
+    ];
+
+    /// The name in rows, events and Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            SizingPhase::HandsOff => "hands-off",
             SizingPhase::Measuring => "measuring",
             SizingPhase::Ramping => "ramping",
             SizingPhase::Holding => "holding",
             SizingPhase::Trying => "trying",
             SizingPhase::Open => "open",
             SizingPhase::Congested => "congested",
-        })
+        }
+    }
+}
+
+impl fmt::Display for SizingPhase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
