@@ -26,11 +26,16 @@ const SETTLING_TIME: Duration = Duration::from_secs(10);
 /// (docs/results/speed.md has 11 to 16 million).
 const PACKETS_PER_SECOND: f64 = 10e6;
 
+/// The number of simulations that `count` windows need.
+pub fn runs(count: usize) -> usize {
+    count * 2 * SEEDS_PER_HALF as usize
+}
+
 /// Time to try `count` windows on the path of `question` on one core, estimated.
 pub fn cost(question: &WindowQuestion, count: usize) -> Duration {
     let seconds = (SETTLING_TIME + duration(question)).as_secs_f64();
     let per_second = question.rate.as_f64() / 8.0 / question.mtu.as_f64();
-    let packets = per_second * seconds * (count as u64 * 2 * SEEDS_PER_HALF) as f64;
+    let packets = per_second * seconds * runs(count) as f64;
     Duration::from_secs_f64(packets / PACKETS_PER_SECOND)
 }
 

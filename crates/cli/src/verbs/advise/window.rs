@@ -3,13 +3,14 @@ use std::path::Path;
 use sweetspot_advise::Kernel;
 use sweetspot_advise::window::{CrossShare, WindowAdvice, WindowQuestion, advise};
 use sweetspot_experiment::Workers;
-use sweetspot_experiment::window::{cost, try_windows};
+use sweetspot_experiment::window::{cost, runs, try_windows};
 use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_sim::Simulator;
 use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
 use super::{OutputOptions, Verify};
 use crate::verbs::Ending;
+use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::scenario_file::Parallel;
 use sweetspot_program::usage_error;
 
@@ -45,8 +46,8 @@ pub struct Arguments {
     /// Kernel version of the receiver, if it differs from this one
     #[arg(long, value_name = "6.18")]
     kernel: Option<Kernel>,
-    /// Try windows in the simulator if no closed form gives the best one (cross traffic and a known
-    /// buffer): sim, or none [default: sim if it takes less than two seconds]
+    /// Simulate windows if no closed form gives the best one (cross traffic and a known buffer): sim, or none [default: sim
+    /// if it takes less than half a minute]
     #[arg(long, value_name = "sim|none")]
     verify: Option<Verify>,
     #[command(flatten)]
@@ -76,8 +77,8 @@ fn read_path(text: &str) -> Result<PathFacts, Box<dyn std::error::Error>> {
     Ok(PathFacts { direction: path.up, rtt: path.rtt(), mtu: path.mtu })
 }
 
-/// Longest simulation without --verify.
-const MAX_UNASKED_TIME: Duration = Duration::from_secs(2);
+/// Longest simulation without --verify. Closed forms alone may recommend a window at the edge of an overflow.
+const MAX_UNASKED_TIME: Duration = Duration::from_secs(30);
 
 pub fn run(a: Arguments) -> Ending {
     let path = a.path.as_deref().map(read_path).transpose()?;
@@ -116,9 +117,16 @@ fn verified(
     let takes = cost(&question, windows.len()) / workers.count() as u64;
     if verify.is_none() && takes > MAX_UNASKED_TIME {
         note!(
-            "sweetspot: by closed forms alone; the simulator would take some {takes} (--verify sim)"
+            "sweetspot: closed forms alone, which may promise too much: a little less than this window is safer. The \
+             simulation would take about {takes} (--verify sim)"
         );
         return Ok(advice);
     }
-    Ok(advice.decided_by(try_windows(&Simulator, &question, &windows, workers)?)?)
+    let engine = CountingEngine::new(&Simulator);
+    let total = runs(windows.len());
+    let interrupted =
+        || err!("sweetspot: interrupted after {} of {total} simulations", engine.done());
+    let work = || try_windows(&engine, &question, &windows, workers);
+    let tried = progress::while_it_runs(work, || engine.done(), total, interrupted)?;
+    Ok(advice.decided_by(tried)?)
 }
