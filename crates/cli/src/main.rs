@@ -223,10 +223,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        Err(error) => {
-            err!("sweetspot: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => usage_error::failed("sweetspot", error.as_ref()),
     }
 }
 

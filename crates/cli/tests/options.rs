@@ -50,6 +50,51 @@ fn an_option_without_an_effect_is_wrong_usage_and_named() {
     }
 }
 
+/// Command lines whose values are wrong, and a part of the message of each.
+const WRONG: &[(&str, &str)] = &[
+    ("emulate --path nonsense -- true", "is not key=value"),
+    ("emulate --path rate=0,rtt=1ms -- true", "is not a rate"),
+    ("demo --path nonsense", "is not key=value"),
+    ("send x nonsense", "this is not a ticket"),
+    ("receive", "there is no ticket"),
+    ("receive nonsense", "this is not a ticket"),
+    ("measure", "there is no ticket"),
+    ("measure nonsense", "this is not a ticket"),
+    ("advise window --rate 0 --rtt 10ms", "is not a rate"),
+    ("run @elephants --set path.rate=fast", "path.rate"),
+    ("run @elephants --set nonsense", "nonsense"),
+    ("sweep @elephants --over nonsense", "nonsense"),
+];
+
+#[test]
+fn a_wrong_value_is_wrong_usage_in_every_verb() {
+    let scratch = tempfile::tempdir().unwrap();
+    for (line, part) in WRONG {
+        let output = Command::new(SWEETSPOT)
+            .args(line.split(' '))
+            .env_remove("SWEETSPOT_TICKET")
+            .current_dir(scratch.path())
+            .output()
+            .unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {words}");
+        assert!(words.contains(part) && words.trim_end().lines().count() == 1, "{line}: {words}");
+    }
+}
+
+#[test]
+fn a_scenario_that_comes_with_the_program_is_found_by_its_name() {
+    let scratch = tempfile::tempdir().unwrap();
+    let run = |name: &str| {
+        let mut command = Command::new(SWEETSPOT);
+        command.args(["run", name, "--engine", "theory"]).current_dir(scratch.path());
+        command.output().unwrap()
+    };
+    assert!(run("@standing/window-limited").status.success());
+    let unknown = run("@nonsense");
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("@elephants"), "{unknown:?}");
+}
+
 #[test]
 fn a_server_with_one_ticket_keeps_an_audit_log_and_counts() {
     let scratch = tempfile::tempdir().unwrap();

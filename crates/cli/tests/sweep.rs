@@ -50,7 +50,7 @@ fn what_cannot_be_swept_is_said_in_one_line_before_anything_is_played() -> Teste
     for (arguments, words) in REFUSED {
         let all = [&["sweep", "small.toml"], arguments].concat();
         let output = sweetspot(directory.path(), &all).output()?;
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
         assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
     }

@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+mod bundled;
 pub mod engine;
 pub mod eta;
 #[macro_use]

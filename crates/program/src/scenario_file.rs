@@ -8,11 +8,12 @@ use sweetspot_scenario::Scenario;
 
 use crate::print::Shown;
 use crate::text_file;
+use crate::usage_error::UsageError;
 
 /// A scenario file and overrides of its keys.
 #[derive(Debug, clap::Args)]
 pub struct ScenarioFile {
-    /// The scenario, a TOML file; docs/scenario.md describes it
+    /// The scenario, a TOML file (docs/scenario.md), or @NAME of one that comes with the program, such as @elephants
     path: PathBuf,
     /// A value in place of a key's, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -25,9 +26,9 @@ impl ScenarioFile {
         text_file::scenario(&self.path)
     }
 
-    /// The scenario; an error names the file.
-    pub fn scenario(&self) -> Result<Scenario, String> {
-        Scenario::parse_with(&self.text()?, &self.overrides).map_err(|error| self.blame(&error))
+    /// The scenario, as [`read`] returns it.
+    pub fn scenario(&self) -> Result<Scenario, Box<dyn std::error::Error>> {
+        read(&self.path, &self.overrides, None)
     }
 
     /// The file and its overrides, as typed.
@@ -42,14 +43,23 @@ impl ScenarioFile {
     }
 }
 
-/// Reads a scenario file, with `overrides` of its keys and a `seed` in place of its own; an error names the file.
+/// Reads a scenario file, with `overrides` of its keys and a `seed` in place of its own; an error names the file. A file that
+/// is valid without the overrides makes them wrong usage.
 pub fn read(
     path: &Path,
     overrides: &[String],
     seed: Option<u64>,
 ) -> Result<Scenario, Box<dyn std::error::Error>> {
-    let mut scenario = Scenario::parse_with(&text_file::scenario(path)?, overrides)
-        .map_err(|error| format!("{}: {error}", path.shown()))?;
+    let text = text_file::scenario(path)?;
+    let mut scenario = Scenario::parse_with(&text, overrides).map_err(|error| {
+        let words = format!("{}: {error}", path.shown());
+        let of_file = overrides.is_empty() || Scenario::parse(&text).is_err();
+        if of_file {
+            words.into()
+        } else {
+            Box::<dyn std::error::Error>::from(UsageError::new(words))
+        }
+    })?;
     if let Some(seed) = seed {
         scenario.seed = seed;
     }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use crate::bundled;
 use crate::print::Shown;
 use sweetspot_scenario::with_files;
 
@@ -22,7 +23,10 @@ pub fn read(path: &Path, what: &str) -> Result<String, String> {
 
 /// The text of a scenario file, with the traces that it names, which lie where it does, in their place.
 pub fn scenario(path: &Path) -> Result<String, String> {
-    let text = read(path, "a scenario file")?;
+    if let Some(name) = path.to_str().and_then(|path| path.strip_prefix('@')) {
+        return bundled::scenario(name);
+    }
+    let text = read(path, "a scenario file, or @NAME of one that comes with the program")?;
     let beside = path.parent().unwrap_or(Path::new(""));
     let trace =
         |name: &str| read(&beside.join(name), "a trace in Mahimahi's format or a CSV of rates");

@@ -1,11 +1,38 @@
 //! Usage errors in one line, as every other error.
 
+use std::error::Error;
+use std::fmt;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
 /// The exit code for wrong usage, the same as clap's.
 const USAGE_EXIT_CODE: u8 = 2;
+
+/// Wrong usage that a verb finds after the command line was parsed. Its exit code is 2, as clap's.
+#[derive(Debug)]
+pub struct UsageError(String);
+
+impl UsageError {
+    /// Wrong usage, for this reason; the message gives the next step.
+    pub fn new(reason: impl fmt::Display) -> UsageError {
+        UsageError(reason.to_string())
+    }
+}
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for UsageError {}
+
+/// Prints the error with which a verb of `program` failed in one line, and returns the exit code.
+pub fn failed(program: &str, error: &(dyn Error + 'static)) -> ExitCode {
+    err!("{program}: {error}");
+    if error.is::<UsageError>() { ExitCode::from(USAGE_EXIT_CODE) } else { ExitCode::FAILURE }
+}
 
 /// Prints a usage error in one line, or the help or version that was asked for.
 pub fn answer(error: &clap::Error) -> ExitCode {

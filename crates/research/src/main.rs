@@ -86,10 +86,7 @@ fn main() -> ExitCode {
         Study::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Study::Bench(benchmark) => bench(benchmark),
     };
-    result.unwrap_or_else(|error| {
-        err!("sweetspot-research: {error}");
-        ExitCode::FAILURE
-    })
+    result.unwrap_or_else(|error| usage_error::failed("sweetspot-research", error.as_ref()))
 }
 
 fn bench(benchmark: Benchmark) -> verbs::Ending {

@@ -12,6 +12,7 @@ use sweetspot_units::{Duration, Rate};
 use super::Ending;
 use sweetspot_program::print::{Shown, wrapped};
 use sweetspot_program::text_file;
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
 /// A shell's exit code for a command that does not exist.
@@ -145,7 +146,8 @@ fn resolve(text: &str, arguments: &Arguments) -> Result<HopChain, Box<dyn std::e
             }
         }
         let steady = || vec![Variation::default()];
-        HopChain { hops: vec![text.parse()?], up: steady(), down: steady() }
+        let hop = text.parse().map_err(|error: PathError| UsageError::new(error))?;
+        HopChain { hops: vec![hop], up: steady(), down: steady() }
     };
     // They take the place of a scenario's own, at its narrow hop.
     let narrow = |rates: Vec<Rate>| (0..rates.len()).min_by_key(|hop| rates[*hop]).unwrap_or(0);

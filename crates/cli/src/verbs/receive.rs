@@ -6,7 +6,8 @@ use sweetspot_transfer::{Asked, ReceiveOptions, Target, receive};
 
 use super::Ending;
 use super::transfer::{ConnectionArguments, ContactArguments, OutputArguments, TrustArguments};
-use sweetspot_program::{usage_error, values};
+use sweetspot_program::usage_error::{self, UsageError};
+use sweetspot_program::values;
 
 /// `sweetspot receive` as typed.
 #[derive(Debug, clap::Args)]
@@ -60,14 +61,14 @@ pub fn run(arguments: Arguments) -> Ending {
         (true, path, None) => (None, path.map_or_else(|| ".".into(), PathBuf::from)),
         (_, ticket, path) => (ticket, path.unwrap_or_else(|| ".".into())),
     };
-    let contact = arguments
-        .contact
-        .contact(ticket.as_deref())?
-        .ok_or("there is no ticket: give the line that `sweetspot send` printed")?;
+    let contact = arguments.contact.contact(ticket.as_deref())?.ok_or_else(|| {
+        UsageError::new("there is no ticket: give the line that `sweetspot send` printed")
+    })?;
     let target = target(&path);
     let json_in_content = arguments.output.json && target == Target::Output;
     if json_in_content {
-        return Err("standard output takes the content or --json, not both; give a file".into());
+        let wrong = "standard output takes the content or --json, not both; give a file";
+        return Ok(usage_error::said(wrong));
     }
     if target == Target::Output && (arguments.trust.xattrs || arguments.trust.dotfiles) {
         let wrong =

@@ -12,6 +12,7 @@ use super::transfer::{
     ConnectionArguments, ContactArguments, OutputArguments, PathArguments, TransferReporter,
     files_from, is_ticket,
 };
+use sweetspot_program::usage_error::{self, UsageError};
 use sweetspot_program::values;
 
 /// `sweetspot send` as typed.
@@ -120,20 +121,20 @@ pub fn run(mut arguments: Arguments) -> Ending {
     }
     let contact = arguments.contact.contact(named.as_deref())?;
     if arguments.paths.iter().any(|path| path.is_empty()) {
-        return Err(
-            "an argument is empty: expected FILE... and a ticket; is a variable unset?".into()
-        );
+        let wrong = "an argument is empty: expected FILE... and a ticket; is a variable unset?";
+        return Ok(usage_error::said(wrong));
     }
     if contact.is_none() && arguments.dry_run {
-        return Err("--dry-run compares with a receiver: give its ticket".into());
+        return Ok(usage_error::said("--dry-run compares with a receiver: give its ticket"));
     }
     // A word that is neither a file nor a ticket was meant as a ticket.
     if let (None, [_, .., last]) = (&contact, &arguments.paths[..])
         && !PathBuf::from(last).exists()
     {
         let last = last.to_string_lossy();
-        last.parse::<Ticket>()
-            .map_err(|error| format!("{last}: there is no such file, and {error}"))?;
+        last.parse::<Ticket>().map_err(|error| {
+            UsageError::new(format!("{last}: there is no such file, and {error}"))
+        })?;
     }
     let paths: Vec<PathBuf> = arguments.paths.iter().map(PathBuf::from).collect();
     let options = SendOptions {

@@ -19,6 +19,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::Ending;
 use super::transfer::ContactArguments;
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
 /// A measurement takes longer than this.
@@ -257,6 +258,6 @@ impl Common {
     fn contact(&self) -> Result<Contact, Box<dyn std::error::Error>> {
         let contact = self.contact.contact(self.far_end.as_deref())?;
         let next = "start `sweetspot serve --dir DIR` at the far end and give the line it prints";
-        Ok(contact.ok_or_else(|| format!("there is no ticket: {next}"))?)
+        Ok(contact.ok_or_else(|| UsageError::new(format!("there is no ticket: {next}")))?)
     }
 }

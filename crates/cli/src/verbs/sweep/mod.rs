@@ -18,6 +18,7 @@ use sweetspot_program::print::Shown;
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::result_journal::{OnVersionMismatch, ResultJournal};
 use sweetspot_program::scenario_file::{Parallel, ScenarioFile};
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
@@ -84,8 +85,10 @@ pub fn run(arguments: Arguments) -> Ending {
     if arguments.find_best {
         return best::run(&arguments);
     }
-    let format = arguments.out.as_deref().map(ResultFormat::of).transpose()?;
-    let over = arguments.over.iter().map(|over| Over::parse(over)).collect::<Result<_, _>>()?;
+    let format = arguments.out.as_deref().map(ResultFormat::of).transpose();
+    let format = format.map_err(UsageError::new)?;
+    let over = arguments.over.iter().map(|over| Over::parse(over));
+    let over = over.collect::<Result<_, _>>().map_err(UsageError::new)?;
     let sweep = Sweep {
         text: arguments.file.text()?,
         overrides: arguments.file.overrides.clone(),
@@ -126,10 +129,14 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-fn blame(arguments: &Arguments, error: &StudyError) -> String {
+fn blame(arguments: &Arguments, error: &StudyError) -> Box<dyn std::error::Error> {
     match error {
-        StudyError::Sweep(error) => error.to_string(),
-        other => arguments.file.blame(other),
+        StudyError::Sweep(error) => UsageError::new(error).into(),
+        // The scenario is valid without the values of --over.
+        other if arguments.file.scenario().is_ok() => {
+            UsageError::new(arguments.file.blame(other)).into()
+        }
+        other => arguments.file.blame(other).into(),
     }
 }
 

@@ -21,6 +21,7 @@ use super::Ending;
 use super::serve::key::own_identity;
 use progress::TransferProgress;
 use sweetspot_program::print::{Shown, try_out};
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::values;
 
 /// Arguments for a path that is known beforehand.
@@ -152,11 +153,12 @@ impl ContactArguments {
     ) -> Result<Option<Contact>, Box<dyn std::error::Error>> {
         if let Some(code) = &self.code {
             return match given {
-                Some(_) => Err("there are a ticket and a --code; give one".into()),
+                Some(_) => Err(UsageError::new("there are a ticket and a --code; give one").into()),
                 None => Ok(Some(Contact::Code(code.clone()))),
             };
         }
-        let Some(ticket) = ticket_from(given, self.ticket_file.as_deref())? else {
+        let ticket = ticket_from(given, self.ticket_file.as_deref()).map_err(UsageError::new)?;
+        let Some(ticket) = ticket else {
             return Ok(None);
         };
         let own = match ticket.proof {
