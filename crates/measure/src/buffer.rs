@@ -125,7 +125,7 @@ pub fn buffer_depth(overload: &Overload<'_>) -> BufferDepth {
     else {
         return unknown("no packet arrived beside one that was dropped".into());
     };
-    let how = format!("what packets had waited beside {} that were dropped", waits.len());
+    let how = format!("the delay of packets next to {} dropped ones", waits.len());
     let span = Duration::from_secs_f64;
     BufferDepth {
         bytes: Finding::known(in_bytes(wait), in_bytes(low), in_bytes(high), how.clone()),

@@ -222,7 +222,7 @@ pub enum TransferError {
         source: io::Error,
     },
     /// The file of used credentials cannot be used.
-    #[error("{}: {source}; nobody is admitted until it can be read and written", Printable(.path))]
+    #[error("{}: {source}; no client is admitted until it can be read and written", Printable(.path))]
     State {
         /// The file.
         path: PathBuf,
@@ -368,7 +368,7 @@ impl TransferError {
         use TransferError as E;
         match self {
             E::Unreadable { source, .. } => {
-                format!("the sender cannot read what it was to send: {}", plain(source))
+                format!("the sender cannot read a file to send: {}", plain(source))
             }
             E::NothingToSend(_) => "the sender has nothing to send".into(),
             E::NothingMoved(_) => "nothing could be moved; the other end knows why".into(),

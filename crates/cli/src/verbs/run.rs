@@ -97,12 +97,8 @@ fn series_format(path: &Path) -> Result<TableFormat, String> {
     if path.extension().is_none() {
         return Ok(TableFormat::Parquet);
     }
-    TableFormat::of(path).ok_or_else(|| {
-        format!(
-            "--series {}: name it FILE.csv or FILE.parquet, which decides what it is",
-            path.shown()
-        )
-    })
+    TableFormat::of(path)
+        .ok_or_else(|| format!("--series {}: expected FILE.csv or FILE.parquet", path.shown()))
 }
 
 /// The recorder of the time series of `scenario`, if one is written; closed forms have none.

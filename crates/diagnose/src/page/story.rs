@@ -35,7 +35,7 @@ fn why(flow: &Flow) -> String {
         Class::Bandwidth => "the path was full: it carries no more",
         Class::Application => "the sending program had nothing to send",
         Class::Pacing => "the sending program had set itself a speed limit",
-        Class::Stalled => "nobody answered: the other end or the path was away",
+        Class::Stalled => "no answer came: the other end or the path was down",
         Class::WaitingForPeer => "the sender waited for the other program's turn",
         Class::Idle => "neither program had anything to say",
         Class::NeverEstablished => "the connection was never opened",

@@ -193,7 +193,7 @@ fn refusal(error: &TransferError) -> String {
         }
         TransferError::UsedUp(_) => "this one-time ticket has already been used; ask for another one",
         TransferError::Clients { .. } | TransferError::State { .. } => {
-            "the server cannot use its own files and admits nobody; ask its operator to repair them"
+            "the server cannot use its own files and admits no client; ask its operator to repair them"
         }
         TransferError::Expired(_) => "the ticket has expired; ask for a new one",
         TransferError::Version { .. } => {

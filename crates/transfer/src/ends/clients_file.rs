@@ -134,8 +134,8 @@ fn parse(file: &File, text: &[u8]) -> Result<Parsed, String> {
 fn in_words(errors: &[ClientsError]) -> Option<String> {
     let (first, more) = errors.split_first()?;
     Some(match more.len() {
-        0 => format!("{first}; this line admits nobody"),
-        more => format!("{first}; this line admits nobody, nor do {more} other wrong lines"),
+        0 => format!("{first}; this line admits no client"),
+        more => format!("{first}; this line admits no client, nor do {more} other wrong lines"),
     })
 }
 

@@ -161,7 +161,7 @@ fn sockets(pid: u32) -> Result<Vec<u64>, String> {
     let found = processes::sockets(pid).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             format!(
-                "there is no process {pid}; did it end? sweetspot top shows who has connections"
+                "there is no process {pid}; did it end? `sweetspot top` lists processes with connections"
             )
         }
         std::io::ErrorKind::PermissionDenied => format!(

@@ -58,7 +58,7 @@ pub struct Arguments {
     stdout: bool,
     /// Serve the clients in this file, one per line: KEY NAME dir=DIRECTORY [quota=SIZE]
     /// [rights=read,write,overwrite,dotfiles] [expires=TIME] and once; `sweetspot serve key` prints KEY.
-    /// Changes count within a second; a line with a mistake admits nobody
+    /// Changes count within a second; a line with a mistake admits no client
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
     clients: Option<PathBuf>,
     /// Directory for the service's own key, which survives restarts, and for used quotas and credentials [default:

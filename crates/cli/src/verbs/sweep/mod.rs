@@ -73,10 +73,7 @@ impl ResultFormat {
             return Ok(ResultFormat::Json);
         }
         TableFormat::of(path).map(ResultFormat::Table).ok_or_else(|| {
-            format!(
-                "--out {}: name it FILE.csv, FILE.parquet or FILE.json, which decides what it is",
-                path.shown()
-            )
+            format!("--out {}: expected FILE.csv, FILE.parquet or FILE.json", path.shown())
         })
     }
 }

@@ -67,7 +67,7 @@ pub fn steer_with<S: Scope>(
             err!(
                 "sweetspot: the guardian process was killed: limits are lifted and no more are set"
             );
-            tuner.lift("nobody would lift it if this process were killed, too");
+            tuner.lift("no guardian would lift it if this process were killed, too");
             report_events(tuner, journal);
             // The command goes on. No caller is left to receive its exit code.
             return Ok(1);
