@@ -46,6 +46,6 @@ mod workers;
 pub use cached_engine::{CachedEngine, NoStore, ResultStore, RunKey};
 pub use journal::{Journal, JournalError};
 pub use play::{StudyError, play_all};
-pub use search::{Mft, SearchBounds, find_mft, find_mfts};
+pub use search::{Mft, SearchBounds, WindowTrial, find_mft, find_mfts};
 pub use sweep::{Metric, Over, Spread, Sweep, SweepError, SweepPoint, SweepVariant};
 pub use workers::Workers;
