@@ -102,9 +102,9 @@ fn what_is_wrong_is_said_in_one_line() {
         assert_eq!(output.status.code(), Some(code), "{stderr}");
         assert!(stderr.contains(word) && stderr.lines().count() == 1, "{stderr}");
     };
-    wrong(&["--path", "rate=1Mb rtt=1ms buffer=9kB", "--", "true"], 1, "unknown unit \"Mb\"");
-    wrong(&["--path", "rate=0bit/s rtt=1ms buffer=9kB", "--", "true"], 1, "rate=0bit/s");
-    wrong(&["--path", "rate=1Mbit/s rtt=1ms buffer=1B", "--", "true"], 1, "below one packet");
+    wrong(&["--path", "rate=1Mb rtt=1ms buffer=9kB", "--", "true"], 2, "unknown unit \"Mb\"");
+    wrong(&["--path", "rate=0bit/s rtt=1ms buffer=9kB", "--", "true"], 2, "rate=0bit/s");
+    wrong(&["--path", "rate=1Mbit/s rtt=1ms buffer=1B", "--", "true"], 2, "below one packet");
     if may_emulate() {
         wrong(&["--path", PATH, "--", "no-such-program"], 127, "cannot run \"no-such-program\"");
         let nowhere = ["--quiet", "--certificate", "/nowhere/c", "--path", PATH, "--", "true"];

@@ -50,7 +50,7 @@ fn an_option_without_an_effect_is_wrong_usage_and_named() {
     }
 }
 
-/// Command lines whose values are wrong, and a part of the message of each.
+/// Wrong values on the command line, each with a part of its message.
 const WRONG: &[(&str, &str)] = &[
     ("emulate --path nonsense -- true", "is not key=value"),
     ("emulate --path rate=0,rtt=1ms -- true", "is not a rate"),
