@@ -166,7 +166,7 @@ fn a_budget_too_small_for_anything_is_said_and_kept() -> Tested {
 #[test]
 fn a_measurement_without_a_ticket_says_where_one_comes_from() -> Tested {
     let output = Command::new(PROGRAM).arg("measure").env_remove("SWEETSPOT_TICKET").output()?;
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr)?;
     assert!(said.contains("sweetspot serve --dir DIR"), "{said}");
     Ok(())
