@@ -75,9 +75,10 @@ def main() -> None:
     version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.strip()
     print(
         f"# How late the emulator is\n\n"
-        f"One iperf3 flow for {SECONDS} s over each path (round trip {RTT_MS} ms, buffer of a BDP at each hop), {TURNS} times in turn: medians of what the "
-        f"certificates\nsay of the way that the data takes. *Late* is how much later than its time a packet was "
-        f"released: half and 99 of 100 packets, and the latest.\n\n"
+        f"- **Question**: how much later than its time does the emulator release a packet?\n"
+        f"- **Method**: one iperf3 flow for {SECONDS} s over each path (RTT {RTT_MS} ms, one BDP of buffer at each hop), "
+        f"{TURNS} runs in turn; the medians of what\n  the certificates report for the direction of the data. "
+        f"The columns are the median, the 99 % quantile and the maximum.\n\n"
         f"| | |\n|---|---|\n"
         f"| command | `python3 bench/emulator/lateness.py target/release/sweetspot` |\n"
         f"| program | {version} |\n"
