@@ -48,7 +48,7 @@ fn bash_offers_the_values_that_have_names() -> Tested {
         ("sweetspot copy --congestion ", "cubic bbr reno"),
         ("sweetspot report --theme ", "screen print"),
         ("sweetspot run x.toml --engine ", "sim theory lab"),
-        ("sweetspot top --sort ", "traffic bytes rtt resent program"),
+        ("sweetspot top --sort ", "traffic bytes rtt retransmitted program"),
         ("sweetspot tune run --via ", "pidfd bpf auto"),
         ("sweetspot tune daemon --goal ", "throughput less-than-best-effort"),
         ("sweetspot advise router --favour ", "throughput short latency"),

@@ -22,7 +22,7 @@ pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
         name(hero),
         outcome.file.size,
         seconds(time),
-        resent(hero)
+        retransmitted(hero)
     );
     let others = finished.iter().filter(|(c, _)| !std::ptr::eq(*c, hero));
     [first].into_iter().chain(others.map(|&(c, other)| comparison(c, other, time))).collect()
@@ -50,15 +50,15 @@ fn comparison(c: &VariantOutcome, time: Duration, hero: Duration) -> String {
     } else {
         format!("took as long ({})", seconds(time))
     };
-    format!("{} {how}{}.", name(c), resent(c))
+    format!("{} {how}{}.", name(c), retransmitted(c))
 }
 
-fn resent(c: &VariantOutcome) -> String {
+fn retransmitted(c: &VariantOutcome) -> String {
     match c.retransmitted_segments {
         None => String::new(),
-        Some(0) => ", without one segment resent".to_owned(),
-        Some(1) => ", with one segment resent".to_owned(),
-        Some(n) => format!(", with {} segments resent", grouped(n)),
+        Some(0) => ", without retransmissions".to_owned(),
+        Some(1) => ", with one segment retransmitted".to_owned(),
+        Some(n) => format!(", with {} segments retransmitted", grouped(n)),
     }
 }
 

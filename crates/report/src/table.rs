@@ -9,7 +9,7 @@ pub fn table(outcome: &DemoOutcome) -> String {
     let name_width = widest.unwrap_or(0).max("variant".len());
     let heading = |name, cells: [&str; 9]| columns(name_width, name, cells.map(str::to_owned));
     let mut lines = vec![
-        heading("", ["goodput", "share", "resent", "resent", "drops", "RTT", "RTT", "90 %", ""]),
+        heading("", ["goodput", "share", "retrans", "retrans", "drops", "RTT", "RTT", "90 %", ""]),
         heading("variant", ["Mbit/s", "%", "segs", "%", "", "med ms", "p99 ms", "at s", "trust"]),
     ];
     for variant in &outcome.variants {
@@ -27,7 +27,7 @@ pub fn table(outcome: &DemoOutcome) -> String {
     text
 }
 
-const WIDTHS: [usize; 9] = [8, 6, 7, 8, 7, 7, 7, 6, 6];
+const WIDTHS: [usize; 9] = [8, 6, 8, 8, 7, 7, 7, 6, 6];
 
 fn columns(name_width: usize, name: &str, cells: [String; 9]) -> String {
     let mut line = format!("{name:name_width$}");

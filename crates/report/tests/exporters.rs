@@ -88,8 +88,8 @@ fn hostile_words_do_not_become_markup() {
 fn the_headline_is_about_sobas_and_counts_what_was_resent() {
     let words = headline(&synthetic::outcome());
     assert!(words[0].starts_with("SOBAS (cubic) moved 200 MB in 17."), "{words:?}");
-    assert!(words[0].contains("without one segment resent"), "{words:?}");
-    assert!(words[2].contains("5,709 segments resent"), "{words:?}");
+    assert!(words[0].contains("without retransmissions"), "{words:?}");
+    assert!(words[2].contains("5,709 segments retransmitted"), "{words:?}");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use crate::svg::escape;
 const HEADINGS: [&str; 8] = [
     "Goodput, Mbit/s",
     "of the path",
-    "Segments resent",
-    "Resent, %",
+    "Segments retransmitted",
+    "Retransmitted, %",
     "Dropped at the bottleneck",
     "RTT median, ms",
     "RTT p99, ms",

@@ -90,7 +90,7 @@ impl Blog {
     /// The certificate of each row's path, in Markdown.
     pub fn certificates(&self) -> String {
         let mut text = String::from(
-            "| -w kB | least RTT ms | resent | verdict | late p99 us | max us |\n|--:|--:|--:|---|--:|--:|\n",
+            "| -w kB | min RTT ms | retransmitted | verdict | late p99 us | max us |\n|--:|--:|--:|---|--:|--:|\n",
         );
         for row in &self.rows {
             let c = &row.certificate;

@@ -86,7 +86,7 @@ fn section(text: &mut String, result: &VariantResult) {
         &*result.sizing,
         "delay, median",
         "delay, sums",
-        "resent, sums",
+        "retransmitted, sums",
         "timeouts, sums",
         "rivals 5 %",
         "rivals 50 %",

@@ -282,6 +282,6 @@ mod tests {
     fn what_the_table_is_sorted_by_is_seen() {
         let by = |order| sorted(80, order);
         assert_eq!(by(SortOrder::Bytes), ["", "program", "peer", "Mbit/s", "bytes"]);
-        assert_eq!(by(SortOrder::Resent), ["", "program", "peer", "Mbit/s", "retrans"]);
+        assert_eq!(by(SortOrder::Retransmitted), ["", "program", "peer", "Mbit/s", "retrans"]);
     }
 }

@@ -13,7 +13,8 @@ pub enum SortOrder {
     /// Round trip
     Rtt,
     /// Retransmitted segments
-    Resent,
+    #[value(alias = "resent")]
+    Retransmitted,
     /// Program
     Program,
 }
@@ -24,8 +25,8 @@ impl SortOrder {
         match self {
             SortOrder::Traffic => SortOrder::Bytes,
             SortOrder::Bytes => SortOrder::Rtt,
-            SortOrder::Rtt => SortOrder::Resent,
-            SortOrder::Resent => SortOrder::Program,
+            SortOrder::Rtt => SortOrder::Retransmitted,
+            SortOrder::Retransmitted => SortOrder::Program,
             SortOrder::Program => SortOrder::Traffic,
         }
     }
@@ -36,7 +37,7 @@ impl SortOrder {
             SortOrder::Traffic => "Mbit/s",
             SortOrder::Bytes => "bytes",
             SortOrder::Rtt => "RTT ms",
-            SortOrder::Resent => "retrans",
+            SortOrder::Retransmitted => "retrans",
             SortOrder::Program => "program",
         }
     }
@@ -47,7 +48,7 @@ impl SortOrder {
             SortOrder::Traffic => "traffic",
             SortOrder::Bytes => "bytes",
             SortOrder::Rtt => "round trip",
-            SortOrder::Resent => "retransmitted",
+            SortOrder::Retransmitted => "retransmitted",
             SortOrder::Program => "program",
         }
     }
@@ -67,7 +68,7 @@ pub fn select<'a>(
             SortOrder::Traffic => (b.rate(), b.bytes()).cmp(&(a.rate(), a.bytes())),
             SortOrder::Bytes => b.bytes().cmp(&a.bytes()),
             SortOrder::Rtt => rtt(b).cmp(&rtt(a)),
-            SortOrder::Resent => b.resent().cmp(&a.resent()),
+            SortOrder::Retransmitted => b.resent().cmp(&a.resent()),
             SortOrder::Program => program(a).cmp(&program(b)),
         };
         ordered.then_with(|| age(a).cmp(&age(b)))

@@ -13,8 +13,8 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
     let mut text = format!(
         "# Measured on live connections of other programs\n\n\
          Downloads and uploads by unmodified programs across 100 Mbit/s and 40 ms (one BDP is 500 kB; TCP's\n\
-         payload is at most 96.6 Mbit/s), senders by cubic where none is named, left alone and with\n\
-         `sweetspot tune run --via pidfd` and `--via bpf` (uploads: `--send`), by turns. Written by\n\
+         payload is at most 96.6 Mbit/s), CUBIC senders unless a row names another, untuned and with\n\
+         `sweetspot tune run --via pidfd` and `--via bpf` (uploads: `--send`), alternating. Written by\n\
          `make bench-live`.\n\n{facts}\n\n## Targets\n\n"
     );
     let targets = Via::ALL.map(|via| targets(outcomes, via));
@@ -41,12 +41,12 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
         });
         let _ = writeln!(text, "| {words} | {} |", cells.join(" | "));
     }
-    text += &left_alone(outcomes);
+    text += &never_slower(outcomes);
     text += &second_transfers(outcomes);
     text += "\n## Runs\n\n\
         *Queue* is the median of the bottleneck's after 3 s; *answer* the time to an answer of a second,\n\
         interactive connection after 3 s; *trust* the emulator's certificate.\n\n\
-        | run | who | goodput Mbit/s | resent | drops | of these after 3 s | queue ms | answer ms: median | p99 | tuner's CPU | trust |\n\
+        | run | program | goodput Mbit/s | retransmitted | drops | of these after 3 s | queue ms | answer ms: median | p99 | tuner's CPU | trust |\n\
         |---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n";
     for plan in plans() {
         let Some(o) = outcomes.get(&plan.name) else { continue };
@@ -97,20 +97,20 @@ fn second_transfers(outcomes: &BTreeMap<String, RunOutcome>) -> String {
     }
     format!(
         "\n## The second transfer over a path\n\n\
-         Medians: what the receiving program got in the first second, tuned also as a share of that left alone, and packets that\n\
+         Medians: the receiving program's goodput in the first second, tuned also as a share of untuned, and packets that\n\
          the bottleneck dropped since it began.\n\n\
-         | row | who | alone: Mbit/s | drops | pidfd: Mbit/s | | drops | bpf: Mbit/s | | drops |\n\
+         | row | program | untuned: Mbit/s | drops | pidfd: Mbit/s | | drops | bpf: Mbit/s | | drops |\n\
          |---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n{rows}"
     )
 }
 
 /// Cost and gain of tuning in each row.
-fn left_alone(outcomes: &BTreeMap<String, RunOutcome>) -> String {
+fn never_slower(outcomes: &BTreeMap<String, RunOutcome>) -> String {
     let [pidfd, bpf] = Via::ALL.map(|via| ratios(outcomes, via));
-    let mut text = "\n## Never slower than left alone\n\n\
-        Medians of each row's runs: goodput, tuned also as a share of that left alone, the bottleneck's queue, and\n\
+    let mut text = "\n## Never slower than untuned\n\n\
+        Medians of each row's runs: goodput, tuned also as a share of untuned, the bottleneck's queue, and\n\
         packets that it dropped.\n\n\
-        | row | who | runs | Mbit/s: alone | pidfd | | bpf | | queue ms: alone | pidfd | bpf | drops: alone | pidfd | bpf |\n\
+        | row | program | runs | Mbit/s: untuned | pidfd | | bpf | | queue ms: untuned | pidfd | bpf | drops: untuned | pidfd | bpf |\n\
         |---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n"
         .to_owned();
     for plan in plans() {

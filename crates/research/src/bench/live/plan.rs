@@ -46,7 +46,7 @@ impl Via {
     }
 }
 
-/// The end of the names of runs that are left alone.
+/// The end of the names of untuned runs.
 pub const ALONE: &str = "alone";
 
 /// One run.
@@ -60,13 +60,13 @@ pub struct RunPlan {
     pub congestion: &'static str,
     /// The client program.
     pub client: Client,
-    /// From where it is tuned; `None`: it is left alone.
+    /// Where the tuning happens; `None`: untuned.
     pub via: Option<Via>,
     /// For how long.
     pub length: Duration,
     /// The times at which the path's rate changes, and the new rates.
     pub changes: Vec<(Duration, Rate)>,
-    /// When another curl, left alone, begins to download beside it.
+    /// When another, untuned curl begins to download beside it.
     pub rival: Option<Duration>,
 }
 
@@ -198,7 +198,7 @@ fn path(buffer: &str) -> String {
     format!("{RTT_SPEC} buffer={buffer}")
 }
 
-/// One run left alone and one of each way to tune.
+/// One untuned run and one per way of tuning.
 fn sides(
     name: &str,
     path: &str,
