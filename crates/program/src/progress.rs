@@ -49,8 +49,6 @@ impl Engine for CountingEngine<'_> {
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval between two plain lines without a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
-/// A total that is not known.
-const UNKNOWN: usize = usize::MAX;
 /// Interval between two lines about work that takes many minutes.
 const WORD_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -63,15 +61,7 @@ pub fn while_it_runs<T: Send>(
     total: usize,
     interrupted: impl FnOnce(),
 ) -> T {
-    let mut progress = ProgressDisplay::new(total);
-    supervise(
-        work,
-        |step| match step {
-            Message::Look => progress.show(done()),
-            Message::End => progress.clear(),
-        },
-        interrupted,
-    )
+    with_display(ProgressDisplay::new(Some(total)), work, done, interrupted)
 }
 
 /// Does `work` of unknown length and shows how many runs are `done`; otherwise as [`while_it_runs`].
@@ -80,7 +70,23 @@ pub fn while_it_counts<T: Send>(
     done: impl Fn() -> usize,
     interrupted: impl FnOnce(),
 ) -> T {
-    while_it_runs(work, done, UNKNOWN, interrupted)
+    with_display(ProgressDisplay::new(None), work, done, interrupted)
+}
+
+fn with_display<T: Send>(
+    mut progress: ProgressDisplay,
+    work: impl FnOnce() -> T + Send,
+    done: impl Fn() -> usize,
+    interrupted: impl FnOnce(),
+) -> T {
+    supervise(
+        work,
+        |step| match step {
+            Message::Look => progress.show(done()),
+            Message::End => progress.clear(),
+        },
+        interrupted,
+    )
 }
 
 /// Does `work` and says a `line` now and then; signals are handled as in [`while_it_runs`].
@@ -148,11 +154,16 @@ fn supervise<T: Send>(
 /// A bar on a terminal, else a plain line every few seconds.
 enum ProgressDisplay {
     Bar(ProgressBar),
-    Lines { total: usize, began: Time, next: Time },
+    /// The total is unknown for some work.
+    Lines {
+        total: Option<usize>,
+        began: Time,
+        next: Time,
+    },
 }
 
 impl ProgressDisplay {
-    fn new(total: usize) -> ProgressDisplay {
+    fn new(total: Option<usize>) -> ProgressDisplay {
         if is_quiet() {
             return ProgressDisplay::Bar(ProgressBar::hidden());
         }
@@ -160,12 +171,12 @@ impl ProgressDisplay {
             let now = clock::now();
             return ProgressDisplay::Lines { total, began: now, next: now + LINE_INTERVAL };
         }
-        if total == UNKNOWN {
+        let Some(total) = total else {
             let bar = ProgressBar::new_spinner();
             let style = ProgressStyle::with_template("{spinner} {pos} runs in {elapsed}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             return ProgressDisplay::Bar(bar);
-        }
+        };
         let bar = ProgressBar::new(total as u64);
         let style = ProgressStyle::with_template("[{bar:24}] {pos}/{len} runs, {eta} to go");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
@@ -179,9 +190,7 @@ impl ProgressDisplay {
                 let now = clock::now();
                 if now >= *next {
                     *next = now + LINE_INTERVAL;
-                    if *total == UNKNOWN {
-                        return note!("{done} runs");
-                    }
+                    let Some(total) = total else { return note!("{done} runs") };
                     let each = now.since(*began).as_secs_f64() / done.max(1) as f64;
                     let left = each * total.saturating_sub(done) as f64;
                     note!("{done}/{total} runs, {left:.0} s to go");

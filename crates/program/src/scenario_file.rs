@@ -53,12 +53,10 @@ pub fn read(
     let text = text_file::scenario(path)?;
     let mut scenario = Scenario::parse_with(&text, overrides).map_err(|error| {
         let words = format!("{}: {error}", path.shown());
-        let of_file = overrides.is_empty() || Scenario::parse(&text).is_err();
-        if of_file {
-            words.into()
-        } else {
-            Box::<dyn std::error::Error>::from(UsageError::new(words))
+        if overrides.is_empty() || Scenario::parse(&text).is_err() {
+            return Box::<dyn std::error::Error>::from(words);
         }
+        UsageError::new(words).into()
     })?;
     if let Some(seed) = seed {
         scenario.seed = seed;

@@ -49,10 +49,9 @@ pub fn answer(error: &clap::Error) -> ExitCode {
     ExitCode::from(USAGE_EXIT_CODE)
 }
 
-/// Prints what is wrong with a setting.
+/// Prints wrong usage and returns its exit code.
 pub fn said(error: &str) -> ExitCode {
-    err!("sweetspot: {error}");
-    ExitCode::from(USAGE_EXIT_CODE)
+    failed("sweetspot", &UsageError::new(error))
 }
 
 /// Clap's paragraphs (what is wrong, tips, usage, where to find help) in one line.
