@@ -52,10 +52,7 @@ pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidenc
     for (account, time) in stream.accounts().iter() {
         limits.add(class(&account, &whole), time);
     }
-    let held = |hold: Hold| {
-        let accounts = stream.accounts().iter().filter(|(account, _)| account.hold == hold);
-        accounts.fold(Duration::ZERO, |sum, (_, time)| sum + time)
-    };
+    let held = |hold: Hold| stream.accounts().held(&[hold]);
     if held(Hold::Granted) > held(Hold::Waiting) {
         evidence.granted = Some(stream.granted_flight());
     }

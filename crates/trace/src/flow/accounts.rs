@@ -116,6 +116,12 @@ impl Accounts {
         })
     }
 
+    /// The time in which the sender's limit was one of `holds`.
+    pub fn held(&self, holds: &[Hold]) -> Duration {
+        let held = self.nanos.iter().filter(|((hold, ..), _)| holds.contains(hold));
+        Duration::from_nanos(held.map(|(_, nanos)| nanos).sum())
+    }
+
     /// All time booked.
     pub fn total(&self) -> Duration {
         Duration::from_nanos(self.nanos.values().sum())

@@ -2,6 +2,8 @@
 
 mod flows;
 mod formats;
+mod holds;
 mod hostile;
 mod layers;
 mod packets;
+mod script;

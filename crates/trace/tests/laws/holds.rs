@@ -1,0 +1,190 @@
+//! Laws of a sender's limits.
+
+use sweetspot_trace::flow::{Connection, Hold};
+use sweetspot_trace::packet::Segment;
+use sweetspot_units::Duration;
+
+use crate::script::{MSS, Script, segment};
+
+/// Bursts of `burst` segments at `starts`, the acknowledgements of each from 400 ms later on, one
+/// for two segments every 8 ms; whether the sender was mostly said to pause.
+fn pauses(burst: u32, starts: &[u64]) -> bool {
+    let mut script = Script::open();
+    let mut events: Vec<(u64, bool, u32)> = Vec::new();
+    let mut next = 0;
+    for &start in starts {
+        events.extend((next..next + burst).map(|n| (start, true, n)));
+        let acks =
+            (1..=burst / 2).map(|ack| (start + 392 + u64::from(ack) * 8, false, next + ack * 2));
+        events.extend(acks);
+        next += burst;
+    }
+    events.sort_unstable();
+    for (at, sends, n) in events {
+        if sends { script.send(at, n) } else { script.ack(at, n) }
+    }
+    is_mostly_own(&script.end())
+}
+
+/// Whether the sender chose to send nothing for more than half of the time.
+pub fn is_mostly_own(connection: &Connection) -> bool {
+    share(connection, &[Hold::Pausing, Hold::Idle]) > 0.5
+}
+
+/// The share of the time in which the sender's limit was one of `holds`.
+fn share(connection: &Connection, holds: &[Hold]) -> f64 {
+    let accounts = connection.streams[0].accounts();
+    accounts.held(holds).as_secs_f64() / accounts.total().as_secs_f64()
+}
+
+#[test]
+fn who_waits_for_room_goes_on_right_after_an_acknowledgement() {
+    // 13 acknowledgements have come by then, 400 to 496 ms later, and 14 of 40 segments are left.
+    let every = |ms: u64| (0..20).map(|n| 100 + n * ms).collect::<Vec<_>>();
+    assert!(!pauses(40, &every(497)));
+    assert!(pauses(40, &every(500)));
+}
+
+#[test]
+fn who_waits_for_an_answer_waits_for_no_room() {
+    let mut script = Script::open();
+    for round in 0..20 {
+        // Ten segments, all acknowledged after 100 ms; the answer comes 20 ms later, and 1 ms later
+        // the next ten go.
+        let (start, first) = (100 + round * 121, round as u32 * 10);
+        (first..first + 10).for_each(|n| script.send(start, n));
+        (first + 1..=first + 10).for_each(|n| script.ack(start + 100, n));
+        let answer =
+            Segment { seq: 1 + round as u32 * 50, ack: 1 + (first + 10) * MSS, ..segment() };
+        script.hear(start + 120, Segment { payload: 50, ..answer });
+    }
+    // Its own pauses, or the receiver's messages.
+    let holds = [Hold::Pausing, Hold::Idle, Hold::Waiting, Hold::Granted];
+    assert!(share(&script.end(), &holds) > 0.8);
+}
+
+/// Flights of ten that leave whole, 500 ms apart; 30 ms later the receiver acknowledges each segment. Segment `lost` of every
+/// fourth is repaired 300 ms after the flight began.
+fn flights_with_a_loss(lost: u32) -> Connection {
+    let mut script = Script::open();
+    for flight in 0..20_u32 {
+        let (start, first) = (200 + u64::from(flight) * 500, flight * 10);
+        (first..first + 10).for_each(|n| script.send(start, n));
+        if flight % 4 != 0 {
+            (first + 1..=first + 10).for_each(|n| script.ack(start + 30, n));
+            continue;
+        }
+        (first + 1..=first + lost).for_each(|n| script.ack(start + 30, n));
+        // Fewer than three duplicates: the timer repairs it.
+        (0..(9 - lost).min(2)).for_each(|_| script.ack(start + 30, first + lost));
+        script.send(start + 300, first + lost);
+        script.ack(start + 330, first + 10);
+    }
+    script.end()
+}
+
+#[test]
+fn the_wait_for_a_repair_is_the_losss_wherever_in_the_flight_it_was() {
+    // Of ten seconds, five flights wait 300 ms each for the timer and 30 ms for the answer.
+    for lost in [0, 1, 3, 5, 7, 8, 9] {
+        let share = share(&flights_with_a_loss(lost), &[Hold::AfterLoss, Hold::Silent]);
+        assert!((0.14..=0.2).contains(&share), "segment {lost}: {share}");
+    }
+}
+
+#[test]
+fn a_window_that_is_taken_back_is_shut() {
+    let mut script = Script::open();
+    // The SYN's window may be larger than the program's first one.
+    script.send(100, 0);
+    script.ack(200, 1);
+    for round in 0..3_u32 {
+        let (start, first) = (300 + u64::from(round) * 3000, 1 + round * 4);
+        (first..first + 4).for_each(|n| script.send(start, n));
+        // The edge moves left: two segments arrived, and there is no room for the others.
+        script.window(start + 100, first + 2, 0);
+        script.window(start + 2100, first + 4, 60_000);
+    }
+    let connection = script.end();
+    let stream = &connection.streams[0];
+    assert_eq!((stream.counts().zero_windows, stream.counts().shrunk_windows), (3, 3));
+    assert_eq!(stream.shut(), Duration::from_secs(6));
+}
+
+#[test]
+fn an_older_acknowledgement_takes_no_window_back() {
+    let mut script = Script::open();
+    (0..4).for_each(|n| script.send(100, n));
+    script.window(200, 2, 60_000);
+    // The same number with a smaller window: captured late, or a duplicate.
+    script.window(201, 2, 58_000);
+    script.window(202, 1, 50_000);
+    assert_eq!(script.end().streams[0].counts().shrunk_windows, 0);
+}
+
+#[test]
+fn a_window_of_a_few_segments_is_full_only_if_no_other_fits() {
+    for (window, full) in [(4 * MSS + 900, true), (5 * MSS + 100, false)] {
+        let mut script = Script::opened(100, window as u16, 100);
+        // Four segments per round trip, whatever the window.
+        for round in 0..40_u32 {
+            let (start, first) = (100 + u64::from(round) * 100, round * 4);
+            (first..first + 4).for_each(|n| script.send(start, n));
+            script.window(start + 100, first + 4, window as u16);
+        }
+        let share = share(&script.end(), &[Hold::WindowFull]);
+        assert!(if full { share > 0.9 } else { share < 0.1 }, "{window}: {share}");
+    }
+}
+
+#[test]
+fn bursts_behind_small_messages_of_the_receiver_have_a_window_above_tcp() {
+    let mut script = Script::open();
+    let mut seq = 1;
+    for round in 0..40_u32 {
+        let (start, first) = (100 + u64::from(round) * 100, round * 20);
+        (first..first + 20).for_each(|n| script.send(start, n));
+        // Acknowledged in pairs from 80 ms on; these release nothing. The message comes with the last of them.
+        (1..=9).for_each(|pair| script.ack(start + 80 + u64::from(pair), first + pair * 2));
+        let message = Segment { seq, ack: 1 + (first + 20) * MSS, payload: 30, ..segment() };
+        script.hear(start + 99, message);
+        seq += 30;
+    }
+    let connection = script.end();
+    let share = share(&connection, &[Hold::Granted, Hold::Waiting]);
+    assert!(share > 0.8, "{share}");
+    assert_eq!(connection.streams[0].granted_flight().get(), u64::from(20 * MSS));
+}
+
+#[test]
+fn small_segments_behind_delayed_acknowledgements_are_nagles() {
+    let mut script = Script::opened(1, 60_000, 1);
+    let mut answered = 1;
+    for exchange in 0..20_u32 {
+        let (start, seq) = (10 + u64::from(exchange) * 50, 1 + exchange * 120);
+        let small = Segment { ack: answered, payload: 60, ..segment() };
+        script.play(start, Segment { seq, ..small });
+        script.hear(start + 41, Segment { seq: answered, ack: seq + 60, ..segment() });
+        script.play(start + 41, Segment { seq: seq + 60, ..small });
+        let answer = Segment { seq: answered, ack: seq + 120, payload: 40, ..segment() };
+        script.hear(start + 42, answer);
+        answered += 40;
+    }
+    let connection = script.end();
+    let counts = connection.streams[0].counts();
+    assert_eq!((counts.nagle_waits, counts.nagle_time), (20, Duration::from_millis(20 * 41)));
+}
+
+#[test]
+fn packets_that_the_capture_missed_prove_no_pause() {
+    let mut script = Script::open();
+    for round in 0..20_u32 {
+        let (start, first) = (100 + u64::from(round) * 100, round * 4);
+        // Of each round the capture shows the first segment and the last acknowledgement.
+        script.send(start, first);
+        script.ack(start + 20, first + 1);
+        script.ack(start + 90, first + 4);
+    }
+    let share = share(&script.end(), &[Hold::Idle, Hold::Pausing]);
+    assert!(share < 0.3, "{share}");
+}
