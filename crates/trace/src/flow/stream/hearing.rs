@@ -1,0 +1,164 @@
+//! The receiver's segments: they pass the capture, and later reach the sender.
+
+use sweetspot_units::{Duration, Time};
+
+use super::{FIRST_SAMPLES, RECENT, Stream, UNDER_WAY, Underway};
+use crate::flow::accounts::Hold;
+use crate::flow::ack::Ack;
+use crate::flow::round_trips::Vantage;
+use crate::packet::Segment;
+
+impl Stream {
+    /// A segment of the receiver passes the capture.
+    pub(in crate::flow) fn acknowledge(&mut self, segment: &Segment, scale: u8) {
+        let now = segment.time;
+        self.round_trips.clock(now, segment.options.timestamps);
+        let ack = self.sequence.place(segment.ack);
+        if self.next == 0 {
+            // Nothing that it acknowledges was captured, but its window counts.
+            let first = self.sequence.advance(segment.ack);
+            (self.next, self.una) = (first, first);
+            self.unseen.open(0, first, now);
+            self.rounds.begin(now);
+        }
+        if ack > self.next.saturating_add(1 << 30) {
+            return;
+        }
+        // Acknowledged data were sent, even if the capture missed them.
+        if ack > self.next && !self.acked_fin(ack) {
+            self.holes.open(self.next, ack, now);
+            self.unseen.open(self.next, ack, now);
+            self.counts.first_unseen.get_or_insert(now);
+            // Missing packets prove no pause.
+            self.rounds.settle(Hold::Unseen, now, Duration::ZERO);
+            self.next = ack;
+            self.sequence.advance(segment.ack);
+        }
+        self.counts.acks += 1;
+        self.counts.timestamps |= segment.options.timestamps.is_some();
+        if !segment.options.cut && !segment.flags.syn {
+            match segment.options.timestamps {
+                Some(_) => self.counts.with_timestamps += 1,
+                None => self.counts.without_timestamps += 1,
+            }
+        }
+        self.counts.last_ack = Some(now);
+        let sample = self.round_trips.acked(ack, now, segment.options.timestamps);
+        // Where the handshake shows one half alone, the first samples of the other tell where the capture is.
+        if sample.is_some() && self.round_trips.samples() <= FIRST_SAMPLES {
+            let up = self.round_trips.up.least();
+            up.into_iter().for_each(|up| self.distance.learn(up, &self.round_trips));
+        }
+        // Of fewer than two full segments the acknowledgement may have been delayed (RFC 1122
+        // §4.2.3.2), which is no queue.
+        let prompt = self.next.saturating_sub(self.passed_ack) >= 2 * self.mss();
+        let tells = prompt && self.round_trips.vantage() != Vantage::Receiver;
+        if let Some(sample) = sample.filter(|_| tells) {
+            self.rounds.rtt(sample + self.round_trips.up.least().unwrap_or_default());
+        }
+        self.counts.unseen += self.holes.close_below(ack);
+        let flight = self.next.saturating_sub(self.una);
+        self.trains.acked(now, ack, flight, self.mss(), self.losses.in_recovery());
+        if ack > self.passed_ack {
+            (self.passed_ack, self.passed_at) = (ack, Some(now));
+        }
+        let ack = Ack::read(segment, ack, scale, &self.sequence);
+        let clock = segment.options.timestamps.map(|t| t.value);
+        let up = self.distance.up();
+        if up == Duration::ZERO && self.acks.is_empty() {
+            self.hear(now, ack);
+            return;
+        }
+        if self.acks.len() >= UNDER_WAY
+            && let Some(first) = self.acks.pop_front()
+        {
+            self.hear(first.due.min(now), first.ack);
+        }
+        // Acknowledgements do not overtake one another.
+        let due = (now + up).max(self.acks.back().map_or(now, |last| last.due));
+        self.acks.push_back(Underway { passed: now, due, clock, ack });
+        self.hear_until(now, now);
+    }
+
+    /// A FIN takes a number that no payload has.
+    fn acked_fin(&self, ack: u64) -> bool {
+        ack == self.next + 1
+    }
+
+    /// An acknowledgement reaches the sender.
+    pub(super) fn hear(&mut self, now: Time, ack: Ack) {
+        let view = self.view(now);
+        self.rounds.pass(&view);
+        let advanced = ack.ack > self.una;
+        let outstanding = self.next > self.una;
+        let duplicate = ack.pure
+            && ack.ack == self.una
+            && outstanding
+            && (Some(ack.window) == self.window || ack.sacked > ack.ack);
+        self.losses.heard(ack.ack, advanced, duplicate, ack.sacked, ack.dsack);
+        self.counts.foreign_sacks += u64::from(ack.foreign);
+        self.note_grant(now, &ack);
+        self.move_edge(&ack, advanced);
+        if advanced {
+            self.rounds.answered(&view);
+            self.counts.acked += ack.ack.min(self.next) - self.una;
+            self.una = ack.ack.min(self.next);
+            while self.sizes.front().is_some_and(|(end, _)| *end <= self.una) {
+                let Some((_, bytes)) = self.sizes.pop_front() else { break };
+                self.counts.largest_acked = self.counts.largest_acked.max(bytes);
+            }
+            let before = self.last_room.replace(now);
+            self.apart = now.since(before.unwrap_or(now));
+            self.note_answer(now);
+        }
+        // An answer to a probe keeps the window shut, but it is an answer.
+        if advanced || self.is_shut() {
+            self.silences.answered(now, self.next > self.una);
+        }
+        // A proxy that answers a SYN with a window of zero has not closed it.
+        if ack.window == 0 && self.window != Some(0) && !ack.opens {
+            self.counts.zero_windows += 1;
+        }
+        self.window = Some(ack.window);
+        self.counts.largest_window = self.counts.largest_window.max(ack.window);
+        self.counts.windows.add(ack.window, 1);
+        self.last_heard = Some(now);
+        let view = self.view(now);
+        self.rounds.acked(&view);
+    }
+
+    /// Takes the window's new right edge. It may move left: some receivers take a window back (RFC 7323 §2.4), by more than
+    /// the rounding of its scale. Of two acknowledgements with the same number the later may be the older one.
+    fn move_edge(&mut self, ack: &Ack, advanced: bool) {
+        let edge = ack.ack.saturating_add(ack.window);
+        let latest = advanced || (ack.window == 0 && ack.ack == self.una);
+        let is_first = std::mem::replace(&mut self.edge_is_of_syn, ack.opens) && !ack.opens;
+        match self.edge {
+            Some(before) if edge < before && !is_first => {
+                if latest && before - edge >= ack.grain {
+                    self.edge = Some(edge);
+                    self.counts.shrunk_windows += 1;
+                }
+            }
+            _ => self.edge = Some(edge),
+        }
+    }
+
+    /// Notes a small message of the receiver that comes after acknowledgements which released nothing, though the sender has
+    /// more: the message may (an HTTP/2 WINDOW_UPDATE, an SSH channel's or SFTP's request).
+    fn note_grant(&mut self, now: Time, ack: &Ack) {
+        const UNUSED: usize = 2;
+        let unused = self.more_answers + self.answers.len() >= UNUSED;
+        if ack.payload > 0 && 2 * ack.payload <= self.mss() && unused {
+            self.granted_at = Some(now);
+        }
+    }
+
+    fn note_answer(&mut self, now: Time) {
+        if self.answers.len() == RECENT {
+            self.answers.pop_front();
+            self.more_answers += 1;
+        }
+        self.answers.push_back((now, self.next.saturating_sub(self.una)));
+    }
+}
