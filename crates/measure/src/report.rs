@@ -17,7 +17,7 @@ use crate::{
 pub struct Report {
     /// Round trips on the idle path.
     pub round_trip: RoundTrip,
-    /// The base RTT at the beginning and at the end, if they differ so much that the measurements in between cover two paths.
+    /// The base RTT at the start and at the end, if they differ enough to show that the path changed in between.
     pub changed: Option<(Duration, Duration)>,
     /// Each direction, in the order in which they were measured.
     pub directions: Vec<DirectionReport>,

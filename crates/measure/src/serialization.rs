@@ -13,9 +13,9 @@ const LEAST_PACKETS: usize = 8;
 
 /// The rate from the extra delay of the earliest full packets over the earliest small ones (Jacobson 1997, "pathchar").
 ///
-/// A packet of L bytes on an idle path takes L / C_i on each link: two sizes differ by (L - l) sum(1 / C_i), so the rate is
-/// below that of the narrow link, never above it. Other flows' shares do not affect it: a train is slower if each flow has its
-/// own queue (FQ-CoDel) and others use the link; a single packet is not. `sparse` are the small packets: the line under all of
+/// A packet of L bytes on an idle path takes L / C_i on each link: two sizes differ by (L - l) sum(1 / C_i), so the result
+/// never exceeds the narrow link's rate. Other flows' shares do not affect it: if each flow has its own queue (FQ-CoDel),
+/// cross traffic slows a train but not a single packet. `sparse` are the small packets: the line under all of
 /// their delays is the path without queues. `heads` are streams of full packets: the first packet of each has none of its own
 /// before it.
 pub fn serialization<'a>(

@@ -268,7 +268,7 @@ impl Default for SenderOrder {
 }
 
 impl SenderOrder {
-    /// Notes that `entries` more entries were sent, each of which may be answered.
+    /// Records that the sender listed `entries` more entries; the receiver may answer each.
     pub fn listed(&mut self, entries: u64) {
         self.unanswered += entries;
     }
