@@ -6,17 +6,17 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::held::{COLLAPSE, Held, Hold, KEEPS_EPOCHS, in_a_row, others_rate};
+use super::held::{COLLAPSE, Held, KEEPS_EPOCHS};
 use super::limits::{PROBING_GAIN, target_queue};
 use super::performance::{Performance, Traffic};
 use super::state::State;
-use super::{NO_CHANCE, SETTLING_EPOCHS, Sobas, repair_epochs};
+use super::{SETTLING_EPOCHS, Sobas, repair_epochs};
 use crate::model::{Epoch, Samples};
 use crate::{CongestionChoice, Reason};
 
 /// Epochs of the baseline, and the most of a step: the difference of two means has twice the variance of one mean. As long as
 /// BBR's cycle of gains (draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.4).
-fn cycle_epochs() -> u64 {
+pub(super) fn cycle_epochs() -> u64 {
     u64::from(KEEPS_EPOCHS) * 2
 }
 
@@ -52,23 +52,6 @@ impl Step {
         let rates = self.seen.rates;
         let is_clear = rates.exceeds(least) || rates.falls_below(least) || path_is_full;
         (is_clear || rates.count() >= cycle_epochs()).then(|| rates.mean() > least)
-    }
-}
-
-/// Paced at the capacity that a climb found.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Climbed {
-    found: Rate,
-    free: Performance,
-    /// The present cycle, and those before it in a row in which the rate fell.
-    seen: Performance,
-    fell: u32,
-}
-
-impl Climbed {
-    /// The climb found a capacity of `found`.
-    fn new(found: Rate, free: Performance) -> Climbed {
-        Climbed { found, free, seen: Performance::default(), fell: 0 }
     }
 }
 
@@ -166,7 +149,7 @@ impl Sobas {
     /// Holds the pace at the capacity that the climb found.
     fn hold_climbed(&mut self, now: Time, capacity: Rate, base: Duration) {
         let State::Climb(climb) = &self.state else { return };
-        let held = Held::climbed(capacity, Climbed::new(capacity, climb.free), base);
+        let held = Held::paced(now, capacity, climb.free.lost, base);
         self.transition_to(now, State::Held(held), Reason::CapacityKnown);
         self.apply_hold(now);
     }
@@ -185,39 +168,5 @@ impl Sobas {
         climb.step = Some(step);
         self.limits.congestion(now, CongestionChoice::Bbr);
         self.limits.pace(Some(step.pace));
-    }
-
-    /// Evaluates an epoch at the capacity that a climb found: newcomers must not suffer.
-    pub(super) fn check_climbed(
-        &mut self,
-        now: Time,
-        epoch: &Epoch,
-        base: Duration,
-        traffic: Traffic,
-    ) {
-        let State::Held(held) = &mut self.state else { return };
-        if held.ignores(epoch) {
-            return;
-        }
-        let capacity = held.capacity;
-        let Hold::Climbed(climbed) = &mut held.hold else { return };
-        climbed.seen.handle_epoch(epoch, traffic);
-        if climbed.seen.rates.count() < cycle_epochs() {
-            return;
-        }
-        let seen = std::mem::take(&mut climbed.seen);
-        let fell = seen.rates.falls_below(others_rate(capacity).as_f64());
-        climbed.fell = in_a_row(climbed.fell, fell);
-        if climbed.fell >= NO_CHANCE {
-            return self.open(now, Reason::RateFell);
-        }
-        if seen.is_worse(&climbed.free, base) {
-            if capacity < others_rate(climbed.found) {
-                return self.open(now, Reason::OthersQueue);
-            }
-            held.capacity = capacity.scaled(COLLAPSE);
-            held.settling = SETTLING_EPOCHS;
-            self.apply_hold(now);
-        }
     }
 }

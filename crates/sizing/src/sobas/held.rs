@@ -2,13 +2,13 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::climb::Climbed;
 use super::limits::{RESOLUTION, target_queue};
 use super::memory::{LEAST_ROOM, Memory, opened};
+use super::paced::Paced;
 use super::performance::Traffic;
 use super::state::State;
 use super::{NO_CHANCE, SETTLING_EPOCHS, Sensors, Sobas, repair_epochs};
-use crate::model::{Epoch, PACE_SHARE};
+use crate::model::{Epoch, PACE_SHARE, Share};
 use crate::{CongestionChoice, EventKind, Reason, SizingPhase};
 
 /// Epochs that tell a rate that differs by [`RESOLUTION`] from chance
@@ -32,10 +32,12 @@ pub(super) struct Held {
     /// Payload rate of the path.
     pub(super) capacity: Rate,
     /// The queueing delay that is kept.
-    queue: Duration,
+    pub(super) queue: Duration,
     /// Epochs until the last change takes effect.
     pub(super) settling: u32,
     pub(super) hold: Hold,
+    /// Losses since the beginning, except while a change took effect.
+    lost: Share,
     source: Source,
     /// Whether the buffer overflowed by a step of the window, and once more, so that the queue was halved.
     is_shallow: bool,
@@ -53,11 +55,8 @@ pub(super) enum Hold {
     Steady(Streaks),
     /// Wider by a step than the capacity needs.
     Probing(Streaks, BandwidthProbe),
-    /// At the capacity by its pace: packets are lost at random, the last one then, and the sender's congestion control takes
-    /// no notice. Epochs in a row with a queue of other traffic, and with a rate far below the capacity.
-    Lossy { last_loss: Time, others: u32, collapsed: u32 },
-    /// By its pace, at the capacity that a climb reached.
-    Climbed(Climbed),
+    /// At the capacity by its pace: packets are lost at random, and the sender's congestion control takes no notice.
+    Paced(Paced),
 }
 
 /// The evidence for the capacity.
@@ -120,9 +119,11 @@ impl Held {
         Held { source: Source::Trial { began }, ..Held::keeping(capacity, queue) }
     }
 
-    /// Held by its pace, at the capacity that a climb found.
-    pub(super) fn climbed(capacity: Rate, climbed: Climbed, base: Duration) -> Held {
-        Held { hold: Hold::Climbed(climbed), ..Held::keeping(capacity, target_queue(base)) }
+    /// Held by its pace, at a capacity that a climb found; a share of `free` was lost below it.
+    pub(super) fn paced(now: Time, capacity: Rate, free: Share, base: Duration) -> Held {
+        let hold = Hold::Paced(Paced::new(now, capacity, free));
+        // Congestion control never reached a window of that capacity.
+        Held { hold, halved: true, ..Held::keeping(capacity, target_queue(base)) }
     }
 
     /// Held at another transfer's capacity, on a path with a buffer of at least `room`.
@@ -160,6 +161,7 @@ impl Held {
             queue,
             settling: SETTLING_EPOCHS,
             hold: Hold::Steady(Streaks::default()),
+            lost: Share::default(),
             source: Source::Measured,
             is_shallow: false,
             halved: false,
@@ -199,6 +201,21 @@ impl Held {
     fn change(&mut self, hold: Hold) {
         self.transition_to(hold);
         self.settling = SETTLING_EPOCHS;
+    }
+
+    /// Keeps half of the queue from now on; returns whether that has not been tried before.
+    pub(super) fn shorten_queue(&mut self) -> bool {
+        if self.halved {
+            return false;
+        }
+        self.halved = true;
+        self.queue = self.queue / 2;
+        true
+    }
+
+    /// The window is the limit again.
+    pub(super) fn become_steady(&mut self) {
+        self.change(Hold::Steady(Streaks::default()));
     }
 
     /// Whether an epoch under a pace decides nothing: an application stalled, or the last change has not taken effect.
@@ -277,9 +294,7 @@ impl Held {
                 }
                 true
             }
-            Hold::Opening { .. } | Hold::Correcting | Hold::Lossy { .. } | Hold::Climbed(_) => {
-                false
-            }
+            Hold::Opening { .. } | Hold::Correcting | Hold::Paced(_) => false,
         }
     }
 }
@@ -290,7 +305,7 @@ pub(super) fn others_rate(capacity: Rate) -> Rate {
 }
 
 /// Whether more stands in `queue` than twice our `own`: others have as much in it.
-fn is_foreign(queue: Duration, own: Duration) -> bool {
+pub(super) fn is_foreign(queue: Duration, own: Duration) -> bool {
     queue > own * 2
 }
 
@@ -314,7 +329,7 @@ impl Sobas {
                 self.limits.emit(now, EventKind::Entered { phase, reason });
             }
         }
-        if let Hold::Lossy { .. } | Hold::Climbed(_) = held.hold {
+        if let Hold::Paced(_) = held.hold {
             self.limits.congestion(now, CongestionChoice::Bbr);
             // The pace is the limit: out-of-order data takes room in the window for as long as a repair takes.
             self.limits.limit(now, window * u64::from(repair_epochs()));
@@ -335,11 +350,8 @@ impl Sobas {
         traffic: Traffic,
     ) {
         let State::Held(held) = &mut self.state else { return };
-        if let Hold::Climbed(_) = held.hold {
-            return self.check_climbed(now, epoch, base, traffic);
-        }
-        if let Hold::Lossy { .. } = held.hold {
-            return self.check_lossy(now, epoch, base);
+        if let Hold::Paced(_) = held.hold {
+            return self.check_paced(now, epoch, base, traffic);
         }
         if held.settling > 0 {
             held.settling -= 1;
@@ -351,6 +363,7 @@ impl Sobas {
         if let Hold::Opening { .. } = held.hold {
             return self.check_opening(now, epoch, base);
         }
+        held.lost.add(traffic.retransmitted, traffic.delivered);
         if epoch.losses > 0 {
             return self.check_loss(now, base);
         }
@@ -397,34 +410,6 @@ impl Sobas {
             if matches!(held.hold, Hold::Probing(_, probe) if probe.followed > NO_CHANCE) {
                 return self.open(now, Reason::PathFaster);
             }
-            self.apply_hold(now);
-        }
-    }
-
-    /// Evaluates an epoch in which the sender's congestion control ignores losses: other traffic
-    /// must not suffer from that.
-    fn check_lossy(&mut self, now: Time, epoch: &Epoch, base: Duration) {
-        let State::Held(held) = &mut self.state else { return };
-        let Hold::Lossy { last_loss, .. } = &mut held.hold else { return };
-        if epoch.losses > 0 {
-            *last_loss = now;
-        }
-        let last_loss = *last_loss;
-        if held.ignores(epoch) {
-            return;
-        }
-        let Hold::Lossy { others, collapsed, .. } = &mut held.hold else { return };
-        let queue = epoch.rtt.saturating_sub(base);
-        *others = in_a_row(*others, is_foreign(queue, held.queue));
-        *collapsed = in_a_row(*collapsed, epoch.rate < others_rate(held.capacity));
-        if *others >= NO_CHANCE {
-            return self.open(now, Reason::OthersQueue);
-        }
-        if *collapsed >= KEEPS_EPOCHS {
-            return self.open(now, Reason::RateFell);
-        }
-        if now.since(last_loss) >= LOSS_FREE {
-            held.change(Hold::Steady(Streaks::default()));
             self.apply_hold(now);
         }
     }
@@ -476,19 +461,16 @@ impl Sobas {
             Hold::Correcting => Hold::Correcting,
             _ => Hold::Steady(Streaks::default()),
         });
-        if queue <= held.queue {
+        if was_probing && !held.is_shallow {
+            // The step itself may have lost it: the buffer has no room for one.
+            held.is_shallow = true;
+        } else if queue <= held.queue {
             if self.sensors == Sensors::Kernel {
                 return self.open(now, Reason::RandomLoss);
             }
-            held.change(Hold::Lossy { last_loss: now, others: 0, collapsed: 0 });
-        } else if was_probing && !held.is_shallow {
-            // The buffer has no room for a step.
-            held.is_shallow = true;
-        } else if held.halved {
+            held.change(Hold::Paced(Paced::new(now, held.capacity, held.lost)));
+        } else if !held.shorten_queue() {
             return self.open(now, Reason::Overflow);
-        } else {
-            held.halved = true;
-            held.queue = held.queue / 2;
         }
         held.settling += repair_epochs();
         self.apply_hold(now);

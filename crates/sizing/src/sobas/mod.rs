@@ -7,6 +7,7 @@ mod held;
 mod limits;
 mod memory;
 mod open;
+mod paced;
 mod performance;
 mod startup;
 mod state;

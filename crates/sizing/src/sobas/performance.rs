@@ -15,7 +15,7 @@ pub(super) struct Performance {
     pub(super) rates: Samples,
     /// The lowest RTT of each epoch, seconds.
     rtts: Samples,
-    lost: Share,
+    pub(super) lost: Share,
 }
 
 /// Segments of one epoch.

@@ -8,7 +8,7 @@ use crate::SizingPhase;
 use crate::transitions::Why::{Reported, Within};
 use crate::transitions::{Transition, has_transition, is_reported};
 
-/// A state as the table of transitions names it. Opening to climbed are the ways in which [`State::Held`] holds.
+/// A state as the table of transitions names it. Opening to paced are the ways in which [`State::Held`] holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     Startup,
@@ -16,15 +16,14 @@ pub(super) enum Name {
     Steady,
     Probing,
     Correcting,
-    Lossy,
-    Climbed,
+    Paced,
     Open,
     Trial,
     Climb,
 }
 
 /// Every transition: from where, why, and to where. Each state also leads to [`State::Ended`].
-const TRANSITIONS: [Transition<Name>; 27] = [
+const TRANSITIONS: [Transition<Name>; 26] = [
     (Name::Startup, Reported(&[CapacityKnown]), Name::Steady),
     (Name::Startup, Reported(&[PathRemembered]), Name::Opening),
     (
@@ -36,7 +35,7 @@ const TRANSITIONS: [Transition<Name>; 27] = [
     (Name::Opening, Reported(&[Overflow, OthersQueue]), Name::Open),
     (Name::Steady, Within("32 epochs passed, or four without a queue"), Name::Probing),
     (Name::Steady, Within("no queue stands at what was remembered"), Name::Correcting),
-    (Name::Steady, Within("a packet was lost without a queue"), Name::Lossy),
+    (Name::Steady, Within("a packet was lost without a queue"), Name::Paced),
     (Name::Steady, Within("the buffer overflowed for the first time"), Name::Steady),
     (Name::Steady, Reported(&[RateFell, RandomLoss, OthersQueue, Overflow]), Name::Open),
     (Name::Probing, Within("the rate followed the step"), Name::Probing),
@@ -46,16 +45,19 @@ const TRANSITIONS: [Transition<Name>; 27] = [
     (Name::Correcting, Within("a queue shows the capacity"), Name::Steady),
     (Name::Correcting, Within("a packet was lost"), Name::Correcting),
     (Name::Correcting, Reported(&[PathFaster, RandomLoss, Overflow]), Name::Open),
-    (Name::Lossy, Within("nothing was lost for ten seconds"), Name::Steady),
-    (Name::Lossy, Reported(&[RateFell, OthersQueue]), Name::Open),
+    (
+        Name::Paced,
+        Within("nothing was lost for ten seconds, or too much for the first time"),
+        Name::Steady,
+    ),
+    (Name::Paced, Reported(&[RateFell, OthersQueue]), Name::Open),
     (Name::Open, Reported(&[RateInelastic]), Name::Trial),
     (Name::Open, Reported(&[RandomLoss]), Name::Startup),
     (Name::Trial, Reported(&[TrialPaid]), Name::Steady),
     (Name::Trial, Reported(&[TrialFailed, PathFaster]), Name::Open),
     (Name::Open, Reported(&[TryingMore]), Name::Climb),
-    (Name::Climb, Reported(&[CapacityKnown]), Name::Climbed),
+    (Name::Climb, Reported(&[CapacityKnown]), Name::Paced),
     (Name::Climb, Reported(&[NoMore, OthersQueue]), Name::Open),
-    (Name::Climbed, Reported(&[RateFell, OthersQueue]), Name::Open),
 ];
 
 impl Hold {
@@ -65,8 +67,7 @@ impl Hold {
             Hold::Correcting => Name::Correcting,
             Hold::Steady(_) => Name::Steady,
             Hold::Probing(..) => Name::Probing,
-            Hold::Lossy { .. } => Name::Lossy,
-            Hold::Climbed(_) => Name::Climbed,
+            Hold::Paced(_) => Name::Paced,
         }
     }
 
@@ -91,7 +92,7 @@ impl Hold {
 ///                           others keep a queue
 /// Steady     -> Probing     32 epochs passed, or four without a queue
 /// Steady     -> Correcting  no queue stands at what was remembered
-/// Steady     -> Lossy       a packet was lost without a queue
+/// Steady     -> Paced       a packet was lost without a queue
 /// Steady     -> Steady      the buffer overflowed for the first time
 /// Steady     -> Open        the rate fell under the limit
 ///                           a packet was lost without a queue of our own
@@ -108,8 +109,8 @@ impl Hold {
 /// Correcting -> Open        the path carries more than was known
 ///                           a packet was lost without a queue of our own
 ///                           the bottleneck's buffer overflowed
-/// Lossy      -> Steady      nothing was lost for ten seconds
-/// Lossy      -> Open        the rate fell under the limit
+/// Paced      -> Steady      nothing was lost for ten seconds, or too much for the first time
+/// Paced      -> Open        the rate fell under the limit
 ///                           others keep a queue
 /// Open       -> Trial       a queue stands, and the rate does not follow the window
 /// Open       -> Startup     a packet was lost without a queue of our own
@@ -117,10 +118,8 @@ impl Hold {
 /// Trial      -> Open        a smaller window cost rate
 ///                           the path carries more than was known
 /// Open       -> Climb       the path may carry more than congestion control sends
-/// Climb      -> Climbed     the path's capacity is known
+/// Climb      -> Paced       the path's capacity is known
 /// Climb      -> Open        the rate does not follow a higher pace
-///                           others keep a queue
-/// Climbed    -> Open        the rate fell under the limit
 ///                           others keep a queue
 /// ```
 #[derive(Debug)]

@@ -67,6 +67,18 @@ impl Script {
         self.ms as f64 / 1e3
     }
 
+    /// Reports this many retransmissions since the beginning, with a congestion window of `cwnd` after slow start.
+    fn report(&mut self, retransmitted: u64, cwnd: f64) {
+        let cwnd = Bytes::from_f64(cwnd);
+        let ssthresh = Some(cwnd);
+        self.handle(&Input::Sender(SenderReport {
+            cwnd,
+            ssthresh,
+            retransmitted,
+            ..SenderReport::default()
+        }));
+    }
+
     /// Lets `share` of the capacity arrive for `seconds`, with a queue of `queue` seconds; the first probe finds `lost` lost.
     fn run(&mut self, seconds: f64, share: f64, queue: f64, lost: u64) {
         let (mut lost, steps) = (lost, (seconds * 1e3).round() as u64);
@@ -260,6 +272,54 @@ fn others_that_keep_twice_the_queue_end_what_random_losses_began() {
     }
 }
 
+/// A held path that loses a packet without a queue, and then a share of `loss`: until BBR is over, two cycles of eight epochs
+/// at most.
+fn paced_with(loss: f64) -> Script {
+    let mut script = Script::held();
+    script.report(1, 2.0 * BDP);
+    script.run(1.0, 1.0, 0.9 * Q, 1);
+    assert_eq!(script.congestion, CongestionChoice::Bbr);
+    let mut retransmitted = 1.0;
+    for _ in 0..90 {
+        if script.congestion == CongestionChoice::Own {
+            break;
+        }
+        retransmitted += loss * 0.99 * C * 0.02 / MSS;
+        script.report(retransmitted as u64, 2.0 * BDP);
+        script.run(0.02, 0.99, 0.0, 0);
+    }
+    script
+}
+
+#[test]
+fn a_pace_that_loses_no_more_than_before_stays() {
+    assert_eq!(paced_with(0.0).congestion, CongestionChoice::Bbr);
+}
+
+#[test]
+fn a_pace_that_loses_more_than_before_was_an_overflow_and_half_of_the_queue_is_kept() {
+    let script = paced_with(0.05);
+    assert_eq!(script.congestion, CongestionChoice::Own);
+    assert_eq!(script.phase(), Some(SizingPhase::Holding));
+    assert_near(script.window(), C * (T + Q / 2.0) + 2.0 * MSS);
+}
+
+#[test]
+fn a_loss_during_a_step_ends_the_steps_and_not_congestion_control() {
+    let mut script = Script::held();
+    let held = script.window();
+    while script.window() <= held {
+        script.run(0.02, 1.0, Q, 0);
+    }
+    script.run(1.0, 1.0, 0.9 * Q, 1);
+    assert_eq!(script.congestion, CongestionChoice::Own);
+    assert_near(script.window(), held);
+    // No step comes in twice the time of the first.
+    let since = script.windows.len();
+    script.run(8.0, 1.0, Q, 0);
+    assert_eq!(script.windows.len(), since);
+}
+
 #[test]
 fn two_epochs_with_random_losses_on_an_open_path_send_trains_again() {
     let mut script = Script::held();
@@ -325,6 +385,9 @@ struct Unused {
     script: Script,
     /// The share of the capacity under the sender's own congestion control.
     own: f64,
+    /// The share of segments that the path loses, and the segments retransmitted so far.
+    loss: f64,
+    retransmitted: f64,
     /// Paces asked for, as shares of the capacity.
     paces: Vec<f64>,
 }
@@ -333,7 +396,7 @@ impl Unused {
     fn new(own: f64) -> Unused {
         let mut script = Script::new(Sizing::Sobas);
         script.train_spread = 0.5;
-        Unused { script, own, paces: Vec::new() }
+        Unused { script, own, loss: 0.0, retransmitted: 0.0, paces: Vec::new() }
     }
 
     /// Lets sent data arrive until `done`, for ten seconds at most. `path` turns the sent share of the capacity into the
@@ -350,10 +413,9 @@ impl Unused {
             let sent = pace.filter(|_| is_switched).unwrap_or(self.own);
             self.paces.extend(pace.filter(|pace| self.paces.last() != Some(pace)));
             let (share, delay) = path(sent, &self.script);
-            let cwnd = Bytes::from_f64(self.own * BDP);
-            let report = SenderReport { cwnd, ssthresh: Some(cwnd), ..SenderReport::default() };
-            self.script.handle(&Input::Sender(report));
+            self.script.report(self.retransmitted as u64, self.own * BDP);
             self.script.run(0.02, share, delay, 0);
+            self.retransmitted += self.loss * share * C * 0.02 / MSS;
         }
     }
 }
@@ -419,16 +481,29 @@ fn a_path_with_a_delay_of_more_than_q_is_not_climbed() {
 }
 
 #[test]
-fn a_capacity_that_others_need_is_given_back_by_a_tenth_and_then_left() {
+fn a_capacity_that_loses_more_than_before_is_given_back_by_a_tenth_and_then_left() {
     let mut unused = Unused::new(0.09);
     unused.run(holds, |sent, _| alone(sent));
     let since = unused.paces.len();
-    // They keep a queue.
-    unused.run(|script| gave_up(script).is_some(), |sent, _| (sent, 0.02));
+    // Others fill a buffer too small for its queue to show: one segment in twenty is lost.
+    unused.loss = 0.05;
+    unused.run(|script| gave_up(script).is_some(), |sent, _| (sent, 0.0));
     let paces: Vec<f64> = unused.paces[since..].to_vec();
-    for (found, expected) in paces.iter().zip([0.99, 0.99 * 0.9, 0.99 * 0.81, 0.99 * 0.729]) {
+    let expected = [0.99, 0.99 * 0.9, 0.99 * 0.81, 0.99 * 0.729];
+    assert_eq!(paces.len(), expected.len(), "{paces:?}");
+    for (found, expected) in paces.iter().zip(expected) {
         assert!((found / expected - 1.0).abs() < 0.002, "{paces:?}");
     }
     assert_eq!(gave_up(&unused.script), Some(Reason::OthersQueue));
-    assert!(paces.len() <= 4, "{paces:?}");
+}
+
+#[test]
+fn others_that_keep_twice_the_queue_get_a_climbed_path_back_within_two_epochs() {
+    let mut unused = Unused::new(0.09);
+    unused.run(holds, |sent, _| alone(sent));
+    let since = unused.script.seconds();
+    unused.run(|script| gave_up(script).is_some(), |sent, _| (sent, 2.1 * Q));
+    assert_eq!(gave_up(&unused.script), Some(Reason::OthersQueue));
+    // Two epochs until the pace is in force, two of observation, and the one under way.
+    assert!(unused.script.seconds() - since < 5.5 * (T + 2.1 * Q));
 }
