@@ -70,10 +70,10 @@ pub fn markdown(results: &Results<'_>, seed: u64, command: &str) -> String {
 fn on_drawn_paths(results: &[DrawnResult], seed: u64) -> String {
     let mut text = format!(
         "\n## Push and pull on drawn paths\n\n\
-         {} paths (20 to 300 Mbit/s, 5 to 150 ms, buffers of 0.25 to 2 BDP; seed {seed}), on each of which every program moves each \
-         content once, in turns. Time of the first program over the second's, the start of ssh included: median and 95 % \
-         quantile over the paths, and what they are to be at most. *kernel*: `--sizing kernel`; *again*: the same once more, \
-         which shows how much two runs differ by chance.\n\n\
+         Every program moves each content once, in turns, on each of {} paths (20 to 300 Mbit/s, 5 to 150 ms, buffers of 0.25 to 2 BDP; \
+         seed {seed}). The ratio is the first program's time over the second's, with the start of ssh: median and 95 % \
+         quantile over the paths, and their upper limits. *kernel*: `--sizing kernel`; *again*: a second such run, which shows \
+         the effect of chance.\n\n\
          | program | over | content | paths | median | 95 % | target |\n|---|---|---|---:|---:|---:|---|\n",
         results.len()
     );
