@@ -28,15 +28,13 @@ TIMEOUT_S = 600
 
 ABSTRACT = """# The constants of the controllers
 
-**Question.** Does a test notice when a constant of a controller has another value?
+- **Question**: does a test notice when a constant of a controller has another value?
+- **Method**: each constant is halved and doubled; the unit tests and four integration tests run until one fails.
+- **Result**: the table names the test that fails. "Nothing" asks for a source, a derivation or a population in the comment.
+- **Limitation**: no population is simulated. Values derived from other constants have no row.
+- **Command**: `make constants`
 
-**Method.** Each constant is set to half and to double its value. The unit tests of `sweetspot-sizing` and `sweetspot-groups` and the
-tests `contract`, `sobas`, `upload` and `path_group` run until one fails, which the table names.
-
-**Limitation.** No population is simulated. A row that says "nothing" asks for a source, a derivation or a population in the
-constant's comment. Values derived from other constants have no row.
-
-**Command.** `make constants`
+The tests are the unit tests of `sweetspot-sizing` and `sweetspot-groups`, and `contract`, `sobas`, `upload` and `path_group`.
 """
 
 CONSTANT = re.compile(

@@ -6,6 +6,7 @@ pub mod gauntlet;
 pub mod lab;
 pub mod matrix;
 pub mod ns2;
+pub mod page_abstract;
 pub mod papers;
 pub mod router;
 pub mod validate;

@@ -3,6 +3,15 @@
 use core::fmt::Write;
 
 use super::{Blog, PUBLISHED};
+use sweetspot_research::page_abstract::Abstract;
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "does throughput on this kernel follow the receive buffer as in a published experiment of 2012?",
+    method: "five receive buffers over an emulated path of 100 Mbit/s and 10 ms; the blog's numbers stand beside ours.",
+    result: "the column *accuracy* compares each buffer's throughput with its expected window per round trip.",
+    limitation: "one path, and one run per buffer.",
+    command: "`sweetspot-research lab blog --out docs/results/blog.md`",
+};
 
 /// Machine, date and command of a measurement.
 #[derive(Debug, Clone)]
@@ -42,7 +51,7 @@ impl Blog {
     /// The whole document, in Markdown.
     pub fn document(&self, place: &Environment) -> String {
         format!(
-            "# The window and its throughput, on this kernel\n\n\
+            "# The window and its throughput, on this kernel\n\n{ABSTRACT}\
              The experiment of S. Gordon, *Impact of Bandwidth Delay Product on TCP Throughput* (2012): five\n\
              receive buffers at 100 Mbit/s and 10 ms. Written by `{}`.\n\n\
              | | |\n|---|---|\n| program | sweetspot {} |\n| measured on | {}, {} |\n\

@@ -1,7 +1,16 @@
 use core::fmt::Write;
 
 use super::report::{GauntletReport, Quantiles, VariantResult};
+use crate::page_abstract::Abstract;
 use sweetspot_experiment::markdown::MarkdownTable;
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "how do goodput and delay change on random paths when Sweetspot sizes the window instead of the kernel?",
+    method: "random paths, each run with both sizings under the same seeds; the *null* repeats the kernel's under others.",
+    result: "each population has a section; its quantiles of goodput over the kernel's stand beside the null.",
+    limitation: "a population is drawn from ranges that we chose; it does not represent the Internet.",
+    command: "in the line below; `make bench-gauntlet` writes the main tables.",
+};
 
 const NOTES: &str = include_str!("../../data/gauntlet_notes.md");
 
@@ -21,7 +30,7 @@ pub struct DocumentInfo {
 /// The reports as a Markdown document; [`picture_name`] names the pictures.
 pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
     let mut text = format!(
-        "# The gauntlet: sizings on random paths\n\nWritten by `{}` on {}; do not edit.\n\n{NOTES}\n",
+        "# The gauntlet: sizings on random paths\n\n{ABSTRACT}Written by `{}` on {}; do not edit.\n\n{NOTES}\n",
         info.command, info.machine
     );
     let mut measured: Vec<u64> = reports.iter().map(|report| report.seed).collect();

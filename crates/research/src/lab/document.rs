@@ -4,8 +4,17 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::targets::{Target, targets};
 use super::{Cell, LabBench, cpu_per_gb};
+use crate::page_abstract::Abstract;
 use sweetspot_report::VariantOutcome;
 use sweetspot_report::grouped;
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "how do Sweetspot's windows perform on a real kernel?",
+    method: "one transfer at a time over the demo's path and a matrix of emulated paths, against the kernel and fixed windows.",
+    result: "the section *Targets* counts the targets met, and lists the missed ones.",
+    limitation: "unshared paths on one machine; a run without a trusted certificate carries a mark.",
+    command: "`make bench-lab`",
+};
 
 /// The benchmark as Markdown. It names missing measurements and missed targets.
 pub fn markdown(bench: &LabBench) -> String {
@@ -31,10 +40,11 @@ fn cells(bench: &LabBench) -> impl Iterator<Item = &Cell> {
 }
 
 fn head(bench: &LabBench) -> String {
-    let mut text = "# Measured on emulated paths\n\n\
+    let mut text = format!(
+        "# Measured on emulated paths\n\n{ABSTRACT}\
         This machine's own kernel TCP, one transfer at a time, over a path emulated between two network\n\
         namespaces. Written by `make bench-lab`.\n\n"
-        .to_owned();
+    );
     let _ = writeln!(text, "| | |\n|---|---|\n| command | `{}` |", bench.command);
     let _ = writeln!(text, "| program | {} |", bench.build);
     // Cells may come from different days and machines: each combination is listed once.

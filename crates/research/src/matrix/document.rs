@@ -1,8 +1,17 @@
 use core::fmt::Write;
 
 use super::{MATRIX, MatrixResult, MatrixTest, VARIANTS};
+use crate::page_abstract::Abstract;
 use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_experiment::plot::{Axis, Origin, Plot};
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "how do Sweetspot's windows perform in published tests of congestion control, and how much do they cost others?",
+    method: "tests of the BBR team and of the Common TCP Evaluation Suite in the simulator, with and without `sobas`.",
+    result: "the first table counts gains and losses against plain CUBIC, for the flows under test and for others.",
+    limitation: "simulated, with BBR version 1 and no ECN.",
+    command: "`sweetspot-research bench matrix`",
+};
 
 const NOTES: &str = include_str!("../../data/matrix_notes.md");
 
@@ -23,7 +32,7 @@ pub struct MatrixInfo {
 /// Throughput and its cost to others, as a Markdown document.
 pub fn matrix_document(results: &[MatrixResult], info: &MatrixInfo) -> String {
     let mut text = format!(
-        "# The published matrix\n\nWritten by `{}` on {}; do not edit. Pictures: [one page]({}).\n\n{NOTES}\n",
+        "# The published matrix\n\n{ABSTRACT}Written by `{}` on {}; do not edit. Pictures: [one page]({}).\n\n{NOTES}\n",
         info.command, info.machine, info.page
     );
     let _ =

@@ -4,8 +4,17 @@ use sweetspot_scenario::Engine;
 
 use super::agreement::{Ns2Comparison, Ns2Maximum, compare, maxima, spread};
 use super::case::{Ns2Setting, cases};
+use crate::page_abstract::Abstract;
 use sweetspot_experiment::markdown::{MarkdownTable, deviation};
 use sweetspot_experiment::{SearchBounds, StudyError, Workers, find_mft};
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "does the simulator agree with ns-2?",
+    method: "every case that ns-2.35 ran is run again here with the same number of seeds; the means are compared.",
+    result: "the tables compare each family of cases with its bounds; the section on differences explains the rest.",
+    limitation: "random numbers differ from ns-2's, so cases that depend on one burst differ as two seeds do.",
+    command: "`sweetspot-research reproduce ns2 --out docs/results`",
+};
 
 /// Largest allowed median deviation of goodput.
 pub const MEDIAN_AT_MOST: f64 = 0.05;
@@ -85,7 +94,7 @@ pub fn document<E: Engine + Sync>(
 ) -> Result<String, StudyError> {
     let comparisons = compare(engine, &cases()?, workers)?;
     let mut text = format!(
-        "# Agreement with ns-2\n\n\
+        "# Agreement with ns-2\n\n{ABSTRACT}\
          Written by `sweetspot-research reproduce ns2` on {made}; do not edit. Every case that ns-2.35 played \
          (`crates/research/data/ns2.csv`) is played again here, with as many seeds, and the means are \
          compared. Random numbers are not ns-2's, so where the outcome depends on when a random \

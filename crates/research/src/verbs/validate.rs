@@ -13,6 +13,15 @@ use sweetspot_comparison::machine;
 use sweetspot_program::engine::{EngineAnswer, EngineName};
 use sweetspot_program::print::Shown;
 use sweetspot_program::scenario_file::seed;
+use sweetspot_research::page_abstract::Abstract;
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "do closed forms, simulator and kernel agree on the same scenario?",
+    method: "each scenario of the standing set runs on every engine; each pair has a bound on the goodput's difference.",
+    result: "the table of bounds has each difference, and whether it kept its bound.",
+    limitation: "a few scenarios chosen by hand; [random paths](validate-population.md) have a page of their own.",
+    command: "`sweetspot-research validate --standing --out docs/results/validate.md`",
+};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -183,7 +192,7 @@ fn document(engines: &[EngineName], rows: &str, details: &str) -> String {
     let names: Vec<String> = engines.iter().map(EngineName::to_string).collect();
     let date: String = machine::date().chars().take_while(|c| *c != 'T').collect();
     format!(
-        "# The same scenario by every engine\n\n\
+        "# The same scenario by every engine\n\n{ABSTRACT}\
          The standing set (scenarios/standing) by the closed forms, the simulator and this machine's kernel.\n\
          Written by `sweetspot-research validate --standing --engine {} --out docs/results/validate.md`.\n\n\
          | | |\n|---|---|\n| program | sweetspot {} |\n| measured on | {}, {}, {date} |\n\n\

@@ -12,6 +12,15 @@ use sweetspot_sim::Simulator;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::Ending;
+use sweetspot_research::page_abstract::Abstract;
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "how close to the best window is the one that `advise window` recommends?",
+    method: "drawn paths with cross traffic; each tries twelve windows in the simulator, with separate seeds to choose and to measure.",
+    result: "the last line compares the median and the 5 % quantile with their targets.",
+    limitation: "simulated TCP; the best of twelve windows is a maximum of noisy numbers and so slightly too high.",
+    command: "`make bench-advice`",
+};
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -98,7 +107,7 @@ fn ratios_of(
 
 fn document(arguments: &Arguments, ratios: &[Ratios]) -> String {
     let mut text = format!(
-        "# How good the advised window is\n\n\
+        "# How good the advised window is\n\n{ABSTRACT}\
          {} situations of seed {}: 10 to 60 Mbit/s, 20 to 200 ms, 0.1 to 2 BDP of buffer (log-uniform), a tenth to seven\n\
          tenths of the rate used by UDP with Pareto gaps, elephants or mice. For each `advise window` tries twelve windows in\n\
          the simulator: four seeds choose, four others measure. Shown is the rate with the window that is advised over the\n\

@@ -7,6 +7,7 @@ use sweetspot_diagnose::Class;
 use super::cause::Cause;
 use super::classified::{ClassShares, ClassifiedFlow};
 use sweetspot_comparison::machine;
+use sweetspot_research::page_abstract::Abstract;
 
 /// Where a flow was observed.
 struct VantagePoint {
@@ -61,8 +62,20 @@ const VIEWS: [VantagePoint; 4] = [
 
 /// The document on `flows`, by `command`.
 pub fn markdown(flows: &[(String, ClassifiedFlow)], command: &str) -> String {
+    let first = &VIEWS[0];
+    let right = flows.iter().filter(|(_, j)| (first.opinion)(j).class == j.right).count();
+    let summary = Abstract {
+        question: "how often does `sweetspot diagnose` name the true limit of a flow?",
+        method: "flows with a cause made on purpose, across emulated paths, captured and observed live at both ends.",
+        result: &format!(
+            "a capture at the sender gives the right limit for {right} of {} flows; the other vantage points follow.",
+            flows.len()
+        ),
+        limitation: "every cause is made on purpose and lasts for most of a flow; real flows mix several.",
+        command: "`make bench-limits`",
+    };
     let mut text = format!(
-        "# Flows of known cause\n\n\
+        "# Flows of known cause\n\n{summary}\
          What `sweetspot diagnose` says of {} flows whose cause is known because it was made: which \
          class has most of the time ([docs/diagnose.md](../diagnose.md) has the rules). Played across \
          emulated paths between two namespaces; {} of them on a path that the emulator certified.\n\n\

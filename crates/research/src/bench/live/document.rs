@@ -6,12 +6,21 @@ use sweetspot_research::lab::{NOTES_BEGIN, NOTES_END};
 use super::plan::{ALONE, Via, plans};
 use super::play::RunOutcome;
 use super::targets::{Ratio, Target, percent, ratios, row_of, seconds, targets};
+use sweetspot_research::page_abstract::Abstract;
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "what do unmodified programs gain or lose when `sweetspot tune run` sizes their windows?",
+    method: "downloads and uploads across an emulated path of 100 Mbit/s and 40 ms, untuned and tuned.",
+    result: "the section *Targets* counts the targets met; its table marks the missed ones.",
+    limitation: "one emulated rate and delay, on one machine.",
+    command: "`make bench-live`",
+};
 
 /// The document, from the outcomes there are, by the names of their runs; `facts` name the
 /// machine, `notes` were written by hand.
 pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &str) -> String {
     let mut text = format!(
-        "# Measured on live connections of other programs\n\n\
+        "# Measured on live connections of other programs\n\n{ABSTRACT}\
          Downloads and uploads by unmodified programs across 100 Mbit/s and 40 ms (one BDP is 500 kB; TCP's\n\
          payload is at most 96.6 Mbit/s), CUBIC senders unless a row names another, untuned and with\n\
          `sweetspot tune run --via pidfd` and `--via bpf` (uploads: `--send`), alternating. Written by\n\

@@ -7,6 +7,15 @@ use serde_json::Value;
 use sweetspot_research::lab::{NOTES_BEGIN, NOTES_END};
 
 use super::play::PathResult;
+use sweetspot_research::page_abstract::Abstract;
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "how close does `sweetspot measure` come to a path's true rate, delay, buffer, loss and queue discipline?",
+    method: "random emulated paths, most of them with cross traffic; the emulator's settings are the truth.",
+    result: "the first table has the share of paths within the bound of each quantity, and marks missed targets.",
+    limitation: "emulated paths with one bottleneck.",
+    command: "`make bench-measure`",
+};
 
 /// A quantity, the bound within which it should lie, and on which share of the paths.
 struct Target {
@@ -136,7 +145,7 @@ const TARGETS: [Target; 7] = [
 pub fn document(results: &BTreeMap<String, PathResult>, facts: &str, notes: &str) -> String {
     let trusted = results.values().filter(|result| result.trust).count();
     let mut text = format!(
-        "# Measured paths beside what they are\n\n\
+        "# Measured paths beside what they are\n\n{ABSTRACT}\
          `sweetspot measure --direction down` on {} random paths (2 to 100 Mbit/s, 5 to 200 ms, buffers of 0.1 to 3 BDP, \
          30 % with random loss, 25 % with jitter, 60 % with Poisson, Pareto or TCP traffic of 10 to 70 % of the rate, \
          45 % with RED, CoDel or FQ-CoDel in the place of drop-tail), each played by the emulator; {trusted} of them \

@@ -3,6 +3,15 @@ use std::fmt::Write;
 use super::{RunCosts, Scheduler, Sharing, SpeedBenchmark, SpeedCase};
 use crate::bench::median;
 use sweetspot_research::lab::{NOTES_BEGIN, NOTES_END};
+use sweetspot_research::page_abstract::Abstract;
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "how fast is the simulator, compared with ns-2 and ns-3?",
+    method: "the same cases in turn, on one core, each in a process of its own; medians.",
+    result: "the table of targets has each ratio, and whether it met its target.",
+    limitation: "one machine; neighbours on a shared host can change a ratio.",
+    command: "`make bench-sim`",
+};
 
 /// Machine, date and command of the measurement.
 pub struct MeasurementInfo {
@@ -61,7 +70,7 @@ impl SpeedResults {
 /// The document, with the hand-written notes of the earlier one.
 pub fn document(header: &MeasurementInfo, findings: &SpeedResults, notes: &str) -> String {
     let mut text = format!(
-        "# How fast the simulator is\n\n\
+        "# How fast the simulator is\n\n{ABSTRACT}\
          One core, each run in a process of its own, this simulator and ns-2 in turn; medians. \
          Written by `make bench-sim`.\n\n\
          | | |\n|---|---|\n| command | `{}` |\n| program | sweetspot {} |\n\

@@ -7,6 +7,15 @@ use super::faults::FaultResult;
 use super::paths::PathResult;
 use super::peers::{Device, LocalResult};
 use crate::bench::median;
+use sweetspot_research::page_abstract::Abstract;
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "how fast does `sweetspot copy` move files, compared with rsync, scp, rclone, curl and iperf3?",
+    method: "the same files on one host (medians, with the start of ssh), and by `copy` across emulated paths.",
+    result: "each table has seconds and throughput by program or path.",
+    limitation: "on one host all files are in memory, so no disk limits any program.",
+    command: "`make bench-transfer`",
+};
 
 /// The results that the document shows.
 pub struct Results<'a> {
@@ -20,7 +29,7 @@ pub struct Results<'a> {
 pub fn markdown(results: &Results<'_>, seed: u64, command: &str) -> String {
     let &Results { locals, paths, drawn, ref faults } = results;
     let mut text = format!(
-        "# Moving files\n\nWritten by `{command}` on {}, {}, {}; do not edit.\n\n",
+        "# Moving files\n\n{ABSTRACT}Written by `{command}` on {}, {}, {}; do not edit.\n\n",
         machine::machine(),
         machine::kernel(),
         machine::date()

@@ -4,7 +4,16 @@ use super::{
     Agreement, ComparedValue, EnginePair, GOODPUT_MEDIAN, GOODPUT_NINE_OF_TEN,
     RETRANSMISSIONS_MEDIAN,
 };
+use crate::page_abstract::Abstract;
 use sweetspot_experiment::markdown::MarkdownTable;
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "does the simulator's Linux agree with the kernel on paths that nobody chose?",
+    method: "drawn paths, each run once by the kernel across the emulator and under several seeds by the simulator.",
+    result: "the first table has the median and 90 % quantile of each difference; its last line judges the bounds.",
+    limitation: "one transfer over one link; no cross traffic.",
+    command: "`sweetspot-research validate --population`",
+};
 
 const NOTES: &str = include_str!("../../../data/population_notes.md");
 
@@ -22,7 +31,7 @@ pub struct PopulationInfo {
 /// The comparison as a Markdown document.
 pub fn population_document(pairs: &[EnginePair], info: &PopulationInfo) -> String {
     let mut text = format!(
-        "# The simulator's Linux and the kernel on drawn paths\n\nWritten by `{}` on {}; do not edit.\n\n{NOTES}\n\
+        "# The simulator's Linux and the kernel on drawn paths\n\n{ABSTRACT}Written by `{}` on {}; do not edit.\n\n{NOTES}\n\
          ## Agreement\n\n{}\n",
         info.command,
         info.machine,
