@@ -2,8 +2,17 @@ use core::fmt::Write;
 
 use super::catalogue::{Figure, Paper, catalogue};
 use super::comparison::PublishedComparison;
+use crate::page_abstract::Abstract;
 use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_experiment::plot::{Origin, Table};
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "do the papers' figures and tables come out again?",
+    method: "every figure's scenario runs in the simulator; printed numbers are compared, curves are not digitised.",
+    result: "each figure has its printed numbers beside ours; the notes explain differences.",
+    limitation: "the papers leave some parameters open; the notes name the choices made here.",
+    command: "`sweetspot-research reproduce all --careful`",
+};
 
 const NOTES: &str = include_str!("../../data/papers_notes.md");
 
@@ -11,7 +20,7 @@ const NOTES: &str = include_str!("../../data/papers_notes.md");
 /// which command, on which machine and when.
 pub fn markdown(figures: &[Figure], pictures: &str, made: &str) -> String {
     let mut text = format!(
-        "# The papers' figures, played again\n\n\
+        "# The papers' figures, played again\n\n{ABSTRACT}\
          {made} Do not edit. Every scenario is a file in \
          `scenarios/papers/` that `sweetspot run` plays, e.g. `sweetspot sweep \
          scenarios/papers/sobas-fig4-elephants.toml --find-best --set path.buffer=1250pkt`.\n\n",

@@ -11,9 +11,18 @@ use super::regression::Regression;
 use super::setup::{EXPONENTIAL_BUSY, POWER_LAW, Setup, gamma, inputs};
 use super::study::{PlayedRow, Study, StudyEffort};
 use super::testbed::Testbed;
+use crate::page_abstract::Abstract;
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_experiment::router::measure::BufferMeasured;
+
+const ABSTRACT: Abstract<'_> = Abstract {
+    question: "do the results on router buffers by Prasad, Dovrolis and Thottan come out again?",
+    method: "every row of Table I and every experiment of the testbed runs in the simulator, over a range of buffers.",
+    result: "the section below lists what holds and what does not; tables and figures follow.",
+    limitation: "simulated, with shorter runs than the paper's; the line on effort has the durations.",
+    command: "`sweetspot-research reproduce router-tables --out docs/results`",
+};
 
 const NOTES: &str = include_str!("../../data/router_notes.md");
 
@@ -23,7 +32,7 @@ const NOTES: &str = include_str!("../../data/router_notes.md");
 /// If a formula does not hold.
 pub fn document(study: &Study, scale: StudyEffort, made: &str) -> Result<String, StudyError> {
     let mut text = format!(
-        "# Router buffers: the third paper's simulations, played again\n\n\
+        "# Router buffers: the third paper's simulations, played again\n\n{ABSTRACT}\
          {made} Do not edit. Every row of Table I and every experiment of the testbed is a file in \
          `scenarios/papers/` that `sweetspot run` plays, e.g. `sweetspot sweep \
          scenarios/papers/router-pl-n20-u100.toml --over path.buffer=30pkt,80pkt,250pkt`.\n\n",
