@@ -45,6 +45,21 @@ fn every_document_is_in_the_summary() -> Tested {
     Ok(())
 }
 
+#[test]
+fn every_page_of_results_begins_with_an_abstract() -> Tested {
+    let labels = ["Question", "Method", "Result", "Limitation", "Command"];
+    for page in documents(&docs(), Path::new("results"))? {
+        let text = fs::read_to_string(docs().join(&page))?;
+        let list = text.split("\n\n").nth(1).unwrap_or_default();
+        let found: Vec<_> = list
+            .lines()
+            .filter_map(|line| line.strip_prefix("- **")?.split("**: ").next())
+            .collect();
+        assert_eq!(found, labels, "{}", page.display());
+    }
+    Ok(())
+}
+
 const PAGES: [(&str, &str); 3] = [
     ("index.html", r##"<h1 id="top"></h1><a href="#top"></a><a href="in/a.html#one"></a>"##),
     ("in/a.html", r#"<h2 id="one"></h2><a href="../index.html#top"></a><img src="picture.svg">"#),
