@@ -8,10 +8,10 @@ use sweetspot_experiment::plot::{Origin, Table};
 
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "do the papers' figures and tables come out again?",
-    method: "every figure's scenario runs in the simulator; printed numbers are compared, curves are not digitised.",
-    result: "each figure has its printed numbers beside ours; the notes explain differences.",
-    limitation: "the papers leave some parameters open; the notes name the choices made here.",
-    command: "`sweetspot-research reproduce all --careful`",
+    method: "each figure's scenario runs on the engines named below; printed numbers are compared, curves are not digitised.",
+    result: "each figure has its printed numbers beside ours, where the paper prints some.",
+    limitation: "the papers leave some parameters open, so each scenario file states the values chosen here.",
+    command: "in the line below; `sweetspot-research reproduce all --careful` runs every figure.",
 };
 
 const NOTES: &str = include_str!("../../data/papers_notes.md");
