@@ -76,9 +76,9 @@ pub fn markdown(flows: &[(String, ClassifiedFlow)], command: &str) -> String {
     };
     let mut text = format!(
         "# Flows of known cause\n\n{summary}\
-         What `sweetspot diagnose` says of {} flows whose cause is known because it was made: which \
-         class has most of the time ([docs/diagnose.md](../diagnose.md) has the rules). Played across \
-         emulated paths between two namespaces; {} of them on a path that the emulator certified.\n\n\
+         `sweetspot diagnose` classified {} flows with known causes: the class with most of the time counts \
+         ([the rules](../diagnose.md)). The flows crossed emulated paths between two namespaces; the emulator \
+         certified {} of them.\n\n\
          Measured on {} on {}, {}, with `{command}`.\n",
         flows.len(),
         flows.iter().filter(|(_, j)| j.trusted).count(),
