@@ -3,6 +3,9 @@ use sweetspot_units::Duration;
 
 use crate::Class;
 
+/// Smallest share that is printed.
+const MIN_PRINTED_SHARE: f64 = 0.005;
+
 /// How a connection's time divides among the classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
@@ -81,6 +84,13 @@ impl Limits {
         shares.retain(|(_, share)| *share > 0.0);
         shares.sort_by(|a, b| b.1.total_cmp(&a.1));
         shares
+    }
+
+    /// The shares as a list in words, the largest first; shares below half a per cent are left out.
+    pub fn words(&self) -> String {
+        let shares = self.shares().into_iter().filter(|(_, share)| *share >= MIN_PRINTED_SHARE);
+        let words = shares.map(|(class, share)| format!("{class} {:.0} %", share * 100.0));
+        words.collect::<Vec<_>>().join(", ")
     }
 
     fn family_time(&self, class: Class) -> Duration {

@@ -3,15 +3,15 @@
 use std::io::Read;
 
 use serde::Serialize;
-use sweetspot_trace::file::{CaptureError, Decoder, LARGEST_RECORD, Record};
+use sweetspot_trace::file::{CaptureError, Pieces, Record};
 use sweetspot_trace::flow::{Connection, Table};
 use sweetspot_trace::packet::{Dissector, PacketCounts, Segment};
 
 use crate::Flow;
 use crate::capture::flows;
 
-/// Size of the read buffer: large enough for any record, and for few system calls.
-const READ_BUFFER_BYTES: usize = 4 * LARGEST_RECORD;
+/// Size of the read buffer: large enough for few system calls.
+const READ_BUFFER_BYTES: usize = 2 << 20;
 
 /// The diagnosis of a capture or of live connections.
 #[derive(Debug, Serialize)]
@@ -59,7 +59,7 @@ pub fn read(file: &mut dyn Read, most: usize) -> Result<DiagnosisReport, PassFai
     let mut reading = Reading::new(most);
     match reading.all(file) {
         Ok(()) => Ok(reading.report(None)),
-        Err(PassFailure::Capture(error)) if reading.dissector.counts().packets > 0 => {
+        Err(PassFailure::Capture(error)) if reading.packets() > 0 => {
             Ok(reading.report(Some(error)))
         }
         Err(failure) => Err(failure),
@@ -86,28 +86,22 @@ pub fn segments(
     dissector: &mut Dissector,
     take: &mut dyn FnMut(&Segment),
 ) -> Result<(), PassFailure> {
-    let mut decoder = Decoder::default();
+    let mut pieces = Pieces::default();
     let mut buffer = vec![0; READ_BUFFER_BYTES];
-    let mut filled = 0;
     loop {
-        let n = match file.read(&mut buffer[filled..]) {
+        let n = match file.read(&mut buffer) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             other => other.map_err(PassFailure::Read)?,
         };
-        let mut input = &buffer[..filled + n];
-        while let Some(record) = decoder.next(&mut input).map_err(PassFailure::Capture)? {
-            if let Ok(segment) = dissector.dissect(&record) {
+        if n == 0 {
+            return pieces.end().map_err(PassFailure::Capture);
+        }
+        let mut each = |record: &Record<'_>| {
+            if let Ok(segment) = dissector.dissect(record) {
                 take(&segment);
             }
-        }
-        if n == 0 {
-            return decoder.end(input).map_err(PassFailure::Capture);
-        }
-        // The rest begins the next piece.
-        let rest = input.len();
-        let start = filled + n - rest;
-        buffer.copy_within(start..start + rest, 0);
-        filled = rest;
+        };
+        pieces.take(&buffer[..n], &mut each).map_err(PassFailure::Capture)?;
     }
 }
 
@@ -124,6 +118,11 @@ impl Reading {
         {
             keep(&mut self.kept, &mut self.left_out, self.most, &ended);
         }
+    }
+
+    /// Packets taken so far.
+    pub fn packets(&self) -> u64 {
+        self.dissector.counts().packets
     }
 
     /// The connections under way.

@@ -1,12 +1,18 @@
 //! The functions that JavaScript calls. Texts are UTF-8 in this module's memory: [`question`] allocates one, the caller writes
 //! it, [`answer`] reads it and returns the length of the answer, at the address [`text`].
+//!
+//! A diagnosis takes its file in the same way: [`diagnosis_begin`] reads the file's name, [`diagnosis_take`] a piece of it, as
+//! often as there are pieces. [`diagnosis_end`] returns the length of the answer, or 0: then the whole file comes once more.
 
 #![allow(unsafe_code)] // Only `no_mangle`, see Cargo.toml.
 
 use std::cell::RefCell;
 
+use crate::Diagnosis;
+
 thread_local! {
     static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static DIAGNOSIS: RefCell<Option<Diagnosis>> = const { RefCell::new(None) };
 }
 
 /// Allocates a question of `bytes` bytes; returns its address.
@@ -31,4 +37,33 @@ pub extern "C" fn answer() -> usize {
 #[unsafe(no_mangle)]
 pub extern "C" fn text() -> *const u8 {
     TEXT.with_borrow(|text| text.as_ptr())
+}
+
+/// Begins the diagnosis of a file; the text is its name.
+#[unsafe(no_mangle)]
+pub extern "C" fn diagnosis_begin() {
+    let name = TEXT.with_borrow(|text| String::from_utf8_lossy(text).into_owned());
+    DIAGNOSIS.set(Some(Diagnosis::new(&name)));
+}
+
+/// Takes the text as the next piece of the file; returns whether more of it is of use.
+#[unsafe(no_mangle)]
+pub extern "C" fn diagnosis_take() -> bool {
+    TEXT.with_borrow(|piece| {
+        DIAGNOSIS.with_borrow_mut(|diagnosis| diagnosis.as_mut().is_some_and(|d| d.take(piece)))
+    })
+}
+
+/// Ends a pass over the file; returns the length of the answer in JSON, bytes, or 0 if the file is to come once more.
+#[unsafe(no_mangle)]
+pub extern "C" fn diagnosis_end() -> usize {
+    let Some(Some(answer)) =
+        DIAGNOSIS.with_borrow_mut(|diagnosis| diagnosis.as_mut().map(crate::diagnosed))
+    else {
+        return 0;
+    };
+    TEXT.with_borrow_mut(|text| {
+        *text = answer.into_bytes();
+        text.len()
+    })
 }

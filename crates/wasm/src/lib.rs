@@ -1,5 +1,5 @@
-//! The simulator and the closed forms behind a JSON interface, for the local page: a [`Question`]
-//! in, an answer out ([`answer`]).
+//! The simulator, the closed forms and the diagnosis of captures for pages in a browser: a [`Question`] in JSON
+//! in, an answer out ([`answer`]); and a [`Diagnosis`] of a file that comes in pieces.
 //!
 //! The crate is compiled to WebAssembly, where its module `exports` has the functions that
 //! JavaScript calls. Linked natively it gives the same answers, to the byte.
@@ -24,11 +24,23 @@
 //! ```
 
 mod curve;
+mod diagnosis;
 #[cfg(target_arch = "wasm32")]
 mod exports;
 mod question;
 mod series;
+mod simulated;
 
 pub use curve::ThroughputCurve;
+pub use diagnosis::{Diagnosis, DiagnosisPage};
 pub use question::{EngineName, Question, answer};
 pub use series::SampledRun;
+pub use simulated::play as simulate_flows;
+
+/// Ends a pass of `diagnosis`: the page or `{"error": "why not"}` in JSON; `None`: the file must come once more.
+#[cfg(target_arch = "wasm32")]
+fn diagnosed(diagnosis: &mut Diagnosis) -> Option<String> {
+    let page = diagnosis.end().transpose()?;
+    let answer = page.and_then(|page| serde_json::to_string(&page).map_err(|e| e.to_string()));
+    Some(answer.unwrap_or_else(|error| serde_json::json!({ "error": error }).to_string()))
+}

@@ -1,6 +1,6 @@
 "use strict";
 // The time-sequence graph, the band of limits, and four curves on one axis of time.
-const data = JSON.parse(document.getElementById("data").textContent);
+let data = null;
 // By class, told apart by colour-blind eyes as far as fourteen can be (after Okabe and Ito).
 const BAND = ["#56b4e9", "#d55e00", "#f0a070", "#e69f00", "#b8860b", "#cc79a7", "#009e73", "#9a9a94",
   "#7f6fbf", "#b00020", "#bdbdb6", "#dcdcd6", "#5a0010", "#6b6b6b"];
@@ -226,4 +226,7 @@ function draw(section, graph) {
   matchMedia("(prefers-color-scheme:dark)").addEventListener("change", again);
   paint();
 }
-for (const graph of data.graphs) draw(document.querySelector(`section[data-n="${graph.n}"]`), graph);
+function drawGraphs(given) {
+  data = given;
+  for (const graph of data.graphs) draw(document.querySelector(`section[data-n="${graph.n}"]`), graph);
+}

@@ -5,6 +5,7 @@
 //! of each as a screen can show.
 
 mod drawing;
+mod drawings;
 mod story;
 
 use std::fmt::Write;
@@ -12,26 +13,60 @@ use std::fmt::Write;
 use serde::Serialize;
 
 pub use drawing::Drawing;
+pub use drawings::Drawings;
 
 use self::story::story;
 use crate::path::Simulation;
 use crate::{Class, Flow};
 
+/// The style of a page, as CSS.
+pub const STYLE: &str = include_str!("style.css");
+/// The script of a page. `drawGraphs(DATA)` draws the graphs of [`Parts::data`].
+pub const SCRIPT: &str = include_str!("graph.js");
+
+/// The parts of a page, for pages that have more than a diagnosis.
+#[derive(Debug, Clone, Serialize)]
+pub struct Parts {
+    /// A one-line summary, as text.
+    pub title: String,
+    /// A table of the connections and a section on each, as HTML.
+    pub body: String,
+    /// The data of the graphs, as JSON.
+    pub data: String,
+}
+
+impl Parts {
+    /// The parts of the page on `flows` of the capture or recording called `name`, each with its drawing if there is one.
+    pub fn new(name: &str, flows: &[(Flow, Option<Drawing>)]) -> Parts {
+        let mut sections = String::new();
+        let mut overview = String::new();
+        let mut graphs = Vec::new();
+        for (n, (flow, drawing)) in flows.iter().enumerate() {
+            let _ = write!(overview, "{}", row(n, flow));
+            let _ = write!(sections, "{}", section(n, flow, drawing.is_some()));
+            let simulated = simulated(flow, drawing.as_ref());
+            graphs.extend(drawing.iter().map(|drawing| Graph {
+                n,
+                simulated: simulated.clone(),
+                drawing: drawing.finished(),
+            }));
+        }
+        Parts {
+            title: message(name, flows),
+            body: format!(
+                r#"<div class="scroll"><table>
+<thead><tr><th>connection</th><th>limited by</th><th>share</th><th>Mbit/s</th><th>payload</th></tr></thead>
+<tbody>{overview}</tbody></table></div>
+{sections}"#
+            ),
+            data: serde_json::to_string(&Data { classes: classes(), graphs }).unwrap_or_default(),
+        }
+    }
+}
+
 /// The page on `flows` of the capture called `name`, each with its drawing if there is one.
 pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
-    let mut sections = String::new();
-    let mut overview = String::new();
-    let mut data = Vec::new();
-    for (n, (flow, drawing)) in flows.iter().enumerate() {
-        let _ = write!(overview, "{}", row(n, flow));
-        let _ = write!(sections, "{}", section(n, flow, drawing.is_some()));
-        let simulated = simulated(flow, drawing.as_ref());
-        data.extend(drawing.iter().map(|drawing| Graph {
-            n,
-            simulated: simulated.clone(),
-            drawing: drawing.finished(),
-        }));
-    }
+    let Parts { title, body, data } = Parts::new(name, flows);
     format!(
         r#"<!doctype html>
 <html lang="en">
@@ -40,7 +75,7 @@ pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Sweetspot: {title}</title>
-<style>{style}</style>
+<style>{STYLE}</style>
 </head>
 <body>
 <main>
@@ -48,23 +83,17 @@ pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
 <p class="brand">sweetspot diagnose</p>
 <h1>{title}</h1>
 </header>
-<div class="scroll"><table>
-<thead><tr><th>connection</th><th>limited by</th><th>share</th><th>Mbit/s</th><th>payload</th></tr></thead>
-<tbody>{overview}</tbody></table></div>
-{sections}
+{body}
 </main>
 <script type="application/json" id="data">{json}</script>
-<script>{script}</script>
+<script>{SCRIPT}
+drawGraphs(JSON.parse(document.getElementById("data").textContent));</script>
 </body>
 </html>
 "#,
-        title = escape(&message(name, flows)),
-        style = include_str!("style.css"),
+        title = escape(&title),
         // A closing script tag in the data would end the script.
-        json = serde_json::to_string(&Data { classes: classes(), graphs: data })
-            .unwrap_or_default()
-            .replace('<', "\\u003c"),
-        script = include_str!("graph.js"),
+        json = data.replace('<', "\\u003c"),
     )
 }
 
@@ -170,7 +199,7 @@ fn section(n: usize, flow: &Flow, drawn: bool) -> String {
         flow.remarks.iter().map(|remark| format!("<li>{}</li>", escape(remark))).collect();
     format!(
         "<section id=\"f{n}\" data-n=\"{n}\">\n<h2>{} &rarr; {}</h2>\n\
-         <p class=\"story\">{} {} {}</p>\n{graph}\n<p>{}</p>\n<p>{}</p>\n{simulated}\n<ul>{remarks}</ul>\n</section>\n",
+         <p class=\"story\">{} {} {}</p>\n{graph}\n<p>{}</p>\n<p>{}</p>\n<p class=\"shares\">Time: {}.</p>\n{simulated}\n<ul>{remarks}</ul>\n</section>\n",
         flow.source,
         flow.destination,
         escape(&first),
@@ -178,6 +207,7 @@ fn section(n: usize, flow: &Flow, drawn: bool) -> String {
         escape(&third),
         escape(&flow.verdict.words),
         escape(&flow.fix),
+        escape(&flow.limits.words()),
     )
 }
 

@@ -10,7 +10,8 @@ pub fn story(flow: &Flow) -> [String; 3] {
 fn what(flow: &Flow) -> String {
     let bytes = Bytes::new(flow.bytes);
     let rate = rate(flow.goodput_bps);
-    let lasted = flow.seen.map(|seen| seen.last.since(seen.begun)).unwrap_or_default();
+    // The kernel's counters have no packets; their time is divided.
+    let lasted = flow.seen.map_or(flow.limits.total(), |seen| seen.last.since(seen.begun));
     match flow.bytes {
         0 => format!("{} sent nothing to {}.", flow.source.ip(), flow.destination.ip()),
         _ => format!(
@@ -39,7 +40,10 @@ fn why(flow: &Flow) -> String {
         Class::WaitingForPeer => "the sender waited for the other program's turn",
         Class::Idle => "neither program had anything to say",
         Class::NeverEstablished => "the connection was never opened",
-        Class::Unknown => return "What held it back cannot be told from this capture.".to_owned(),
+        Class::Unknown if flow.seen.is_none() => {
+            return "These counters do not show what limited it.".to_owned();
+        }
+        Class::Unknown => return "This capture does not show what limited it.".to_owned(),
     };
     format!("For {share} % of the time {cause}.")
 }
@@ -120,6 +124,13 @@ mod tests {
             }
             assert!(stories[n + 1..].iter().all(|other| other[1] != sentences[1]), "{sentences:?}");
         }
+    }
+
+    #[test]
+    fn a_flow_from_counters_took_the_time_that_its_limits_divide() {
+        // 20,000 bytes at 2 Mbit/s.
+        let [first, ..] = told(Limits::only(Class::Congestion, Duration::from_millis(80)));
+        assert!(first.contains("20 kB to 192.0.2.2 within 80 ms: 2.0 Mbit/s"), "{first}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub use self::ndt7::written;
 use sweetspot_units::Time;
 
 use crate::live::{Live, Sample, Side};
+use crate::report::{DiagnosisReport, rank};
 use crate::{Evidence, Flow};
 
 /// A connection and the kernel's statistics of it over time.
@@ -104,4 +105,39 @@ pub fn read(text: &str) -> Result<Recorded, String> {
         });
     }
     Ok(recorded)
+}
+
+/// Number of bytes from which [`is_text`] recognises a text.
+pub const HEAD_BYTES: usize = 64;
+
+/// Whether a file that begins with `head` holds text rather than a capture: every capture has a zero byte or one above 126 in
+/// its header.
+pub fn is_text(head: &[u8]) -> bool {
+    let is_printed = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    !head.is_empty() && head.iter().take(HEAD_BYTES).all(is_printed)
+}
+
+/// The report on the recordings in `text`, with the `most` flows that carried most; the error says what it is not.
+pub fn report(text: &str, most: usize) -> Result<DiagnosisReport, String> {
+    let recorded = read(text)?;
+    let mut flows: Vec<_> =
+        flows(&recorded.recordings).into_iter().map(|flow| (flow.bytes, flow)).collect();
+    rank(&mut flows);
+    let flows_left_out = flows.len().saturating_sub(most) as u64;
+    flows.truncate(most);
+    Ok(DiagnosisReport {
+        flows: flows.into_iter().map(|(_, flow)| flow).collect(),
+        flows_left_out,
+        packets: None,
+        tcp_segments: None,
+        remarks: remarks(&recorded.not_understood),
+    })
+}
+
+/// Which lines were left out, if any.
+fn remarks(not_understood: &[String]) -> Vec<String> {
+    let Some(first) = not_understood.first() else { return Vec::new() };
+    let count = not_understood.len();
+    let lines = if count == 1 { "line" } else { "lines" };
+    vec![format!("{count} {lines} about connections not understood; the first: {first}")]
 }

@@ -4,10 +4,12 @@ mod bytes;
 mod error;
 mod pcap;
 mod pcapng;
+mod pieces;
 mod snoop;
 
 pub use error::CaptureError;
 pub use pcap::{file_header, record_header};
+pub use pieces::Pieces;
 
 use sweetspot_units::Time;
 

@@ -1,14 +1,12 @@
 //! The page on a capture, which is read again for the graphs of its largest connections.
 
-use std::collections::HashMap;
 use std::fs;
-use std::net::SocketAddr;
 use std::path::Path;
 
 use sweetspot_diagnose::Flow;
-use sweetspot_diagnose::page::{Drawing, page};
+use sweetspot_diagnose::page::{Drawing, Drawings, page};
 use sweetspot_diagnose::report::{DiagnosisReport, segments};
-use sweetspot_trace::packet::Dissector;
+use sweetspot_trace::packet::{Dissector, Segment};
 
 use super::input;
 use sweetspot_program::print::Shown;
@@ -22,28 +20,12 @@ pub fn write(capture: &Path, report: &DiagnosisReport, out: &Path) -> Result<(),
         .map_err(|error| format!("cannot write {}: {error}", out.shown()))
 }
 
-/// Both ends, the smaller first.
-type Key = [SocketAddr; 2];
-
-fn key(a: SocketAddr, b: SocketAddr) -> Key {
-    if a <= b { [a, b] } else { [b, a] }
-}
-
 /// The drawings of `flows`, in their order.
 fn draw(capture: &Path, flows: &[Flow]) -> Result<Vec<Option<Drawing>>, String> {
-    let mut drawings: Vec<Option<Drawing>> =
-        flows.iter().map(|flow| Some(Drawing::new(flow.source, flow.seen?))).collect();
-    let mut wanted: HashMap<Key, Vec<usize>> = HashMap::new();
-    for (n, flow) in flows.iter().enumerate() {
-        wanted.entry(key(flow.source, flow.destination)).or_default().push(n);
-    }
+    let mut drawings = Drawings::new(flows);
     let mut file = input::open(capture)?;
     // The first pass reported its faults.
-    let _ = segments(&mut *file, &mut Dissector::default(), &mut |segment| {
-        for n in wanted.get(&key(segment.source, segment.destination)).into_iter().flatten() {
-            drawings[*n].iter_mut().for_each(|drawing| drawing.take(segment));
-        }
-    });
-    drawings.iter_mut().flatten().for_each(Drawing::end);
-    Ok(drawings)
+    let take = &mut |segment: &Segment| drawings.take(segment);
+    let _ = segments(&mut *file, &mut Dissector::default(), take);
+    Ok(drawings.end())
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::FrameDecoderError;
+use sweetspot_diagnose::recorded;
 use sweetspot_program::print::Shown;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -35,13 +36,12 @@ pub fn open(path: &Path) -> Result<Box<dyn Read>, String> {
     }
 }
 
-/// Whether `path` holds text rather than a capture: every capture has a zero byte or one above 126 in its header.
+/// Whether `path` holds text rather than a capture.
 pub fn is_text(path: &Path) -> Result<bool, String> {
     let mut head = Vec::new();
-    let read = open(path)?.take(64).read_to_end(&mut head);
+    let read = open(path)?.take(recorded::HEAD_BYTES as u64).read_to_end(&mut head);
     read.map_err(|error| format!("cannot read {}: {error}", path.shown()))?;
-    let is_printed = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~');
-    Ok(!head.is_empty() && head.iter().all(is_printed))
+    Ok(recorded::is_text(&head))
 }
 
 /// The whole content of `path`, decompressed, as text.

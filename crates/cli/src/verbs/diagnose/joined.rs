@@ -9,8 +9,7 @@ use sweetspot_diagnose::joined::Joining;
 use sweetspot_diagnose::report::{DiagnosisReport, segments};
 use sweetspot_trace::packet::{Dissector, Segment};
 
-use super::capture;
-use super::{input, simulated};
+use super::{capture, input};
 use sweetspot_program::print::Shown;
 
 /// Reads the captures `first` and `second`. For each flow in both, the capture nearer to the sender gives the verdict: it
@@ -42,7 +41,7 @@ pub fn read(first: &Path, second: &Path, most: usize) -> Result<DiagnosisReport,
             second.shown()
         ));
     }
-    simulated::play(&mut report.flows);
+    sweetspot_wasm::simulate_flows(&mut report.flows);
     Ok(report)
 }
 

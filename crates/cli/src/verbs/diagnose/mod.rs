@@ -8,7 +8,6 @@ mod joined;
 mod live;
 mod scenario;
 mod show;
-mod simulated;
 mod target;
 mod tcpinfo;
 
@@ -152,7 +151,7 @@ pub fn run(arguments: Arguments) -> Ending {
 /// The diagnosis of the capture `file`; also writes the page, if requested.
 fn told(file: &Path, arguments: &Arguments) -> Result<DiagnosisReport, String> {
     let mut report = capture::read(file, arguments.flows)?;
-    simulated::play(&mut report.flows);
+    sweetspot_wasm::simulate_flows(&mut report.flows);
     if let Some(out) = &arguments.scenario {
         scenario::write(file, &report.flows, out)?;
     }

@@ -5,9 +5,6 @@ use sweetspot_diagnose::report::DiagnosisReport;
 use super::directory::Entry;
 use sweetspot_program::print::Shown;
 
-/// Smallest share that is printed.
-const MIN_PRINTED_SHARE: f64 = 0.005;
-
 /// Prints a diagnosis as text.
 pub fn report(report: &DiagnosisReport) {
     if let (Some(packets), Some(segments)) = (report.packets, report.tcp_segments) {
@@ -61,12 +58,5 @@ fn flow(flow: &Flow) {
     for remark in &flow.remarks {
         out!("  note: {remark}");
     }
-    let shares: Vec<String> = flow
-        .limits
-        .shares()
-        .into_iter()
-        .filter(|(_, share)| *share >= MIN_PRINTED_SHARE)
-        .map(|(class, share)| format!("{class} {:.0} %", share * 100.0))
-        .collect();
-    out!("  time: {}", shares.join(", "));
+    out!("  time: {}", flow.limits.words());
 }

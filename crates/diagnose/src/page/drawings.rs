@@ -1,0 +1,48 @@
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use sweetspot_trace::packet::Segment;
+
+use super::Drawing;
+use crate::Flow;
+
+/// Both ends, the smaller first.
+type Ends = [SocketAddr; 2];
+
+fn ends(a: SocketAddr, b: SocketAddr) -> Ends {
+    if a <= b { [a, b] } else { [b, a] }
+}
+
+/// The graphs of several flows, from the second pass over their capture.
+#[derive(Debug)]
+pub struct Drawings {
+    drawings: Vec<Option<Drawing>>,
+    wanted: HashMap<Ends, Vec<usize>>,
+}
+
+impl Drawings {
+    /// Empty graphs of `flows`. Those that were not seen in a capture have none.
+    pub fn new(flows: &[Flow]) -> Drawings {
+        let drawing = |flow: &Flow| Some(Drawing::new(flow.source, flow.seen?));
+        let drawings = flows.iter().map(drawing).collect();
+        let mut wanted: HashMap<Ends, Vec<usize>> = HashMap::new();
+        for (n, flow) in flows.iter().enumerate() {
+            wanted.entry(ends(flow.source, flow.destination)).or_default().push(n);
+        }
+        Drawings { drawings, wanted }
+    }
+
+    /// Takes a segment of the capture.
+    pub fn take(&mut self, segment: &Segment) {
+        let wanted = self.wanted.get(&ends(segment.source, segment.destination));
+        for n in wanted.into_iter().flatten() {
+            self.drawings[*n].iter_mut().for_each(|drawing| drawing.take(segment));
+        }
+    }
+
+    /// The graphs, in the order of the flows.
+    pub fn end(mut self) -> Vec<Option<Drawing>> {
+        self.drawings.iter_mut().flatten().for_each(Drawing::end);
+        self.drawings
+    }
+}

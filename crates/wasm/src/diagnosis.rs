@@ -1,0 +1,166 @@
+//! The diagnosis of a file that comes in pieces, for a page in a browser: the verdicts of the first pass, the graphs of a second.
+
+use serde::Serialize;
+use sweetspot_diagnose::page::{Drawings, Parts};
+use sweetspot_diagnose::recorded::{self, HEAD_BYTES};
+use sweetspot_diagnose::report::{DiagnosisReport, Reading};
+use sweetspot_trace::file::{CaptureError, Pieces, Record};
+use sweetspot_trace::packet::Dissector;
+
+use crate::simulated;
+
+/// Flows that a page shows: those with the most payload.
+const MOST_FLOWS: usize = 20;
+/// The longest text. It is kept as a whole, beside what is read from it.
+const MAX_TEXT_BYTES: usize = 64 << 20;
+
+/// A page's content, as JSON gives it to the page.
+#[derive(Debug, Clone, Serialize)]
+pub struct DiagnosisPage {
+    /// Title, sections and data of the graphs.
+    #[serde(flatten)]
+    pub parts: Parts,
+    /// Remarks on the whole file, as text.
+    pub remarks: Vec<String>,
+}
+
+/// A diagnosis under way. Give it a file by [`take`](Diagnosis::take), then call [`end`](Diagnosis::end).
+///
+/// ```
+/// use sweetspot_wasm::Diagnosis;
+///
+/// let paste = "ESTAB 0 0 192.0.2.1:443 192.0.2.2:5000\n\
+///     \t cubic wscale:7,7 rtt:40/2 mss:1448 cwnd:10 bytes_acked:100001 busy:900ms rwnd_limited:880ms(97.8%)\n";
+/// let mut diagnosis = Diagnosis::new("paste");
+/// diagnosis.take(paste.as_bytes());
+/// let page = diagnosis.end().unwrap().expect("a text needs no second pass");
+/// assert_eq!(page.parts.title, "paste: 0.89 Mbit/s, 98 % of the time limited by the receiver's window");
+/// ```
+#[derive(Debug)]
+pub struct Diagnosis {
+    name: String,
+    pass: Pass,
+}
+
+#[derive(Debug)]
+enum Pass {
+    /// Too few bytes came to tell its kind.
+    Head(Vec<u8>),
+    Text(Vec<u8>),
+    Capture(Box<FirstPass>),
+    /// The capture comes once more.
+    Graphs(Box<SecondPass>),
+    Ended,
+}
+
+#[derive(Debug)]
+struct FirstPass {
+    pieces: Pieces,
+    reading: Reading,
+    error: Option<CaptureError>,
+}
+
+#[derive(Debug)]
+struct SecondPass {
+    report: DiagnosisReport,
+    pieces: Pieces,
+    dissector: Dissector,
+    drawings: Drawings,
+}
+
+impl Diagnosis {
+    /// A diagnosis of the file `name`.
+    pub fn new(name: &str) -> Diagnosis {
+        Diagnosis { name: name.to_owned(), pass: Pass::Head(Vec::new()) }
+    }
+
+    /// Takes the next bytes of the file. False: the rest of it changes nothing; [`end`](Diagnosis::end) says why.
+    pub fn take(&mut self, piece: &[u8]) -> bool {
+        match &mut self.pass {
+            Pass::Head(head) => {
+                head.extend_from_slice(piece);
+                head.len() < HEAD_BYTES || self.recognise()
+            }
+            Pass::Text(text) => {
+                text.extend_from_slice(piece);
+                text.len() <= MAX_TEXT_BYTES
+            }
+            Pass::Capture(pass) => {
+                let FirstPass { pieces, reading, error } = &mut **pass;
+                *error = pieces.take(piece, &mut |record| reading.take(record)).err();
+                error.is_none()
+            }
+            Pass::Graphs(pass) => {
+                let SecondPass { pieces, dissector, drawings, .. } = &mut **pass;
+                let mut draw = |record: &Record<'_>| {
+                    if let Ok(segment) = dissector.dissect(record) {
+                        drawings.take(&segment);
+                    }
+                };
+                pieces.take(piece, &mut draw).is_ok()
+            }
+            Pass::Ended => false,
+        }
+    }
+
+    /// Ends a pass. `None`: give all of the file once more, for the graphs.
+    ///
+    /// # Errors
+    /// The reason why the file cannot be diagnosed.
+    pub fn end(&mut self) -> Result<Option<DiagnosisPage>, String> {
+        if let Pass::Head(_) = self.pass {
+            self.recognise();
+        }
+        match std::mem::replace(&mut self.pass, Pass::Ended) {
+            Pass::Text(text) if text.len() > MAX_TEXT_BYTES => {
+                let most = MAX_TEXT_BYTES >> 20;
+                Err(format!("it has more than {most} MiB of text; give a part of it"))
+            }
+            Pass::Text(text) => {
+                let report = recorded::report(&String::from_utf8_lossy(&text), MOST_FLOWS)?;
+                let drawings = Drawings::new(&report.flows);
+                Ok(Some(self.page(report, drawings)))
+            }
+            Pass::Capture(pass) => {
+                let error = pass.error.or_else(|| pass.pieces.end().err());
+                if let Some(error) = error.as_ref().filter(|_| pass.reading.packets() == 0) {
+                    return Err(error.to_string());
+                }
+                let mut report = pass.reading.report(error);
+                simulated::play(&mut report.flows);
+                let drawings = Drawings::new(&report.flows);
+                let (pieces, dissector) = (Pieces::default(), Dissector::default());
+                self.pass =
+                    Pass::Graphs(Box::new(SecondPass { report, pieces, dissector, drawings }));
+                Ok(None)
+            }
+            Pass::Graphs(pass) => Ok(Some(self.page(pass.report, pass.drawings))),
+            Pass::Head(_) | Pass::Ended => Err("it was ended before".to_owned()),
+        }
+    }
+
+    /// Tells a capture from a text; returns whether more bytes are of use.
+    fn recognise(&mut self) -> bool {
+        let Pass::Head(head) = &mut self.pass else { return true };
+        let head = std::mem::take(head);
+        self.pass = if recorded::is_text(&head) {
+            Pass::Text(Vec::new())
+        } else {
+            let reading = Reading::new(MOST_FLOWS);
+            Pass::Capture(Box::new(FirstPass { pieces: Pieces::default(), reading, error: None }))
+        };
+        self.take(&head)
+    }
+
+    fn page(&self, report: DiagnosisReport, drawings: Drawings) -> DiagnosisPage {
+        let DiagnosisReport { flows, flows_left_out, packets, tcp_segments, mut remarks } = report;
+        if let (Some(packets), Some(segments)) = (packets, tcp_segments) {
+            remarks.insert(0, format!("{packets} packets, {segments} of them TCP"));
+        }
+        if flows_left_out > 0 {
+            remarks.push(format!("{flows_left_out} smaller flows are left out"));
+        }
+        let flows: Vec<_> = flows.into_iter().zip(drawings.end()).collect();
+        DiagnosisPage { parts: Parts::new(&self.name, &flows), remarks }
+    }
+}
