@@ -152,6 +152,15 @@ impl Browser {
         self.until(&here)
     }
 
+    /// Chooses a file in the page's file field `selector`, as its user would.
+    pub fn choose_file(&mut self, selector: &str, path: &Path) -> Result<()> {
+        let document = self.call("DOM.getDocument", json!({}))?;
+        let ask = json!({ "nodeId": document["root"]["nodeId"], "selector": selector });
+        let field = self.call("DOM.querySelector", ask)?;
+        let chosen = json!({ "nodeId": field["nodeId"], "files": [path] });
+        self.call("DOM.setFileInputFiles", chosen).map(|_| ())
+    }
+
     /// The width of the page, in CSS pixels: more than the screen's where one must scroll sideways.
     pub fn width(&mut self) -> Result<u64> {
         let width = self.value("document.documentElement.scrollWidth")?;
@@ -177,11 +186,21 @@ impl Browser {
     /// Faults of a page on a phone and on a wide screen, light and dark: horizontal scrolling, poor contrast, overlapping
     /// texts.
     pub fn faults(&mut self, page: &Path) -> Result<Vec<String>> {
+        self.faults_after(page, |_| Ok(()))
+    }
+
+    /// The faults of a page after `act` on it.
+    pub fn faults_after(
+        &mut self,
+        page: &Path,
+        act: impl Fn(&mut Browser) -> Result<()>,
+    ) -> Result<Vec<String>> {
         let mut all = Vec::new();
         for width in [390, 1200] {
             for dark in [false, true] {
                 self.screen(width, dark)?;
                 self.open_file(page)?;
+                act(self)?;
                 let wide = self.width()?;
                 let mut found = self.low_contrast()?;
                 found.extend(self.low_graphics()?);

@@ -10,6 +10,7 @@
 //! ```
 
 pub mod browser;
+pub mod capture;
 pub mod promtool;
 pub mod ssh;
 

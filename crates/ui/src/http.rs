@@ -104,6 +104,28 @@ pub fn parse(bytes: &[u8]) -> Result<ParsedRequest, BadRequest> {
     }))
 }
 
+/// The rights of a page in the browser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// It is this server's, and connects only to it.
+    Origin,
+    /// It has an origin of its own and connects to nothing.
+    Sandbox,
+}
+
+impl Isolation {
+    /// Content-Security-Policy and Cross-Origin-Opener-Policy. A browser rejects a sandboxed page that isolates its opener.
+    fn policies(self) -> (String, &'static str) {
+        match self {
+            Isolation::Origin => (CONTENT_SECURITY_POLICY.to_owned(), "same-origin"),
+            Isolation::Sandbox => {
+                let policy = crate::diagnosis::POLICY;
+                (format!("sandbox allow-scripts; frame-ancestors 'none'; {policy}"), "unsafe-none")
+            }
+        }
+    }
+}
+
 /// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
@@ -111,6 +133,8 @@ pub struct Response {
     pub code: u16,
     /// Media type of the body.
     pub media_type: &'static str,
+    /// The rights of a page.
+    pub isolation: Isolation,
     /// Header fields in addition to the common ones.
     pub fields: Vec<(&'static str, String)>,
     /// The body.
@@ -125,21 +149,28 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wa
 impl Response {
     /// A response with status 200.
     pub fn ok(media_type: &'static str, body: impl Into<Vec<u8>>) -> Response {
-        Response { code: 200, media_type, fields: Vec::new(), body: body.into() }
+        Response {
+            code: 200,
+            media_type,
+            isolation: Isolation::Origin,
+            fields: Vec::new(),
+            body: body.into(),
+        }
     }
 
     /// An error response with its reason.
     pub fn refusal(code: u16, why: &str) -> Response {
         let body = format!("{why}\n").into_bytes();
-        Response { code, media_type: "text/plain; charset=utf-8", fields: Vec::new(), body }
+        Response { code, ..Response::ok("text/plain; charset=utf-8", body) }
     }
 
     /// Writes it; `with_body` is false for HEAD.
     pub fn write(&self, to: &mut impl Write, with_body: bool) -> io::Result<()> {
+        let (policy, opener) = self.isolation.policies();
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\
-             Cache-Control: no-store\r\nContent-Security-Policy: {CONTENT_SECURITY_POLICY}\r\n\
-             Cross-Origin-Resource-Policy: same-origin\r\nCross-Origin-Opener-Policy: same-origin\r\n\
+             Cache-Control: no-store\r\nContent-Security-Policy: {policy}\r\n\
+             Cross-Origin-Resource-Policy: same-origin\r\nCross-Origin-Opener-Policy: {opener}\r\n\
              Referrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n",
             self.code,
             reason(self.code),

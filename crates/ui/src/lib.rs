@@ -1,7 +1,8 @@
 //! The local page: a small HTTP server on the loopback address, protected by a token.
 //!
 //! The page simulates a path with the simulator compiled to WebAssembly, or with the server's own
-//! if this program was built without it, and shows files that running programs write.
+//! if this program was built without it, and shows files that running programs write. A second page diagnoses captures
+//! and pastes; it is also available as one file ([`diagnosis_page`]).
 //!
 //! ```
 //! use sweetspot_ui::PageServer;
@@ -14,11 +15,13 @@
 mod assets;
 mod auth;
 mod connections;
+mod diagnosis;
 mod http;
 mod routes;
 mod server;
 mod watched;
 
 pub use auth::Token;
+pub use diagnosis::diagnosis_page;
 pub use server::{PageServer, UiError};
 pub use watched::WatchedFile;

@@ -4,7 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::assets::{ASSETS, SIMULATOR};
 use crate::auth::{Token, is_own_host};
-use crate::http::{Request, Response};
+use crate::diagnosis::diagnosis_page;
+use crate::http::{Isolation, Request, Response};
 use crate::watched::WatchedFile;
 
 /// The content that the server offers.
@@ -39,6 +40,7 @@ impl Site {
             ("POST", "ask") => self.play(request),
             ("GET" | "HEAD", "about") => self.about(),
             ("GET" | "HEAD", "watch") => self.watch(&request.query),
+            ("GET" | "HEAD", "diagnose.html") => diagnosis(),
             ("GET" | "HEAD", _) => file(name),
             _ => Response::refusal(405, "there is nothing to be done here in this way"),
         }
@@ -80,6 +82,12 @@ impl Site {
             Err(error) => Response::refusal(503, &format!("{}: {error}", file.path().display())),
         }
     }
+}
+
+/// It reads captures of strangers, and has no right over this server.
+fn diagnosis() -> Response {
+    let page = Response::ok("text/html; charset=utf-8", diagnosis_page());
+    Response { isolation: Isolation::Sandbox, ..page }
 }
 
 fn file(name: &str) -> Response {

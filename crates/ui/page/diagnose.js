@@ -1,0 +1,73 @@
+// A worker reads the file that was dropped or chosen, or the text that was pasted. The page's policy forbids every connection.
+// `drawGraphs` is the script of `sweetspot diagnose --html`.
+
+const $ = (id) => document.getElementById(id);
+const wasm = $("wasm").textContent;
+const source = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
+let worker = null;
+
+/** Diagnoses a file; one that is still being read is dropped. */
+function diagnose(file, name) {
+  worker?.terminate();
+  worker = new Worker(source);
+  worker.onmessage = ({ data: { progress, answer } }) => (answer ? show(answer) : showProgress(name, progress));
+  worker.onerror = (event) => show({ error: event.message || "the worker ended" });
+  delete document.body.dataset.settled;
+  for (const id of ["remarks", "result"]) $(id).replaceChildren();
+  showProgress(name, 0);
+  worker.postMessage({ wasm, file, name });
+}
+
+/** A progress of null: the length is unknown, because the file is compressed. */
+function showProgress(name, progress) {
+  $("status").textContent = `Reading ${name}.`;
+  $("progress").hidden = false;
+  if (progress === null) $("progress").removeAttribute("value");
+  else $("progress").value = progress;
+}
+
+function show({ error, title, body, data, remarks = [] }) {
+  worker?.terminate();
+  worker = null;
+  $("progress").hidden = true;
+  $("status").textContent = error ?? "";
+  if (!error) {
+    $("title").textContent = title;
+    $("remarks").replaceChildren(...remarks.map((remark) => Object.assign(document.createElement("li"), { textContent: remark })));
+    $("result").innerHTML = body;
+    drawGraphs(JSON.parse(data));
+  }
+  document.body.dataset.settled = error ? "error" : "yes";
+}
+
+function diagnosePaste() {
+  const text = $("paste").value;
+  if (text.trim() !== "") diagnose(new Blob([text]), "paste");
+}
+
+$("file").addEventListener("change", () => {
+  const [file] = $("file").files;
+  if (file) diagnose(file, file.name);
+});
+// Not by submitting the form: a sandboxed page must not.
+$("read").addEventListener("click", diagnosePaste);
+$("paste").addEventListener("input", (event) => {
+  if (event.inputType === "insertFromPaste") diagnosePaste();
+});
+document.addEventListener("dragover", (event) => {
+  event.preventDefault();
+  document.body.classList.add("over");
+});
+document.addEventListener("dragleave", () => document.body.classList.remove("over"));
+document.addEventListener("drop", (event) => {
+  event.preventDefault();
+  document.body.classList.remove("over");
+  const [file] = event.dataTransfer.files;
+  if (file) diagnose(file, file.name);
+});
+
+if (wasm === "") {
+  for (const control of $("input").elements) control.disabled = true;
+  $("status").textContent = "This build has no diagnosis for the page: run rustup target add wasm32-unknown-unknown, and build again.";
+}
+document.body.dataset.settled = "ready";
