@@ -102,7 +102,7 @@ build: tools wasm ## The sweetspot program, optimised
 research-build: tools wasm
 	cargo build --release --locked --bin sweetspot-research
 
-wasm: tools ## The simulator for the page of `sweetspot ui`
+wasm: tools ## The simulator and the diagnosis for the pages of `sweetspot ui` and of the book
 	@scripts/build-wasm.sh
 
 words: ## Count translated constructions; more than the limits are an error
@@ -155,7 +155,7 @@ dist: tools wasm ## What can be installed, into target/packages: binaries, Debia
 dist-test: ## Install what make dist made into fresh roots, and start it there
 	@scripts/dist-test.sh
 
-book: tools ## The documents as a site, into target/book
+book: tools wasm ## The documents as a site, into target/book
 	cargo run --locked --quiet -p sweetspot-book -- docs target/book
 
 deny: ## Dependencies of all workspaces: advisories, licences, duplicates, sources (cargo install cargo-deny)

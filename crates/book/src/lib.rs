@@ -21,10 +21,16 @@ use std::path::Path;
 
 use mdbook_driver::MDBook;
 
-/// Builds the book with its `book.toml` in `docs` into the directory `site`. The error is mdBook's, with all its causes: a
-/// chapter without a file, a file that cannot be written.
+/// Where the site has the page that diagnoses captures; `docs/diagnose-in-browser.md` shows it.
+const DIAGNOSIS: &str = "diagnose/page.html";
+
+/// Builds the book with its `book.toml` in `docs` into the directory `site`, and the page that diagnoses captures. The error is
+/// mdBook's, with all its causes: a chapter without a file, a file that cannot be written.
 pub fn build(docs: &Path, site: &Path) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut book = MDBook::load(docs)?;
     book.config.build.build_dir = std::path::absolute(site)?;
-    Ok(book.build()?)
+    book.build()?;
+    let page = site.join(DIAGNOSIS);
+    page.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    Ok(std::fs::write(page, sweetspot_ui::diagnosis_page())?)
 }

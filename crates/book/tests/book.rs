@@ -14,6 +14,9 @@ fn every_link_of_the_book_leads_somewhere() -> Tested {
     let site = tempfile::tempdir()?;
     sweetspot_book::build(&docs(), site.path())?;
     assert!(site.path().join("tutorial.html").exists());
+    // Its link leads to the page beside it, which is checked below.
+    let diagnosis = fs::read_to_string(site.path().join("diagnose-in-browser.html"))?;
+    assert!(diagnosis.contains("<iframe src=\"diagnose/page.html\""));
     assert_eq!(sweetspot_book::broken_links(site.path())?, Vec::<String>::new());
     Ok(())
 }
