@@ -359,3 +359,107 @@ fn a_result_of_iperf3_shows_losses_at_its_sender() {
     assert_eq!(flow.verdict.class, Class::Congestion, "{flow:?}");
     assert!((flow.goodput_bps - 10e6).abs() < 1e3 && flow.retransmitted_segments == 30, "{flow:?}");
 }
+
+/// A line of M-Lab's archive `n` tenths of a second after midnight: [`measurement`] as the kernel's structures, of `length` bytes.
+fn archived(n: u64, length: usize) -> String {
+    // struct tcp_info (include/uapi/linux/tcp.h).
+    let mut info = vec![0_u8; 256];
+    let mut put = |at: usize, bytes: &[u8]| info[at..at + bytes.len()].copy_from_slice(bytes);
+    let (micros, acked) = (n * 100_000, n * 100_000 + 1);
+    put(6, &[0x88]);
+    let words = [(16, 1448), (24, 70), (68, 100_000), (76, 0x7fff_ffff), (80, 500)];
+    words.iter().for_each(|(at, word): &(usize, u32)| put(*at, &word.to_le_bytes()));
+    [(112, u64::MAX), (120, acked), (168, micros), (176, micros)]
+        .iter()
+        .for_each(|(at, word)| put(*at, &word.to_le_bytes()));
+    [(144, 100_000_u32), (148, 100_000), (228, 100_000)]
+        .iter()
+        .for_each(|(at, word)| put(*at, &word.to_le_bytes()));
+    // struct inet_diag_msg: IPv6, established, then ports and addresses in network byte order.
+    let mut message = vec![10, 1, 0, 0, 1, 187, 0x13, 0x88];
+    let mapped = [&[0; 10][..], &[0xff, 0xff, 192, 0, 2]].concat();
+    [1, 2].iter().for_each(|host| message.extend([&mapped[..], &[*host]].concat()));
+    message.resize(72, 0);
+    let base64 = |bytes: &[u8]| data_encoding::BASE64.encode(bytes);
+    format!(
+        r#"{{"Timestamp":"2026-11-27T00:00:{:02}.{}Z","RawIDM":"{}","Attributes":[null,null,"{}"]}}"#,
+        n / 10,
+        n % 10,
+        base64(&message),
+        base64(&info[..length])
+    )
+}
+
+#[test]
+fn an_archive_of_tcp_info_is_the_measurement_that_it_holds() {
+    let metadata =
+        r#"{"Metadata":{"UUID":"host_1_01","Sequence":0,"StartTime":"2026-11-27T00:00:00Z"}}"#;
+    // Linux 6.7, with the peer's window; 4.19, without.
+    for (length, window) in [(248, Some(100_000)), (224, None)] {
+        let lines: Vec<String> = (0..50).map(|n| archived(n, length)).collect();
+        let recorded = read(&format!("{metadata}\n{}", lines.join("\n"))).unwrap();
+        let [recording] = &recorded.recordings[..] else { panic!("{recorded:?}") };
+        assert_eq!(recording.ends.map(|end| end.to_string()), ["192.0.2.1:443", "192.0.2.2:5000"]);
+        let due: Vec<String> = (0..50).map(|n| measurement(n, window).replace('\n', " ")).collect();
+        let due = read(&due.join("\n")).unwrap().recordings.remove(0);
+        let midnight = recording.samples[0].at;
+        for (sample, due) in recording.samples.iter().zip(&due.samples) {
+            assert_eq!(sample.at.since(midnight), due.at.since(Time::ZERO));
+            assert_eq!(Sample { at: due.at, ..*sample }, *due);
+        }
+        assert_eq!(recording.flow().verdict.class, Class::ReceiverWindow);
+    }
+}
+
+#[test]
+fn snapshots_of_tcp_info_take_their_time_from_the_timestamp() {
+    let snapshot = |n: u64| {
+        let stamp = format!(r#"{{"Timestamp":"2026-11-27T00:00:0{n}Z","#);
+        let line = measurement(10 * n, Some(100_000)).replacen('{', &stamp, 1);
+        line.replace(&format!(r#""ElapsedTime":{},"#, n * 1_000_000), "")
+    };
+    let rows: Vec<String> = (0..5).map(snapshot).collect();
+    let flow = read(&rows.join("\n")).unwrap().recordings[0].flow();
+    // 100 kB in each tenth of a second.
+    assert!((flow.goodput_bps - 8e6).abs() < 1e3, "{flow:?}");
+    assert_eq!(flow.verdict.class, Class::ReceiverWindow);
+}
+
+/// A download whose client says goodbye: the last bytes go the other way, and the account stays that of the download.
+#[test]
+fn the_last_bytes_of_a_download_do_not_turn_its_direction() {
+    let bye = |n: u64, received: u64| {
+        let line = measurement(50, None).replace('\n', " ");
+        line.replace("\"ElapsedTime\":5000000", &format!("\"ElapsedTime\":{}", 5_000_000 + n))
+            .replace("\"SndMSS\"", &format!("\"BytesReceived\":{received},\"SndMSS\""))
+    };
+    let lines = (0..=50).map(|n| measurement(n, None).replace('\n', " "));
+    let lines: Vec<String> = lines.chain([bye(10_000, 40), bye(20_000, 90)]).collect();
+    let flow = read(&lines.join("\n")).unwrap().recordings[0].flow();
+    // 100 kB in each of 50 tenths of a second.
+    assert_eq!((flow.bytes, flow.verdict.class), (5_000_000, Class::ReceiverWindow));
+    assert!(flow.verdict.words.contains("receiver's window"), "{}", flow.verdict.words);
+}
+
+#[test]
+fn an_archive_that_is_written_at_changes_alone_shows_its_pauses() {
+    // Each minute a request of 200 bytes comes in one reading, and 3 kB are acknowledged within 180 ms of it.
+    let reading = |second: u64, acked: u64, received: u64, busy: u64| {
+        format!(
+            r#"{{"TCPInfo":{{"ElapsedTime":{},"BytesAcked":{acked},"BytesReceived":{received},"BusyTime":{busy},"SndMSS":1448,
+            "RTT":125000,"MinRTT":125000,"SndCwnd":10,"SndSsThresh":2147483647}}}}"#,
+            second * 1000
+        )
+        .replace('\n', " ")
+    };
+    let lines = (0..10).flat_map(|n| {
+        let (at, busy) = (n * 60_000, n * 180_000);
+        let before = reading(at, 1 + n * 3000, 1 + n * 200, busy);
+        let asked = reading(at + 59_800, 1 + n * 3000, 201 + n * 200, busy);
+        [before, asked, reading(at + 59_990, 3001 + n * 3000, 201 + n * 200, busy + 180_000)]
+    });
+    let flow = read(&lines.collect::<Vec<_>>().join("\n")).unwrap().recordings[0].flow();
+    assert_eq!((flow.bytes, flow.verdict.class), (30_000, Class::Application), "{flow:?}");
+    // 180 ms of each minute are not.
+    assert!(flow.verdict.share_of_time > 0.99, "{flow:?}");
+}

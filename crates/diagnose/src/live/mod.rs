@@ -7,6 +7,7 @@
 mod receiving;
 mod sending;
 
+use std::cmp::Ordering;
 use std::net::IpAddr;
 
 use sweetspot_trace::Histogram;
@@ -96,7 +97,10 @@ pub struct Live {
     first: Option<Sample>,
     last: Option<Sample>,
     side: Side,
-    limits: Limits,
+    /// The division of the time if this end sends.
+    sending: Limits,
+    /// The same if it receives.
+    receiving: Limits,
     recent: Limits,
     history: ConnectionHistory,
     /// Round trips while data went, in microseconds.
@@ -206,21 +210,27 @@ impl Live {
             }
             let step = Step { last, sample, time };
             self.history.learn(&step, self.side);
+            let sending = sending::divide(&step, &self.history);
+            let receiving = receiving::divide(&step, &self.history);
             self.recent = match self.side {
-                Side::Sender => sending::divide(&step, &self.history),
-                Side::Receiver => receiving::divide(&step, &self.history),
+                Side::Sender => sending,
+                Side::Receiver => receiving,
             };
             self.history.rate = step.rate(self.side);
             if let Some(rtt) = self.rtt().filter(|_| sent != received) {
                 self.round_trips.add(rtt.as_micros(), 1);
             }
-            self.limits.extend(&self.recent);
+            self.sending.extend(&sending);
+            self.receiving.extend(&receiving);
         }
     }
 
-    /// Where all the time since the first sample went.
+    /// Where all the time since the first sample went, by the rules of its [`direction`](Live::direction).
     pub fn limits(&self) -> &Limits {
-        &self.limits
+        match self.direction() {
+            Side::Sender => &self.sending,
+            Side::Receiver => &self.receiving,
+        }
     }
 
     /// Where the time between the last two samples went.
@@ -228,9 +238,22 @@ impl Live {
         &self.recent
     }
 
-    /// Which way most data goes.
+    /// Which way most data went in the last interval with data.
     pub fn side(&self) -> Side {
         self.side
+    }
+
+    /// Which way most data went since the first sample: the direction of [`evidence`](Live::evidence). A few bytes at the end,
+    /// in answer to a download, do not change it.
+    pub fn direction(&self) -> Side {
+        let (Some(first), Some(last)) = (self.first, self.last) else { return self.side };
+        let sent = last.acked.saturating_sub(first.acked);
+        let received = last.received.saturating_sub(first.received);
+        match sent.cmp(&received) {
+            Ordering::Greater => Side::Sender,
+            Ordering::Less => Side::Receiver,
+            Ordering::Equal => self.side,
+        }
     }
 
     /// Payload per second between the last two samples.
@@ -254,7 +277,7 @@ impl Live {
 
     /// The shortest round trip that this end knows.
     pub fn rtt_min(&self) -> Option<Duration> {
-        match self.side {
+        match self.direction() {
             Side::Sender => self.last.map(|s| s.rtt_min).filter(|t| *t > Duration::ZERO),
             Side::Receiver => self.history.least_receiver_rtt,
         }
@@ -271,7 +294,7 @@ impl Live {
 
     /// The largest window that the receiver of the data was seen to advertise.
     fn largest_window(&self) -> Option<Bytes> {
-        let largest = match self.side {
+        let largest = match self.direction() {
             Side::Sender => self.history.largest_peer_window,
             Side::Receiver => self.history.largest_window,
         };
@@ -285,7 +308,8 @@ impl Live {
         };
         let lasted = last.at.since(first.at);
         let held = self.history.held.mean();
-        let (bytes, window, scale) = match self.side {
+        let direction = self.direction();
+        let (bytes, window, scale) = match direction {
             Side::Sender => {
                 let window = held.map(|(window, _)| window).or(last.peer_window);
                 (last.acked.saturating_sub(first.acked), window, last.peer_scale)
@@ -303,7 +327,7 @@ impl Live {
             rtt_min: self.rtt_min(),
             rtt: median.or(self.rtt()),
             window,
-            window_round: held.map(|(_, rtt)| rtt).filter(|_| self.side == Side::Sender),
+            window_round: held.map(|(_, rtt)| rtt).filter(|_| direction == Side::Sender),
             least_window: self.history.least_peer_window,
             largest_window: self.largest_window(),
             scale: Some(scale),
@@ -311,13 +335,13 @@ impl Live {
             flight_round: self.history.free.mean().map(|(_, rtt)| rtt),
             mss: last.mss,
             segments: last.segments.saturating_sub(first.segments),
-            resent: (self.side == Side::Sender).then(|| last.resent.saturating_sub(first.resent)),
+            resent: (direction == Side::Sender).then(|| last.resent.saturating_sub(first.resent)),
             loss_events: self.history.loss_events,
             timeouts: last.timeouts.saturating_sub(first.timeouts),
             zero_windows: self.history.zero_windows,
             lasted,
             bytes,
-            unknown_because: Some(match self.side {
+            unknown_because: Some(match direction {
                 Side::Sender => "no data went out while it was watched",
                 Side::Receiver => {
                     "nothing at this receiving end holds it back; the sender or the path does, \

@@ -1,10 +1,11 @@
 //! Kernel statistics of connections from files: the measurements of
-//! M-Lab's NDT7, recordings of `top`, which are of the same form, output of `ss -ti`, and results of
-//! iperf3, through the rules for live connections.
+//! M-Lab's NDT7, recordings of `top`, which are of the same form, M-Lab's tcp-info archives, output of `ss -ti`, and results
+//! of iperf3, through the rules for live connections.
 
 mod iperf3;
 mod ndt7;
 mod ss;
+mod tcp_info;
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -42,11 +43,11 @@ impl Recording {
             live.handle(Sample { at: last, ..*sample });
         }
         let evidence: Evidence = live.evidence();
-        let (source, destination) = match live.side() {
+        let (source, destination) = match live.direction() {
             Side::Sender => (local, remote),
             Side::Receiver => (remote, local),
         };
-        (Flow::new(source, destination, *live.limits(), &evidence), live.side())
+        (Flow::new(source, destination, *live.limits(), &evidence), live.direction())
     }
 }
 

@@ -7,42 +7,42 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use serde_json::{Deserializer, Value, json};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::Recording;
+use super::ss::moment;
+use super::{Recording, tcp_info};
 use crate::live::Sample;
 
 /// Arrays within arrays; more is an attack.
 const DEEPEST: usize = 16;
 
 pub fn read(text: &str) -> Result<Vec<Recording>, String> {
-    let mut documents = Vec::new();
-    for document in Deserializer::from_str(text).into_iter::<Value>() {
-        let document = document.map_err(|error| format!("it is not JSON: {error}"))?;
-        documents.push(measured(document));
-    }
     let mut recordings = Vec::new();
     let mut index = HashMap::new();
-    // One measurement a line: collect each connection's measurements.
-    if documents.iter().any(|document| document.get("TCPInfo").is_some()) {
-        for document in &documents {
-            let Some(sample) = measurement(document) else { continue };
-            let ends = connection(document).unwrap_or(UNKNOWN);
-            let known = index.entry(ends).or_insert_with(|| {
-                recordings.push(Recording { ends, samples: Vec::new() });
-                recordings.len() - 1
-            });
-            recordings[*known].samples.push(sample);
+    for document in Deserializer::from_str(text).into_iter::<Value>() {
+        let document = measured(document.map_err(|error| format!("it is not JSON: {error}"))?);
+        if document.get("TCPInfo").is_none() {
+            collect(&document, UNKNOWN, 0, &mut recordings);
+            continue;
         }
-    } else {
-        documents.iter().for_each(|document| collect(document, UNKNOWN, 0, &mut recordings));
+        // One measurement a line: collect each connection's measurements.
+        let Some(sample) = measurement(&document) else { continue };
+        let ends = connection(&document).unwrap_or(UNKNOWN);
+        let known = *index.entry(ends).or_insert_with(|| {
+            recordings.push(Recording { ends, samples: Vec::new() });
+            recordings.len() - 1
+        });
+        recordings[known].samples.push(sample);
     }
     if recordings.is_empty() {
-        return Err("it has no TCPInfo; NDT7's results have".to_owned());
+        return Err("it has no TCPInfo; NDT7's results and M-Lab's archives have".to_owned());
     }
     Ok(recordings)
 }
 
-/// The measurement in a line of a client: ndt7-client-go writes it as `Value`, ndt7-js as `Data`.
+/// The measurement in a line of a client (ndt7-client-go writes it as `Value`, ndt7-js as `Data`) or of an archive.
 fn measured(mut document: Value) -> Value {
+    if document.get("RawIDM").is_some() {
+        return tcp_info::measurement(&document).unwrap_or_default();
+    }
     for name in ["Value", "Data"] {
         if document.get(name).is_some_and(|inner| inner.get("TCPInfo").is_some()) {
             return document[name].take();
@@ -111,7 +111,10 @@ fn measurement(value: &Value) -> Option<Sample> {
         |name: &str| number(name).filter(|bytes| *bytes > 0 || beside.is_some()).map(Bytes::new);
     let scale = count("WScale");
     Some(Sample {
-        at: Time::ZERO + Duration::from_micros(number("ElapsedTime")?),
+        at: match number("ElapsedTime") {
+            Some(micros) => Time::ZERO + Duration::from_micros(micros),
+            None => moment(value.get("Timestamp")?.as_str()?)?,
+        },
         // Linux counts the SYN as a byte acknowledged.
         acked: Bytes::new(count("BytesAcked").saturating_sub(1)),
         received: Bytes::new(count("BytesReceived")),

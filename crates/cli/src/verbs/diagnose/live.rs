@@ -77,7 +77,7 @@ fn tellers(watched: &[WatchedConnection]) -> impl Iterator<Item = &WatchedConnec
     watched.iter().filter(move |each| {
         let ends = (each.connection.remote, each.connection.local);
         let other = watched.iter().find(|w| (w.connection.local, w.connection.remote) == ends);
-        other.is_none_or(|other| match (each.live.side(), other.live.side()) {
+        other.is_none_or(|other| match (each.live.direction(), other.live.direction()) {
             (Side::Sender, Side::Sender) => each.moved() || !other.moved() && ends.1 < ends.0,
             (Side::Receiver, Side::Sender) => false,
             _ => true,
@@ -119,7 +119,7 @@ impl WatchedConnection {
     fn flow(&self) -> (u64, Flow) {
         let (local, remote) = (self.connection.local, self.connection.remote);
         let evidence = self.live.evidence();
-        let (source, destination) = match self.live.side() {
+        let (source, destination) = match self.live.direction() {
             Side::Sender => (local, remote),
             Side::Receiver => (remote, local),
         };

@@ -74,7 +74,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "watch_for", "netns"])]
     file: Vec<PathBuf>,
     /// Read a kernel's earlier report on connections: the output of `ss -ti`, once or logged with `date +%s.%N`, NDT7's JSON,
-    /// or the result of `iperf3 --json`; also recognised without this option
+    /// M-Lab's tcp-info archives, or the result of `iperf3 --json`; also recognised without this option
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "file", "watch_for", "netns"])]
     tcpinfo: Option<PathBuf>,
     /// Follow a network device, all devices (`any`), a capture that is being written or replaced, or a directory that new

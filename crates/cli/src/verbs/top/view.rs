@@ -204,7 +204,7 @@ fn draw_row(
 /// The verdict of `sweetspot diagnose` on everything since watching began.
 fn explanation(row: &ConnectionRow) -> Vec<String> {
     let (local, remote) = (row.connection.local, row.connection.remote);
-    let (source, destination) = match row.live.side() {
+    let (source, destination) = match row.live.direction() {
         Side::Sender => (local, remote),
         Side::Receiver => (remote, local),
     };

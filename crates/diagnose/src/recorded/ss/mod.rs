@@ -12,6 +12,7 @@ use super::{Recorded, Recording};
 use crate::live::Sample;
 use account::{Account, account};
 use stamp::Stamp;
+pub use stamp::iso as moment;
 
 /// A connection while its readings are collected.
 struct Collected {

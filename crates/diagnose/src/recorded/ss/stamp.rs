@@ -43,7 +43,7 @@ fn epoch(word: &str) -> Option<Time> {
 
 /// `2026-11-27T15:43:57.123Z`, with a comma or a dot before the fraction, with an offset or without. Offsets are left out:
 /// only differences count.
-fn iso(word: &str) -> Option<Time> {
+pub fn iso(word: &str) -> Option<Time> {
     let (day, time) = word.split_once('T')?;
     let mut parts = day.splitn(3, '-').map(str::parse::<u64>);
     let (year, month, day) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
@@ -88,7 +88,9 @@ fn clock(text: &str) -> Option<Duration> {
     let (hours, minutes) = (parts.next()?.parse::<u64>().ok()?, parts.next()?.parse::<u64>().ok()?);
     let seconds: f64 = parts.next()?.parse().ok()?;
     let whole = Duration::from_secs(hours.min(24) * 3600 + minutes.min(59) * 60);
-    (0.0..=61.0).contains(&seconds).then(|| whole + Duration::from_nanos((seconds * 1e9) as u64))
+    (0.0..=61.0)
+        .contains(&seconds)
+        .then(|| whole + Duration::from_nanos((seconds * 1e9).round() as u64))
 }
 
 /// Days since 1970 of the proleptic Gregorian calendar, and the time of day.
