@@ -1,11 +1,9 @@
 //! Limits that people meet in the field, each with a connection captured at its sender.
 
-use std::net::SocketAddr;
-
-use sweetspot_diagnose::{Class, Flow, capture};
-use sweetspot_trace::flow::Table;
+use sweetspot_diagnose::{Class, Flow};
 use sweetspot_trace::packet::{Flags, Options, Segment};
-use sweetspot_units::{Duration, Time};
+
+use crate::captured::{Captured, offer, sent, syn};
 
 const MSS: u32 = 1460;
 /// The round trip of the handshakes, milliseconds.
@@ -13,26 +11,24 @@ const RTT: u64 = 50;
 
 /// A connection captured at its sender; times in microseconds.
 struct AtSender {
-    table: Table,
+    captured: Captured,
     /// The receiver's next sequence number.
     answered: u32,
 }
 
 impl AtSender {
     fn open(rtt_us: u64) -> AtSender {
-        let mut open = AtSender { table: Table::default(), answered: 1 };
-        let syn = Flags { syn: true, ..Flags::default() };
-        let offer = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 7, 1]);
-        open.take(0, Segment { seq: 0, options: offer, flags: syn, ..sent() });
-        let answer = Segment { options: offer, flags: Flags { ack: true, ..syn }, ..back(1, 0) };
+        let mut open = AtSender { captured: Captured::default(), answered: 1 };
+        let options = offer(MSS);
+        open.take(0, Segment { options, flags: syn(), ..sent() });
+        let answer = Segment { options, flags: Flags { ack: true, ..syn() }, ..back(1, 0) };
         open.take(rtt_us, answer);
         open.take(rtt_us, Segment { seq: 1, ..sent() });
         open
     }
 
     fn take(&mut self, us: u64, segment: Segment) {
-        let time = Time::ZERO + Duration::from_micros(us);
-        assert!(self.table.take(&Segment { time, ..segment }).is_none());
+        self.captured.take(us, segment);
     }
 
     /// The sender's segment from byte `at` on.
@@ -53,33 +49,14 @@ impl AtSender {
     }
 
     /// The verdict on the sender's data.
-    fn flow(mut self) -> Flow {
-        let flows = capture::flows(&self.table.drain().unwrap());
-        flows.into_iter().find(|flow| flow.source == sent().source).unwrap()
+    fn flow(self) -> Flow {
+        self.captured.flow()
     }
 }
 
-fn sent() -> Segment {
-    Segment {
-        time: Time::ZERO,
-        source: SocketAddr::from(([192, 0, 2, 1], 1000)),
-        destination: SocketAddr::from(([198, 51, 100, 7], 80)),
-        seq: 0,
-        ack: 1,
-        flags: Flags { ack: true, ..Flags::default() },
-        // Scaled by 7: 8 MB.
-        window: 65_535,
-        payload: 0,
-        header: 20,
-        options: Options::default(),
-        id: None,
-        ttl: 64,
-    }
-}
-
+/// The receiver is seven hops away.
 fn back(ack: u32, seq: u32) -> Segment {
-    let Segment { source, destination, .. } = sent();
-    Segment { source: destination, destination: source, seq, ack, ttl: 57, ..sent() }
+    Segment { ttl: 57, ..crate::captured::back(ack, seq) }
 }
 
 /// Bursts of `burst` segments; each begins behind a message of the receiver, an RTT after the one before.

@@ -1,11 +1,9 @@
-//! The rules for captures, each with a flow that must meet it.
+//! Connections captured at their receivers.
 
-use std::net::SocketAddr;
-
-use sweetspot_diagnose::{Class, capture};
-use sweetspot_trace::flow::Table;
+use sweetspot_diagnose::Class;
 use sweetspot_trace::packet::{Flags, Options, Segment, Timestamps};
-use sweetspot_units::{Duration, Time};
+
+use crate::captured::{self, Captured, sent, syn};
 
 const MSS: u32 = 1448;
 /// The serialisation time of 1500 bytes at 2 Mbit/s.
@@ -15,27 +13,25 @@ const ROUND_TRIP: u64 = 30;
 
 /// A connection captured at its receiver, which answers at once.
 struct AtReceiver {
-    table: Table,
+    captured: Captured,
     timestamps: bool,
 }
 
 impl AtReceiver {
     fn open(timestamps: bool) -> AtReceiver {
-        let mut open = AtReceiver { table: Table::default(), timestamps };
-        let syn = Flags { syn: true, ..Flags::default() };
-        let mut offer = Options::read(&[2, 4, 5, 180, 3, 3, 7, 1]);
+        let mut open = AtReceiver { captured: Captured::default(), timestamps };
+        let mut offer = captured::offer(MSS + 12);
         offer.timestamps = Some(Timestamps { value: 1, echo: 0 });
-        open.take(0, Segment { seq: 0, options: offer, flags: syn, ..sent() });
-        open.take(0, Segment { options: offer, flags: Flags { ack: true, ..syn }, ..back(1, 1) });
+        open.take(0, Segment { seq: 0, options: offer, flags: syn(), ..sent() });
+        open.take(0, Segment { options: offer, flags: Flags { ack: true, ..syn() }, ..back(1, 1) });
         open.take(ROUND_TRIP, Segment { seq: 1, options: echo(1), ..sent() });
         open
     }
 
     fn take(&mut self, ms: u64, segment: Segment) {
-        let time = Time::ZERO + Duration::from_millis(ms);
         let mut options = segment.options;
         options.timestamps = options.timestamps.filter(|_| self.timestamps);
-        assert!(self.table.take(&Segment { time, options, ..segment }).is_none());
+        self.captured.take(ms * 1000, Segment { options, ..segment });
     }
 
     /// Segment `n` arrives; its sender had seen the receiver's acknowledgement of time `heard`.
@@ -45,35 +41,16 @@ impl AtReceiver {
         self.take(ms, back(1 + (n + 1) * MSS, ms as u32 + 1));
     }
 
-    fn class(mut self) -> Class {
-        let connection = self.table.drain().unwrap();
-        capture::flows(&connection)[0].verdict.class
-    }
-}
-
-fn sent() -> Segment {
-    Segment {
-        time: Time::ZERO,
-        source: SocketAddr::from(([192, 0, 2, 1], 1000)),
-        destination: SocketAddr::from(([192, 0, 2, 2], 80)),
-        seq: 0,
-        ack: 1,
-        flags: Flags { ack: true, ..Flags::default() },
-        window: 8192,
-        payload: 0,
-        header: 32,
-        options: Options::default(),
-        id: None,
-        ttl: 64,
+    fn class(self) -> Class {
+        self.captured.flow().verdict.class
     }
 }
 
 /// The receiver's acknowledgement: all before `ack` is there, and its clock shows `clock`.
 fn back(ack: u32, clock: u32) -> Segment {
-    let Segment { source, destination, .. } = sent();
     let mut options = Options::default();
     options.timestamps = Some(Timestamps { value: clock, echo: 1 });
-    Segment { source: destination, destination: source, seq: 1, ack, options, ..sent() }
+    Segment { options, ..captured::back(ack, 1) }
 }
 
 fn echo(clock: u32) -> Options {

@@ -1,0 +1,63 @@
+//! A connection as a capture has it, written down segment by segment.
+
+use std::net::SocketAddr;
+
+use sweetspot_diagnose::{Flow, capture};
+use sweetspot_trace::flow::Table;
+use sweetspot_trace::packet::{Flags, Options, Segment};
+use sweetspot_units::{Duration, Time};
+
+/// A captured connection; times in microseconds.
+#[derive(Default)]
+pub struct Captured {
+    table: Table,
+}
+
+impl Captured {
+    /// Its next packet.
+    pub fn take(&mut self, us: u64, segment: Segment) {
+        let time = Time::ZERO + Duration::from_micros(us);
+        assert!(self.table.take(&Segment { time, ..segment }).is_none());
+    }
+
+    /// The diagnosis of the sender's data.
+    pub fn flow(mut self) -> Flow {
+        let flows = capture::flows(&self.table.drain().unwrap());
+        flows.into_iter().find(|flow| flow.source == sent().source).unwrap()
+    }
+}
+
+/// A SYN's flags.
+pub fn syn() -> Flags {
+    Flags { syn: true, ..Flags::default() }
+}
+
+/// Options of a SYN: the MSS, and a window scale of 7.
+pub fn offer(mss: u32) -> Options {
+    Options::read(&[2, 4, (mss >> 8) as u8, mss as u8, 3, 3, 7, 1])
+}
+
+/// The sender's acknowledgement of the first byte.
+pub fn sent() -> Segment {
+    Segment {
+        time: Time::ZERO,
+        source: SocketAddr::from(([192, 0, 2, 1], 1000)),
+        destination: SocketAddr::from(([198, 51, 100, 7], 80)),
+        seq: 0,
+        ack: 1,
+        flags: Flags { ack: true, ..Flags::default() },
+        // Scaled by 7: 8 MB.
+        window: 65_535,
+        payload: 0,
+        header: 20,
+        options: Options::default(),
+        id: None,
+        ttl: 64,
+    }
+}
+
+/// The receiver's acknowledgement of everything before `ack`.
+pub fn back(ack: u32, seq: u32) -> Segment {
+    let Segment { source, destination, .. } = sent();
+    Segment { source: destination, destination: source, seq, ack, ..sent() }
+}

@@ -1,0 +1,5 @@
+//! Captured connections, each with the limit that must be found in it.
+
+mod captured;
+mod field;
+mod receiver;
