@@ -425,7 +425,7 @@ fn snapshots_of_tcp_info_take_their_time_from_the_timestamp() {
     assert_eq!(flow.verdict.class, Class::ReceiverWindow);
 }
 
-/// A download whose client says goodbye: the last bytes go the other way, and the account stays that of the download.
+/// The client of a download says goodbye: the last bytes go the other way, and the verdict stays the download's.
 #[test]
 fn the_last_bytes_of_a_download_do_not_turn_its_direction() {
     let bye = |n: u64, received: u64| {

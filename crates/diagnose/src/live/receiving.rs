@@ -54,7 +54,7 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     let least = history.least_receiver_rtt.unwrap_or(Duration::ZERO);
     let lately = history.arrivals.rate();
     let bound = lately * least;
-    let filled = bound + now.mss * 2 >= window || bound >= window.scaled(FULL);
+    let filled = bound.saturating_add(now.mss * 2) >= window || bound >= window.scaled(FULL);
     if window > Bytes::ZERO && filled {
         return Class::ReceiverWindow;
     }

@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use serde_json::Value;
+use serde_json::{Deserializer, Value, json};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::{Recorded, Recording};
+use super::{Recorded, Recording, micros};
 use crate::live::Sample;
 
 /// Whether `text` is a result of iperf3, which NDT7's files resemble only in being JSON.
@@ -15,8 +15,10 @@ pub fn is_result(text: &str) -> bool {
 }
 
 pub fn read(text: &str) -> Result<Recorded, String> {
-    let document: Value =
-        serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    let document = document(text)?;
+    if let Some(error) = document["error"].as_str() {
+        return Err(format!("iperf3 failed: {error}"));
+    }
     let connected = document["start"]["connected"].as_array().cloned().unwrap_or_default();
     let mss = Bytes::new(document["start"]["tcp_mss_default"].as_u64().unwrap_or(1448));
     let mut recordings = Vec::new();
@@ -43,6 +45,28 @@ pub fn read(text: &str) -> Result<Recorded, String> {
     Ok(Recorded { recordings, not_understood: Vec::new() })
 }
 
+/// The result. `--json-stream` (iperf3 3.17) writes an event a line: the start, then each interval.
+fn document(text: &str) -> Result<Value, String> {
+    let mut result = Value::Null;
+    for document in Deserializer::from_str(text).into_iter::<Value>() {
+        let mut document = document.map_err(|error| format!("it is not JSON: {error}"))?;
+        let data = document["data"].take();
+        match document["event"].as_str() {
+            None => return Ok(document),
+            Some("start") => result = json!({ "start": data, "intervals": [] }),
+            Some("interval") => {
+                result["intervals"]
+                    .as_array_mut()
+                    .into_iter()
+                    .for_each(|all| all.push(data.clone()));
+            }
+            Some("error") => result["error"] = data,
+            Some(_) => {}
+        }
+    }
+    Ok(result)
+}
+
 fn ends(connection: &Value) -> Option<[SocketAddr; 2]> {
     let end = |host: &str, port: &str| {
         let address = connection[host].as_str()?.split('%').next()?;
@@ -61,28 +85,40 @@ fn intervals<'a>(document: &'a Value, socket: &'a Value) -> impl Iterator<Item =
     streams.filter(move |stream| stream["socket"] == *socket)
 }
 
-/// The counters at the end of an interval. A sender of iperf3 always has more to send, and fills its congestion window.
+/// A window this full limits the sender.
+const FULL: f64 = 0.8;
+/// A congestion window that grew by as much from one interval to the next is in slow start.
+const GROWS: f64 = 1.25;
+
+/// The counters at the end of an interval. A sender of iperf3 always has more to send; its rate and RTT show its flight.
 fn sample(stream: &Value, last: &Sample) -> Option<Sample> {
     let number = |name: &str| stream[name].as_u64();
     let end = stream["end"].as_f64().filter(|end| (0.0..1e9).contains(end))?;
     let at = Time::ZERO + Duration::from_nanos((end * 1e9) as u64);
     let cwnd = number("snd_cwnd")?;
     let segments = u32::try_from(cwnd / last.mss.get().max(1)).unwrap_or(u32::MAX);
-    let rtt = Duration::from_micros(number("rtt")?);
+    let rtt = micros(number("rtt")?);
     let sent = Bytes::new(number("bytes")?);
     let time = at.since(last.at);
+    let flight = if time > Duration::ZERO { sent / time * rtt } else { Bytes::ZERO };
+    let peer_window = number("snd_wnd").map(Bytes::new);
+    let held = peer_window.is_some_and(|window| flight >= window.scaled(FULL));
+    let grows = f64::from(segments) >= GROWS * f64::from(last.congestion_window);
     let known = Some(last.rtt_min).filter(|rtt| *rtt > Duration::ZERO);
     Some(Sample {
         at,
         acked: last.acked + sent,
         busy: last.busy + time,
         congestion_window: segments,
-        slow_start_threshold: u32::MAX,
-        under_way: segments,
+        window_limited: last.window_limited + if held { time } else { Duration::ZERO },
+        slow_start_threshold: if grows { u32::MAX } else { 0 },
+        under_way: u32::try_from(flight.get() / last.mss.get().max(1))
+            .unwrap_or(u32::MAX)
+            .min(segments),
         not_sent: last.mss * 64,
         rtt,
         rtt_min: known.map_or(rtt, |least| least.min(rtt)),
-        peer_window: number("snd_wnd").map(Bytes::new),
+        peer_window,
         segments: last.segments + sent.get() / last.mss.get().max(1),
         resent: last.resent + number("retransmits").unwrap_or(0),
         ..*last

@@ -12,11 +12,11 @@ use std::net::SocketAddr;
 
 pub use self::ndt7::written;
 
-use sweetspot_units::Time;
+use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::live::{Live, Sample, Side};
 use crate::report::{DiagnosisReport, rank};
-use crate::{Evidence, Flow};
+use crate::{Class, Evidence, Flow};
 
 /// A connection and the kernel's statistics of it over time.
 #[derive(Debug, Clone)]
@@ -33,6 +33,14 @@ impl Recording {
         self.told().0
     }
 
+    /// Whether less than half of the congestion window was in flight, in the mean of the samples: it limited nothing.
+    fn has_room(&self) -> bool {
+        let sum = |count: fn(&Sample) -> u32| {
+            self.samples.iter().skip(1).map(count).map(u64::from).sum::<u64>()
+        };
+        2 * sum(|sample| sample.under_way) < sum(|sample| sample.congestion_window)
+    }
+
     /// The flow, and whether the sampled end sends or receives.
     fn told(&self) -> (Flow, Side) {
         let [local, remote] = self.ends;
@@ -40,14 +48,64 @@ impl Recording {
         let mut last = Time::ZERO;
         for sample in &self.samples {
             last = last.max(sample.at);
-            live.handle(Sample { at: last, ..*sample });
+            live.handle(Sample { at: last, ..bounded(sample) });
         }
-        let evidence: Evidence = live.evidence();
+        let mut evidence: Evidence = live.evidence();
+        let mut limits = *live.limits();
+        if let [_, sample] = &self.samples[..]
+            && limits.time(Class::Opportunity) > sample.rtt * LONGEST_START
+        {
+            limits.disown(Class::Opportunity);
+            evidence.unknown_because = Some(ONE_INTERVAL);
+        }
+        if matches!(limits.dominant(), Class::Opportunity | Class::Transport) && self.has_room() {
+            limits.disown(Class::Opportunity);
+            limits.disown(Class::Transport);
+            evidence.unknown_because = Some(ROOM);
+        }
         let (source, destination) = match live.direction() {
             Side::Sender => (local, remote),
             Side::Receiver => (remote, local),
         };
-        (Flow::new(source, destination, *live.limits(), &evidence), live.direction())
+        (Flow::new(source, destination, limits, &evidence), live.direction())
+    }
+}
+
+/// Round trips that slow start cannot last: the window doubles in each.
+const LONGEST_START: u64 = 64;
+const ONE_INTERVAL: &str =
+    "one reading does not show what held the congestion window; log several with their times";
+const ROOM: &str =
+    "the congestion window had room, and these counters do not show what else held the sender";
+
+/// The largest number of bytes of a connection; more is damage, and would overflow sums.
+const MAX_BYTES: Bytes = Bytes::new(1 << 56);
+/// The largest segment, with offload; more is damage.
+const MAX_SEGMENT: Bytes = Bytes::new(1 << 20);
+/// The longest time, in microseconds: 31 years.
+const MAX_MICROS: u64 = 1_000_000_000_000_000;
+
+/// A number of microseconds from a file.
+fn micros(number: u64) -> Duration {
+    Duration::from_micros(number.min(MAX_MICROS))
+}
+
+/// `sample` with counters that no sum overflows.
+fn bounded(sample: &Sample) -> Sample {
+    Sample {
+        acked: sample.acked.min(MAX_BYTES),
+        received: sample.received.min(MAX_BYTES),
+        delivered: sample.delivered.min(u32::MAX.into()),
+        not_sent: sample.not_sent.min(MAX_BYTES),
+        mss: sample.mss.min(MAX_SEGMENT),
+        queued: sample.queued.min(MAX_BYTES),
+        peer_window: sample.peer_window.map(|window| window.min(MAX_BYTES)),
+        segments: sample.segments.min(MAX_BYTES.get()),
+        resent: sample.resent.min(MAX_BYTES.get()),
+        timeouts: sample.timeouts.min(u32::MAX.into()),
+        window: sample.window.map(|window| window.min(MAX_BYTES)),
+        unread: sample.unread.min(MAX_BYTES),
+        ..*sample
     }
 }
 
@@ -91,7 +149,15 @@ pub fn flows(recordings: &[Recording]) -> Vec<Flow> {
 /// assert_eq!(recordings[0].flow().verdict.class.name(), "application");
 /// ```
 pub fn read(text: &str) -> Result<Recorded, String> {
+    let document = text.find("\n{").map_or(text, |at| &text[at + 1..]);
     let recorded = match text.trim_start().chars().next() {
+        // A program may print warnings before its result.
+        Some('a'..='z') if iperf3::is_result(document) => iperf3::read(document)?,
+        Some('[') if text.contains("[ ID]") => {
+            return Err(
+                "it is the text of iperf3; run iperf3 --json at the end that sends".to_owned()
+            );
+        }
         None => return Err("it is empty".to_owned()),
         Some('{' | '[') if iperf3::is_result(text) => iperf3::read(text)?,
         Some('{' | '[') => Recorded { recordings: ndt7::read(text)?, not_understood: vec![] },
@@ -124,6 +190,12 @@ pub fn report(text: &str, most: usize) -> Result<DiagnosisReport, String> {
     let mut flows: Vec<_> =
         flows(&recorded.recordings).into_iter().map(|flow| (flow.bytes, flow)).collect();
     rank(&mut flows);
+    let mut remarks = remarks(&recorded.not_understood);
+    let is_named = |end: &SocketAddr| end.port() == 0 && !end.ip().is_unspecified();
+    if flows.iter().any(|(_, flow)| is_named(&flow.source) || is_named(&flow.destination)) {
+        remarks
+            .push("port 0 stands for a service whose number is not known here (ss -n)".to_owned());
+    }
     let flows_left_out = flows.len().saturating_sub(most) as u64;
     flows.truncate(most);
     Ok(DiagnosisReport {
@@ -131,7 +203,7 @@ pub fn report(text: &str, most: usize) -> Result<DiagnosisReport, String> {
         flows_left_out,
         packets: None,
         tcp_segments: None,
-        remarks: remarks(&recorded.not_understood),
+        remarks,
     })
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Deserializer, Value, json};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::ss::moment;
-use super::{Recording, tcp_info};
+use super::{Recording, micros, tcp_info};
 use crate::live::Sample;
 
 /// Arrays within arrays; more is an attack.
@@ -98,7 +98,7 @@ fn measurement(value: &Value) -> Option<Sample> {
     let number = |name: &str| info.get(name).and_then(Value::as_u64);
     let count = |name: &str| number(name).unwrap_or(0);
     let small = |name: &str| u32::try_from(count(name)).unwrap_or(u32::MAX);
-    let micros = |name: &str| Duration::from_micros(count(name));
+    let micros = |name: &str| micros(count(name));
     let rate =
         |name: &str| number(name).map(|bytes| Rate::from_bits_per_second(bytes.saturating_mul(8)));
     // Linux says with all bits that there is no limit.
@@ -112,7 +112,7 @@ fn measurement(value: &Value) -> Option<Sample> {
     let scale = count("WScale");
     Some(Sample {
         at: match number("ElapsedTime") {
-            Some(micros) => Time::ZERO + Duration::from_micros(micros),
+            Some(elapsed) => Time::ZERO + super::micros(elapsed),
             None => moment(value.get("Timestamp")?.as_str()?)?,
         },
         // Linux counts the SYN as a byte acknowledged.

@@ -1,5 +1,5 @@
 //! Archives of M-Lab's sidecar tcp-info (github.com/m-lab/tcp-info, netlink/archival-record.go): a line per reading, with the
-//! kernel's structures as base64. `inet_diag_msg` and the attributes are those of include/uapi/linux/inet_diag.h and tcp.h.
+//! kernel's structures as base64. include/uapi/linux/inet_diag.h and tcp.h define them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -188,3 +188,52 @@ fn no_sentence_names_a_round_trip_below_the_shortest() {
         }
     }
 }
+
+#[test]
+fn a_loss_in_the_tail_of_each_flight_is_congestion_and_not_the_program() {
+    // The last of ten segments is lost and sent again 300 ms later: 300 of 350 ms.
+    let mut flow = AtSender::open(RTT * 1000);
+    for round in 0..20_u32 {
+        let (start, first) = (100_000 + u64::from(round) * 400_000, round * 10);
+        (0..10).for_each(|n| flow.send(start + u64::from(n) * 12, (first + n) * MSS, MSS));
+        flow.ack(start + RTT * 1000, (first + 9) * MSS);
+        flow.send(start + 340_000, (first + 9) * MSS, MSS);
+        flow.ack(start + 390_000, (first + 10) * MSS);
+    }
+    let flow = flow.flow();
+    assert_eq!(flow.verdict.class, Class::Congestion, "{flow:?}");
+    assert!(flow.verdict.share_of_time > 0.8, "{}", flow.verdict.words);
+}
+
+#[test]
+fn a_window_that_stays_closed_behind_probes_is_the_receiving_program() {
+    let mut flow = AtSender::open(RTT * 1000);
+    for round in 0..6_u32 {
+        let (start, first) = (100_000 + u64::from(round) * 2_000_000, round * 20);
+        (0..20).for_each(|n| flow.send(start + u64::from(n) * 12, (first + n) * MSS, MSS));
+        let acked = back(1 + (first + 20) * MSS, 1);
+        flow.take(start + RTT * 1000, Segment { window: 0, ..acked });
+        // Probes of a closed window carry the byte before the next, and are answered with the same window.
+        for probe in [300_000, 900_000] {
+            flow.send(start + probe, (first + 20) * MSS - 1, 0);
+            flow.take(start + probe + RTT * 1000, Segment { window: 0, ..acked });
+        }
+        flow.take(start + 1_900_000, acked);
+    }
+    assert_eq!(flow.flow().verdict.class, Class::ReceiverApplication);
+}
+
+#[test]
+fn a_connection_kept_open_by_keep_alives_is_idle() {
+    let mut flow = AtSender::open(RTT * 1000);
+    flow.send(100_000, 0, 400);
+    flow.message(150_000, 400, 900);
+    for n in 1..20_u64 {
+        // A keep-alive is the byte before the next, or none.
+        flow.send(n * 60_000_000, 399, n as u32 % 2);
+        flow.ack(n * 60_000_000 + RTT * 1000, 400);
+    }
+    let flow = flow.flow();
+    assert_eq!((flow.verdict.class, flow.verdict.cause), (Class::Application, Class::Idle));
+    assert_eq!(flow.retransmitted_segments, 0);
+}

@@ -1,5 +1,5 @@
-//! Scripts of packetdrill (github.com/google/packetdrill, gtests/net/tcp), which say what Linux does: times, acknowledgements and
-//! windows are those of the script. A packet is one of its segments, and number 0 is the SYN.
+//! Scripts of packetdrill (github.com/google/packetdrill, gtests/net/tcp), with their times, acknowledgements and windows. They
+//! show what Linux does. A packet is a segment of the script, and number 0 is the SYN.
 
 use sweetspot_tcp::congestion::{Algorithm, Growth};
 use sweetspot_tcp::{Acknowledgement, RecoveryStyle, Run, Sender, SenderConfig};

@@ -3,6 +3,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use super::super::micros;
 use crate::live::Sample;
 
 /// One reading, and which of its fields ss printed.
@@ -16,6 +17,10 @@ pub struct Account {
     pub persists: bool,
     /// The time since the last acknowledgement (`lastack`).
     pub since_ack: Duration,
+    /// Timeouts in a row without an answer (`backoff`).
+    pub backoff: u64,
+    /// Whether it has the number of all timeouts (`total_rto`, Linux 6.7).
+    pub has_timeouts: bool,
 }
 
 /// The words of `line` about a connection with these queues; `timer` is the word that `ss -o` puts behind the addresses.
@@ -30,10 +35,11 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, [unread, queued]: [Byt
     };
     let count = |name: &str| number(name).unwrap_or(0);
     let small = |name: &str| u32::try_from(count(name)).unwrap_or(u32::MAX);
+    let time = |name: &str| micros(count(name).saturating_mul(1000));
     // In milliseconds, often with a fraction; the deviation follows behind a slash.
     let millis = |name: &str| {
         let value = text(name).and_then(|value| value.split('/').next()?.parse::<f64>().ok());
-        Duration::from_nanos((value.unwrap_or(0.0).max(0.0) * 1e6) as u64)
+        micros((value.unwrap_or(0.0).max(0.0) * 1e3) as u64)
     };
     let [peer_scale, scale] = text("wscale").and_then(scales).unwrap_or_default();
     let retransmitted = text("retrans").and_then(|value| value.split('/').nth(1)?.parse().ok());
@@ -60,9 +66,9 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, [unread, queued]: [Byt
         acked: Bytes::new(count("bytes_acked").saturating_sub(1)),
         received: Bytes::new(count("bytes_received")),
         delivered: count("delivered"),
-        busy: Duration::from_millis(count("busy")),
-        window_limited: Duration::from_millis(count("rwnd_limited")),
-        buffer_limited: Duration::from_millis(count("sndbuf_limited")),
+        busy: time("busy"),
+        window_limited: time("rwnd_limited"),
+        buffer_limited: time("sndbuf_limited"),
         congestion_window: small("cwnd"),
         // It is not printed while it is not set.
         slow_start_threshold: number("ssthresh").map_or(u32::MAX, |n| n as u32),
@@ -94,7 +100,9 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, [unread, queued]: [Byt
         has_busy,
         has_peer_window: number("snd_wnd").is_some(),
         persists: timer.is_some_and(|timer| timer.contains("persist")),
-        since_ack: Duration::from_millis(count("lastack")),
+        since_ack: time("lastack"),
+        backoff: count("backoff"),
+        has_timeouts: number("total_rto").is_some(),
     }
 }
 

@@ -2,7 +2,9 @@
 //! services, on one line (`-O`) or two, from `watch`, behind `ts`.
 
 mod account;
+mod address;
 mod stamp;
+mod wrapped;
 
 use std::net::SocketAddr;
 
@@ -11,6 +13,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 use super::{Recorded, Recording};
 use crate::live::Sample;
 use account::{Account, account};
+use address::end;
 use stamp::Stamp;
 pub use stamp::iso as moment;
 
@@ -21,46 +24,66 @@ struct Collected {
 }
 
 /// A line with the addresses of a connection; its account may follow on the next line.
-struct Heading<'a> {
+struct Heading {
     ends: [SocketAddr; 2],
     queues: [Bytes; 2],
-    timer: Option<&'a str>,
+    timer: Option<String>,
 }
 
 pub fn read(text: &str) -> Result<Recorded, String> {
     let mut collected: Vec<Collected> = Vec::new();
     let mut not_understood = Vec::new();
-    let (mut now, mut heading) = (None, None);
-    for line in text.lines() {
-        let (stamp, line) = stamp::strip(line);
+    let (mut now, mut heading, mut bare) = (None, None, false);
+    for line in wrapped::lines(text) {
+        let (stamp, line) = stamp::strip(&line);
         if let Stamp::At(time) = stamp {
             now = Some(time);
         }
         if is_account(line) && heading.is_some() {
             let Some(Heading { ends, queues, timer }) = heading.take() else { continue };
-            add(&mut collected, ends, account(line, timer, now.unwrap_or(Time::ZERO), queues));
+            add(
+                &mut collected,
+                ends,
+                account(line, timer.as_deref(), now.unwrap_or(Time::ZERO), queues),
+            );
         } else if let Some(found) = connection(line) {
             if is_account(line) {
                 // `ss -O` has all of it on one line.
                 let at = now.unwrap_or(Time::ZERO);
-                add(&mut collected, found.ends, account(line, found.timer, at, found.queues));
+                add(
+                    &mut collected,
+                    found.ends,
+                    account(line, found.timer.as_deref(), at, found.queues),
+                );
             } else {
-                heading = Some(found);
+                (heading, bare) = (Some(found), true);
             }
         } else if looks_like_connection(line) {
             heading = None;
             not_understood.push(line.trim().to_owned());
         }
     }
+    if collected.is_empty() && bare {
+        return Err("it lists connections without their counters; ss prints these with -i: ss -ti"
+            .to_owned());
+    }
     if collected.is_empty() && not_understood.is_empty() {
-        let what = "expected a capture, the output of ss -ti, NDT7's JSON or iperf3's";
+        let what = "expected a capture, the output of ss -ti, NDT7's JSON, iperf3's, or an archive of tcp-info";
         return Err(format!("{what}; log with: while sleep 0.1; do date +%s.%N; ss -tin; done"));
     }
     let shows_windows = |c: &Collected| c.accounts.iter().any(|account| account.has_peer_window);
     let shows_windows = collected.iter().any(shows_windows);
     let has_time = now.is_some();
-    let recordings = collected.into_iter().filter_map(|c| recording(c, has_time, shows_windows));
-    Ok(Recorded { recordings: recordings.collect(), not_understood })
+    let recordings: Vec<Recording> =
+        collected.into_iter().filter_map(|c| recording(c, has_time, shows_windows)).collect();
+    if recordings.is_empty() && text.contains("SYN-SENT") {
+        return Err(
+            "its connections are not open: the SYN got no answer (SYN-SENT); look for a wrong \
+                    address, a filter, or a host that is down"
+                .to_owned(),
+        );
+    }
+    Ok(Recorded { recordings, not_understood })
 }
 
 /// Adds a reading. Counters that went back belong to a new connection on the same ports.
@@ -99,9 +122,15 @@ fn recording(collected: Collected, has_time: bool, shows_windows: bool) -> Optio
         if waits && only.since_ack > Duration::ZERO {
             return Some(shut_since(ends, only));
         }
+        let is_silent = !only.persists
+            && only.backoff >= SILENT
+            && (only.sample.under_way > 0 || only.sample.queued > Bytes::ZERO);
+        if is_silent && only.since_ack > Duration::ZERO {
+            return Some(silent_since(ends, only));
+        }
         return has_busy.then(|| life(ends, only.sample)).flatten();
     }
-    let (mut busy, mut shut) = (Duration::ZERO, Duration::ZERO);
+    let (mut busy, mut shut, mut timeouts) = (Duration::ZERO, Duration::ZERO, 0);
     let mut samples = vec![accounts[0].sample];
     for pair in accounts.windows(2) {
         let (last, mut now) = (&pair[0].sample, pair[1].sample);
@@ -120,6 +149,12 @@ fn recording(collected: Collected, has_time: bool, shows_windows: bool) -> Optio
                 busy += time.saturating_sub(now.busy.saturating_sub(last.busy));
             }
         }
+        if !pair[1].has_timeouts {
+            // The backoff begins anew with each acknowledgement.
+            let (before, backoff) = (pair[0].backoff, pair[1].backoff);
+            timeouts += if backoff >= before { backoff - before } else { backoff };
+            now.timeouts = timeouts;
+        }
         now.busy += busy;
         now.window_limited += shut;
         samples.push(now);
@@ -134,6 +169,21 @@ fn shut_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
         at: Time::ZERO + only.since_ack,
         busy: begun.busy + only.since_ack,
         window_limited: begun.window_limited + only.since_ack,
+        ..only.sample
+    };
+    Recording { ends, samples: vec![begun, ended] }
+}
+
+/// Unanswered timeouts from which on the peer counts as silent.
+const SILENT: u64 = 2;
+
+/// A stalled connection since its last acknowledgement.
+fn silent_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
+    let begun = Sample { at: Time::ZERO, timeouts: 0, ..only.sample };
+    let ended = Sample {
+        at: Time::ZERO + only.since_ack,
+        busy: begun.busy + only.since_ack,
+        timeouts: only.backoff,
         ..only.sample
     };
     Recording { ends, samples: vec![begun, ended] }
@@ -192,10 +242,7 @@ fn looks_like_connection(line: &str) -> bool {
 }
 
 /// The two addresses of a line, the two numbers before them, and the timer behind.
-fn connection(line: &str) -> Option<Heading<'_>> {
-    if line.starts_with([' ', '\t']) {
-        return None;
-    }
+fn connection(line: &str) -> Option<Heading> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_pair = |pair: &[&str]| end(pair[0]).is_some() && end(pair[1]).is_some();
     let first = words.windows(2).position(is_pair)?;
@@ -205,56 +252,6 @@ fn connection(line: &str) -> Option<Heading<'_>> {
         word.and_then(|word| word.parse().ok()).map(Bytes::new)
     };
     let timer = words[first + 2..].iter().find_map(|word| word.strip_prefix("timer:"));
+    let timer = timer.map(str::to_owned);
     Some(Heading { ends, queues: [queue(2)?, queue(1)?], timer })
-}
-
-/// Ports that ss prints by name without `-n`, from IANA's registry as /etc/services has it.
-const SERVICES: [(&str, u16); 34] = [
-    ("ftp-data", 20),
-    ("ftp", 21),
-    ("ssh", 22),
-    ("telnet", 23),
-    ("smtp", 25),
-    ("domain", 53),
-    ("http", 80),
-    ("www", 80),
-    ("kerberos", 88),
-    ("pop3", 110),
-    ("sunrpc", 111),
-    ("imap2", 143),
-    ("imap", 143),
-    ("bgp", 179),
-    ("ldap", 389),
-    ("https", 443),
-    ("microsoft-ds", 445),
-    ("submission", 587),
-    ("ldaps", 636),
-    ("rsync", 873),
-    ("imaps", 993),
-    ("pop3s", 995),
-    ("ms-sql-s", 1433),
-    ("nfs", 2049),
-    ("iscsi-target", 3260),
-    ("mysql", 3306),
-    ("ms-wbt-server", 3389),
-    ("postgresql", 5432),
-    ("amqp", 5672),
-    ("x11", 6000),
-    ("redis", 6379),
-    ("http-alt", 8080),
-    ("https-alt", 8443),
-    ("mongodb", 27017),
-];
-
-/// An address as ss writes it, perhaps with the name of a device behind a percent sign, and of a service.
-fn end(word: &str) -> Option<SocketAddr> {
-    let (address, port) = word.rsplit_once(':')?;
-    let (address, device) = address.split_once('%').unwrap_or((address, ""));
-    let bracket = if device.ends_with(']') { "]" } else { "" };
-    let named = SERVICES.iter().find(|(name, _)| *name == port).map(|(_, port)| port.to_string());
-    let port = named.as_deref().unwrap_or(port);
-    let address = format!("{address}{bracket}");
-    // Older versions print IPv6 addresses without brackets.
-    let bare = || format!("[{address}]:{port}").parse().ok();
-    format!("{address}:{port}").parse().ok().or_else(bare)
 }

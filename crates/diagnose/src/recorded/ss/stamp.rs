@@ -64,7 +64,7 @@ fn date(line: &str) -> Option<Time> {
             time = clock(word);
         } else if matches!(word, "AM" | "PM") {
             afternoon = Some(word == "PM");
-        } else if let Ok(number) = word.parse::<u64>() {
+        } else if let Ok(number) = word.trim_end_matches('.').parse::<u64>() {
             match number {
                 1..=31 => day = Some(number),
                 1970..=9999 => year = Some(number),
@@ -118,6 +118,7 @@ mod tests {
             "Fri Nov 27 15:43:57.5 UTC 2026",
             "Fri Nov 27 03:43:57.5 PM UTC 2026",
             "Fri 27 Nov 2026 03:43:57.5 PM UTC",
+            "Fr 27. Nov 15:43:57.5 UTC 2026",
             "Every 1.0s: ss -ti   host: Fri Nov 27 15:43:57.5 2026",
         ] {
             assert_eq!(strip(text).0, Stamp::At(due), "{text}");

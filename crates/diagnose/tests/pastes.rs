@@ -1,0 +1,242 @@
+//! Pastes as people send them: broken, indented, quoted, incomplete, and damaged.
+
+use proptest::prelude::*;
+use sweetspot_diagnose::recorded::report;
+use sweetspot_diagnose::{Class, Flow};
+
+const HEADING: &str = "ESTAB 0 1338752 10.0.0.5:ssh 203.0.113.5:51000";
+
+/// An upload that its peer's window of 131,072 bytes held for 98 % of a minute, and for 99 % of the second after that.
+fn account(second: bool) -> String {
+    let (acked, busy, limited) =
+        if second { (90_540_001, 61_000, 59_990) } else { (88_700_001, 60_000, 59_000) };
+    format!(
+        "cubic wscale:7,7 rto:272 rtt:70.5/0.3 ato:40 mss:1448 pmtu:1500 rcvmss:536 advmss:1448 cwnd:960 bytes_sent:90600000 \
+         bytes_acked:{acked} segs_out:62000 data_segs_out:62000 send 157Mbps lastsnd:4 lastack:4 pacing_rate 314Mbps \
+         delivered:61100 busy:{busy}ms rwnd_limited:{limited}ms(98.3%) unacked:90 notsent:1208432 minrtt:70.1 snd_wnd:131072"
+    )
+}
+
+fn flows(paste: &str) -> Vec<Flow> {
+    report(paste, 20).unwrap_or_else(|error| panic!("{error}: {paste}")).flows
+}
+
+/// As a terminal of 80 columns breaks a line behind a tab.
+fn broken(line: &str, trimmed: bool) -> String {
+    let columns: Vec<char> = format!("        {line}").chars().collect();
+    let parts = columns.chunks(80).map(|part| part.iter().collect::<String>());
+    parts.map(|part| if trimmed { part.trim_end().to_owned() } else { part } + "\n").collect()
+}
+
+#[test]
+fn one_reading_is_the_same_however_it_was_pasted() {
+    let (head, account) = (HEADING, account(false));
+    let state = head.trim_start_matches("ESTAB ");
+    for paste in [
+        format!("    $ ss -ti\n    State Recv-Q Send-Q\n    {head}\n         {account}\n"),
+        format!("> {head}\n>     {account}\n"),
+        format!("```\r\n$ ss -tin dst 203.0.113.5\r\n{head} \r\n\t {account}\r\n```\r\n"),
+        format!(
+            "Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n{state}\n\t {account}\n"
+        ),
+        format!(
+            "tcp {head} users:((\"sshd\",pid=8,fd=4)) timer:(on,200ms,0) uid:0 ino:9 sk:2a cgroup:/a <-> {account}\n"
+        ),
+        format!("LISTEN 0 128 *:22 *:*\n\t cubic cwnd:10\n{head}\n\t {account}\n"),
+        format!(
+            "{head}\n\t skmem:(r0,rb131072,t0,tb2626560,f0,w1358592,o0,bl0,d0) ts sack {account} rcv_wnd:64256\n"
+        ),
+        format!(
+            "Every 2.0s: ss -ti  host: Sat Nov 28 10:00:01 2026\n\n{head}\n{}",
+            broken(&account, false)
+        ),
+        format!("{head}\n{}root@host:~# \n", broken(&account, true)),
+    ] {
+        let [flow] = &flows(&paste)[..] else { panic!("{paste}") };
+        assert_eq!(flow.verdict.class, Class::ReceiverWindow, "{paste}");
+        assert_eq!((flow.bytes, flow.source.port()), (88_700_000, 22), "{paste}");
+        assert!((flow.verdict.share_of_time - 59.0 / 60.0).abs() < 1e-3, "{paste}");
+    }
+}
+
+#[test]
+fn two_readings_with_times_tell_of_the_second_between_them() {
+    let (one, two) = (account(false), account(true));
+    for [before, after] in [
+        ["Sa 28. Nov 10:00:01 CET 2026", "Sa 28. Nov 10:00:02 CET 2026"],
+        ["2026-11-28 10:00:01,5", "2026-11-28 10:00:02,5"],
+    ] {
+        for [one, two] in [
+            [format!("\t {one}\n"), format!("\t {two}\n")],
+            [broken(&one, true), broken(&two, true)],
+        ] {
+            let paste = format!("{before}\n{HEADING}\n{one}{after}\n{HEADING}\n{two}");
+            let [flow] = &flows(&paste)[..] else { panic!("{paste}") };
+            // 1.84 MB in a second, 99 % of it held.
+            assert_eq!((flow.bytes, flow.verdict.class), (1_840_000, Class::ReceiverWindow));
+            assert!((flow.verdict.share_of_time - 0.99).abs() < 1e-3, "{paste}");
+        }
+    }
+}
+
+#[test]
+fn a_service_that_is_not_known_here_is_port_0_and_that_is_said() {
+    let paste =
+        format!("ESTAB 0 0 10.0.0.5:zabbix-trapper 203.0.113.5:51000\n\t {}\n", account(false));
+    let report = report(&paste, 20).unwrap();
+    assert_eq!(report.flows[0].source.port(), 0);
+    assert!(report.remarks[0].contains("port 0 stands for a service"), "{:?}", report.remarks);
+}
+
+#[test]
+fn a_paste_without_counters_gets_the_command_that_prints_them() {
+    for (paste, words) in [
+        ("State Recv-Q Send-Q\nESTAB 0 0 10.0.0.5:22 203.0.113.5:51000\n", "ss -ti"),
+        ("tcp   0   300 10.0.0.5:22   203.0.113.5:51000   ESTABLISHED\n", "ss -ti"),
+        // iproute2 3.10 prints no busy time; one such reading has no totals.
+        (
+            "ESTAB 0 36 10.1.1.1:ssh 10.1.1.2:54321\n\t cubic wscale:7,7 rto:201 rtt:0.5/0.25 mss:1448 cwnd:10 unacked:1\n",
+            "two readings",
+        ),
+        (
+            "SYN-SENT 0 1 10.0.0.5:40000 203.0.113.5:443 timer:(on,3sec,3)\n\t cubic rto:8000 mss:524 cwnd:1 retrans:1/3\n",
+            "SYN got no answer",
+        ),
+        (
+            "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n[  5]   0.00-1.00   sec  2.86 MBytes\n",
+            "--json",
+        ),
+        (
+            r#"{"start":{"connected":[],"version":"iperf 3.16","system_info":"iperf3"},"intervals":[],"error":"unable to connect"}"#,
+            "unable to connect",
+        ),
+    ] {
+        let error = report(paste, 20).unwrap_err();
+        assert!(error.contains(words), "{paste}: {error}");
+    }
+}
+
+#[test]
+fn retransmissions_without_an_answer_are_a_stall_and_no_loss_of_the_life_before() {
+    // Nine timeouts in a row, and nothing acknowledged for 120 s; Linux before 6.7 has no total_rto.
+    let reading = |backoff: u64, silent: u64| {
+        format!(
+            "ESTAB 0 52000 10.0.0.5:40000 203.0.113.5:443 timer:(on,45sec,{backoff})\n\t cubic wscale:7,7 rto:102400 backoff:{backoff} \
+             rtt:40/3 mss:1448 cwnd:1 ssthresh:7 bytes_acked:3000000 data_segs_out:2200 unacked:20 retrans:1/{} lost:20 \
+             lastack:{silent} busy:{}ms notsent:30000 minrtt:38\n",
+            3 + backoff,
+            5000 + silent
+        )
+    };
+    let twice = format!("1700000000\n{}1700000060\n{}", reading(6, 60_000), reading(9, 120_000));
+    for paste in [reading(9, 120_000), twice] {
+        assert_eq!(flows(&paste)[0].verdict.class, Class::Stalled, "{paste}");
+    }
+}
+
+#[test]
+fn a_long_life_is_never_called_slow_start() {
+    // 400 MB in 68 s are 1700 round trips. A window that doubles from ten segments holds more after 15.
+    let bbr = "ESTAB 0 900000 10.0.0.5:443 203.0.113.5:51000\n\t bbr wscale:7,7 rto:240 rtt:40/2 mss:1448 cwnd:200 \
+        bytes_acked:400000001 data_segs_out:277000 bbr:(bw:47.2Mbps,mrtt:38.1) busy:68000ms unacked:170 notsent:600000 \
+        minrtt:38.1 snd_wnd:3000000\n";
+    for paste in [
+        bbr.to_owned(),
+        bbr.replace("bbr wscale", "cubic wscale").replace("bbr:(bw:47.2Mbps,mrtt:38.1) ", ""),
+    ] {
+        let flow = &flows(&paste)[0];
+        assert_eq!(flow.verdict.class, Class::Unknown, "{}", flow.verdict.words);
+        assert!(flow.verdict.words.contains("log several"), "{}", flow.verdict.words);
+    }
+}
+
+/// A result of iperf3 with two streams of 24 Mbit/s at 40 ms, 120 kB in flight; the second loses packets.
+fn iperf3(window: u64, stream: bool) -> String {
+    let interval = |socket: u64, n: u64, resent: u64| {
+        format!(
+            r#"{{"socket":{socket},"start":{n},"end":{},"bytes":3000000,"retransmits":{resent},"snd_cwnd":300000,"snd_wnd":{window},"rtt":40000}}"#,
+            n + 1
+        )
+    };
+    let connected = [5, 7].map(|n| {
+        format!(r#"{{"socket":{n},"local_host":"192.0.2.1","local_port":4000{n},"remote_host":"198.51.100.2","remote_port":5201}}"#)
+    });
+    let start = format!(
+        r#"{{"connected":[{}],"version":"iperf 3.17","system_info":"iperf3","tcp_mss_default":1448}}"#,
+        connected.join(",")
+    );
+    let intervals: Vec<String> = (0..10)
+        .map(|n| format!(r#"{{"streams":[{},{}]}}"#, interval(5, n, 0), interval(7, n, 2)))
+        .collect();
+    if !stream {
+        return format!(r#"{{"start":{start},"intervals":[{}],"end":{{}}}}"#, intervals.join(","));
+    }
+    let event = |name: &str, data: &str| format!("{{\"event\":\"{name}\",\"data\":{data}}}\n");
+    let intervals: String = intervals.iter().map(|data| event("interval", data)).collect();
+    event("start", &start) + &intervals + &event("end", "{}")
+}
+
+#[test]
+fn each_stream_of_iperf3_has_its_own_verdict_in_a_result_or_in_a_stream_of_events() {
+    for (window, due) in [(3_000_000, Class::Unknown), (130_000, Class::ReceiverWindow)] {
+        for paste in [
+            iperf3(window, false),
+            iperf3(window, true),
+            format!("warning: this system is slow\n{}", iperf3(window, false)),
+        ] {
+            let flows = flows(&paste);
+            assert_eq!(flows.len(), 2, "{paste}");
+            let of = |port: u16| flows.iter().find(|flow| flow.source.port() == port).unwrap();
+            // 300 kB of congestion window for 120 kB in flight: it is not the limit, unless packets are lost.
+            assert_eq!(of(40_005).verdict.class, due, "{}", of(40_005).verdict.words);
+            assert!((of(40_005).goodput_bps - 24e6).abs() < 1e3);
+            if window > 300_000 {
+                assert_eq!(of(40_007).verdict.class, Class::Congestion);
+            }
+            assert_eq!(of(40_007).retransmitted_segments, 20);
+        }
+    }
+}
+
+/// Fields of ss that are sums or times.
+const FIELDS: [&str; 20] = [
+    "rto",
+    "rtt",
+    "mss",
+    "cwnd",
+    "ssthresh",
+    "bytes_acked",
+    "bytes_received",
+    "data_segs_out",
+    "busy",
+    "rwnd_limited",
+    "sndbuf_limited",
+    "unacked",
+    "lost",
+    "notsent",
+    "minrtt",
+    "rcv_rtt",
+    "snd_wnd",
+    "rcv_wnd",
+    "backoff",
+    "lastack",
+];
+
+proptest! {
+    #[test]
+    fn no_number_in_a_paste_overflows_a_sum(
+        numbers in prop::collection::vec(prop_oneof![0..10_000_u64, any::<u64>()], 40),
+        spread in 1..90_000_u64,
+    ) {
+        let reading = |numbers: &[u64]| -> String {
+            FIELDS.iter().zip(numbers).map(|(name, number)| format!(" {name}:{number}")).collect()
+        };
+        let (one, two) = (reading(&numbers[..20]), reading(&numbers[20..]));
+        let head = "ESTAB 7 9 192.0.2.1:443 192.0.2.2:5000 timer:(persist,1min,3)";
+        let paste = format!("1700000000\n{head}\n\t cubic{one}\n{}\n{head}\n\t cubic{two}\n", 1_700_000_000 + spread);
+        for flow in report(&paste, 20).into_iter().flat_map(|report| report.flows) {
+            prop_assert!(flow.goodput_bps.is_finite() && flow.verdict.share_of_time <= 1.0);
+        }
+        let _ = report(&format!("{head}\n\t cubic{two}\n"), 20);
+    }
+}
