@@ -224,6 +224,22 @@ const FIELDS: [&str; 20] = [
 
 proptest! {
     #[test]
+    fn no_number_in_a_result_of_iperf3_overflows_a_sum(number in prop_oneof![0..10_000_u64, any::<u64>()], which in 0..6_usize) {
+        let name = ["end", "bytes", "retransmits", "snd_cwnd", "snd_wnd", "rtt"][which];
+        let due = format!("\"{name}\":{number},\"old\":");
+        let paste = iperf3(3_000_000, false).replace(&format!("\"{name}\":"), &due);
+        for flow in report(&paste, 20).into_iter().flat_map(|report| report.flows) {
+            prop_assert!(flow.goodput_bps.is_finite() && flow.verdict.share_of_time <= 1.0);
+        }
+    }
+
+    #[test]
+    fn json_of_any_kind_is_read_without_a_panic(value in "[\\[{]\"(start|event|TCPInfo|RawIDM|data|iperf3|connected)\":[0-9\\[\\]{}\",:a-z]{0,60}[\\]}]{0,3}") {
+        let _ = report(&value, 20);
+        let _ = report(&format!("[\"start\",\"iperf3\"]{value}"), 20);
+    }
+
+    #[test]
     fn no_number_in_a_paste_overflows_a_sum(
         numbers in prop::collection::vec(prop_oneof![0..10_000_u64, any::<u64>()], 40),
         spread in 1..90_000_u64,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use serde_json::{Deserializer, Value, json};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::{Recorded, Recording, micros};
+use super::{MAX_SEGMENT, Recorded, Recording, micros};
 use crate::live::Sample;
 
 /// Whether `text` is a result of iperf3, which NDT7's files resemble only in being JSON.
@@ -20,7 +20,8 @@ pub fn read(text: &str) -> Result<Recorded, String> {
         return Err(format!("iperf3 failed: {error}"));
     }
     let connected = document["start"]["connected"].as_array().cloned().unwrap_or_default();
-    let mss = Bytes::new(document["start"]["tcp_mss_default"].as_u64().unwrap_or(1448));
+    let mss = document["start"]["tcp_mss_default"].as_u64().unwrap_or(1448);
+    let mss = Bytes::new(mss).min(MAX_SEGMENT);
     let mut recordings = Vec::new();
     for connection in &connected {
         let Some(ends) = ends(connection) else { continue };
@@ -50,7 +51,7 @@ fn document(text: &str) -> Result<Value, String> {
     let mut result = Value::Null;
     for document in Deserializer::from_str(text).into_iter::<Value>() {
         let mut document = document.map_err(|error| format!("it is not JSON: {error}"))?;
-        let data = document["data"].take();
+        let data = document.get_mut("data").map(Value::take).unwrap_or_default();
         match document["event"].as_str() {
             None => return Ok(document),
             Some("start") => result = json!({ "start": data, "intervals": [] }),
@@ -107,7 +108,7 @@ fn sample(stream: &Value, last: &Sample) -> Option<Sample> {
     let known = Some(last.rtt_min).filter(|rtt| *rtt > Duration::ZERO);
     Some(Sample {
         at,
-        acked: last.acked + sent,
+        acked: last.acked.saturating_add(sent),
         busy: last.busy + time,
         congestion_window: segments,
         window_limited: last.window_limited + if held { time } else { Duration::ZERO },
@@ -119,8 +120,8 @@ fn sample(stream: &Value, last: &Sample) -> Option<Sample> {
         rtt,
         rtt_min: known.map_or(rtt, |least| least.min(rtt)),
         peer_window,
-        segments: last.segments + sent.get() / last.mss.get().max(1),
-        resent: last.resent + number("retransmits").unwrap_or(0),
+        segments: last.segments.saturating_add(sent.get() / last.mss.get().max(1)),
+        resent: last.resent.saturating_add(number("retransmits").unwrap_or(0)),
         ..*last
     })
 }

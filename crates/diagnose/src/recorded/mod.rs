@@ -52,13 +52,16 @@ impl Recording {
         }
         let mut evidence: Evidence = live.evidence();
         let mut limits = *live.limits();
+        let sends = live.direction() == Side::Sender;
         if let [_, sample] = &self.samples[..]
+            && sends
             && limits.time(Class::Opportunity) > sample.rtt * LONGEST_START
         {
             limits.disown(Class::Opportunity);
             evidence.unknown_because = Some(ONE_INTERVAL);
         }
-        if matches!(limits.dominant(), Class::Opportunity | Class::Transport) && self.has_room() {
+        let by_window = matches!(limits.dominant(), Class::Opportunity | Class::Transport);
+        if sends && by_window && self.has_room() {
             limits.disown(Class::Opportunity);
             limits.disown(Class::Transport);
             evidence.unknown_because = Some(ROOM);

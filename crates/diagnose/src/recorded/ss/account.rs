@@ -3,7 +3,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::super::micros;
+use super::super::{MAX_SEGMENT, micros};
 use crate::live::Sample;
 
 /// One reading, and which of its fields ss printed.
@@ -39,14 +39,14 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, [unread, queued]: [Byt
     // In milliseconds, often with a fraction; the deviation follows behind a slash.
     let millis = |name: &str| {
         let value = text(name).and_then(|value| value.split('/').next()?.parse::<f64>().ok());
-        micros((value.unwrap_or(0.0).max(0.0) * 1e3) as u64)
+        micros((value.unwrap_or(0.0).max(0.0) * 1e3).round() as u64)
     };
     let [peer_scale, scale] = text("wscale").and_then(scales).unwrap_or_default();
     let retransmitted = text("retrans").and_then(|value| value.split('/').nth(1)?.parse().ok());
     let under_way = small("unacked")
         .saturating_add(first_of(text("retrans")))
         .saturating_sub(small("sacked").saturating_add(small("lost")));
-    let mss = Bytes::new(count("mss"));
+    let mss = Bytes::new(count("mss")).min(MAX_SEGMENT);
     let unacked = small("unacked");
     let has_busy = number("busy").is_some();
     let not_sent = match number("notsent") {
@@ -101,7 +101,7 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, [unread, queued]: [Byt
         has_peer_window: number("snd_wnd").is_some(),
         persists: timer.is_some_and(|timer| timer.contains("persist")),
         since_ack: time("lastack"),
-        backoff: count("backoff"),
+        backoff: small("backoff").into(),
         has_timeouts: number("total_rto").is_some(),
     }
 }
