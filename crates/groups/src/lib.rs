@@ -7,6 +7,7 @@
 //! - A [`policy`] says which connections are tuned and for which [`Goal`].
 //! - A [`PathGroup`] holds all downloads between two hosts. One controller sizes them, and their window is
 //!   divided max-min fair ([`sweetspot_sizing::share`]). A [`PathCache`] keeps what a group learnt for five minutes (RFC 9040).
+//! - An [`OwnClamp`] distinguishes a clamp that the program set itself from the kernel's, and brings it back.
 //! - A [`ClampCheck`] finds out whether the kernel keeps a window to its limit.
 //! - A [`PacedUpload`] limits a connection that sends by its pace; [`BufferAdvice`] names the send buffer that
 //!   it lacks.
@@ -49,6 +50,7 @@ mod clamp_check;
 mod congestion_name;
 mod event;
 mod goal;
+mod own_clamp;
 mod path_cache;
 mod path_group;
 mod peer_labels;
@@ -59,6 +61,7 @@ pub use clamp_check::ClampCheck;
 pub use congestion_name::CongestionName;
 pub use event::{AppliedChange, ConnectionOwner, TuneEvent, TuneEventKind};
 pub use goal::Goal;
+pub use own_clamp::{BufferState, OwnClamp, UNCLAMPED};
 pub use path_cache::PathCache;
 pub use path_group::{BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup};
 pub use peer_labels::{MOST_PEER_LABELS, OTHER_PEERS, PeerLabels, network};

@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use sweetspot_sizing::{
-    Controller, Driver, Effect, EventKind, InputSource, KernelView, SavedWindow, SizingPhase,
-    TIMESTAMP_TICK,
+    Controller, Driver, Effect, EventKind, InputSource, KernelView, Reason, SavedWindow,
+    SizingPhase, TIMESTAMP_TICK,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -55,6 +55,8 @@ pub struct PathGroup {
     ceiling: Option<Bytes>,
     /// The parameters saved by the last bulk transfer, once.
     memory: Option<Option<SavedWindow>>,
+    /// Why the controller entered its phase.
+    reason: Option<Reason>,
     limit_changes: VecDeque<LimitChange>,
     events: VecDeque<(TuneEventKind, String)>,
     ignored_limits: VecDeque<IgnoredLimit>,
@@ -140,6 +142,7 @@ impl PathGroup {
             window: None,
             ceiling: None,
             memory: None,
+            reason: None,
             limit_changes: VecDeque::new(),
             events: VecDeque::new(),
             ignored_limits: VecDeque::new(),
@@ -278,6 +281,11 @@ impl PathGroup {
         self.driver.phase()
     }
 
+    /// Why the controller entered that phase; `None` if it is still in its first.
+    pub fn reason(&self) -> Option<Reason> {
+        self.reason
+    }
+
     /// How long to wait until the next round: short enough for the controller, and at least `cpu_budget` unless a
     /// transfer has just begun.
     pub fn pause(&self, now: Time, cpu_budget: Duration) -> Duration {
@@ -330,6 +338,11 @@ impl PathGroup {
         self.members.values().fold(Rate::ZERO, |sum, member| sum + member.rate)
     }
 
+    /// The rate at which one connection receives, averaged over a fifth of a second.
+    pub fn connection_rate(&self, cookie: u64) -> Rate {
+        self.members.get(&cookie).map_or(Rate::ZERO, |member| member.rate)
+    }
+
     /// The latest round-trip time, and the minimum one if known.
     pub fn round_trips(&self) -> (Duration, Option<Duration>) {
         (self.rtt, self.minimum)
@@ -340,7 +353,10 @@ impl PathGroup {
             match effect {
                 Effect::Window(window) => self.window = Some(window),
                 Effect::Saved(saved) => self.memory = Some(saved),
-                Effect::Event(event) => self.events.extend(words(&event.kind)),
+                Effect::Event(event) => {
+                    self.reason = event.kind.reason().or(self.reason);
+                    self.events.extend(words(&event.kind));
+                }
                 // The senders cannot be asked, and no probes are sent.
                 Effect::Pacing(_)
                 | Effect::Congestion(_)
@@ -469,8 +485,6 @@ fn words(kind: &EventKind) -> Option<(TuneEventKind, String)> {
 
 #[cfg(test)]
 mod tests {
-    use sweetspot_sizing::Reason;
-
     use super::*;
 
     #[test]

@@ -1,5 +1,5 @@
 use sweetspot_groups::{
-    AppliedChange, BULK_BYTES, BufferAdvice, CongestionName, ConnectionOwner, PaceStep,
+    AppliedChange, BULK_BYTES, BufferAdvice, CongestionName, ConnectionOwner, OwnClamp, PaceStep,
     PacedUpload, TuneEvent, TuneEventKind, buffer_for,
 };
 use sweetspot_kernel::Congestion;
@@ -10,7 +10,6 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use crate::guard::{AppliedLimit, Leases};
 use crate::handle::{Handle, Looked};
 use crate::look::Seen;
-use crate::own_clamp::OwnClamp;
 
 /// Why a connection has another congestion control.
 const NAMED: &str = "the policy names it";

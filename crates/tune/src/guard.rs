@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 
+use sweetspot_groups::OwnClamp;
 use sweetspot_linux::guardian::{self, GuardianPipe};
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::processes::{self, Process};
@@ -10,7 +11,6 @@ use sweetspot_units::Rate;
 
 use crate::leftovers::Record;
 use crate::look::{lift, pace};
-use crate::own_clamp::OwnClamp;
 
 /// The limits that are to be lifted in the end. The guardian process learns of each before it is set, so that it is
 /// lifted even after `kill -9`. The same lines stand in a record, for the last guardian and for the next tuner.

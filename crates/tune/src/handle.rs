@@ -1,6 +1,6 @@
 use std::io;
 
-use sweetspot_groups::CongestionName;
+use sweetspot_groups::{CongestionName, OwnClamp};
 use sweetspot_kernel::KernelError;
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{BorrowError, LiveSocket};
@@ -10,7 +10,6 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use crate::guard::{AppliedLimit, Leases};
 use crate::kernel::{KernelConnection, Latest};
 use crate::look::{self, Seen};
-use crate::own_clamp::OwnClamp;
 
 /// The mechanism that samples and limits a connection.
 #[derive(Debug, Clone)]

@@ -44,7 +44,6 @@ mod kernel_scope;
 mod leftovers;
 mod look;
 mod metrics;
-mod own_clamp;
 mod path;
 mod scope;
 mod tuner;

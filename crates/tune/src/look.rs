@@ -1,15 +1,14 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use sweetspot_groups::{ConnectionSample, SendBufferSample};
+use sweetspot_groups::{ConnectionSample, OwnClamp, SendBufferSample};
 use sweetspot_kernel::{Congestion, Record};
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{BorrowError, LiveSocket};
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_sizing::SenderReport;
+use sweetspot_socket::{readings, window};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
-
-use crate::own_clamp::{BufferState, OwnClamp};
 
 /// The kernel's report of a connection, in the parts that controllers need.
 pub struct Seen {
@@ -43,18 +42,10 @@ impl Seen {
             advertised_mss: info.advmss,
             rtt: info.rtt,
             delivery_rate: info.delivery_rate,
-            look: ConnectionSample {
-                received: info.bytes_received,
-                unread,
-                rtt: info.rcv_rtt,
-                minimum_rtt: info.min_rtt,
-                out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
-                advertised: info.rcv_wnd,
-            },
-            // Segments acknowledged selectively count, so that it goes on growing after a loss.
-            delivered: info.delivered.map_or(info.bytes_acked, |n| info.snd_mss * u64::from(n)),
-            report: report(info),
-            buffer: buffer(info),
+            look: readings::download(info, unread),
+            delivered: readings::delivered(info),
+            report: readings::sender_report(info),
+            buffer: readings::send_buffer(info),
             congestion: Congestion::OfHost,
         }
     }
@@ -113,11 +104,7 @@ pub fn look(
     let look = |fd: &OwnedFd| {
         let info = Info::read(fd)?;
         // Also without a limit: a program may set its clamp at any time, and the kernel may overwrite that before a limit comes.
-        let clamp = note(fd, &info, own)?;
-        if limit.is_some() && !own.is_set(clamp) {
-            own.plan(limit);
-            set(fd, limit, own)?;
-        }
+        window::hold(fd, &info, limit, own)?;
         Ok(Seen::of_info(clock::now(), &info, options::unread(fd)?))
     };
     if touched { lend(socket, look) } else { socket.with(look) }
@@ -126,11 +113,7 @@ pub fn look(
 /// Begins to watch for clamps that its program sets, on a connection that is not limited yet. The kernel has not grown the
 /// buffer of one `is_young`, which announced `mss`.
 pub fn own_clamp(socket: &LiveSocket, is_young: bool, mss: Bytes) -> OwnClamp {
-    let read = |fd: &OwnedFd| -> io::Result<OwnClamp> {
-        let mut own = OwnClamp::new(is_young, options::receive_buffer(fd)?, mss);
-        note(fd, &Info::read(fd)?, &mut own)?;
-        Ok(own)
-    };
+    let read = |fd: &OwnedFd| window::begin(fd, &Info::read(fd)?, is_young, mss);
     // Of a connection that is gone there is nothing to note.
     socket.with(read).ok().and_then(Result::ok).unwrap_or_default()
 }
@@ -138,20 +121,7 @@ pub fn own_clamp(socket: &LiveSocket, is_young: bool, mss: Bytes) -> OwnClamp {
 /// Notes in `own` the clamp of a connection.
 pub fn note_clamp(socket: &LiveSocket, own: &mut OwnClamp) {
     // As above.
-    let _ = socket.with(|fd| note(fd, &Info::read(fd)?, own));
-}
-
-/// Notes the clamp of a connection, given an `info` read just now, and returns it.
-fn note(fd: &OwnedFd, info: &Info, own: &mut OwnClamp) -> io::Result<Bytes> {
-    let before = buffer_state(fd, info)?;
-    let clamp = options::window_clamp(fd)?;
-    let after = if own.is_set(clamp) { before } else { buffer_state(fd, &Info::read(fd)?)? };
-    own.handle_clamp(clamp, before, after);
-    Ok(clamp)
-}
-
-fn buffer_state(fd: &OwnedFd, info: &Info) -> io::Result<BufferState> {
-    Ok(BufferState { size: options::receive_buffer(fd)?, largest_segment: info.rcv_mss })
+    let _ = socket.with(|fd| window::note(fd, &Info::read(fd)?, own));
 }
 
 /// Borrows a socket for `act`, wherever its program has moved it.
@@ -165,54 +135,18 @@ fn lend<T>(socket: &LiveSocket, mut act: impl FnMut(&OwnedFd) -> T) -> Result<T,
     }
 }
 
-/// The input of the upload's controller.
-fn report(info: &Info) -> SenderReport {
-    SenderReport {
-        // Neither what arrived out of order nor what is lost is on its way; what was sent again is.
-        in_flight: info.snd_mss
-            * u64::from((info.unacked + info.retrans).saturating_sub(info.sacked + info.lost)),
-        minimum_rtt: info.min_rtt,
-        starved: info.delivery_rate_app_limited,
-        ..SenderReport::default()
-    }
-}
-
-fn buffer(info: &Info) -> SendBufferSample {
-    SendBufferSample {
-        acked: info.bytes_acked,
-        delivery_rate: info.delivery_rate,
-        app_limited: info.delivery_rate_app_limited,
-        sndbuf_limited: info.sndbuf_limited,
-        busy: info.busy_time,
-        minimum_rtt: info.min_rtt,
-    }
-}
-
 /// Sets the clamp that `own` has planned for `limit`.
 pub fn limit(
     socket: &LiveSocket,
     limit: Option<Bytes>,
     own: &mut OwnClamp,
 ) -> Result<io::Result<()>, BorrowError> {
-    lend(socket, |fd| set(fd, limit, own))
+    lend(socket, |fd| window::set(fd, limit, own))
 }
 
 /// Lifts the limit of a connection's window: the program's own clamp is back, also one that it set a moment ago.
 pub fn lift(socket: &LiveSocket, mut own: OwnClamp) -> Result<io::Result<()>, BorrowError> {
-    lend(socket, |fd| {
-        note(fd, &Info::read(fd)?, &mut own)?;
-        own.plan(None);
-        set(fd, None, &mut own)
-    })
-}
-
-fn set(fd: &OwnedFd, limit: Option<Bytes>, own: &mut OwnClamp) -> io::Result<()> {
-    options::set_window_clamp(fd, own.planned())?;
-    if own.handle_set(buffer_state(fd, &Info::read(fd)?)?) {
-        own.plan(limit);
-        options::set_window_clamp(fd, own.planned())?;
-    }
-    Ok(())
+    lend(socket, |fd| window::lift(fd, &mut own))
 }
 
 /// Limits a connection's pace. `None` lifts the limit; pacing stays on, at the kernel's own 1.2 cwnd/RTT.

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use sweetspot_groups::policy::Subject;
 use sweetspot_groups::{
-    ConnectionOwner, Goal, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind, network,
+    ConnectionOwner, Goal, OwnClamp, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind, network,
 };
 use sweetspot_kernel::Transfers;
 use sweetspot_linux::cgroup::Cgroup;
@@ -23,7 +23,6 @@ use crate::guard::Leases;
 use crate::handle::Handle;
 use crate::look::{Seen, look};
 use crate::metrics::{PeerSnapshot, TunerSnapshot};
-use crate::own_clamp::OwnClamp;
 use crate::path::TunedPath;
 use crate::scope::{Found, FoundConnection, FoundSocket, Scope};
 

@@ -22,6 +22,6 @@ mod settings;
 mod table;
 
 pub use host::NamespaceConnections;
-pub use sample::sample;
+pub use sample::{Surroundings, sample, sample_of_info};
 pub use settings::settings;
 pub use table::{ConnectionList, ConnectionRow};

@@ -1,9 +1,11 @@
-//! Sockets of other processes, borrowed for each look or action (pidfd_getfd(2)).
+//! Sockets of other processes, borrowed for each look or action (pidfd_getfd(2)), and sockets of other parts of this
+//! process ([`OwnSocket`]).
 //!
 //! While a descriptor is borrowed, the program's `close` sends no FIN. So it is borrowed for microseconds only. Each
 //! time inode and cookie are compared, to make sure that it is still the same socket.
 
 mod error;
+mod own_socket;
 mod process;
 mod socket;
 
@@ -13,6 +15,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use crate::check;
 
 pub use error::BorrowError;
+pub use own_socket::{LostSocket, OwnSocket, fork_generation};
 pub use process::ProcessHandle;
 pub use socket::LiveSocket;
 

@@ -71,6 +71,62 @@ pub fn receive_buffer(socket: impl AsFd) -> io::Result<Bytes> {
     sockopt::get(socket, libc::SOL_SOCKET, libc::SO_RCVBUF).map(bytes)
 }
 
+/// Which of a socket's buffers its program has set itself, so that the kernel no longer autotunes them (`SO_BUF_LOCK`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BufferLocks {
+    /// The program has set `SO_SNDBUF`.
+    pub send: bool,
+    /// The program has set `SO_RCVBUF`.
+    pub receive: bool,
+}
+
+/// `SOCK_SNDBUF_LOCK` and `SOCK_RCVBUF_LOCK` of include/uapi/linux/socket.h.
+const SEND_BUFFER_LOCK: libc::c_int = 1;
+const RECEIVE_BUFFER_LOCK: libc::c_int = 2;
+
+/// The buffers that the kernel does not autotune (`SO_BUF_LOCK`, Linux 5.16). Older kernels report `ENOPROTOOPT`.
+pub fn buffer_locks(socket: impl AsFd) -> io::Result<BufferLocks> {
+    let bits: libc::c_int = sockopt::get(socket, libc::SOL_SOCKET, libc::SO_BUF_LOCK)?;
+    Ok(BufferLocks { send: bits & SEND_BUFFER_LOCK != 0, receive: bits & RECEIVE_BUFFER_LOCK != 0 })
+}
+
+/// Sets which buffers the kernel does not autotune (`SO_BUF_LOCK`, Linux 5.16). A buffer without a lock keeps its size
+/// until the kernel grows it.
+pub fn set_buffer_locks(socket: impl AsFd, locks: BufferLocks) -> io::Result<()> {
+    let bits = libc::c_int::from(locks.send) * SEND_BUFFER_LOCK
+        + libc::c_int::from(locks.receive) * RECEIVE_BUFFER_LOCK;
+    sockopt::set(socket, libc::SOL_SOCKET, libc::SO_BUF_LOCK, bits)
+}
+
+/// The send buffer's fill and size, in the kernel's bookkeeping (`SO_MEMINFO`, Linux 4.12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SendMemory {
+    /// Packets that wait to be sent or acknowledged.
+    pub queued: Bytes,
+    /// The most that may.
+    pub send_buffer: Bytes,
+}
+
+/// How full a socket's send buffer is.
+pub fn send_memory(socket: impl AsFd) -> io::Result<SendMemory> {
+    // include/uapi/linux/sock_diag.h: SK_MEMINFO_SNDBUF and SK_MEMINFO_WMEM_QUEUED among nine words.
+    const SNDBUF: usize = 3;
+    const WMEM_QUEUED: usize = 5;
+    let mut words = [0; 64];
+    let n = sockopt::get_bytes(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words)?;
+    let word = |index: usize| {
+        let word = words[..n].chunks_exact(4).nth(index).and_then(|word| word.try_into().ok());
+        Bytes::new(word.map_or(0, u32::from_ne_bytes).into())
+    };
+    Ok(SendMemory { queued: word(WMEM_QUEUED), send_buffer: word(SNDBUF) })
+}
+
+/// Whether a socket is a TCP socket (`SO_PROTOCOL`); the error is `ENOTSOCK` for anything but a socket.
+pub fn is_tcp(socket: impl AsFd) -> io::Result<bool> {
+    let protocol: libc::c_int = sockopt::get(socket, libc::SOL_SOCKET, libc::SO_PROTOCOL)?;
+    Ok(protocol == libc::IPPROTO_TCP)
+}
+
 /// Sets how much unsent data may wait in the send buffer (`TCP_NOTSENT_LOWAT`).
 pub fn set_notsent_low_water(socket: impl AsFd, size: Bytes) -> io::Result<()> {
     sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, int(size))
@@ -174,6 +230,35 @@ mod tests {
         assert_eq!(set_send_buffer(&near, Bytes::new(100_000)).unwrap(), Bytes::new(200_000));
         let most = crate::sysctl::wmem_max().unwrap();
         assert_eq!(set_send_buffer(&near, Bytes::new(1 << 30)).unwrap(), most * 2);
+    }
+
+    #[test]
+    fn a_buffer_that_was_set_is_locked_until_its_lock_is_taken_off() {
+        let (near, _far) = pair();
+        let locks = |socket: &TcpStream| buffer_locks(socket).ok();
+        let none = locks(&near);
+        assert!(none.is_none_or(|none| none == BufferLocks::default()));
+        set_receive_buffer(&near, Bytes::new(100_000)).unwrap();
+        if none.is_some() {
+            assert_eq!(locks(&near), Some(BufferLocks { send: false, receive: true }));
+            set_buffer_locks(&near, BufferLocks::default()).unwrap();
+            assert_eq!(locks(&near), none);
+        }
+    }
+
+    #[test]
+    fn an_idle_send_buffer_is_empty_and_as_large_as_its_option_says() {
+        let (near, _far) = pair();
+        let send_buffer = send_buffer(&near).unwrap();
+        assert_eq!(send_memory(&near).unwrap(), SendMemory { queued: Bytes::ZERO, send_buffer });
+    }
+
+    #[test]
+    fn a_datagram_socket_is_not_tcp_and_a_file_is_no_socket() {
+        assert!(is_tcp(pair().0).unwrap());
+        assert!(!is_tcp(std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap());
+        let file = std::fs::File::open("/proc/self/stat").unwrap();
+        assert_eq!(is_tcp(file).unwrap_err().raw_os_error(), Some(libc::ENOTSOCK));
     }
 
     #[test]

@@ -1,0 +1,215 @@
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use thiserror::Error;
+
+use crate::check;
+use crate::tcp::options;
+
+/// A socket of this process that another part of the process owns, known by descriptor and cookie.
+///
+/// No duplicate is kept, because it would keep the connection open after the owner closes it. [`OwnSocket::with`] makes
+/// one for a few microseconds, compares the cookie, and acts on the duplicate. So a descriptor number that was closed
+/// and reused at any moment never leads to another socket.
+///
+/// fork(2) waits for such duplicates, so that no child inherits one. A child refuses the sockets of its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnSocket {
+    fd: RawFd,
+    cookie: u64,
+    generation: u32,
+}
+
+/// Why a socket of this process is out of reach.
+#[derive(Debug, Error)]
+pub enum LostSocket {
+    /// Its descriptor was closed.
+    #[error("the descriptor was closed")]
+    Closed,
+    /// Its descriptor number belongs to another file now. Nothing was done to that file.
+    #[error("the descriptor was closed, and its number belongs to another file")]
+    Reused,
+    /// This process is a child of the one that named the socket.
+    #[error("the socket was attached by the parent process, before fork")]
+    Forked,
+    /// The kernel cannot duplicate a descriptor now.
+    #[error("the descriptor cannot be duplicated: {0}")]
+    Failed(#[source] io::Error),
+}
+
+impl LostSocket {
+    /// Whether the socket is out of reach for good.
+    pub fn is_over(&self) -> bool {
+        !matches!(self, LostSocket::Failed(_))
+    }
+}
+
+impl OwnSocket {
+    /// The socket behind this descriptor. Fails on kernels before 4.12, which have no cookies, and for anything but a
+    /// socket.
+    pub fn name(socket: impl AsFd) -> io::Result<OwnSocket> {
+        let socket = socket.as_fd();
+        let generation = fork_generation()?;
+        Ok(OwnSocket { fd: socket.as_raw_fd(), cookie: options::cookie(socket)?, generation })
+    }
+
+    /// The socket's cookie, which no other socket gets until the next boot.
+    pub fn cookie(&self) -> u64 {
+        self.cookie
+    }
+
+    /// Its descriptor when it was named.
+    pub fn fd(&self) -> RawFd {
+        self.fd
+    }
+
+    /// Acts on the socket if it is still the same. `act` must neither block nor fork.
+    pub fn with<T>(&self, act: impl FnOnce(&OwnedFd) -> T) -> Result<T, LostSocket> {
+        let _loan = Loan::begin();
+        if GENERATION.load(Ordering::Relaxed) != self.generation {
+            return Err(LostSocket::Forked);
+        }
+        let duplicate = duplicate(self.fd).map_err(|error| match error.raw_os_error() {
+            Some(libc::EBADF) => LostSocket::Closed,
+            _ => LostSocket::Failed(error),
+        })?;
+        // A file that is no socket has no cookie.
+        if options::cookie(&duplicate).ok() != Some(self.cookie) {
+            return Err(LostSocket::Reused);
+        }
+        Ok(act(&duplicate))
+    }
+}
+
+/// How many forks lie between the process that first asked and this one. State of threads is of no use in a child: a
+/// lock may be held by a thread that the child does not have.
+pub fn fork_generation() -> io::Result<u32> {
+    static WATCHED: OnceLock<i32> = OnceLock::new();
+    // SAFETY: the handlers only use atomics and sched_yield(2), which are safe after a fork.
+    let error = *WATCHED.get_or_init(|| unsafe {
+        libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child))
+    });
+    match error {
+        0 => Ok(GENERATION.load(Ordering::Relaxed)),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+/// Threads that are in fork(2).
+static FORKING: AtomicU32 = AtomicU32::new(0);
+/// Duplicates that exist now.
+static LOANS: AtomicU32 = AtomicU32::new(0);
+
+/// While it lives, fork(2) waits.
+struct Loan;
+
+impl Loan {
+    fn begin() -> Loan {
+        loop {
+            LOANS.fetch_add(1, Ordering::SeqCst);
+            if FORKING.load(Ordering::SeqCst) == 0 {
+                return Loan;
+            }
+            LOANS.fetch_sub(1, Ordering::SeqCst);
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        LOANS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+extern "C" fn before_fork() {
+    FORKING.fetch_add(1, Ordering::SeqCst);
+    while LOANS.load(Ordering::SeqCst) > 0 {
+        std::thread::yield_now();
+    }
+}
+
+extern "C" fn after_fork() {
+    FORKING.fetch_sub(1, Ordering::SeqCst);
+}
+
+extern "C" fn in_child() {
+    // Of all threads, only the one that forked is here.
+    FORKING.store(0, Ordering::SeqCst);
+    LOANS.store(0, Ordering::SeqCst);
+    GENERATION.fetch_add(1, Ordering::SeqCst);
+}
+
+fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: fcntl takes any number, and F_DUPFD_CLOEXEC has no pointer argument.
+    let duplicate = check(unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) })?;
+    // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    fn listener() -> TcpListener {
+        TcpListener::bind("127.0.0.1:0").unwrap()
+    }
+
+    /// How many descriptors of this process are the socket with this cookie.
+    fn copies(cookie: u64) -> usize {
+        let is_copy = |fd: &RawFd| {
+            // SAFETY: only the cookie is read, which fails for a number without a file.
+            let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(*fd) };
+            options::cookie(fd).ok() == Some(cookie)
+        };
+        (0..1024).filter(is_copy).count()
+    }
+
+    #[test]
+    fn a_closed_socket_and_one_under_a_reused_number_are_refused() {
+        let (first, second) = (listener(), listener());
+        let named = OwnSocket::name(&first).unwrap();
+        assert_eq!(named.with(|fd| options::cookie(fd).unwrap()).unwrap(), named.cookie());
+        // SAFETY: dup2 gives the number of `first`, which stays its owner, to a copy of `second`.
+        unsafe { libc::dup2(second.as_raw_fd(), first.as_raw_fd()) };
+        let refused = named.with(|_| panic!("the wrong socket"));
+        assert!(matches!(refused, Err(LostSocket::Reused)));
+        // A number that no file has: above the limit on descriptors.
+        let closed = OwnSocket { fd: RawFd::MAX, ..named };
+        assert!(matches!(closed.with(|_| ()), Err(LostSocket::Closed)));
+    }
+
+    #[test]
+    fn a_child_of_fork_refuses_the_sockets_of_its_parent_and_inherits_no_duplicate() {
+        let socket = listener();
+        let named = OwnSocket::name(&socket).unwrap();
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let _ = named.with(|_| ());
+                }
+            });
+            for _ in 0..20 {
+                // SAFETY: the child only calls functions that are safe after a fork, and leaves by _exit.
+                let child = unsafe { libc::fork() };
+                if child == 0 {
+                    let refused = matches!(named.with(|_| ()), Err(LostSocket::Forked));
+                    let is_alone = copies(named.cookie) == 1;
+                    // SAFETY: ends the child without running anything of the parent's.
+                    unsafe { libc::_exit(if refused && is_alone { 0 } else { 1 }) };
+                }
+                let mut status = 0;
+                // SAFETY: waits for the child that was just made.
+                assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+                assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "{status}");
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert!(named.with(|_| ()).is_ok());
+    }
+}

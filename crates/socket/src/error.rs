@@ -1,0 +1,45 @@
+use std::io;
+
+use thiserror::Error;
+
+/// Why a socket cannot be attached.
+#[derive(Debug, Error)]
+pub enum AttachError {
+    /// The descriptor is closed.
+    #[error("the descriptor is closed")]
+    Closed,
+    /// The descriptor is no TCP socket.
+    #[error("expected a TCP socket")]
+    NotTcp,
+    /// The socket listens: attach the connections that it accepts.
+    #[error("expected a connection, found a listener; attach the sockets that it accepts")]
+    Listening,
+    /// The socket is attached to this pool already.
+    #[error("the socket is attached already")]
+    AlreadyAttached,
+    /// The pool was made before fork(2), by the parent process.
+    #[error("the pool belongs to the parent process; attach to a pool made after fork")]
+    Forked,
+    /// The system has no interface to size windows.
+    #[error("windows are sized on Linux alone; here the kernel sizes them")]
+    Unsupported,
+    /// The kernel refuses.
+    #[error("the kernel refuses {call}: {source}")]
+    System {
+        /// The call.
+        call: &'static str,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+}
+
+/// Why a socket that was attached is out of reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum SocketError {
+    /// The program closed it, or the connection is over.
+    #[error("the socket is closed")]
+    Closed,
+    /// This process is a child of the one that attached it.
+    #[error("the socket was attached by the parent process, before fork")]
+    Forked,
+}

@@ -1,0 +1,73 @@
+use std::fmt;
+use std::os::fd::AsFd;
+
+use crate::error::{AttachError, SocketError};
+use crate::options::Options;
+use crate::pool::Pool;
+use crate::process_pool::of_process;
+use crate::report::Report;
+
+/// A socket of this program, sized until this value is dropped. Then every limit is lifted: the clamp and the pacing rate
+/// are those of the program again.
+///
+/// The socket itself stays with the program, which may close it at any time, on any thread. A program that forks drops
+/// this value before it leaves the socket to its child, where nothing would lift the limits.
+///
+/// ```
+/// use std::net::{TcpListener, TcpStream};
+/// use sweetspot_socket::{Options, SizedSocket};
+///
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// let stream = TcpStream::connect(listener.local_addr()?)?;
+/// let sized = SizedSocket::attach(&stream, Options::default())?;
+/// // The program reads as ever.
+/// println!("{:?}", sized.report()?.limiting_factor);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct SizedSocket {
+    pool: Pool,
+    cookie: u64,
+    is_detached: bool,
+}
+
+impl SizedSocket {
+    pub(crate) fn new(pool: Pool, cookie: u64) -> SizedSocket {
+        SizedSocket { pool, cookie, is_detached: false }
+    }
+
+    /// Begins to size a TCP socket, which may still be connecting. One thread serves all sockets of the process.
+    pub fn attach(socket: &impl AsFd, options: Options) -> Result<SizedSocket, AttachError> {
+        of_process()?.attach(socket, options)
+    }
+
+    /// The socket's state when it was last sampled.
+    pub fn report(&self) -> Result<Report, SocketError> {
+        self.pool.report(self.cookie)
+    }
+
+    /// Lifts every limit. The error says that the socket was closed before, so that there was none.
+    pub fn detach(mut self) -> Result<(), SocketError> {
+        self.is_detached = true;
+        self.pool.detach(self.cookie)
+    }
+
+    /// The socket's cookie (`SO_COOKIE`), which no other socket gets until the next boot.
+    pub fn cookie(&self) -> u64 {
+        self.cookie
+    }
+}
+
+impl Drop for SizedSocket {
+    fn drop(&mut self) {
+        if !self.is_detached {
+            // One that is closed has no limits.
+            let _ = self.pool.detach(self.cookie);
+        }
+    }
+}
+
+impl fmt::Debug for SizedSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SizedSocket").field("cookie", &self.cookie).finish_non_exhaustive()
+    }
+}

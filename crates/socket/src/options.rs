@@ -1,0 +1,154 @@
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use sweetspot_groups::TuneEventKind;
+use sweetspot_sizing::{Announced, Sizing, SizingError};
+use sweetspot_units::{Bytes, Volume};
+
+use crate::report::Report;
+
+/// How the window of a socket is sized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SocketSizing {
+    /// `sobas:live`: the path's full rate without a standing queue. Sockets to the same host share a window.
+    #[default]
+    Live,
+    /// `less-than-best-effort`: only the capacity that others leave (RFC 9840). Sockets to the same host share a window.
+    LessThanBestEffort,
+    /// `drs`: Dynamic Right-Sizing.
+    RightSizing,
+    /// `heffner` or `heffner:twice`: Heffner's receiver.
+    Heffner(Announced),
+    /// `fixed:SIZE`: this window for each socket.
+    Fixed(Bytes),
+    /// `kernel`: the window is left to the kernel and only reported.
+    Kernel,
+}
+
+impl SocketSizing {
+    /// Whether sockets to the same host are sized together.
+    pub(crate) fn is_shared(self) -> bool {
+        match self {
+            SocketSizing::Live | SocketSizing::LessThanBestEffort => true,
+            SocketSizing::RightSizing
+            | SocketSizing::Heffner(_)
+            | SocketSizing::Fixed(_)
+            | SocketSizing::Kernel => false,
+        }
+    }
+
+    /// The sizing of [`sweetspot_sizing`] behind this one.
+    pub fn sizing(self) -> Sizing {
+        match self {
+            SocketSizing::Live => Sizing::SobasLive,
+            SocketSizing::LessThanBestEffort => Sizing::Rledbat,
+            SocketSizing::RightSizing => Sizing::RightSizing,
+            SocketSizing::Heffner(announced) => Sizing::Heffner(announced),
+            SocketSizing::Fixed(size) => Sizing::Fixed(Volume::Bytes(size)),
+            SocketSizing::Kernel => Sizing::Kernel,
+        }
+    }
+}
+
+impl FromStr for SocketSizing {
+    type Err = SizingError;
+    fn from_str(text: &str) -> Result<SocketSizing, SizingError> {
+        Ok(match text {
+            "less-than-best-effort" => SocketSizing::LessThanBestEffort,
+            _ => match text.parse()? {
+                Sizing::SobasLive => SocketSizing::Live,
+                Sizing::Rledbat => SocketSizing::LessThanBestEffort,
+                Sizing::RightSizing => SocketSizing::RightSizing,
+                Sizing::Heffner(announced) => SocketSizing::Heffner(announced),
+                Sizing::Fixed(Volume::Bytes(size)) => SocketSizing::Fixed(size),
+                Sizing::Kernel => SocketSizing::Kernel,
+                // The others need the path, the peer's help, or a window before the handshake.
+                Sizing::Fixed(Volume::Packets(_))
+                | Sizing::Max
+                | Sizing::Bdp
+                | Sizing::BdpBy(_)
+                | Sizing::Linux(_)
+                | Sizing::Sobas
+                | Sizing::SobasPaper => return Err(SizingError::Unknown(text.to_owned())),
+            },
+        })
+    }
+}
+
+impl fmt::Display for SocketSizing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SocketSizing::LessThanBestEffort => f.pad("less-than-best-effort"),
+            other => other.sizing().fmt(f),
+        }
+    }
+}
+
+/// A change that the library made to a socket, or a reason why it made none.
+#[derive(Debug, Clone)]
+pub struct SocketEvent {
+    /// The kind.
+    pub kind: TuneEventKind,
+    /// The reason in words.
+    pub why: String,
+    /// The socket's state after it.
+    pub report: Report,
+}
+
+/// Called for each [`SocketEvent`], on the thread that polls. It must not block, and holds no lock of the library.
+pub type Observer = Arc<dyn Fn(&SocketEvent) + Send + Sync>;
+
+/// How a socket is to be sized.
+#[derive(Clone)]
+pub struct Options {
+    /// How the window is sized.
+    pub sizing: SocketSizing,
+    /// Whether data sent on the socket are paced when a queue stands (`SO_MAX_PACING_RATE`).
+    pub uploads: bool,
+    /// Whether the kernel's autotuning is turned on again if the program turned it off by setting `SO_RCVBUF` or
+    /// `SO_SNDBUF` (`SO_BUF_LOCK`, Linux 5.16). It stays on after the socket is detached.
+    pub unlock_buffers: bool,
+    /// Called for each change.
+    pub observer: Option<Observer>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let (sizing, observer) = (SocketSizing::default(), None);
+        Options { sizing, uploads: true, unlock_buffers: false, observer }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Options { sizing, uploads, unlock_buffers, observer } = self;
+        f.debug_struct("Options")
+            .field("sizing", sizing)
+            .field("uploads", uploads)
+            .field("unlock_buffers", unlock_buffers)
+            .field("observer", &observer.is_some())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sizing_is_read_back_as_written() {
+        let names = "sobas:live less-than-best-effort drs heffner heffner:twice fixed:300kB kernel";
+        for name in names.split(' ') {
+            assert_eq!(name.parse::<SocketSizing>().unwrap().to_string(), name);
+        }
+        assert_eq!("rledbat".parse(), Ok(SocketSizing::LessThanBestEffort));
+    }
+
+    #[test]
+    fn sizings_that_one_end_alone_cannot_run_are_refused() {
+        for name in ["sobas", "sobas:paper", "bdp", "max", "linux", "fixed:0B", "fixed:9pkt", ""] {
+            assert!(name.parse::<SocketSizing>().is_err(), "{name}");
+        }
+    }
+}

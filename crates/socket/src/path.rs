@@ -1,0 +1,187 @@
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use sweetspot_groups::{PaceStep, PathGroup, TuneEventKind};
+use sweetspot_linux::clock;
+use sweetspot_sizing::ControllerConfig;
+use sweetspot_units::{Bytes, Duration, Time};
+
+use crate::member::{Member, Reading, Told, is_over};
+use crate::options::SocketSizing;
+use crate::readings;
+
+/// The MSS that every host must be able to receive (RFC 9293, section 3.7.1).
+const MIN_MSS: Bytes = Bytes::new(536);
+/// IPv4 and TCP headers with timestamps.
+const TCP_IP_HEADERS: Bytes = Bytes::new(52);
+
+/// A round is followed by a pause that is this many times as long as the CPU time it took: all paths together use half of
+/// a hundredth of a core.
+const ROUND_CPU_BUDGET: u64 = 200;
+/// The longest time between two samples of uploads: a quarter of the shortest epoch.
+const UPLOAD_INTERVAL: Duration = Duration::from_millis(25);
+
+/// The sockets that are sized together: the two hosts and the goal, or one socket alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PathKey {
+    pub ends: (IpAddr, IpAddr),
+    is_background: bool,
+    /// The cookie of a socket that shares its window with no other.
+    alone: Option<u64>,
+}
+
+impl PathKey {
+    pub fn new(ends: (IpAddr, IpAddr), sizing: SocketSizing, cookie: u64) -> PathKey {
+        let is_background = sizing == SocketSizing::LessThanBestEffort;
+        PathKey { ends, is_background, alone: (!sizing.is_shared()).then_some(cookie) }
+    }
+
+    /// Whether the window found on the path is worth keeping for later sockets. How much others leave changes by the
+    /// second.
+    pub fn is_worth_keeping(&self) -> bool {
+        !self.is_background && self.alone.is_none()
+    }
+}
+
+/// The moving sockets of a path.
+pub(crate) struct Path {
+    pub group: PathGroup,
+    pub members: BTreeMap<u64, Member>,
+    pub next_round: Time,
+}
+
+/// What a round found.
+#[derive(Default)]
+pub(crate) struct Round {
+    /// Events by cookie.
+    pub told: Vec<(u64, Told)>,
+    /// Sockets that are closed or at rest.
+    pub left: Vec<Member>,
+}
+
+impl Path {
+    /// A path without sockets, or with a `group` that is known from before.
+    pub fn new(now: Time, group: PathGroup) -> Path {
+        Path { group, members: BTreeMap::new(), next_round: now }
+    }
+
+    /// The controllers of a path whose connections announced `mss`.
+    pub fn group(sizing: SocketSizing, mss: Bytes, max_window: Bytes) -> Option<PathGroup> {
+        let mss = mss.max(MIN_MSS);
+        let (packet, size, path) = (mss + TCP_IP_HEADERS, None, None);
+        let config = ControllerConfig { mss, packet, max_window, size, path };
+        let controller = sizing.sizing().controller(&config).ok()?;
+        Some(PathGroup::new(controller, mss))
+    }
+
+    pub fn add(&mut self, now: Time, member: Member, reading: &Reading) {
+        let cookie = member.socket.cookie();
+        self.group.add(now, cookie, readings::download(&reading.info, reading.unread));
+        self.members.insert(cookie, member);
+        self.next_round = now;
+    }
+
+    /// Samples every socket and applies what the controllers decide.
+    pub fn round(&mut self, now: Time) -> Round {
+        let mut round = Round::default();
+        let mut left = Vec::new();
+        for (cookie, member) in &mut self.members {
+            match member.sample(now, self.group.limit(*cookie)) {
+                Ok(Ok(reading)) if !is_over(&reading.info) => {
+                    let download = readings::download(&reading.info, reading.unread);
+                    self.group.handle_sample(now, *cookie, download);
+                    let told = member.handle_upload(&reading);
+                    round.told.extend(told.map(|told| (*cookie, told)));
+                    if member.is_idle(now) {
+                        left.push(*cookie);
+                    }
+                }
+                Err(lost) if !lost.is_over() => {}
+                Ok(_) | Err(_) => {
+                    member.is_over = true;
+                    left.push(*cookie);
+                }
+            }
+        }
+        for cookie in left {
+            round.left.extend(self.remove(now, cookie));
+        }
+        self.group.handle_round(now);
+        self.apply(&mut round.told);
+        round
+    }
+
+    /// Removes a socket; its limits are lifted.
+    pub fn remove(&mut self, now: Time, cookie: u64) -> Option<Member> {
+        let mut member = self.members.remove(&cookie)?;
+        self.group.remove(now, cookie);
+        member.undo();
+        Some(member)
+    }
+
+    /// Applies the changes of limits.
+    fn apply(&mut self, told: &mut Vec<(u64, Told)>) {
+        while let Some(ignored) = self.group.poll_ignored_limit() {
+            let why = format!(
+                "this kernel does not keep to the limit: a window of {} under one of {}; left alone",
+                ignored.window, ignored.limit
+            );
+            told.push((ignored.cookie, (TuneEventKind::Refused, why)));
+        }
+        let said: Vec<Told> = std::iter::from_fn(|| self.group.poll_event()).collect();
+        while let Some(change) = self.group.poll_limit_change() {
+            let Some(member) = self.members.get_mut(&change.cookie) else { continue };
+            if let Ok(Err(error)) = member.limit(change.limit) {
+                let why = format!("the kernel refuses TCP_WINDOW_CLAMP: {error}");
+                told.push((change.cookie, (TuneEventKind::Refused, why)));
+                self.group.leave(change.cookie);
+                continue;
+            }
+            if change.limit.is_some() && !std::mem::replace(&mut member.is_claimed, true) {
+                let why = "a bulk transfer; its window is limited".to_owned();
+                told.push((change.cookie, (TuneEventKind::Taken, why)));
+            }
+        }
+        for (cookie, _) in self.members.iter().filter(|(_, member)| member.is_claimed) {
+            told.extend(said.iter().map(|told| (*cookie, told.clone())));
+        }
+    }
+
+    /// Schedules the next round after one that used `took` of CPU time, where `paths` share the budget.
+    pub fn rest(&mut self, now: Time, took: Duration, paths: u64) {
+        let cpu_budget = took * (ROUND_CPU_BUDGET * paths);
+        let mut pause = self.group.pause(now, cpu_budget);
+        if self.members.values().any(|member| member.options.uploads) {
+            pause = pause.min(UPLOAD_INTERVAL.max(cpu_budget));
+        }
+        let due = self.members.values().map(Member::upload_due).fold(Time::MAX, Time::min);
+        self.next_round = due.max(now + cpu_budget).min(now + pause);
+    }
+}
+
+impl Member {
+    /// Paces what the socket sends. Returns the event to report, if there is one.
+    fn handle_upload(&mut self, reading: &Reading) -> Option<Told> {
+        if !self.options.uploads || self.leaves_upload {
+            return None;
+        }
+        let info = &reading.info;
+        let (delivered, report) = (readings::delivered(info), readings::sender_report(info));
+        let PaceStep { kind, before, pace, why } =
+            self.upload.handle_sample(clock::now().max(reading.at), delivered, info.rtt, &report)?;
+        if pace != before
+            && let Ok(Err(error)) = self.pace(pace)
+        {
+            self.leaves_upload = true;
+            let why = format!("the kernel refuses SO_MAX_PACING_RATE: {error}");
+            return Some((TuneEventKind::Refused, why));
+        }
+        kind.map(|kind| (kind, why))
+    }
+
+    /// When the upload's controller is to be called.
+    fn upload_due(&self) -> Time {
+        let is_paced = self.options.uploads && !self.leaves_upload;
+        if is_paced { self.upload.poll_timeout() } else { Time::MAX }
+    }
+}

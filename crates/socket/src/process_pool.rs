@@ -1,0 +1,28 @@
+use std::sync::OnceLock;
+
+use sweetspot_linux::live::fork_generation;
+
+use crate::error::AttachError;
+use crate::pool::Pool;
+
+/// A process may be this many forks away from the one that first attached a socket.
+const MAX_FORKS: usize = 64;
+
+/// The pool of this process. Its thread starts with the first socket. A child of fork(2) gets a pool and a thread of its
+/// own, because a lock may be held by a thread that the child does not have.
+pub(crate) fn of_process() -> Result<Pool, AttachError> {
+    static POOLS: [OnceLock<Pool>; MAX_FORKS] = [const { OnceLock::new() }; MAX_FORKS];
+    let system = |call| move |source| AttachError::System { call, source };
+    let generation = fork_generation().map_err(system("pthread_atfork"))?;
+    let place = POOLS.get(generation as usize).ok_or(AttachError::Forked)?;
+    if let Some(pool) = place.get() {
+        return Ok(pool.clone());
+    }
+    let pool = Pool::new()?;
+    if place.set(pool.clone()).is_ok() {
+        let serving = pool.clone();
+        let thread = std::thread::Builder::new().name("sweetspot".to_owned());
+        thread.spawn(move || serving.serve()).map_err(system("clone"))?;
+    }
+    Ok(place.get().unwrap_or(&pool).clone())
+}

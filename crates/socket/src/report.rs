@@ -1,0 +1,94 @@
+use sweetspot_diagnose::Class;
+use sweetspot_sizing::{Reason, SizingPhase};
+use sweetspot_units::{Bytes, Duration, Rate};
+
+/// The direction of most data.
+pub use sweetspot_diagnose::live::Side;
+
+/// The state of an attached socket when it was last sampled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Report {
+    /// Whether it is connected, and whether data flow.
+    pub activity: Activity,
+    /// The direction of most data.
+    pub side: Side,
+    /// Payload received, and payload acknowledged by the peer.
+    pub received: Bytes,
+    /// Payload that the peer acknowledged.
+    pub acked: Bytes,
+    /// The window that the kernel advertised last; `None` on kernels before 6.2.
+    pub window: Option<Bytes>,
+    /// The limit that the library has set on that window; `None`: no limit.
+    pub limit: Option<Bytes>,
+    /// The pacing rate that the library has set; `None`: no limit.
+    pub pacing_rate: Option<Rate>,
+    /// The latest round-trip time; `None` if it is unknown.
+    pub rtt: Option<Duration>,
+    /// The shortest round-trip time; `None` if it is unknown.
+    pub min_rtt: Option<Duration>,
+    /// Payload per second in the direction of most data.
+    pub rate: Rate,
+    /// The phase of the window's controller.
+    pub phase: SizingPhase,
+    /// Why the controller entered this phase; `None` in its first.
+    pub reason: Option<Reason>,
+    /// The limiting factor of the last seconds, by the rules of `sweetspot diagnose`. A window that the library holds
+    /// counts as [`Class::ReceiverWindow`].
+    pub limiting_factor: Class,
+    /// Whether the kernel autotunes the receive buffer.
+    pub autotuning: Autotuning,
+}
+
+/// Whether data flow on a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// The handshake is not complete.
+    Connecting,
+    /// Data flowed in the last seconds.
+    Active,
+    /// No data flowed for two seconds. Nothing limits the socket.
+    Idle,
+}
+
+/// Whether the kernel autotunes a receive buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Autotuning {
+    /// It does.
+    On,
+    /// The program has set `SO_RCVBUF`, so it does not. A window can be at most about half of this size, bookkeeping
+    /// included.
+    Off {
+        /// The receive buffer.
+        buffer: Bytes,
+    },
+    /// The kernel does not report it (before Linux 5.16).
+    Unknown,
+}
+
+impl Autotuning {
+    /// The highest rate over round trips of `rtt` that a buffer without autotuning allows; `None`: the buffer sets no
+    /// limit that is known. The kernel takes half of a buffer for bookkeeping until it has seen full segments
+    /// (`TCP_DEFAULT_SCALING_RATIO`, include/net/tcp.h).
+    pub fn max_rate(self, rtt: Duration) -> Option<Rate> {
+        match self {
+            Autotuning::Off { buffer } if rtt > Duration::ZERO => Some(buffer / 2 / rtt),
+            Autotuning::Off { .. } | Autotuning::On | Autotuning::Unknown => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 425,984 B / 2 = 212,992 B in 100 ms are 17.04 Mbit/s.
+    #[test]
+    fn a_locked_buffer_bounds_the_rate_by_half_of_itself_per_round_trip() {
+        let off = Autotuning::Off { buffer: Bytes::new(425_984) };
+        let rtt = Duration::from_millis(100);
+        let most = off.max_rate(rtt).map(|rate| rate.bits_per_second());
+        assert_eq!(most, Some(17_039_360));
+        assert_eq!(off.max_rate(Duration::ZERO), None);
+        assert_eq!(Autotuning::On.max_rate(rtt), None);
+    }
+}

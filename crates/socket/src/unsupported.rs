@@ -1,0 +1,28 @@
+//! Other systems than Linux: nothing is sized, and [`SizedSocket::attach`] says so.
+
+use std::convert::Infallible;
+
+use crate::error::{AttachError, SocketError};
+use crate::options::Options;
+use crate::report::Report;
+
+/// A sized socket, which does not exist on this system.
+#[derive(Debug)]
+pub struct SizedSocket(Infallible);
+
+impl SizedSocket {
+    /// Returns [`AttachError::Unsupported`].
+    pub fn attach<S: ?Sized>(_socket: &S, _options: Options) -> Result<SizedSocket, AttachError> {
+        Err(AttachError::Unsupported)
+    }
+
+    /// Never called, because there is no such value.
+    pub fn report(&self) -> Result<Report, SocketError> {
+        match self.0 {}
+    }
+
+    /// Never called, because there is no such value.
+    pub fn detach(self) -> Result<(), SocketError> {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,213 @@
+//! Attaching and detaching, whatever the program does with its descriptors meanwhile.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
+use sweetspot_linux::tcp::options;
+use sweetspot_socket::{
+    Activity, AttachError, Autotuning, Bytes, EventKind, Options, Pool, SizedSocket, SocketError,
+    SocketSizing, now,
+};
+
+#[path = "common/mod.rs"]
+mod common;
+use common::pair;
+
+fn clamp(stream: &TcpStream) -> Bytes {
+    options::window_clamp(stream).unwrap()
+}
+
+fn fixed(window: u64) -> Options {
+    Options { sizing: SocketSizing::Fixed(Bytes::new(window)), ..Options::default() }
+}
+
+fn kernel() -> Options {
+    Options { sizing: SocketSizing::Kernel, ..Options::default() }
+}
+
+/// Moves `bytes` from `sender` to `receiver` and polls the pool meanwhile.
+fn carry(pool: &Pool, sender: &mut TcpStream, receiver: &mut TcpStream, bytes: usize) {
+    let block = [7; 10_000];
+    let mut sink = [0; 10_000];
+    for _ in 0..bytes / block.len() {
+        sender.write_all(&block).unwrap();
+        receiver.read_exact(&mut sink).unwrap();
+        pool.poll(now());
+    }
+}
+
+fn poll_until(pool: &Pool, what: &str, mut is_done: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while !is_done() {
+        assert!(Instant::now() < until, "never: {what}");
+        pool.poll(now());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_limit_is_set_once_data_flow_and_lifted_by_dropping_the_handle() {
+    let pool = Pool::new().unwrap();
+    let (mut sender, mut receiver) = pair();
+    let before = clamp(&receiver);
+    let sized = pool.attach(&receiver, fixed(300_000)).unwrap();
+    poll_until(&pool, "a limit", || {
+        carry(&pool, &mut sender, &mut receiver, 100_000);
+        sized.report().unwrap().limit == Some(Bytes::new(300_000))
+    });
+    assert!(clamp(&receiver) <= Bytes::new(300_000), "{}", clamp(&receiver));
+    let report = sized.report().unwrap();
+    assert_eq!(report.activity, Activity::Active);
+    assert!(report.received >= Bytes::new(100_000) && report.rtt.is_some());
+    drop(sized);
+    assert!(clamp(&receiver) >= before, "{} {before}", clamp(&receiver));
+    assert_eq!(pool.sockets(), 0);
+}
+
+#[test]
+fn a_program_s_own_clamp_is_never_loosened_and_comes_back() {
+    let pool = Pool::new().unwrap();
+    let (mut sender, mut receiver) = pair();
+    let own = Bytes::new(280_003);
+    options::set_window_clamp(&receiver, own).unwrap();
+    let sized = pool.attach(&receiver, fixed(270_000)).unwrap();
+    poll_until(&pool, "a limit", || {
+        carry(&pool, &mut sender, &mut receiver, 100_000);
+        clamp(&receiver) == Bytes::new(270_000)
+    });
+    sized.detach().unwrap();
+    assert_eq!(clamp(&receiver), own);
+}
+
+#[test]
+fn only_a_tcp_connection_can_be_attached_and_only_once() {
+    let pool = Pool::new().unwrap();
+    let attach = |fd: &OwnedFd| pool.attach(fd, kernel());
+    let file = OwnedFd::from(File::open("/proc/self/stat").unwrap());
+    assert!(matches!(attach(&file), Err(AttachError::NotTcp)));
+    let datagrams = OwnedFd::from(UdpSocket::bind("127.0.0.1:0").unwrap());
+    assert!(matches!(attach(&datagrams), Err(AttachError::NotTcp)));
+    let listener = OwnedFd::from(TcpListener::bind("127.0.0.1:0").unwrap());
+    assert!(matches!(attach(&listener), Err(AttachError::Listening)));
+    let stream = OwnedFd::from(pair().0);
+    let sized = attach(&stream).unwrap();
+    assert!(matches!(attach(&stream), Err(AttachError::AlreadyAttached)));
+    sized.detach().unwrap();
+    assert!(attach(&stream).is_ok());
+}
+
+#[test]
+fn a_socket_that_another_thread_closes_gives_errors_and_no_more() {
+    let pool = Pool::new().unwrap();
+    let (sender, receiver) = pair();
+    let sized = pool.attach(&receiver, fixed(100_000)).unwrap();
+    std::thread::spawn(move || drop(receiver)).join().unwrap();
+    poll_until(&pool, "the end", || sized.report() == Err(SocketError::Closed));
+    assert_eq!(sized.detach(), Err(SocketError::Closed));
+    // Nothing kept the connection open: the peer reads its end.
+    assert_eq!((&sender).read(&mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn no_limit_reaches_the_socket_that_got_the_number_of_one_that_was_closed() {
+    let pool = Pool::new().unwrap();
+    let (_peer, first) = pair();
+    let (_other_peer, second) = pair();
+    let before = clamp(&second);
+    let sized = pool.attach(&first, fixed(50_000)).unwrap();
+    // Closes the first, and its number is the second's from now on.
+    let mut moved = OwnedFd::from(first);
+    rustix::io::dup2(&second, &mut moved).unwrap();
+    for _ in 0..100 {
+        pool.poll(now());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(sized.report(), Err(SocketError::Closed));
+    assert_eq!(sized.detach(), Err(SocketError::Closed));
+    assert_eq!(clamp(&second), before);
+}
+
+#[test]
+fn a_socket_may_be_attached_before_it_connects() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let pool = Pool::new().unwrap();
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    let sized = pool.attach(&socket, kernel()).unwrap();
+    assert_eq!(sized.report().unwrap().activity, Activity::Connecting);
+    socket.connect(&listener.local_addr().unwrap().into()).unwrap();
+    poll_until(&pool, "the handshake", || sized.report().unwrap().activity == Activity::Active);
+}
+
+#[test]
+fn a_buffer_that_the_program_set_is_reported_and_unlocked_if_that_is_allowed() {
+    let pool = Pool::new().unwrap();
+    let (_peer, stream) = pair();
+    let buffer = options::set_receive_buffer(&stream, Bytes::new(100_000)).unwrap();
+    let is_locked = || options::buffer_locks(&stream).map(|locks| locks.receive);
+    if is_locked().is_err() {
+        return sweetspot_testing::skipped("this kernel has no SO_BUF_LOCK (Linux 5.16)");
+    }
+    let sized = pool.attach(&stream, kernel()).unwrap();
+    let autotuning = |sized: &SizedSocket| sized.report().unwrap().autotuning;
+    poll_until(&pool, "a lock", || autotuning(&sized) == Autotuning::Off { buffer });
+    drop(sized);
+    assert!(is_locked().unwrap());
+    let sized = pool.attach(&stream, Options { unlock_buffers: true, ..kernel() }).unwrap();
+    poll_until(&pool, "autotuning", || autotuning(&sized) == Autotuning::On);
+    assert!(!is_locked().unwrap());
+}
+
+#[test]
+fn an_observer_hears_that_a_limit_was_set_and_that_the_connection_ended() {
+    let pool = Pool::new().unwrap();
+    let (mut sender, mut receiver) = pair();
+    let (told, heard) = mpsc::channel();
+    let observing = pool.clone();
+    let observer = move |event: &sweetspot_socket::SocketEvent| {
+        // No lock is held: the observer may ask the pool.
+        assert!(observing.sockets() > 0);
+        told.send(event.kind).unwrap();
+    };
+    let observer = Some(std::sync::Arc::new(observer) as sweetspot_socket::Observer);
+    let sized = pool.attach(&receiver, Options { observer, ..fixed(200_000) }).unwrap();
+    let mut kinds = Vec::new();
+    poll_until(&pool, "a limit", || {
+        carry(&pool, &mut sender, &mut receiver, 100_000);
+        kinds.extend(heard.try_iter());
+        kinds.contains(&EventKind::Taken)
+    });
+    drop((sender, receiver));
+    poll_until(&pool, "the end", || {
+        kinds.extend(heard.try_iter());
+        kinds.contains(&EventKind::Gone)
+    });
+    drop(sized);
+}
+
+#[test]
+fn the_memory_budget_bounds_the_sum_of_all_windows() {
+    let pool = Pool::new().unwrap();
+    let budget = 600_000;
+    pool.set_memory_budget(Some(Bytes::new(budget)));
+    let mut pairs: Vec<_> = (0..3).map(|_| pair()).collect();
+    let attach = |(_, receiver): &(TcpStream, TcpStream)| {
+        pool.attach(receiver, Options::default()).unwrap()
+    };
+    let sized: Vec<SizedSocket> = pairs.iter().map(attach).collect();
+    let limits = || sized.iter().map(|sized| sized.report().unwrap().limit).collect::<Vec<_>>();
+    poll_until(&pool, "three limits", || {
+        for (sender, receiver) in &mut pairs {
+            carry(&pool, sender, receiver, 30_000);
+        }
+        limits().iter().all(Option::is_some)
+    });
+    let sum = limits().into_iter().flatten().fold(Bytes::ZERO, |sum, limit| sum + limit);
+    // Four segments of loopback's 65,483 B at least.
+    let least = 3 * 4 * 65_483;
+    assert!(sum <= Bytes::new(budget.max(least)), "{sum}");
+}
