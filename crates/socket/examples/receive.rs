@@ -5,9 +5,8 @@
 use std::error::Error;
 use std::io::Read;
 use std::net::TcpStream;
-use std::time::Instant;
 
-use sweetspot_socket::{Options, SizedSocket};
+use sweetspot_socket::{Options, SizedSocket, now};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -16,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut stream = TcpStream::connect(to)?;
     let sized = SizedSocket::attach(&stream, Options { sizing, ..Options::default() })?;
-    let (begun, mut bytes, mut block) = (Instant::now(), 0, vec![0; 256 * 1024]);
+    let (begun, mut bytes, mut block) = (now(), 0, vec![0; 256 * 1024]);
     let mut report = sized.report()?;
     loop {
         let n = stream.read(&mut block)?;
@@ -26,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         bytes += n;
         report = sized.report()?;
     }
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = now().since(begun).as_secs_f64();
     println!("{bytes} bytes at {:.2} Mbit/s", bytes as f64 * 8e-6 / seconds);
     println!("phase {}, limited by {}", report.phase, report.limiting_factor);
     if let (Some(window), Some(rtt)) = (report.window, report.rtt) {

@@ -6,8 +6,8 @@ use sweetspot_diagnose::Limits;
 use sweetspot_diagnose::live::{Live, Side};
 use sweetspot_groups::{BULK_BYTES, OwnClamp, PacedUpload, PathGroup, TuneEventKind};
 use sweetspot_linux::live::{LostSocket, OwnSocket};
-use sweetspot_linux::tcp::options::{self, BufferLocks, SendMemory};
 use sweetspot_linux::tcp::Info;
+use sweetspot_linux::tcp::options::{self, BufferLocks, SendMemory};
 use sweetspot_sizing::SizingPhase;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 use sweetspot_watch::{Surroundings, sample_of_info};
@@ -97,7 +97,8 @@ impl Member {
     pub fn open(&mut self, now: Time) -> Result<io::Result<(IpAddr, IpAddr)>, LostSocket> {
         self.socket.with(|fd| {
             let reading = Reading::read(fd, now)?;
-            let ends = options::ends(fd)?.ok_or_else(|| io::Error::other("a socket without an address"))?;
+            let ends = options::ends(fd)?
+                .ok_or_else(|| io::Error::other("a socket without an address"))?;
             let ends = (ends.0.ip(), ends.1.ip());
             let is_young = reading.info.bytes_received < BULK_BYTES;
             self.own_clamp = window::begin(fd, &reading.info, is_young, reading.info.advmss)?;
@@ -114,7 +115,11 @@ impl Member {
     }
 
     /// Samples the socket, and sets its `limit` again if the kernel overwrote it.
-    pub fn sample(&mut self, now: Time, limit: Option<Bytes>) -> Result<io::Result<Reading>, LostSocket> {
+    pub fn sample(
+        &mut self,
+        now: Time,
+        limit: Option<Bytes>,
+    ) -> Result<io::Result<Reading>, LostSocket> {
         let limit = limit.filter(|_| self.is_limited);
         let reads_locks = now >= self.locks_due;
         let (own_clamp, unlocks) = (&mut self.own_clamp, self.options.unlock_buffers);

@@ -167,8 +167,12 @@ impl Member {
         }
         let info = &reading.info;
         let (delivered, report) = (readings::delivered(info), readings::sender_report(info));
-        let PaceStep { kind, before, pace, why } =
-            self.upload.handle_sample(clock::now().max(reading.at), delivered, info.rtt, &report)?;
+        let PaceStep { kind, before, pace, why } = self.upload.handle_sample(
+            clock::now().max(reading.at),
+            delivered,
+            info.rtt,
+            &report,
+        )?;
         if pace != before
             && let Ok(Err(error)) = self.pace(pace)
         {

@@ -407,8 +407,7 @@ impl PoolState {
     fn share_memory(&mut self) {
         let Some(memory) = self.memory else { return };
         let most = self.max_window;
-        let demand =
-            |path: &Path| path.group.window().unwrap_or(most * path.members.len() as u64);
+        let demand = |path: &Path| path.group.window().unwrap_or(most * path.members.len() as u64);
         let demands: Vec<Bytes> = self.paths.values().map(demand).collect();
         for (path, share) in self.paths.values_mut().zip(max_min(memory, &demands)) {
             path.group.set_ceiling(Some(share));

@@ -5,7 +5,6 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 use sweetspot_linux::tcp::options;
@@ -16,7 +15,7 @@ use sweetspot_socket::{
 
 #[path = "common/mod.rs"]
 mod common;
-use common::pair;
+use common::{pair, wait_until};
 
 fn clamp(stream: &TcpStream) -> Bytes {
     options::window_clamp(stream).unwrap()
@@ -42,12 +41,10 @@ fn carry(pool: &Pool, sender: &mut TcpStream, receiver: &mut TcpStream, bytes: u
 }
 
 fn poll_until(pool: &Pool, what: &str, mut is_done: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(20);
-    while !is_done() {
-        assert!(Instant::now() < until, "never: {what}");
+    wait_until(what, || {
         pool.poll(now());
-        std::thread::sleep(Duration::from_millis(2));
-    }
+        is_done()
+    });
 }
 
 #[test]
@@ -123,11 +120,7 @@ fn no_limit_reaches_the_socket_that_got_the_number_of_one_that_was_closed() {
     // Closes the first, and its number is the second's from now on.
     let mut moved = OwnedFd::from(first);
     rustix::io::dup2(&second, &mut moved).unwrap();
-    for _ in 0..100 {
-        pool.poll(now());
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    assert_eq!(sized.report(), Err(SocketError::Closed));
+    poll_until(&pool, "the end", || sized.report() == Err(SocketError::Closed));
     assert_eq!(sized.detach(), Err(SocketError::Closed));
     assert_eq!(clamp(&second), before);
 }
@@ -195,9 +188,8 @@ fn the_memory_budget_bounds_the_sum_of_all_windows() {
     let budget = 600_000;
     pool.set_memory_budget(Some(Bytes::new(budget)));
     let mut pairs: Vec<_> = (0..3).map(|_| pair()).collect();
-    let attach = |(_, receiver): &(TcpStream, TcpStream)| {
-        pool.attach(receiver, Options::default()).unwrap()
-    };
+    let attach =
+        |(_, receiver): &(TcpStream, TcpStream)| pool.attach(receiver, Options::default()).unwrap();
     let sized: Vec<SizedSocket> = pairs.iter().map(attach).collect();
     let limits = || sized.iter().map(|sized| sized.report().unwrap().limit).collect::<Vec<_>>();
     poll_until(&pool, "three limits", || {

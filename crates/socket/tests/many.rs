@@ -1,12 +1,10 @@
 //! Attached and detached over and over, nothing is left behind.
 
-use std::time::{Duration, Instant};
-
 use sweetspot_socket::{Options, Pool, SizedSocket, now};
 
 #[path = "common/mod.rs"]
 mod common;
-use common::pair;
+use common::{pair, wait_until};
 
 const CYCLES: usize = 100_000;
 
@@ -51,10 +49,6 @@ fn hundreds_of_sockets_are_served_by_one_thread() {
     let before = threads();
     let rest: Vec<_> = pairs[1..].iter().map(attach).collect();
     assert_eq!(threads(), before);
-    let until = Instant::now() + Duration::from_secs(20);
     let is_seen = |sized: &SizedSocket| sized.report().unwrap().rtt.is_some();
-    while !(is_seen(&first) && rest.iter().all(is_seen)) {
-        assert!(Instant::now() < until);
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("samples of all", || is_seen(&first) && rest.iter().all(is_seen));
 }

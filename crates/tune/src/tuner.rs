@@ -5,7 +5,8 @@ use std::os::fd::BorrowedFd;
 
 use sweetspot_groups::policy::Subject;
 use sweetspot_groups::{
-    ConnectionOwner, Goal, OwnClamp, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind, network,
+    ConnectionOwner, Goal, OwnClamp, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind,
+    network,
 };
 use sweetspot_kernel::Transfers;
 use sweetspot_linux::cgroup::Cgroup;

@@ -1,10 +1,25 @@
-//! Connections for the tests.
+//! Connections for the tests, and waiting.
 
 use std::net::{TcpListener, TcpStream};
+
+use sweetspot_linux::clock;
+use sweetspot_units::Duration;
 
 /// A connection over loopback, this end first.
 pub fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     (near, listener.accept().unwrap().0)
+}
+
+/// Waits until `is_done`, which is asked every few milliseconds.
+///
+/// # Panics
+/// After 20 seconds.
+pub fn wait_until(what: &str, mut is_done: impl FnMut() -> bool) {
+    let until = clock::now() + Duration::from_secs(20);
+    while !is_done() {
+        assert!(clock::now() < until, "never: {what}");
+        clock::sleep_until(clock::now() + Duration::from_millis(2));
+    }
 }
