@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of deny oldest-rust fuzz miri clean tools tools-test test-tools unit-without-tools bare-test
+.PHONY: help build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of install-library-of library deny oldest-rust fuzz miri clean tools tools-test test-tools unit-without-tools bare-test
 
 SWEETSPOT := target/release/sweetspot
 RESEARCH := target/release/sweetspot-research
@@ -83,8 +83,10 @@ man-of:
 	for shell in bash zsh fish; do $(PROGRAM) generate completions $$shell > target/completions/sweetspot.$$shell; done
 
 PREFIX ?= /usr/local
-install: build ## The program, man pages and completions into PREFIX (/usr/local; make install PREFIX=~/.local needs no root)
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+install: build library ## The program, man pages, completions and libsweetspot into PREFIX (/usr/local; make install PREFIX=~/.local needs no root)
 	@$(MAKE) --no-print-directory install-of PROGRAM=$(SWEETSPOT)
+	@$(MAKE) --no-print-directory install-library-of LIBRARIES=target/release
 
 # The binary PROGRAM, which is there already.
 install-of:
@@ -95,6 +97,18 @@ install-of:
 	install -D -m 644 target/completions/sweetspot.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sweetspot
 	install -D -m 644 target/completions/sweetspot.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_sweetspot
 	install -D -m 644 target/completions/sweetspot.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/sweetspot.fish
+
+# The libraries in the directory LIBRARIES, which are there already. The number is that of the interface (crates/capi/build.rs).
+install-library-of:
+	install -D -m 644 crates/capi/include/sweetspot.h $(DESTDIR)$(PREFIX)/include/sweetspot.h
+	install -D -m 644 $(LIBRARIES)/libsweetspot.a $(DESTDIR)$(PREFIX)/lib/libsweetspot.a
+	install -D -m 755 $(LIBRARIES)/libsweetspot.so $(DESTDIR)$(PREFIX)/lib/libsweetspot.so.1
+	ln -sf libsweetspot.so.1 $(DESTDIR)$(PREFIX)/lib/libsweetspot.so
+	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	sed 's|@prefix@|$(PREFIX)|; s|@version@|$(VERSION)|' packaging/sweetspot.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sweetspot.pc
+
+library: tools ## libsweetspot for C, optimised
+	cargo build --release --locked -p sweetspot-capi
 
 build: tools wasm ## The sweetspot program, optimised
 	cargo build --release --locked --bin sweetspot

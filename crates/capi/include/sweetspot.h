@@ -1,0 +1,201 @@
+/*
+ * libsweetspot: sizes the windows of a program's own TCP sockets.
+ *
+ * A program attaches a connected or connecting TCP socket and goes on using it. One thread of the library samples the
+ * kernel's account of each socket, limits its receive window and paces what it sends. sweetspot_detach lifts every
+ * limit.
+ *
+ * - All functions may be called from any thread. Only observers are called by the library, on its own thread.
+ * - Sockets stay the program's: it may close one at any time. The library keeps no duplicate.
+ * - After fork, a child gets SWEETSPOT_ERROR_FORKED for what its parent attached, and may attach by itself.
+ * - Structures begin with their size. Fields are only ever added at their end.
+ *
+ * Generated from crates/capi by cbindgen; do not edit.
+ */
+
+#ifndef SWEETSPOT_H
+#define SWEETSPOT_H
+
+#include <stdint.h>
+
+// The version of this interface. It changes when a program must be compiled again.
+#define SWEETSPOT_ABI_VERSION 1
+
+// Success.
+#define SWEETSPOT_OK 0
+
+// The descriptor is closed, or the connection is over.
+#define SWEETSPOT_ERROR_CLOSED -1
+
+// The descriptor is no TCP socket.
+#define SWEETSPOT_ERROR_NOT_TCP -2
+
+// The socket listens; attach the connections that it accepts.
+#define SWEETSPOT_ERROR_LISTENING -3
+
+// The socket is attached already.
+#define SWEETSPOT_ERROR_ALREADY_ATTACHED -4
+
+// No socket is attached under this number, for instance because it was detached before.
+#define SWEETSPOT_ERROR_NOT_ATTACHED -5
+
+// The parent process attached the socket, before fork.
+#define SWEETSPOT_ERROR_FORKED -6
+
+// This system has no interface to size windows; the kernel sizes them.
+#define SWEETSPOT_ERROR_UNSUPPORTED -7
+
+// An argument is invalid: an unknown sizing or flag, a null pointer, or a structure that is too small.
+#define SWEETSPOT_ERROR_INVALID -8
+
+// The kernel refuses a call; errno has its reason.
+#define SWEETSPOT_ERROR_SYSTEM -9
+
+// A fault of the library.
+#define SWEETSPOT_ERROR_INTERNAL -10
+
+// The handshake is not complete.
+#define SWEETSPOT_CONNECTING 0
+
+// Data flowed in the last seconds.
+#define SWEETSPOT_ACTIVE 1
+
+// No data flowed for two seconds. Nothing limits the socket.
+#define SWEETSPOT_IDLE 2
+
+// The kernel does not report whether it autotunes the receive buffer (before Linux 5.16).
+#define SWEETSPOT_AUTOTUNING_UNKNOWN 0
+
+// The kernel autotunes the receive buffer.
+#define SWEETSPOT_AUTOTUNING_ON 1
+
+// The program has set SO_RCVBUF, so the kernel does not autotune it.
+#define SWEETSPOT_AUTOTUNING_OFF 2
+
+// No limit, in fields that hold a limit.
+#define SWEETSPOT_UNLIMITED UINT64_MAX
+
+// Leave what the socket sends alone. Without this flag, it is paced when a queue stands (SO_MAX_PACING_RATE).
+#define SWEETSPOT_NO_UPLOADS 1
+
+// Turn the kernel's autotuning on again if the program turned it off by setting SO_RCVBUF or SO_SNDBUF (Linux 5.16). It
+// stays on after the socket is detached.
+#define SWEETSPOT_UNLOCK_BUFFERS 2
+
+// The state of an attached socket when it was last sampled. Set `struct_size` before each call.
+typedef struct sweetspot_status {
+    // sizeof(sweetspot_status).
+    uint32_t struct_size;
+    // SWEETSPOT_CONNECTING, SWEETSPOT_ACTIVE or SWEETSPOT_IDLE.
+    int32_t activity;
+    // Whether most data are sent (1) or received (0).
+    int32_t is_sender;
+    // The phase of the window's controller; see sweetspot_phase_name.
+    int32_t phase;
+    // Why the controller entered that phase, 0 in its first; see sweetspot_reason_name.
+    int32_t reason;
+    // The limiting factor of the last seconds; see sweetspot_limit_name.
+    int32_t limiting_factor;
+    // Whether the kernel autotunes the receive buffer: one of SWEETSPOT_AUTOTUNING_*.
+    int32_t autotuning;
+    // Zero.
+    int32_t reserved;
+    // The receive buffer if it is not autotuned, in bytes; otherwise 0.
+    uint64_t locked_receive_buffer;
+    // Payload received, in bytes.
+    uint64_t received;
+    // Payload that the peer acknowledged, in bytes.
+    uint64_t acked;
+    // The window that the kernel advertised last, in bytes; 0 on kernels before 6.2.
+    uint64_t window;
+    // The limit that the library has set on that window, in bytes; SWEETSPOT_UNLIMITED for none.
+    uint64_t limit;
+    // The pacing rate that the library has set, in bit/s; SWEETSPOT_UNLIMITED for none.
+    uint64_t pacing_rate;
+    // The latest round-trip time in nanoseconds; 0 if it is unknown.
+    uint64_t rtt;
+    // The shortest round-trip time in nanoseconds; 0 if it is unknown.
+    uint64_t min_rtt;
+    // Payload in the direction of most data, in bit/s.
+    uint64_t rate;
+} sweetspot_status;
+
+// A change that the library made to a socket, or a reason why it made none. It lives during the observer's call only.
+typedef struct sweetspot_event {
+    // sizeof(sweetspot_event).
+    uint32_t struct_size;
+    // The kind; see sweetspot_event_name.
+    int32_t kind;
+    // The socket, as sweetspot_attach returned it.
+    int64_t socket;
+    // The reason in words.
+    const char *why;
+    // The socket's state after it.
+    const struct sweetspot_status *status;
+} sweetspot_event;
+
+// Called for each event, on the library's thread. It must not block. It may call the library.
+typedef void (*sweetspot_observer)(const struct sweetspot_event *event, void *context);
+
+// How a socket is to be sized. Zeros, with `struct_size` set, are the defaults.
+typedef struct sweetspot_options {
+    // sizeof(sweetspot_options).
+    uint32_t struct_size;
+    // Any of SWEETSPOT_NO_UPLOADS and SWEETSPOT_UNLOCK_BUFFERS.
+    uint32_t flags;
+    // "sobas:live" (also if it is NULL), "less-than-best-effort", "drs", "heffner", "heffner:twice", "fixed:SIZE" such
+    // as "fixed:300kB", or "kernel" to watch only. Read during the call.
+    const char *sizing;
+    // Called for each event, until the socket is detached or closed; NULL for none.
+    sweetspot_observer observer;
+    // Passed to the observer. It must live until the socket is detached or closed, and may be used on another thread.
+    void *context;
+} sweetspot_options;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// The version of the interface that the library has at run time.
+uint32_t sweetspot_abi_version(void);
+
+// Begins to size the window of a TCP socket, which may still be connecting. Returns a positive number for the socket, or
+// an error below zero. `options` may be NULL for the defaults.
+//
+// The socket stays the program's, which may close it at any time; each number wants one sweetspot_detach nevertheless.
+int64_t sweetspot_attach(int fd,
+                         const struct sweetspot_options *options);
+
+// Writes the socket's state when it was last sampled to `status`, whose struct_size is set. Returns SWEETSPOT_OK or an
+// error below zero.
+int sweetspot_report(int64_t socket,
+                     struct sweetspot_status *status);
+
+// Lifts every limit and forgets the socket. Returns SWEETSPOT_OK; SWEETSPOT_ERROR_CLOSED if the program closed it before,
+// so that there was no limit; or another error below zero. In each case the number is not used again.
+int sweetspot_detach(int64_t socket);
+
+// Limits the sum of the windows of all sockets of the process, in bytes; SWEETSPOT_UNLIMITED lifts that limit. Returns
+// SWEETSPOT_OK or an error below zero.
+int sweetspot_set_memory_budget(uint64_t bytes);
+
+// The words for an error. They are never freed.
+const char *sweetspot_strerror(int64_t error);
+
+// The name of a phase, such as "holding". It is never freed.
+const char *sweetspot_phase_name(int32_t phase);
+
+// The words for a reason; "" for 0. They are never freed.
+const char *sweetspot_reason_name(int32_t reason);
+
+// The name of a limiting factor, such as "bandwidth", as `sweetspot diagnose` has it. It is never freed.
+const char *sweetspot_limit_name(int32_t limiting_factor);
+
+// The name of a kind of event, such as "held". It is never freed.
+const char *sweetspot_event_name(int32_t kind);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* SWEETSPOT_H */

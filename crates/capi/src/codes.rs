@@ -1,0 +1,175 @@
+//! Numbers of the interface. They never change; new ones are added.
+
+use sweetspot_socket::{
+    Activity, AttachError, Autotuning, Class, EventKind, Reason, SizingPhase, SocketError,
+};
+
+/// Success.
+pub const SWEETSPOT_OK: i32 = 0;
+/// The descriptor is closed, or the connection is over.
+pub const SWEETSPOT_ERROR_CLOSED: i32 = -1;
+/// The descriptor is no TCP socket.
+pub const SWEETSPOT_ERROR_NOT_TCP: i32 = -2;
+/// The socket listens; attach the connections that it accepts.
+pub const SWEETSPOT_ERROR_LISTENING: i32 = -3;
+/// The socket is attached already.
+pub const SWEETSPOT_ERROR_ALREADY_ATTACHED: i32 = -4;
+/// No socket is attached under this number, for instance because it was detached before.
+pub const SWEETSPOT_ERROR_NOT_ATTACHED: i32 = -5;
+/// The parent process attached the socket, before fork.
+pub const SWEETSPOT_ERROR_FORKED: i32 = -6;
+/// This system has no interface to size windows; the kernel sizes them.
+pub const SWEETSPOT_ERROR_UNSUPPORTED: i32 = -7;
+/// An argument is invalid: an unknown sizing or flag, a null pointer, or a structure that is too small.
+pub const SWEETSPOT_ERROR_INVALID: i32 = -8;
+/// The kernel refuses a call; errno has its reason.
+pub const SWEETSPOT_ERROR_SYSTEM: i32 = -9;
+/// A fault of the library.
+pub const SWEETSPOT_ERROR_INTERNAL: i32 = -10;
+
+/// The handshake is not complete.
+pub const SWEETSPOT_CONNECTING: i32 = 0;
+/// Data flowed in the last seconds.
+pub const SWEETSPOT_ACTIVE: i32 = 1;
+/// No data flowed for two seconds. Nothing limits the socket.
+pub const SWEETSPOT_IDLE: i32 = 2;
+
+/// The kernel does not report whether it autotunes the receive buffer (before Linux 5.16).
+pub const SWEETSPOT_AUTOTUNING_UNKNOWN: i32 = 0;
+/// The kernel autotunes the receive buffer.
+pub const SWEETSPOT_AUTOTUNING_ON: i32 = 1;
+/// The program has set SO_RCVBUF, so the kernel does not autotune it.
+pub const SWEETSPOT_AUTOTUNING_OFF: i32 = 2;
+
+/// The sentence for an error, without a final full stop and with a final NUL.
+pub fn sentence(error: i32) -> &'static str {
+    match error {
+        SWEETSPOT_OK => "success\0",
+        SWEETSPOT_ERROR_CLOSED => "the socket is closed\0",
+        SWEETSPOT_ERROR_NOT_TCP => "expected a TCP socket\0",
+        SWEETSPOT_ERROR_LISTENING => "expected a connection, found a listener\0",
+        SWEETSPOT_ERROR_ALREADY_ATTACHED => "the socket is attached already\0",
+        SWEETSPOT_ERROR_NOT_ATTACHED => "no socket is attached under this number\0",
+        SWEETSPOT_ERROR_FORKED => "the parent process attached the socket, before fork\0",
+        SWEETSPOT_ERROR_UNSUPPORTED => "windows are sized on Linux alone\0",
+        SWEETSPOT_ERROR_INVALID => "an argument is invalid\0",
+        SWEETSPOT_ERROR_SYSTEM => "the kernel refuses a call; errno has its reason\0",
+        SWEETSPOT_ERROR_INTERNAL => "a fault of the library\0",
+        _ => "an unknown error\0",
+    }
+}
+
+/// The number for an error, and errno if the kernel gave one.
+pub fn attach_error(error: &AttachError) -> (i32, Option<i32>) {
+    match error {
+        AttachError::Closed => (SWEETSPOT_ERROR_CLOSED, None),
+        AttachError::NotTcp => (SWEETSPOT_ERROR_NOT_TCP, None),
+        AttachError::Listening => (SWEETSPOT_ERROR_LISTENING, None),
+        AttachError::AlreadyAttached => (SWEETSPOT_ERROR_ALREADY_ATTACHED, None),
+        AttachError::Forked => (SWEETSPOT_ERROR_FORKED, None),
+        AttachError::Unsupported => (SWEETSPOT_ERROR_UNSUPPORTED, None),
+        AttachError::System { source, .. } => (SWEETSPOT_ERROR_SYSTEM, source.raw_os_error()),
+    }
+}
+
+/// The number for an error.
+pub fn socket_error(error: SocketError) -> i32 {
+    match error {
+        SocketError::Closed => SWEETSPOT_ERROR_CLOSED,
+        SocketError::Forked => SWEETSPOT_ERROR_FORKED,
+    }
+}
+
+/// The number for an activity.
+pub fn activity(activity: Activity) -> i32 {
+    match activity {
+        Activity::Connecting => SWEETSPOT_CONNECTING,
+        Activity::Active => SWEETSPOT_ACTIVE,
+        Activity::Idle => SWEETSPOT_IDLE,
+    }
+}
+
+/// The number for the state of autotuning, and the buffer without it.
+pub fn autotuning(autotuning: Autotuning) -> (i32, u64) {
+    match autotuning {
+        Autotuning::Unknown => (SWEETSPOT_AUTOTUNING_UNKNOWN, 0),
+        Autotuning::On => (SWEETSPOT_AUTOTUNING_ON, 0),
+        Autotuning::Off { buffer } => (SWEETSPOT_AUTOTUNING_OFF, buffer.get()),
+    }
+}
+
+/// Every phase with its name; a phase's number is its place.
+pub const PHASES: [(SizingPhase, &str); 7] = [
+    (SizingPhase::HandsOff, "hands-off\0"),
+    (SizingPhase::Measuring, "measuring\0"),
+    (SizingPhase::Ramping, "ramping\0"),
+    (SizingPhase::Holding, "holding\0"),
+    (SizingPhase::Trying, "trying\0"),
+    (SizingPhase::Open, "open\0"),
+    (SizingPhase::Congested, "congested\0"),
+];
+
+/// Every reason with its words; a reason's number is its place, counted from one.
+pub const REASONS: [(Reason, &str); 18] = [
+    (Reason::CapacityKnown, "the path's capacity is known\0"),
+    (Reason::PathRemembered, "the path is remembered from the last transfer\0"),
+    (Reason::CapacityUnclear, "measurements of the capacity differ\0"),
+    (Reason::CapacityUnknown, "the capacity could not be measured\0"),
+    (Reason::ShortPath, "the round trip is too short for a limit to matter\0"),
+    (Reason::ShortTransfer, "the transfer is too short for measurements to pay\0"),
+    (Reason::RateFell, "the rate fell under the limit\0"),
+    (Reason::RandomLoss, "a packet was lost without a queue of our own\0"),
+    (Reason::OthersQueue, "others keep a queue\0"),
+    (Reason::PathFaster, "the path carries more than was known\0"),
+    (Reason::PathSlower, "the path carries less than was known\0"),
+    (Reason::Overflow, "the bottleneck's buffer overflowed\0"),
+    (Reason::RateInelastic, "a queue stands, and the rate does not follow the window\0"),
+    (Reason::TryingMore, "the path may carry more than congestion control sends\0"),
+    (Reason::NoMore, "the rate does not follow a higher pace\0"),
+    (Reason::TrialPaid, "a smaller window cost no rate\0"),
+    (Reason::TrialFailed, "a smaller window cost rate\0"),
+    (Reason::Ended, "the transfer is over\0"),
+];
+
+/// Every limiting factor with its name; a factor's number is its place.
+pub const LIMITS: [(Class, &str); 14] = [
+    (Class::Unknown, "unknown\0"),
+    (Class::Opportunity, "opportunity\0"),
+    (Class::Congestion, "congestion\0"),
+    (Class::Transport, "transport\0"),
+    (Class::ReceiverWindow, "receiver_window\0"),
+    (Class::ReceiverApplication, "receiver_application\0"),
+    (Class::SenderWindow, "sender_window\0"),
+    (Class::Bandwidth, "bandwidth\0"),
+    (Class::Application, "application\0"),
+    (Class::Pacing, "pacing\0"),
+    (Class::Stalled, "stalled\0"),
+    (Class::WaitingForPeer, "waiting_for_peer\0"),
+    (Class::Idle, "idle\0"),
+    (Class::NeverEstablished, "never_established\0"),
+];
+
+/// Every kind of event with its name; a kind's number is its place.
+pub const EVENTS: [(EventKind, &str); 10] = [
+    (EventKind::Taken, "taken\0"),
+    (EventKind::Held, "held\0"),
+    (EventKind::Reopened, "reopened\0"),
+    (EventKind::Tightened, "tightened\0"),
+    (EventKind::LetGo, "let_go\0"),
+    (EventKind::Lifted, "lifted\0"),
+    (EventKind::Refused, "refused\0"),
+    (EventKind::Gone, "gone\0"),
+    (EventKind::Advised, "advised\0"),
+    (EventKind::Switched, "switched\0"),
+];
+
+/// The number of `value` in a table; 0 for one that the table lacks.
+pub fn number<T: PartialEq>(table: &[(T, &str)], value: T) -> i32 {
+    table.iter().position(|(known, _)| *known == value).unwrap_or(0) as i32
+}
+
+/// The name with this number, with a final NUL.
+pub fn name<T>(table: &[(T, &'static str)], number: i32) -> &'static str {
+    let known = usize::try_from(number).ok().and_then(|number| table.get(number));
+    known.map_or("unknown\0", |(_, name)| name)
+}

@@ -1,0 +1,187 @@
+//! libsweetspot: [`sweetspot_socket`] for C. `include/sweetspot.h` is generated from this crate.
+//!
+//! Sockets are numbers, not pointers, so that a number that was detached before is an error and nothing else.
+
+pub mod codes;
+mod registry;
+mod types;
+
+use std::ffi::{CStr, c_char, c_int};
+use std::os::fd::BorrowedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use sweetspot_socket::{Bytes, Options, SocketSizing};
+
+use codes::{SWEETSPOT_ERROR_INTERNAL, SWEETSPOT_ERROR_INVALID, SWEETSPOT_OK};
+pub use types::*;
+
+/// The version of this interface. It changes when a program must be compiled again.
+pub const SWEETSPOT_ABI_VERSION: u32 = 1;
+
+/// The version of the interface that the library has at run time.
+#[unsafe(no_mangle)]
+pub extern "C" fn sweetspot_abi_version() -> u32 {
+    SWEETSPOT_ABI_VERSION
+}
+
+/// Begins to size the window of a TCP socket, which may still be connecting. Returns a positive number for the socket, or
+/// an error below zero. `options` may be NULL for the defaults.
+///
+/// The socket stays the program's, which may close it at any time; each number wants one sweetspot_detach nevertheless.
+#[allow(clippy::missing_safety_doc)] // the header is for C, where every pointer must be valid
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sweetspot_attach(fd: c_int, options: *const sweetspot_options) -> i64 {
+    // SAFETY: the pointers are the caller's, and valid.
+    let read = || unsafe { read_options(options) };
+    guarded(|| match read() {
+        Some((options, observer)) => attach(fd, options, observer).unwrap_or_else(i64::from),
+        None => i64::from(SWEETSPOT_ERROR_INVALID),
+    })
+    .unwrap_or(i64::from(SWEETSPOT_ERROR_INTERNAL))
+}
+
+/// Writes the socket's state when it was last sampled to `status`, whose struct_size is set. Returns SWEETSPOT_OK or an
+/// error below zero.
+#[allow(clippy::missing_safety_doc)] // as above
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sweetspot_report(socket: i64, status: *mut sweetspot_status) -> c_int {
+    if status.is_null() {
+        return SWEETSPOT_ERROR_INVALID;
+    }
+    // SAFETY: every version of the structure begins with its size.
+    let size = unsafe { status.cast::<u32>().read_unaligned() };
+    if (size as usize) < size_of::<sweetspot_status>() {
+        return SWEETSPOT_ERROR_INVALID;
+    }
+    let report = || registry::with(socket, |sized| sized.report().map_err(codes::socket_error))?;
+    match guarded(report).unwrap_or(Err(SWEETSPOT_ERROR_INTERNAL)) {
+        Ok(report) => {
+            let new = sweetspot_status { struct_size: size, ..sweetspot_status::new(&report) };
+            // SAFETY: the caller's structure is at least as large as this one.
+            unsafe { status.write_unaligned(new) };
+            SWEETSPOT_OK
+        }
+        Err(error) => error,
+    }
+}
+
+/// Lifts every limit and forgets the socket. Returns SWEETSPOT_OK; SWEETSPOT_ERROR_CLOSED if the program closed it before,
+/// so that there was no limit; or another error below zero. In each case the number is not used again.
+#[unsafe(no_mangle)]
+pub extern "C" fn sweetspot_detach(socket: i64) -> c_int {
+    let detach = || registry::remove(socket)?.detach().map_err(codes::socket_error);
+    match guarded(detach).unwrap_or(Err(SWEETSPOT_ERROR_INTERNAL)) {
+        Ok(()) => SWEETSPOT_OK,
+        Err(error) => error,
+    }
+}
+
+/// Limits the sum of the windows of all sockets of the process, in bytes; SWEETSPOT_UNLIMITED lifts that limit. Returns
+/// SWEETSPOT_OK or an error below zero.
+#[unsafe(no_mangle)]
+pub extern "C" fn sweetspot_set_memory_budget(bytes: u64) -> c_int {
+    let budget = Some(bytes).filter(|bytes| *bytes != SWEETSPOT_UNLIMITED).map(Bytes::new);
+    match guarded(|| sweetspot_socket::set_memory_budget(budget)) {
+        Some(Ok(())) => SWEETSPOT_OK,
+        Some(Err(error)) => codes::attach_error(&error).0,
+        None => SWEETSPOT_ERROR_INTERNAL,
+    }
+}
+
+/// The words for an error. They are never freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn sweetspot_strerror(error: i64) -> *const c_char {
+    words(codes::sentence(i32::try_from(error).unwrap_or(i32::MIN)))
+}
+
+/// The name of a phase, such as "holding". It is never freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn sweetspot_phase_name(phase: i32) -> *const c_char {
+    words(codes::name(&codes::PHASES, phase))
+}
+
+/// The words for a reason; "" for 0. They are never freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn sweetspot_reason_name(reason: i32) -> *const c_char {
+    words(if reason == 0 { "\0" } else { codes::name(&codes::REASONS, reason.saturating_sub(1)) })
+}
+
+/// The name of a limiting factor, such as "bandwidth", as `sweetspot diagnose` has it. It is never freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn sweetspot_limit_name(limiting_factor: i32) -> *const c_char {
+    words(codes::name(&codes::LIMITS, limiting_factor))
+}
+
+/// The name of a kind of event, such as "held". It is never freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn sweetspot_event_name(kind: i32) -> *const c_char {
+    words(codes::name(&codes::EVENTS, kind))
+}
+
+fn words(text: &'static str) -> *const c_char {
+    text.as_ptr().cast()
+}
+
+/// Runs `act`; `None` if it panics, as no panic may pass into C.
+fn guarded<T>(act: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(act)).ok()
+}
+
+fn attach(fd: c_int, mut options: Options, observer: Option<CObserver>) -> Result<i64, i32> {
+    if fd < 0 {
+        return Err(codes::SWEETSPOT_ERROR_CLOSED);
+    }
+    let number = registry::next()?;
+    options.observer = observer.map(|observer| {
+        let observer = CObserver { socket: number, ..observer };
+        Arc::new(move |event: &_| observer.observe(event)) as _
+    });
+    // SAFETY: of a number without a file, every call fails with EBADF.
+    let socket = unsafe { BorrowedFd::borrow_raw(fd) };
+    match sweetspot_socket::SizedSocket::attach(&socket, options) {
+        Ok(sized) => {
+            registry::insert(number, sized);
+            Ok(number)
+        }
+        Err(error) => {
+            let (error, errno) = codes::attach_error(&error);
+            if let Some(errno) = errno {
+                // SAFETY: the location of this thread's errno is always valid.
+                unsafe { *libc::__errno_location() = errno };
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Reads the program's options; `None` if they are invalid.
+///
+/// # Safety
+/// `options` is NULL or points to as many bytes as its first field says, and the pointers in it are valid.
+unsafe fn read_options(options: *const sweetspot_options) -> Option<(Options, Option<CObserver>)> {
+    if options.is_null() {
+        return Some((Options::default(), None));
+    }
+    // SAFETY: every version of the structure begins with its size.
+    let size = unsafe { options.cast::<u32>().read_unaligned() };
+    if (size as usize) < size_of::<sweetspot_options>() {
+        return None;
+    }
+    // SAFETY: the structure is at least as large as this one.
+    let options = unsafe { options.read_unaligned() };
+    if options.flags & !FLAGS != 0 {
+        return None;
+    }
+    let sizing = if options.sizing.is_null() {
+        SocketSizing::default()
+    } else {
+        // SAFETY: the caller's string ends with a NUL.
+        unsafe { CStr::from_ptr(options.sizing) }.to_str().ok()?.parse().ok()?
+    };
+    let context = options.context;
+    let observer = options.observer.map(|call| CObserver { call, context, socket: 0 });
+    let uploads = options.flags & SWEETSPOT_NO_UPLOADS == 0;
+    let unlock_buffers = options.flags & SWEETSPOT_UNLOCK_BUFFERS != 0;
+    Some((Options { sizing, uploads, unlock_buffers, observer: None }, observer))
+}
