@@ -8,6 +8,7 @@ mod gauntlet;
 mod host;
 mod outcome;
 mod scenario;
+mod sockets;
 mod studies;
 mod sweep;
 mod theory;
@@ -32,6 +33,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::scenario::{EngineError, Scenario, ScenarioError};
+    #[pymodule_export]
+    use crate::sockets::{LiveSocket, SocketReport};
     #[pymodule_export]
     use crate::studies::{advise_router, advise_window, diagnose, half_interval, mft, report};
     #[pymodule_export]

@@ -32,6 +32,7 @@ from .population import gauntlet
 from .results import diagnose, report
 from .scenario import Scenario
 from .search import Mft, Trial, mft
+from .sockets import SizedSocket, SocketReport, size_pools, sized
 from .studies import sweep
 from .units import B, Gbit_s, MB, Mbit_s, Quantity, kB, kbit_s, ms, pkt, s, us
 
@@ -51,6 +52,8 @@ __all__ = [
     "Quantity",
     "Scenario",
     "ScenarioError",
+    "SizedSocket",
+    "SocketReport",
     "TransferOutcome",
     "Trial",
     "__version__",
@@ -67,6 +70,8 @@ __all__ = [
     "run",
     "s",
     "series",
+    "size_pools",
+    "sized",
     "sweep",
     "tables",
     "theory",

@@ -33,7 +33,7 @@ def test_the_stubs_describe_the_native_module(root: pathlib.Path) -> None:
     assert result.returncode == 0, result.stdout
 
 
-@pytest.mark.parametrize("name", ["sweetspot", "sweetspot.units", "sweetspot.theory", "sweetspot.advise"])
+@pytest.mark.parametrize("name", ["sweetspot", "sweetspot.units", "sweetspot.theory", "sweetspot.advise", "sweetspot.sockets"])
 def test_the_examples_in_the_documentation_print_what_they_say(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted > 0

@@ -31,7 +31,7 @@ pub const SWEETSPOT_ERROR_INTERNAL: i32 = -10;
 pub const SWEETSPOT_CONNECTING: i32 = 0;
 /// Data flowed in the last seconds.
 pub const SWEETSPOT_ACTIVE: i32 = 1;
-/// No data flowed for two seconds. Nothing limits the socket.
+/// No data flowed yet, or none for two seconds. Nothing limits the socket.
 pub const SWEETSPOT_IDLE: i32 = 2;
 
 /// The kernel does not report whether it autotunes the receive buffer (before Linux 5.16).

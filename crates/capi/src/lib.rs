@@ -7,11 +7,10 @@ mod registry;
 mod types;
 
 use std::ffi::{CStr, c_char, c_int};
-use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use sweetspot_socket::{Bytes, Options, SocketSizing};
+use sweetspot_socket::{Bytes, Options, SizedSocket, SocketSizing};
 
 use codes::{SWEETSPOT_ERROR_INTERNAL, SWEETSPOT_ERROR_INVALID, SWEETSPOT_OK};
 pub use types::*;
@@ -129,17 +128,12 @@ fn guarded<T>(act: impl FnOnce() -> T) -> Option<T> {
 }
 
 fn attach(fd: c_int, mut options: Options, observer: Option<CObserver>) -> Result<i64, i32> {
-    if fd < 0 {
-        return Err(codes::SWEETSPOT_ERROR_CLOSED);
-    }
     let number = registry::next()?;
     options.observer = observer.map(|observer| {
         let observer = CObserver { socket: number, ..observer };
         Arc::new(move |event: &_| observer.observe(event)) as _
     });
-    // SAFETY: of a number without a file, every call fails with EBADF.
-    let socket = unsafe { BorrowedFd::borrow_raw(fd) };
-    match sweetspot_socket::SizedSocket::attach(&socket, options) {
+    match SizedSocket::attach_descriptor(fd, options) {
         Ok(sized) => {
             registry::insert(number, sized);
             Ok(number)

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, RawFd};
 
 use crate::error::{AttachError, SocketError};
 use crate::options::Options;
@@ -38,6 +38,11 @@ impl SizedSocket {
     /// Begins to size a TCP socket, which may still be connecting. One thread serves all sockets of the process.
     pub fn attach(socket: &impl AsFd, options: Options) -> Result<SizedSocket, AttachError> {
         of_process()?.attach(socket, options)
+    }
+
+    /// [`SizedSocket::attach`] for bindings of other languages, which have a number.
+    pub fn attach_descriptor(fd: RawFd, options: Options) -> Result<SizedSocket, AttachError> {
+        of_process()?.attach_descriptor(fd, options)
     }
 
     /// The socket's state when it was last sampled.

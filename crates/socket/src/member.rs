@@ -2,8 +2,8 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
-use sweetspot_diagnose::Limits;
 use sweetspot_diagnose::live::{Live, Side};
+use sweetspot_diagnose::{Class, Limits};
 use sweetspot_groups::{BULK_BYTES, OwnClamp, PacedUpload, PathGroup, TuneEventKind};
 use sweetspot_linux::live::{LostSocket, OwnSocket};
 use sweetspot_linux::tcp::Info;
@@ -32,7 +32,8 @@ pub(crate) struct Member {
     pub activity: Activity,
     /// The socket was closed, or its connection is over.
     pub is_over: bool,
-    pub upload: PacedUpload,
+    /// The controller of what it sends; large, so only while data move.
+    pub upload: Option<Box<PacedUpload>>,
     /// Whether its upload is left alone because the kernel refuses to pace it.
     pub leaves_upload: bool,
     /// Whether a limit was reported since it began to move.
@@ -41,7 +42,10 @@ pub(crate) struct Member {
     is_limited: bool,
     /// The program's own pace limit, once ours is set.
     paced_before: Option<Option<Rate>>,
-    live: Live,
+    /// Both ends of the connection, once it is open.
+    ends: Option<(IpAddr, IpAddr)>,
+    /// While data move.
+    live: Option<Box<Live>>,
     model_based: bool,
     autotuning: Autotuning,
     locks_due: Time,
@@ -67,6 +71,11 @@ impl Reading {
         let (unread, memory) = (options::unread(fd)?, options::send_memory(fd).ok());
         Ok(Reading { at: now, info, unread, memory })
     }
+
+    /// Payload received, and bytes acknowledged by the peer, its SYN among them.
+    fn moved(&self) -> (Bytes, Bytes) {
+        (self.info.bytes_received, self.info.bytes_acked.max(SYN))
+    }
 }
 
 impl Member {
@@ -77,13 +86,14 @@ impl Member {
             options,
             activity: Activity::Connecting,
             is_over: false,
-            upload: PacedUpload::default(),
+            upload: None,
             leaves_upload: false,
             is_claimed: false,
             own_clamp: OwnClamp::default(),
             is_limited: false,
             paced_before: None,
-            live: Live::default(),
+            ends: None,
+            live: None,
             model_based: false,
             autotuning: Autotuning::Unknown,
             locks_due: now,
@@ -93,25 +103,28 @@ impl Member {
         }
     }
 
-    /// Its connection is open: begins to watch it. Returns its ends, this one first.
-    pub fn open(&mut self, now: Time) -> Result<io::Result<(IpAddr, IpAddr)>, LostSocket> {
-        self.socket.with(|fd| {
-            let reading = Reading::read(fd, now)?;
-            let ends = options::ends(fd)?
-                .ok_or_else(|| io::Error::other("a socket without an address"))?;
-            let ends = (ends.0.ip(), ends.1.ip());
-            let is_young = reading.info.bytes_received < BULK_BYTES;
-            self.own_clamp = window::begin(fd, &reading.info, is_young, reading.info.advmss)?;
-            self.model_based = options::congestion(fd).is_ok_and(|name| name.starts_with("bbr"));
-            self.live = Live::between(ends.0, ends.1);
-            (self.activity, self.moved, self.latest) = (Activity::Active, now, Some(reading));
-            Ok(ends)
-        })
+    /// Its connection is open: learns its ends, and notes its clamp.
+    fn open(&mut self, fd: &OwnedFd, reading: &Reading) -> io::Result<()> {
+        let ends = options::ends(fd)?;
+        let (local, remote) =
+            ends.ok_or_else(|| io::Error::other("a socket without an address"))?;
+        let is_young = reading.info.bytes_received < BULK_BYTES;
+        self.own_clamp = window::begin(fd, &reading.info, is_young, reading.info.advmss)?;
+        self.model_based = options::congestion(fd).is_ok_and(|name| name.starts_with("bbr"));
+        self.autotuning = autotuning(fd, self.options.unlock_buffers);
+        self.ends = Some((local.ip(), remote.ip()));
+        self.activity = Activity::Idle;
+        Ok(())
     }
 
-    /// The latest reading.
-    pub fn latest(&self) -> Option<Reading> {
-        self.latest
+    /// Data move: begins to watch the connection. Returns its ends, this one first.
+    pub fn begin(&mut self, reading: &Reading) -> Option<(IpAddr, IpAddr)> {
+        let (local, remote) = self.ends?;
+        let now = reading.at;
+        self.live = Some(Box::new(Live::between(local, remote)));
+        self.earlier_limits = [(now, Limits::default()); 2];
+        (self.activity, self.moved, self.latest) = (Activity::Active, now, Some(*reading));
+        self.ends
     }
 
     /// Samples the socket, and sets its `limit` again if the kernel overwrote it.
@@ -143,21 +156,19 @@ impl Member {
 
     fn learn(&mut self, reading: &Reading) {
         let (info, now) = (&reading.info, reading.at);
-        let has_moved = self.latest.is_none_or(|last| {
-            last.info.bytes_received != info.bytes_received
-                || last.info.bytes_acked != info.bytes_acked
-        });
+        let has_moved = self.latest.is_none_or(|last| last.moved() != reading.moved());
         // Data that wait in a buffer may be stuck, but they are not idle.
         if has_moved || info.unacked > 0 || reading.unread > Bytes::ZERO {
             self.moved = now;
         }
         let (model_based, memory) = (self.model_based, reading.memory);
         let surroundings = Surroundings { model_based, memory, unread: reading.unread };
-        self.live.handle(sample_of_info(info, &surroundings, now));
-        let [_, (since, _)] = self.earlier_limits;
-        if now.since(since) >= LIMITS_INTERVAL {
-            self.earlier_limits.swap(0, 1);
-            self.earlier_limits[1] = (now, *self.live.limits());
+        if let Some(live) = &mut self.live {
+            live.handle(sample_of_info(info, &surroundings, now));
+            if now.since(self.earlier_limits[1].0) >= LIMITS_INTERVAL {
+                self.earlier_limits.swap(0, 1);
+                self.earlier_limits[1] = (now, *live.limits());
+            }
         }
         self.latest = Some(*reading);
     }
@@ -167,16 +178,28 @@ impl Member {
         now.since(self.moved) >= REST_AFTER
     }
 
-    /// Whether data have moved since the last sample of a resting socket.
-    pub fn has_moved(&self, now: Time) -> Result<io::Result<bool>, LostSocket> {
-        self.socket.with(|fd| {
-            let reading = Reading::read(fd, now)?;
-            Ok(is_over(&reading.info)
-                || self.latest.is_none_or(|last| {
-                    last.info.bytes_received != reading.info.bytes_received
-                        || last.info.bytes_acked != reading.info.bytes_acked
-                }))
-        })
+    /// Looks at a socket on which nothing moved so far.
+    pub fn look(&mut self, now: Time) -> Look {
+        let is_open = self.ends.is_some();
+        // Cheaper than a whole reading: there may be thousands of such sockets.
+        let reading = match self.socket.with(|fd| Info::read(fd)) {
+            Ok(Ok(info)) => Reading { at: now, info, unread: Bytes::ZERO, memory: None },
+            Err(lost) if !lost.is_over() => return Look::Still,
+            Ok(Err(_)) | Err(_) => return Look::Over,
+        };
+        match reading.info.state {
+            // Not connected yet, or a handshake that failed: the program may try again or close it.
+            CLOSE | SYN_SENT | SYN_RECEIVED if !is_open => return Look::Still,
+            CLOSE | TIME_WAIT | LISTEN => return Look::Over,
+            _ => {}
+        }
+        let socket = self.socket;
+        if !is_open && !matches!(socket.with(|fd| self.open(fd, &reading)), Ok(Ok(()))) {
+            return Look::Over;
+        }
+        let before = self.latest.map_or((Bytes::ZERO, SYN), |last| last.moved());
+        self.latest = Some(reading);
+        if reading.moved() == before { Look::Still } else { Look::Moved(reading) }
     }
 
     /// Limits the window; `None` lifts the limit. The error is the kernel's refusal.
@@ -215,8 +238,8 @@ impl Member {
         if let Some(before) = self.paced_before.take() {
             let _ = self.socket.with(|fd| options::set_max_pacing_rate(fd, before));
         }
-        // A controller of its own begins with the next data.
-        self.upload = PacedUpload::default();
+        // New ones begin with the next data.
+        (self.upload, self.live) = (None, None);
         self.is_claimed = false;
     }
 
@@ -224,7 +247,8 @@ impl Member {
     pub fn report(&self, group: Option<&PathGroup>) -> Report {
         let cookie = self.socket.cookie();
         let info = self.latest.map(|reading| reading.info);
-        let side = self.live.side();
+        let live = self.live.as_deref();
+        let side = live.map_or(Side::Receiver, Live::side);
         let positive = |time: Duration| Some(time).filter(|time| *time > Duration::ZERO);
         let rate = match side {
             Side::Receiver => group.map_or(Rate::ZERO, |group| group.connection_rate(cookie)),
@@ -237,26 +261,46 @@ impl Member {
             activity: self.activity,
             side,
             received: info.map_or(Bytes::ZERO, |info| info.bytes_received),
-            // Linux counts the SYN as a byte acknowledged.
-            acked: info.map_or(Bytes::ZERO, |info| info.bytes_acked.saturating_sub(Bytes::new(1))),
+            acked: info.map_or(Bytes::ZERO, |info| info.bytes_acked.saturating_sub(SYN)),
             window: info.and_then(|info| info.rcv_wnd),
             limit: group.filter(|_| self.is_limited).and_then(|group| group.limit(cookie)),
-            pacing_rate: self.upload.pace(),
-            rtt: self.live.rtt(),
-            min_rtt: info.and_then(|info| positive(info.min_rtt)).or(self.live.rtt_min()),
+            pacing_rate: self.upload.as_deref().and_then(PacedUpload::pace),
+            rtt: live.and_then(Live::rtt).or(info.and_then(|info| positive(info.rtt))),
+            min_rtt: info.and_then(|info| positive(info.min_rtt)),
             rate,
             phase: group.map_or(SizingPhase::HandsOff, PathGroup::phase),
             reason: group.and_then(PathGroup::reason),
-            limiting_factor: self.live.limits().since(&self.earlier_limits[0].1).dominant(),
+            limiting_factor: live.map_or(Class::Idle, |live| {
+                live.limits().since(&self.earlier_limits[0].1).dominant()
+            }),
             autotuning: self.autotuning,
         }
     }
 }
 
+/// What a look at a resting socket found.
+pub(crate) enum Look {
+    /// Nothing has moved.
+    Still,
+    /// Data have moved.
+    Moved(Reading),
+    /// It was closed, or its connection is over.
+    Over,
+}
+
+/// States of include/net/tcp_states.h.
+const SYN_SENT: u8 = 2;
+const SYN_RECEIVED: u8 = 3;
+const TIME_WAIT: u8 = 6;
+const CLOSE: u8 = 7;
+pub(crate) const LISTEN: u8 = 10;
+
+/// Linux counts the SYN as a byte acknowledged.
+const SYN: Bytes = Bytes::new(1);
+
 /// Whether a connection can move no more data.
 pub(crate) fn is_over(info: &Info) -> bool {
-    // TCP_TIME_WAIT and TCP_CLOSE of include/net/tcp_states.h.
-    matches!(info.state, 6 | 7)
+    matches!(info.state, TIME_WAIT | CLOSE)
 }
 
 /// What an observer is told about a socket, beside the report.

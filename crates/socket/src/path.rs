@@ -1,8 +1,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use sweetspot_groups::{PaceStep, PathGroup, TuneEventKind};
-use sweetspot_linux::clock;
+use sweetspot_groups::{PaceStep, PacedUpload, PathGroup, TuneEventKind};
 use sweetspot_sizing::ControllerConfig;
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -167,12 +166,9 @@ impl Member {
         }
         let info = &reading.info;
         let (delivered, report) = (readings::delivered(info), readings::sender_report(info));
-        let PaceStep { kind, before, pace, why } = self.upload.handle_sample(
-            clock::now().max(reading.at),
-            delivered,
-            info.rtt,
-            &report,
-        )?;
+        let upload = self.upload.get_or_insert_default();
+        let PaceStep { kind, before, pace, why } =
+            upload.handle_sample(reading.at, delivered, info.rtt, &report)?;
         if pace != before
             && let Ok(Err(error)) = self.pace(pace)
         {
@@ -185,7 +181,7 @@ impl Member {
 
     /// When the upload's controller is to be called.
     fn upload_due(&self) -> Time {
-        let is_paced = self.options.uploads && !self.leaves_upload;
-        if is_paced { self.upload.poll_timeout() } else { Time::MAX }
+        let upload = self.upload.as_deref().filter(|_| !self.leaves_upload);
+        upload.map_or(Time::MAX, PacedUpload::poll_timeout)
     }
 }

@@ -1,10 +1,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use sweetspot_groups::{PathCache, PathGroup, TuneEventKind};
-use sweetspot_linux::live::{OwnSocket, fork_generation};
+use sweetspot_linux::live::{LostSocket, OwnSocket, fork_generation};
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_linux::{clock, sysctl};
 use sweetspot_sizing::share::max_min;
@@ -12,25 +12,18 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::error::{AttachError, SocketError};
 use crate::handle::SizedSocket;
-use crate::member::{Member, Told};
+use crate::member::{LISTEN, Look, Member, Reading, Told};
 use crate::options::{Observer, Options, SocketEvent};
 use crate::path::{Path, PathKey};
 use crate::report::{Activity, Report};
 
-/// A socket that waits for its handshake is looked at this often.
-const CONNECTING_INTERVAL: Duration = Duration::from_millis(20);
-/// After this time it is looked at no more often than an idle one.
-const CONNECTING_TIME: Duration = Duration::from_secs(5);
-/// The time between two looks at idle sockets, ...
-const IDLE_INTERVAL: Duration = Duration::from_millis(100);
-/// ... of which each takes no more than this many: a few microseconds each, so less than 0.5 % of a core.
-const MAX_IDLE_LOOKS: usize = 100;
-
-/// TCP_CLOSE and TCP_LISTEN of include/net/tcp_states.h.
-const CLOSE: u8 = 7;
-const LISTEN: u8 = 10;
-/// TCP_SYN_SENT, TCP_SYN_RECV and TCP_NEW_SYN_RECV.
-const HANDSHAKES: [u8; 3] = [2, 3, 12];
+/// A socket that was attached this recently is young: data may come at any moment, and slow start is short.
+const YOUNG_AGE: Duration = Duration::from_secs(2);
+/// The time between two looks at young sockets without data, and how many sockets a look takes at most. A look costs a few
+/// microseconds, so that all looks together take less than half of a hundredth of a core.
+const YOUNG_LOOKS: (Duration, usize) = (Duration::from_millis(10), 10);
+/// The same for older sockets on which nothing moves.
+const IDLE_LOOKS: (Duration, usize) = (Duration::from_millis(50), 25);
 
 /// Sized sockets, polled by the program itself or by a thread.
 ///
@@ -70,13 +63,12 @@ struct PoolState {
     paths: BTreeMap<PathKey, Path>,
     /// Every socket that was not detached, and where it is now.
     places: BTreeMap<u64, Place>,
-    /// Sockets in the handshake.
-    connecting: BTreeMap<u64, (Time, Member)>,
-    next_connecting: Time,
-    /// Sockets on which nothing moves, in the order in which they are looked at.
-    idle: VecDeque<u64>,
-    idle_members: BTreeMap<u64, (PathKey, Member)>,
-    next_idle: Time,
+    /// Sockets on which nothing moves.
+    resting: BTreeMap<u64, Resting>,
+    /// Those of them that are young, in the order in which they are looked at, ...
+    young: RestingQueue,
+    /// ... and the others.
+    idle: RestingQueue,
     cache: PathCache<PathKey, PathGroup>,
     memory: Option<Bytes>,
     max_window: Bytes,
@@ -85,10 +77,44 @@ struct PoolState {
 /// Where a socket is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    Connecting,
+    Resting,
     Moving(PathKey),
-    Idle,
     Over,
+}
+
+/// A socket on which nothing moves.
+struct Resting {
+    since: Time,
+    member: Member,
+}
+
+/// The order in which resting sockets are looked at.
+#[derive(Default)]
+struct RestingQueue {
+    cookies: VecDeque<u64>,
+    next_look: Time,
+}
+
+impl RestingQueue {
+    fn push(&mut self, now: Time, cookie: u64) {
+        if self.cookies.is_empty() {
+            self.next_look = now;
+        }
+        self.cookies.push_back(cookie);
+    }
+
+    fn due(&self) -> Option<Time> {
+        (!self.cookies.is_empty()).then_some(self.next_look)
+    }
+
+    /// The sockets to look at now; the others wait for their turn.
+    fn take(&mut self, now: Time, (interval, most): (Duration, usize)) -> Vec<u64> {
+        if self.due().is_none_or(|due| due > now) {
+            return Vec::new();
+        }
+        self.next_look = now + interval;
+        self.cookies.drain(..self.cookies.len().min(most)).collect()
+    }
 }
 
 /// An event on its way to an observer.
@@ -103,11 +129,9 @@ impl Pool {
         let state = PoolState {
             paths: BTreeMap::new(),
             places: BTreeMap::new(),
-            connecting: BTreeMap::new(),
-            next_connecting: Time::ZERO,
-            idle: VecDeque::new(),
-            idle_members: BTreeMap::new(),
-            next_idle: Time::ZERO,
+            resting: BTreeMap::new(),
+            young: RestingQueue::default(),
+            idle: RestingQueue::default(),
             cache: PathCache::default(),
             memory: None,
             max_window,
@@ -118,7 +142,16 @@ impl Pool {
 
     /// Begins to size a socket. It may still be connecting. Nothing is kept open: the program closes it whenever it likes.
     pub fn attach(&self, socket: &impl AsFd, options: Options) -> Result<SizedSocket, AttachError> {
-        let member_socket = check(socket)?;
+        self.attach_descriptor(socket.as_fd().as_raw_fd(), options)
+    }
+
+    /// [`Pool::attach`] for bindings of other languages, which have a number.
+    pub fn attach_descriptor(
+        &self,
+        fd: RawFd,
+        options: Options,
+    ) -> Result<SizedSocket, AttachError> {
+        let member_socket = check(fd)?;
         if !self.is_own() {
             return Err(AttachError::Forked);
         }
@@ -127,10 +160,8 @@ impl Pool {
         if state.places.get(&cookie).is_some_and(|place| *place != Place::Over) {
             return Err(AttachError::AlreadyAttached);
         }
-        let member = Member::new(member_socket, options, now);
-        state.connecting.insert(cookie, (now, member));
-        state.places.insert(cookie, Place::Connecting);
-        state.look_at_connecting(now);
+        state.rest(now, Member::new(member_socket, options, now));
+        state.look(now, cookie);
         drop(state);
         self.shared.earlier.notify_one();
         Ok(SizedSocket::new(self.clone(), cookie))
@@ -219,21 +250,26 @@ impl Pool {
 }
 
 /// The socket behind a descriptor, if it is a TCP connection.
-fn check(socket: &impl AsFd) -> Result<OwnSocket, AttachError> {
-    let failed = |call| {
-        move |source: io::Error| match source.raw_os_error() {
-            Some(EBADF) => AttachError::Closed,
-            Some(ENOTSOCK) => AttachError::NotTcp,
-            _ => AttachError::System { call, source },
-        }
+fn check(fd: RawFd) -> Result<OwnSocket, AttachError> {
+    let failed = |source: io::Error| match source.raw_os_error() {
+        Some(EBADF) => AttachError::Closed,
+        Some(ENOTSOCK) => AttachError::NotTcp,
+        _ => AttachError::System { call: "SO_COOKIE", source },
     };
-    if !options::is_tcp(socket.as_fd()).map_err(failed("SO_PROTOCOL"))? {
-        return Err(AttachError::NotTcp);
+    let socket = OwnSocket::at(fd).map_err(failed)?;
+    let state = socket.with(|fd| {
+        let is_tcp = options::is_tcp(fd)?;
+        is_tcp.then(|| Info::read(fd).map(|info| info.state)).transpose()
+    });
+    match state {
+        Ok(Ok(Some(LISTEN))) => Err(AttachError::Listening),
+        Ok(Ok(Some(_))) => Ok(socket),
+        Ok(Ok(None)) => Err(AttachError::NotTcp),
+        Ok(Err(source)) => Err(AttachError::System { call: "TCP_INFO", source }),
+        Err(LostSocket::Failed(source)) => Err(AttachError::System { call: "fcntl", source }),
+        // Another thread closed it just now.
+        Err(_) => Err(AttachError::Closed),
     }
-    if Info::read(socket.as_fd()).map_err(failed("TCP_INFO"))?.state == LISTEN {
-        return Err(AttachError::Listening);
-    }
-    OwnSocket::name(socket.as_fd()).map_err(failed("SO_COOKIE"))
 }
 
 /// Linux's numbers of errors, on all its architectures.
@@ -243,11 +279,10 @@ const ENOTSOCK: i32 = 88;
 impl PoolState {
     fn poll(&mut self, now: Time) -> Vec<Notice> {
         let mut notices = Vec::new();
-        if !self.connecting.is_empty() && self.next_connecting <= now {
-            self.look_at_connecting(now);
-        }
-        if !self.idle.is_empty() && self.next_idle <= now {
-            self.look_at_idle(now);
+        let young = self.young.take(now, YOUNG_LOOKS);
+        for cookie in young.into_iter().chain(self.idle.take(now, IDLE_LOOKS)) {
+            self.look(now, cookie);
+            self.queue(now, cookie);
         }
         self.share_memory();
         let due = self.paths.iter().filter(|(_, path)| path.next_round <= now);
@@ -259,10 +294,8 @@ impl PoolState {
     }
 
     fn next_timeout(&self) -> Option<Time> {
-        let connecting = (!self.connecting.is_empty()).then_some(self.next_connecting);
-        let idle = (!self.idle.is_empty()).then_some(self.next_idle);
         let rounds = self.paths.values().map(|path| path.next_round);
-        rounds.chain(connecting).chain(idle).min()
+        rounds.chain(self.young.due()).chain(self.idle.due()).min()
     }
 
     /// Samples the sockets of a path.
@@ -276,13 +309,13 @@ impl PoolState {
             self.notify(cookie, told, notices);
         }
         for member in round.left {
-            self.leave(now, key, member, notices);
+            self.leave(now, member, notices);
         }
         self.drop_empty(now, key);
     }
 
     /// Puts a socket that left its path in its place.
-    fn leave(&mut self, now: Time, key: PathKey, mut member: Member, notices: &mut Vec<Notice>) {
+    fn leave(&mut self, now: Time, mut member: Member, notices: &mut Vec<Notice>) {
         let cookie = member.socket.cookie();
         if member.is_over {
             self.places.insert(cookie, Place::Over);
@@ -291,80 +324,52 @@ impl PoolState {
             return;
         }
         member.activity = Activity::Idle;
-        if self.idle.is_empty() {
-            self.next_idle = now + IDLE_INTERVAL;
-        }
-        self.idle.push_back(cookie);
-        self.idle_members.insert(cookie, (key, member));
-        self.places.insert(cookie, Place::Idle);
+        self.places.insert(cookie, Place::Resting);
+        // It is young no more.
+        self.resting.insert(cookie, Resting { since: Time::ZERO, member });
+        self.queue(now, cookie);
     }
 
-    /// Looks at the sockets whose handshake may be over.
-    fn look_at_connecting(&mut self, now: Time) {
-        let cookies: Vec<u64> = self.connecting.keys().copied().collect();
-        let mut is_young = false;
-        for cookie in cookies {
-            let Some((since, member)) = self.connecting.get_mut(&cookie) else { continue };
-            let since = *since;
-            let state = member.socket.with(|fd| Info::read(fd).map(|info| info.state));
-            match state {
-                // Not connected yet, or a handshake that failed: the program may try again or close it.
-                Ok(Ok(CLOSE)) => is_young |= now.since(since) < CONNECTING_TIME,
-                Ok(Ok(state)) if HANDSHAKES.contains(&state) => {
-                    is_young |= now.since(since) < CONNECTING_TIME;
-                }
-                Ok(Ok(LISTEN)) | Ok(Err(_)) => self.give_up(cookie),
-                Ok(Ok(_)) => {
-                    if let Some((_, member)) = self.connecting.remove(&cookie) {
-                        self.join(now, member, None);
-                    }
-                }
-                Err(lost) if !lost.is_over() => {}
-                Err(_) => self.give_up(cookie),
-            }
-        }
-        let interval = if is_young { CONNECTING_INTERVAL } else { IDLE_INTERVAL };
-        self.next_connecting = now + interval;
-    }
-
-    fn give_up(&mut self, cookie: u64) {
-        self.connecting.remove(&cookie);
-        self.places.insert(cookie, Place::Over);
-    }
-
-    /// Looks at some of the idle sockets.
-    fn look_at_idle(&mut self, now: Time) {
-        for _ in 0..self.idle.len().min(MAX_IDLE_LOOKS) {
-            let Some(cookie) = self.idle.pop_front() else { break };
-            // One that was detached is not there any more.
-            let Some((_, member)) = self.idle_members.get(&cookie) else { continue };
-            match member.has_moved(now) {
-                Ok(Ok(false)) => self.idle.push_back(cookie),
-                Err(lost) if !lost.is_over() => self.idle.push_back(cookie),
-                Ok(Ok(true)) => {
-                    if let Some((key, member)) = self.idle_members.remove(&cookie) {
-                        self.join(now, member, Some(key));
-                    }
-                }
-                Ok(Err(_)) | Err(_) => {
-                    self.idle_members.remove(&cookie);
-                    self.places.insert(cookie, Place::Over);
-                }
-            }
-        }
-        self.next_idle = now + IDLE_INTERVAL;
-    }
-
-    /// Adds a connected socket to its path; `known` if it had one before.
-    fn join(&mut self, now: Time, mut member: Member, known: Option<PathKey>) {
+    /// Puts a new socket among those on which nothing moves.
+    fn rest(&mut self, now: Time, member: Member) {
         let cookie = member.socket.cookie();
-        let opened = member.open(now);
-        let (Ok(Ok(ends)), Some(reading)) = (opened, member.latest()) else {
-            self.places.insert(cookie, Place::Over);
-            return;
-        };
+        self.places.insert(cookie, Place::Resting);
+        self.resting.insert(cookie, Resting { since: now, member });
+        self.queue(now, cookie);
+    }
+
+    /// Queues a socket for its next look, if it still rests.
+    fn queue(&mut self, now: Time, cookie: u64) {
+        let Some(resting) = self.resting.get(&cookie) else { return };
+        let is_young = now.since(resting.since) < YOUNG_AGE;
+        let queue = if is_young { &mut self.young } else { &mut self.idle };
+        queue.push(now, cookie);
+    }
+
+    /// Looks at a socket on which nothing moved.
+    fn look(&mut self, now: Time, cookie: u64) {
+        // One that was detached is not there any more.
+        let Some(resting) = self.resting.get_mut(&cookie) else { return };
+        match resting.member.look(now) {
+            Look::Still => {}
+            Look::Over => {
+                self.resting.remove(&cookie);
+                self.places.insert(cookie, Place::Over);
+            }
+            Look::Moved(reading) => {
+                if let Some(resting) = self.resting.remove(&cookie) {
+                    self.join(now, resting.member, &reading);
+                }
+            }
+        }
+    }
+
+    /// Adds a socket on which data move to its path.
+    fn join(&mut self, now: Time, mut member: Member, reading: &Reading) {
+        let cookie = member.socket.cookie();
+        let Some(ends) = member.begin(reading) else { return };
         let sizing = member.options.sizing;
-        let key = known.unwrap_or(PathKey::new(ends, sizing, cookie));
+        let key = PathKey::new(ends, sizing, cookie);
         if !self.paths.contains_key(&key) {
             let known = self.cache.recall(now, &key, |_| false);
             let new = || Path::group(sizing, reading.info.advmss, self.max_window);
@@ -373,7 +378,7 @@ impl PoolState {
             self.paths.insert(key, Path::new(now, group));
         }
         if let Some(path) = self.paths.get_mut(&key) {
-            path.add(now, member, &reading);
+            path.add(now, member, reading);
             self.places.insert(cookie, Place::Moving(key));
         }
     }
@@ -381,8 +386,7 @@ impl PoolState {
     /// Removes a socket and lifts its limits; `None` if it was closed.
     fn remove(&mut self, cookie: u64) -> Option<Member> {
         match self.places.remove(&cookie)? {
-            Place::Connecting => self.connecting.remove(&cookie).map(|(_, member)| member),
-            Place::Idle => self.idle_members.remove(&cookie).map(|(_, member)| member),
+            Place::Resting => self.resting.remove(&cookie).map(|resting| resting.member),
             Place::Moving(key) => {
                 let now = clock::now();
                 let member = self.paths.get_mut(&key).and_then(|path| path.remove(now, cookie));
@@ -416,12 +420,11 @@ impl PoolState {
 
     fn report(&self, cookie: u64) -> Option<Report> {
         match *self.places.get(&cookie)? {
-            Place::Connecting => Some(self.connecting.get(&cookie)?.1.report(None)),
+            Place::Resting => Some(self.resting.get(&cookie)?.member.report(None)),
             Place::Moving(key) => {
                 let path = self.paths.get(&key)?;
                 Some(path.members.get(&cookie)?.report(Some(&path.group)))
             }
-            Place::Idle => Some(self.idle_members.get(&cookie)?.1.report(None)),
             Place::Over => None,
         }
     }

@@ -46,8 +46,19 @@ pub enum Activity {
     Connecting,
     /// Data flowed in the last seconds.
     Active,
-    /// No data flowed for two seconds. Nothing limits the socket.
+    /// No data flowed yet, or none for two seconds. Nothing limits the socket.
     Idle,
+}
+
+impl Activity {
+    /// The name in Python and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Activity::Connecting => "connecting",
+            Activity::Active => "active",
+            Activity::Idle => "idle",
+        }
+    }
 }
 
 /// Whether the kernel autotunes a receive buffer.

@@ -1,5 +1,5 @@
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -47,12 +47,12 @@ impl LostSocket {
 }
 
 impl OwnSocket {
-    /// The socket behind this descriptor. Fails on kernels before 4.12, which have no cookies, and for anything but a
-    /// socket.
-    pub fn name(socket: impl AsFd) -> io::Result<OwnSocket> {
-        let socket = socket.as_fd();
+    /// The socket that this process has open as `fd`. Fails on kernels before 4.12, which have no cookies, and for
+    /// anything but an open socket.
+    pub fn at(fd: RawFd) -> io::Result<OwnSocket> {
         let generation = fork_generation()?;
-        Ok(OwnSocket { fd: socket.as_raw_fd(), cookie: options::cookie(socket)?, generation })
+        let _loan = Loan::begin();
+        Ok(OwnSocket { fd, cookie: options::cookie(duplicate(fd)?)?, generation })
     }
 
     /// The socket's cookie, which no other socket gets until the next boot.
@@ -154,6 +154,7 @@ fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
 mod tests {
     use super::*;
     use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
 
     fn listener() -> TcpListener {
         TcpListener::bind("127.0.0.1:0").unwrap()
@@ -172,7 +173,7 @@ mod tests {
     #[test]
     fn a_closed_socket_and_one_under_a_reused_number_are_refused() {
         let (first, second) = (listener(), listener());
-        let named = OwnSocket::name(&first).unwrap();
+        let named = OwnSocket::at(first.as_raw_fd()).unwrap();
         assert_eq!(named.with(|fd| options::cookie(fd).unwrap()).unwrap(), named.cookie());
         // SAFETY: dup2 gives the number of `first`, which stays its owner, to a copy of `second`.
         unsafe { libc::dup2(second.as_raw_fd(), first.as_raw_fd()) };
@@ -186,7 +187,7 @@ mod tests {
     #[test]
     fn a_child_of_fork_refuses_the_sockets_of_its_parent_and_inherits_no_duplicate() {
         let socket = listener();
-        let named = OwnSocket::name(&socket).unwrap();
+        let named = OwnSocket::at(socket.as_raw_fd()).unwrap();
         let done = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
