@@ -7,8 +7,8 @@ use crate::pool::Pool;
 use crate::process_pool::of_process;
 use crate::report::Report;
 
-/// A socket of this program, sized until this value is dropped. Then every limit is lifted: the clamp and the pacing rate
-/// are those of the program again.
+/// A socket of this program, sized until this value is dropped. Then every limit is lifted: the program's own clamp and
+/// pacing rate are back.
 ///
 /// The socket itself stays with the program, which may close it at any time, on any thread. A program that forks drops
 /// this value before it leaves the socket to its child, where nothing would lift the limits.

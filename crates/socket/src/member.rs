@@ -10,9 +10,9 @@ use sweetspot_linux::tcp::Info;
 use sweetspot_linux::tcp::options::{self, BufferLocks, SendMemory};
 use sweetspot_sizing::SizingPhase;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
-use sweetspot_watch::{Surroundings, sample_of_info};
 
 use crate::options::Options;
+use crate::readings::{Surroundings, diagnosis};
 use crate::report::{Activity, Autotuning, Report};
 use crate::window;
 
@@ -22,7 +22,7 @@ const REST_AFTER: Duration = Duration::from_secs(2);
 /// How often the locks of the buffers are read.
 const LOCKS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The limiting factor is that of the last one to two of these.
+/// The limiting factor covers the last one to two of these.
 const LIMITS_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A socket of the pool.
@@ -164,7 +164,7 @@ impl Member {
         let (model_based, memory) = (self.model_based, reading.memory);
         let surroundings = Surroundings { model_based, memory, unread: reading.unread };
         if let Some(live) = &mut self.live {
-            live.handle(sample_of_info(info, &surroundings, now));
+            live.handle(diagnosis(info, &surroundings, now));
             if now.since(self.earlier_limits[1].0) >= LIMITS_INTERVAL {
                 self.earlier_limits.swap(0, 1);
                 self.earlier_limits[1] = (now, *live.limits());
@@ -173,7 +173,7 @@ impl Member {
         self.latest = Some(*reading);
     }
 
-    /// Whether nothing has moved for so long that it may rest.
+    /// Whether it may rest, because nothing has moved for a while.
     pub fn is_idle(&self, now: Time) -> bool {
         now.since(self.moved) >= REST_AFTER
     }
@@ -243,7 +243,7 @@ impl Member {
         self.is_claimed = false;
     }
 
-    /// The state for the program. `group` is that of its path, while it moves.
+    /// The state for the program. `group` is its path's, while it moves.
     pub fn report(&self, group: Option<&PathGroup>) -> Report {
         let cookie = self.socket.cookie();
         let info = self.latest.map(|reading| reading.info);
@@ -278,7 +278,7 @@ impl Member {
     }
 }
 
-/// What a look at a resting socket found.
+/// The result of a look at a resting socket.
 pub(crate) enum Look {
     /// Nothing has moved.
     Still,
@@ -303,7 +303,7 @@ pub(crate) fn is_over(info: &Info) -> bool {
     matches!(info.state, TIME_WAIT | CLOSE)
 }
 
-/// What an observer is told about a socket, beside the report.
+/// An event for an observer, without the report.
 pub(crate) type Told = (TuneEventKind, String);
 
 /// Whether the kernel autotunes the receive buffer; turns it on if `unlocks`.

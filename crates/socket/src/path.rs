@@ -49,7 +49,7 @@ pub(crate) struct Path {
     pub next_round: Time,
 }
 
-/// What a round found.
+/// The results of a round.
 #[derive(Default)]
 pub(crate) struct Round {
     /// Events by cookie.
@@ -64,7 +64,7 @@ impl Path {
         Path { group, members: BTreeMap::new(), next_round: now }
     }
 
-    /// The controllers of a path whose connections announced `mss`.
+    /// The controllers of a path with connections that announced `mss`.
     pub fn group(sizing: SocketSizing, mss: Bytes, max_window: Bytes) -> Option<PathGroup> {
         let mss = mss.max(MIN_MSS);
         let (packet, size, path) = (mss + TCP_IP_HEADERS, None, None);

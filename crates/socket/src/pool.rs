@@ -65,9 +65,9 @@ struct PoolState {
     places: BTreeMap<u64, Place>,
     /// Sockets on which nothing moves.
     resting: BTreeMap<u64, Resting>,
-    /// Those of them that are young, in the order in which they are looked at, ...
+    /// The young ones among them.
     young: RestingQueue,
-    /// ... and the others.
+    /// The others.
     idle: RestingQueue,
     cache: PathCache<PathKey, PathGroup>,
     memory: Option<Bytes>,
@@ -88,7 +88,7 @@ struct Resting {
     member: Member,
 }
 
-/// The order in which resting sockets are looked at.
+/// Resting sockets in the order of their next look.
 #[derive(Default)]
 struct RestingQueue {
     cookies: VecDeque<u64>,

@@ -16,12 +16,15 @@
 //! ```
 
 mod host;
+mod locked;
 mod owners;
 mod sample;
 mod settings;
 mod table;
 
 pub use host::NamespaceConnections;
-pub use sample::{Surroundings, sample, sample_of_info};
+pub use locked::locked_buffer;
+pub use owners::{Owner, Owners};
+pub use sample::sample;
 pub use settings::settings;
 pub use table::{ConnectionList, ConnectionRow};

@@ -60,7 +60,7 @@ impl OwnSocket {
         self.cookie
     }
 
-    /// Its descriptor when it was named.
+    /// Its descriptor.
     pub fn fd(&self) -> RawFd {
         self.fd
     }

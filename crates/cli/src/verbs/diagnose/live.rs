@@ -9,7 +9,7 @@ use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::target::LiveTarget;
-use sweetspot_watch::{NamespaceConnections, sample};
+use sweetspot_watch::{NamespaceConnections, Owners, locked_buffer, sample};
 
 /// Interval between two samples, short enough that shares are shares of time.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
@@ -58,7 +58,9 @@ pub fn watch(
     if over > 0 {
         remarks.push(format!("{over} of {} connections ended meanwhile", watched.len()));
     }
-    let mut flows: Vec<(u64, Flow)> = tellers(&watched).map(WatchedConnection::flow).collect();
+    let mut owners = Owners::default();
+    owners.learn(watched.iter().map(|each| each.connection.inode), clock::now());
+    let mut flows: Vec<(u64, Flow)> = tellers(&watched).map(|each| each.flow(&owners)).collect();
     rank(&mut flows);
     let left_out = flows.len().saturating_sub(most);
     flows.truncate(most);
@@ -116,14 +118,18 @@ impl WatchedConnection {
     }
 
     /// The flow in the direction of most data, with its payload.
-    fn flow(&self) -> (u64, Flow) {
+    fn flow(&self, owners: &Owners) -> (u64, Flow) {
         let (local, remote) = (self.connection.local, self.connection.remote);
         let evidence = self.live.evidence();
         let (source, destination) = match self.live.direction() {
             Side::Sender => (local, remote),
             Side::Receiver => (remote, local),
         };
-        let flow = Flow::new(source, destination, *self.live.limits(), &evidence);
+        let mut flow = Flow::new(source, destination, *self.live.limits(), &evidence);
+        let owner = owners.of(self.connection.inode).map(|owner| owner.pid);
+        let (side, rtt) = (self.live.side(), self.live.rtt_min());
+        let locked = owner.and_then(|pid| locked_buffer(&self.connection, side, rtt, pid));
+        flow.remarks.extend(locked);
         (evidence.bytes.get(), flow)
     }
 }

@@ -11,7 +11,7 @@ use sweetspot_diagnose::{Class, Flow, LimitVerdict};
 use super::columns::{LIMIT_HEADING, LIMIT_WIDTH, PEER_HEADING, TableColumn, fitting, ms, size};
 use super::order::select;
 use super::screen::Screen;
-use sweetspot_watch::ConnectionRow;
+use sweetspot_watch::{ConnectionRow, locked_buffer};
 
 /// Draws all of it.
 pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
@@ -219,7 +219,11 @@ fn explanation(row: &ConnectionRow) -> Vec<String> {
         String::new(),
         format!("Time: {}", shares.join(", ")),
     ];
-    lines.extend(flow.remarks.iter().map(|remark| format!("Note: {remark}")));
+    let owner = row.owner.as_ref().map(|owner| owner.pid);
+    let locked =
+        owner.and_then(|pid| locked_buffer(&row.connection, row.live.side(), row.live.rtt(), pid));
+    let remarks = flow.remarks.iter().chain(&locked);
+    lines.extend(remarks.map(|remark| format!("Note: {remark}")));
     lines
 }
 
