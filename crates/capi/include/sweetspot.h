@@ -60,7 +60,7 @@
 // Data flowed in the last seconds.
 #define SWEETSPOT_ACTIVE 1
 
-// No data flowed for two seconds. Nothing limits the socket.
+// No data flowed yet, or none for two seconds. Nothing limits the socket.
 #define SWEETSPOT_IDLE 2
 
 // The kernel does not report whether it autotunes the receive buffer (before Linux 5.16).
@@ -166,7 +166,7 @@ uint32_t sweetspot_abi_version(void);
 int64_t sweetspot_attach(int fd,
                          const struct sweetspot_options *options);
 
-// Writes the socket's state when it was last sampled to `status`, whose struct_size is set. Returns SWEETSPOT_OK or an
+// Writes the socket's state when it was last sampled to `status`. Set its struct_size before. Returns SWEETSPOT_OK or an
 // error below zero.
 int sweetspot_report(int64_t socket,
                      struct sweetspot_status *status);

@@ -40,7 +40,7 @@ pub unsafe extern "C" fn sweetspot_attach(fd: c_int, options: *const sweetspot_o
     .unwrap_or(i64::from(SWEETSPOT_ERROR_INTERNAL))
 }
 
-/// Writes the socket's state when it was last sampled to `status`, whose struct_size is set. Returns SWEETSPOT_OK or an
+/// Writes the socket's state when it was last sampled to `status`. Set its struct_size before. Returns SWEETSPOT_OK or an
 /// error below zero.
 #[allow(clippy::missing_safety_doc)] // as above
 #[unsafe(no_mangle)]

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use sweetspot_testing::skipped;
 
-/// What the static library needs of the system (`cargo rustc -- --print native-static-libs`).
+/// The system's libraries below the static one (`cargo rustc -- --print native-static-libs`).
 const SYSTEM_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
 
 fn root() -> PathBuf {

@@ -1,6 +1,6 @@
 //! Distinguishes clamps that programs set themselves from the kernel's.
 //!
-//! The kernel does not report who set a clamp. Without a tuner a connection has the clamp that its program or the kernel set
+//! The kernel does not report a clamp's origin. Without a tuner a connection has the clamp that its program or the kernel set
 //! last. So the tuner keeps the last clamp that it found, never sets a looser one, and restores exactly that. It also works if
 //! the kernel set it: each time the kernel wants a larger clamp it overwrites the one before (tcp_rcv_space_adjust,
 //! tcp_measure_rcv_mss), and the tuner sees the new one.

@@ -139,7 +139,7 @@ static void a_child_gets_errors_for_the_sockets_of_its_parent(void)
     if (child == 0) {
         HOLDS(report(number) == SWEETSPOT_ERROR_FORKED);
         HOLDS(sweetspot_detach(number) == SWEETSPOT_ERROR_FORKED);
-        /* What it attaches itself is its own. */
+        /* A socket of its own. */
         int own, peer;
         pair(&own, &peer);
         int64_t second = sweetspot_attach(own, NULL);
