@@ -117,14 +117,14 @@ impl Member {
         Ok(())
     }
 
-    /// Data move: begins to watch the connection. Returns its ends, this one first.
-    pub fn begin(&mut self, reading: &Reading) -> Option<(IpAddr, IpAddr)> {
-        let (local, remote) = self.ends?;
+    /// Data move since the last look: begins to watch the connection. Returns its ends, this one first, and that look.
+    pub fn begin(&mut self) -> Option<((IpAddr, IpAddr), Reading)> {
+        let ((local, remote), reading) = self.ends.zip(self.latest)?;
         let now = reading.at;
         self.live = Some(Box::new(Live::between(local, remote)));
         self.earlier_limits = [(now, Limits::default()); 2];
-        (self.activity, self.moved, self.latest) = (Activity::Active, now, Some(*reading));
-        self.ends
+        (self.activity, self.moved) = (Activity::Active, now);
+        self.ends.zip(self.latest)
     }
 
     /// Samples the socket, and sets its `limit` again if the kernel overwrote it.
@@ -199,7 +199,7 @@ impl Member {
         }
         let before = self.latest.map_or((Bytes::ZERO, SYN), |last| last.moved());
         self.latest = Some(reading);
-        if reading.moved() == before { Look::Still } else { Look::Moved(reading) }
+        if reading.moved() == before { Look::Still } else { Look::Moved }
     }
 
     /// Limits the window; `None` lifts the limit. The error is the kernel's refusal.
@@ -283,7 +283,7 @@ pub(crate) enum Look {
     /// Nothing has moved.
     Still,
     /// Data have moved.
-    Moved(Reading),
+    Moved,
     /// It was closed, or its connection is over.
     Over,
 }

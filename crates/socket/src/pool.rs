@@ -12,7 +12,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::error::{AttachError, SocketError};
 use crate::handle::SizedSocket;
-use crate::member::{LISTEN, Look, Member, Reading, Told};
+use crate::member::{LISTEN, Look, Member, Told};
 use crate::options::{Observer, Options, SocketEvent};
 use crate::path::{Path, PathKey};
 use crate::report::{Activity, Report};
@@ -356,18 +356,18 @@ impl PoolState {
                 self.resting.remove(&cookie);
                 self.places.insert(cookie, Place::Over);
             }
-            Look::Moved(reading) => {
+            Look::Moved => {
                 if let Some(resting) = self.resting.remove(&cookie) {
-                    self.join(now, resting.member, &reading);
+                    self.join(now, resting.member);
                 }
             }
         }
     }
 
     /// Adds a socket on which data move to its path.
-    fn join(&mut self, now: Time, mut member: Member, reading: &Reading) {
+    fn join(&mut self, now: Time, mut member: Member) {
         let cookie = member.socket.cookie();
-        let Some(ends) = member.begin(reading) else { return };
+        let Some((ends, reading)) = member.begin() else { return };
         let sizing = member.options.sizing;
         let key = PathKey::new(ends, sizing, cookie);
         if !self.paths.contains_key(&key) {
@@ -378,7 +378,7 @@ impl PoolState {
             self.paths.insert(key, Path::new(now, group));
         }
         if let Some(path) = self.paths.get_mut(&key) {
-            path.add(now, member, reading);
+            path.add(now, member, &reading);
             self.places.insert(cookie, Place::Moving(key));
         }
     }
