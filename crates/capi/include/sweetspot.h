@@ -148,7 +148,8 @@ typedef struct sweetspot_options {
     const char *sizing;
     // Called for each event, until the socket is detached or closed; NULL for none.
     sweetspot_observer observer;
-    // Passed to the observer. It must live until the socket is detached or closed, and may be used on another thread.
+    // Passed to the observer, on the library's thread. It must live until sweetspot_detach returns, which waits for a
+    // running observer.
     void *context;
 } sweetspot_options;
 

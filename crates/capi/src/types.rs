@@ -121,7 +121,8 @@ pub struct sweetspot_options {
     pub sizing: *const c_char,
     /// Called for each event, until the socket is detached or closed; NULL for none.
     pub observer: sweetspot_observer,
-    /// Passed to the observer. It must live until the socket is detached or closed, and may be used on another thread.
+    /// Passed to the observer, on the library's thread. It must live until sweetspot_detach returns, which waits for a
+    /// running observer.
     pub context: *mut c_void,
 }
 

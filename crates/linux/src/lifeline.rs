@@ -198,7 +198,7 @@ fn ending_set() -> libc::sigset_t {
 }
 
 /// Blocks every signal in this thread; returns the mask before.
-fn block_all() -> libc::sigset_t {
+pub(crate) fn block_all() -> libc::sigset_t {
     // SAFETY: both sets are valid for the calls.
     unsafe {
         let (mut all, mut before) = (mem::zeroed(), mem::zeroed());
@@ -208,7 +208,7 @@ fn block_all() -> libc::sigset_t {
     }
 }
 
-fn restore(mask: &libc::sigset_t) {
+pub(crate) fn restore(mask: &libc::sigset_t) {
     // SAFETY: the mask was filled by pthread_sigmask.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use sweetspot_units::{Duration, Time};
 
-use crate::{check, clock, event_fd};
+use crate::{check, clock, event_fd, lifeline};
 
 /// An event from a [`Supervisor`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,6 +265,15 @@ impl Drop for Supervisor {
             libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut());
         }
     }
+}
+
+/// Runs `act` with every signal blocked in this thread. A thread that `act` starts keeps them blocked, so that a program's
+/// handlers never run on the thread of a library.
+pub fn without_signals<T>(act: impl FnOnce() -> T) -> T {
+    let before = lifeline::block_all();
+    let done = act();
+    lifeline::restore(&before);
+    done
 }
 
 /// Lets `command` start with no signal blocked, as its program expects: children inherit the signals that a [`Supervisor`]

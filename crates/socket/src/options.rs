@@ -96,7 +96,8 @@ pub struct SocketEvent {
     pub report: Report,
 }
 
-/// Called for each [`SocketEvent`], on the thread that polls. It must not block, and holds no lock of the library.
+/// Called for each [`SocketEvent`], on the thread that polls. It must not block: detaching a socket waits for a running
+/// observer. It holds no lock of the library.
 pub type Observer = Arc<dyn Fn(&SocketEvent) + Send + Sync>;
 
 /// How a socket is to be sized.

@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use sweetspot_groups::{PathCache, PathGroup, TuneEventKind};
 use sweetspot_linux::live::{LostSocket, OwnSocket, fork_generation};
@@ -56,6 +57,11 @@ struct Shared {
     state: Mutex<PoolState>,
     /// Notified when something is due earlier than before.
     earlier: Condvar,
+    /// Threads that call observers now. Changed only while the state is locked, so that a detached socket's observer is
+    /// either seen here or not called any more.
+    delivering: Mutex<Vec<ThreadId>>,
+    /// Notified when one of them is done.
+    delivered: Condvar,
     generation: u32,
 }
 
@@ -72,6 +78,8 @@ struct PoolState {
     cache: PathCache<PathKey, PathGroup>,
     memory: Option<Bytes>,
     max_window: Bytes,
+    /// The latest time seen.
+    now: Time,
 }
 
 /// Where a socket is.
@@ -135,9 +143,16 @@ impl Pool {
             cache: PathCache::default(),
             memory: None,
             max_window,
+            now: Time::ZERO,
         };
-        let (state, earlier) = (Mutex::new(state), Condvar::new());
-        Ok(Pool { shared: Arc::new(Shared { state, earlier, generation }) })
+        let shared = Shared {
+            state: Mutex::new(state),
+            earlier: Condvar::new(),
+            delivering: Mutex::default(),
+            delivered: Condvar::new(),
+            generation,
+        };
+        Ok(Pool { shared: Arc::new(shared) })
     }
 
     /// Begins to size a socket. It may still be connecting. Nothing is kept open: the program closes it whenever it likes.
@@ -155,13 +170,16 @@ impl Pool {
         if !self.is_own() {
             return Err(AttachError::Forked);
         }
-        let (cookie, now) = (member_socket.cookie(), clock::now());
+        let cookie = member_socket.cookie();
         let mut state = self.lock();
-        if state.places.get(&cookie).is_some_and(|place| *place != Place::Over) {
+        // Also one that is over: its handle is still there.
+        if state.places.contains_key(&cookie) {
             return Err(AttachError::AlreadyAttached);
         }
+        let now = state.at(clock::now());
         state.rest(now, Member::new(member_socket, options, now));
-        state.look(now, cookie);
+        // An observer is called by polls alone.
+        state.look(now, cookie, &mut Vec::new());
         drop(state);
         self.shared.earlier.notify_one();
         Ok(SizedSocket::new(self.clone(), cookie))
@@ -173,7 +191,14 @@ impl Pool {
         if !self.is_own() {
             return;
         }
-        let notices = self.lock().poll(now);
+        let mut state = self.lock();
+        let now = state.at(now);
+        let notices = state.poll(now);
+        if notices.is_empty() {
+            return;
+        }
+        let _delivery = Delivery::begin(&self.shared);
+        drop(state);
         for (observer, event) in notices {
             observer(&event);
         }
@@ -228,13 +253,16 @@ impl Pool {
         self.lock().report(cookie).ok_or(SocketError::Closed)
     }
 
-    /// Lifts the limits of a socket and forgets it. The error says that it was out of reach already.
+    /// Lifts the limits of a socket and forgets it. Its observer is not called afterwards: this waits for a call on another
+    /// thread. The error says that it was out of reach already.
     pub(crate) fn detach(&self, cookie: u64) -> Result<(), SocketError> {
         if !self.is_own() {
             return Err(SocketError::Forked);
         }
         // A program may close it at any moment before.
-        let member = self.lock().remove(cookie).ok_or(SocketError::Closed)?;
+        let member = self.lock().remove(cookie);
+        Delivery::wait(&self.shared);
+        let member = member.ok_or(SocketError::Closed)?;
         member.socket.with(|_| ()).map_err(|_| SocketError::Closed)
     }
 
@@ -244,8 +272,7 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, PoolState> {
-        // A panic of an observer happens without the lock; one of the pool's own leaves no limit half set.
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.state)
     }
 }
 
@@ -276,12 +303,55 @@ fn check(fd: RawFd) -> Result<OwnSocket, AttachError> {
 const EBADF: i32 = 9;
 const ENOTSOCK: i32 = 88;
 
+/// While it lives, this thread calls observers.
+struct Delivery<'a> {
+    shared: &'a Shared,
+}
+
+impl Delivery<'_> {
+    fn begin(shared: &Shared) -> Delivery<'_> {
+        lock(&shared.delivering).push(thread::current().id());
+        Delivery { shared }
+    }
+
+    /// Waits until no other thread calls observers.
+    fn wait(shared: &Shared) {
+        let this = thread::current().id();
+        let mut delivering = lock(&shared.delivering);
+        while delivering.iter().any(|thread| *thread != this) {
+            delivering = shared.delivered.wait(delivering).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for Delivery<'_> {
+    fn drop(&mut self) {
+        let this = thread::current().id();
+        let mut delivering = lock(&self.shared.delivering);
+        if let Some(place) = delivering.iter().position(|thread| *thread == this) {
+            delivering.swap_remove(place);
+        }
+        self.shared.delivered.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic of an observer happens without a lock; one of the pool's own leaves no limit half set.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl PoolState {
+    /// A time that is not before the latest one seen.
+    fn at(&mut self, now: Time) -> Time {
+        self.now = self.now.max(now);
+        self.now
+    }
+
     fn poll(&mut self, now: Time) -> Vec<Notice> {
         let mut notices = Vec::new();
         let young = self.young.take(now, YOUNG_LOOKS);
         for cookie in young.into_iter().chain(self.idle.take(now, IDLE_LOOKS)) {
-            self.look(now, cookie);
+            self.look(now, cookie, &mut notices);
             self.queue(now, cookie);
         }
         self.share_memory();
@@ -318,16 +388,20 @@ impl PoolState {
     fn leave(&mut self, now: Time, mut member: Member, notices: &mut Vec<Notice>) {
         let cookie = member.socket.cookie();
         if member.is_over {
-            self.places.insert(cookie, Place::Over);
-            let told = (TuneEventKind::Gone, "the connection is over".to_owned());
-            notices.extend(notice(&member, None, told));
-            return;
+            return self.end(&member, notices);
         }
         member.activity = Activity::Idle;
         self.places.insert(cookie, Place::Resting);
         // It is young no more.
         self.resting.insert(cookie, Resting { since: Time::ZERO, member });
         self.queue(now, cookie);
+    }
+
+    /// A socket was closed, or its connection is over.
+    fn end(&mut self, member: &Member, notices: &mut Vec<Notice>) {
+        self.places.insert(member.socket.cookie(), Place::Over);
+        let told = (TuneEventKind::Gone, "the connection is over".to_owned());
+        notices.extend(notice(member, None, told));
     }
 
     /// Puts a new socket among those on which nothing moves.
@@ -347,14 +421,15 @@ impl PoolState {
     }
 
     /// Looks at a socket on which nothing moved.
-    fn look(&mut self, now: Time, cookie: u64) {
+    fn look(&mut self, now: Time, cookie: u64, notices: &mut Vec<Notice>) {
         // One that was detached is not there any more.
         let Some(resting) = self.resting.get_mut(&cookie) else { return };
         match resting.member.look(now) {
             Look::Still => {}
             Look::Over => {
-                self.resting.remove(&cookie);
-                self.places.insert(cookie, Place::Over);
+                if let Some(resting) = self.resting.remove(&cookie) {
+                    self.end(&resting.member, notices);
+                }
             }
             Look::Moved => {
                 if let Some(resting) = self.resting.remove(&cookie) {
@@ -388,7 +463,7 @@ impl PoolState {
         match self.places.remove(&cookie)? {
             Place::Resting => self.resting.remove(&cookie).map(|resting| resting.member),
             Place::Moving(key) => {
-                let now = clock::now();
+                let now = self.at(clock::now());
                 let member = self.paths.get_mut(&key).and_then(|path| path.remove(now, cookie));
                 self.drop_empty(now, key);
                 member

@@ -1,6 +1,7 @@
 use std::sync::OnceLock;
 
 use sweetspot_linux::live::fork_generation;
+use sweetspot_linux::signals::without_signals;
 
 use crate::error::AttachError;
 use crate::pool::Pool;
@@ -22,7 +23,8 @@ pub(crate) fn of_process() -> Result<Pool, AttachError> {
     if place.set(pool.clone()).is_ok() {
         let serving = pool.clone();
         let thread = std::thread::Builder::new().name("sweetspot".to_owned());
-        thread.spawn(move || serving.serve()).map_err(system("clone"))?;
+        let start = || thread.spawn(move || serving.serve());
+        without_signals(start).map_err(system("clone"))?;
     }
     Ok(place.get().unwrap_or(&pool).clone())
 }

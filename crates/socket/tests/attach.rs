@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 
 use socket2::{Domain, Socket, Type};
 use sweetspot_linux::tcp::options;
 use sweetspot_socket::{
-    Activity, AttachError, Autotuning, Bytes, EventKind, Options, Pool, SizedSocket, SocketError,
-    SocketSizing, now,
+    Activity, AttachError, Autotuning, Bytes, EventKind, Observer, Options, Pool, SizedSocket,
+    SocketError, SocketEvent, SocketSizing, now,
 };
 
 #[path = "common/mod.rs"]
@@ -161,12 +162,12 @@ fn an_observer_hears_that_a_limit_was_set_and_that_the_connection_ended() {
     let (mut sender, mut receiver) = pair();
     let (told, heard) = mpsc::channel();
     let observing = pool.clone();
-    let observer = move |event: &sweetspot_socket::SocketEvent| {
+    let observer = move |event: &SocketEvent| {
         // No lock is held: the observer may ask the pool.
         assert!(observing.sockets() > 0);
         told.send(event.kind).unwrap();
     };
-    let observer = Some(std::sync::Arc::new(observer) as sweetspot_socket::Observer);
+    let observer = Some(Arc::new(observer) as Observer);
     let sized = pool.attach(&receiver, Options { observer, ..fixed(200_000) }).unwrap();
     let mut kinds = Vec::new();
     poll_until(&pool, "a limit", || {
@@ -202,4 +203,69 @@ fn the_memory_budget_bounds_the_sum_of_all_windows() {
     // Four segments of loopback's 65,483 B at least.
     let least = 3 * 4 * 65_483;
     assert!(sum <= Bytes::new(budget.max(least)), "{sum}");
+}
+
+/// A program frees its observer's state after it detached the socket.
+#[test]
+fn no_observer_is_called_once_its_socket_is_detached() {
+    let pool = Pool::new().unwrap();
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Acquire) {
+                pool.poll(now());
+            }
+        });
+        for _ in 0..50 {
+            let (mut sender, mut receiver) = pair();
+            let is_detached = Arc::new(AtomicBool::new(false));
+            let (seen, calls) = (Arc::clone(&is_detached), Arc::new(AtomicUsize::new(0)));
+            let (counted, late) = (Arc::clone(&calls), Arc::new(AtomicBool::new(false)));
+            let noted = Arc::clone(&late);
+            let observer: Observer = Arc::new(move |_: &SocketEvent| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                noted.fetch_or(seen.load(Ordering::Acquire), Ordering::Relaxed);
+            });
+            let options = Options { observer: Some(observer), ..fixed(300_000) };
+            let sized = pool.attach(&receiver, options).unwrap();
+            wait_until("an event", || {
+                sender.write_all(&[0; 20_000]).unwrap();
+                receiver.read_exact(&mut [0; 20_000]).unwrap();
+                calls.load(Ordering::Relaxed) > 0
+            });
+            drop((sender, receiver));
+            drop(sized);
+            is_detached.store(true, Ordering::Release);
+            std::thread::yield_now();
+            assert!(!late.load(Ordering::Relaxed));
+        }
+        is_done.store(true, Ordering::Release);
+    });
+}
+
+#[test]
+fn an_observer_may_detach_a_socket_itself() {
+    let pool = Pool::new().unwrap();
+    let (mut sender, mut receiver) = pair();
+    let own: Arc<Mutex<Option<SizedSocket>>> = Arc::default();
+    let taken = Arc::clone(&own);
+    let observer: Observer = Arc::new(move |_: &SocketEvent| drop(taken.lock().unwrap().take()));
+    let sized = pool.attach(&receiver, Options { observer: Some(observer), ..fixed(300_000) });
+    *own.lock().unwrap() = Some(sized.unwrap());
+    poll_until(&pool, "the end", || {
+        carry(&pool, &mut sender, &mut receiver, 100_000);
+        own.lock().unwrap().is_none()
+    });
+    assert_eq!(pool.sockets(), 0);
+}
+
+#[test]
+fn a_time_that_goes_back_does_no_harm() {
+    let pool = Pool::new().unwrap();
+    let (mut sender, mut receiver) = pair();
+    let sized = pool.attach(&receiver, Options::default()).unwrap();
+    carry(&pool, &mut sender, &mut receiver, 200_000);
+    pool.poll(sweetspot_socket::Time::ZERO);
+    carry(&pool, &mut sender, &mut receiver, 200_000);
+    assert!(sized.report().is_ok());
 }

@@ -52,3 +52,21 @@ fn hundreds_of_sockets_are_served_by_one_thread() {
     let is_seen = |sized: &SizedSocket| sized.report().unwrap().rtt.is_some();
     wait_until("samples of all", || is_seen(&first) && rest.iter().all(is_seen));
 }
+
+#[test]
+fn no_handler_of_a_signal_runs_on_the_thread_of_the_library() {
+    let (near, _far) = pair();
+    let _sized = SizedSocket::attach(&near, Options::default()).unwrap();
+    let read = |task: &std::path::Path, file| std::fs::read_to_string(task.join(file));
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let ours =
+        |task: &std::path::PathBuf| read(task, "comm").is_ok_and(|name| name == "sweetspot\n");
+    let task = tasks.into_iter().find(ours).expect("a thread");
+    let status = read(&task, "status").unwrap();
+    let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+    let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
+    // SIGHUP to SIGTERM, but for SIGKILL (9), which nothing blocks.
+    for signal in (1..=15).filter(|signal| *signal != 9) {
+        assert!(blocked & (1 << (signal - 1)) != 0, "{signal}");
+    }
+}
