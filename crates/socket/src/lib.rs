@@ -34,9 +34,13 @@ mod path;
 #[cfg(target_os = "linux")]
 mod pool;
 #[cfg(target_os = "linux")]
+mod pool_state;
+#[cfg(target_os = "linux")]
 mod process_pool;
 #[cfg(target_os = "linux")]
 pub mod readings;
+#[cfg(target_os = "linux")]
+mod resting;
 #[cfg(all(target_os = "linux", feature = "tokio"))]
 mod stream;
 #[cfg(not(target_os = "linux"))]
