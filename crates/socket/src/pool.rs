@@ -1,5 +1,6 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
@@ -133,12 +134,8 @@ impl Pool {
     /// Polls for ever; for a thread.
     pub(crate) fn serve(&self) {
         loop {
-            let due = self.next_timeout();
             let state = self.lock();
-            // A socket that was attached since then is due earlier.
-            let due = state.next_timeout().into_iter().chain(due).min();
-            let wait = due.map(|due| due.since(clock::now()));
-            match wait {
+            match state.next_timeout().map(|due| due.since(clock::now())) {
                 None => drop(self.shared.earlier.wait(state)),
                 Some(Duration::ZERO) => drop(state),
                 Some(wait) => {
@@ -146,7 +143,8 @@ impl Pool {
                     drop(self.shared.earlier.wait_timeout(state, wait));
                 }
             }
-            self.poll(clock::now());
+            // An observer that panics costs its other events of this time, but no socket its sizing.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.poll(clock::now())));
         }
     }
 

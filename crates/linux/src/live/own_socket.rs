@@ -3,10 +3,11 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use sweetspot_units::Duration;
 use thiserror::Error;
 
-use crate::check;
 use crate::tcp::options;
+use crate::{check, clock};
 
 /// A socket of this process that another part of the process owns, known by descriptor and cookie.
 ///
@@ -87,7 +88,7 @@ impl OwnSocket {
 /// lock may be held by a thread that the child does not have.
 pub fn fork_generation() -> io::Result<u32> {
     static WATCHED: OnceLock<i32> = OnceLock::new();
-    // SAFETY: the handlers only use atomics and sched_yield(2), which are safe after a fork.
+    // SAFETY: the handlers only use atomics, the clock and sched_yield(2), which are safe after a fork.
     let error = *WATCHED.get_or_init(|| unsafe {
         libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child))
     });
@@ -102,6 +103,10 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 static FORKING: AtomicU32 = AtomicU32::new(0);
 /// Duplicates that exist now.
 static LOANS: AtomicU32 = AtomicU32::new(0);
+
+/// fork(2) waits this long at most. A duplicate lives longer only if a signal's handler forks in the middle of it, or a
+/// program closes a lingering socket then (`SO_LINGER`).
+const MAX_WAIT: Duration = Duration::from_millis(10);
 
 /// While it lives, fork(2) waits.
 struct Loan;
@@ -127,7 +132,8 @@ impl Drop for Loan {
 
 extern "C" fn before_fork() {
     FORKING.fetch_add(1, Ordering::SeqCst);
-    while LOANS.load(Ordering::SeqCst) > 0 {
+    let until = clock::now() + MAX_WAIT;
+    while LOANS.load(Ordering::SeqCst) > 0 && clock::now() < until {
         std::thread::yield_now();
     }
 }

@@ -1,5 +1,7 @@
 //! Connections for the tests, and waiting.
 
+#![allow(dead_code)] // each test program uses a part
+
 use std::net::{TcpListener, TcpStream};
 
 use sweetspot_linux::clock;

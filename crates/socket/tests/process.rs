@@ -1,43 +1,12 @@
-//! Attached and detached over and over, nothing is left behind.
+//! The pool of the process and its thread.
 
-use sweetspot_socket::{Options, Pool, SizedSocket, now};
+use std::io::{Read, Write};
+
+use sweetspot_socket::{Options, SizedSocket};
 
 #[path = "common/mod.rs"]
 mod common;
 use common::{pair, wait_until};
-
-const CYCLES: usize = 100_000;
-
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
-}
-
-/// Resident memory in bytes.
-fn resident() -> u64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
-    pages * 4096
-}
-
-#[test]
-fn attaching_and_detaching_leaves_neither_descriptors_nor_memory_behind() {
-    let pool = Pool::new().unwrap();
-    let (_peer, stream) = pair();
-    let cycle = |_| {
-        let sized = pool.attach(&stream, Options::default()).unwrap();
-        pool.poll(now());
-        drop(sized);
-    };
-    // Allocators and caches have their size after this.
-    (0..CYCLES / 10).for_each(cycle);
-    let (descriptors_before, resident_before) = (descriptors(), resident());
-    (0..CYCLES).for_each(cycle);
-    assert_eq!(descriptors(), descriptors_before);
-    assert_eq!(pool.sockets(), 0);
-    // 10 bytes a cycle would be 1 MB.
-    let grown = resident().saturating_sub(resident_before);
-    assert!(grown < 1_000_000, "{grown} bytes");
-}
 
 /// With the thread of the process, and sockets that come and go.
 #[test]
@@ -69,4 +38,28 @@ fn no_handler_of_a_signal_runs_on_the_thread_of_the_library() {
     for signal in (1..=15).filter(|signal| *signal != 9) {
         assert!(blocked & (1 << (signal - 1)) != 0, "{signal}");
     }
+}
+
+#[test]
+fn an_observer_that_panics_stops_no_sizing() {
+    let (mut sender, mut receiver) = pair();
+    let sizing = sweetspot_socket::SocketSizing::Fixed(sweetspot_units::Bytes::new(300_000));
+    let observer: sweetspot_socket::Observer = std::sync::Arc::new(|_: &_| panic!("an observer"));
+    let options = Options { sizing, observer: Some(observer), ..Options::default() };
+    let sized = SizedSocket::attach(&receiver, options).unwrap();
+    let received = || sized.report().unwrap().received;
+    let mut carry = || {
+        sender.write_all(&[0; 50_000]).unwrap();
+        receiver.read_exact(&mut [0; 50_000]).unwrap();
+    };
+    wait_until("a limit", || {
+        carry();
+        sized.report().unwrap().limit.is_some()
+    });
+    // The thread still samples.
+    let before = received();
+    wait_until("a sample", || {
+        carry();
+        received() > before
+    });
 }

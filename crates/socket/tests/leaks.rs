@@ -1,0 +1,41 @@
+//! Attached and detached over and over, nothing is left behind. The only test of its process, so that no other opens
+//! descriptors meanwhile.
+
+use sweetspot_socket::{Options, Pool, now};
+
+#[path = "common/mod.rs"]
+mod common;
+use common::pair;
+
+const CYCLES: usize = 100_000;
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Resident memory in bytes.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+#[test]
+fn attaching_and_detaching_leaves_neither_descriptors_nor_memory_behind() {
+    let pool = Pool::new().unwrap();
+    let (_peer, stream) = pair();
+    let cycle = |_| {
+        let sized = pool.attach(&stream, Options::default()).unwrap();
+        pool.poll(now());
+        drop(sized);
+    };
+    // Allocators and caches have their size after this.
+    (0..CYCLES / 10).for_each(cycle);
+    let (descriptors_before, resident_before) = (descriptors(), resident());
+    (0..CYCLES).for_each(cycle);
+    assert_eq!(descriptors(), descriptors_before);
+    assert_eq!(pool.sockets(), 0);
+    // 10 bytes a cycle would be 1 MB.
+    let grown = resident().saturating_sub(resident_before);
+    assert!(grown < 1_000_000, "{grown} bytes");
+}
