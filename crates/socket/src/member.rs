@@ -248,7 +248,13 @@ impl Member {
         let cookie = self.socket.cookie();
         let info = self.latest.map(|reading| reading.info);
         let live = self.live.as_deref();
-        let side = live.map_or(Side::Receiver, Live::side);
+        // Before the second sample there are only the totals.
+        let compared = live.filter(|live| live.limits().total() > Duration::ZERO);
+        let side = match (compared, info) {
+            (Some(live), _) => live.side(),
+            (None, Some(info)) if info.bytes_acked > info.bytes_received + SYN => Side::Sender,
+            (None, _) => Side::Receiver,
+        };
         let positive = |time: Duration| Some(time).filter(|time| *time > Duration::ZERO);
         let rate = match side {
             Side::Receiver => group.map_or(Rate::ZERO, |group| group.connection_rate(cookie)),

@@ -100,8 +100,8 @@ impl PoolState {
     /// Samples the sockets that are due at `now`. Returns the events for observers.
     pub fn poll(&mut self, now: Time) -> Vec<Notice> {
         let mut notices = Vec::new();
-        let young = self.young.take(now, YOUNG_LOOKS);
-        for cookie in young.into_iter().chain(self.idle.take(now, IDLE_LOOKS)) {
+        let young = self.young.poll(now, YOUNG_LOOKS);
+        for cookie in young.into_iter().chain(self.idle.poll(now, IDLE_LOOKS)) {
             self.look(now, cookie, &mut notices);
             self.queue(now, cookie);
         }
@@ -164,28 +164,37 @@ impl PoolState {
         self.queue(now, cookie);
     }
 
-    /// Queues a socket for its next look, if it still rests.
+    /// Puts a socket that rests in the queue for its age.
     fn queue(&mut self, now: Time, cookie: u64) {
         let Some(resting) = self.resting.get(&cookie) else { return };
-        let is_young = now.since(resting.since) < YOUNG_AGE;
-        let queue = if is_young { &mut self.young } else { &mut self.idle };
-        queue.push(now, cookie);
+        if now.since(resting.since) < YOUNG_AGE {
+            self.young.insert(now, cookie);
+        } else {
+            self.young.remove(cookie);
+            self.idle.insert(now, cookie);
+        }
+    }
+
+    /// Takes out a socket that rests.
+    fn wake(&mut self, cookie: u64) -> Option<Member> {
+        self.young.remove(cookie);
+        self.idle.remove(cookie);
+        self.resting.remove(&cookie).map(|resting| resting.member)
     }
 
     /// Looks at a socket on which nothing moved.
     fn look(&mut self, now: Time, cookie: u64, notices: &mut Vec<Notice>) {
-        // One that was detached is not there any more.
         let Some(resting) = self.resting.get_mut(&cookie) else { return };
         match resting.member.look(now) {
             Look::Still => {}
             Look::Over => {
-                if let Some(resting) = self.resting.remove(&cookie) {
-                    self.end(&resting.member, notices);
+                if let Some(member) = self.wake(cookie) {
+                    self.end(&member, notices);
                 }
             }
             Look::Moved => {
-                if let Some(resting) = self.resting.remove(&cookie) {
-                    self.join(now, resting.member);
+                if let Some(member) = self.wake(cookie) {
+                    self.join(now, member);
                 }
             }
         }
@@ -213,7 +222,7 @@ impl PoolState {
     /// Removes a socket and lifts its limits; `None` if it was closed.
     pub fn remove(&mut self, cookie: u64) -> Option<Member> {
         match self.places.remove(&cookie)? {
-            Place::Resting => self.resting.remove(&cookie).map(|resting| resting.member),
+            Place::Resting => self.wake(cookie),
             Place::Moving(key) => {
                 let now = self.at(clock::now());
                 let member = self.paths.get_mut(&key).and_then(|path| path.remove(now, cookie));

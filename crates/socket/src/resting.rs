@@ -1,4 +1,4 @@
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
 use sweetspot_units::{Duration, Time};
 
@@ -10,20 +10,25 @@ pub(crate) struct Resting {
     pub member: Member,
 }
 
-/// Resting sockets in the order of their next look.
+/// Resting sockets, which are looked at in turn.
 #[derive(Default)]
 pub(crate) struct RestingQueue {
-    cookies: VecDeque<u64>,
+    cookies: BTreeSet<u64>,
+    /// The socket that was looked at last.
+    last: u64,
     next_look: Time,
 }
 
 impl RestingQueue {
-    /// Puts a socket last.
-    pub fn push(&mut self, now: Time, cookie: u64) {
+    pub fn insert(&mut self, now: Time, cookie: u64) {
         if self.cookies.is_empty() {
             self.next_look = now;
         }
-        self.cookies.push_back(cookie);
+        self.cookies.insert(cookie);
+    }
+
+    pub fn remove(&mut self, cookie: u64) {
+        self.cookies.remove(&cookie);
     }
 
     /// When to look next; `None`: there are no sockets.
@@ -31,12 +36,42 @@ impl RestingQueue {
         (!self.cookies.is_empty()).then_some(self.next_look)
     }
 
-    /// The sockets to look at now; the others wait for their turn.
-    pub fn take(&mut self, now: Time, (interval, most): (Duration, usize)) -> Vec<u64> {
+    /// The sockets to look at now, at most so many in such an interval; the others wait for their turn.
+    pub fn poll(&mut self, now: Time, (interval, most): (Duration, usize)) -> Vec<u64> {
         if self.due().is_none_or(|due| due > now) {
             return Vec::new();
         }
         self.next_look = now + interval;
-        self.cookies.drain(..self.cookies.len().min(most)).collect()
+        let after = self.cookies.range(self.last.saturating_add(1)..);
+        let wrapped = self.cookies.range(..=self.last);
+        let turn: Vec<u64> = after.chain(wrapped).take(most).copied().collect();
+        self.last = turn.last().copied().unwrap_or(self.last);
+        turn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_socket_has_its_turn_and_a_removed_one_has_none() {
+        let mut queue = RestingQueue::default();
+        let looks = (Duration::from_millis(50), 2);
+        assert_eq!((queue.due(), queue.poll(Time::ZERO, looks)), (None, Vec::new()));
+        [7, 3, 5].into_iter().for_each(|cookie| queue.insert(Time::ZERO, cookie));
+        let mut now = Time::ZERO;
+        let mut turn = |queue: &mut RestingQueue| -> Vec<u64> {
+            let looked = queue.poll(now, looks);
+            assert!(queue.poll(now, looks).is_empty());
+            now += looks.0;
+            looked
+        };
+        assert_eq!(turn(&mut queue), vec![3, 5]);
+        assert_eq!(turn(&mut queue), vec![7, 3]);
+        queue.remove(5);
+        assert_eq!(turn(&mut queue), vec![7, 3]);
+        [3, 7].into_iter().for_each(|cookie| queue.remove(cookie));
+        assert_eq!(queue.due(), None);
     }
 }

@@ -24,9 +24,12 @@ fn resident() -> u64 {
 fn attaching_and_detaching_leaves_neither_descriptors_nor_memory_behind() {
     let pool = Pool::new().unwrap();
     let (_peer, stream) = pair();
-    let cycle = |_| {
+    let cycle = |n| {
         let sized = pool.attach(&stream, Options::default()).unwrap();
-        pool.poll(now());
+        // Seldom, so that nothing that only polls take away stays unnoticed.
+        if n % 1000 == 0 {
+            pool.poll(now());
+        }
         drop(sized);
     };
     // Allocators and caches have their size after this.
@@ -35,7 +38,7 @@ fn attaching_and_detaching_leaves_neither_descriptors_nor_memory_behind() {
     (0..CYCLES).for_each(cycle);
     assert_eq!(descriptors(), descriptors_before);
     assert_eq!(pool.sockets(), 0);
-    // 10 bytes a cycle would be 1 MB.
+    // 8 bytes a cycle would be 800 kB.
     let grown = resident().saturating_sub(resident_before);
-    assert!(grown < 1_000_000, "{grown} bytes");
+    assert!(grown < 400_000, "{grown} bytes");
 }
