@@ -21,7 +21,7 @@ test: tools-test words fmt clippy purity doc unit python ## Language, formatting
 	@scripts/skipped.sh $(SKIPPED)
 
 test-tools: ## The programs that some tests compare with or run, by apt-get
-	apt-get install --yes --no-install-recommends bsdutils clang chromium chromium-driver curl iproute2 iputils-ping openssh-client openssh-server rsync strace tcptrace tshark util-linux
+	apt-get install --yes --no-install-recommends bsdutils clang chromium chromium-driver curl iproute2 iputils-ping libcurl4-openssl-dev openssh-client openssh-server pkg-config rsync strace tcptrace tshark util-linux
 
 bench-advice: build research-build ## Compare advised windows with the best in random situations; writes docs/results/advice.md (about 4 minutes)
 	$(RESEARCH) bench advice $(ARGS)

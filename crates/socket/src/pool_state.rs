@@ -14,8 +14,8 @@ use crate::resting::{Resting, RestingQueue};
 
 /// A socket that was attached this recently is young: data may come at any moment, and slow start is short.
 const YOUNG_AGE: Duration = Duration::from_secs(2);
-/// The time between two looks at young sockets without data, and how many sockets a look takes at most. A look costs a few
-/// microseconds, so that all looks together take less than half of a hundredth of a core.
+/// The time between two looks at young sockets without data, and the number of sockets in each. A look costs a few
+/// microseconds.
 const YOUNG_LOOKS: (Duration, usize) = (Duration::from_millis(10), 10);
 /// The same for older sockets on which nothing moves.
 const IDLE_LOOKS: (Duration, usize) = (Duration::from_millis(50), 25);

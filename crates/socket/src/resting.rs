@@ -10,11 +10,11 @@ pub(crate) struct Resting {
     pub member: Member,
 }
 
-/// Resting sockets, which are looked at in turn.
+/// Resting sockets. Each has its turn.
 #[derive(Default)]
 pub(crate) struct RestingQueue {
     cookies: BTreeSet<u64>,
-    /// The socket that was looked at last.
+    /// The socket that had the last turn.
     last: u64,
     next_look: Time,
 }
@@ -36,7 +36,7 @@ impl RestingQueue {
         (!self.cookies.is_empty()).then_some(self.next_look)
     }
 
-    /// The sockets to look at now, at most so many in such an interval; the others wait for their turn.
+    /// The sockets with a turn now, up to this number in this interval.
     pub fn poll(&mut self, now: Time, (interval, most): (Duration, usize)) -> Vec<u64> {
         if self.due().is_none_or(|due| due > now) {
             return Vec::new();
