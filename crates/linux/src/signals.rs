@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use sweetspot_units::{Duration, Time};
 
-use crate::{check, clock, event_fd, lifeline};
+use crate::{check, clock, event_fd};
 
 /// An event from a [`Supervisor`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -270,9 +270,9 @@ impl Drop for Supervisor {
 /// Runs `act` with every signal blocked in this thread. A thread that `act` starts keeps them blocked, so that a program's
 /// handlers never run on the thread of a library.
 pub fn without_signals<T>(act: impl FnOnce() -> T) -> T {
-    let before = lifeline::block_all();
+    let before = crate::lifeline::block_all();
     let done = act();
-    lifeline::restore(&before);
+    crate::lifeline::restore(&before);
     done
 }
 
