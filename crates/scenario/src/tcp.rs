@@ -94,6 +94,9 @@ pub struct Tcp {
     pub window_scale: u64,
     /// The sender's buffer; `None`: never the limit.
     pub send_buffer: Option<Volume>,
+    /// Memory of a segment in the sender's buffer besides its payload. Zero: a buffer in bytes holds as much payload, and the
+    /// application fills it at once; else it sleeps until a third of the buffer is free, as in Linux.
+    pub segment_overhead: Bytes,
     /// The largest window that a host lets a connection advertise.
     pub max_window: Volume,
 }
@@ -121,6 +124,7 @@ impl Tcp {
         header: Bytes::ZERO,
         window_scale: 0,
         send_buffer: None,
+        segment_overhead: Bytes::ZERO,
         max_window: Volume::Packets(1_000_000),
     };
 
@@ -140,6 +144,9 @@ impl Tcp {
         // tcp_wmem[2]. The kernel grows the buffer to twice cwnd (`tcp_sndbuf_expand`), so that
         // below this it is never the limit.
         send_buffer: Some(Volume::Bytes(Bytes::new(4 << 20))),
+        // SKB_TRUESIZE with room for headers, on a 64-bit machine: MAX_TCP_HEADER 256, `struct skb_shared_info` 320, `struct
+        // sk_buff` 256. The payload lies in pages that segments share (`tcp_sendmsg_locked`) and counts with its own size.
+        segment_overhead: Bytes::new(832),
         // tcp_rmem[2] of 32 MiB (since 6.16), at a scaling ratio of one half.
         max_window: Volume::Bytes(Bytes::new(16 << 20)),
         ..Tcp::NS2
@@ -171,6 +178,7 @@ impl Tcp {
             header: reader.quantity("header")?.unwrap_or(base.header),
             window_scale: reader.whole("window_scale", 0, 14)?.unwrap_or(base.window_scale),
             send_buffer: send_buffer(reader, base.send_buffer)?,
+            segment_overhead: reader.quantity("segment_overhead")?.unwrap_or(base.segment_overhead),
             max_window: room(reader, "max_window")?.unwrap_or(base.max_window),
         };
         if tcp.clock == Duration::ZERO {

@@ -204,6 +204,7 @@ impl Tcp {
         table.value("header", bytes(self.header))?;
         table.value("window_scale", self.window_scale)?;
         table.value("send_buffer", self.send_buffer.map_or_else(|| text("unlimited"), volume))?;
+        table.value("segment_overhead", bytes(self.segment_overhead))?;
         table.value("max_window", volume(self.max_window))
     }
 }

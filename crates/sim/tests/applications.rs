@@ -30,8 +30,8 @@ fn a_slow_reader_sets_the_rate_and_loses_nothing() {
         ("fixed:600kB", "ns2", 19.0),
         ("kernel", "linux", 19.0),
         ("sobas", "linux", 19.0),
-        // Buffers that follow the arrivals, up and down, starve a slow reader now and then: there is no space for unread data
-        // beside the data in flight.
+        // A window that follows the arrivals swings and starves a slow reader now and then
+        // (`theory::host::heffner::slow_reader_growth`).
         ("heffner:twice", "ns2", 10.0),
         ("drs", "ns2", 10.0),
     ] {
@@ -138,6 +138,19 @@ fn after_a_pause_slow_start_restarts_where_it_is_told_to() {
     };
     assert!(window(true) <= 4.0, "{}", window(true));
     assert!(window(false) > 100.0, "{}", window(false));
+}
+
+#[test]
+fn a_send_buffer_that_counts_memory_holds_less_and_is_written_by_thirds() {
+    // 178.4 kB hold 100 segments of 1448 and 336 bytes. The application sleeps until 34 of them are acknowledged, then writes 34:
+    // two such bursts and 32 of a third are in flight, and the next needs two acknowledgements of the second. So there are two
+    // bursts per RTT of 40 ms: 68 x 1448 bytes, 19.7 Mbit/s. Counted as payload the buffer holds 123 segments, 35.6 Mbit/s.
+    let rate = |overhead: &str| {
+        mbps(&["tcp.header=52B", "tcp.send_buffer=178400B", overhead, "transfer.0.sizing=max"])
+    };
+    let (counted, plain) = (rate("tcp.segment_overhead=336B"), rate("tcp.segment_overhead=0B"));
+    assert!((19.2..19.8).contains(&counted), "{counted}");
+    assert!((35.0..36.0).contains(&plain), "{plain}");
 }
 
 #[test]

@@ -50,6 +50,8 @@ pub struct SendMemory {
     pub limit: Bytes,
     /// Bytes of a packet that are no headers.
     pub payload: Bytes,
+    /// Memory of a segment besides its payload.
+    pub overhead: Bytes,
 }
 
 /// How a sender repairs losses.

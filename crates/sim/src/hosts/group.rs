@@ -85,6 +85,7 @@ impl Group {
         let linux = tcp.flavour == Flavour::Linux;
         let (algorithm, recovery) = style(congestion, linux);
         let payload = packet.saturating_sub(tcp.header);
+        let counts_memory = tcp.segment_overhead > Bytes::ZERO;
         let packets = |volume: Volume| volume.in_packets(payload).clamp(1, UNLIMITED);
         Group {
             ack_size: tcp.ack_size().get() as u16,
@@ -104,11 +105,13 @@ impl Group {
                 offload: linux,
                 pacing: tcp.pacing,
                 send_buffer: match tcp.send_buffer {
-                    Some(Volume::Bytes(_)) if linux => UNLIMITED,
+                    Some(Volume::Bytes(_)) if counts_memory => UNLIMITED,
                     size => size.map_or(UNLIMITED, packets),
                 },
                 send_memory: match tcp.send_buffer {
-                    Some(Volume::Bytes(limit)) if linux => Some(SendMemory { limit, payload }),
+                    Some(Volume::Bytes(limit)) if counts_memory => {
+                        Some(SendMemory { limit, payload, overhead: tcp.segment_overhead })
+                    }
                     _ => None,
                 },
                 seed: 0,

@@ -1,11 +1,6 @@
 use super::Sender;
 use crate::config::SendMemory;
 
-/// The memory overhead of a segment on a 64-bit machine, bytes: `SKB_TRUESIZE` with room for headers (MAX_TCP_HEADER 256,
-/// `struct skb_shared_info` 320, `struct sk_buff` 256). The payload lies in pages that segments share (`tcp_sendmsg_locked`)
-/// and counts with its own size.
-const SEGMENT_OVERHEAD: u64 = 832;
-
 /// A send buffer in the kernel's memory, and the data that the application has written into it.
 #[derive(Debug, Clone)]
 pub(super) struct MemoryLimit {
@@ -21,12 +16,12 @@ impl MemoryLimit {
 
     /// Packets that fit though each is a segment of its own.
     pub(super) fn sure_packets(memory: SendMemory) -> u64 {
-        (memory.limit.get() / (memory.payload.get() + SEGMENT_OVERHEAD)).max(1)
+        (memory.limit.get() / (memory.payload + memory.overhead).get()).max(1)
     }
 
     /// The number of packets in segments of `in_segment` bytes.
     fn packets(&self, in_segment: u64) -> u64 {
-        let segment = in_segment * self.memory.payload.get() + SEGMENT_OVERHEAD;
+        let segment = in_segment * self.memory.payload.get() + self.memory.overhead.get();
         (self.memory.limit.get() * in_segment / segment).max(1)
     }
 

@@ -126,7 +126,11 @@ const LINUX: SenderConfig = SenderConfig {
 fn a_send_buffer_counts_what_segments_take_of_the_kernels_memory() {
     // 832 bytes for each segment besides its payload: 100 segments of one packet fit. Twice 500 packets in a round
     // trip of 41 ms are 23.8 in 1/1024 s: of segments of 23 packets 183,200 / 23,832 fit, 176 packets.
-    let memory = SendMemory { limit: Bytes::new(100 * 1832), payload: Bytes::new(1000) };
+    let memory = SendMemory {
+        limit: Bytes::new(100 * 1832),
+        payload: Bytes::new(1000),
+        overhead: Bytes::new(832),
+    };
     let most = |offload| {
         let config =
             SenderConfig { initial_window: 500, offload, send_memory: Some(memory), ..LINUX };
@@ -141,7 +145,11 @@ fn a_send_buffer_counts_what_segments_take_of_the_kernels_memory() {
 #[test]
 fn an_application_that_filled_its_buffer_sleeps_until_a_third_is_free() {
     // `sk_stream_write_space`: 100 packets fit; nothing is written until 66 of them are left.
-    let memory = SendMemory { limit: Bytes::new(100 * 1832), payload: Bytes::new(1000) };
+    let memory = SendMemory {
+        limit: Bytes::new(100 * 1832),
+        payload: Bytes::new(1000),
+        overhead: Bytes::new(832),
+    };
     let config = SenderConfig { initial_window: 500, send_memory: Some(memory), ..LINUX };
     let mut pair = Pair::new(config, RECEIVER, None);
     let mut flights = Vec::new();
