@@ -12,7 +12,7 @@ use sweetspot_sizing::{
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// The controllers that need to be told nothing of the path: the sizings, and the one of uploads.
-pub const SIZINGS: [&str; 14] = [
+pub const SIZINGS: [&str; 16] = [
     "kernel",
     "fixed",
     "max",
@@ -27,6 +27,8 @@ pub const SIZINGS: [&str; 14] = [
     "rledbat",
     "upload",
     "upload:resumed",
+    "heffner:read",
+    "heffner:no-timestamps",
 ];
 
 /// How they may get at what they need.

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::fixed::{Decision, Static};
 use crate::{
-    Announced, BdpDefinition, Controller, Heffner, KnownPath, LinuxAutotuning, LinuxRule,
+    BdpDefinition, Controller, Heffner, HeffnerVariant, KnownPath, LinuxAutotuning, LinuxRule,
     RightSizing, Rledbat, Sobas, SobasPaper,
 };
 
@@ -25,8 +25,8 @@ pub enum Sizing {
     BdpBy(BdpDefinition),
     /// `drs`: Dynamic Right-Sizing.
     RightSizing,
-    /// `heffner`, `heffner:twice`: Heffner's receiver.
-    Heffner(Announced),
+    /// `heffner`, `heffner:twice`, `heffner:read`, `heffner:no-timestamps`: Heffner's receiver.
+    Heffner(HeffnerVariant),
     /// `linux`, `linux:VERSION`: the kernel's autotuning rule, simulated.
     Linux(LinuxRule),
     /// `sobas`: estimates the path and holds the window at its sweet spot.
@@ -91,7 +91,7 @@ pub enum SizingError {
 
 impl Sizing {
     /// The names of all sizings.
-    pub const NAMES: [&str; 14] = [
+    pub const NAMES: [&str; 16] = [
         "kernel",
         "fixed:SIZE",
         "max",
@@ -100,6 +100,8 @@ impl Sizing {
         "drs",
         "heffner",
         "heffner:twice",
+        "heffner:read",
+        "heffner:no-timestamps",
         "linux",
         "linux:VERSION",
         "sobas",
@@ -147,7 +149,7 @@ impl Sizing {
                 None => Box::new(Static::new(Decision::Open)),
             },
             Sizing::RightSizing => Box::new(RightSizing::new(config)),
-            Sizing::Heffner(announced) => Box::new(Heffner::new(config, announced)),
+            Sizing::Heffner(variant) => Box::new(Heffner::new(config, variant)),
             Sizing::Linux(rule) => Box::new(LinuxAutotuning::new(rule, config)),
             Sizing::Sobas => Box::new(Sobas::probing(config)),
             Sizing::SobasPaper => Box::new(SobasPaper::new(config)),
@@ -165,8 +167,6 @@ impl FromStr for Sizing {
             "max" => Sizing::Max,
             "bdp" => Sizing::Bdp,
             "drs" => Sizing::RightSizing,
-            "heffner" => Sizing::Heffner(Announced::Once),
-            "heffner:twice" => Sizing::Heffner(Announced::Twice),
             "linux" => Sizing::Linux(LinuxRule::NEWEST),
             "sobas" => Sizing::Sobas,
             "sobas:paper" => Sizing::SobasPaper,
@@ -193,6 +193,9 @@ fn read_with_argument(text: &str) -> Result<Sizing, SizingError> {
             .ok_or_else(|| SizingError::KernelVersion(version.to_owned()))?;
         return Ok(Sizing::Linux(LinuxRule::of_version(major, minor)));
     }
+    if let Some(variant) = HeffnerVariant::ALL.into_iter().find(|v| v.name() == text) {
+        return Ok(Sizing::Heffner(variant));
+    }
     let definition = BdpDefinition::ALL.into_iter().find(|definition| definition.name() == text);
     definition.map(Sizing::BdpBy).ok_or_else(|| SizingError::Unknown(text.to_owned()))
 }
@@ -205,8 +208,7 @@ impl fmt::Display for Sizing {
             Sizing::Bdp => f.pad("bdp"),
             Sizing::BdpBy(definition) => definition.fmt(f),
             Sizing::RightSizing => f.pad("drs"),
-            Sizing::Heffner(Announced::Once) => f.pad("heffner"),
-            Sizing::Heffner(Announced::Twice) => f.pad("heffner:twice"),
+            Sizing::Heffner(variant) => f.pad(variant.name()),
             Sizing::Linux(LinuxRule::NEWEST) => f.pad("linux"),
             Sizing::Linux(rule) => f.pad(&format!("linux:{rule}")),
             Sizing::Sobas => f.pad("sobas"),

@@ -57,7 +57,7 @@ pub use driver::{
     ProbeAnswer, ProbeCounts, Prober, TrainCollector, TrainPacket,
 };
 pub use drs::RightSizing;
-pub use heffner::{Announced, Heffner};
+pub use heffner::{Heffner, HeffnerVariant};
 pub use known_path::{KnownPath, PATH_LIFETIME};
 pub use linux::{LinuxAutotuning, LinuxRule};
 pub use paper::SobasPaper;

@@ -45,6 +45,8 @@ keeps_its_contract! {
     rledbat_keeps_its_contract: 11,
     upload_keeps_its_contract: 12,
     resumed_upload_keeps_its_contract: 13,
+    heffner_by_reads_keeps_its_contract: 14,
+    heffner_without_timestamps_keeps_its_contract: 15,
 }
 
 #[test]

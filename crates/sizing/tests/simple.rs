@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use sweetspot_sizing::{
-    Announced, BdpDefinition, Controller, ControllerConfig, EventKind, Input, KnownPath, LinuxRule,
-    Output, Sizing, SizingError, SizingPhase,
+    BdpDefinition, Controller, ControllerConfig, EventKind, HeffnerVariant, Input, KnownPath,
+    LinuxRule, Output, Sizing, SizingError, SizingPhase,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
@@ -199,8 +199,7 @@ fn any_sizing() -> impl Strategy<Value = Sizing> {
         Just(Sizing::Max),
         Just(Sizing::Bdp),
         Just(Sizing::RightSizing),
-        Just(Sizing::Heffner(Announced::Once)),
-        Just(Sizing::Heffner(Announced::Twice)),
+        prop::sample::select(HeffnerVariant::ALL.to_vec()).prop_map(Sizing::Heffner),
         Just(Sizing::Sobas),
         Just(Sizing::SobasPaper),
         (0usize..6).prop_map(|i| Sizing::BdpBy(BdpDefinition::ALL[i])),

@@ -25,6 +25,7 @@ pub(super) const TRANSFER_10: PaperScenario = paper_scenario!("sobas-fig10.toml"
 pub(super) const HEFFNER_1: PaperScenario = paper_scenario!("heffner-fig1.toml");
 pub(super) const HEFFNER_2: PaperScenario = paper_scenario!("heffner-fig2.toml");
 pub(super) const HEFFNER_4: PaperScenario = paper_scenario!("heffner-fig4.toml");
+pub(super) const HEFFNER_SLOW: PaperScenario = paper_scenario!("heffner-slow.toml");
 pub(super) const BLOG_2: PaperScenario = paper_scenario!("blog-table2.toml");
 pub(super) const FIGURE_3: PaperScenario = paper_scenario!("sobas-fig3-pareto.toml");
 pub(super) const FIGURE_4: PaperScenario = paper_scenario!("sobas-fig4-elephants.toml");

@@ -3,8 +3,17 @@ use sweetspot_units::Duration;
 
 use crate::{MAX, MSS, RTT, Script};
 
-const ALL: [&str; 7] =
-    ["drs", "heffner", "heffner:twice", "linux:6.15", "linux:6.16", "linux:6.18", "linux"];
+const ALL: [&str; 9] = [
+    "drs",
+    "heffner",
+    "heffner:twice",
+    "heffner:read",
+    "heffner:no-timestamps",
+    "linux:6.15",
+    "linux:6.16",
+    "linux:6.18",
+    "linux",
+];
 
 #[test]
 fn nothing_is_decided_before_a_round_trip_is_known() {

@@ -2,6 +2,12 @@ use sweetspot_units::Duration;
 
 use crate::{MSS, RTT, Script};
 
+/// The clock's tick.
+const TICK: Duration = Duration::from_nanos(976_563);
+
+/// 100 ms are 102.4 ticks: 102, and the one that makes up for the rest. (Two nanoseconds for the rounding of `TICK`.)
+const MEASURED: Duration = Duration::from_nanos(103 * 976_563 + 2);
+
 #[test]
 fn it_starts_with_four_segments() {
     assert_eq!(Script::new("heffner").window, 4 * MSS);
@@ -10,9 +16,9 @@ fn it_starts_with_four_segments() {
 #[test]
 fn the_space_is_what_arrived_in_a_round_trip_and_four_segments() {
     let mut script = Script::new("heffner");
-    script.receive(50 * MSS, RTT);
+    script.receive(50 * MSS, MEASURED);
     assert_eq!(script.window, 54 * MSS);
-    script.receive(80 * MSS, RTT);
+    script.receive(80 * MSS, MEASURED);
     assert_eq!(script.window, 84 * MSS);
 }
 
@@ -20,29 +26,48 @@ fn the_space_is_what_arrived_in_a_round_trip_and_four_segments() {
 fn the_space_never_falls_below_half_of_what_it_was() {
     // 84, then a round trip with one segment: 42 and not 5; then 21.
     let mut script = Script::new("heffner");
-    script.receive(80 * MSS, RTT);
-    script.receive(MSS, RTT);
+    script.receive(80 * MSS, MEASURED);
+    script.receive(MSS, MEASURED);
     assert_eq!(script.window, 42 * MSS);
-    script.receive(MSS, RTT);
+    script.receive(MSS, MEASURED);
     assert_eq!(script.window, 21 * MSS);
 }
 
 #[test]
 fn the_lowest_round_trip_counts() {
-    // Once 50 ms were seen, later samples of 200 ms do not lengthen the measurement.
+    // Once 50 ms were seen, later samples of 200 ms do not lengthen the measurement: 52 ticks, 50.8 ms.
     let mut script = Script::new("heffner");
     script.rtt(Duration::from_millis(50));
     script.rtt(Duration::from_millis(200));
-    script.receive(40 * MSS, RTT);
-    assert_eq!(script.window, 24 * MSS);
+    // The first 20 segments take 50 ms, and the 21st arrives after 52.5 ms.
+    script.receive(21 * MSS, Duration::from_micros(52_500));
+    assert_eq!(script.window, 25 * MSS);
+}
+
+#[test]
+fn a_round_trip_is_overestimated_by_a_tick_at_most() {
+    // 10.5 ticks: 10, and one for the fraction. A packet after 10.9 ticks is too early, one after 11.1 ends the measurement.
+    let mut script = Script::new("heffner");
+    script.rtt(TICK.scaled(10.5));
+    script.receive(MSS, TICK.scaled(10.9));
+    assert_eq!(script.window, 4 * MSS);
+    script.receive(MSS, TICK.scaled(0.2));
+    assert_eq!(script.window, 6 * MSS);
 }
 
 #[test]
 fn what_waits_for_the_application_has_arrived() {
     // 50 segments were read and 10 still wait: 60 arrived, and 4 more make the space. TCP computes its free part.
     let mut script = Script::new("heffner");
-    script.receive_leaving(50 * MSS, RTT, 10 * MSS);
+    script.receive_leaving(50 * MSS, MEASURED, 10 * MSS);
     assert_eq!(script.window, (50 + 10 + 4) * MSS);
+}
+
+#[test]
+fn the_variant_by_reads_counts_only_what_the_application_took() {
+    let mut script = Script::new("heffner:read");
+    script.receive_leaving(50 * MSS, MEASURED, 10 * MSS);
+    assert_eq!(script.window, 2 * (50 + 4) * MSS);
 }
 
 #[test]
@@ -51,11 +76,38 @@ fn announced_twice_the_window_doubles_each_round_trip_until_the_link_is_full() {
     let mut script = Script::new("heffner:twice");
     for round in 0..12 {
         let before = script.window;
-        script.receive(before.min(600 * MSS), RTT);
+        script.receive(before.min(600 * MSS), MEASURED);
         let doubled = 2 * before.min(600 * MSS);
         assert!(script.window >= doubled, "round {round}: {} after {before}", script.window);
         assert!(script.window <= doubled + 8 * MSS, "round {round}");
     }
     // Figure 1: "remaining constant (at twice the BDP)", and twice the four segments.
     assert_eq!(script.window, 2 * (600 + 4) * MSS);
+}
+
+#[test]
+fn an_attacker_that_inflates_every_round_trip_gets_a_window_larger_by_the_same_factor() {
+    // Section 4.2.2: "the buffer will be proportionally larger". 100 segments per true round trip arrive throughout.
+    for factor in [1, 2, 4, 8] {
+        let mut script = Script::unmeasured("heffner:twice");
+        script.rtt(RTT.scaled(factor as f64));
+        for _ in 0..10 * factor {
+            script.receive(100 * MSS, RTT);
+        }
+        let expected = 200 * factor * MSS;
+        let window = script.window;
+        // Eight segments, and arrivals of a tick.
+        assert!((expected..expected + 12 * MSS).contains(&window), "{factor}: {window}");
+    }
+}
+
+#[test]
+fn one_honest_sample_ends_the_attack() {
+    // The least sample counts, so an attacker must inflate the first one as well as all later ones.
+    let mut script = Script::new("heffner:twice");
+    script.rtt(RTT.scaled(8.0));
+    for _ in 0..40 {
+        script.receive(100 * MSS, RTT);
+    }
+    assert!(script.window < 212 * MSS, "{}", script.window);
 }

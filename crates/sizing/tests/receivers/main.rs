@@ -22,6 +22,13 @@ struct Script {
 impl Script {
     /// `sizing` at the first byte of a connection, with its receiver's RTT known.
     fn new(sizing: &str) -> Script {
+        let mut script = Script::unmeasured(sizing);
+        script.rtt(RTT);
+        script
+    }
+
+    /// The same, before the receiver timed a round trip.
+    fn unmeasured(sizing: &str) -> Script {
         let config = ControllerConfig {
             mss: Bytes::new(MSS),
             packet: Bytes::new(MSS + 52),
@@ -33,7 +40,6 @@ impl Script {
         let mut script = Script { controller, now: Time::ZERO, window: MAX };
         script.controller.handle(script.now, &Input::Timeout);
         script.read_outputs();
-        script.rtt(RTT);
         script
     }
 

@@ -25,6 +25,17 @@ pub fn next_space(space: Bytes, received: Bytes, mss: Bytes) -> Bytes {
     received.saturating_add(mss * 4).max(Bytes::new(space.get() / 2))
 }
 
+// Derived from Heffner §4.2.1 and §6.5: a and u are the arrivals and the unread data of a round trip, less what the application
+// reads in one. The next round trip brings the window announced now, a' = k a - u, and leaves u' = u + a' = k a unread. The
+// matrix [[k, -1], [k, 0]] has the determinant k and the trace k, so for k < 4 its eigenvalues are complex and their modulus is
+// the root of k.
+/// The factor by which a slow reader's window departs from its steady state in each round trip, if the receiver announces
+/// `times` what arrived in the last one, less the unread data. Only below one does the window settle; `None` from 4 on, where it
+/// leaves without swinging.
+pub fn slow_reader_growth(times: f64) -> Option<f64> {
+    (times > 0.0 && times < 4.0).then(|| libm::sqrt(times))
+}
+
 /// The buffer's target before anything has come.
 pub fn initial_space(mss: Bytes) -> Bytes {
     mss * 4
@@ -52,6 +63,25 @@ mod tests {
         assert_eq!(next_space(space, Bytes::new(50_000), MSS), Bytes::new(55_840));
         assert_eq!(next_space(space, Bytes::ZERO, MSS), Bytes::new(50_000));
         assert_eq!(initial_space(MSS), Bytes::new(5_840));
+    }
+
+    #[test]
+    fn a_slow_readers_window_leaves_its_steady_state_by_the_root_of_what_is_announced() {
+        // The map of section 4.2.1 itself, from a disturbance of one: after 80 round trips the norm is the modulus to the 80th,
+        // within the ratio of the ellipse's axes.
+        for times in [0.5, 1.0, 2.0, 3.0] {
+            let (mut arrivals, mut unread) = (1.0, 0.0);
+            let mut sizes = Vec::new();
+            for _ in 0..80 {
+                arrivals = times * arrivals - unread;
+                unread += arrivals;
+                sizes.push(f64::hypot(arrivals, unread));
+            }
+            let growth = (sizes[79] / sizes[39]).powf(1.0 / 40.0);
+            let expected = slow_reader_growth(times).unwrap();
+            assert!((growth / expected - 1.0).abs() < 0.05, "{times}: {growth} {expected}");
+        }
+        assert_eq!(slow_reader_growth(4.0), None);
     }
 
     #[test]

@@ -1,0 +1,92 @@
+//! Heffner's receivers on a path: the round trip without timestamps, and a reader slower than the path.
+
+mod common;
+
+use common::play;
+use sweetspot_scenario::{Engine, Recorder, Sample, Scenario};
+use sweetspot_sim::Simulator;
+use sweetspot_units::Duration;
+
+/// A BDP of 875 kB, 604 segments.
+const PATH: &str = r#"
+    warmup = "10s"
+    duration = "10s"
+    [path]
+    rate = "100Mbit/s"
+    rtt = "70ms"
+    buffer = "2000pkt"
+    packet = "1500B"
+    reverse = "clean"
+    [tcp]
+    delayed_ack = true
+    timestamps = true
+    header = "52B"
+    [[transfer]]
+    congestion = "sack"
+"#;
+
+const SEGMENT: f64 = 1448.0;
+
+fn window(sizing: &str, writer: &str) -> f64 {
+    let sizing = format!("transfer.0.sizing={sizing}");
+    let writer = format!("transfer.0.writer=rate={writer}");
+    play(PATH, &[&sizing, &writer]).transfers[0].window_final_bytes as f64 / SEGMENT
+}
+
+#[test]
+fn an_edge_times_the_round_trip_as_well_as_timestamps_once_the_window_was_the_limit() {
+    // The window is the limit while it grows from four segments, and the least sample counts.
+    for writer in ["200Mbit/s", "20Mbit/s", "2Mbit/s"] {
+        let (timed, untimed) =
+            (window("heffner:twice", writer), window("heffner:no-timestamps", writer));
+        assert!((untimed / timed - 1.0).abs() < 0.02, "{writer}: {untimed} {timed}");
+    }
+}
+
+#[test]
+fn an_edge_overestimates_the_round_trip_where_the_window_never_was_the_limit() {
+    // 200 kbit/s are 1.2 segments per RTT, so an edge of 4 segments is passed after more than three. With timestamps the window
+    // is twice 1 or 2 segments and the four more, 12 at most.
+    let (timed, untimed) =
+        (window("heffner:twice", "200kbit/s"), window("heffner:no-timestamps", "200kbit/s"));
+    assert!(timed <= 12.0 && untimed > 1.5 * timed, "{untimed} {timed}");
+}
+
+#[derive(Default)]
+struct Windows(Vec<f64>);
+
+impl Recorder for Windows {
+    fn interval(&self) -> Option<Duration> {
+        Some(Duration::from_millis(10))
+    }
+    fn record(&mut self, sample: &Sample) {
+        if sample.at_s >= 10.0 {
+            self.0.push(sample.window_bytes as f64);
+        }
+    }
+}
+
+/// The reader's rate that is reached, and the least and the largest window.
+fn read_slowly(sizing: &str) -> (f64, f64, f64) {
+    let overrides =
+        [format!("transfer.0.sizing={sizing}"), "transfer.0.reader=rate=5Mbit/s".to_owned()];
+    let scenario = Scenario::parse_with(PATH, &overrides).expect("it is a scenario");
+    let mut windows = Windows::default();
+    let outcome = Simulator.run(&scenario, &mut windows).expect("it can be played");
+    let least = windows.0.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = windows.0.iter().copied().fold(0.0, f64::max);
+    (outcome.transfers[0].goodput_bps / 5e6, least, most)
+}
+
+#[test]
+fn a_slow_reader_has_its_steady_state_only_if_reads_are_counted() {
+    // Heffner section 4.2.1: the window is what is read in a round trip, 5 Mbit/s x 70 ms = 43.75 kB, and the reader never
+    // waits. The eight segments on top, and one segment's rounding, are 13 kB.
+    let (rate, least, most) = read_slowly("heffner:read");
+    assert!(rate > 0.97, "{rate}");
+    assert!(least > 30e3 && most < 2.0 * 43.75e3, "{least} {most}");
+    // `theory::host::heffner::slow_reader_growth`: twice the arrivals swing, until the window is closed.
+    let (rate, least, most) = read_slowly("heffner:twice");
+    assert!(rate < 0.9, "{rate}");
+    assert!(least < 1.0 && most > 3.0 * 43.75e3, "{least} {most}");
+}
