@@ -2,8 +2,8 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
 use crate::queue::MARK_ECN_THRESHOLD;
 use crate::{
-    Codel, CodelConfig, Discipline, DropTail, FqCodel, FqCodelConfig, Link, Pie, PieConfig,
-    Policer, RandomLoss, Red, RedConfig, TokenBucket,
+    Blue, BlueConfig, Codel, CodelConfig, Discipline, DropTail, FqCodel, FqCodelConfig, Link, Pie,
+    PieConfig, Policer, RandomLoss, Red, RedConfig, TokenBucket,
 };
 
 /// One direction of a path.
@@ -62,16 +62,19 @@ pub enum QueueDiscipline {
     FqCoDel,
     /// PIE (RFC 8033).
     Pie,
+    /// BLUE (Feng, Kandlur, Saha, Shin 1999).
+    Blue,
 }
 
 impl QueueDiscipline {
     /// All, by the names with which they are written.
-    pub const CHOICES: [(&'static str, QueueDiscipline); 5] = [
+    pub const CHOICES: [(&'static str, QueueDiscipline); 6] = [
         ("drop-tail", QueueDiscipline::DropTail),
         ("red", QueueDiscipline::Red),
         ("codel", QueueDiscipline::CoDel),
         ("fq-codel", QueueDiscipline::FqCoDel),
         ("pie", QueueDiscipline::Pie),
+        ("blue", QueueDiscipline::Blue),
     ];
 
     /// As written in scenarios and on the command line.
@@ -219,6 +222,10 @@ impl DirectionSpec {
             QueueDiscipline::Pie => {
                 let config = PieConfig { marks_up_to: MARK_ECN_THRESHOLD, ..PieConfig::new(mtu) };
                 Discipline::Pie(Box::new(Pie::new(self.buffer, config, seed)))
+            }
+            QueueDiscipline::Blue => {
+                let config = BlueConfig { ecn: true, ..BlueConfig::default() };
+                Discipline::Blue(Box::new(Blue::new(self.buffer, config, seed)))
             }
         }
     }

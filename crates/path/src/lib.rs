@@ -77,8 +77,8 @@ pub use named::{NAMED_PATHS, NamedPath, named_path};
 pub use pipe::Pipe;
 pub use propagation::Propagation;
 pub use queue::{
-    Codel, CodelConfig, Discipline, DropTail, FqCodel, FqCodelConfig, Pie, PieConfig, Queue, Red,
-    RedConfig,
+    Blue, BlueConfig, Codel, CodelConfig, Discipline, DropTail, FqCodel, FqCodelConfig, Pie,
+    PieConfig, Queue, Red, RedConfig,
 };
 pub use random::Random;
 pub use rate_trace::RateTrace;

@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Time};
 
-use super::{Codel, DropTail, FqCodel, Pie, Queue, Red};
+use super::{Blue, Codel, DropTail, FqCodel, Pie, Queue, Red};
 use crate::Packet;
 
 /// A queue discipline that is chosen at run time.
@@ -16,6 +16,8 @@ pub enum Discipline<P> {
     FqCodel(Box<FqCodel<P>>),
     /// Proportional Integral controller Enhanced.
     Pie(Box<Pie<P>>),
+    /// BLUE.
+    Blue(Box<Blue<P>>),
 }
 
 /// Calls a method of whichever discipline it is.
@@ -27,6 +29,7 @@ macro_rules! dispatch {
             Discipline::Codel($queue) => $call,
             Discipline::FqCodel($queue) => $call,
             Discipline::Pie($queue) => $call,
+            Discipline::Blue($queue) => $call,
         }
     };
 }

@@ -1,5 +1,6 @@
 //! Queue disciplines: which packet is served next, and which is dropped.
 
+mod blue;
 mod codel;
 mod discipline;
 mod drop_tail;
@@ -8,6 +9,7 @@ mod fq_codel;
 mod pie;
 mod red;
 
+pub use blue::{Blue, BlueConfig};
 pub use codel::{Codel, CodelConfig};
 pub use discipline::Discipline;
 pub use drop_tail::DropTail;

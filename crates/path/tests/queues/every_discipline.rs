@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use sweetspot_path::{
-    Codel, CodelConfig, Discipline, DropTail, FqCodel, FqCodelConfig, Link, Pie, PieConfig, Queue,
-    Red, RedConfig,
+    Blue, BlueConfig, Codel, CodelConfig, Discipline, DropTail, FqCodel, FqCodelConfig, Link, Pie,
+    PieConfig, Queue, Red, RedConfig,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
@@ -21,6 +21,7 @@ fn all() -> Vec<Discipline<Numbered>> {
         Discipline::Codel(Box::new(Codel::new(limit, CodelConfig::default()))),
         Discipline::FqCodel(Box::new(FqCodel::new(FqCodelConfig::new(LIMIT), 1))),
         Discipline::Pie(Box::new(Pie::new(limit, PieConfig::new(Bytes::new(1000)), 1))),
+        Discipline::Blue(Box::new(Blue::new(limit, BlueConfig::default(), 1))),
     ]
 }
 

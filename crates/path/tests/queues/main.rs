@@ -1,5 +1,6 @@
 //! Laws of the queue disciplines.
 
+mod blue;
 mod codel;
 mod every_discipline;
 mod fq_codel;
