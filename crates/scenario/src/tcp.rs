@@ -1,4 +1,4 @@
-use sweetspot_units::{Bytes, Duration, Volume};
+use sweetspot_units::{Bytes, Duration, Probability, Volume};
 
 use crate::error::ScenarioError;
 use crate::reader::Reader;
@@ -13,6 +13,8 @@ pub enum Congestion {
     NewReno,
     /// Reno's window with SACK recovery (RFC 6675).
     Sack,
+    /// Reno's window with FACK recovery (Mathis and Mahdavi 1996).
+    Fack,
     /// Reno's window with the recovery of ns-2's `Sack1`, which counts lost packets as in flight.
     Sack1,
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406), on SACK recovery.
@@ -27,10 +29,11 @@ pub enum Congestion {
 
 impl Congestion {
     /// All of them, with their names in a scenario.
-    pub const CHOICES: [(&'static str, Congestion); 8] = [
+    pub const CHOICES: [(&'static str, Congestion); 9] = [
         ("reno", Congestion::Reno),
         ("newreno", Congestion::NewReno),
         ("sack", Congestion::Sack),
+        ("fack", Congestion::Fack),
         ("sack1", Congestion::Sack1),
         ("cubic", Congestion::Cubic),
         ("vegas", Congestion::Vegas),
@@ -71,6 +74,8 @@ pub struct Tcp {
     pub ack_delay: Duration,
     /// Initial congestion window in packets.
     pub initial_window: u64,
+    /// Share of the window that Reno, in all its recoveries, keeps after a loss.
+    pub backoff: Probability,
     /// Least retransmission timeout.
     pub min_rto: Duration,
     /// Retransmission timeout before the first RTT sample.
@@ -113,6 +118,7 @@ impl Tcp {
         delayed_ack: false,
         ack_delay: Duration::from_millis(100),
         initial_window: 2,
+        backoff: Probability::HALF,
         min_rto: Duration::from_millis(200),
         initial_rto: Duration::from_secs(3),
         clock: Duration::from_millis(10),
@@ -165,6 +171,7 @@ impl Tcp {
             delayed_ack: reader.truth("delayed_ack")?.unwrap_or(base.delayed_ack),
             ack_delay: reader.quantity("ack_delay")?.unwrap_or(base.ack_delay),
             initial_window: packets(reader, "initial_window")?.unwrap_or(base.initial_window),
+            backoff: reader.quantity("backoff")?.unwrap_or(base.backoff),
             min_rto: reader.quantity("min_rto")?.unwrap_or(base.min_rto),
             initial_rto: reader.quantity("initial_rto")?.unwrap_or(base.initial_rto),
             clock: reader.quantity("clock")?.unwrap_or(base.clock),
@@ -186,6 +193,9 @@ impl Tcp {
         }
         if tcp.min_rto == Duration::ZERO {
             return Err(reader.impossible("min_rto", "it must be above zero, e.g. \"200ms\""));
+        }
+        if tcp.backoff == Probability::ZERO || tcp.backoff.get() >= 1.0 {
+            return Err(reader.impossible("backoff", "it must be between 0 and 1, e.g. \"0.5\""));
         }
         if tcp.header >= packet {
             return Err(reader.impossible("header", "it must leave room in path.packet"));

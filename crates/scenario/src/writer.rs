@@ -193,6 +193,7 @@ impl Tcp {
         table.value("delayed_ack", self.delayed_ack)?;
         table.value("ack_delay", duration(self.ack_delay))?;
         table.value("initial_window", volume(Volume::Packets(self.initial_window)))?;
+        table.value("backoff", probability(self.backoff))?;
         table.value("min_rto", duration(self.min_rto))?;
         table.value("initial_rto", duration(self.initial_rto))?;
         table.value("clock", duration(self.clock))?;

@@ -15,6 +15,8 @@ pub struct SenderConfig {
     pub initial_window: u64,
     /// Bytes of a data packet on the wire.
     pub packet: Bytes,
+    /// Share of the window that Reno keeps after a loss: 0.5 in RFC 5681.
+    pub backoff: f32,
     /// The least retransmission timeout.
     pub min_rto: Duration,
     /// Retransmission timeout before the first sample.
@@ -63,6 +65,9 @@ pub enum RecoveryStyle {
     NewReno,
     /// A scoreboard of selectively acknowledged packets (RFC 6675).
     Sack,
+    /// Forward acknowledgement (Mathis and Mahdavi, SIGCOMM 1996): packets below the highest one that arrived, and not reported
+    /// themselves, have left the network.
+    Fack,
     /// As ns-2's `Sack1` (Fall and Floyd, "Simulation-based comparisons of Tahoe, Reno, and SACK TCP", 1996): ACKs count the
     /// flight, so lost packets stay in the count.
     Sack1,

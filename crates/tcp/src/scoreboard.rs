@@ -121,6 +121,18 @@ impl Scoreboard {
         missing - lost + sent_again - self.lost_again.len() as u64
     }
 
+    /// awnd of FACK: snd.nxt - snd.fack + retran_data (Mathis and Mahdavi 1996, section 2.1).
+    pub(crate) fn forward_pipe(&self, una: u64, highest: u64) -> u64 {
+        let sent_again = self.retransmitted_to.clamp(una, highest);
+        let repaired = sent_again - una - self.sacked.count_below(sent_again);
+        highest - self.sacked.end().clamp(una, highest) + repaired
+    }
+
+    /// Whether a packet beyond `number` arrived: snd.fack > `number`, so that FACK takes the lowest packet for lost.
+    pub(crate) fn reaches(&self, number: u64) -> bool {
+        self.sacked.end() > number
+    }
+
     /// Packets from `una` on that are lost.
     pub(crate) fn lost(&self, una: u64) -> u64 {
         self.lost_to.saturating_sub(una + self.sacked.count_below(self.lost_to))

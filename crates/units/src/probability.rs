@@ -18,6 +18,9 @@ impl Probability {
     /// Probability zero.
     pub const ZERO: Probability = Probability(0.0);
 
+    /// Probability one half.
+    pub const HALF: Probability = Probability(0.5);
+
     /// The probability `p`; `None` unless it lies between 0 and 1.
     pub fn new(p: f64) -> Option<Probability> {
         (0.0..=1.0).contains(&p).then_some(Probability(p))

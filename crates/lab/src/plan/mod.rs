@@ -233,7 +233,11 @@ fn common_rest(scenario: &Scenario) -> Duration {
 /// SACK, if the scenario's flows have it.
 pub(crate) fn kernel_name(congestion: Congestion) -> &'static str {
     match congestion {
-        Congestion::Reno | Congestion::NewReno | Congestion::Sack | Congestion::Sack1 => "reno",
+        Congestion::Reno
+        | Congestion::NewReno
+        | Congestion::Sack
+        | Congestion::Fack
+        | Congestion::Sack1 => "reno",
         Congestion::Cubic => "cubic",
         Congestion::Vegas => "vegas",
         Congestion::Lp => "lp",

@@ -152,6 +152,8 @@ pub struct CongestionConfig {
     pub initial_ssthresh: f64,
     /// How ACKs make the window grow.
     pub growth: Growth,
+    /// Share of the window that Reno keeps after a loss.
+    pub backoff: f32,
     /// Bytes of a full packet, the unit of [`CongestionControl::pacing_rate`].
     pub packet: Bytes,
     /// Seeds a control's random draws: the phase in which BBR begins to probe.

@@ -10,6 +10,8 @@ pub struct Reno {
     ssthresh: f64,
     initial_window: f64,
     growth: Growth,
+    /// Share of the window that a loss leaves: 0.5 in RFC 5681.
+    backoff: f32,
 }
 
 /// RFC 5681 equation (4); ns-2 `TcpAgent::slowdown`: "if (ssthresh_ < 2) ssthresh_ = 2".
@@ -23,6 +25,7 @@ impl Reno {
             ssthresh: config.initial_ssthresh,
             initial_window: config.initial_window,
             growth: config.growth,
+            backoff: config.backoff,
         }
     }
 
@@ -32,14 +35,14 @@ impl Reno {
         self.ssthresh = cwnd.max(MIN_SSTHRESH);
     }
 
-    /// Half of the window in use.
+    /// The share of the window in use that a loss leaves, half of it as a rule.
     fn half(&self, event: &CongestionEvent) -> f64 {
         match self.growth {
             // ns-2 `TcpAgent::slowdown` with `precisionReduce_`, default since January 2006:
             // halfwin = windowd() / 2, windowd() = min(cwnd_, wnd_).
-            Growth::PerAck => self.cwnd.min(event.window) / 2.0,
+            Growth::PerAck => self.cwnd.min(event.window) * f64::from(self.backoff),
             // Linux `tcp_reno_ssthresh`: max(cwnd >> 1, 2).
-            Growth::PerPacket => (self.cwnd / 2.0).floor(),
+            Growth::PerPacket => (self.cwnd * f64::from(self.backoff)).floor(),
         }
     }
 

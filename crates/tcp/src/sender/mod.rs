@@ -115,6 +115,7 @@ struct Options {
     /// Whether packets are paced, by the congestion control, the sender or the receiver.
     paced: bool,
     packet: sweetspot_units::Bytes,
+    backoff: f32,
 }
 
 /// When the next packet may leave.
@@ -155,6 +156,7 @@ impl Sender {
             initial_window: config.initial_window as f64,
             initial_ssthresh: f64::INFINITY,
             growth: config.growth,
+            backoff: config.backoff,
             packet: config.packet,
             seed: config.seed,
         };
@@ -197,6 +199,7 @@ impl Sender {
                 send_buffer: config.send_buffer,
                 sure_packets: config.send_memory.map_or(u64::MAX, MemoryLimit::sure_packets),
                 packet: config.packet,
+                backoff: config.backoff,
             },
             statistics: Statistics::default(),
             pacer: Pacer::default(),
@@ -263,6 +266,7 @@ impl Sender {
             initial_window: self.congestion.cwnd(),
             initial_ssthresh: self.congestion.ssthresh(),
             growth: self.options.growth,
+            backoff: self.options.backoff,
             packet: self.options.packet,
             seed: self.highest,
         };

@@ -15,7 +15,10 @@ impl Sender {
             // RecoveryPoint".
             Some(repair) => {
                 self.una >= self.recover
-                    && (self.dupacks == DUP_THRESH || repair.board.is_lost(self.una))
+                    && (self.dupacks == DUP_THRESH
+                        || repair.board.is_lost(self.una)
+                        || self.style == RecoveryStyle::Fack
+                            && repair.board.reaches(self.una + u64::from(DUP_THRESH)))
             }
             // RFC 6582 section 3.2 step 2, ns-2 `bugFix_`: duplicates of an ACK that does not cover more than the last
             // recovery's end may stem from that recovery's retransmissions.
@@ -64,7 +67,9 @@ impl Sender {
     pub(super) fn repairs_by_pipe(&self) -> bool {
         match self.style {
             RecoveryStyle::Reno | RecoveryStyle::NewReno => false,
-            RecoveryStyle::Sack | RecoveryStyle::Sack1 => self.state == RecoveryState::Recovery,
+            RecoveryStyle::Sack | RecoveryStyle::Fack | RecoveryStyle::Sack1 => {
+                self.state == RecoveryState::Recovery
+            }
             RecoveryStyle::Linux => {
                 matches!(self.state, RecoveryState::Recovery | RecoveryState::Loss)
             }
@@ -80,8 +85,8 @@ impl Sender {
         let room = self.right_edge.min(self.end).min(self.una + self.options.send_buffer);
         let new = || (self.highest < room).then_some(self.highest);
         let doubtful = || repair.board.next_doubtful(self.una);
-        if self.style == RecoveryStyle::Sack1 {
-            // ns-2 `GetNextRetran`: any hole below sacked packets.
+        if matches!(self.style, RecoveryStyle::Sack1 | RecoveryStyle::Fack) {
+            // ns-2 `GetNextRetran`, and FACK: any hole below sacked packets.
             return doubtful().or_else(new);
         }
         let next = repair.board.next_hole(self.una).or_else(new);

@@ -16,6 +16,8 @@ pub(super) struct Repair {
 enum PipeRule {
     /// SetPipe() of RFC 6675.
     Scoreboard,
+    /// awnd of FACK.
+    Forward,
     /// `pipe_` of ns-2's `Sack1`.
     Count,
     /// Proportional rate reduction.
@@ -27,6 +29,8 @@ enum PipeRule {
 enum PipeState {
     /// The scoreboard is asked.
     Scoreboard,
+    /// The scoreboard is asked for FACK's count.
+    Forward,
     /// Packets sent less ACKs received. A lost packet has no ACK; its retransmission's ACK counts twice if it advances SND.UNA.
     Count(i64),
     /// Packets that the last ACK let out and that have not left yet.
@@ -48,6 +52,7 @@ impl PipeRule {
     fn of(style: RecoveryStyle, algorithm: Algorithm) -> Option<PipeRule> {
         match style {
             RecoveryStyle::Reno | RecoveryStyle::NewReno => None,
+            RecoveryStyle::Fack => Some(PipeRule::Forward),
             RecoveryStyle::Sack1 => Some(PipeRule::Count),
             // Linux: a control with `cong_control`, as BBR's, sets its own window.
             RecoveryStyle::Linux if algorithm != Algorithm::Bbr => Some(PipeRule::Reduction),
@@ -74,6 +79,7 @@ impl Repair {
         self.board.handle_recovery();
         self.pipe_state = match self.rule {
             PipeRule::Scoreboard => PipeState::Scoreboard,
+            PipeRule::Forward => PipeState::Forward,
             // ns-2 `dupack_action`: maxseq_ - highest_ack_ - NUMDUPACKS, which neither that ACK
             // nor that retransmission changes. Both handed in, the count is the same.
             PipeRule::Count => PipeState::Count(at.in_flight as i64),
@@ -86,7 +92,7 @@ impl Repair {
     /// An ACK of this recovery arrived, after which SND.UNA is `una`.
     pub(super) fn handle_ack(&mut self, una: u64, highest: u64, progress: &AckProgress) {
         match &mut self.pipe_state {
-            PipeState::Scoreboard => {}
+            PipeState::Scoreboard | PipeState::Forward => {}
             PipeState::Count(pipe) => *pipe -= if progress.acked > 0 { 2 } else { 1 },
             PipeState::Reduction { prr, allowed } => {
                 if progress.delivered == 0 {
@@ -103,6 +109,7 @@ impl Repair {
     pub(super) fn has_room(&self, una: u64, highest: u64, cwnd: u64) -> bool {
         match self.pipe_state {
             PipeState::Scoreboard => self.board.pipe(una, highest) < cwnd,
+            PipeState::Forward => self.board.forward_pipe(una, highest) < cwnd,
             PipeState::Count(pipe) => pipe < cwnd as i64,
             PipeState::Reduction { allowed, .. } => allowed > 0,
         }
@@ -111,7 +118,7 @@ impl Repair {
     /// A packet leaves.
     pub(super) fn spend(&mut self) {
         match &mut self.pipe_state {
-            PipeState::Scoreboard => {}
+            PipeState::Scoreboard | PipeState::Forward => {}
             PipeState::Count(pipe) => *pipe += 1,
             PipeState::Reduction { prr, allowed } => {
                 *allowed = allowed.saturating_sub(1);

@@ -13,6 +13,7 @@ pub fn config() -> CongestionConfig {
         initial_window: 2.0,
         initial_ssthresh: f64::INFINITY,
         growth: Growth::PerPacket,
+        backoff: 0.5,
         packet: Bytes::new(1000),
         seed: 1,
     }

@@ -105,3 +105,12 @@ fn a_restart_after_idle_goes_back_to_the_initial_window() {
     reno.handle_restart(at(1000));
     assert_eq!(reno.cwnd(), 2.0);
 }
+
+#[test]
+fn another_back_off_keeps_its_share_of_the_window() {
+    // Three quarters of 100 packets.
+    let full = CongestionConfig { initial_window: 100.0, initial_ssthresh: 50.0, ..ns2() };
+    let mut reno = Reno::new(&CongestionConfig { backoff: 0.75, ..full });
+    reno.handle_recovery(&CongestionEvent { window: 100.0, ..event(at(0)) });
+    assert_eq!((reno.cwnd(), reno.ssthresh()), (75.0, 75.0));
+}

@@ -16,6 +16,7 @@ pub const SENDER: SenderConfig = SenderConfig {
     growth: Growth::PerAck,
     initial_window: 10,
     packet: Bytes::new(1000),
+    backoff: 0.5,
     min_rto: Duration::from_millis(200),
     initial_rto: Duration::from_secs(1),
     clock: Duration::from_millis(1),

@@ -13,6 +13,7 @@ const LINUX: SenderConfig = SenderConfig {
 };
 const NEWRENO: SenderConfig = SenderConfig { recovery: RecoveryStyle::NewReno, ..SENDER };
 const SACK1: SenderConfig = SenderConfig { recovery: RecoveryStyle::Sack1, ..SENDER };
+const FACK: SenderConfig = SenderConfig { recovery: RecoveryStyle::Fack, ..SENDER };
 const RENO: SenderConfig = SenderConfig { recovery: RecoveryStyle::Reno, ..SENDER };
 
 fn played(config: SenderConfig, drops: &[u64]) -> Pair {
@@ -24,7 +25,7 @@ fn played(config: SenderConfig, drops: &[u64]) -> Pair {
 
 #[test]
 fn every_style_repairs_one_loss_by_one_retransmission_and_no_timeout() {
-    for config in [RENO, NEWRENO, SACK, SACK1, LINUX] {
+    for config in [RENO, NEWRENO, SACK, FACK, SACK1, LINUX] {
         let pair = played(config, &[30]);
         assert_eq!(pair.sender.statistics().timeouts, 0, "{:?}", config.recovery);
         assert_eq!(pair.retransmissions(), [30], "{:?}", config.recovery);
@@ -45,7 +46,7 @@ fn a_partial_ack_sends_the_next_hole_again_in_newreno() {
 
 #[test]
 fn sack_repairs_many_holes_within_a_round_trip() {
-    for config in [SACK, SACK1, LINUX] {
+    for config in [SACK, FACK, SACK1, LINUX] {
         let pair = played(config, &[30, 33, 36, 40, 41]);
         assert_eq!(pair.retransmissions(), [30, 33, 36, 40, 41]);
         assert_eq!(pair.sender.statistics().recoveries, 1);
@@ -53,6 +54,17 @@ fn sack_repairs_many_holes_within_a_round_trip() {
         // The link adds at most a window of 1 ms each to the 40 ms of propagation.
         assert!(again[4] - again[0] < 100, "{again:?}");
     }
+}
+
+#[test]
+fn fack_finds_a_burst_of_losses_by_the_first_acknowledgement_beyond_it() {
+    // Five packets lost, then one that arrives: it is more than three beyond the lowest. RFC 6675 waits for three that arrive.
+    let first = |config| {
+        let pair = played(config, &[30, 31, 32, 33, 34]);
+        pair.sent.iter().find(|sent| sent.retransmitted).expect("it is repaired").at
+    };
+    assert!(first(FACK) < first(SACK), "{} {}", first(FACK), first(SACK));
+    assert_eq!(played(FACK, &[30, 31, 32, 33, 34]).sender.statistics().timeouts, 0);
 }
 
 #[test]
@@ -161,7 +173,7 @@ proptest! {
         drops in prop::collection::vec(0u64..120, 0..60),
         recovery in prop::sample::select(vec![
             RecoveryStyle::Reno, RecoveryStyle::NewReno, RecoveryStyle::Sack, RecoveryStyle::Sack1,
-            RecoveryStyle::Linux,
+            RecoveryStyle::Linux, RecoveryStyle::Fack,
         ]),
         algorithm in prop::sample::select(vec![
             Algorithm::Reno, Algorithm::Cubic, Algorithm::Vegas, Algorithm::Bbr, Algorithm::Lp,
