@@ -12,7 +12,7 @@ use sweetspot_sizing::{
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// The controllers that need to be told nothing of the path: the sizings, and the one of uploads.
-pub const SIZINGS: [&str; 16] = [
+pub const SIZINGS: [&str; 17] = [
     "kernel",
     "fixed",
     "max",
@@ -29,6 +29,7 @@ pub const SIZINGS: [&str; 16] = [
     "upload:resumed",
     "heffner:read",
     "heffner:no-timestamps",
+    "drs:maxwnd",
 ];
 
 /// How they may get at what they need.

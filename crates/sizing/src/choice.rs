@@ -25,6 +25,8 @@ pub enum Sizing {
     BdpBy(BdpDefinition),
     /// `drs`: Dynamic Right-Sizing.
     RightSizing,
+    /// `drs:maxwnd`: the same with its paper's heuristic over the largest window.
+    RightSizingLimited,
     /// `heffner`, `heffner:twice`, `heffner:read`, `heffner:no-timestamps`: Heffner's receiver.
     Heffner(HeffnerVariant),
     /// `linux`, `linux:VERSION`: the kernel's autotuning rule, simulated.
@@ -91,13 +93,14 @@ pub enum SizingError {
 
 impl Sizing {
     /// The names of all sizings.
-    pub const NAMES: [&str; 16] = [
+    pub const NAMES: [&str; 17] = [
         "kernel",
         "fixed:SIZE",
         "max",
         "bdp",
         "bdp1 to bdp6",
         "drs",
+        "drs:maxwnd",
         "heffner",
         "heffner:twice",
         "heffner:read",
@@ -120,6 +123,7 @@ impl Sizing {
             | Sizing::Bdp
             | Sizing::BdpBy(_)
             | Sizing::RightSizing
+            | Sizing::RightSizingLimited
             | Sizing::Heffner(_)
             | Sizing::Linux(_)
             | Sizing::SobasPaper => false,
@@ -149,6 +153,7 @@ impl Sizing {
                 None => Box::new(Static::new(Decision::Open)),
             },
             Sizing::RightSizing => Box::new(RightSizing::new(config)),
+            Sizing::RightSizingLimited => Box::new(RightSizing::with_heuristic(config)),
             Sizing::Heffner(variant) => Box::new(Heffner::new(config, variant)),
             Sizing::Linux(rule) => Box::new(LinuxAutotuning::new(rule, config)),
             Sizing::Sobas => Box::new(Sobas::probing(config)),
@@ -167,6 +172,7 @@ impl FromStr for Sizing {
             "max" => Sizing::Max,
             "bdp" => Sizing::Bdp,
             "drs" => Sizing::RightSizing,
+            "drs:maxwnd" => Sizing::RightSizingLimited,
             "linux" => Sizing::Linux(LinuxRule::NEWEST),
             "sobas" => Sizing::Sobas,
             "sobas:paper" => Sizing::SobasPaper,
@@ -208,6 +214,7 @@ impl fmt::Display for Sizing {
             Sizing::Bdp => f.pad("bdp"),
             Sizing::BdpBy(definition) => definition.fmt(f),
             Sizing::RightSizing => f.pad("drs"),
+            Sizing::RightSizingLimited => f.pad("drs:maxwnd"),
             Sizing::Heffner(variant) => f.pad(variant.name()),
             Sizing::Linux(LinuxRule::NEWEST) => f.pad("linux"),
             Sizing::Linux(rule) => f.pad(&format!("linux:{rule}")),

@@ -4,6 +4,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::ControllerConfig;
 use crate::advertised::{Advertised, RightSizer};
+use crate::max_window::MaxWindow;
 use crate::reception::{Reception, Round};
 
 /// Dynamic Right-Sizing (Gardner, Feng, Fisk: section II of the DRS paper): the receiver infers the sender's congestion window
@@ -19,6 +20,8 @@ pub struct RightSizing {
     wanted: VecDeque<Bytes>,
     last_cwnd: Option<Bytes>,
     slow_start: bool,
+    /// The heuristic over the largest window, if it is wanted.
+    limit: Option<MaxWindow>,
     advertised: Advertised,
 }
 
@@ -44,8 +47,15 @@ impl RightSizing {
             wanted: VecDeque::with_capacity(KEPT_WINDOWS),
             last_cwnd: None,
             slow_start: true,
+            limit: None,
             advertised: Advertised::new(config),
         }
+    }
+
+    /// A controller before the first byte, with the heuristic over the largest window.
+    pub fn with_heuristic(config: &ControllerConfig) -> RightSizing {
+        let limit = Some(MaxWindow::new(config.mss, config.max_window));
+        RightSizing { limit, ..RightSizing::new(config) }
     }
 
     /// Infers the sender's window from the mean rate over the round and the round-trip time.
@@ -61,8 +71,16 @@ impl RightSizing {
             self.wanted.pop_front();
         }
         self.wanted.push_back(wanted);
+        let limit = self.limit.as_mut().map_or(Bytes::MAX, |limit| {
+            if self.slow_start {
+                limit.handle_slow_start();
+            } else {
+                limit.handle_round(now, round.bytes, cwnd);
+            }
+            limit.get()
+        });
         if let Some(most) = self.wanted.iter().max() {
-            self.advertised.set(now, *most);
+            self.advertised.set(now, (*most).min(limit));
         }
     }
 }

@@ -37,6 +37,7 @@ mod fixed;
 mod heffner;
 mod known_path;
 mod linux;
+mod max_window;
 mod model;
 mod paper;
 mod reception;

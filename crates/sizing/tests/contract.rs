@@ -47,6 +47,7 @@ keeps_its_contract! {
     resumed_upload_keeps_its_contract: 13,
     heffner_by_reads_keeps_its_contract: 14,
     heffner_without_timestamps_keeps_its_contract: 15,
+    drs_with_its_heuristic_keeps_its_contract: 16,
 }
 
 #[test]

@@ -199,6 +199,7 @@ fn any_sizing() -> impl Strategy<Value = Sizing> {
         Just(Sizing::Max),
         Just(Sizing::Bdp),
         Just(Sizing::RightSizing),
+        Just(Sizing::RightSizingLimited),
         prop::sample::select(HeffnerVariant::ALL.to_vec()).prop_map(Sizing::Heffner),
         Just(Sizing::Sobas),
         Just(Sizing::SobasPaper),

@@ -3,8 +3,9 @@ use sweetspot_units::Duration;
 
 use crate::{MAX, MSS, RTT, Script};
 
-const ALL: [&str; 9] = [
+const ALL: [&str; 10] = [
     "drs",
+    "drs:maxwnd",
     "heffner",
     "heffner:twice",
     "heffner:read",

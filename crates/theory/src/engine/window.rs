@@ -39,6 +39,7 @@ impl Terms<'_> {
                 None => (hosts, "bdp6: never the limit".to_owned()),
             },
             Sizing::RightSizing
+            | Sizing::RightSizingLimited
             | Sizing::Heffner(_)
             | Sizing::Sobas
             | Sizing::SobasPaper
