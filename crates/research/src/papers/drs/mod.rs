@@ -1,6 +1,7 @@
 //! Weigle, Feng: "Dynamic Right-Sizing: a simulation study".
 
 mod fair;
+mod future;
 mod kinds;
 mod memory;
 mod remarks;
@@ -37,6 +38,15 @@ const ENTRY_REMARKS: Entry = entry(
     "What is said without a figure: RED, sources, Vegas, spacing",
     remarks::table,
 );
+const ENTRY_SOLUTIONS: Entry =
+    entry("drs-solutions", "Section IV-B: three solutions to bursts of losses", future::solutions);
+const ENTRY_FUTURE: Entry = entry(
+    "drs-future",
+    "Section V: right-sizing with FACK, paced Reno, ECN and BLUE",
+    future::plans,
+);
+const ENTRY_SPLIT: Entry =
+    entry("drs-split", "Section II-A: a connection split at a firewall", future::split);
 const ENTRY_MEMORY: Entry =
     entry("drs-memory", "Section II-A: throughput per megabyte of socket buffer", memory::table);
 
@@ -50,6 +60,9 @@ pub(super) const ENTRIES: &[Entry] = &[
     ENTRY_7,
     ENTRY_8,
     ENTRY_TABLE_1,
+    ENTRY_SOLUTIONS,
     ENTRY_REMARKS,
+    ENTRY_FUTURE,
+    ENTRY_SPLIT,
     ENTRY_MEMORY,
 ];
