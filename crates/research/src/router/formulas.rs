@@ -5,13 +5,16 @@ use sweetspot_theory::reno::s_model::ShortFlow;
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::loss_form::LossForm;
 use sweetspot_theory::router::mm1b::heavy_load;
+use sweetspot_theory::router::optimum::{Best, optimum};
 use sweetspot_theory::router::per_flow::{Favoured, Router, RouterLink};
+use sweetspot_theory::router::rules::{self, Constrained, Constraints};
 use sweetspot_theory::router::sensitivity::{long_power_law, relative_error};
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::analysis::{Fits, Objective, SHORT_PACKETS};
 use super::drawing::{FigureData, logarithmic, straight};
 use sweetspot_experiment::StudyError;
+use sweetspot_experiment::plot::Table;
 
 const PACKET: Bytes = Bytes::new(1500);
 const T_O: Duration = Duration::from_millis(60);
@@ -39,6 +42,61 @@ pub fn figure_11() -> Result<FigureData, StudyError> {
     }
     figure.mark("best for the L-model: 2 C T_o", Some(15_000.0), None);
     Ok(figure)
+}
+
+/// Section V's best buffers under M/M/1/B: the case and the buffer.
+pub fn section_5() -> Result<Vec<(&'static str, Bytes)>, StudyError> {
+    let (loss, link) = heavy_load(Rate::from_mbit_per_second(1000), T_O, PACKET)?;
+    let short = |bytes| -> Result<Favoured, StudyError> {
+        Ok(Favoured::Short(ShortFlow::new(Bytes::new(bytes), PACKET)?))
+    };
+    let cases = [
+        ("s=10 kB", short(10_000)?),
+        ("s=100 kB", short(100_000)?),
+        ("s=1 MB", short(1_000_000)?),
+        ("L-model", Favoured::Long),
+    ];
+    let mut best = Vec::new();
+    for (case, favoured) in cases {
+        if let Best::At(buffer) = optimum(&Router { link, loss, favoured })?.best {
+            best.push((case, PACKET.scaled(buffer.get())));
+        }
+    }
+    Ok(best)
+}
+
+/// The rules that section II names, by number of flows.
+pub fn rules_table() -> Result<Table, StudyError> {
+    let (rate, rtt) = (Rate::from_mbit_per_second(1000), Duration::from_millis(85));
+    let loss = Probability::new(0.01).unwrap_or(Probability::ZERO);
+    let constraints = Constraints { loss, delay: Duration::from_millis(100) };
+    let heads = [
+        "flows",
+        "BDP, kB",
+        "BDP / sqrt(n), kB",
+        "tiny, kB",
+        "flow-proportional, kB",
+        "constrained, kB",
+    ];
+    let mut table = Table::new("", &heads);
+    for flows in [10, 100, 1000, 2000, 3000] {
+        let kilobytes = |bytes: Bytes| format!("{:.0}", bytes.as_f64() / 1e3);
+        let constrained = match rules::constrained(rate, rtt, flows, PACKET, &constraints)? {
+            Constrained::Buffer(buffer) => kilobytes(buffer),
+            Constrained::DelayInfeasible { needed, allowed } => {
+                format!("none: {} needed, {} allowed", kilobytes(needed), kilobytes(allowed))
+            }
+        };
+        table.rows.push(vec![
+            flows.to_string(),
+            kilobytes(rules::bandwidth_delay(rate, rtt)?),
+            kilobytes(rules::square_root(rate, rtt, flows)?),
+            kilobytes(PACKET * rules::TINY),
+            kilobytes(rules::flow_proportional(rate, rtt, flows, PACKET, loss)?),
+            constrained,
+        ]);
+    }
+    Ok(table)
 }
 
 /// Throughput under the power law, with the parameters that were measured.

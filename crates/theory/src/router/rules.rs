@@ -1,9 +1,11 @@
 //! The rules of thumb for a router's buffer, before and after the capacity ratio.
 
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use crate::TheoryError;
 use crate::error::require;
+use crate::packets::Packets;
+use crate::reno::morris;
 
 /// A congestion control, as far as a buffer's size depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,9 +75,103 @@ pub fn updated(
 /// The tiny buffer, in packets: for paced flows, or access links much slower than this one.
 pub const TINY: u64 = 20;
 
+// Morris, "Scalable TCP Congestion Control", INFOCOM 2000: pipe and buffer together hold w = 0.87 / sqrt(l) packets of each flow.
+/// Flow-proportional queueing: the buffer with which `flows` persistent flows lose `loss`, so that none lives in timeouts. It
+/// grows with the number of flows; zero where the pipe alone holds enough.
+///
+/// # Errors
+/// If a quantity is zero.
+pub fn flow_proportional(
+    capacity: Rate,
+    rtt: Duration,
+    flows: u64,
+    packet: Bytes,
+    loss: Probability,
+) -> Result<Bytes, TheoryError> {
+    require(flows > 0, "flows", flows, "it must be 1 or more")?;
+    let storage: Packets = morris::mean_window(loss)?;
+    let all = packet.scaled(storage.get() * flows as f64);
+    Ok(all.saturating_sub(bandwidth_delay(capacity, rtt)?))
+}
+
+/// A buffer's constraints: full use, a largest loss and, where it is feasible, a largest queueing delay.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Constraints {
+    /// The largest loss rate.
+    pub loss: Probability,
+    /// The largest queueing delay.
+    pub delay: Duration,
+}
+
+/// The buffer under [`Constraints`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Constrained {
+    /// The least buffer that meets all of them.
+    Buffer(Bytes),
+    /// The least buffer for use and loss delays packets longer than is allowed.
+    DelayInfeasible {
+        /// That buffer.
+        needed: Bytes,
+        /// The largest buffer that the delay allows.
+        allowed: Bytes,
+    },
+}
+
+// Dhamdhere, Jiang, Dovrolis, "Buffer Sizing for Congested Internet Links", INFOCOM 2005: the largest of the buffers for
+// utilisation and for loss, if the one for delay, C d, is not below it. For unsynchronised flows the square-root rule stands in
+// for their utilisation term; their loss term is Morris's.
+/// The least buffer that keeps the link busy with `flows` persistent flows and keeps to `constraints`.
+///
+/// # Errors
+/// If a quantity is zero.
+pub fn constrained(
+    capacity: Rate,
+    rtt: Duration,
+    flows: u64,
+    packet: Bytes,
+    constraints: &Constraints,
+) -> Result<Constrained, TheoryError> {
+    let busy = square_root(capacity, rtt, flows)?;
+    let lossless = flow_proportional(capacity, rtt, flows, packet, constraints.loss)?;
+    let (needed, allowed) = (busy.max(lossless), capacity * constraints.delay);
+    Ok(if needed <= allowed {
+        Constrained::Buffer(needed)
+    } else {
+        Constrained::DelayInfeasible { needed, allowed }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PACKET: Bytes = Bytes::new(1500);
+
+    #[test]
+    fn a_thousand_flows_that_may_lose_a_percent_need_8_7_packets_each() {
+        // 0.87 / sqrt(0.01) = 8.7 packets of 1500 B: 13.05 MB, of which the pipe holds 7.5 MB. With 500 flows the pipe holds
+        // more than their 6.525 MB.
+        let loss = Probability::new(0.01).unwrap();
+        let of = |flows| flow_proportional(gbit(), RTT, flows, PACKET, loss);
+        assert_eq!(of(1000), Ok(Bytes::new(5_550_000)));
+        assert_eq!(of(500), Ok(Bytes::ZERO));
+        assert!(of(0).is_err());
+    }
+
+    #[test]
+    fn the_most_demanding_constraint_decides_unless_delay_forbids_it() {
+        // C d: 125 MB/s x 50 ms = 6.25 MB. 1000 flows: 5.55 MB for loss, 237 kB for use. 100 flows: 750 kB for use. A delay of
+        // 20 ms allows 2.5 MB.
+        let loss = Probability::new(0.01).unwrap();
+        let of = |flows, millis| {
+            let constraints = Constraints { loss, delay: Duration::from_millis(millis) };
+            constrained(gbit(), RTT, flows, PACKET, &constraints).unwrap()
+        };
+        assert_eq!(of(1000, 50), Constrained::Buffer(Bytes::new(5_550_000)));
+        assert_eq!(of(100, 50), Constrained::Buffer(Bytes::new(750_000)));
+        let (needed, allowed) = (Bytes::new(5_550_000), Bytes::new(2_500_000));
+        assert_eq!(of(1000, 20), Constrained::DelayInfeasible { needed, allowed });
+    }
 
     const RTT: Duration = Duration::from_millis(60);
 
