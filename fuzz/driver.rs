@@ -12,7 +12,7 @@ use sweetspot_sizing::{
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// The controllers that need to be told nothing of the path: the sizings, and the one of uploads.
-pub const SIZINGS: [&str; 17] = [
+pub const SIZINGS: [&str; 19] = [
     "kernel",
     "fixed",
     "max",
@@ -30,6 +30,8 @@ pub const SIZINGS: [&str; 17] = [
     "heffner:read",
     "heffner:no-timestamps",
     "drs:maxwnd",
+    "wad",
+    "nlanr",
 ];
 
 /// How they may get at what they need.

@@ -1,4 +1,5 @@
-//! Heffner's receivers on a path: the round trip without timestamps, and a reader slower than the path.
+//! Heffner's receivers on a path: the round trip without timestamps, and a reader slower than the path. The static schemes that
+//! measure by themselves.
 
 mod common;
 
@@ -89,4 +90,33 @@ fn a_slow_reader_has_its_steady_state_only_if_reads_are_counted() {
     let (rate, least, most) = read_slowly("heffner:twice");
     assert!(rate < 0.9, "{rate}");
     assert!(least < 1.0 && most > 3.0 * 43.75e3, "{least} {most}");
+}
+
+#[test]
+fn the_static_schemes_measure_the_product_that_the_sobas_paper_attributes_to_them() {
+    // Jain, Prasad, Dovrolis, section II: WAD is BDP_1, C T_m, and NLANR's is closer to BDP_2, C T_e: 50 Mbit/s x 100 ms, and
+    // ten sources of 3 Mbit/s whose queue adds some milliseconds. A train that cross traffic stretches shows less, up to a tenth.
+    let path = r#"
+        warmup = "5s"
+        duration = "10s"
+        [path]
+        rate = "50Mbit/s"
+        rtt = "100ms"
+        buffer = "625pkt"
+        [[cross]]
+        kind = "poisson"
+        count = 10
+        rate = "3Mbit/s"
+        [[transfer]]
+        start = "5s"
+    "#;
+    let window = |sizing: &str| {
+        let sizing = format!("transfer.0.sizing={sizing}");
+        play(path, &[&sizing]).transfers[0].window_final_bytes as f64
+    };
+    for (scheme, product) in [("wad", "bdp1"), ("nlanr", "bdp2")] {
+        let share = window(scheme) / window(product);
+        assert!((0.88..1.05).contains(&share), "{scheme}: {share}");
+    }
+    assert!(window("nlanr") >= window("wad"), "{} {}", window("nlanr"), window("wad"));
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::fixed::{Decision, Static};
 use crate::{
     BdpDefinition, Controller, Heffner, HeffnerVariant, KnownPath, LinuxAutotuning, LinuxRule,
-    RightSizing, Rledbat, Sobas, SobasPaper,
+    MeasuredBdp, RightSizing, Rledbat, Sobas, SobasPaper, StaticScheme,
 };
 
 /// How a transfer's window is sized, as written on the command line or in a scenario.
@@ -23,6 +23,8 @@ pub enum Sizing {
     Bdp,
     /// `bdp1` ... `bdp6`: one of the six readings of "bandwidth-delay product".
     BdpBy(BdpDefinition),
+    /// `wad`, `nlanr`: a static scheme that measures its bandwidth-delay product itself.
+    Measured(StaticScheme),
     /// `drs`: Dynamic Right-Sizing.
     RightSizing,
     /// `drs:maxwnd`: the same with its paper's heuristic over the largest window.
@@ -93,12 +95,14 @@ pub enum SizingError {
 
 impl Sizing {
     /// The names of all sizings.
-    pub const NAMES: [&str; 17] = [
+    pub const NAMES: [&str; 19] = [
         "kernel",
         "fixed:SIZE",
         "max",
         "bdp",
         "bdp1 to bdp6",
+        "wad",
+        "nlanr",
         "drs",
         "drs:maxwnd",
         "heffner",
@@ -122,6 +126,7 @@ impl Sizing {
             | Sizing::Max
             | Sizing::Bdp
             | Sizing::BdpBy(_)
+            | Sizing::Measured(_)
             | Sizing::RightSizing
             | Sizing::RightSizingLimited
             | Sizing::Heffner(_)
@@ -152,6 +157,7 @@ impl Sizing {
                 Some(window) => known(window),
                 None => Box::new(Static::new(Decision::Open)),
             },
+            Sizing::Measured(scheme) => Box::new(MeasuredBdp::new(config, scheme)),
             Sizing::RightSizing => Box::new(RightSizing::new(config)),
             Sizing::RightSizingLimited => Box::new(RightSizing::with_heuristic(config)),
             Sizing::Heffner(variant) => Box::new(Heffner::new(config, variant)),
@@ -171,6 +177,8 @@ impl FromStr for Sizing {
             "kernel" => Sizing::Kernel,
             "max" => Sizing::Max,
             "bdp" => Sizing::Bdp,
+            "wad" => Sizing::Measured(StaticScheme::Wad),
+            "nlanr" => Sizing::Measured(StaticScheme::Nlanr),
             "drs" => Sizing::RightSizing,
             "drs:maxwnd" => Sizing::RightSizingLimited,
             "linux" => Sizing::Linux(LinuxRule::NEWEST),
@@ -213,6 +221,7 @@ impl fmt::Display for Sizing {
             Sizing::Max => f.pad("max"),
             Sizing::Bdp => f.pad("bdp"),
             Sizing::BdpBy(definition) => definition.fmt(f),
+            Sizing::Measured(scheme) => f.pad(scheme.name()),
             Sizing::RightSizing => f.pad("drs"),
             Sizing::RightSizingLimited => f.pad("drs:maxwnd"),
             Sizing::Heffner(variant) => f.pad(variant.name()),

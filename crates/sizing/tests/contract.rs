@@ -48,6 +48,8 @@ keeps_its_contract! {
     heffner_by_reads_keeps_its_contract: 14,
     heffner_without_timestamps_keeps_its_contract: 15,
     drs_with_its_heuristic_keeps_its_contract: 16,
+    wad_keeps_its_contract: 17,
+    nlanr_keeps_its_contract: 18,
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sweetspot_sizing::{
     BdpDefinition, Controller, ControllerConfig, EventKind, HeffnerVariant, Input, KnownPath,
-    LinuxRule, Output, Sizing, SizingError, SizingPhase,
+    LinuxRule, Output, Sizing, SizingError, SizingPhase, StaticScheme,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
@@ -198,6 +198,8 @@ fn any_sizing() -> impl Strategy<Value = Sizing> {
         Just(Sizing::Kernel),
         Just(Sizing::Max),
         Just(Sizing::Bdp),
+        Just(Sizing::Measured(StaticScheme::Wad)),
+        Just(Sizing::Measured(StaticScheme::Nlanr)),
         Just(Sizing::RightSizing),
         Just(Sizing::RightSizingLimited),
         prop::sample::select(HeffnerVariant::ALL.to_vec()).prop_map(Sizing::Heffner),

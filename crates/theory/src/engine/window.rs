@@ -38,7 +38,8 @@ impl Terms<'_> {
                 }
                 None => (hosts, "bdp6: never the limit".to_owned()),
             },
-            Sizing::RightSizing
+            Sizing::Measured(_)
+            | Sizing::RightSizing
             | Sizing::RightSizingLimited
             | Sizing::Heffner(_)
             | Sizing::Sobas
