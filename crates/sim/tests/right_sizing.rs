@@ -95,7 +95,7 @@ fn a_slow_reader_has_its_steady_state_only_if_reads_are_counted() {
 #[test]
 fn the_static_schemes_measure_the_product_that_the_sobas_paper_attributes_to_them() {
     // Jain, Prasad, Dovrolis, section II: WAD is BDP_1, C T_m, and NLANR's is closer to BDP_2, C T_e: 50 Mbit/s x 100 ms, and
-    // ten sources of 3 Mbit/s whose queue adds some milliseconds. A train that cross traffic stretches shows less, up to a tenth.
+    // the queue of ten sources of 3 Mbit/s adds some milliseconds. A train that cross traffic stretches shows less, up to a tenth.
     let path = r#"
         warmup = "5s"
         duration = "10s"

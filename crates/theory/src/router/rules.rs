@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_thousand_flows_that_may_lose_a_percent_need_8_7_packets_each() {
-        // 0.87 / sqrt(0.01) = 8.7 packets of 1500 B: 13.05 MB, of which the pipe holds 7.5 MB. With 500 flows the pipe holds
+        // 0.87 / sqrt(0.01) = 8.7 packets of 1500 B: 13.05 MB, and the pipe holds 7.5 MB of them. With 500 flows the pipe holds
         // more than their 6.525 MB.
         let loss = Probability::new(0.01).unwrap();
         let of = |flows| flow_proportional(gbit(), RTT, flows, PACKET, loss);
