@@ -16,6 +16,8 @@ pub struct Path {
     pub rtt: Duration,
     /// A data packet on the wire.
     pub packet: Bytes,
+    /// How far a data packet's size may lie from `packet`, which is then the mean: sizes are uniform between both ends.
+    pub packet_spread: Bytes,
     /// Rate of the links between hosts and routers, which have room for all.
     pub access_rate: Rate,
     /// Traffic on the reverse path.
@@ -201,6 +203,11 @@ impl Path {
         if !(100..=65_000).contains(&packet.get()) {
             return Err(reader.impossible("packet", "it must lie between 100B and 65kB"));
         }
+        let packet_spread = reader.quantity("packet_spread")?.unwrap_or(Bytes::ZERO);
+        if packet_spread + Bytes::new(60) > packet || (packet + packet_spread).get() > 65_000 {
+            let reason = "sizes must lie between 60B and 65kB";
+            return Err(reader.impossible("packet_spread", reason));
+        }
         let reverse = [("mirror", Reverse::Mirror), ("clean", Reverse::Clean)];
         let reverse = reader.choice("reverse", &reverse)?.unwrap_or(Reverse::Mirror);
         let access_rate =
@@ -233,7 +240,17 @@ impl Path {
         }
         changes.sort_by_key(|change| change.at);
         reader.finish()?;
-        Ok(Path { hops, backward, rtt, packet, access_rate, reverse, changes, traces })
+        Ok(Path {
+            hops,
+            backward,
+            rtt,
+            packet,
+            packet_spread,
+            access_rate,
+            reverse,
+            changes,
+            traces,
+        })
     }
 }
 

@@ -54,6 +54,7 @@ impl Path {
         table.header("[path]")?;
         table.value("rtt", duration(self.rtt))?;
         table.value("packet", bytes(self.packet))?;
+        table.value("packet_spread", bytes(self.packet_spread))?;
         table.value("access_rate", rate(self.access_rate))?;
         table.value("reverse", text(reverse(self.reverse)))?;
         for (hop, back) in self.hops.iter().zip(&self.backward) {

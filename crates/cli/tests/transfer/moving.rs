@@ -168,7 +168,7 @@ fn a_short_transfer_is_neither_probed_nor_limited() {
 
 #[test]
 fn a_sizing_that_lives_on_the_kernels_round_trip_sends_no_probes() {
-    for sizing in ["kernel", "drs", "rledbat"] {
+    for sizing in ["kernel", "drs", "heffner:twice", "rledbat"] {
         let serve = Serve::start(&["--once", "--sizing", sizing]);
         let (file, _) = file(20_000_000);
         let outcome = outcome(&send(file.path(), &serve.ticket, &["--json"]).stdout);

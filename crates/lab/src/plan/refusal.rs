@@ -31,6 +31,9 @@ fn path(scenario: &Scenario, reasons: &mut Vec<String>) {
             path.packet
         ));
     }
+    if path.packet_spread > Bytes::ZERO {
+        reasons.push("a kernel's full segments have one size; leave packet_spread out".to_owned());
+    }
     if path.access_rate < hop.rate {
         reasons.push(format!(
             "its access links have no limit; path.access_rate must be at least {}",
@@ -148,6 +151,7 @@ mod tests {
             ("path.queue=pie", ""),
             ("path.change=[{at=\"1s\",delay=\"1ms\"}]", ""),
             ("path.packet=100B", "between 576B and 9000B"),
+            ("path.packet_spread=100B", "leave packet_spread out"),
             ("path.access_rate=10Mbit/s", "path.access_rate must be at least 50 Mbit/s"),
             ("tcp.ecn=true", ""),
             ("transfer.0.timestamps=true", ""),

@@ -3,6 +3,7 @@
 
 mod application;
 mod control_loop;
+mod data_sizes;
 mod flow;
 mod group;
 mod server;
@@ -11,6 +12,7 @@ mod traffic_source;
 
 pub(crate) use application::{Reader, Writer};
 pub(crate) use control_loop::{ControlLoop, PROBE};
+pub(crate) use data_sizes::DataSizes;
 pub(crate) use flow::Flow;
 pub(crate) use group::{Application, Group, UNLIMITED};
 pub(crate) use server::Server;
@@ -41,12 +43,13 @@ pub(crate) struct Hosts {
     pub servers: Vec<Server>,
     /// Bytes of a full packet on the wire.
     pub packet_size: u16,
+    pub data_sizes: DataSizes,
     pub seed: u64,
 }
 
 impl Hosts {
     /// No hosts yet.
-    pub(crate) fn new(packet_size: u16, seed: u64) -> Hosts {
+    pub(crate) fn new((packet_size, packet_spread): (u16, u16), seed: u64) -> Hosts {
         Hosts {
             flows: Vec::new(),
             receivers: Vec::new(),
@@ -55,6 +58,7 @@ impl Hosts {
             traffic_sources: Vec::new(),
             servers: Vec::new(),
             packet_size,
+            data_sizes: DataSizes { mean: packet_size, spread: packet_spread, seed },
             seed,
         }
     }

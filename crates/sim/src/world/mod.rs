@@ -41,7 +41,10 @@ impl<S: Scheduler> World<S> {
         World {
             queue: EventQueue::new(scheduler, scenario.ties, scenario.seed),
             network: Network::new(scenario.path.access_rate, packet_size, ack_size),
-            hosts: Hosts::new(packet_size, scenario.seed),
+            hosts: Hosts::new(
+                (packet_size, scenario.path.packet_spread.get() as u16),
+                scenario.seed,
+            ),
             observers: Observers::new(PathMonitor::new(&scenario.path, known)),
         }
     }

@@ -71,7 +71,10 @@ impl<S: Scheduler> World<S> {
         let link = AccessLink::of_source(index);
         let mut first = None;
         while let Some(segment) = flow.sender.poll_transmit(at) {
-            let size = if segment.number == 0 { BARE_SEGMENT } else { self.hosts.packet_size };
+            let size = match segment.number {
+                0 => BARE_SEGMENT,
+                number => self.hosts.data_sizes.of(index, number),
+            };
             // RFC 3168 section 6.1.5: retransmissions are not marked.
             let ecn = if segment.retransmitted { Ecn::NotCapable } else { flow.ecn };
             let header = Header::Data(DataHeader {

@@ -96,6 +96,9 @@ impl<'a> Terms<'a> {
                 "its links differ between the two directions, and the formulas take them as alike",
             ));
         }
+        if path.packet_spread > Bytes::ZERO {
+            return Err(not_covered("packets differ in size, and the formulas count whole ones"));
+        }
         if !path.changes.is_empty() || !path.traces.is_empty() {
             return Err(not_covered("the path changes, and the formulas take it as fixed"));
         }

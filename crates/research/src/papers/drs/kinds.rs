@@ -39,6 +39,13 @@ pub(super) fn each(scenario: &Scenario, outcome: &Outcome, fixed: bool) -> Strin
     numbers.collect::<Vec<_>>().join(" ")
 }
 
+/// The largest flow of a kind over the smallest one.
+pub(super) fn spread_of(scenario: &Scenario, outcome: &Outcome, fixed: bool) -> f64 {
+    let rates = rates(scenario, outcome, fixed);
+    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    rates.iter().copied().fold(0.0, f64::max) / least.max(1.0)
+}
+
 fn rates(scenario: &Scenario, outcome: &Outcome, fixed: bool) -> Vec<f64> {
     let of = scenario.transfers.iter().zip(&outcome.transfers);
     let of = of.filter(|(transfer, _)| (transfer.sizing == STATIC) == fixed);

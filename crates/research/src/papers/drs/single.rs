@@ -2,13 +2,13 @@
 
 use sweetspot_scenario::{Engine, Scenario, Ties};
 use sweetspot_sizing::Sizing;
-use sweetspot_units::Volume;
+use sweetspot_units::{Bytes, Volume};
 
 use super::super::catalogue::{Figure, Stage};
 use super::super::comparison::Comparisons;
-use super::super::scenarios::{DRS_2, DRS_3, DRS_6};
+use super::super::scenarios::{DRS_2, DRS_3, DRS_6, seeded};
 use super::super::time::TransferSeries;
-use super::kinds::{Kinds, STATIC_WINDOW, dynamic, each, kilopackets};
+use super::kinds::{Kinds, STATIC_WINDOW, dynamic, each, kilopackets, spread_of};
 use super::{ENTRY_2, ENTRY_4, ENTRY_TABLE_1};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::play::play_all;
@@ -129,7 +129,42 @@ pub(super) fn table_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
             table.rows.push(vec![ties, fixed, changing]);
         }
         figure.tables.push(table);
+        figure.tables.push(unequal_packets(stage, engine, &base)?);
     }
     figure.comparisons = published.finish();
     Ok(figure)
+}
+
+/// "Random queueing order and random packet sizes reduce this effect but produce other unusual patterns" (section IV-D): how
+/// unequal flows of one kind are.
+fn unequal_packets(
+    stage: &Stage<'_>,
+    engine: &(dyn Engine + Sync),
+    base: &Scenario,
+) -> Result<Table, StudyError> {
+    const SEEDS: u64 = 4;
+    const SPREAD: u64 = 500;
+    let cases = [
+        ("declared order, equal sizes", Ties::Declared, 0),
+        ("random order, equal sizes", Ties::Seeded, 0),
+        ("declared order, 1000 to 2000 bytes", Ties::Declared, SPREAD),
+        ("random order, 1000 to 2000 bytes", Ties::Seeded, SPREAD),
+    ];
+    let mut table = Table::new(
+        "Random order and random packet sizes: the largest flow's share over the smallest one's, means over 4 seeds",
+        &["order and sizes", "static flows", "dynamic flows"],
+    );
+    for (name, ties, spread) in cases {
+        let mut scenario = Scenario { ties, ..base.clone() };
+        scenario.path.packet_spread = Bytes::new(spread);
+        let runs = seeded(&scenario, SEEDS);
+        let outcomes = play_all(engine, &runs, stage.workers)?;
+        let ratio = |fixed: bool| {
+            let ratios =
+                runs.iter().zip(&outcomes).map(|(run, outcome)| spread_of(run, outcome, fixed));
+            format!("{:.2}", ratios.sum::<f64>() / SEEDS as f64)
+        };
+        table.rows.push(vec![name.to_owned(), ratio(true), ratio(false)]);
+    }
+    Ok(table)
 }
