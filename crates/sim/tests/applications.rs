@@ -169,6 +169,18 @@ fn senders_that_share_a_pool_share_it_max_min_fair() {
 }
 
 #[test]
+fn a_sender_at_its_receivers_window_takes_no_more_of_a_pool_than_that() {
+    // A receiver of 24 kB needs 48 kB of 300 kB; the other gets the rest, 252 kB per RTT of 40 ms: 50 Mbit/s. If the first one's
+    // congestion window counted, which grows without end in ns-2, both would get half, 30 Mbit/s for the second.
+    let second = "transfer=[{sizing=\"fixed:24kB\"},{sizing=\"fixed:600kB\"}]";
+    let outcome =
+        play(PATH, &[second, "send_pool=300kB", "path.buffer=2000pkt", "tcp.flavour=ns2"]);
+    let rates: Vec<f64> = outcome.transfers.iter().map(|t| t.goodput_bps / 1e6).collect();
+    assert!((rates[0] - 4.8).abs() < 0.2, "{rates:?}");
+    assert!(rates[1] > 45.0, "{rates:?}");
+}
+
+#[test]
 fn a_transfer_that_follows_begins_after_the_end_of_the_one_before_with_what_that_one_learnt() {
     let path = r#"
         duration = "30s"

@@ -13,7 +13,8 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
         what: "sweet spot",
         rule: "A T_e <= S <= A (T_e + B/C)",
         numbers: format!("{a} x {t} = {}; with B = {b}: {}", spot.low, spot.high),
-        source: "Jain, Prasad, Dovrolis, section IV and V-A",
+        // They print A T_e + B. Other traffic fills its part of a shared buffer, so that A / C of it is the transfer's.
+        source: "Jain, Prasad, Dovrolis, sections IV and V-A, whose A T_e + B counts the whole buffer as the transfer's",
     }];
     if let Some(e) = s.elephants {
         let best = e.optimum();

@@ -176,10 +176,13 @@ impl Hosts {
     }
 
     /// Automatic buffer tuning (Semke, Mahdavi, Mathis 1998, section 3): a sender wants twice its congestion window, the pool
-    /// is divided max-min fair, and the unclaimed rest lets all of them grow.
+    /// is divided max-min fair, and the unclaimed rest lets all of them grow. ns-2's congestion window grows on where the
+    /// receiver's window is the limit: no sender uses, or wants, more than that.
     pub(crate) fn share_pool(&mut self, pool: Bytes) {
-        let wanted =
-            |index: usize| self.payload(index).scaled(2.0 * self.flows[index].sender.cwnd());
+        let wanted = |index: usize| {
+            let advertised = self.receivers[index].advertised() as f64;
+            self.payload(index).scaled(2.0 * self.flows[index].sender.cwnd().min(advertised))
+        };
         let demands: Vec<Bytes> = (0..self.targets.len()).map(wanted).collect();
         let shares = max_min(pool, &demands);
         let spent = shares.iter().fold(Bytes::ZERO, |sum, share| sum + *share);
