@@ -128,6 +128,8 @@ pub struct Figure {
     pub plots: Vec<Plot>,
     /// Published numbers and ours.
     pub comparisons: Vec<PublishedComparison>,
+    /// Further ones, which a table of the figure shows already: for the table of claims.
+    pub cells: Vec<PublishedComparison>,
     /// The numbers behind the pictures.
     pub tables: Vec<Table>,
 }
@@ -142,6 +144,7 @@ impl Entry {
             about: about.into(),
             plots: Vec::new(),
             comparisons: Vec::new(),
+            cells: Vec::new(),
             tables: Vec::new(),
         }
     }

@@ -1,41 +1,49 @@
 use core::fmt::Write;
 
 use super::catalogue::{Figure, Paper, catalogue};
+use super::claims;
 use super::comparison::PublishedComparison;
 use crate::page_abstract::Abstract;
 use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_experiment::plot::{Origin, Table};
 
 const ABSTRACT: Abstract<'_> = Abstract {
-    question: "do the papers' figures and tables come out again?",
+    question: "do the claims, figures and tables of the five papers come out again?",
     method: "each figure's scenario runs on the engines named below; printed numbers are compared, curves are not digitised.",
-    result: "each figure has its printed numbers beside ours, where the paper prints some.",
+    result: "the first table counts the verdicts for each paper; each claim has ours, its verdict and the reason for a miss.",
     limitation: "the papers leave some parameters open, so each scenario file states the values chosen here.",
     command: "in the line below; `sweetspot-research reproduce all --careful` runs every figure.",
 };
 
 const NOTES: &str = include_str!("../../data/papers_notes.md");
 
-/// The figures as a Markdown document. `pictures` is where their SVG files stand, seen from it; `made` says by
+/// The claims and figures as a Markdown document. `pictures` is where their SVG files stand, seen from it; `made` says by
 /// which command, on which machine and when.
 pub fn markdown(figures: &[Figure], pictures: &str, made: &str) -> String {
     let mut text = format!(
-        "# The papers' figures, played again\n\n{ABSTRACT}\
+        "# The papers, claim by claim\n\n{ABSTRACT}\
          {made} Do not edit. Every scenario is a file in \
          `scenarios/papers/` that `sweetspot run` plays, e.g. `sweetspot sweep \
          scenarios/papers/sobas-fig4-elephants.toml --find-best --set path.buffer=1250pkt`.\n\n",
     );
-    // The notes speak of all papers.
-    if figures.len() == catalogue().count() {
-        text.push_str(NOTES);
-    }
-    let mut paper: Option<Paper> = None;
+    let mut papers: Vec<Paper> = Vec::new();
     for figure in figures {
-        if paper != Some(figure.paper) {
-            paper = Some(figure.paper);
-            let _ = writeln!(text, "\n## {}", figure.paper.title());
+        if papers.last() != Some(&figure.paper) {
+            papers.push(figure.paper);
         }
-        section(&mut text, figure, pictures);
+    }
+    // Claims in words and the notes speak of all figures.
+    let complete = figures.len() == catalogue().count();
+    text.push_str(&claims::summary(&papers, figures, complete));
+    if complete {
+        let _ = write!(text, "\n{NOTES}");
+    }
+    for paper in papers {
+        let _ = writeln!(text, "\n## {}", paper.title());
+        let _ = writeln!(text, "\n### Claims\n\n{}", claims::table(paper, figures, complete));
+        for figure in figures.iter().filter(|figure| figure.paper == paper) {
+            section(&mut text, figure, pictures);
+        }
     }
     text
 }

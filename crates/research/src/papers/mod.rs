@@ -3,6 +3,7 @@
 mod bdp;
 mod blog;
 mod catalogue;
+mod claims;
 mod comparison;
 mod document;
 mod drs;

@@ -1,6 +1,6 @@
 //! Plays the cells.
 
-use sweetspot_scenario::{Engine, Outcome, Scenario};
+use sweetspot_scenario::{Engine, Outcome, Reverse, Scenario};
 use sweetspot_sizing::{BdpDefinition, Sizing};
 
 use super::BUFFERS;
@@ -8,7 +8,7 @@ use crate::papers::catalogue::{Precision, Stage};
 use crate::papers::scenarios::{TABLE_1, seeded};
 use sweetspot_experiment::play::{goodput, play_all, with_sizing};
 use sweetspot_experiment::search::find_mfts;
-use sweetspot_experiment::{Mft, SearchBounds, StudyError};
+use sweetspot_experiment::{Mft, SearchBounds, StudyError, statistics};
 
 /// The six schemes, SOBAS as published, SOBAS.
 const SIZINGS: usize = 8;
@@ -20,6 +20,10 @@ pub(super) struct PlayedCell {
     pub scenario: Scenario,
     pub name: String,
     pub schemes: [f64; SIZINGS],
+    /// Twice the standard errors of these, where there are enough seeds.
+    pub half_widths: [Option<f64>; SIZINGS],
+    /// Utilisation of the tight link before the transfer, over its last third.
+    pub load: f64,
     /// The search's result.
     pub mft: Mft,
     /// The Maximum Feasible Throughput: the search's, until seeds that had no part in it have measured it.
@@ -38,12 +42,14 @@ pub(super) struct Best {
 pub(super) fn play(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
+    reverse: Reverse,
 ) -> Result<Vec<PlayedCell>, StudyError> {
     let seeds = seeds(stage);
     let mut cells = Vec::new();
     for (percent, file) in &TABLE_1 {
         for buffer in BUFFERS {
-            let scenario = file.with(&[format!("path.hop.1.buffer={buffer}pkt")])?;
+            let mut scenario = file.with(&[format!("path.hop.1.buffer={buffer}pkt")])?;
+            scenario.path.reverse = reverse;
             cells.push((*percent, format!("{percent} %, {buffer}"), scenario));
         }
     }
@@ -61,12 +67,18 @@ pub(super) fn play(
     let found = find_mfts(engine, &jobs, SEARCH_SEEDS, stage.workers)?;
     let played = cells.into_iter().zip(outcomes.chunks(SIZINGS * seeds_of_one)).zip(found);
     let cell = |(((percent, name, scenario), outcomes), mft): ((_, &[Outcome]), Mft)| {
-        let mean = |i: usize| {
+        let rates = |i: usize| -> Vec<f64> {
             let of = &outcomes[i * seeds_of_one..(i + 1) * seeds_of_one];
-            of.iter().map(goodput).sum::<f64>() / seeds as f64 / 1e6
+            of.iter().map(|outcome| goodput(outcome) / 1e6).collect()
         };
+        let schemes = core::array::from_fn(|i| statistics::mean(&rates(i)).unwrap_or_default());
+        let half_widths = core::array::from_fn(|i| {
+            statistics::squared_error(&rates(i)).map(|squared| 2.0 * libm::sqrt(squared))
+        });
         let best = Best { window: mft.window, rate_bps: mft.rate_bps };
-        PlayedCell { percent, scenario, name, schemes: core::array::from_fn(mean), mft, best }
+        let loads = outcomes.iter().map(|outcome| outcome.bottleneck.utilisation_before);
+        let load = loads.sum::<f64>() / outcomes.len() as f64;
+        PlayedCell { percent, scenario, name, schemes, half_widths, load, mft, best }
     };
     Ok(played.map(cell).collect())
 }

@@ -2,8 +2,40 @@
 
 use super::play::PlayedCell;
 use super::{CLOSENESS_ASKED, Printed, SHARE_ASKED};
+use crate::papers::comparison::{EngineValue, PublishedComparison};
 use sweetspot_experiment::markdown::deviation;
+use sweetspot_experiment::plot::Origin;
 use sweetspot_experiment::plot::Table;
+
+/// The printed numbers of a cell and ours, for the table of claims.
+pub(super) fn cells(printed: &[Printed], played: &[PlayedCell]) -> Vec<PublishedComparison> {
+    let mut all = Vec::new();
+    for (theirs, ours) in printed.iter().zip(played) {
+        let mut push = |what: &str, published: Option<&'static str>, value: String| {
+            let Some(published) = published else { return };
+            all.push(PublishedComparison {
+                what: format!("{}: {what}", ours.name),
+                unit: "Mbit/s",
+                published,
+                ours: vec![EngineValue { origin: Origin::Sim, value, deviation: String::new() }],
+            });
+        };
+        let schemes = ours.schemes[..6].iter().zip(ours.half_widths);
+        for ((name, published), (mean, half)) in SCHEMES.iter().zip(theirs.texts).zip(schemes) {
+            push(name, published, with_error(*mean, half));
+        }
+        let half = ours.half_widths[6];
+        push("SOBAS", Some(theirs.sobas_text), with_error(ours.schemes[6], half));
+        push("MFT", Some(theirs.mft_text), format!("{:.1}", ours.best.rate_bps / 1e6));
+    }
+    all
+}
+
+fn with_error(mean: f64, half_width: Option<f64>) -> String {
+    half_width.map_or(format!("{mean:.1}"), |half| format!("{mean:.1} ± {half:.1}"))
+}
+
+const SCHEMES: [&str; 6] = ["C T_m", "C T_e", "A T_m", "A T_e", "BTC T_a", "S = inf"];
 
 const HEADS: [&str; 12] = [
     "rho, B_t",

@@ -1,0 +1,128 @@
+//! The loads before the transfer, and the sentences of section VII-B.
+
+use super::play::PlayedCell;
+use super::{BUFFERS, REVERSE};
+use crate::papers::scenarios::TABLE_1;
+use sweetspot_experiment::plot::Table;
+
+/// The columns of the six static schemes and of `sobas:paper`.
+const STATIC: core::ops::Range<usize> = 0..6;
+const PAPER: usize = 6;
+
+/// Loads that congest the path.
+const CONGESTED: u64 = 100;
+
+/// Utilisation of the tight link before the transfer. The mirrored reverse path adds the ACKs of its own traffic.
+pub(super) fn loads(both: &[Vec<PlayedCell>]) -> Table {
+    let mut heads = vec!["load, B_t".to_owned()];
+    heads.extend(REVERSE.iter().map(|(_, name)| format!("{name} reverse path, %")));
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut table = Table::new("Load of the tight link before the transfer, ACKs included", &heads);
+    for cell in 0..TABLE_1.len() * BUFFERS.len() {
+        let of = both.iter().filter_map(|played| played.get(cell));
+        let mut row: Vec<String> = of.clone().take(1).map(|cell| cell.name.clone()).collect();
+        row.extend(of.map(|cell| format!("{:.1}", cell.load * 100.0)));
+        table.rows.push(row);
+    }
+    table
+}
+
+/// A sentence of section VII-B, and how it stands with these cells.
+type Sentence = (&'static str, fn(&[PlayedCell]) -> String);
+
+const SENTENCES: [Sentence; 6] = [
+    (
+        "\"close to the Maximum Feasible Throughput, typically within 5-10 %\" (B_t from C T_m on)",
+        close,
+    ),
+    ("\"up to 15-20 %\" below it with B_t = C T_m / 2", under_buffered),
+    (
+        "\"a higher throughput than the six static [...] schemes when the path is non-congested (except in one case)\"",
+        higher,
+    ),
+    (
+        "\"In congested paths, the throughput difference between these schemes, including SOBAS, is minor\"",
+        minor,
+    ),
+    ("the most competitive schemes are C T_m, C T_e and S = inf", competitive),
+    ("SOBAS needs no prior information about the path", |_| "holds: it is told nothing".to_owned()),
+];
+
+/// Which sentences hold, by the reverse path.
+pub(super) fn sentences(both: &[Vec<PlayedCell>]) -> Table {
+    let mut heads = vec!["section VII-B".to_owned()];
+    heads.extend(REVERSE.iter().map(|(_, name)| format!("{name} reverse path")));
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut table = Table::new("The sentences of section VII-B, for sobas:paper", &heads);
+    for (sentence, stands) in SENTENCES {
+        let stand = both.iter().map(|played| stands(played));
+        table.rows.push([sentence.to_owned()].into_iter().chain(stand).collect());
+    }
+    table
+}
+
+/// Of its cells, those of one kind: a load in percent and the place of its buffer among the three.
+fn cells(
+    played: &[PlayedCell],
+    wanted: fn(u64, usize) -> bool,
+) -> impl Iterator<Item = &PlayedCell> {
+    let placed = played.iter().enumerate();
+    placed.filter(move |(i, cell)| wanted(cell.percent, i % BUFFERS.len())).map(|(_, cell)| cell)
+}
+
+fn share(cell: &PlayedCell) -> f64 {
+    cell.schemes[PAPER] / (cell.best.rate_bps / 1e6)
+}
+
+fn counted(holds: usize, all: usize) -> String {
+    match holds {
+        0 => format!("does not hold: 0 of {all} cells"),
+        _ if holds == all => format!("holds: all {all} cells"),
+        _ => format!("in part: {holds} of {all} cells"),
+    }
+}
+
+fn close(played: &[PlayedCell]) -> String {
+    let shares: Vec<f64> = cells(played, |_, buffer| buffer > 0).map(share).collect();
+    let holds = shares.iter().filter(|share| **share >= 0.9).count();
+    format!("{} ({})", counted(holds, shares.len()), percents(&shares))
+}
+
+fn under_buffered(played: &[PlayedCell]) -> String {
+    let shares: Vec<f64> = cells(played, |_, buffer| buffer == 0).map(share).collect();
+    let holds = shares.iter().filter(|share| **share >= 0.8).count();
+    format!("{} ({})", counted(holds, shares.len()), percents(&shares))
+}
+
+fn percents(shares: &[f64]) -> String {
+    let percents: Vec<String> = shares.iter().map(|s| format!("{:.0}", s * 100.0)).collect();
+    format!("{} % of the MFT", percents.join(", "))
+}
+
+fn higher(played: &[PlayedCell]) -> String {
+    let open: Vec<&PlayedCell> = cells(played, |load, _| load < CONGESTED).collect();
+    let best = |cell: &PlayedCell| cell.schemes[STATIC].iter().copied().fold(0.0, f64::max);
+    let holds = open.iter().filter(|cell| cell.schemes[PAPER] >= best(cell)).count();
+    counted(holds, open.len())
+}
+
+fn minor(played: &[PlayedCell]) -> String {
+    // A T_m and A T_e do not exist there: NA in the paper.
+    let spread = |cell: &PlayedCell| {
+        let rates = [0, 1, 4, 5, PAPER].map(|column| cell.schemes[column]);
+        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        rates.iter().copied().fold(0.0, f64::max) / least
+    };
+    let ratios: Vec<f64> = cells(played, |load, _| load >= CONGESTED).map(spread).collect();
+    let holds = ratios.iter().filter(|ratio| **ratio < 1.25).count();
+    let text: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
+    format!("{} (the best over the worst: {})", counted(holds, ratios.len()), text.join(", "))
+}
+
+fn competitive(played: &[PlayedCell]) -> String {
+    let best = |cell: &&PlayedCell| {
+        let order = |a: &usize, b: &usize| cell.schemes[*a].total_cmp(&cell.schemes[*b]);
+        STATIC.max_by(order).is_some_and(|column| [0, 1, 5].contains(&column))
+    };
+    counted(played.iter().filter(best).count(), played.len())
+}
