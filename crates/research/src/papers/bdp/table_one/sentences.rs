@@ -61,7 +61,7 @@ pub(super) fn sentences(both: &[Vec<PlayedCell>]) -> Table {
     table
 }
 
-/// Of its cells, those of one kind: a load in percent and the place of its buffer among the three.
+/// The cells of one kind: a load in percent and the place of its buffer among the three.
 fn cells(
     played: &[PlayedCell],
     wanted: fn(u64, usize) -> bool,
