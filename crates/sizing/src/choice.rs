@@ -35,7 +35,7 @@ pub enum Sizing {
     Linux(LinuxRule),
     /// `sobas`: estimates the path and holds the window at its sweet spot.
     Sobas,
-    /// `sobas:paper`: section VII-A of the SOBAS paper to the letter.
+    /// `sobas:paper`: section VII-A of the SOBAS paper.
     SobasPaper,
     /// `sobas:live`: SOBAS without probes and without the sender's help, for connections of other
     /// programs.

@@ -1,4 +1,4 @@
-//! SOBAS exactly as in the paper.
+//! SOBAS as in its paper. Departures are named where they are.
 
 mod congestion;
 mod saturation;
@@ -26,9 +26,10 @@ const REACHED_SHARE: f64 = 0.95;
 /// If more than this share of the window is unread after a read, the application is stalled.
 const PAPER_STALL_UNREAD_SHARE: f64 = 0.5;
 
-/// SOBAS exactly as in section VII-A of the paper: five packet trains, the initial limit C~ x T~,
+/// SOBAS as in section VII-A of the paper: five packet trains, the initial limit C~ x T~,
 /// two segments per round trip beyond it, receive throughput per second, and S = R x T once, where
-/// the slope of the last five is about zero and none of the last 1000 probes was lost.
+/// the slope of the last five is about zero and none of the last 1000 probes was lost. The slope is measured for longer where
+/// congestion avoidance climbs slowly, which the paper does not have.
 #[derive(Debug)]
 pub struct SobasPaper {
     config: ControllerConfig,
@@ -86,7 +87,7 @@ impl SobasPaper {
         }
         if let Some(rate) = self.saturation.poll_measurement(now) {
             self.check_reached(now, rate);
-            if self.saturation.is_saturated() {
+            if self.saturation.is_saturated(self.climb(rate)) {
                 self.react_to_saturation(now, rate);
             }
         }
@@ -125,6 +126,20 @@ impl SobasPaper {
         *due = now + rtt;
         let window = *limit;
         self.limit(now, window);
+    }
+
+    /// The share by which congestion avoidance raises the sender's window in a second: half a segment per round trip with delayed
+    /// ACKs. Infinite while the window fills the limit, which is what grows then.
+    fn climb(&self, rate: Rate) -> f64 {
+        const SEGMENTS: f64 = 0.5;
+        let Some(rtt) = self.round_trip.average() else { return f64::INFINITY };
+        let window = (rate * rtt).as_f64();
+        match self.state {
+            State::Ramping { limit, .. } if window >= limit.as_f64() * REACHED_SHARE => {
+                f64::INFINITY
+            }
+            _ => SEGMENTS * self.config.mss.as_f64() / (window * rtt.as_secs_f64()),
+        }
     }
 
     /// Starts the linear growth when a second's throughput shows that the limit was reached.

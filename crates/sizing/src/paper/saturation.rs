@@ -10,6 +10,18 @@ const SLOPE_MEASUREMENTS: usize = 5;
 /// limit raise the rate of a 100 Mbit/s, 100 ms path by 2.3 % a second, so 1 % separates rising from flat there.
 const MAX_FLAT_SLOPE: f64 = 0.01;
 
+/// A departure from the paper: five measurements and 1 % take congestion avoidance after a loss for flat where it climbs slowly, or
+/// noise hides the climb. Where the window climbs by less than this share per measurement, more measurements make up for it, and
+/// the slope must be below half of the climb.
+const STEEP_CLIMB: f64 = 4.0 * MAX_FLAT_SLOPE;
+
+/// The most that measurements may scatter about their line, as a share of their mean: a peak is no plateau, though the line
+/// through both its sides is level.
+const MAX_SCATTER: f64 = 0.1;
+
+/// The most measurements.
+const MAX_MEASUREMENTS: usize = 20;
+
 /// The paper's rate saturation detector: receive throughput per second, and the slope of the
 /// last five.
 #[derive(Debug, Default)]
@@ -48,27 +60,77 @@ impl RateSaturation {
             return None;
         }
         let rate = bytes / now.since(since);
-        if self.rates.len() == SLOPE_MEASUREMENTS {
+        if self.rates.len() == MAX_MEASUREMENTS {
             self.rates.remove(0);
         }
         self.rates.push(rate.as_f64());
         Some(rate)
     }
 
-    /// Whether the slope of the last five measurements is about zero. Seconds without data do not
-    /// count as saturation.
-    pub(crate) fn is_saturated(&self) -> bool {
-        if self.rates.len() < SLOPE_MEASUREMENTS {
-            return false;
-        }
-        let mean = self.rates.iter().sum::<f64>() / SLOPE_MEASUREMENTS as f64;
-        mean > 0.0 && (self.slope() / mean).abs() < MAX_FLAT_SLOPE
+    /// Whether the slope of the last measurements is about zero, if congestion avoidance raises the sender's window by a share of
+    /// `climb` per measurement: five of them and 1 %, or as many more as the climb is slower. Seconds without data do not count
+    /// as saturation.
+    pub(crate) fn is_saturated(&self, climb: f64) -> bool {
+        let slower = (STEEP_CLIMB / climb.max(f64::MIN_POSITIVE)).max(1.0);
+        let wanted =
+            (SLOPE_MEASUREMENTS as f64 * slower).ceil().min(MAX_MEASUREMENTS as f64) as usize;
+        let Some(first) = self.rates.len().checked_sub(wanted) else { return false };
+        let rates = &self.rates[first..];
+        let mean = rates.iter().sum::<f64>() / wanted as f64;
+        let slope = slope(rates);
+        mean > 0.0
+            && (slope / mean).abs() < MAX_FLAT_SLOPE.min(climb / 2.0)
+            && scatter(rates, mean, slope) < (MAX_SCATTER * mean).powi(2)
+    }
+}
+
+/// Least-squares slope per measurement.
+fn slope(rates: &[f64]) -> f64 {
+    let middle = (rates.len() as f64 - 1.0) / 2.0;
+    let (mut weighted, mut squares) = (0.0, 0.0);
+    for (i, rate) in rates.iter().enumerate() {
+        let x = i as f64 - middle;
+        weighted += x * rate;
+        squares += x * x;
+    }
+    weighted / squares
+}
+
+/// The variance of `rates` about the line of this slope through their mean.
+fn scatter(rates: &[f64], mean: f64, slope: f64) -> f64 {
+    let middle = (rates.len() as f64 - 1.0) / 2.0;
+    let square = |(i, rate): (usize, &f64)| (rate - mean - slope * (i as f64 - middle)).powi(2);
+    let squares: f64 = rates.iter().enumerate().map(square).sum();
+    squares / (rates.len() as f64 - 2.0).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A climb that leaves the paper's rule as it is.
+    const STEEP: f64 = 1.0;
+
+    fn saturated(rates: &[f64], climb: f64) -> bool {
+        let saturation = RateSaturation { rates: rates.to_vec(), ..RateSaturation::default() };
+        saturation.is_saturated(climb)
     }
 
-    /// Least-squares slope per measurement, in bit/s.
-    fn slope(&self) -> f64 {
-        // With x = -2..2: slope = sum(x y) / sum(x^2), and sum(x^2) = 10.
-        let weighted = self.rates.iter().zip([-2.0, -1.0, 0.0, 1.0, 2.0]);
-        weighted.map(|(y, x)| x * y).sum::<f64>() / 10.0
+    #[test]
+    fn a_peak_is_no_plateau() {
+        // Least squares: (-2 x 20 - 28 + 28 + 2 x 20) / 10 = 0.
+        assert!(!saturated(&[20.0, 28.0, 34.0, 28.0, 20.0], STEEP));
+        assert!(saturated(&[26.0, 26.1, 25.9, 26.0, 26.0], STEEP));
+    }
+
+    #[test]
+    fn a_slow_climb_is_judged_over_more_measurements() {
+        // 0.8 % a second passes the paper's 1 %. A sender that climbs by 0.8 % in congestion avoidance has not arrived: half of
+        // that would be flat, over 5 x 4 / 0.8 = 25 seconds, and 20 are kept.
+        let rising: Vec<f64> = (0..20).map(|i| 10.0 * 1.008_f64.powi(i)).collect();
+        assert!(saturated(&rising, STEEP));
+        assert!(!saturated(&rising, 0.008));
+        assert!(saturated(&[10.0; 20], 0.008));
+        assert!(!saturated(&[10.0; 19], 0.008));
     }
 }

@@ -101,8 +101,8 @@ pub(super) const REASONS: &[Reason] = &[
     reason(
         "bdp-table1",
         &["100 %"],
-        "twelve Reno elephants that lose bursts fill 85 to 90 % of a drop-tail link that counts ACKs; the printed shares need a \
-         link without such pauses",
+        "runs on a congested path differ by a sixth; twelve Reno elephants that lose bursts fill 86 to 89 % of a drop-tail link \
+         that counts ACKs",
         &["bdp-table1"],
     ),
     reason(
