@@ -87,12 +87,6 @@ pub(super) const REASONS: &[Reason] = &[
         &["bdp-fig7"],
     ),
     reason(
-        "bdp-fig8",
-        &["under-buffered"],
-        "the tight link is shared, and where saturation is found depends on the luck of one timeout",
-        &["bdp-fig8", "bdp-table1"],
-    ),
-    reason(
         "bdp-table1",
         &["BTC T_a", "100 %"],
         "the printed values need windows of 13 to 16 packets, half of BTC T_a as the text defines it",
