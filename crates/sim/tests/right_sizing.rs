@@ -120,3 +120,24 @@ fn the_static_schemes_measure_the_product_that_the_sobas_paper_attributes_to_the
     }
     assert!(window("nlanr") >= window("wad"), "{} {}", window("nlanr"), window("wad"));
 }
+
+#[test]
+fn sobas_of_the_paper_does_not_take_renos_climb_after_a_loss_for_saturation() {
+    // Slow start overflows a tenth of a BDP. Reno then climbs by half a segment of 450 per RTT of 180 ms, for some 100 s. The
+    // paper's five seconds end it at once, at 7.2 of 20 Mbit/s.
+    let path = r#"
+        duration = "150s"
+        [path]
+        rate = "20Mbit/s"
+        rtt = "180ms"
+        buffer = "0.1bdp"
+        reverse = "clean"
+        [tcp]
+        delayed_ack = true
+        [[transfer]]
+        congestion = "sack"
+        sizing = "sobas:paper"
+    "#;
+    let transfer = &play(path, &[]).transfers[0];
+    assert!(transfer.goodput_bps > 13e6, "{}", transfer.goodput_bps);
+}

@@ -1,4 +1,4 @@
-//! SOBAS as in its paper. Departures are named where they are.
+//! SOBAS as in its paper. Departures are documented at the constants that they need.
 
 mod congestion;
 mod saturation;
