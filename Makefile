@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of install-library-of library deny oldest-rust fuzz miri clean tools tools-test test-tools unit-without-tools bare-test
+.PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of install-library-of library deny oldest-rust fuzz miri clean tools tools-test test-tools unit-without-tools bare-test
 
 SWEETSPOT := target/release/sweetspot
 RESEARCH := target/release/sweetspot-research
@@ -17,11 +17,17 @@ demo: build ## Move a file across an emulated long path, several ways, and draw 
 SKIPPED := $(CURDIR)/target/skipped.txt
 # The tests of the program built it already.
 test: AFTER_UNIT := yes
-test: tools-test words fmt clippy purity doc unit python ## Language, formatting, lints, purity, documentation, every test; says what was skipped
+test: tools-test words bpf-check fmt clippy purity doc unit python ## Language, formatting, lints, purity, documentation, every test; says what was skipped
 	@scripts/skipped.sh $(SKIPPED)
 
 test-tools: ## The programs that some tests compare with or run, by apt-get
-	apt-get install --yes --no-install-recommends bsdutils clang chromium chromium-driver curl iproute2 iputils-ping libcurl4-openssl-dev openssh-client openssh-server pkg-config rsync strace tcptrace tshark util-linux
+	apt-get install --yes --no-install-recommends bsdutils clang chromium chromium-driver curl iproute2 iputils-ping libcurl4-openssl-dev llvm openssh-client openssh-server pkg-config rsync strace tcptrace tshark util-linux
+
+bpf: ## Compile the BPF programs, whose object is committed (clang 14, llvm 14)
+	@scripts/bpf.sh
+
+bpf-check: ## The committed BPF object is the one of its sources
+	@scripts/bpf.sh check
 
 bench-advice: build research-build ## Compare advised windows with the best in random situations; writes docs/results/advice.md (about 4 minutes)
 	$(RESEARCH) bench advice $(ARGS)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Names each missing tool that the build needs, with the command that installs it. Prints nothing if all are there: optional
-# tools (clang, Rust's wasm32 target) are in docs/install.md, and `sweetspot tune doctor` names those that this build lacked.
+# Names each missing tool that the build needs, with the command that installs it. Prints nothing if all are there.
+# Rust's wasm32 target is optional (docs/install.md).
 # Usage: scripts/check-tools.sh [test]      ("test" also asks for rustfmt, clippy and Python's venv)
 set -u
 cd "$(dirname "$0")/.."

@@ -21,9 +21,6 @@ binary() {
     cp "target/${1%%.*}/dist/sweetspot" "$dist/$2"
 }
 
-clang --print-targets 2>/dev/null | grep -q '^ *bpf ' ||
-    leave_out "tune --via bpf" "there is no clang for BPF (apt-get install clang)"
-
 rm -rf "$dist"
 mkdir -p "$dist"
 tools=$PWD/target/dist-tools

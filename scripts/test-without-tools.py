@@ -3,8 +3,7 @@
 
 Usage: scripts/test-without-tools.py [CARGO OPTION...]      (which packages: --workspace without any)
 
-Runs the tests that `make test` compiled. If clang is here, it first compiles the program and its tests without their feature
-`bpf`, as a machine without clang would. Prints one line and succeeds if there is nothing to hide, or no way to hide it.
+Runs the tests that `make test` compiled. Prints one line and succeeds if there is nothing to hide, or no way to hide it.
 """
 
 import json
@@ -37,14 +36,9 @@ def depends(path):
     return False
 
 
-def chosen(has_clang):
-    options = sys.argv[1:] or ["--workspace"]
-    tests = {test[1]: test for test in compiled(*options)}
-    if has_clang:
-        # Cargo takes a feature from the whole workspace at once; all packages but the program's are compiled already.
-        again = compiled(*options, "--no-default-features")
-        tests |= {test[1]: test for test in again if test[0] == os.path.join(ROOT, "crates/cli")}
-    return [test for _, test in sorted(tests.items()) if is_integration(test) and depends(test[1])]
+def chosen():
+    tests = compiled(*(sys.argv[1:] or ["--workspace"]))
+    return [test for test in sorted(tests, key=lambda test: test[1]) if is_integration(test) and depends(test[1])]
 
 
 def is_integration(test):
@@ -71,11 +65,10 @@ def main():
     listed = subprocess.run([HIDE, "--list"], stdout=subprocess.PIPE, text=True, check=False)
     if listed.returncode != 0:
         return None if listed.returncode == CANNOT else listed.returncode
-    tools = listed.stdout.split()
-    if not tools:
+    if not listed.stdout.split():
         print("no optional tool is here: the ordinary run of the tests was the one without")
         return None
-    tests = json.dumps(chosen("clang" in tools))
+    tests = json.dumps(chosen())
     again = [HIDE, sys.executable, os.path.abspath(__file__), "--inside"]
     return subprocess.run(again, input=tests, text=True, check=False).returncode
 

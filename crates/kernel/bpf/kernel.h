@@ -70,6 +70,7 @@ enum {
 };
 
 struct bpf_sock;
+struct seq_file;
 struct task_struct;
 
 struct bpf_sock_ops {
@@ -135,6 +136,7 @@ static long (*const bpf_getsockopt)(void *socket, int level, int optname, void *
 static long (*const bpf_sock_ops_cb_flags_set)(struct bpf_sock_ops *ctx, int flags) = (void *)59;
 static void *(*const bpf_sk_storage_get)(void *map, void *sk, void *value, __u64 flags) = (void *)107;
 static long (*const bpf_probe_read_kernel)(void *to, __u32 size, const void *from) = (void *)113;
+static long (*const bpf_seq_write)(struct seq_file *seq, const void *data, __u32 size) = (void *)127;
 static void *(*const bpf_ringbuf_reserve)(void *ringbuf, __u64 size, __u64 flags) = (void *)131;
 static void (*const bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;
 static struct tcp_sock *(*const bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
@@ -291,7 +293,12 @@ struct tcp_sock {
 	struct minmax rtt_min;
 };
 
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
 struct bpf_iter__tcp {
+	struct bpf_iter_meta *meta;
 	struct sock_common *sk_common;
 };
 

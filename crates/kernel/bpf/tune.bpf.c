@@ -846,13 +846,16 @@ int sweetspot_lift(struct bpf_iter__tcp *ctx)
 }
 
 /* Finds the connections that were there before. Those that are known, limited or left alone, begin anew: looks for bulk
- * transfers among all from now on. */
+ * transfers among all from now on. Writes a byte for each connection whose events the kernel does not let an iterator ask
+ * for (before TCP_BPF_SOCK_OPS_CB_FLAGS, Linux 6.12), unless they have been on since its beginning. */
 SEC("iter/tcp")
 int sweetspot_find(struct bpf_iter__tcp *ctx)
 {
 	struct tcp_sock *tp = visited(ctx);
 	struct connection *c;
 	int state, flags = BPF_SOCK_OPS_STATE_CB_FLAG | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
+	int unheard;
+	char mark = '!';
 
 	if (!tp)
 		return 0;
@@ -863,6 +866,7 @@ int sweetspot_find(struct bpf_iter__tcp *ctx)
 	if (!c)
 		return 0;
 	restore(tp, tp, c);
+	unheard = !c->cookie || c->left;
 	/* One far below what the kernel itself would have set is the program's. */
 	if (!c->cookie && tp->window_clamp < natural_clamp(tp) / 2)
 		c->own_clamp = tp->window_clamp;
@@ -872,7 +876,8 @@ int sweetspot_find(struct bpf_iter__tcp *ctx)
 	c->left = 0;
 	c->bulk = 0;
 	c->asked = 1;
-	bpf_setsockopt(tp, IPPROTO_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags));
+	if (bpf_setsockopt(tp, IPPROTO_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags)) && unheard)
+		bpf_seq_write(ctx->meta->seq, &mark, sizeof(mark));
 	return 0;
 }
 

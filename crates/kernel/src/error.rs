@@ -7,15 +7,11 @@ use aya::programs::ProgramError;
 use sweetspot_linux::cgroup::CgroupError;
 use thiserror::Error;
 
+use crate::probe;
+
 /// Why connections cannot be tuned from inside the kernel.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// The programs are not in this build.
-    #[error(
-        "this build has no BPF programs, because there was no clang: apt-get install clang, and build \
-         again; or use --via pidfd"
-    )]
-    LeftOut,
     /// A missing feature of the host.
     #[error("cannot tune via bpf: {0}")]
     Missing(String),
@@ -93,6 +89,10 @@ impl KernelError {
                     format!("{io_error}: {said}")
                 }
                 other => chain(other),
+            };
+            let reason = match probe::explanation() {
+                Some(explanation) => format!("{reason}; {explanation}"),
+                None => reason,
             };
             KernelError::Refused { program, reason }
         }

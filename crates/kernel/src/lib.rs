@@ -10,8 +10,6 @@
 //!
 //! Limits are held only while a lease is renewed ([`Connections::renew`]). When it ends, each connection is restored at its
 //! next segment by the program itself, which stays on its cgroup until it is detached or the cgroup goes.
-//!
-//! Without clang at build time the programs are left out, and [`SocketPrograms::load`] says so.
 
 mod command;
 mod connections;
@@ -23,5 +21,5 @@ mod record;
 pub use command::{Command, RememberedPath, Transfers, Watch};
 pub use connections::Connections;
 pub use error::KernelError;
-pub use programs::{LEASE, SocketPrograms, are_built_in};
+pub use programs::{LEASE, SocketPrograms};
 pub use record::{Congestion, Record, RecordKind};

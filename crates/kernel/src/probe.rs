@@ -8,7 +8,7 @@ use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_units::{Bytes, Duration};
 
 use crate::command::Watch;
-use crate::programs::{SocketPrograms, are_built_in};
+use crate::programs::SocketPrograms;
 
 /// One of the things that are needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,9 +32,11 @@ impl fmt::Display for Finding {
 
 /// Looks at this host. Ends with an attempt to load the programs where nothing is known to be missing.
 pub fn examine() -> Vec<Finding> {
-    let mut findings = Host::read().findings();
+    let host = Host::read();
+    let mut findings = host.findings();
     if findings.iter().all(|finding| finding.there) {
-        findings.push(loads());
+        findings.push(host.loads());
+        findings.push(host.existing());
     }
     findings
 }
@@ -44,19 +46,38 @@ pub fn lacking() -> Option<Finding> {
     Host::read().findings().into_iter().find(|finding| !finding.there)
 }
 
+/// The reason why this host cannot run the programs: a missing feature, or a kernel that is too old and refuses them. `None`
+/// on a newer kernel, for which a refusal is a fault.
+pub fn obstacle() -> Option<Finding> {
+    let host = Host::read();
+    let mut findings = host.findings();
+    if findings.iter().all(|finding| finding.there) && host.explanation().is_some() {
+        findings.push(host.loads());
+    }
+    findings.into_iter().find(|finding| !finding.there)
+}
+
+/// Why this kernel may refuse the programs, if its version explains it.
+pub(crate) fn explanation() -> Option<String> {
+    Host::read().explanation()
+}
+
 /// The capabilities that load and attach the programs (capabilities(7)).
 const CAP_NET_ADMIN: u64 = 1 << 12;
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_PERFMON: u64 = 1 << 38;
 const CAP_BPF: u64 = 1 << 39;
 
-/// Programs may limit windows since Linux 5.11 (kernel commit cb81110997d1), iterators over connections since 5.15.
-const OLDEST: (u32, u32) = (5, 15);
+/// Programs may limit windows since Linux 5.11 (kernel commit cb81110997d1), which is also the first with the coarse clock
+/// (d05512618056). The versions explain only: distributions port features back, so that an attempt to load decides.
+const LIMITS_SINCE: (u32, u32) = (5, 11);
+/// Iterators may ask for the events of existing connections since Linux 6.12 (TCP_BPF_SOCK_OPS_CB_FLAGS).
+const EXISTING_SINCE: (u32, u32) = (6, 12);
 
 /// The facts read from a host.
 #[derive(Debug)]
 struct Host {
-    built_in: bool,
+    little_endian: bool,
     release: String,
     mount_point: Option<PathBuf>,
     describes_itself: bool,
@@ -68,7 +89,7 @@ impl Host {
     fn read() -> Host {
         let text = |path| fs::read_to_string(path).unwrap_or_default();
         Host {
-            built_in: are_built_in(),
+            little_endian: cfg!(target_endian = "little"),
             release: text("/proc/sys/kernel/osrelease").trim().to_owned(),
             mount_point: Cgroup::mount_point().ok(),
             describes_itself: Path::new("/sys/kernel/btf/vmlinux").exists(),
@@ -89,22 +110,49 @@ impl Host {
     }
 
     fn programs(&self) -> Finding {
-        let says = match self.built_in {
-            true => "in this build".to_owned(),
-            false => "left out of this build".to_owned(),
+        let says = match self.little_endian {
+            true => "in this build",
+            false => "compiled for little-endian machines only",
         };
-        let next = "apt-get install clang, and build again";
-        finding("BPF programs", self.built_in, says, next)
+        finding("BPF programs", self.little_endian, says.to_owned(), "use --via pidfd")
     }
 
     fn version(&self) -> Finding {
-        let release = &self.release;
-        let there = version_in(release).is_some_and(|version| version >= OLDEST);
-        let says = match there {
-            true => format!("Linux {release}"),
-            false => format!("Linux {release}"),
+        finding("kernel", true, format!("Linux {}", self.release), "")
+    }
+
+    /// Why this kernel may refuse the programs, if its version explains it.
+    fn explanation(&self) -> Option<String> {
+        let is_old = version_in(&self.release).is_some_and(|version| version < LIMITS_SINCE);
+        let (major, minor) = LIMITS_SINCE;
+        is_old.then(|| format!("BPF may limit windows since Linux {major}.{minor}"))
+    }
+
+    /// Whether the kernel takes the programs that run at events.
+    fn loads(&self) -> Finding {
+        let watch = Watch {
+            bulk: Bytes::new(1),
+            within: Duration::from_secs(1),
+            interval: Duration::from_secs(1),
+            uploads: false,
         };
-        finding("kernel", there, says, "BPF may limit every connection since Linux 5.15")
+        let loaded = SocketPrograms::load(watch);
+        let there = loaded.is_ok();
+        let says = match loaded {
+            Ok(_) => "the verifier takes the programs".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        finding("loading", there, says, "use --via pidfd")
+    }
+
+    /// Whether connections that began before the tuner are tuned. Others are in any case, so that this is never missing.
+    fn existing(&self) -> Finding {
+        let (major, minor) = EXISTING_SINCE;
+        let says = match version_in(&self.release).is_some_and(|version| version < EXISTING_SINCE) {
+            true => format!("only new connections are tuned before Linux {major}.{minor}"),
+            false => "existing connections are tuned, too".to_owned(),
+        };
+        finding("connections", true, says, "")
     }
 
     fn cgroups(&self) -> Finding {
@@ -153,23 +201,6 @@ impl Host {
     }
 }
 
-/// Whether the kernel takes the programs.
-fn loads() -> Finding {
-    let watch = Watch {
-        bulk: Bytes::new(1),
-        within: Duration::from_secs(1),
-        interval: Duration::from_secs(1),
-        uploads: false,
-    };
-    let loaded = SocketPrograms::load(watch).and_then(|(mut programs, _)| programs.load_all());
-    let there = loaded.is_ok();
-    let says = match loaded {
-        Ok(()) => "the verifier takes every program".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    finding("loading", there, says, "use --via pidfd")
-}
-
 /// A finding, with the next step where something is missing.
 fn finding(name: &'static str, there: bool, says: String, next: &'static str) -> Finding {
     Finding { name, there, says, next: (!there).then_some(next) }
@@ -193,7 +224,7 @@ mod tests {
 
     fn complete() -> Host {
         Host {
-            built_in: true,
+            little_endian: true,
             release: "6.18.44".to_owned(),
             mount_point: Some(PathBuf::from("/sys/fs/cgroup/unified")),
             describes_itself: true,
@@ -223,17 +254,27 @@ mod tests {
             assert_eq!(lacking[0].0, name);
             assert!(lacking[0].1.contains(word), "{lacking:?}");
         };
-        said(Host { built_in: false, ..complete() }, "BPF programs", "apt-get install clang");
-        said(
-            Host { release: "5.10.0-28-amd64".to_owned(), ..complete() },
-            "kernel",
-            "since Linux 5.15",
-        );
+        said(Host { little_endian: false, ..complete() }, "BPF programs", "--via pidfd");
         said(Host { mount_point: None, ..complete() }, "cgroup v2", "mount -t cgroup2");
         said(Host { describes_itself: false, ..complete() }, "BTF", "CONFIG_DEBUG_INFO_BTF");
         said(Host { capabilities: CAP_BPF, ..complete() }, "rights", "CAP_NET_ADMIN, CAP_PERFMON");
         let lockdown = "none integrity [confidentiality]".to_owned();
         said(Host { lockdown, ..complete() }, "lockdown", "--via pidfd");
+    }
+
+    #[test]
+    fn a_version_explains_and_never_decides() {
+        let of = |release: &str| Host { release: release.to_owned(), ..complete() };
+        for release in ["5.10.0-32-amd64", "5.14.0-503.el9.x86_64", "6.1.0-50-amd64", "odd", ""] {
+            assert_eq!(lacking(&of(release)), [], "{release}");
+        }
+        let since = Some("BPF may limit windows since Linux 5.11".to_owned());
+        assert_eq!(of("5.10.0-32-amd64").explanation(), since);
+        assert_eq!(of("5.14.0-503.el9.x86_64").explanation(), None);
+        let existing = |release: &str| of(release).existing().says;
+        assert!(existing("6.1.0-50-amd64").starts_with("only new"));
+        assert!(existing("6.12.0-1").starts_with("existing"));
+        assert!(existing("7.2.13").starts_with("existing"));
     }
 
     #[test]

@@ -32,16 +32,12 @@ const FIND: &str = "sweetspot_find";
 
 type Settings = Array<MapData, SettingsWords>;
 
-#[cfg(bpf_programs)]
-static OBJECT: Option<&[u8]> =
-    Some(aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tune.bpf.o")));
-#[cfg(not(bpf_programs))]
-static OBJECT: Option<&[u8]> = None;
-
-/// Whether this build has the programs.
-pub fn are_built_in() -> bool {
-    OBJECT.is_some()
-}
+/// The compiled programs; `make bpf` makes them from bpf/tune.bpf.c. They are of the byte order of nearly every machine.
+#[cfg(target_endian = "little")]
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/tune.bpf.o");
+/// [`probe::lacking`] names it there.
+#[cfg(target_endian = "big")]
+static OBJECT: &[u8] = &[];
 
 /// The programs in the kernel, and the means to undo all of their effects.
 ///
@@ -59,11 +55,10 @@ impl SocketPrograms {
         if let Some(finding) = probe::lacking() {
             return Err(KernelError::Missing(finding.to_string()));
         }
-        let object = OBJECT.ok_or(KernelError::LeftOut)?;
         let namespace =
             processes::pid_namespace().map_err(KernelError::at("reading the PID namespace"))?;
         let mut loader = EbpfLoader::new();
-        let mut ebpf = loader.override_global("pid_namespace", &namespace, true).load(object)?;
+        let mut ebpf = loader.override_global("pid_namespace", &namespace, true).load(OBJECT)?;
         load::<SockOps>(&mut ebpf, OPS)?.load().map_err(KernelError::refused(OPS))?;
         load::<CgroupSockopt>(&mut ebpf, SET)?.load().map_err(KernelError::refused(SET))?;
         let (mut shared, again) = twice(map(&mut ebpf, "settings")?)?;
@@ -100,10 +95,10 @@ impl SocketPrograms {
     }
 
     /// Looks at the connections that are there already, too, in the network namespaces of the attached cgroups' processes
-    /// and of this thread. Linux lets programs ask for that
-    /// since 6.12 (TCP_BPF_SOCK_OPS_CB_FLAGS); before, it changes nothing.
-    pub fn find_present(&mut self) -> Result<(), KernelError> {
-        self.iterate(FIND)
+    /// and of this thread. Returns whether the kernel lets the programs follow them all: it does since Linux 6.12
+    /// (TCP_BPF_SOCK_OPS_CB_FLAGS).
+    pub fn find_present(&mut self) -> Result<bool, KernelError> {
+        Ok(self.iterate(FIND)? == 0)
     }
 
     /// Lifts every limit, also on idle connections, and detaches the programs. May be called again.
@@ -135,14 +130,14 @@ impl SocketPrograms {
     }
 
     /// Runs an iterator over all TCP sockets of this thread's network namespace and of the namespaces of the attached cgroups'
-    /// processes.
-    fn iterate(&mut self, name: &'static str) -> Result<(), KernelError> {
-        self.walk(name)?;
+    /// processes. Returns the number of bytes that it wrote.
+    fn iterate(&mut self, name: &'static str) -> Result<usize, KernelError> {
+        let mut written = self.walk(name)?;
         for namespace in self.other_namespaces() {
             // One that may not be entered: its connections are restored at their next segments.
-            let _ = namespace.run(|| self.walk(name));
+            written += namespace.run(|| self.walk(name)).ok().and_then(Result::ok).unwrap_or(0);
         }
-        Ok(())
+        Ok(written)
     }
 
     /// The network namespaces of the attached cgroups' processes, less this thread's.
@@ -165,15 +160,14 @@ impl SocketPrograms {
         Ok(program)
     }
 
-    fn walk(&mut self, name: &'static str) -> Result<(), KernelError> {
+    fn walk(&mut self, name: &'static str) -> Result<usize, KernelError> {
         let program = self.iterator(name)?;
         let link = program.attach().map_err(KernelError::refused(name))?;
         let link = program.take_link(link).map_err(KernelError::refused(name))?;
         let mut file: File = link.into_file().map_err(|error| KernelError::Load(chain(&error)))?;
-        // It writes nothing; reading runs it.
-        let mut nothing = [0; 4096];
-        while file.read(&mut nothing).map_err(KernelError::at("walking the connections"))? > 0 {}
-        Ok(())
+        // Reading runs it.
+        let mut written = Vec::new();
+        file.read_to_end(&mut written).map_err(KernelError::at("walking the connections"))
     }
 }
 

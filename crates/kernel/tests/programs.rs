@@ -524,7 +524,9 @@ fn one_that_was_left_alone_is_looked_at_again_when_it_is_looked_for() {
     while host.inside.connections.poll_record().is_some() {}
     assert_eq!(host.wait_for(|_| true), None);
     host.inside.connections.forget(cookie);
-    host.inside.programs.find_present().unwrap();
+    if !host.inside.programs.find_present().unwrap() {
+        return sweetspot_testing::skipped("BPF follows no connection anew (Linux 6.12)");
+    }
     assert_eq!(host.bulk().cookie, cookie);
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sweetspot_groups::policy::{Policy, Subject};
 use sweetspot_groups::{CongestionName, Goal, network};
-use sweetspot_kernel::{Connections, Record, SocketPrograms, Transfers};
+use sweetspot_kernel::{Connections, KernelError, Record, SocketPrograms, Transfers};
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::processes::{self, Process};
 use sweetspot_sizing::{PATH_LIFETIME, SavedWindow};
@@ -63,16 +63,16 @@ impl KernelScope {
         KernelScope { cgroup, table, programs, chosen, next_renewal, remembered }
     }
 
-    /// Switches to other connections; all are searched for again, if the kernel allows it.
-    pub fn choose(&mut self, chosen: Chosen) {
+    /// Switches to other connections; all are searched for again, as [`KernelScope::find_present`] does.
+    pub fn choose(&mut self, chosen: Chosen) -> Result<bool, KernelError> {
         self.chosen = chosen;
         self.table.forget_all();
-        self.find_present();
+        self.find_present()
     }
 
-    /// Looks at the connections that were there before, too, where the kernel lets it.
-    pub fn find_present(&self) {
-        let _ = self.programs.lock().unwrap_or_else(PoisonError::into_inner).find_present();
+    /// Looks at the connections that were there before, too. Returns whether the kernel lets the programs follow them all.
+    pub fn find_present(&self) -> Result<bool, KernelError> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner).find_present()
     }
 
     /// The processes that own the sockets of these records, by inode: those seen using them. For the others, descriptors are

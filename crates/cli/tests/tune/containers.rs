@@ -52,7 +52,7 @@ fn is_there(program: &str) -> bool {
 
 /// Asserts that the daemon takes the connection of `command`, which runs in the container and is called `program`.
 fn is_tuned(command: &str, far: &str, program: &str, needs: &[&str]) {
-    if let Some(missing) = probe::lacking() {
+    if let Some(missing) = probe::obstacle() {
         sweetspot_testing::skipped(missing);
         return;
     }

@@ -110,7 +110,9 @@ fn the_clamp_that_was_there_is_never_loosened_and_comes_back_exactly() {
         let before = clamp(&socket);
         assert!(own > 0 || before > high, "{before}");
         inside.programs.attach(&inside.cgroup).unwrap();
-        inside.programs.find_present().unwrap();
+        if !inside.programs.find_present().unwrap() {
+            return sweetspot_testing::skipped("BPF follows no existing connection (Linux 6.12)");
+        }
         let cookie = record(&mut inside, "bulk", |r| r.kind == RecordKind::Bulk).cookie;
         limit(&mut inside, cookie, low);
         record(&mut inside, "the low limit", |r| r.clamp == low);

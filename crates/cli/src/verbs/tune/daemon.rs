@@ -8,7 +8,7 @@ use sweetspot_linux::signals::Supervisor;
 use sweetspot_linux::sysctl;
 use sweetspot_tune::{Chosen, HostScope, KernelScope, Leases, Tuner, TunerOptions, uid_of};
 
-use super::inside::Inside;
+use super::inside::{Inside, report_unfollowed};
 use super::options::{Common, Via};
 use super::steer::{Until, steer_with};
 use super::under_guard;
@@ -157,7 +157,7 @@ fn play(
                 say_what_is_not_chosen(arguments, &policy, true);
                 tuner.begin_anew(CHANGED, |scope, options| {
                     follow(options, &policy);
-                    scope.choose(Chosen::ByPolicy(policy));
+                    report_unfollowed(&scope.choose(Chosen::ByPolicy(policy)));
                 });
             };
             steer_with(&mut tuner, &mut supervisor, &mut journal, &until, &mut revise)

@@ -95,8 +95,21 @@ impl Inside {
         let scope = KernelScope::new(cgroup, programs, connections, chosen);
         // Nothing was in a cgroup that was made for the command.
         if !is_own {
-            scope.find_present();
+            report_unfollowed(&scope.find_present());
         }
         scope
     }
+}
+
+/// Reports that connections of before are not tuned, given the result of looking for them: no silence about what is missed.
+pub fn report_unfollowed(found: &Result<bool, KernelError>) {
+    let reason = match found {
+        Ok(true) => return,
+        Ok(false) => "BPF follows them since Linux 6.12".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    err!(
+        "sweetspot: via bpf, connections that already exist are not tuned here, only new ones ({reason}); --via pidfd tunes \
+         both"
+    );
 }

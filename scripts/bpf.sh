@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Compiles the BPF programs of crates/kernel/bpf, whose object is committed: a build needs no clang.
+# Usage: scripts/bpf.sh [check]
+#   Without an argument, compiles tune.bpf.o anew, and records which sources it was made from.
+#   check fails if the committed object was made from other sources. Where the compiler is the one that made it, it also compiles
+#   them and compares every byte: another version of clang makes other bytes.
+set -euo pipefail
+cd "$(dirname "$0")/../crates/kernel"
+CLANG=14
+OBJECT=bpf/tune.bpf.o
+MADE_FROM=bpf/tune.bpf.o.sha256
+
+# The first of "$1-14" and "$1" that has this version.
+tool() {
+    for name in "$1-$CLANG" "$1"; do
+        if "$name" --version 2>/dev/null | grep -q "version $CLANG\."; then
+            echo "$name"
+            return
+        fi
+    done
+    return 1
+}
+
+# Debug information other than BTF is not needed to load it. No path of this directory gets into the object.
+compile() {
+    "$clang" -target bpfel -mcpu=v3 -g -O2 -Wall -Wextra -Werror -fdebug-compilation-dir=. -c bpf/tune.bpf.c -o "$1"
+    "$strip" -g "$1"
+}
+
+digests() { sha256sum bpf/kernel.h bpf/tune.bpf.c "$OBJECT"; }
+
+clang=$(tool clang) && strip=$(tool llvm-strip) || clang=
+install="apt-get install clang-$CLANG llvm-$CLANG"
+if [ "${1:-}" != check ]; then
+    [ -n "$clang" ] || { echo "bpf.sh: needs clang and llvm-strip of version $CLANG ($install)" >&2; exit 1; }
+    compile "$OBJECT"
+    digests >"$MADE_FROM"
+    echo "$OBJECT: $(wc -c <"$OBJECT") bytes"
+    exit
+fi
+
+digests | diff "$MADE_FROM" - || { echo "bpf.sh: $OBJECT was made from other sources; run make bpf" >&2; exit 1; }
+if [ -z "$clang" ]; then
+    # In the words of sweetspot_testing::skipped.
+    echo "skipped: compiling the BPF programs and comparing the bytes; their sources have the recorded digests ($install)"
+    exit
+fi
+again=$(mktemp)
+trap 'rm -f "$again"' EXIT
+compile "$again"
+cmp "$OBJECT" "$again" || { echo "bpf.sh: $OBJECT is not what its sources compile to; run make bpf" >&2; exit 1; }
