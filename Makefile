@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of install-library-of library deny oldest-rust fuzz miri clean tools tools-test test-tools unit-without-tools bare-test
+.PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of install-library-of library deny oldest-rust fuzz miri clean tools tools-test test-tools test-kernels unit-without-tools bare-test
 
 SWEETSPOT := target/release/sweetspot
 RESEARCH := target/release/sweetspot-research
@@ -155,6 +155,9 @@ unit-without-tools: tools ## The tests that run other programs, once more, with 
 
 bare-test: ## README's two commands on a fresh Debian (root, debootstrap; ARGS="unit": other targets)
 	@scripts/bare-test.sh $(ARGS)
+
+test-kernels: build ## Every verb on the kernels of scripts/kernels/list, in QEMU without KVM; writes docs/results/kernels.md (Debian, root)
+	scripts/test-kernels.py --out docs/results/kernels.md $(ARGS)
 
 PYTHON := target/python/bin/python
 # Optimised, but not across crates: tests need no more, and it builds sooner.

@@ -35,6 +35,12 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!(
+    "Sweetspot runs on 64-bit machines only: build it for one (--target x86_64-unknown-linux-gnu or \
+     aarch64-unknown-linux-gnu)"
+);
+
 pub mod bpf;
 pub mod cgroup;
 pub mod clock;

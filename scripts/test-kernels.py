@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Runs every verb on the kernels of scripts/kernels/list, in QEMU, and prints verbs by kernels.
+
+Usage: scripts/test-kernels.py [--out FILE] [--only NAME,NAME...] [VERB...]
+
+The kernels come from Debian's packages (apt-get download into target/kernels; nothing is installed). It needs qemu-system-x86,
+busybox-static, cpio and zstd, and Debian's archive keyring, but no KVM. VERBs are as in scripts/kernels/guest.sh. --out writes the table as Markdown. Fails if a verb fails without naming what the kernel lacks.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+KERNELS = os.path.join(ROOT, "scripts/kernels")
+TARGET = os.path.join(ROOT, "target/kernels")
+PROGRAM = os.path.join(ROOT, "target/release/sweetspot")
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio", "zstd": "zstd"}
+# The packages that hold a kernel: one up to Debian 13, afterwards its binary and its modules.
+PARTS = ("linux-image-", "linux-binary-", "linux-modules-")
+
+
+def apt(release, *command):
+    """The output of apt-get or apt-cache, which know nothing but `release`."""
+    home = os.path.join(TARGET, release)
+    for directory in ("lists/partial", "cache/archives/partial", "debs"):
+        os.makedirs(os.path.join(home, directory), exist_ok=True)
+    sources = os.path.join(home, "sources.list")
+    with open(sources, "w", encoding="utf-8") as file:
+        file.write(f"deb [arch=amd64 signed-by={KEYRING}] http://deb.debian.org/debian {release} main\n")
+    options = {
+        "Dir::State::Lists": f"{home}/lists",
+        "Dir::State::Status": "/dev/null",
+        "Dir::Cache": f"{home}/cache",
+        "Dir::Etc::SourceList": sources,
+        "Dir::Etc::SourceParts": "/dev/null",
+        "APT::Sandbox::User": "root",
+        "Acquire::Languages": "none",
+    }
+    words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+    ran = subprocess.run(
+        [command[0], *words, *command[1:]], cwd=f"{home}/debs", stdout=subprocess.PIPE, text=True, check=False
+    )
+    if ran.returncode != 0:
+        sys.exit(f"test-kernels: {' '.join(command)} failed for {release}")
+    return ran.stdout
+
+
+def depends(release, package):
+    listed = apt(release, "apt-cache", "depends", "--important", package)
+    return [line.split()[-1] for line in listed.splitlines() if "Depends:" in line]
+
+
+def packages(release):
+    """The names of the newest kernel's packages in `release`."""
+    found, seen, ahead = [], set(), ["linux-image-amd64"]
+    while ahead:
+        package = ahead.pop()
+        if package in seen:
+            continue
+        seen.add(package)
+        if package.startswith(PARTS) and "unsigned" not in package and package != "linux-image-amd64":
+            found.append(package)
+        # The name of a kernel's package has its version; any other dependency holds none.
+        ahead += [name for name in depends(release, package) if name.startswith(("linux-base-", *PARTS))]
+    return found
+
+
+def fetched(release):
+    """The kernel's packages as files, those that are there already, too."""
+    apt(release, "apt-get", "--quiet", "update")
+    names = packages(release)
+    apt(release, "apt-get", "--quiet", "download", *names)
+    debs = os.path.join(TARGET, release, "debs")
+    files = [os.path.join(debs, file) for file in sorted(os.listdir(debs)) if file.split("_")[0] in names]
+    # A package without a kernel in it depends on those that have it.
+    return [file for file in files if os.path.getsize(file) > 1_000_000]
+
+
+def boot(debs, verbs):
+    """The rows and the release that guest.sh prints under this kernel."""
+    surroundings = os.environ | {"LIMIT": "1500", "KERNEL_LINES": "3"}
+    # Emulated processors are several times slower.
+    script = ["SLOW=3", f"SWEETSPOT={PROGRAM}", os.path.join(KERNELS, "guest.sh"), *verbs]
+    command = [os.path.join(KERNELS, "boot.sh"), ",".join(debs), "env", *script]
+    ran = subprocess.run(command, env=surroundings, stdout=subprocess.PIPE, text=True, check=False)
+    rows, kernel = {}, None
+    for line in ran.stdout.splitlines():
+        words = line.split("\t")
+        if words[0] == "row":
+            rows[words[1]] = (words[2], words[3])
+        elif line.startswith("kernel "):
+            kernel = line.split()[1]
+        print(f"  {line}", flush=True)
+    if kernel is None:
+        sys.exit(f"test-kernels: {debs} did not boot: {ran.stdout[-1000:]}")
+    return kernel, rows
+
+
+def table(columns):
+    """Verbs by kernels in Markdown; what is named stands below."""
+    verbs = list(dict.fromkeys(verb for _, rows in columns for verb in rows))
+    notes, lines = {}, []
+    for verb in verbs:
+        cells = []
+        for _, rows in columns:
+            word, words = rows.get(verb, ("FAILS", "did not run"))
+            mark = "" if word == "works" else f" [{notes.setdefault(words, len(notes) + 1)}]"
+            cells.append(("names the missing part" if word == "names" else word) + mark)
+        lines.append(f"| `{verb}` | " + " | ".join(cells) + " |")
+    head = ["| verb | " + " | ".join(kernel for kernel, _ in columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    below = [f"{number}. `{words}`" for words, number in notes.items()]
+    return "\n".join([*head, *lines, "", *below])
+
+
+def write(path, matrix):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(
+            "# Verbs by kernels\n\n"
+            "Written by `make test-kernels`, which boots Debian's kernels in QEMU and runs each verb once. *works*: the verb did its\n"
+            "task. *names the missing part*: it runs without that part, or not at all, and prints the line below the table.\n\n"
+            f"{matrix}\n"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--out")
+    parser.add_argument("--only", default="")
+    parser.add_argument("verb", nargs="*")
+    arguments = parser.parse_args()
+    lacking = [package for tool, package in TOOLS.items() if not shutil.which(tool)]
+    if lacking or not os.path.exists(KEYRING):
+        sys.exit("test-kernels: apt-get install " + " ".join([*lacking, "debian-archive-keyring"]))
+    if not os.path.exists(PROGRAM):
+        sys.exit("test-kernels: no target/release/sweetspot (make build)")
+    with open(os.path.join(KERNELS, "list"), encoding="utf-8") as file:
+        listed = [line.split() for line in file if line.strip() and not line.startswith("#")]
+    only = [name for name in arguments.only.split(",") if name]
+    columns = []
+    for release, name in listed:
+        if only and name not in only:
+            continue
+        print(f"{name}: the newest kernel of Debian's {release}", flush=True)
+        columns.append(boot(fetched(release), arguments.verb))
+    matrix = table(columns)
+    print(f"\n{matrix}")
+    if arguments.out:
+        write(arguments.out, matrix)
+    failed = sum(word == "FAILS" for _, rows in columns for word, _ in rows.values())
+    print(f"\n{sum(map(len, (rows for _, rows in columns))) - failed} passed, {failed} failed")
+    sys.exit(min(failed, 1))
+
+
+if __name__ == "__main__":
+    main()
