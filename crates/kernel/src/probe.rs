@@ -35,8 +35,10 @@ pub fn examine() -> Vec<Finding> {
     let host = Host::read();
     let mut findings = host.findings();
     if findings.iter().all(|finding| finding.there) {
-        findings.push(host.loads());
-        findings.push(host.existing());
+        let loading = host.loads();
+        let there = loading.there;
+        findings.push(loading);
+        findings.extend(there.then(|| host.existing()));
     }
     findings
 }

@@ -132,6 +132,7 @@ fn stay_until(mut ended: File) {
 
 fn adopt_orphans() -> io::Result<()> {
     // SAFETY: this prctl takes numbers only.
-    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) })?;
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) })
+        .map_err(crate::named("prctl(2)"))?;
     Ok(())
 }

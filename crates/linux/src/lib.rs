@@ -73,3 +73,8 @@ pub mod udp;
 fn check(result: i32) -> std::io::Result<i32> {
     if result == -1 { Err(std::io::Error::last_os_error()) } else { Ok(result) }
 }
+
+/// For `map_err`: names the system call that failed, for callers that cannot know it. A seccomp filter may forbid any.
+fn named(call: &'static str) -> impl FnOnce(std::io::Error) -> std::io::Error {
+    move |error| std::io::Error::new(error.kind(), format!("{call}: {error}"))
+}

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use sweetspot_units::{Duration, Time};
 
-use crate::{check, clock, event_fd};
+use crate::{check, clock, event_fd, named};
 
 /// An event from a [`Supervisor`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,7 +178,8 @@ impl Supervisor {
         }
         // SAFETY: the set is initialised; the descriptor is new and ours alone.
         let waiting = unsafe {
-            let fd = check(libc::signalfd(-1, &held, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+            let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+            let fd = check(libc::signalfd(-1, &held, flags)).map_err(named("signalfd(2)"))?;
             OwnedFd::from_raw_fd(fd)
         };
         Ok(Supervisor { waiting, held, before })

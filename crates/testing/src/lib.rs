@@ -12,6 +12,7 @@
 pub mod browser;
 pub mod capture;
 pub mod promtool;
+pub mod seccomp;
 pub mod ssh;
 
 use std::fmt::Display;

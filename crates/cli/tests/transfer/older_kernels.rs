@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use sweetspot_testing::seccomp::{FORBIDDEN_IN_CONTAINERS, forbidding};
+
 /// Files below /proc/sys/net/core exist in the first network namespace alone on Linux 5.10 and 6.1.
 const WITHOUT_CORE_LIMITS: &str = "\
 mount --make-rprivate / && mount -t tmpfs tmpfs /proc/sys/net/core || exit 77
@@ -29,4 +31,26 @@ fn transfers_work_where_net_core_has_no_limits() {
         return;
     }
     assert!(output.status.success(), "{stderr}");
+}
+
+const ONE_TRANSFER: &str = "\
+\"$0\" serve --quiet --dir in --listen 127.0.0.1:0 --once > ticket &
+until [ -s ticket ]; do sleep 0.05; done
+\"$0\" send --quiet file --ticket-file ticket || exit
+wait
+cmp file in/file";
+
+/// EPERM and ENOSYS: a container's profile chooses either.
+#[test]
+fn transfers_work_under_the_filter_of_a_container() {
+    for error in [1, 38] {
+        let Some(mut shell) = forbidding(&FORBIDDEN_IN_CONTAINERS, error, "/bin/sh") else {
+            return;
+        };
+        let scratch = tempfile::tempdir().unwrap();
+        std::fs::write(scratch.path().join("file"), vec![7; 2_000_000]).unwrap();
+        shell.args(["-c", ONE_TRANSFER, env!("CARGO_BIN_EXE_sweetspot")]);
+        let output = shell.current_dir(scratch.path()).output().unwrap();
+        assert!(output.status.success(), "{error}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }

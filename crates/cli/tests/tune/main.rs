@@ -5,6 +5,7 @@ mod containers;
 mod daemon;
 mod download;
 mod emulated;
+mod forbidden;
 mod inside;
 mod killed;
 mod laws;

@@ -30,14 +30,17 @@ pub enum BorrowError {
     /// The kernel forbids it.
     #[error(
         "no permission for the sockets of process {pid}: run as root (CAP_SYS_PTRACE), or as its user \
-         where kernel.yama.ptrace_scope is 0"
+         where kernel.yama.ptrace_scope is 0; in a container, let its seccomp profile allow pidfd_getfd"
     )]
     NotPermitted {
         /// The process.
         pid: u32,
     },
     /// The kernel cannot do it.
-    #[error("this kernel cannot lend sockets of other processes; Linux 5.6 or newer can")]
+    #[error(
+        "this kernel cannot lend sockets of other processes (pidfd_getfd); Linux 5.6 or newer can, unless a \
+         seccomp filter forbids it"
+    )]
     Unsupported,
     /// The kernel failed for another reason.
     #[error("cannot borrow descriptor {fd} of process {pid}: {source}")]

@@ -1,0 +1,52 @@
+//! Verbs under the seccomp filter of a container: they run without the forbidden calls, or name them.
+
+use sweetspot_testing::seccomp::{FORBIDDEN_IN_CONTAINERS, forbidding};
+
+/// What a filter answers: EPERM (Docker, systemd), or ENOSYS.
+const ERRORS: [i32; 2] = [1, 38];
+
+/// The exit code and the lines of `sweetspot ARGUMENTS` whose forbidden calls fail with `error`; `None` without filters.
+fn sweetspot(error: i32, arguments: &[&str]) -> Option<(Option<i32>, String)> {
+    let program = env!("CARGO_BIN_EXE_sweetspot");
+    let output = forbidding(&FORBIDDEN_IN_CONTAINERS, error, program)?.args(arguments).output();
+    let output = output.unwrap();
+    let words = [output.stdout, output.stderr].concat();
+    Some((output.status.code(), String::from_utf8_lossy(&words).trim().to_owned()))
+}
+
+#[test]
+fn a_command_runs_and_nothing_is_complained_about() {
+    for error in ERRORS {
+        let run = sweetspot(error, &["tune", "run", "--", "echo", "it runs"]);
+        let Some(ended) = run else { return };
+        assert_eq!(ended, (Some(0), "it runs".to_owned()), "{error}");
+    }
+}
+
+#[test]
+fn the_host_and_its_connections_are_seen() {
+    for verb in [&["top", "--once"][..], &["advise", "host"], &["tune", "undo"]] {
+        for error in ERRORS {
+            let Some((code, words)) = sweetspot(error, verb) else { return };
+            assert_eq!(code, Some(0), "{verb:?}, {error}: {words}");
+        }
+    }
+}
+
+#[test]
+fn a_verb_that_needs_a_forbidden_call_names_it() {
+    let path = "rate=20Mbit/s rtt=40ms buffer=100kB";
+    let pid = std::process::id().to_string();
+    let cases = [
+        (&["emulate", "--path", path, "--", "true"][..], "unshare"),
+        (&["tune", "attach", &pid], "pidfd_getfd"),
+        (&["tune", "doctor"], "use --via pidfd"),
+    ];
+    for (verb, named) in cases {
+        for error in ERRORS {
+            let Some((code, words)) = sweetspot(error, verb) else { return };
+            assert_eq!(code, Some(1), "{verb:?}, {error}: {words}");
+            assert!(words.contains(named), "{verb:?}, {error}: {words}");
+        }
+    }
+}
