@@ -846,8 +846,8 @@ int sweetspot_lift(struct bpf_iter__tcp *ctx)
 }
 
 /* Finds the connections that were there before. Those that are known, limited or left alone, begin anew: looks for bulk
- * transfers among all from now on. Writes a byte for each connection whose events the kernel does not let an iterator ask
- * for (before TCP_BPF_SOCK_OPS_CB_FLAGS, Linux 6.12), unless they have been on since its beginning. */
+ * transfers among all from now on. Before Linux 6.12 (TCP_BPF_SOCK_OPS_CB_FLAGS) an iterator cannot ask for a connection's
+ * events: writes a byte for each connection without events. */
 SEC("iter/tcp")
 int sweetspot_find(struct bpf_iter__tcp *ctx)
 {

@@ -15,7 +15,7 @@ pub const FORBIDDEN_IN_CONTAINERS: [i64; 9] = [
     libc::SYS_unshare,
 ];
 
-/// Installs a filter (seccomp(2)) and becomes the program. The codes are those of linux/filter.h: load the call's number
+/// Installs a filter (seccomp(2)) and becomes the program. Its codes, from linux/filter.h: load the call's number
 /// (BPF_LD | BPF_W | BPF_ABS), compare it (BPF_JMP | BPF_JEQ), return an action (BPF_RET).
 const FILTER: &str = "\
 import ctypes, os, struct, sys

@@ -2,10 +2,10 @@
 
 use sweetspot_testing::seccomp::{FORBIDDEN_IN_CONTAINERS, forbidding};
 
-/// What a filter answers: EPERM (Docker, systemd), or ENOSYS.
+/// A filter's errors: EPERM (Docker, systemd) or ENOSYS.
 const ERRORS: [i32; 2] = [1, 38];
 
-/// The exit code and the lines of `sweetspot ARGUMENTS` whose forbidden calls fail with `error`; `None` without filters.
+/// Runs `sweetspot ARGUMENTS` with forbidden calls that fail with `error`: its exit code and output. `None` without filters.
 fn sweetspot(error: i32, arguments: &[&str]) -> Option<(Option<i32>, String)> {
     let program = env!("CARGO_BIN_EXE_sweetspot");
     let output = forbidding(&FORBIDDEN_IN_CONTAINERS, error, program)?.args(arguments).output();

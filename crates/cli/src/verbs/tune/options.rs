@@ -42,7 +42,7 @@ pub struct Common {
     pub goal: Goal,
 
     /// Mechanism: pidfd duplicates each socket of the processes; bpf acts inside the kernel at every segment and needs no right
-    /// over the processes (root, Linux 5.15); auto is bpf if the host supports it, else pidfd (tune doctor and -v give the
+    /// over the processes (root, Linux 5.11); auto is bpf if the host supports it, else pidfd (tune doctor and -v give the
     /// reason) [default: auto; of attach: pidfd, as others may be tuned in the process's cgroup]
     #[arg(long, value_name = "WAY", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Via>(&["pidfd", "bpf", "auto"]))]
