@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KERNELS = os.path.join(ROOT, "scripts/kernels")
@@ -116,12 +117,25 @@ def table(columns):
     return "\n".join([*head, *lines, "", *below])
 
 
-def write(path, matrix):
+def words_of(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[0]
+
+
+def write(path, columns, matrix):
+    cells = [word for _, rows in columns for word, _ in rows.values()]
+    counted = {word: cells.count(word) for word in ("works", "names", "FAILS")}
     with open(path, "w", encoding="utf-8") as file:
         file.write(
             "# Verbs by kernels\n\n"
-            "Written by `make test-kernels`, which boots Debian's kernels in QEMU and runs each verb once. *works*: the verb did its\n"
-            "task. *names the missing part*: it runs without that part, or not at all, and prints the line below the table.\n\n"
+            "- **Question**: does each verb work on the kernels that people run?\n"
+            "- **Method**: boot Debian's kernels in QEMU without KVM, and run each verb once, as root unless the row says otherwise\n"
+            "  (`scripts/kernels/guest.sh`). *Names the missing part*: the verb runs without that part, or not at all, and prints the\n"
+            "  line below the table.\n"
+            f"- **Result**: {counted['works']} of {len(cells)} cells work, {counted['names']} name the missing part, "
+            f"{counted['FAILS']} fail.\n"
+            "- **Limitation**: emulated processors are slow, so that nothing here is a measurement.\n"
+            "- **Command**: `make test-kernels`, as root, "
+            f"on {time.strftime('%Y-%m-%d')}, with {words_of(PROGRAM, '--version')} and {words_of('qemu-system-x86_64', '--version')}.\n\n"
             f"{matrix}\n"
         )
 
@@ -149,7 +163,7 @@ def main():
     matrix = table(columns)
     print(f"\n{matrix}")
     if arguments.out:
-        write(arguments.out, matrix)
+        write(arguments.out, columns, matrix)
     failed = sum(word == "FAILS" for _, rows in columns for word, _ in rows.values())
     print(f"\n{sum(map(len, (rows for _, rows in columns))) - failed} passed, {failed} failed")
     sys.exit(min(failed, 1))
