@@ -101,7 +101,7 @@ on_flow "top --once" 60 - '"$S" top --once'
 on_flow "diagnose HOST:PORT" 60 - '"$S" diagnose 127.0.0.1:9999 --for 5s'
 on_flow "diagnose PID" 60 - '"$S" diagnose $flow --for 5s'
 on_flow "diagnose --follow" 60 - '"$S" diagnose --follow lo --for 5s'
-emulate "measure HOST:PORT" 120 - "" "$http" 'sleep 3; "$S" measure $SWEETSPOT_FAR:8000'
+emulate "measure HOST:PORT" 120 - "" "$http" "$get; \"\$S\" measure \$SWEETSPOT_FAR:8000"
 emulate "measure --gentle" 240 - "" "$S serve --dir in --listen 10.77.0.2:7411 >ticket" \
     'until [ -s ticket ]; do sleep .2; done; "$S" measure --gentle --ticket-file ticket'
 verb "demo" 300 "$old" "$S" demo --size 1MB --path "rate=20Mbit/s rtt=20ms buffer=50kB" --sizing kernel+cubic,kernel+bbr,sobas --out demo-out
