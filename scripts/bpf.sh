@@ -6,14 +6,14 @@
 #   them and compares every byte: another version of clang makes other bytes.
 set -euo pipefail
 cd "$(dirname "$0")/../crates/kernel"
-CLANG=14
+CLANG=14.0.6
 OBJECT=bpf/tune.bpf.o
 MADE_FROM=bpf/tune.bpf.o.sha256
 
-# The first of "$1-14" and "$1" that has this version.
+# The first of "$1-14" and "$1" of this version: another one may make other bytes.
 tool() {
-    for name in "$1-$CLANG" "$1"; do
-        if "$name" --version 2>/dev/null | grep -q "version $CLANG\."; then
+    for name in "$1-${CLANG%%.*}" "$1"; do
+        if "$name" --version 2>/dev/null | grep -qF "version $CLANG"; then
             echo "$name"
             return
         fi
@@ -30,7 +30,7 @@ compile() {
 digests() { sha256sum bpf/kernel.h bpf/tune.bpf.c "$OBJECT"; }
 
 clang=$(tool clang) && strip=$(tool llvm-strip) || clang=
-install="apt-get install clang-$CLANG llvm-$CLANG"
+install="apt-get install clang-${CLANG%%.*} llvm-${CLANG%%.*}"
 if [ "${1:-}" != check ]; then
     [ -n "$clang" ] || { echo "bpf.sh: needs clang and llvm-strip of version $CLANG ($install)" >&2; exit 1; }
     compile "$OBJECT"
