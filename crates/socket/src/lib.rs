@@ -59,7 +59,7 @@ pub use report::{Activity, Autotuning, Report, Side};
 pub use stream::SizedStream;
 pub use sweetspot_diagnose::Class;
 pub use sweetspot_groups::TuneEventKind as EventKind;
-pub use sweetspot_sizing::{Announced, Reason, SizingPhase};
+pub use sweetspot_sizing::{HeffnerVariant, Reason, SizingPhase};
 pub use sweetspot_units::{Bytes, Duration, Rate, Time};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::SizedSocket;

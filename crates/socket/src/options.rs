@@ -3,7 +3,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use sweetspot_groups::TuneEventKind;
-use sweetspot_sizing::{Announced, Sizing, SizingError};
+use sweetspot_sizing::{HeffnerVariant, Sizing, SizingError};
 use sweetspot_units::{Bytes, Volume};
 
 use crate::report::Report;
@@ -18,8 +18,8 @@ pub enum SocketSizing {
     LessThanBestEffort,
     /// `drs`: Dynamic Right-Sizing.
     RightSizing,
-    /// `heffner` or `heffner:twice`: Heffner's receiver.
-    Heffner(Announced),
+    /// `heffner` and its variants: Heffner's receiver.
+    Heffner(HeffnerVariant),
     /// `fixed:SIZE`: this window for each socket.
     Fixed(Bytes),
     /// `kernel`: the window is left to the kernel and only reported.
@@ -44,7 +44,7 @@ impl SocketSizing {
             SocketSizing::Live => Sizing::SobasLive,
             SocketSizing::LessThanBestEffort => Sizing::Rledbat,
             SocketSizing::RightSizing => Sizing::RightSizing,
-            SocketSizing::Heffner(announced) => Sizing::Heffner(announced),
+            SocketSizing::Heffner(variant) => Sizing::Heffner(variant),
             SocketSizing::Fixed(size) => Sizing::Fixed(Volume::Bytes(size)),
             SocketSizing::Kernel => Sizing::Kernel,
         }
@@ -60,7 +60,7 @@ impl FromStr for SocketSizing {
                 Sizing::SobasLive => SocketSizing::Live,
                 Sizing::Rledbat => SocketSizing::LessThanBestEffort,
                 Sizing::RightSizing => SocketSizing::RightSizing,
-                Sizing::Heffner(announced) => SocketSizing::Heffner(announced),
+                Sizing::Heffner(variant) => SocketSizing::Heffner(variant),
                 Sizing::Fixed(Volume::Bytes(size)) => SocketSizing::Fixed(size),
                 Sizing::Kernel => SocketSizing::Kernel,
                 // The others need the path, the peer's help, or a window before the handshake.
@@ -68,6 +68,8 @@ impl FromStr for SocketSizing {
                 | Sizing::Max
                 | Sizing::Bdp
                 | Sizing::BdpBy(_)
+                | Sizing::Measured(_)
+                | Sizing::RightSizingLimited
                 | Sizing::Linux(_)
                 | Sizing::Sobas
                 | Sizing::SobasPaper => return Err(SizingError::Unknown(text.to_owned())),
