@@ -189,6 +189,20 @@ fn groups_are_told_apart_without_their_colours() {
 }
 
 /// Curves that end at 10, 20 and 30: their names stand there, the highest on top, and not in a legend.
+/// Both have the strongest colour.
+#[test]
+fn two_controllers_of_our_own_are_told_apart_by_their_dashes() {
+    let mut plot = Plot::new("", Axis::new("ratio").between(0.0, 100.0), Axis::new("share"));
+    for (group, sizing) in ["null", "sobas", "sobas:live"].into_iter().enumerate() {
+        let points = (0..100).map(|x| (f64::from(x), f64::from(x) / 100.0));
+        plot.curve(sizing, Origin::Sim, group, points.collect());
+    }
+    let svg = drawn(&plot);
+    // A line and its sample in the legend.
+    assert_eq!(svg.matches(r#"class="line sim own" d="#).count(), 2);
+    assert_eq!(svg.matches(r#"class="line sim own" stroke-dasharray="6 3" d="#).count(), 2);
+}
+
 #[test]
 fn few_curves_are_named_where_they_end() {
     let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));

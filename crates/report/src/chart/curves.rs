@@ -107,8 +107,13 @@ fn dashes(plot: &Plot, curve: &Curve) -> &'static str {
         Origin::Sim => curve.points.len() > DOTTED && alone(),
         _ => false,
     };
-    if !by_group || is_own(curve) {
+    if !by_group {
         return "";
+    }
+    if is_own(curve) {
+        // All of Sweetspot's own have one colour.
+        let first = plot.curves.iter().find(|each| is_own(each)).map(|each| each.group);
+        return if first == Some(curve.group) { "" } else { r#" stroke-dasharray="6 3""# };
     }
     match curve.group % 5 {
         0 => "",

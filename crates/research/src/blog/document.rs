@@ -36,7 +36,7 @@ const EXPLANATION: &str = "\
   1448 B in 2304 B. The largest buffer's window ends at 65,535 x 2: its window scale was chosen in the
   handshake, for the half of the buffer that is window then.
 * *advertised*: the largest that the sender saw; about a segment less than expected, as in the blog
-  (73,552 of 75,000), because a segment waits unread when the ACK host_pairs.
+  (73,552 of 75,000), because a segment waits unread when the ACK leaves.
 * *expected*: that window per 10 ms, or 100 Mbit/s if that is less, and *accuracy* is measured over
   expected, as in the blog's table.
 * *with headers*: the same formula with what the blog explains in words: the link carries at most
