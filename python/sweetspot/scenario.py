@@ -67,6 +67,7 @@ class Path(ForwardHop, total=False):
 
     rtt: Value
     packet: Value
+    packet_spread: Value
     access_rate: Value
     reverse: str
     hop: Sequence[ForwardHop]
@@ -92,6 +93,8 @@ class Tcp(TypedDict, total=False):
     header: Value
     window_scale: int
     send_buffer: Value
+    segment_overhead: Value
+    backoff: Value
     max_window: Value
 
 
