@@ -194,7 +194,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ],
     ),
     part(
-        ("IV-D", "who is queued first among simultaneous packets decides who gets what"),
+        ("IV-D", "the order among simultaneous packets decides each flow's share"),
         (
             "1.11 between the largest and the smallest dynamic flow",
             "the order matters, far less than printed",

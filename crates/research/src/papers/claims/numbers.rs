@@ -164,7 +164,7 @@ pub(super) const REASONS: &[Reason] = &[
     reason(
         "router-fig2",
         &["use by"],
-        "users who move 80 kB and think for a second offer 640 Mbit/s at most: the printed use takes 1550 and 2000 of them",
+        "users that move 80 kB and think for a second offer 640 Mbit/s at most: the printed use takes 1550 and 2000 of them",
         &["router-fig2"],
     ),
     reason(

@@ -138,7 +138,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         &["crates/theory/src/router/optimum.rs::short_flows_at_heavy_mm1b_load_have_a_closed_form"],
     ),
     yes(
-        ("V, eq. (7)", "that of long flows is twice the BDP"),
+        ("V, eq. (7)", "the best buffer for long flows is twice the BDP"),
         ("15 MB", ""),
         &["crates/theory/tests/published/router.rs::section_5_has_15_mb_for_long_flows"],
     ),

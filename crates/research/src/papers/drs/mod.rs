@@ -31,13 +31,10 @@ const ENTRY_7: Entry =
     entry("drs-fig7", "Figure 7: five static flows, five dynamic at 1 Gbit/s", sweeps::figure_7);
 const ENTRY_8: Entry = entry("drs-fig8", "Figure 8: ten dynamic flows", sweeps::figure_8);
 const ENTRY_TABLE_1: Entry =
-    entry("drs-table1", "Table I: who gets what when packets arrive together", single::table_1);
+    entry("drs-table1", "Table I: each flow's share when packets arrive together", single::table_1);
 
-const ENTRY_REMARKS: Entry = entry(
-    "drs-remarks",
-    "What is said without a figure: RED, sources, Vegas, spacing",
-    remarks::table,
-);
+const ENTRY_REMARKS: Entry =
+    entry("drs-remarks", "Claims without a figure: RED, sources, Vegas, spacing", remarks::table);
 const ENTRY_SOLUTIONS: Entry =
     entry("drs-solutions", "Section IV-B: three solutions to bursts of losses", future::solutions);
 const ENTRY_FUTURE: Entry = entry(

@@ -45,7 +45,7 @@ const SENTENCES: [Sentence; 6] = [
         minor,
     ),
     ("the most competitive schemes are C T_m, C T_e and S = inf", competitive),
-    ("SOBAS needs no prior information about the path", |_| "holds: it is told nothing".to_owned()),
+    ("SOBAS needs no prior information about the path", |_| "holds: it gets none".to_owned()),
 ];
 
 /// Which sentences hold, by the reverse path.
