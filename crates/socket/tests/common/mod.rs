@@ -4,12 +4,23 @@
 
 use std::net::{TcpListener, TcpStream};
 
+use socket2::SockRef;
 use sweetspot_linux::clock;
 use sweetspot_units::Duration;
 
 /// A connection over loopback, this end first.
 pub fn pair() -> (TcpStream, TcpStream) {
+    accepted(&TcpListener::bind("127.0.0.1:0").unwrap())
+}
+
+/// The same with segments of `mss` bytes at most, as across a network.
+pub fn pair_with_segments(mss: u32) -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    SockRef::from(&listener).set_tcp_mss(mss).unwrap();
+    accepted(&listener)
+}
+
+fn accepted(listener: &TcpListener) -> (TcpStream, TcpStream) {
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     (near, listener.accept().unwrap().0)
 }
