@@ -63,6 +63,8 @@ pub use event::{AppliedChange, ConnectionOwner, TuneEvent, TuneEventKind};
 pub use goal::Goal;
 pub use own_clamp::{BufferState, OwnClamp, UNCLAMPED};
 pub use path_cache::PathCache;
-pub use path_group::{BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup};
+pub use path_group::{
+    BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup, receiver_config,
+};
 pub use peer_labels::{MOST_PEER_LABELS, OTHER_PEERS, PeerLabels, network};
 pub use upload::{BufferAdvice, PaceStep, PacedUpload, SendBufferSample, buffer_for};

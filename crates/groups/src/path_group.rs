@@ -1,8 +1,9 @@
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 
 use sweetspot_sizing::{
-    Controller, Driver, Effect, EventKind, InputSource, KernelView, Reason, SavedWindow,
-    SizingPhase, TIMESTAMP_TICK,
+    Controller, ControllerConfig, Driver, Effect, EventKind, InputSource, KernelView, Reason,
+    SavedWindow, SizingPhase, TIMESTAMP_TICK,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -99,6 +100,27 @@ pub struct IgnoredLimit {
     pub limit: Bytes,
     /// The window beyond it.
     pub window: Bytes,
+}
+
+impl fmt::Display for IgnoredLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let IgnoredLimit { limit, window, .. } = self;
+        write!(
+            f,
+            "this kernel does not keep to the limit: a window of {window} under one of {limit}; left alone"
+        )
+    }
+}
+
+/// The MSS that every host must be able to receive (RFC 9293, section 3.7.1).
+const MIN_MSS: Bytes = Bytes::new(536);
+/// IPv4 and TCP headers with timestamps.
+const TCP_IP_HEADERS: Bytes = Bytes::new(52);
+
+/// The configuration of a live receiver's controller, on a connection that announced this MSS.
+pub fn receiver_config(announced_mss: Bytes, max_window: Bytes) -> ControllerConfig {
+    let mss = announced_mss.max(MIN_MSS);
+    ControllerConfig { mss, packet: mss + TCP_IP_HEADERS, max_window, size: None, path: None }
 }
 
 #[derive(Debug)]

@@ -1,24 +1,16 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use sweetspot_groups::{PaceStep, PacedUpload, PathGroup, TuneEventKind};
-use sweetspot_sizing::ControllerConfig;
+use sweetspot_groups::{PaceStep, PacedUpload, PathGroup, TuneEventKind, receiver_config};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::member::{Member, Reading, Told, is_over};
 use crate::options::SocketSizing;
 use crate::readings;
 
-/// The MSS that every host must be able to receive (RFC 9293, section 3.7.1).
-const MIN_MSS: Bytes = Bytes::new(536);
-/// IPv4 and TCP headers with timestamps.
-const TCP_IP_HEADERS: Bytes = Bytes::new(52);
-
 /// A round is followed by a pause that is this many times as long as the CPU time it took: all paths together use half of
 /// a hundredth of a core.
 const ROUND_CPU_BUDGET: u64 = 200;
-/// The longest time between two samples of uploads: a quarter of the shortest epoch.
-const UPLOAD_INTERVAL: Duration = Duration::from_millis(25);
 
 /// The sockets that are sized together: the two hosts and the goal, or one socket alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,11 +58,9 @@ impl Path {
 
     /// The controllers of a path with connections that announced `mss`.
     pub fn group(sizing: SocketSizing, mss: Bytes, max_window: Bytes) -> Option<PathGroup> {
-        let mss = mss.max(MIN_MSS);
-        let (packet, size, path) = (mss + TCP_IP_HEADERS, None, None);
-        let config = ControllerConfig { mss, packet, max_window, size, path };
+        let config = receiver_config(mss, max_window);
         let controller = sizing.sizing().controller(&config).ok()?;
-        Some(PathGroup::new(controller, mss))
+        Some(PathGroup::new(controller, config.mss))
     }
 
     pub fn add(&mut self, now: Time, member: Member, reading: &Reading) {
@@ -121,11 +111,7 @@ impl Path {
     /// Applies the changes of limits.
     fn apply(&mut self, told: &mut Vec<(u64, Told)>) {
         while let Some(ignored) = self.group.poll_ignored_limit() {
-            let why = format!(
-                "this kernel does not keep to the limit: a window of {} under one of {}; left alone",
-                ignored.window, ignored.limit
-            );
-            told.push((ignored.cookie, (TuneEventKind::Refused, why)));
+            told.push((ignored.cookie, (TuneEventKind::Refused, ignored.to_string())));
         }
         let said: Vec<Told> = std::iter::from_fn(|| self.group.poll_event()).collect();
         while let Some(change) = self.group.poll_limit_change() {
@@ -151,7 +137,7 @@ impl Path {
         let cpu_budget = took * (ROUND_CPU_BUDGET * paths);
         let mut pause = self.group.pause(now, cpu_budget);
         if self.members.values().any(|member| member.options.uploads) {
-            pause = pause.min(UPLOAD_INTERVAL.max(cpu_budget));
+            pause = pause.min(PacedUpload::SAMPLE_INTERVAL.max(cpu_budget));
         }
         let due = self.members.values().map(Member::upload_due).fold(Time::MAX, Time::min);
         self.next_round = due.max(now + cpu_budget).min(now + pause);

@@ -1,8 +1,11 @@
 use std::collections::BTreeMap;
 
-use sweetspot_groups::{AppliedChange, Goal, IgnoredLimit, PathGroup, TuneEvent, TuneEventKind};
+use sweetspot_groups::{
+    AppliedChange, Goal, IgnoredLimit, PacedUpload, PathGroup, TuneEvent, TuneEventKind,
+    receiver_config,
+};
 use sweetspot_linux::clock;
-use sweetspot_sizing::{ControllerConfig, SavedWindow};
+use sweetspot_sizing::SavedWindow;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::connection::TunedConnection;
@@ -10,11 +13,6 @@ use crate::guard::Leases;
 use crate::handle::Looked;
 use crate::look::Seen;
 use crate::tuner::TunerOptions;
-
-/// The MSS that every host must be able to receive (RFC 9293, section 3.7.1).
-const MIN_MSS: Bytes = Bytes::new(536);
-/// IPv4 and TCP headers with timestamps.
-const TCP_IP_HEADERS: Bytes = Bytes::new(52);
 
 /// The effect of a change is read after two round trips and this time.
 const SETTLING_TIME: Duration = Duration::from_millis(20);
@@ -25,9 +23,6 @@ const LEAST_ROUND: Duration = Duration::from_micros(1);
 /// Connections without a sample for this long count as stalled: a receiver delays an ACK, and with it a sample, by 40 ms at
 /// most (RFC 9293, section 3.8.6.3, allows 500).
 const STILL_TIME: Duration = Duration::from_millis(60);
-
-/// The longest time between two looks at uploads: a quarter of the shortest epoch.
-const UPLOAD_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Samples of an upload for each look at it, where they come by themselves: the latest one is then new enough to be what
 /// the controller would see if it looked for itself.
@@ -49,15 +44,8 @@ pub struct TunedPath {
 impl TunedPath {
     /// A path without connections. `seen` is the first look at its first connection.
     pub fn new(now: Time, goal: Goal, seen: &Seen, max_window: Bytes) -> TunedPath {
-        let mss = seen.advertised_mss.max(MIN_MSS);
-        let config = ControllerConfig {
-            mss,
-            packet: mss + TCP_IP_HEADERS,
-            max_window,
-            size: None,
-            path: None,
-        };
-        TunedPath::again(now, PathGroup::new(goal.controller(&config), mss))
+        let config = receiver_config(seen.advertised_mss, max_window);
+        TunedPath::again(now, PathGroup::new(goal.controller(&config), config.mss))
     }
 
     /// A path without connections, with a group remembered from before.
@@ -125,7 +113,7 @@ impl TunedPath {
         let cpu_budget = took * cpu_budget;
         let mut pause = self.group.pause(done, cpu_budget);
         if uploads {
-            pause = pause.min(UPLOAD_INTERVAL.max(cpu_budget));
+            pause = pause.min(PacedUpload::SAMPLE_INTERVAL.max(cpu_budget));
         }
         let due =
             self.connections.values().map(TunedConnection::upload_due).fold(Time::MAX, Time::min);
@@ -215,10 +203,7 @@ impl TunedPath {
     /// Reports a connection that ignores its limit.
     fn refused(&self, refusal: &IgnoredLimit) -> Option<TuneEvent> {
         let connection = self.connections.get(&refusal.cookie)?;
-        let why = format!(
-            "this kernel does not keep to the limit: a window of {} under one of {}; left alone",
-            refusal.window, refusal.limit
-        );
+        let why = refusal.to_string();
         let advertised = connection.advertised;
         let change = AppliedChange::Window {
             from: Some(refusal.limit),

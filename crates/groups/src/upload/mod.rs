@@ -49,6 +49,9 @@ impl Default for PacedUpload {
 }
 
 impl PacedUpload {
+    /// The longest time between two samples: a quarter of the shortest epoch.
+    pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(25);
+
     fn new(now: Time, controller: sweetspot_sizing::Upload) -> PacedUpload {
         // Called at this connection's looks.
         let driver = Driver::new(Box::new(controller), now, InputSource::Caller);
