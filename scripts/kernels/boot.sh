@@ -22,7 +22,7 @@ prepare() {
     modules=$(find "$root/deb" -type d -path '*lib/modules/*' -name kernel | head -n 1)
     version=$(basename "$(dirname "$modules")")
     initrd=$root/initrd
-    mkdir -p "$initrd/bin" "$initrd/lib/modules/$version" "$initrd/proc" "$initrd/sys" "$initrd/dev" "$initrd/root" "$initrd/over"
+    mkdir -p "$initrd/bin" "$initrd/lib/modules/$version" "$initrd/proc" "$initrd/sys" "$initrd/dev" "$initrd/sysroot" "$initrd/over"
     (cd "$modules/.." && find kernel -name '*.ko*' | grep -E \
         '/(virtio|virtio_ring|virtio_pci[a-z_]*|9p[a-z_]*|netfs|fscache|overlay|veth|tun|ifb|dummy|crc[a-z0-9_-]*|libcrc[a-z0-9_-]*)\.ko|/net/(ipv4|ipv6|sched|core|packet|unix|netlink|llc|802|bridge|netfilter|mptcp|tls)/|/drivers/virtio/|/crypto/' |
         cpio --quiet -pdm "$initrd/lib/modules/$version")
@@ -38,21 +38,21 @@ export PATH=/bin:/sbin:/usr/bin:/usr/sbin
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
 fail() { echo "boot.sh: $*" >/dev/ttyS1; poweroff -f; }
 for module in virtio_pci 9pnet_virtio 9p overlay; do modprobe $module 2>/dev/null; done
-mkdir -p /over /host /root
+mkdir -p /over /host /sysroot
 mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose,msize=512000 host /host || fail "no 9p in this kernel"
 mount -t tmpfs over /over; mkdir /over/up /over/work
-mount -t overlay -o lowerdir=/host,upperdir=/over/up,workdir=/over/work over /root || fail "no overlay in this kernel"
-for at in proc sys dev; do mkdir -p /root/$at; mount --move /$at /root/$at; done
-mkdir -p /root/dev/pts /root/dev/shm
-mount -t devpts pts /root/dev/pts; mount -t tmpfs shm /root/dev/shm
-mount -t cgroup2 cgroup /root/sys/fs/cgroup; mount -t securityfs s /root/sys/kernel/security 2>/dev/null
+mount -t overlay -o lowerdir=/host,upperdir=/over/up,workdir=/over/work over /sysroot || fail "no overlay in this kernel"
+for at in proc sys dev; do mkdir -p /sysroot/$at; mount --move /$at /sysroot/$at; done
+mkdir -p /sysroot/dev/pts /sysroot/dev/shm
+mount -t devpts pts /sysroot/dev/pts; mount -t tmpfs shm /sysroot/dev/shm
+mount -t cgroup2 cgroup /sysroot/sys/fs/cgroup; mount -t securityfs s /sysroot/sys/kernel/security 2>/dev/null
 # A root made for containers has no kmod: busybox's modprobe loads the modules that the kernel requests.
-mkdir -p /root/lib/modules /root/run/guest
-cp -r /lib/modules/* /root/lib/modules/
-cp /bin/busybox /root/run/guest/busybox; ln -s busybox /root/run/guest/modprobe
-echo /run/guest/modprobe >/root/proc/sys/kernel/modprobe
+mkdir -p /sysroot/lib/modules /sysroot/run/guest
+cp -r /lib/modules/* /sysroot/lib/modules/
+cp /bin/busybox /sysroot/run/guest/busybox; ln -s busybox /sysroot/run/guest/modprobe
+echo /run/guest/modprobe >/sysroot/proc/sys/kernel/modprobe
 ip link set lo up; hostname guest
-exec switch_root /root /bin/sh -c '
+exec switch_root /sysroot /bin/sh -c '
     export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/guest HOME=/tmp TERM=dumb
     script=$(sed -n "s/.*guest=\([^ ]*\).*/\1/p" /proc/cmdline)
     cd "$(dirname "$script")"
