@@ -119,12 +119,12 @@ impl Member {
 
     /// Data move since the last look: begins to watch the connection. Returns its ends, this one first, and that look.
     pub fn begin(&mut self) -> Option<((IpAddr, IpAddr), Reading)> {
-        let ((local, remote), reading) = self.ends.zip(self.latest)?;
+        let (ends, reading) = self.ends.zip(self.latest)?;
         let now = reading.at;
-        self.live = Some(Box::new(Live::between(local, remote)));
+        self.live = Some(Box::new(Live::between(ends.0, ends.1)));
         self.earlier_limits = [(now, Limits::default()); 2];
         (self.activity, self.moved) = (Activity::Active, now);
-        self.ends.zip(self.latest)
+        Some((ends, reading))
     }
 
     /// Samples the socket, and sets its `limit` again if the kernel overwrote it.

@@ -27,13 +27,16 @@ pub fn delivered(info: &Info) -> Bytes {
 /// The input of an upload's controller.
 pub fn sender_report(info: &Info) -> SenderReport {
     SenderReport {
-        // Neither what arrived out of order nor what is lost is on its way; what was sent again is.
-        in_flight: info.snd_mss
-            * u64::from((info.unacked + info.retrans).saturating_sub(info.sacked + info.lost)),
+        in_flight: info.snd_mss * u64::from(packets_in_flight(info)),
         minimum_rtt: info.min_rtt,
         starved: info.delivery_rate_app_limited,
         ..SenderReport::default()
     }
+}
+
+/// The kernel's flight size, tcp_packets_in_flight(): retransmitted segments count, lost and selectively acknowledged ones do not.
+fn packets_in_flight(info: &Info) -> u32 {
+    (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost)
 }
 
 /// A sample of a connection's send buffer.
@@ -77,8 +80,7 @@ pub fn diagnosis(info: &Info, surroundings: &Surroundings, at: Time) -> Sample {
         buffer_limited: info.sndbuf_limited,
         congestion_window: info.snd_cwnd,
         slow_start_threshold: info.snd_ssthresh,
-        // The kernel's flight size: tcp_packets_in_flight().
-        under_way: (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost),
+        under_way: packets_in_flight(info),
         not_sent: info.notsent,
         recovering: info.ca_state >= RECOVERY,
         model_based,
