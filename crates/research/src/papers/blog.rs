@@ -13,16 +13,10 @@ use sweetspot_experiment::StudyError;
 use sweetspot_experiment::play::{goodput, play_all};
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
 
-const fn entry(
-    name: &'static str,
-    title: &'static str,
-    play: fn(&Stage<'_>) -> Result<Figure, StudyError>,
-) -> Entry {
-    Entry { name, aliases: &[], paper: Paper::Blog, title, play }
-}
-
-const ENTRY_1: Entry = entry("blog-table1", "Table 1: receive buffers for four paths", table_1);
-const ENTRY_2: Entry = entry("blog-table2", "Table 2: throughput against iperf's -w", table_2);
+const ENTRY_1: Entry =
+    Paper::Blog.entry("blog-table1", "Table 1: receive buffers for four paths", table_1);
+const ENTRY_2: Entry =
+    Paper::Blog.entry("blog-table2", "Table 2: throughput against iperf's -w", table_2);
 
 /// The post's two tables; its figures are ladder diagrams of the window without numbers.
 pub(super) const ENTRIES: &[Entry] = &[ENTRY_1, ENTRY_2];

@@ -55,7 +55,24 @@ pub struct Entry {
     /// Its number and subject.
     pub title: &'static str,
     /// Plays it on the engines of the stage that can.
-    pub play: fn(&Stage<'_>) -> Result<Figure, StudyError>,
+    pub play: Play,
+}
+
+/// Plays a figure on the engines of the stage that can.
+pub type Play = fn(&Stage<'_>) -> Result<Figure, StudyError>;
+
+impl Paper {
+    /// An entry of this paper without shorter names.
+    pub(super) const fn entry(self, name: &'static str, title: &'static str, play: Play) -> Entry {
+        Entry { name, aliases: &[], paper: self, title, play }
+    }
+}
+
+impl Entry {
+    /// The same with shorter names.
+    pub(super) const fn also(self, aliases: &'static [&'static str]) -> Entry {
+        Entry { aliases, ..self }
+    }
 }
 
 /// Every figure and table of every paper.

@@ -8,18 +8,10 @@ use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
 use sweetspot_experiment::router::Player;
 
-const fn entry(
-    name: &'static str,
-    aliases: &'static [&'static str],
-    title: &'static str,
-    play: fn(&Stage<'_>) -> Result<Figure, StudyError>,
-) -> Entry {
-    Entry { name, aliases, paper: Paper::Router, title, play }
-}
-
-const FIGURE_2: Entry = entry(
+const FIGURE_2: Entry = Paper::Router.entry(
     "router-fig2",
-    &[
+    "Figures 2 to 10: the testbed's delay, use, medians, distributions, and throughput against size",
+    figure_2).also(&[
         "router-fig3",
         "router-fig4",
         "router-fig5",
@@ -28,40 +20,34 @@ const FIGURE_2: Entry = entry(
         "router-fig8",
         "router-fig9",
         "router-fig10",
-    ],
-    "Figures 2 to 10: the testbed's delay, use, medians, distributions, and throughput against size",
-    figure_2,
-);
+    ]);
 const FIGURE_11: Entry =
-    entry("router-fig11", &[], "Figure 11: throughput under M/M/1/B", figure_11);
-const FIGURE_13: Entry = entry(
-    "router-fig13",
-    &["router-fig14", "router-fig17"],
-    "Figures 13, 14 and 17: loss, delay and throughput for Gamma = 0.1",
-    figure_13,
-);
-const FIGURE_15: Entry = entry(
-    "router-fig15",
-    &["router-fig16"],
-    "Figures 15 and 16: loss and delay for Gamma = 10",
-    figure_15,
-);
-const SECTION_6B: Entry = entry(
+    Paper::Router.entry("router-fig11", "Figure 11: throughput under M/M/1/B", figure_11);
+const FIGURE_13: Entry = Paper::Router
+    .entry(
+        "router-fig13",
+        "Figures 13, 14 and 17: loss, delay and throughput for Gamma = 0.1",
+        figure_13,
+    )
+    .also(&["router-fig14", "router-fig17"]);
+const FIGURE_15: Entry = Paper::Router
+    .entry("router-fig15", "Figures 15 and 16: loss and delay for Gamma = 10", figure_15)
+    .also(&["router-fig16"]);
+const SECTION_6B: Entry = Paper::Router.entry(
     "router-sec6b",
-    &[],
     "Section VI-B: which loss form holds, over the capacity ratio and the tail index",
     section_6b,
 );
-const FIGURE_18: Entry = entry(
+const FIGURE_18: Entry = Paper::Router.entry(
     "router-fig18",
-    &[],
     "Figure 18: throughput for Gamma = 10, simulated and by formula",
     figure_18,
 );
 const FIGURE_19: Entry =
-    entry("router-fig19", &[], "Figure 19: what a wrong buffer costs", figure_19);
+    Paper::Router.entry("router-fig19", "Figure 19: what a wrong buffer costs", figure_19);
 
-const RULES: Entry = entry("router-rules", &[], "Section II: related rules for a buffer", rules);
+const RULES: Entry =
+    Paper::Router.entry("router-rules", "Section II: related rules for a buffer", rules);
 
 /// In the order of the paper. Figures 1 and 12 are drawings of the setups; Tables I and II stand in
 /// docs/results/router.md.

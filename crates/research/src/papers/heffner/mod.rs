@@ -10,36 +10,38 @@ use super::comparison::Comparisons;
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Plot};
 
-const fn entry(
-    name: &'static str,
-    title: &'static str,
-    play: fn(&Stage<'_>) -> Result<Figure, StudyError>,
-) -> Entry {
-    Entry { name, aliases: &[], paper: Paper::Heffner, title, play }
-}
-
-const ENTRY_1: Entry = entry(
+const ENTRY_1: Entry = Paper::Heffner.entry(
     "heffner-fig1",
     "Figure 1: time-sequence graph of the modified receiver",
     sequence::figure_1,
 );
-const ENTRY_2: Entry = entry(
+const ENTRY_2: Entry = Paper::Heffner.entry(
     "heffner-fig2",
     "Figure 2: the application stops receiving, then resumes",
     sequence::figure_2,
 );
-const ENTRY_4: Entry =
-    entry("heffner-fig4", "Figure 4: send buffer and round-trip time", buffers::figure_4);
-const ENTRY_5: Entry =
-    entry("heffner-fig5", "Figure 5: receive buffer and round-trip time", buffers::figure_5);
-const ENTRY_SLOW: Entry =
-    entry("heffner-slow", "Section 4.2.1: a reader slower than the path", slow_reader::figure);
-const ENTRY_RTT: Entry = entry(
+const ENTRY_4: Entry = Paper::Heffner.entry(
+    "heffner-fig4",
+    "Figure 4: send buffer and round-trip time",
+    buffers::figure_4,
+);
+const ENTRY_5: Entry = Paper::Heffner.entry(
+    "heffner-fig5",
+    "Figure 5: receive buffer and round-trip time",
+    buffers::figure_5,
+);
+const ENTRY_SLOW: Entry = Paper::Heffner.entry(
+    "heffner-slow",
+    "Section 4.2.1: a reader slower than the path",
+    slow_reader::figure,
+);
+const ENTRY_RTT: Entry = Paper::Heffner.entry(
     "heffner-rtt",
     "Sections 4.2.2 and 6.4: the receiver's round trip, and an attack on it",
     round_trip::figure,
 );
-const ENTRY_TABLE_1: Entry = entry("heffner-table1", "Table 1: Pittsburgh and Washington", table_1);
+const ENTRY_TABLE_1: Entry =
+    Paper::Heffner.entry("heffner-table1", "Table 1: Pittsburgh and Washington", table_1);
 
 /// In the order of the paper. Figure 3 is a drawing of the testbed.
 pub(super) const ENTRIES: &[Entry] =
