@@ -1,7 +1,7 @@
 //! Verdicts as sentences: the limit, the evidence, the gain, the fix.
 
 use sweetspot_theory::reno::pftk;
-use sweetspot_units::{Bytes, Duration, Probability, Rate};
+use sweetspot_units::{Bytes, Duration, Probability, Rate, grouped};
 
 use crate::explained::allowed;
 use crate::verdict::{Failure, Stall};
@@ -411,15 +411,7 @@ fn times(what: &str, n: u64) -> String {
 
 /// Bytes to the last one, with thousands set off.
 fn in_bytes(bytes: Bytes) -> String {
-    let digits = bytes.get().to_string();
-    let mut words = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            words.push(',');
-        }
-        words.push(digit);
-    }
-    words + " bytes"
+    format!("{} bytes", grouped(bytes.get()))
 }
 
 fn mbit(rate: Rate) -> String {

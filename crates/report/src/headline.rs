@@ -1,4 +1,4 @@
-use sweetspot_units::Duration;
+use sweetspot_units::{Duration, grouped};
 
 use crate::outcome::{DemoOutcome, VariantOutcome};
 
@@ -60,20 +60,6 @@ fn retransmitted(c: &VariantOutcome) -> String {
         Some(1) => ", with one segment retransmitted".to_owned(),
         Some(n) => format!(", with {} segments retransmitted", grouped(n)),
     }
-}
-
-/// 137,931 rather than 137931.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let first = digits.len() % 3;
-    let mut text = digits[..first].to_owned();
-    for group in digits.as_bytes()[first..].chunks(3) {
-        if !text.is_empty() {
-            text.push(',');
-        }
-        text.extend(group.iter().map(|&b| char::from(b)));
-    }
-    text
 }
 
 pub fn seconds(t: Duration) -> String {

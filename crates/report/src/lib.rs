@@ -36,7 +36,7 @@ pub use chart::file as svg_file;
 pub use colour::tones as colours;
 pub use columns::{Column, Columns};
 pub use csv::{CsvError, csv, from_csv};
-pub use headline::{grouped, headline};
+pub use headline::headline;
 pub use html::page;
 pub use outcome::{Certificate, DemoOutcome, FileFacts, PathFacts, VariantOutcome};
 pub use page::{cards, document as html_document, in_html, table_element};

@@ -3,7 +3,7 @@ use sweetspot_linux::diag::DiagConnection;
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::tcp::options;
 use sweetspot_socket::Autotuning;
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::{Bytes, Duration, grouped};
 
 /// A remark on the buffer that bounds a connection, if its program set the buffer itself, so that the kernel does not
 /// autotune it. Process `pid` has the connection open.
@@ -40,19 +40,6 @@ fn words(option: &str, buffer: Bytes, rtt: Option<Duration>) -> String {
         Some((rate, rtt)) => format!("{set}: at most {rate} at {rtt}"),
         None => set,
     }
-}
-
-/// A number with commas between groups of three digits.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
-use sweetspot_units::Duration;
+use sweetspot_units::{Duration, grouped};
 
 use crate::colour;
-use crate::headline::grouped;
 use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::svg::escape;
 

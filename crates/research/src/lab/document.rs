@@ -1,12 +1,11 @@
 use std::fmt::Write;
 
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::{Bytes, Duration, grouped};
 
 use super::targets::{Target, targets};
 use super::{Cell, LabBench, cpu_per_gb};
 use crate::page_abstract::Abstract;
 use sweetspot_report::VariantOutcome;
-use sweetspot_report::grouped;
 
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "how do Sweetspot's windows perform on a real kernel?",
