@@ -148,7 +148,7 @@ unit: tools wasm ## Every test, and nothing else
 PROPERTY_CASES := 4096
 properties: tools ## The property tests of the pure crates with PROPERTY_CASES random cases each, others in every run
 	PROPTEST_CASES=$(PROPERTY_CASES) cargo test --locked --no-fail-fast -p sweetspot-units -p sweetspot-path -p sweetspot-sizing -p sweetspot-protocol \
-		-p sweetspot-groups -p sweetspot-scenario -p sweetspot-theory -p sweetspot-advise -p sweetspot-trace -p sweetspot-diagnose -p sweetspot-tcp -p sweetspot-sim
+		-p sweetspot-control -p sweetspot-scenario -p sweetspot-theory -p sweetspot-advise -p sweetspot-trace -p sweetspot-diagnose -p sweetspot-tcp -p sweetspot-sim
 
 unit-without-tools: tools ## The tests that run other programs, once more, with optional tools hidden (root, Debian)
 	@scripts/test-without-tools.py

@@ -20,7 +20,7 @@ SOURCES = pathlib.Path("crates/sizing/src")
 SCRATCH = pathlib.Path(tempfile.gettempdir()) / "sweetspot-constants"
 # The tests that run a controller of these directories.
 TESTS = [
-    *("-p", "sweetspot-sizing", "-p", "sweetspot-groups", "--lib"),
+    *("-p", "sweetspot-sizing", "-p", "sweetspot-control", "--lib"),
     *("--test", "contract", "--test", "sobas", "--test", "upload", "--test", "path_group"),
 ]
 # Ten times what all of them take.
@@ -34,7 +34,7 @@ ABSTRACT = """# The constants of the controllers
 - **Limitation**: no population is simulated. Values derived from other constants have no row.
 - **Command**: `make constants`
 
-The tests are the unit tests of `sweetspot-sizing` and `sweetspot-groups`, and `contract`, `sobas`, `upload` and `path_group`.
+The tests are the unit tests of `sweetspot-sizing` and `sweetspot-control`, and `contract`, `sobas`, `upload` and `path_group`.
 """
 
 CONSTANT = re.compile(

@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use sweetspot_control::TransferSummary;
 use sweetspot_hostile_peer::{Dial, Raw};
 use sweetspot_protocol::clients::Credential;
-use sweetspot_protocol::{Secret, Ticket, TransferSummary};
+use sweetspot_protocol::{Secret, Ticket};
 use sweetspot_transfer::{
     NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
     ServiceOptions, Target, TransferError, TransferObserver,

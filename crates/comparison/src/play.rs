@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use sweetspot_control::TransferSummary;
 use sweetspot_emulator::{Emulation, PathSample};
 use sweetspot_linux::{clock, sysctl};
 use sweetspot_path::PathSpec;
-use sweetspot_protocol::TransferSummary;
 use sweetspot_report as report;
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration};

@@ -2,9 +2,9 @@
 //!
 //! Time is zero when the sender began to connect: the whole transfer counts, handshakes too.
 
+use sweetspot_control::TransferSummary;
+use sweetspot_control::series::{SeriesEvent, SeriesRecord};
 use sweetspot_path::PathSpec;
-use sweetspot_protocol::TransferSummary;
-use sweetspot_protocol::series::{SeriesEvent, SeriesRecord};
 use sweetspot_report as report;
 use sweetspot_units::{Bytes, Duration, Rate};
 

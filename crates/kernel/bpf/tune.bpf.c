@@ -78,7 +78,7 @@ struct path {
 	__u64 taken;           /* whether another connection has it already */
 };
 
-/* The bits of a network (sweetspot_groups::network). */
+/* The bits of a network (sweetspot_control::network). */
 #define NETWORK_BITS_V4 (96 + 24)
 #define NETWORK_BITS_V6 48
 

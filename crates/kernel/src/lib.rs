@@ -2,7 +2,7 @@
 //!
 //! `bpf/tune.bpf.c` runs at events of all TCP connections of a cgroup. It finds bulk transfers, reports them once per
 //! interval, and holds the limit that user space decided at the very next segment. It decides nothing: samples go to the
-//! path groups of `sweetspot-groups`, and their limits come back as [`Command`]s.
+//! path groups of `sweetspot-control`, and their limits come back as [`Command`]s.
 //!
 //! - [`SocketPrograms`] loads the programs, attaches them to a cgroup, and undoes everything.
 //! - [`Connections`] is what the programs report, and what is decided about each connection.

@@ -14,8 +14,6 @@
 //!   [`FileProgress`] rejects pieces that do not belong.
 //! - Text from a peer is a [`PeerText`], which can be displayed only with its control characters escaped.
 //! - Beside TLS, [probe] packets measure the path over UDP.
-//! - [`ControlLoop`] runs a sizing controller at the receiver. It returns [`TransferEffect`]s for the caller to carry out.
-//! - `--json` prints a [`TransferSummary`]; `--series` writes [`series`].
 //!
 //! # Example
 //!
@@ -36,7 +34,6 @@
 //! ```
 
 pub mod clients;
-mod control_loop;
 mod file_progress;
 pub mod frame;
 pub mod hash_tree;
@@ -49,36 +46,31 @@ mod peer_text;
 mod piece_hashes;
 mod printable;
 pub mod probe;
+mod probe_summary;
 pub mod record;
 mod relative_path;
-mod rtt_histogram;
-pub mod series;
+mod role;
 mod session;
 mod spoken_code;
-mod stream_count;
 mod ticket;
-mod transfer_summary;
 mod zero_tree;
 
-pub use control_loop::{ControlLoop, ROW_INTERVAL, ReceiverMeasurements, TransferEffect};
 pub use file_progress::FileProgress;
 pub use key::{KeyError, PublicKey};
 pub use measure_message::{MAX_ROUND_TRIPS, MeasureMessage};
 pub use message::{
-    Accept, CongestionMessage, FileCounts, Hello, KnownPathMessage, Message, MessageError, Offer,
-    ReceiverSummary, SenderLimit, SenderSummary,
+    Accept, CongestionMessage, FileCounts, Hello, KnownPathMessage, MAX_STREAMS, Message,
+    MessageError, Offer, ReceiverSummary, SenderLimit, SenderSummary,
 };
 pub use order::{ProtocolError, ReceiverItem, ReceiverOrder, SenderItem, SenderOrder};
 pub use peer_text::PeerText;
 pub use printable::{Printable, TEMP_FILE_PREFIX, is_printable, write_escaped};
+pub use probe_summary::{ProbeSummary, RttSource};
 pub use relative_path::{PathError, RelativePath};
+pub use role::Role;
 pub use session::{EXPORTER_LABEL, EXPORTER_LENGTH, Session};
 pub use spoken_code::{CodeAddress, CodeError, DEFAULT_PORT, SpokenCode};
-pub use stream_count::{
-    HeldDown, LossWatch, MAX_STREAMS, SenderSample, StreamCount, loss_limited_rate,
-};
 pub use ticket::{Secret, Ticket, TicketError, TicketHost, TicketProof};
-pub use transfer_summary::{OwnAccount, ProbeSummary, Role, RttSource, TransferSummary};
 pub use zero_tree::ZeroTree;
 
 /// The version of the protocol. Both ends must speak the same one.

@@ -6,7 +6,10 @@ use thiserror::Error;
 use crate::frame;
 use crate::measure_message::MeasureMessage;
 use crate::peer_text::PeerText;
-use crate::transfer_summary::{ProbeSummary, Role, RttSource};
+use crate::{ProbeSummary, Role, RttSource};
+
+/// The most connections of one transfer.
+pub const MAX_STREAMS: u32 = 64;
 
 /// The messages of the protocol, as JSON: a handful per transfer, and a few per second while the receiver
 /// steers. The keys name the units.
@@ -59,7 +62,7 @@ pub enum Message {
         /// UDP payload of each packet, bytes.
         payload_bytes: u32,
     },
-    /// Receiver: move content over this many connections from now on. The end that connected first connects again.
+    /// Receiver: move content over this many connections from now on, at most [`MAX_STREAMS`]. The end that connected first connects again.
     Streams {
         /// How many connections in all.
         count: u32,

@@ -57,8 +57,8 @@ pub use pool::Pool;
 pub use report::{Activity, Autotuning, Report, Side};
 #[cfg(all(target_os = "linux", feature = "tokio"))]
 pub use stream::SizedStream;
+pub use sweetspot_control::TuneEventKind as EventKind;
 pub use sweetspot_diagnose::Class;
-pub use sweetspot_groups::TuneEventKind as EventKind;
 pub use sweetspot_sizing::{HeffnerVariant, Reason, SizingPhase};
 pub use sweetspot_units::{Bytes, Duration, Rate, Time};
 #[cfg(not(target_os = "linux"))]

@@ -2,9 +2,9 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
+use sweetspot_control::{BULK_BYTES, OwnClamp, PacedUpload, PathGroup, TuneEventKind};
 use sweetspot_diagnose::live::{Live, Side};
 use sweetspot_diagnose::{Class, Limits};
-use sweetspot_groups::{BULK_BYTES, OwnClamp, PacedUpload, PathGroup, TuneEventKind};
 use sweetspot_linux::live::{LostSocket, OwnSocket};
 use sweetspot_linux::tcp::Info;
 use sweetspot_linux::tcp::options::{self, BufferLocks, SendMemory};

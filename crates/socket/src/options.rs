@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use sweetspot_groups::TuneEventKind;
+use sweetspot_control::TuneEventKind;
 use sweetspot_sizing::{HeffnerVariant, Sizing, SizingError};
 use sweetspot_units::{Bytes, Volume};
 

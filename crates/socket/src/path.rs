@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use sweetspot_groups::{PaceStep, PacedUpload, PathGroup, TuneEventKind, receiver_config};
+use sweetspot_control::{PaceStep, PacedUpload, PathGroup, TuneEventKind, receiver_config};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::member::{Member, Reading, Told, is_over};

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use sweetspot_groups::{PathCache, PathGroup, TuneEventKind};
+use sweetspot_control::{PathCache, PathGroup, TuneEventKind};
 use sweetspot_linux::clock;
 use sweetspot_linux::live::OwnSocket;
 use sweetspot_sizing::share::max_min;

@@ -1,7 +1,7 @@
 //! `TCP_INFO` as the inputs of controllers and of the diagnosis.
 
+use sweetspot_control::{ConnectionSample, SendBufferSample};
 use sweetspot_diagnose::live::Sample;
-use sweetspot_groups::{ConnectionSample, SendBufferSample};
 use sweetspot_linux::tcp::Info;
 use sweetspot_linux::tcp::options::SendMemory;
 use sweetspot_sizing::SenderReport;

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use sweetspot_groups::{BufferState, OwnClamp};
+use sweetspot_control::{BufferState, OwnClamp};
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_units::Bytes;
 

@@ -5,7 +5,7 @@
 //! already is not moved again, and a transfer that was interrupted goes on where it stopped. Everything uses
 //! blocking threads, TLS 1.3 with a pinned certificate, and BLAKE3: each piece is verified, and a file gets its name
 //! when it is whole. At the receiver one sizing controller limits the window over all connections of a transfer, by
-//! [`sweetspot_protocol::ControlLoop`].
+//! [`sweetspot_control::ControlLoop`].
 //!
 //! [`measure`] measures the path to a server instead of moving anything, [`measure_one_sided`] what any TCP server shows.
 //!
@@ -19,7 +19,7 @@
 //! ```
 //! use std::net::SocketAddr;
 //!
-//! use sweetspot_protocol::TransferSummary;
+//! use sweetspot_control::TransferSummary;
 //! use sweetspot_transfer::{
 //!     NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
 //!     Sources, Target, TransferError, TransferObserver, send,

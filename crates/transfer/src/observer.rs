@@ -1,8 +1,8 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use sweetspot_control::series::SeriesRecord;
 use sweetspot_protocol::PeerText;
-use sweetspot_protocol::series::SeriesRecord;
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration};
 

@@ -1,4 +1,4 @@
-use sweetspot_groups::{
+use sweetspot_control::{
     AppliedChange, BULK_BYTES, BufferAdvice, CongestionName, ConnectionOwner, OwnClamp, PaceStep,
     PacedUpload, TuneEvent, TuneEventKind, buffer_for,
 };

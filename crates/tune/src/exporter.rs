@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use sweetspot_groups::policy::is_loopback_host;
+use sweetspot_control::policy::is_loopback_host;
 use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Time};
 
@@ -27,7 +27,7 @@ const ACCEPT_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Exporter {
     /// Listens at `address`, which must be a loopback one
-    /// ([`loopback`](sweetspot_groups::policy::loopback)).
+    /// ([`loopback`](sweetspot_control::policy::loopback)).
     pub fn start(address: SocketAddr) -> io::Result<Exporter> {
         let listener = TcpListener::bind(address)?;
         let text = Arc::<Mutex<String>>::default();

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 
-use sweetspot_groups::OwnClamp;
+use sweetspot_control::OwnClamp;
 use sweetspot_linux::guardian::{self, GuardianPipe};
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::processes::{self, Process};

@@ -1,6 +1,6 @@
 use std::io;
 
-use sweetspot_groups::{CongestionName, OwnClamp};
+use sweetspot_control::{CongestionName, OwnClamp};
 use sweetspot_kernel::KernelError;
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{BorrowError, LiveSocket};

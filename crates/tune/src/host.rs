@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
-use sweetspot_groups::Goal;
-use sweetspot_groups::policy::{PROGRAM_NAME_BYTES, Policy, Subject};
+use sweetspot_control::Goal;
+use sweetspot_control::policy::{PROGRAM_NAME_BYTES, Policy, Subject};
 use sweetspot_linux::diag::{Detail, Diag, TcpState};
 use sweetspot_linux::live::BorrowError;
 use sweetspot_linux::processes;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use sweetspot_groups::BULK_BYTES;
+use sweetspot_control::BULK_BYTES;
 use sweetspot_kernel::{
     Command, Connections, KernelError, Record, RecordKind, RememberedPath, Transfers, Watch,
 };

@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sweetspot_groups::policy::{Policy, Subject};
-use sweetspot_groups::{CongestionName, Goal, network};
+use sweetspot_control::policy::{Policy, Subject};
+use sweetspot_control::{CongestionName, Goal, network};
 use sweetspot_kernel::{Connections, KernelError, Record, SocketPrograms, Transfers};
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::processes::{self, Process};

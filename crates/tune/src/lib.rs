@@ -1,7 +1,7 @@
 //! Tunes live TCP connections of unmodified programs.
 //!
 //! This is the kernel edge of `sweetspot tune`: it finds connections, samples them and applies limits. The decisions come
-//! from [`sweetspot_groups`] and the controllers in `sweetspot-sizing`; this crate has no control law of its own.
+//! from [`sweetspot_control`] and the controllers in `sweetspot-sizing`; this crate has no control law of its own.
 //!
 //! - A [`Scope`] finds connections. [`HostScope`] covers a whole host, by a policy, and [`ProcessFamily`] a process and its
 //!   descendants; both search processes. [`KernelScope`] covers a cgroup, from inside the kernel.

@@ -1,7 +1,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use sweetspot_groups::{ConnectionSample, OwnClamp, SendBufferSample};
+use sweetspot_control::{ConnectionSample, OwnClamp, SendBufferSample};
 use sweetspot_kernel::{Congestion, Record};
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{BorrowError, LiveSocket};

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use sweetspot_groups::TuneEventKind;
+use sweetspot_control::TuneEventKind;
 use sweetspot_units::{Bytes, Rate};
 
 /// The state of a tuner at one moment.

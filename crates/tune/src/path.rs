@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use sweetspot_groups::{
+use sweetspot_control::{
     AppliedChange, Goal, IgnoredLimit, PacedUpload, PathGroup, TuneEvent, TuneEventKind,
     receiver_config,
 };

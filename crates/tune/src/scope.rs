@@ -2,8 +2,8 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
-use sweetspot_groups::policy::Subject;
-use sweetspot_groups::{CongestionName, Goal};
+use sweetspot_control::policy::Subject;
+use sweetspot_control::{CongestionName, Goal};
 use sweetspot_kernel::{Record, Transfers};
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::processes::{self, Descriptor, Process};

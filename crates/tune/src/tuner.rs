@@ -3,8 +3,8 @@ use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 
-use sweetspot_groups::policy::Subject;
-use sweetspot_groups::{
+use sweetspot_control::policy::Subject;
+use sweetspot_control::{
     ConnectionOwner, Goal, OwnClamp, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind,
     network,
 };

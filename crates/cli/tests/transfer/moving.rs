@@ -5,9 +5,10 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 
+use sweetspot_control::TransferSummary;
+use sweetspot_control::series::SeriesRecord;
 use sweetspot_linux::clock;
-use sweetspot_protocol::series::SeriesRecord;
-use sweetspot_protocol::{PeerText, Role, RttSource, TransferSummary};
+use sweetspot_protocol::{PeerText, Role, RttSource};
 
 use sweetspot_units::Duration;
 

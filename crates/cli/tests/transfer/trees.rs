@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use sweetspot_protocol::TransferSummary;
+use sweetspot_control::TransferSummary;
 use sweetspot_protocol::hash_tree::PIECE_BYTES;
 use sweetspot_testing::assert_same_tree;
 

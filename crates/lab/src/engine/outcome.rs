@@ -1,6 +1,6 @@
 //! Computes the outcome of a run.
 
-use sweetspot_protocol::series::SeriesRow;
+use sweetspot_control::series::SeriesRow;
 use sweetspot_scenario::{ControllerEvent, CrossOutcome, TrafficKind, TransferOutcome};
 use sweetspot_units::{Bytes, Duration};
 
@@ -63,7 +63,7 @@ fn delivered(trace: &TransferTrace, size: Option<Bytes>, at: f64) -> f64 {
 }
 
 fn event(
-    event: &sweetspot_protocol::series::SeriesEvent,
+    event: &sweetspot_control::series::SeriesEvent,
     began: Duration,
     handshake: Duration,
 ) -> ControllerEvent {

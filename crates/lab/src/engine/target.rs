@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use sweetspot_control::TransferSummary;
+use sweetspot_control::series::{SeriesEvent, SeriesRecord, SeriesRow};
 use sweetspot_emulator::Side;
 use sweetspot_linux::clock;
-use sweetspot_protocol::TransferSummary;
-use sweetspot_protocol::series::{SeriesEvent, SeriesRecord, SeriesRow};
 use sweetspot_sizing::KnownPath;
 use sweetspot_transfer::{
     ApplicationPace, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,

@@ -10,7 +10,7 @@ use crate::model::{BINDS_SHARE, Epoch};
 
 /// A queue of this share of a round trip is drained at once: the path became slower, and its buffer
 /// fills quickly. At half the value trials of our own count as one; at double it a path that became
-/// slower is not drained within 20 round trips (`crates/groups/tests/upload.rs`).
+/// slower is not drained within 20 round trips (`crates/control/tests/upload.rs`).
 const SURGE_RTT_SHARE: f64 = 0.5;
 
 /// State of an upload paced at a known rate.

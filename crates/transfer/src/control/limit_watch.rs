@@ -1,7 +1,8 @@
 //! Whether this host, or losses, limit a sender.
 
+use sweetspot_control::{LossWatch, SenderSample, loss_limited_rate};
 use sweetspot_linux::tcp::Info;
-use sweetspot_protocol::{LossWatch, SenderLimit, SenderSample, loss_limited_rate};
+use sweetspot_protocol::SenderLimit;
 use sweetspot_sizing::CongestionChoice;
 use sweetspot_units::{Duration, Rate, Time};
 

@@ -6,14 +6,15 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use sweetspot_control::series::SeriesRecord;
+use sweetspot_control::{ControlLoop, HeldDown, StreamCount, TransferEffect};
 use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::sysctl;
 use sweetspot_linux::tcp::{ClampMethod, Info, WindowActuator, options};
 use sweetspot_linux::udp::Udp;
+use sweetspot_protocol::Message;
 use sweetspot_protocol::record::{MAX_BATCH, Record};
-use sweetspot_protocol::series::SeriesRecord;
-use sweetspot_protocol::{ControlLoop, HeldDown, Message, StreamCount, TransferEffect};
 use sweetspot_sizing::KernelView;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 

@@ -4,8 +4,9 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 
 use data_encoding::HEXLOWER;
+use sweetspot_control::TransferSummary;
 use sweetspot_linux::clock;
-use sweetspot_protocol::{Role, Ticket, TransferSummary};
+use sweetspot_protocol::{Role, Ticket};
 use sweetspot_units::{Duration, Time};
 
 use crate::TransferError;

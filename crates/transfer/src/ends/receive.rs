@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crossbeam_channel::Sender;
+use sweetspot_control::{ControlLoop, OwnAccount, StreamCount, TransferSummary};
 use sweetspot_linux::tcp::{ClampMethod, Info, options};
 use sweetspot_linux::{clock, process, sysctl};
 use sweetspot_protocol::frame::{FramePart, PieceHeader};
 use sweetspot_protocol::probe::PacketAuthenticator;
 use sweetspot_protocol::{
-    Accept, ControlLoop, Message, Offer, OwnAccount, PeerText, ProtocolError, ReceiverOrder,
-    ReceiverSummary, Role, SenderItem, SenderSummary, StreamCount, TransferSummary,
+    Accept, Message, Offer, PeerText, ProtocolError, ReceiverOrder, ReceiverSummary, Role,
+    SenderItem, SenderSummary,
 };
 use sweetspot_sizing::{Controller, ControllerConfig, KnownPath, Probing, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};

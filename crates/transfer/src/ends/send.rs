@@ -6,16 +6,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender};
+use sweetspot_control::series::{SeriesRecord, SeriesRow};
+use sweetspot_control::{OwnAccount, ROW_INTERVAL, TransferSummary};
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_linux::{clock, process};
 use sweetspot_protocol::frame::MAX_RECORD_BYTES;
 use sweetspot_protocol::probe::PacketAuthenticator;
 use sweetspot_protocol::record::{Entry, EntryKind, MAX_BATCH, Record};
-use sweetspot_protocol::series::{SeriesRecord, SeriesRow};
 use sweetspot_protocol::{
-    Accept, Message, Offer, OwnAccount, ProtocolError, ROW_INTERVAL, ReceiverItem, ReceiverSummary,
-    Role, SenderOrder, SenderSummary, Session, TransferSummary,
+    Accept, Message, Offer, ProtocolError, ReceiverItem, ReceiverSummary, Role, SenderOrder,
+    SenderSummary, Session,
 };
 use sweetspot_sizing::{CongestionChoice, Sizing};
 use sweetspot_units::{Bytes, Duration, Rate, Time};

@@ -7,13 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use sweetspot_control::TransferSummary;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::ClampMethod;
 use sweetspot_linux::{clock, file, interfaces, process};
 use sweetspot_protocol::clients::{Client, Credential, Rights};
-use sweetspot_protocol::{
-    Message, RelativePath, Role, Ticket, TicketHost, TicketProof, TransferSummary,
-};
+use sweetspot_protocol::{Message, RelativePath, Role, Ticket, TicketHost, TicketProof};
 use sweetspot_units::{Duration, Time};
 
 use crate::TransferError;

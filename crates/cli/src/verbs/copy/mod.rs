@@ -10,8 +10,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use sweetspot_control::TransferSummary;
 use sweetspot_linux::{clock, interfaces};
-use sweetspot_protocol::{Role, Ticket, TicketHost, TransferSummary, VERSION};
+use sweetspot_protocol::{Role, Ticket, TicketHost, VERSION};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
     Asked, Contact, NamedThings, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use sweetspot_groups::PeerLabels;
+use sweetspot_control::PeerLabels;
+use sweetspot_control::TransferSummary;
 use sweetspot_linux::clock;
+use sweetspot_protocol::Role;
 use sweetspot_protocol::clients::rfc3339;
-use sweetspot_protocol::{Role, TransferSummary};
 use sweetspot_transfer::{FileLog, FileRecord, TransferError};
 use sweetspot_tune::Exporter;
 

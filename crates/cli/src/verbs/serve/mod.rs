@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use listenfd::ListenFd;
-use sweetspot_groups::policy::loopback;
+use sweetspot_control::TransferSummary;
+use sweetspot_control::policy::loopback;
 use sweetspot_linux::signals::{self, ProcessEvent, Supervisor};
 use sweetspot_linux::{clock, file, process};
-use sweetspot_protocol::{DEFAULT_PORT, Role, SpokenCode, Ticket, TicketHost, TransferSummary};
+use sweetspot_protocol::{DEFAULT_PORT, Role, SpokenCode, Ticket, TicketHost};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
     FileLog, Identity, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,

@@ -11,8 +11,9 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::MultiProgress;
-use sweetspot_protocol::series::SeriesRecord;
-use sweetspot_protocol::{CodeAddress, MAX_STREAMS, Ticket, TicketProof, TransferSummary};
+use sweetspot_control::TransferSummary;
+use sweetspot_control::series::SeriesRecord;
+use sweetspot_protocol::{CodeAddress, MAX_STREAMS, Ticket, TicketProof};
 use sweetspot_sizing::KnownPath;
 use sweetspot_transfer::{Agreed, Contact, Progress, TransferError, TransferObserver};
 use sweetspot_units::{Bytes, Duration, Rate};

@@ -3,7 +3,7 @@
 use std::time::Duration as StdDuration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use sweetspot_protocol::series::SeriesRow;
+use sweetspot_control::series::SeriesRow;
 use sweetspot_transfer::{Agreed, Progress};
 use sweetspot_units::{Bytes, Duration, Rate};
 

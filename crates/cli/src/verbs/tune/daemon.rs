@@ -3,7 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use sweetspot_groups::policy::Policy;
+use sweetspot_control::policy::Policy;
 use sweetspot_linux::signals::Supervisor;
 use sweetspot_linux::sysctl;
 use sweetspot_tune::{Chosen, HostScope, KernelScope, Leases, Tuner, TunerOptions, uid_of};

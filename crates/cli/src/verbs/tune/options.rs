@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use sweetspot_groups::policy::loopback;
-use sweetspot_groups::{Goal, TuneEvent};
+use sweetspot_control::policy::loopback;
+use sweetspot_control::{Goal, TuneEvent};
 use sweetspot_kernel::KernelError;
 use sweetspot_linux::sysctl;
 use sweetspot_tune::{Exporter, TunerOptions, TunerSnapshot};

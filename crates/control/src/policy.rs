@@ -51,8 +51,8 @@ pub enum PolicyError {
 /// Which connections are tuned, and what for. The first rule that matches a connection decides.
 ///
 /// ```
-/// use sweetspot_groups::Goal;
-/// use sweetspot_groups::policy::{Policy, Subject};
+/// use sweetspot_control::Goal;
+/// use sweetspot_control::policy::{Policy, Subject};
 ///
 /// let text = "[[rule]]\nusers = [\"backup\"]\ngoal = \"less-than-best-effort\"";
 /// let policy = Policy::parse(text, &|name| (name == "backup").then_some(34))?;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use sweetspot_groups::{ConnectionSample, PathGroup};
+use sweetspot_control::{ConnectionSample, PathGroup};
 use sweetspot_sizing::{ControllerConfig, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 

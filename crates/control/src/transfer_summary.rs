@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
-use sweetspot_sizing::ProbeCounts;
+use sweetspot_protocol::{
+    FileCounts, PeerText, ProbeSummary, ReceiverSummary, Role, RttSource, SenderSummary,
+};
 use sweetspot_units::{Bytes, Duration};
-
-use crate::{FileCounts, PeerText, ReceiverSummary, SenderSummary};
 
 /// The result of one transfer: the object that `--json` prints, on either end.
 ///
@@ -135,58 +135,4 @@ pub struct OwnAccount<'a> {
     pub reconnects: u32,
     /// Why files were not moved.
     pub failures: &'a [String],
-}
-
-/// An end of a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// `sweetspot send`.
-    Sender,
-    /// `sweetspot serve`.
-    Receiver,
-}
-
-impl Role {
-    /// The other end's role.
-    pub fn other(self) -> Role {
-        match self {
-            Role::Sender => Role::Receiver,
-            Role::Receiver => Role::Sender,
-        }
-    }
-}
-
-/// The source of the round-trip times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RttSource {
-    /// The periodic probes.
-    Probes,
-    /// The receiving kernel (`tcpi_rcv_rtt`): probes were off, the sizing does not use them, or UDP was blocked.
-    Kernel,
-    /// Nobody: the transfer was too short.
-    Nobody,
-}
-
-/// How many periodic probes were sent, answered and lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ProbeSummary {
-    /// Sent by the receiver.
-    pub sent: u64,
-    /// Answers that came back.
-    pub answered: u64,
-    /// Answers lost on the way from the sender: the path that the content takes.
-    pub lost_forward: u64,
-    /// ProbeSummary lost on the way to the sender.
-    pub lost_reverse: u64,
-    /// Whether the kernel's estimate replaced the probes, because no answer came for a while.
-    pub fallback: bool,
-}
-
-impl From<ProbeCounts> for ProbeSummary {
-    fn from(counts: ProbeCounts) -> ProbeSummary {
-        let ProbeCounts { sent, answered, lost_forward, lost_reverse, fallback } = counts;
-        ProbeSummary { sent, answered, lost_forward, lost_reverse, fallback }
-    }
 }

@@ -1,7 +1,5 @@
+use sweetspot_protocol::MAX_STREAMS;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
-
-/// The most connections of one transfer.
-pub const MAX_STREAMS: u32 = 64;
 
 /// A doubled number of connections has to bring this much more to be doubled again. Connections that are each
 /// held down by something of their own bring twice as much; a path that is full brings nothing.
@@ -19,7 +17,7 @@ const CLEAR_ROUND_TRIPS: u64 = 2;
 /// ever more seldom.
 ///
 /// ```
-/// use sweetspot_protocol::{HeldDown, StreamCount};
+/// use sweetspot_control::{HeldDown, StreamCount};
 /// use sweetspot_units::{Bytes, Duration, Time};
 ///
 /// let mut streams = StreamCount::new(None);
@@ -157,7 +155,7 @@ impl StreamCount {
 /// 1.2 / p^0.5, and 1.054 RTT^0.75 / p^0.75 segments), divided by the RTT.
 ///
 /// ```
-/// use sweetspot_protocol::loss_limited_rate;
+/// use sweetspot_control::loss_limited_rate;
 /// use sweetspot_units::{Bytes, Duration, Rate};
 ///
 /// // RFC 9438, table 1: CUBIC at a RTT of 100 ms and a loss of 10^-4: 187 segments of 1500 bytes.
@@ -182,7 +180,7 @@ fn settling(rtt: Duration) -> Duration {
 /// policer increase with the sending rate.
 ///
 /// ```
-/// use sweetspot_protocol::{LossWatch, SenderSample};
+/// use sweetspot_control::{LossWatch, SenderSample};
 /// use sweetspot_units::{Duration, Time};
 ///
 /// let mut losses = LossWatch::default();

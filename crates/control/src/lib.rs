@@ -1,8 +1,15 @@
-//! Live TCP connections in groups that share a path: what to limit, and how much, without any I/O.
+//! Runs sizing controllers on live connections, without any I/O.
 //!
-//! The crate decides for `sweetspot-tune`, which finds the connections of other programs, looks at them and
-//! applies the limits. It opens no socket and reads no clock; the time is an argument. The control laws
-//! themselves stand in `sweetspot-sizing`; here they are run for many connections at once.
+//! The control laws are in `sweetspot-sizing`, the wire format in `sweetspot-protocol`. The crate opens no socket and reads
+//! no clock; the time is an argument. It decides for three kinds of programs:
+//!
+//! A transfer, which has both ends (`sweetspot-transfer`, and the lab through it):
+//!
+//! - [`ControlLoop`] runs a controller at the receiver. It returns [`TransferEffect`]s for the caller to carry out.
+//! - [`StreamCount`] chooses the number of connections, and [`LossWatch`] tells a sender when losses limit it.
+//! - `--json` prints a [`TransferSummary`]; `--series` writes [`series`].
+//!
+//! A tuner (`sweetspot-tune`) and a program that sizes its own sockets (`sweetspot-socket`), which have one end:
 //!
 //! - A [`policy`] says which connections are tuned and for which [`Goal`].
 //! - A [`PathGroup`] holds all downloads between two hosts. One controller sizes them, and their window is
@@ -18,7 +25,7 @@
 //! Two downloads share a budget of 300 kB:
 //!
 //! ```
-//! use sweetspot_groups::{ConnectionSample, Goal, PathGroup};
+//! use sweetspot_control::{ConnectionSample, Goal, PathGroup};
 //! use sweetspot_sizing::ControllerConfig;
 //! use sweetspot_units::{Bytes, Duration, Time};
 //!
@@ -48,6 +55,7 @@
 
 mod clamp_check;
 mod congestion_name;
+mod control_loop;
 mod event;
 mod goal;
 mod own_clamp;
@@ -55,10 +63,15 @@ mod path_cache;
 mod path_group;
 mod peer_labels;
 pub mod policy;
+mod rtt_histogram;
+pub mod series;
+mod stream_count;
+mod transfer_summary;
 mod upload;
 
 pub use clamp_check::ClampCheck;
 pub use congestion_name::CongestionName;
+pub use control_loop::{ControlLoop, ROW_INTERVAL, ReceiverMeasurements, TransferEffect};
 pub use event::{AppliedChange, ConnectionOwner, TuneEvent, TuneEventKind};
 pub use goal::Goal;
 pub use own_clamp::{BufferState, OwnClamp, UNCLAMPED};
@@ -67,4 +80,7 @@ pub use path_group::{
     BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup, receiver_config,
 };
 pub use peer_labels::{MOST_PEER_LABELS, OTHER_PEERS, PeerLabels, network};
+
+pub use stream_count::{HeldDown, LossWatch, SenderSample, StreamCount, loss_limited_rate};
+pub use transfer_summary::{OwnAccount, TransferSummary};
 pub use upload::{BufferAdvice, PaceStep, PacedUpload, SendBufferSample, buffer_for};

@@ -7,7 +7,7 @@ const MOST_BYTES: usize = 16;
 /// The name of a congestion control, as `TCP_CONGESTION` takes it.
 ///
 /// ```
-/// use sweetspot_groups::CongestionName;
+/// use sweetspot_control::CongestionName;
 ///
 /// let bbr: CongestionName = "bbr".parse()?;
 /// assert_eq!(bbr.to_string(), "bbr");

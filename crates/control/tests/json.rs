@@ -1,8 +1,8 @@
 //! The JSON that programs read: names in it do not change with those in the code.
 
+use sweetspot_control::{OwnAccount, TransferSummary};
 use sweetspot_protocol::{
-    FileCounts, OwnAccount, ProbeSummary, ReceiverSummary, Role, RttSource, SenderSummary,
-    TransferSummary,
+    FileCounts, ProbeSummary, ReceiverSummary, Role, RttSource, SenderSummary,
 };
 use sweetspot_units::{Bytes, Duration};
 

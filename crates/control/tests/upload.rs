@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use sweetspot_groups::{PaceStep, PacedUpload, TuneEventKind};
+use sweetspot_control::{PaceStep, PacedUpload, TuneEventKind};
 use sweetspot_sizing::{SavedWindow, SenderReport};
 use sweetspot_units::{Bytes, Duration, Time};
 

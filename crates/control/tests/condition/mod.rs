@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sweetspot_groups::{ConnectionSample, PathGroup};
+use sweetspot_control::{ConnectionSample, PathGroup};
 use sweetspot_sizing::{ControllerConfig, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 

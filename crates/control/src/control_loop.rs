@@ -1,16 +1,15 @@
 use std::collections::VecDeque;
 
+use sweetspot_protocol::probe::{PacketAuthenticator, ProbePacket};
+use sweetspot_protocol::{Message, ProbeSummary, RttSource};
 use sweetspot_sizing::{
     CONTROL_INTERVAL, CongestionChoice, Controller, Driver, Effect, EventKind, InputSource,
     KernelView, PROBE_SIZE, Prober, SizingPhase,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::Message;
-use crate::probe::{PacketAuthenticator, ProbePacket};
 use crate::rtt_histogram::RttHistogram;
 use crate::series::{SeriesEvent, SeriesRecord, SeriesRow};
-use crate::transfer_summary::{ProbeSummary, RttSource};
 
 /// The time between two rows of the series: fine enough to show a ramp on a path of 20 ms.
 pub const ROW_INTERVAL: Duration = Duration::from_millis(50);

@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use sweetspot_control::series::{SeriesRecord, SeriesRow};
+use sweetspot_control::{ControlLoop, TransferEffect};
 use sweetspot_protocol::probe::{
     PROBE_INTERVAL, PacketAuthenticator, ProbeAnswer, ProbePacket, TrainPacket,
 };
-use sweetspot_protocol::series::{SeriesRecord, SeriesRow};
-use sweetspot_protocol::{
-    CongestionMessage, ControlLoop, Message, RttSource, Secret, Session, TransferEffect,
-};
+use sweetspot_protocol::{CongestionMessage, Message, RttSource, Secret, Session};
 use sweetspot_sizing::{
     CONTROL_INTERVAL, CongestionChoice, Controller, EventKind, Input, KernelView, Needs, Output,
     PROBE_SIZE, Probe, Probing, SenderReport, SizingEvent, SizingPhase, Train, TrainRequest,
