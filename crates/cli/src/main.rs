@@ -16,6 +16,7 @@ extern crate sweetspot_program;
 
 mod combinations;
 mod ends;
+mod option_hints;
 mod own_files;
 mod picture;
 mod settings;
@@ -223,7 +224,9 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        Err(error) => usage_error::failed("sweetspot", error.as_ref()),
+        Err(error) => {
+            usage_error::failed("sweetspot", error.as_ref(), &option_hints::of(error.as_ref()))
+        }
     }
 }
 

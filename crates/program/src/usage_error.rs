@@ -28,9 +28,9 @@ impl fmt::Display for UsageError {
 
 impl Error for UsageError {}
 
-/// Prints the error with which a verb of `program` failed in one line, and returns the exit code.
-pub fn failed(program: &str, error: &(dyn Error + 'static)) -> ExitCode {
-    err!("{program}: {error}");
+/// Prints the error with which a verb of `program` failed, in these words, and returns the exit code.
+pub fn failed(program: &str, error: &(dyn Error + 'static), words: &str) -> ExitCode {
+    err!("{program}: {words}");
     if error.is::<UsageError>() { ExitCode::from(USAGE_EXIT_CODE) } else { ExitCode::FAILURE }
 }
 
@@ -51,7 +51,7 @@ pub fn answer(error: &clap::Error) -> ExitCode {
 
 /// Prints wrong usage and returns its exit code.
 pub fn said(error: &str) -> ExitCode {
-    failed("sweetspot", &UsageError::new(error))
+    failed("sweetspot", &UsageError::new(error), error)
 }
 
 /// Clap's paragraphs (what is wrong, tips, usage, where to find help) in one line.

@@ -14,7 +14,7 @@ pub struct RelativePath(Vec<u8>);
 
 /// Why a path is refused: the path and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the name \"{}\" is refused: {reason}; send it under another with --name NAME", .path)]
+#[error("the name \"{}\" is refused: {reason}; send it under another name", .path)]
 pub struct PathError {
     path: PeerText,
     reason: &'static str,

@@ -86,7 +86,9 @@ fn main() -> ExitCode {
         Study::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Study::Bench(benchmark) => bench(benchmark),
     };
-    result.unwrap_or_else(|error| usage_error::failed("sweetspot-research", error.as_ref()))
+    result.unwrap_or_else(|error| {
+        usage_error::failed("sweetspot-research", error.as_ref(), &error.to_string())
+    })
 }
 
 fn bench(benchmark: Benchmark) -> verbs::Ending {

@@ -25,7 +25,7 @@ pub enum TransferError {
     #[error("there is nothing to send: {0}")]
     NothingToSend(String),
     /// A pattern of names to leave out.
-    #[error("--exclude \"{pattern}\" is no pattern: {reason}")]
+    #[error("\"{pattern}\" is no pattern: {reason}")]
     Pattern {
         /// The pattern.
         pattern: String,
@@ -52,21 +52,21 @@ pub enum TransferError {
     },
     /// A file of that name exists, and overwriting is off.
     #[error(
-        "{} already exists and was left unchanged; start serve with --force to overwrite it, or send under another --name", Printable(.0)
+        "{} already exists and was left unchanged", Printable(.0)
     )]
     Exists(PathBuf),
     /// Another transfer writes that file.
-    #[error("{} is being written by another transfer; wait for it, or send under another --name", Printable(.0))]
+    #[error("{} is being written by another transfer; wait for it, or send under another name", Printable(.0))]
     InUse(PathBuf),
     /// Something that is not a directory is where a directory is to be.
-    #[error("{} exists and is not a directory; it was left unchanged; remove it, or send under another --name", Printable(.0))]
+    #[error("{} exists and is not a directory; it was left unchanged; remove it, or send under another name", Printable(.0))]
     NotADirectory(PathBuf),
     /// The sender offers, or sends, something that this end did not ask for.
     #[error("{} was not requested; the transfer stops: the sender may be hostile", Printable(.0))]
     NotAskedFor(String),
     /// A name begins with a dot, in a directory that no transfer of this process made.
     #[error(
-        "{} was refused: a name that begins with a dot may configure programs; allow such names with --dotfiles at the receiver (for a client: rights=dotfiles)", Printable(.0)
+        "{} was refused: a name that begins with a dot may configure programs", Printable(.0)
     )]
     Dotfile(PathBuf),
     /// A symbolic link leads out of the directory.
@@ -76,7 +76,7 @@ pub enum TransferError {
     #[error("{} was refused: it is a further name of a file that did not arrive; send it by itself", Printable(.0))]
     ForeignLink(PathBuf),
     /// Several things were sent to standard output.
-    #[error("standard output takes one file; receive into a directory with --dir")]
+    #[error("standard output takes one file; receive into a directory")]
     OneOutput,
     /// The receiver ended without confirming this many files.
     #[error("the receiver did not confirm {0} of the files; start the transfer again")]
@@ -85,13 +85,13 @@ pub enum TransferError {
     #[error("{}", Printable(.0))]
     NothingMoved(String),
     /// A directory of that name exists.
-    #[error("{} is a directory and was left unchanged; send under another --name", Printable(.0))]
+    #[error("{} is a directory and was left unchanged; send under another name", Printable(.0))]
     IsDirectory(PathBuf),
     /// The sender's name for the file is refused.
     #[error(transparent)]
     Path(#[from] PathError),
     /// The server cannot listen on its address.
-    #[error("cannot listen on {address}: {source}; choose another with --listen ADDR:PORT")]
+    #[error("cannot listen on {address}: {source}; choose another address or port")]
     Listen {
         /// Address and port.
         address: String,
@@ -230,9 +230,7 @@ pub enum TransferError {
         source: io::Error,
     },
     /// The ticket has expired. Holds the peer's address.
-    #[error(
-        "{0} was turned away: the ticket has expired; start serve again for a new one, or give it longer with --lifetime"
-    )]
+    #[error("{0} was turned away: the ticket has expired; the receiver has to make a new one")]
     Expired(String),
     /// A connection for a transfer that does not run here. Holds the peer's address.
     #[error("{0} was turned away: its transfer does not run here")]
@@ -241,7 +239,7 @@ pub enum TransferError {
     #[error("{0} was turned away: both ends want to {what}", what = .1)]
     SameRole(String, &'static str),
     /// The server takes one transfer and has it already. Holds the peer's address.
-    #[error("{0} was turned away: this server takes one transfer (--once), which has begun")]
+    #[error("{0} was turned away: this server takes one transfer, which has begun")]
     Taken(String),
     /// The peer speaks another version of the protocol.
     #[error(
@@ -445,11 +443,11 @@ impl TransferError {
     pub(crate) fn write(path: PathBuf, source: io::Error) -> TransferError {
         let next = match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "free some space or serve another --dir"
+                "free some space, or receive into another directory"
             }
             io::ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)",
-            io::ErrorKind::PermissionDenied => "serve a --dir that you may write to",
-            _ => "check the disk or serve another --dir",
+            io::ErrorKind::PermissionDenied => "receive into a directory that you may write to",
+            _ => "check the disk, or receive into another directory",
         };
         TransferError::Write { path, source, next }
     }

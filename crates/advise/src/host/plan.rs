@@ -56,10 +56,10 @@ pub struct HostAdvice {
 /// If the path is impossible or there is no connection.
 pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
     let q = question;
-    possible(q.connections > 0, "--connections", q.connections, "it must be 1 or more")?;
+    possible(q.connections > 0, "connections", q.connections, "it must be 1 or more")?;
     if let Some(mtu) = q.path_mtu {
         let why = "it must lie between 576B and 65535B";
-        possible((576..=65_535).contains(&mtu.get()), "--path-mtu", mtu, why)?;
+        possible((576..=65_535).contains(&mtu.get()), "path_mtu", mtu, why)?;
     }
     let target = q.path.map(|(rate, rtt)| target(rate, rtt, q.connections)).transpose()?;
     let mut findings = check::all(&q.here, PathEnd::Here, target.as_ref());
@@ -80,9 +80,9 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
 }
 
 fn target(rate: Rate, rtt: Duration, connections: u64) -> Result<PathTarget, AdviceError> {
-    possible(rate > Rate::ZERO, "--rate", rate, "a path has a rate above zero")?;
-    possible(rtt > Duration::ZERO, "--rtt", rtt, "a path has an RTT above zero")?;
-    possible(rtt <= Duration::from_secs(120), "--rtt", rtt, "it must be 120s or less")?;
+    possible(rate > Rate::ZERO, "rate", rate, "a path has a rate above zero")?;
+    possible(rtt > Duration::ZERO, "rtt", rtt, "a path has an RTT above zero")?;
+    possible(rtt <= Duration::from_secs(120), "rtt", rtt, "it must be 120s or less")?;
     let window = window_to_allow(rate, rtt);
     let largest = Bytes::new(65_535 << 14);
     let why = "TCP has no window above 1.07 GB (RFC 7323); use several connections";

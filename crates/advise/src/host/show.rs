@@ -34,7 +34,7 @@ impl HostAdvice {
     fn words(&self) -> String {
         let Some((rate, rtt)) = self.question.path else {
             return format!(
-                "{}. Give --rate and --rtt of a path to see what caps a flow on it and what each \
+                "{}. Give the rate and the RTT of a path to see what caps a flow on it and what each \
                  change gains.",
                 capital(&self.count())
             );

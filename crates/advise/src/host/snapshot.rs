@@ -94,7 +94,7 @@ impl Sysctls {
                 continue;
             }
             let (name, value) = line.split_once('=').ok_or_else(|| AdviceError::Line {
-                file: "--peer-sysctl",
+                file: "peer's sysctl",
                 line: number + 1,
                 given: line.chars().take(60).collect(),
                 why: "it is not \"name = value\"; make the file with: sysctl -a > FILE".to_owned(),
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_line_that_is_no_setting_is_named() {
         let e = Sysctls::read("a = 1\nrubbish\n").unwrap_err().to_string();
-        assert!(e.starts_with("line 2 of the --peer-sysctl file, \"rubbish\":"), "{e}");
+        assert!(e.starts_with("line 2 of the peer's sysctl file, \"rubbish\":"), "{e}");
         assert!(Sysctls::read("\n").is_err());
     }
 }

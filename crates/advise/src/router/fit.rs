@@ -114,7 +114,7 @@ fn lines(text: &str, packet: Bytes) -> Result<Vec<(LossPoint, bool)>, AdviceErro
             continue;
         }
         points.push(point(line, packet).map_err(|why| AdviceError::Line {
-            file: "--fit",
+            file: "fit",
             line: number + 1,
             given: line.chars().take(60).collect(),
             why,
@@ -220,7 +220,7 @@ mod tests {
             ("10,1\n", "below 1"),
         ] {
             let message = read(text).unwrap_err().to_string();
-            assert!(message.contains(why) && message.contains("--fit"), "{text}: {message}");
+            assert!(message.contains(why) && message.contains("the fit file"), "{text}: {message}");
         }
         assert!(read("").is_err());
     }

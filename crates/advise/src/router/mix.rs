@@ -47,7 +47,7 @@ impl Mix {
                 continue;
             }
             let wrong = |why: String| AdviceError::Line {
-                file: "--mix",
+                file: "mix",
                 line: number + 1,
                 given: line.chars().take(60).collect(),
                 why,
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_wrong_line_is_named_with_its_number() {
         let e = Mix::from_sizes("80kB\n12 cats\n").unwrap_err().to_string();
-        assert!(e.starts_with("line 2 of the --mix file, \"12 cats\":"), "{e}");
+        assert!(e.starts_with("line 2 of the mix file, \"12 cats\":"), "{e}");
         assert!(Mix::from_sizes("\n#\n").is_err());
         assert!(Mix::from_sizes("0B\n").is_err());
     }

@@ -72,7 +72,7 @@ impl LinkModel {
         };
         if form == Form::Exponential && p.loss_a.is_some() != p.loss_b.is_some() {
             return Err(AdviceError::Impossible {
-                what: "--loss-a or --loss-b",
+                what: if p.loss_a.is_some() { "loss_a" } else { "loss_b" },
                 given: "alone".to_owned(),
                 why: "an exponential needs both; give the other one too",
             });
@@ -136,20 +136,19 @@ impl LinkModel {
         if q.load.is_none() {
             all.push(
                 "Load 100 %: self-similar traffic fills the link for seconds at a time even if its average \
-                 is far below capacity (--load)."
+                 is far below capacity."
                     .to_owned(),
             );
         }
         if q.flows.is_none() {
             all.push(format!(
-                "{:.0} flows active at a time: as many as fill the link if each takes twice its slow start \
-                 (--flows).",
+                "{:.0} flows active at a time: as many as fill the link if each takes twice its slow start.",
                 t.flows
             ));
         }
         if q.parameters.tail_index.is_none() || q.mean_size().is_none() {
             all.push(format!(
-                "Transfers of {} on average with a Pareto tail of index {} (--size-mean, --tail-index).",
+                "Transfers of {} on average with a Pareto tail of index {}.",
                 q.packet.scaled(t.size),
                 t.tail_index
             ));

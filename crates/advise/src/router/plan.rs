@@ -140,20 +140,19 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
 }
 
 fn check(q: &RouterQuestion) -> Result<(), AdviceError> {
-    possible(q.rate > Rate::ZERO, "--rate", q.rate, "a link has a rate above zero")?;
-    possible(q.rtt > Duration::ZERO, "--rtt", q.rtt, "a path has an RTT above zero")?;
-    possible(q.rtt <= Duration::from_secs(120), "--rtt", q.rtt, "it must be 120s or less")?;
-    possible(q.input_rate > Rate::ZERO, "--input-rate", q.input_rate, "it must be above zero")?;
-    possible(q.inputs != Some(0), "--inputs", 0, "a link that nothing feeds needs no buffer")?;
-    possible(q.flows != Some(0), "--flows", 0, "it must be 1 or more")?;
-    possible((64..=65_535).contains(&q.packet.get()), "--packet", q.packet, "64B to 65535B")?;
-    possible(q.available != Some(Bytes::ZERO), "--available", "0 B", "a device holds a packet")?;
-    possible(q.size_mean != Some(Bytes::ZERO), "--size-mean", "0 B", "it must be 1 B or more")?;
+    possible(q.rate > Rate::ZERO, "rate", q.rate, "a link has a rate above zero")?;
+    possible(q.rtt > Duration::ZERO, "rtt", q.rtt, "a path has an RTT above zero")?;
+    possible(q.rtt <= Duration::from_secs(120), "rtt", q.rtt, "it must be 120s or less")?;
+    possible(q.input_rate > Rate::ZERO, "input_rate", q.input_rate, "it must be above zero")?;
+    possible(q.inputs != Some(0), "inputs", 0, "a link that nothing feeds needs no buffer")?;
+    possible(q.flows != Some(0), "flows", 0, "it must be 1 or more")?;
+    possible((64..=65_535).contains(&q.packet.get()), "packet", q.packet, "64B to 65535B")?;
+    possible(q.available != Some(Bytes::ZERO), "available", "0 B", "a device holds a packet")?;
+    possible(q.size_mean != Some(Bytes::ZERO), "size_mean", "0 B", "it must be 1 B or more")?;
     let load = q.load.unwrap_or(1.0);
-    possible(load > 0.0 && load <= 1.0, "--load", load, "it must be above 0 and at most 100 %")?;
+    possible(load > 0.0 && load <= 1.0, "load", load, "it must be above 0 and at most 100 %")?;
     let p = &q.parameters;
-    for (name, given) in [("--loss-a", p.loss_a), ("--loss-b", p.loss_b), ("--delay-f", p.delay_f)]
-    {
+    for (name, given) in [("loss_a", p.loss_a), ("loss_b", p.loss_b), ("delay_f", p.delay_f)] {
         let good = given.is_none_or(|n| n.is_finite() && n > 0.0);
         possible(good, name, given.unwrap_or_default(), "it must be a number above zero")?;
     }
@@ -167,7 +166,7 @@ fn blame_the_form(error: AdviceError, model: &LinkModel) -> AdviceError {
             AdviceError::Impossible {
                 what: "a loss form with a and b of",
                 given: format!("{} and {}", model.loss.a(), model.loss.b()),
-                why: "near the best buffer it gives a loss above 1; see --loss-a, --loss-b, --fit",
+                why: "near the best buffer it gives a loss above 1; choose other parameters, or fit measurements",
             }
         }
         error => error,

@@ -151,7 +151,7 @@ impl RouterAdvice {
         let most = libm::floor(self.gamma);
         let send = if most > 1.0 { "such inputs send" } else { "such input sends" };
         format!(
-            " Nothing queues unless more than {most:.0} {send} at once; it is assumed that they do (--inputs)."
+            " Nothing queues unless more than {most:.0} {send} at once; it is assumed that they do."
         )
     }
 
@@ -242,7 +242,7 @@ impl RouterAdvice {
         if self.expected.is_none() && self.question.measurement.is_none() {
             all.push(
                 "Warning: with sizes that are hardly heavy-tailed and a ratio of one or less the paper found \
-                 neither of its loss forms good. Measure the link (--fit)."
+                 neither of its loss forms good. Fit the formulas to measurements of the link."
                     .to_owned(),
             );
         }

@@ -144,7 +144,7 @@ impl Simulated {
         };
         let words = format!(
             "By simulation: {scaled}; closed loop of {} users behind {} inputs, RTTs from a half to 1.8 of \
-             --rtt; {} s after 10 s of warm-up for each buffer and each of {} seeds. short, bulk: median \
+             the one given; {} s after 10 s of warm-up for each buffer and each of {} seeds. short, bulk: median \
              Mbit/s +- standard error of transfers of the median size and of more than eight times the mean.",
             self.users, self.inputs, self.seconds, self.seeds
         );

@@ -53,7 +53,7 @@ impl FromStr for CrossShare {
             return Err(AdviceError::Impossible {
                 what: "cross traffic",
                 given: text.to_owned(),
-                why: "it leaves nothing; a path that is full already is described by --loss",
+                why: "it leaves nothing; describe a path that is full already by its loss",
             });
         }
         Ok(CrossShare { kind, share })

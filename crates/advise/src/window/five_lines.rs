@@ -63,7 +63,7 @@ impl WindowAdvice {
             return "twice of it overflows the buffer, and no closed form says how far".to_owned();
         };
         match (self.question.buffer, self.added_delay[1]) {
-            (None, _) => format!("twice of it gives {twice} if there is no buffer (--buffer SIZE)"),
+            (None, _) => format!("twice of it gives {twice} if the path has no buffer"),
             (Some(_), Duration::ZERO) => format!("twice of it gives {twice}"),
             (Some(_), delay) => format!("twice of it gives {twice} and {delay} of delay"),
         }
@@ -72,7 +72,7 @@ impl WindowAdvice {
     fn why(&self) -> String {
         if let Some(simulated) = &self.simulated {
             return format!(
-                "the smallest of {} simulated within {:.0} % of the best (--explain: all)",
+                "the smallest of {} simulated within {:.0} % of the best",
                 simulated.windows.len(),
                 simulated.rate_given_up * 100.0
             );

@@ -89,17 +89,17 @@ pub struct WindowAdvice {
 /// If a quantity is impossible, or the path holds too few packets for the formulas.
 pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
     let q = question;
-    possible(q.rate > Rate::ZERO, "--rate", q.rate, "a path has a rate above zero")?;
-    possible(q.rtt > Duration::ZERO, "--rtt", q.rtt, "a path has an RTT above zero")?;
-    possible(q.rtt <= Duration::from_secs(120), "--rtt", q.rtt, "it must be 120s or less")?;
+    possible(q.rate > Rate::ZERO, "rate", q.rate, "a path has a rate above zero")?;
+    possible(q.rtt > Duration::ZERO, "rtt", q.rtt, "a path has an RTT above zero")?;
+    possible(q.rtt <= Duration::from_secs(120), "rtt", q.rtt, "it must be 120s or less")?;
     let mtu = (576..=65_535).contains(&q.mtu.get());
-    possible(mtu, "--mtu", q.mtu, "it must lie between 576B and 65535B")?;
+    possible(mtu, "mtu", q.mtu, "it must lie between 576B and 65535B")?;
     if let Some(loss) = q.loss {
-        possible(loss.get() < 1.0, "--loss", loss, "nothing would pass; it must be below 1")?;
+        possible(loss.get() < 1.0, "loss", loss, "nothing would pass; it must be below 1")?;
     }
     if let Some(buffer) = q.buffer {
         let fits = buffer <= Bytes::new(1 << 42);
-        possible(fits, "--buffer", buffer, "no router has that much; it must be 4 TB or less")?;
+        possible(fits, "buffer", buffer, "no router has that much; it must be 4 TB or less")?;
     }
 
     let largest = Bytes::new(65_535 << 14);

@@ -150,7 +150,7 @@ impl Situation {
         if self.question.buffer.is_none() {
             all.push(
                 "The bottleneck's buffer is not known, so there is none in the numbers: the worst \
-                 case. With --buffer the sweet spot gets its upper end."
+                 case. A stated buffer gives the sweet spot its upper end."
                     .to_owned(),
             );
         }

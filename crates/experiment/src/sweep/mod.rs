@@ -103,18 +103,15 @@ impl Sweep {
 
     /// Fails if a key is set twice.
     fn check(&self) -> Result<(), SweepError> {
-        let contradiction = |key: &str, first| {
-            Err(SweepError::Contradiction { key: key.to_owned(), first, second: "--over" })
-        };
         for (i, over) in self.over.iter().enumerate() {
             if self.over[..i].iter().any(|before| before.key == over.key) {
-                return contradiction(&over.key, "another --over");
+                return Err(SweepError::SweptTwice(over.key.clone()));
             }
             let set = |assignment: &String| {
                 assignment.split_once('=').is_some_and(|(key, _)| key.trim() == over.key)
             };
             if self.overrides.iter().any(set) {
-                return contradiction(&over.key, "--set");
+                return Err(SweepError::SweptAndSet(over.key.clone()));
             }
         }
         Ok(())

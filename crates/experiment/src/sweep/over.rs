@@ -1,28 +1,26 @@
 use thiserror::Error;
 
-/// A key of a scenario and its values, as written in `--over KEY=VALUES`.
+/// A key of a scenario and its values, as written: `KEY=VALUES`.
 ///
 /// VALUES is a list with commas. An entry is a value as the scenario has it, or a range
 /// `FIRST..LAST:log:COUNT` or `FIRST..LAST:lin:COUNT`, both ends included, with one unit
 /// (`50pkt..2000pkt:log:12`) and possibly words before it (`fixed:50pkt..fixed:2000pkt:log:12`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Over {
-    /// The key, as `--set` takes it.
+    /// The key, as [`Scenario::parse_with`](sweetspot_scenario::Scenario::parse_with) takes it.
     pub key: String,
     /// Its values, each once, in the order written.
     pub values: Vec<String>,
 }
 
-/// Why `--over`, or several of them together, are invalid.
+/// Why the keys to sweep, or several of them together, are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SweepError {
     /// Not `KEY=VALUES`.
-    #[error(
-        "--over {0}: write it like --over path.buffer=313pkt,625pkt or path.buffer=50pkt..2000pkt:log:12"
-    )]
+    #[error("{0}: write it like path.buffer=313pkt,625pkt or path.buffer=50pkt..2000pkt:log:12")]
     Shape(String),
     /// An invalid range.
-    #[error("--over {key}={range}: {reason}; write a range like 50pkt..2000pkt:log:12")]
+    #[error("{key}={range}: {reason}; write a range like 50pkt..2000pkt:log:12")]
     Range {
         /// The key.
         key: String,
@@ -32,25 +30,21 @@ pub enum SweepError {
         reason: String,
     },
     /// A value twice.
-    #[error("--over {key}: {value} stands there twice; once is enough")]
+    #[error("{key}: {value} stands there twice; once is enough")]
     Twice {
         /// The key.
         key: String,
         /// The value.
         value: String,
     },
-    /// Two options that set the same key.
-    #[error("{first} and {second} both decide {key}; leave one of them out")]
-    Contradiction {
-        /// The key that both set.
-        key: String,
-        /// One option.
-        first: &'static str,
-        /// The other.
-        second: &'static str,
-    },
-    /// The seed, which has its own option.
-    #[error("--over seed: use --seeds, so that every variant meets the same seeds")]
+    /// A key that is swept twice.
+    #[error("{0} is swept twice; leave one of the two out")]
+    SweptTwice(String),
+    /// A key that is swept and set.
+    #[error("{0} is both swept and set to one value; leave one of the two out")]
+    SweptAndSet(String),
+    /// The seed, which is no key to sweep.
+    #[error("seed: give the number of seeds instead, so that every variant meets the same seeds")]
     Seed,
 }
 
@@ -58,7 +52,7 @@ pub enum SweepError {
 const MAX_VALUES: usize = 1_000_000;
 
 impl Over {
-    /// Parses the argument of `--over`.
+    /// Parses `KEY=VALUES`.
     pub fn parse(text: &str) -> Result<Over, SweepError> {
         let shape = || SweepError::Shape(text.to_owned());
         let (key, list) = text.split_once('=').ok_or_else(shape)?;
@@ -239,6 +233,6 @@ mod tests {
         assert!(error("path.buffer=50pkt..2000pkt:log:1").contains("2 or more"));
         assert!(error("path.buffer=50pkt..2000pkt:cubic:3").contains("log or lin"));
         assert!(error("path.buffer=5pkt,5pkt").contains("twice"));
-        assert!(error("seed=1,2,3").contains("--seeds"));
+        assert!(error("seed=1,2,3").contains("number of seeds"));
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn rehearse(plan: &LabPlan) -> Result<Option<String>, LabError> {
         let slower = at(path, path.up.rate.scaled(0.5_f64.powi(halvings as i32)));
         if carry(&slower)?.truthful {
             return Ok(Some(format!(
-                "this machine cannot emulate {} truthfully now ({}); {} it could: --set path.rate={}",
+                "this machine cannot emulate {} truthfully now ({}); {} it could: path.rate={}",
                 path.up.rate,
                 trial.reasons.join("; "),
                 slower.up.rate,

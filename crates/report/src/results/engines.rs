@@ -15,7 +15,7 @@ pub fn sheet(runs: &[&Outcome], hint: bool) -> Sheet {
         about: format!(
             "One row per transfer, over the measured time.{}",
             if hint {
-                " Of files that `run --out` wrote, rate, queue and window over time are drawn, too."
+                " Of whole outcomes, rate, queue and window over time are drawn, too."
             } else {
                 ""
             }

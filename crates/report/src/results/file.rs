@@ -60,14 +60,14 @@ pub struct SeriesRow {
 pub enum ReadError {
     /// Not JSON.
     #[error(
-        "it is neither JSON nor lines of JSON ({0}); give files of run --out, sweep --out \
-         FILE.json, demo's outcome.json, or --series"
+        "it is neither JSON nor lines of JSON ({0}); give the outcome of a run \
+         or of a demo, the results of a sweep, or a time series"
     )]
     NoJson(String),
     /// JSON, but not a result.
     #[error(
-        "it is JSON, but no result of sweetspot; give files of run --out, sweep --out FILE.json, \
-         demo's outcome.json, or --series"
+        "it is JSON, but no result of sweetspot; give the outcome of a run or of a demo, the results \
+         of a sweep, or a time series"
     )]
     Alien,
     /// A result that this version does not understand.
@@ -87,8 +87,7 @@ pub enum ReadError {
     },
     /// Columns, but not a result.
     #[error(
-        "it is a table, but no result of sweetspot; give files of run --series or of sweep --out \
-         FILE.csv or FILE.parquet"
+        "it is a table, but no result of sweetspot; give a time series or the results of a sweep"
     )]
     AlienColumns,
     /// An empty file.

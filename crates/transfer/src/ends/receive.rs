@@ -42,7 +42,7 @@ const SENDER_SUMMARY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Both ends report this if a sender offers extended attributes that the receiver did not ask for.
 const ATTRIBUTES_LEFT_OUT: &str =
-    "extended attributes were left out: the receiver takes them with --xattrs";
+    "extended attributes were left out: the receiver did not ask for them";
 
 /// How a receiver receives on this host.
 pub(crate) struct ReceiveConfig {

@@ -19,6 +19,8 @@ use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::result_journal::{OnVersionMismatch, ResultJournal};
 use sweetspot_program::scenario_file::{Parallel, ScenarioFile};
 use sweetspot_program::usage_error::UsageError;
+
+use crate::option_hints::with_options;
 use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
@@ -85,7 +87,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let format = arguments.out.as_deref().map(ResultFormat::of).transpose();
     let format = format.map_err(UsageError::new)?;
     let over = arguments.over.iter().map(|over| Over::parse(over));
-    let over = over.collect::<Result<_, _>>().map_err(UsageError::new)?;
+    let over = over.collect::<Result<_, _>>().map_err(wrong_over)?;
     let sweep = Sweep {
         text: arguments.file.text()?,
         overrides: arguments.file.overrides.clone(),
@@ -126,9 +128,14 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A fault of --over.
+fn wrong_over(error: impl std::fmt::Display) -> UsageError {
+    UsageError::new(with_options(&format!("--over {error}")))
+}
+
 fn blame(arguments: &Arguments, error: &StudyError) -> Box<dyn std::error::Error> {
     match error {
-        StudyError::Sweep(error) => UsageError::new(error).into(),
+        StudyError::Sweep(error) => wrong_over(error).into(),
         // The scenario is valid without the values of --over.
         other if arguments.file.scenario().is_ok() => {
             UsageError::new(arguments.file.blame(other)).into()

@@ -20,6 +20,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::Ending;
 use super::serve::key::own_identity;
+use crate::option_hints::{self, with_options};
 use progress::TransferProgress;
 use sweetspot_program::print::{Shown, try_out};
 use sweetspot_program::usage_error::UsageError;
@@ -292,6 +293,9 @@ impl TransferReporter {
 
     /// Prints the outcome of a transfer.
     pub fn outcome(&self, outcome: &TransferSummary) {
+        let failures =
+            outcome.failures.iter().map(|line| with_options(line).into_owned()).collect();
+        let outcome = &TransferSummary { failures, ..outcome.clone() };
         if self.json {
             self.json(outcome);
         } else if !self.quiet {
@@ -328,7 +332,7 @@ impl TransferReporter {
     /// Prints the failure of a transfer as JSON, if wanted.
     pub fn failure(&self, error: &TransferError) {
         if self.json {
-            self.json(&serde_json::json!({ "error": error.to_string() }));
+            self.json(&serde_json::json!({ "error": option_hints::of(error) }));
         }
     }
 
@@ -414,6 +418,7 @@ impl TransferObserver for Watching {
 
 /// Prints a line on standard error, above the progress bars if there are any.
 fn print(bars: Option<&MultiProgress>, line: &str) {
+    let line = with_options(line);
     let print = || err!("sweetspot: {line}");
     match bars {
         Some(bars) => bars.suspend(print),

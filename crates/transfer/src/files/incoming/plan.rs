@@ -98,7 +98,7 @@ impl IncomingFiles {
             return self.plan_dry_run(target, number, entry);
         }
         if attribute_bytes(&entry.attributes) > MAX_ATTRIBUTE_BYTES {
-            let reason = "its extended attributes are longer than 64 KiB; send it without --xattrs";
+            let reason = "its extended attributes are longer than 64 KiB; send it without them";
             return Err(TransferError::TooMuch { path: entry.path.to_string().into(), reason });
         }
         self.remember(number, &entry)?;

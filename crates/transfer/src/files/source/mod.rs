@@ -85,7 +85,8 @@ impl SourceList {
             return Err(TransferError::NothingToSend("name a file or a directory".into()));
         };
         if sources.name.is_some() && !rest.is_empty() {
-            let why = "--name goes with one file or directory; there are several".to_owned();
+            let why = "a name of your choice goes with one file or directory; there are several"
+                .to_owned();
             return Err(TransferError::NothingToSend(why));
         }
         let tops = sources.paths.iter().map(|path| Top::new(path, sources.name.as_deref()));
@@ -157,7 +158,7 @@ impl Top {
             RelativePath::new(name.clone())?;
             if name.contains(&b'/') {
                 let name = PeerText::from(&*String::from_utf8_lossy(name));
-                let reason = "it holds a slash; send it under another with --name NAME";
+                let reason = "it holds a slash; send it under another name";
                 return Err(TransferError::NothingToSend(format!(
                     "the name \"{name}\" is refused: {reason}"
                 )));
