@@ -1,7 +1,7 @@
 //! Watches many descriptors at once (epoll(7)).
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::check;
 
@@ -67,6 +67,12 @@ impl Epoll {
             }
         }));
         Ok(count == EVENT_BATCH)
+    }
+}
+
+impl AsRawFd for Epoll {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
     }
 }
 

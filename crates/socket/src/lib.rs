@@ -47,6 +47,8 @@ mod stream;
 mod unsupported;
 #[cfg(target_os = "linux")]
 pub mod window;
+#[cfg(target_os = "linux")]
+mod woken;
 
 pub use error::{AttachError, SocketError};
 #[cfg(target_os = "linux")]

@@ -11,14 +11,24 @@ use crate::options::{Observer, Options, SocketEvent};
 use crate::path::{Path, PathKey};
 use crate::report::{Activity, Report};
 use crate::resting::{Resting, RestingQueue};
+use crate::woken::Woken;
 
 /// A socket that was attached this recently is young: data may come at any moment, and slow start is short.
 const YOUNG_AGE: Duration = Duration::from_secs(2);
-/// The time between two looks at young sockets without data, and the number of sockets in each. A look costs a few
+/// The times between two looks at sockets on which nothing moves, and the number of sockets in each. A look costs a few
 /// microseconds.
-const YOUNG_LOOKS: (Duration, usize) = (Duration::from_millis(10), 10);
-/// The same for older sockets on which nothing moves.
-const IDLE_LOOKS: (Duration, usize) = (Duration::from_millis(50), 25);
+struct Looks {
+    young: (Duration, usize),
+    idle: (Duration, usize),
+}
+
+/// Sockets have their turns, and nothing else tells of the first data.
+const BLIND: Looks = Looks { young: (YOUNG_INTERVAL, 10), idle: (IDLE_INTERVAL, 25) };
+/// The kernel tells of activity. Turns notice the rest: that a socket was closed, and that the program sends without ever
+/// filling the buffer.
+const WATCHING: Looks = Looks { young: (YOUNG_INTERVAL, 2), idle: (IDLE_INTERVAL, 5) };
+const YOUNG_INTERVAL: Duration = Duration::from_millis(10);
+const IDLE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The sockets of a pool.
 pub(crate) struct PoolState {
@@ -31,6 +41,8 @@ pub(crate) struct PoolState {
     young: RestingQueue,
     /// The others.
     idle: RestingQueue,
+    /// Resting sockets with news.
+    woken: Woken,
     cache: PathCache<PathKey, PathGroup>,
     memory: Option<Bytes>,
     max_window: Bytes,
@@ -58,6 +70,7 @@ impl PoolState {
             resting: BTreeMap::new(),
             young: RestingQueue::default(),
             idle: RestingQueue::default(),
+            woken: Woken::new(),
             cache: PathCache::default(),
             memory: None,
             max_window,
@@ -100,8 +113,13 @@ impl PoolState {
     /// Samples the sockets that are due at `now`. Returns the events for observers.
     pub fn poll(&mut self, now: Time) -> Vec<Notice> {
         let mut notices = Vec::new();
-        let young = self.young.poll(now, YOUNG_LOOKS);
-        for cookie in young.into_iter().chain(self.idle.poll(now, IDLE_LOOKS)) {
+        let looks = if self.woken.is_watching() { WATCHING } else { BLIND };
+        let turns = [
+            self.woken.poll(now),
+            self.young.poll(now, looks.young),
+            self.idle.poll(now, looks.idle),
+        ];
+        for cookie in turns.into_iter().flatten() {
             self.look(now, cookie, &mut notices);
             self.queue(now, cookie);
         }
@@ -144,6 +162,7 @@ impl PoolState {
         }
         member.activity = Activity::Idle;
         self.places.insert(cookie, Place::Resting);
+        self.woken.add(&member.socket);
         // It is young no more.
         self.resting.insert(cookie, Resting { since: Time::ZERO, member });
         self.queue(now, cookie);
@@ -160,6 +179,7 @@ impl PoolState {
     fn rest(&mut self, now: Time, member: Member) {
         let cookie = member.socket.cookie();
         self.places.insert(cookie, Place::Resting);
+        self.woken.add(&member.socket);
         self.resting.insert(cookie, Resting { since: now, member });
         self.queue(now, cookie);
     }
@@ -179,7 +199,9 @@ impl PoolState {
     fn wake(&mut self, cookie: u64) -> Option<Member> {
         self.young.remove(cookie);
         self.idle.remove(cookie);
-        self.resting.remove(&cookie).map(|resting| resting.member)
+        let member = self.resting.remove(&cookie)?.member;
+        self.woken.remove(&member.socket);
+        Some(member)
     }
 
     /// Looks at a socket on which nothing moved.

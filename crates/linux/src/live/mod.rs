@@ -4,6 +4,7 @@
 //! While a descriptor is borrowed, the program's `close` sends no FIN. So it is borrowed for microseconds only. Each
 //! time inode and cookie are compared, to make sure that it is still the same socket.
 
+mod activity_watch;
 mod error;
 mod own_socket;
 mod process;
@@ -14,6 +15,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use crate::check;
 
+pub use activity_watch::ActivityWatch;
 pub use error::BorrowError;
 pub use own_socket::{LostSocket, OwnSocket, fork_generation};
 pub use process::ProcessHandle;

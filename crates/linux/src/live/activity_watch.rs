@@ -1,0 +1,147 @@
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use crate::check;
+use crate::epoll::{Epoll, Readiness};
+
+/// Tells which of many sockets of this process have new data or room to write, without a look at each (epoll(7),
+/// edge-triggered).
+///
+/// The sockets belong to another part of the process. The kernel keeps none of them open for this, and forgets each
+/// when its last descriptor is closed. News are hints: a socket that was closed
+/// still has news while a child of fork(2) has it open.
+///
+/// A program may close every descriptor that it does not know. Then its own files may get the numbers of this watch. So each call first proves that the epoll descriptor is still this watch's: a mark is registered there and
+/// nowhere else. If it is not, the call fails, and nothing is closed.
+#[derive(Debug)]
+pub struct ActivityWatch {
+    epoll: ManuallyDrop<Epoll>,
+    mark: ManuallyDrop<OwnedFd>,
+}
+
+impl ActivityWatch {
+    /// A watch of no socket. It takes two descriptors, which no program run by exec(3) inherits.
+    pub fn new() -> io::Result<ActivityWatch> {
+        let epoll = Epoll::new()?;
+        // SAFETY: eventfd takes numbers; the descriptor it returns is ours alone.
+        let mark = unsafe { OwnedFd::from_raw_fd(check(libc::eventfd(0, libc::EFD_CLOEXEC))?) };
+        let watch =
+            ActivityWatch { epoll: ManuallyDrop::new(epoll), mark: ManuallyDrop::new(mark) };
+        watch.control(libc::EPOLL_CTL_ADD, watch.mark.as_raw_fd(), 0)?;
+        Ok(watch)
+    }
+
+    /// Watches the file with this descriptor, which its owner may close at any time, under `number`. The first news is
+    /// that there is room to write.
+    pub fn add(&self, fd: RawFd, number: u64) -> io::Result<()> {
+        self.prove()?;
+        // SAFETY: the number is only passed to epoll_ctl(2), which refuses it if no file has it.
+        let source = unsafe { BorrowedFd::borrow_raw(fd) };
+        match self.epoll.watch(source, number) {
+            // The same file under the same number.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            watched => watched,
+        }
+    }
+
+    /// Stops watching the file with this descriptor. One that is closed is not watched.
+    pub fn remove(&self, fd: RawFd) {
+        if self.prove().is_ok() {
+            // It was not watched otherwise.
+            let _ = self.control(libc::EPOLL_CTL_DEL, fd, 0);
+        }
+    }
+
+    /// Appends what happened since the last call to `news`, some of it at least. Does not wait.
+    pub fn take(&self, news: &mut Vec<Readiness>) -> io::Result<()> {
+        self.prove()?;
+        self.epoll.take(news).map(drop)
+    }
+
+    /// Fails unless both numbers still name this watch's files.
+    fn prove(&self) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, self.mark.as_raw_fd(), 0)
+    }
+
+    fn control(&self, call: libc::c_int, fd: RawFd, events: u32) -> io::Result<()> {
+        let mut event = libc::epoll_event { events, u64: 0 };
+        let epoll = self.epoll.as_raw_fd();
+        // SAFETY: epoll_ctl takes any numbers, and `event` is valid for the call.
+        check(unsafe { libc::epoll_ctl(epoll, call, fd, &mut event) }).map(drop)
+    }
+}
+
+impl Drop for ActivityWatch {
+    fn drop(&mut self) {
+        if self.prove().is_ok() {
+            // SAFETY: neither is used again.
+            unsafe {
+                ManuallyDrop::drop(&mut self.epoll);
+                ManuallyDrop::drop(&mut self.mark);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    fn news(watch: &ActivityWatch) -> Vec<u64> {
+        let mut news = Vec::new();
+        watch.take(&mut news).unwrap();
+        news.iter().filter(|news| news.readable || news.over).map(|news| news.number).collect()
+    }
+
+    #[test]
+    fn activity_is_told_once_per_change_and_not_after_removal() {
+        let watch = ActivityWatch::new().unwrap();
+        let (mut near, far) = UnixStream::pair().unwrap();
+        watch.add(far.as_raw_fd(), 7).unwrap();
+        assert_eq!(news(&watch), []);
+        near.write_all(b"x").unwrap();
+        assert_eq!((news(&watch), news(&watch)), (vec![7], vec![]));
+        watch.remove(far.as_raw_fd());
+        near.write_all(b"x").unwrap();
+        assert_eq!(news(&watch), []);
+    }
+
+    #[test]
+    fn a_watched_file_is_closed_by_its_owner_and_its_number_reused() {
+        let watch = ActivityWatch::new().unwrap();
+        let (mut near, far) = UnixStream::pair().unwrap();
+        let (mut other, reused) = UnixStream::pair().unwrap();
+        watch.add(far.as_raw_fd(), 7).unwrap();
+        // SAFETY: gives the number of `far`, which stays its owner, to a copy of `reused`.
+        unsafe { libc::dup2(reused.as_raw_fd(), far.as_raw_fd()) };
+        assert_eq!(near.read(&mut [0]).unwrap(), 0);
+        other.write_all(b"x").unwrap();
+        assert_eq!(news(&watch), []);
+        watch.add(far.as_raw_fd(), 8).unwrap();
+        assert_eq!(news(&watch), [8]);
+    }
+
+    /// Programs that become daemons close every descriptor.
+    #[test]
+    fn a_number_of_the_watch_that_is_another_file_s_by_now_is_left_alone() {
+        let watch = ActivityWatch::new().unwrap();
+        let (own, number) = (Epoll::new().unwrap(), watch.epoll.as_raw_fd());
+        let (mut near, far) = UnixStream::pair().unwrap();
+        own.watch(&far, 9).unwrap();
+        near.write_all(b"x").unwrap();
+        // SAFETY: the program's own set gets the watch's number, which the watch must notice.
+        unsafe { libc::dup2(own.as_raw_fd(), number) };
+        assert!(watch.take(&mut Vec::new()).is_err());
+        assert!(watch.add(far.as_raw_fd(), 7).is_err());
+        watch.remove(far.as_raw_fd());
+        drop(watch);
+        let mut kept = Vec::new();
+        own.take(&mut kept).unwrap();
+        assert_eq!(kept.iter().map(|news| news.number).collect::<Vec<_>>(), [9]);
+        // SAFETY: the number is still open, as the watch did not close it; closing it here ends the test's copy.
+        assert_eq!(unsafe { libc::close(number) }, 0);
+    }
+}

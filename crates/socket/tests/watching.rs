@@ -1,0 +1,102 @@
+//! Activity on resting sockets is noticed at once, however many rest, and whatever happened to their descriptors.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use sweetspot_linux::clock;
+use sweetspot_socket::{Activity, Duration, Options, Pool, SizedSocket, now};
+
+#[path = "common/mod.rs"]
+mod common;
+use common::{pair, wait_until};
+
+/// Sixty turns of five sockets.
+const SOCKETS: usize = 300;
+/// A poll looks at more sockets than these only because of what the kernel said.
+const ACTIVE: usize = 20;
+
+fn attach(pool: &Pool, socket: &TcpStream) -> SizedSocket {
+    pool.attach(socket, Options::default()).unwrap()
+}
+
+/// Polls until the sockets are no longer young, and had their first turns.
+fn grow_old(pool: &Pool) {
+    let until = now() + Duration::from_secs(3);
+    while now() < until {
+        pool.poll(now());
+        clock::sleep_until(pool.next_timeout().unwrap());
+    }
+}
+
+fn pause() {
+    clock::sleep_until(now() + Duration::from_millis(60));
+}
+
+fn is_active(sized: &SizedSocket) -> bool {
+    sized.report().is_ok_and(|report| report.activity == Activity::Active)
+}
+
+#[test]
+fn one_poll_notices_the_first_data_of_every_active_socket_among_hundreds() {
+    let pool = Pool::new().unwrap();
+    let mut pairs: Vec<_> = (0..SOCKETS).map(|_| pair()).collect();
+    let sized: Vec<_> = pairs.iter().map(|(_, near)| attach(&pool, near)).collect();
+    grow_old(&pool);
+    assert!(!sized.iter().any(is_active));
+    let active = || (0..SOCKETS).step_by(SOCKETS / ACTIVE);
+    active().for_each(|n| pairs[n].0.write_all(&[1; 1000]).unwrap());
+    pause();
+    pool.poll(now());
+    let seen: Vec<usize> = (0..SOCKETS).filter(|n| is_active(&sized[*n])).collect();
+    assert_eq!(seen, active().collect::<Vec<_>>());
+    // Data that wait for the program do not rest.
+    active().for_each(|n| pairs[n].1.read_exact(&mut [0; 1000]).unwrap());
+    // Once at rest they are noticed again.
+    wait_until("rest", || {
+        pool.poll(now());
+        !sized.iter().any(is_active)
+    });
+    active().for_each(|n| pairs[n].0.write_all(&[1; 1000]).unwrap());
+    pause();
+    pool.poll(now());
+    assert!(active().all(|n| is_active(&sized[n])));
+}
+
+#[test]
+fn an_upload_that_fills_its_buffer_is_noticed() {
+    let pool = Pool::new().unwrap();
+    let pairs: Vec<_> = (0..SOCKETS).map(|_| pair()).collect();
+    let sized: Vec<_> = pairs.iter().map(|(near, _)| attach(&pool, near)).collect();
+    grow_old(&pool);
+    let (mut near, mut far) = (pairs[SOCKETS - 1].0.try_clone().unwrap(), &pairs[SOCKETS - 1].1);
+    let upload = std::thread::spawn(move || near.write_all(&vec![1; 30_000_000]).unwrap());
+    far.read_exact(&mut vec![0; 30_000_000]).unwrap();
+    upload.join().unwrap();
+    pause();
+    pool.poll(now());
+    assert!(is_active(&sized[SOCKETS - 1]));
+}
+
+#[test]
+fn a_socket_that_only_a_copy_keeps_open_is_over_and_hides_no_other() {
+    let pool = Pool::new().unwrap();
+    let (mut peer, first) = pair();
+    let gone = attach(&pool, &first);
+    // As a child of fork(2) has it after its parent closed it: the kernel goes on telling of it.
+    let copy = first.try_clone().unwrap();
+    drop(first);
+    let (mut other_peer, second) = pair();
+    let sized = attach(&pool, &second);
+    grow_old(&pool);
+    for _ in 0..10 {
+        peer.write_all(&[1; 1000]).unwrap();
+        pool.poll(now());
+        pause();
+    }
+    assert!(gone.report().is_err());
+    other_peer.write_all(&[1; 1000]).unwrap();
+    pause();
+    pool.poll(now());
+    assert!(is_active(&sized));
+    drop(copy);
+}
