@@ -1,6 +1,6 @@
 """Downloads with asyncio; Sweetspot sizes the window of the connection.
 
-python examples/asyncio_download.py HOST PORT PATH FILE
+python examples/asyncio_download.py HOST PORT PATH FILE [SIZING]
 """
 
 import asyncio
@@ -9,10 +9,10 @@ import sys
 import sweetspot
 
 
-async def main(host: str, port: str, path: str, to: str) -> None:
+async def main(host: str, port: str, path: str, to: str, sizing: str = "sobas:live") -> None:
     reader, writer = await asyncio.open_connection(host, int(port))
     report = None
-    with sweetspot.sized(writer) as live, open(to, "wb") as file:
+    with sweetspot.sized(writer, sizing=sizing) as live, open(to, "wb") as file:
         writer.write(f"GET {path} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode())
         await reader.readuntil(b"\r\n\r\n")
         while block := await reader.read(256 * 1024):

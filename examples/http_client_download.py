@@ -1,6 +1,6 @@
 """Downloads with http.client; Sweetspot sizes the window of the connection.
 
-python examples/http_client_download.py HOST PORT PATH FILE
+python examples/http_client_download.py HOST PORT PATH FILE [SIZING]
 """
 
 import http.client
@@ -9,11 +9,11 @@ import sys
 import sweetspot
 
 
-def main(host: str, port: str, path: str, to: str) -> None:
+def main(host: str, port: str, path: str, to: str, sizing: str = "sobas:live") -> None:
     connection = http.client.HTTPConnection(host, int(port))
     connection.connect()
     report = None
-    with sweetspot.sized(connection) as live, open(to, "wb") as file:
+    with sweetspot.sized(connection, sizing=sizing) as live, open(to, "wb") as file:
         connection.request("GET", path)
         response = connection.getresponse()
         while block := response.read(256 * 1024):

@@ -22,7 +22,7 @@ DIRECTORIES = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/s
 # Tools that tests or the program run if they are there: none may remain visible.
 OPTIONAL = """
     bpftool capinfos chromedriver chromium chromium-browser clang curl dumpcap google-chrome ip iperf3 java nc nginx node ns
-    ping podman docker promtool qperf rsync scp sftp ss ssh ssh-keygen sshd strace systemd-analyze tc tcpdump tcptrace tshark wget
+    ping podman docker promtool qperf rsync scp sftp ss ssh ssh-keygen sshd strace systemd-analyze tc tcpdump tcptrace tshark valgrind wget
 """.split()
 CANNOT = 3
 

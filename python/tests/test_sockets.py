@@ -58,6 +58,7 @@ def test_a_limit_is_set_while_data_flow_and_lifted_at_the_end(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
     near, far = pair
+    before = clamp(near)
     with ss.sized(near, sizing="fixed:300kB") as live:
         deadline = time.monotonic() + 20
         while (report := live.report()) is None or report.limit != 300_000:
@@ -68,7 +69,7 @@ def test_a_limit_is_set_while_data_flow_and_lifted_at_the_end(
         assert clamp(near) <= 300_000
         assert report.phase == "holding" and report.activity == "active"
         assert report.rtt_s is not None and report.rtt_s > 0
-    assert clamp(near) > 300_000
+    assert clamp(near) >= before
     assert live.report() is None
     live.close()
 

@@ -5,79 +5,18 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sweetspot_testing::seccomp::{FORBIDDEN_IN_CONTAINERS, forbidding};
 use sweetspot_testing::skipped;
 
-/// The system's libraries below the static one (`cargo rustc -- --print native-static-libs`).
-const SYSTEM_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// The directory of the libraries that cargo built for this test.
-fn libraries() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.parent().unwrap().to_owned()
-}
-
-/// Compiles a program with these options of the linker; `None` without a compiler.
-fn compile(source: &str, to: &Path, linked: &[String]) -> Option<PathBuf> {
-    let program = to.join("program");
-    let mut cc = Command::new("cc");
-    cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"]);
-    cc.arg(root().join("crates/capi/include")).arg(root().join(source));
-    cc.arg("-o").arg(&program).args(linked);
-    match cc.output() {
-        Ok(output) => {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            Some(program)
-        }
-        Err(error) => {
-            skipped(format!("cc: {error} (apt-get install gcc)"));
-            None
-        }
-    }
-}
-
-/// Installs the library, and returns the options of a compiler for these packages; `None` without pkg-config or without
-/// one of them.
-fn installed(prefix: &Path, packages: &[&str]) -> Option<Vec<String>> {
-    let make = Command::new("make")
-        .args(["--no-print-directory", "install-library-of"])
-        .arg(format!("LIBRARIES={}", libraries().display()))
-        .arg(format!("PREFIX={}", prefix.display()))
-        .current_dir(root())
-        .output()
-        .unwrap();
-    assert!(make.status.success(), "{}", String::from_utf8_lossy(&make.stderr));
-    let library = prefix.join("lib");
-    let asked = Command::new("pkg-config")
-        .args(["--cflags", "--libs"])
-        .args(packages)
-        .env("PKG_CONFIG_PATH", library.join("pkgconfig"))
-        .output();
-    match asked {
-        Ok(asked) if asked.status.success() => {
-            let options = String::from_utf8(asked.stdout).unwrap();
-            let path = format!("-Wl,-rpath,{}", library.display());
-            Some(options.split_whitespace().map(str::to_owned).chain([path]).collect())
-        }
-        Ok(asked) if packages.len() == 1 => {
-            panic!("{}", String::from_utf8_lossy(&asked.stderr))
-        }
-        Ok(_) => {
-            skipped(format!("no {} (apt-get install libcurl4-openssl-dev)", packages[0]));
-            None
-        }
-        Err(error) => {
-            skipped(format!("pkg-config: {error} (apt-get install pkg-config)"));
-            None
-        }
-    }
-}
+mod common;
+use common::{SYSTEM_LIBRARIES, compile, installed, libraries};
 
 fn run(program: &Path) {
-    let output = Command::new(program).output().unwrap();
+    hold(&mut Command::new(program));
+}
+
+fn hold(laws: &mut Command) {
+    let output = laws.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{:?} {said}", output.status);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "all laws hold\n");
@@ -86,10 +25,7 @@ fn run(program: &Path) {
 #[test]
 fn the_laws_hold_for_a_program_that_links_the_static_library() {
     let directory = tempfile::tempdir().unwrap();
-    let library = libraries().join("libsweetspot.a").display().to_string();
-    let linked: Vec<String> =
-        std::iter::once(library).chain(SYSTEM_LIBRARIES.map(str::to_owned)).collect();
-    if let Some(program) = compile("crates/capi/tests/c/laws.c", directory.path(), &linked) {
+    if let Some(program) = laws(directory.path()) {
         run(&program);
     }
 }
@@ -101,6 +37,43 @@ fn the_laws_hold_for_a_program_that_links_the_installed_shared_library() {
     if let Some(program) = compile("crates/capi/tests/c/laws.c", prefix.path(), &linked) {
         run(&program);
     }
+}
+
+/// The laws' program, linked with the static library.
+fn laws(directory: &Path) -> Option<PathBuf> {
+    let library = libraries().join("libsweetspot.a").display().to_string();
+    let linked: Vec<String> =
+        std::iter::once(library).chain(SYSTEM_LIBRARIES.map(str::to_owned)).collect();
+    compile("crates/capi/tests/c/laws.c", directory, &linked)
+}
+
+/// Docker's default profile of seccomp.
+#[test]
+fn the_laws_hold_in_a_container() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = laws(directory.path()) else { return };
+    let program = program.to_str().unwrap();
+    if let Some(mut laws) = forbidding(&FORBIDDEN_IN_CONTAINERS, libc::EPERM, program) {
+        hold(&mut laws);
+    }
+}
+
+/// Many fewer cycles than by hand (docs/library.md): valgrind makes each call fifty times as long.
+#[test]
+fn attaching_and_detaching_loses_no_memory() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return skipped("there is no valgrind (apt-get install valgrind)");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = laws(directory.path()) else { return };
+    let valgrind = |options: &[&str], arguments: &[&str]| {
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--quiet", "--error-exitcode=9"]).args(options).arg(&program);
+        hold(valgrind.args(arguments));
+    };
+    valgrind(&["--leak-check=no"], &["100"]);
+    // Cycles only: a child of fork(2) ends with the memory of its parent's threads.
+    valgrind(&["--leak-check=full", "--errors-for-leak-kinds=definite"], &["1000", "only"]);
 }
 
 /// A server of one file over HTTP, for one request.

@@ -1,0 +1,77 @@
+//! Compiles C programs against the library that cargo built for the tests.
+
+#![allow(dead_code)] // each test program uses a part
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sweetspot_testing::skipped;
+
+/// The system's libraries below the static one (`cargo rustc -- --print native-static-libs`).
+pub const SYSTEM_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
+
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The directory of the libraries that cargo built for this test.
+pub fn libraries() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().unwrap().to_owned()
+}
+
+/// Compiles a program with these options of the linker; `None` without a compiler.
+pub fn compile(source: &str, to: &Path, linked: &[String]) -> Option<PathBuf> {
+    let program = to.join("program");
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"]);
+    cc.arg(root().join("crates/capi/include")).arg(root().join(source));
+    cc.arg("-o").arg(&program).args(linked);
+    match cc.output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Some(program)
+        }
+        Err(error) => {
+            skipped(format!("cc: {error} (apt-get install gcc)"));
+            None
+        }
+    }
+}
+
+/// Installs the library, and returns the options of a compiler for these packages; `None` without pkg-config or without
+/// one of them.
+pub fn installed(prefix: &Path, packages: &[&str]) -> Option<Vec<String>> {
+    let make = Command::new("make")
+        .args(["--no-print-directory", "install-library-of"])
+        .arg(format!("LIBRARIES={}", libraries().display()))
+        .arg(format!("PREFIX={}", prefix.display()))
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(make.status.success(), "{}", String::from_utf8_lossy(&make.stderr));
+    let library = prefix.join("lib");
+    let asked = Command::new("pkg-config")
+        .args(["--cflags", "--libs"])
+        .args(packages)
+        .env("PKG_CONFIG_PATH", library.join("pkgconfig"))
+        .output();
+    match asked {
+        Ok(asked) if asked.status.success() => {
+            let options = String::from_utf8(asked.stdout).unwrap();
+            let path = format!("-Wl,-rpath,{}", library.display());
+            Some(options.split_whitespace().map(str::to_owned).chain([path]).collect())
+        }
+        Ok(asked) if packages.len() == 1 => {
+            panic!("{}", String::from_utf8_lossy(&asked.stderr))
+        }
+        Ok(_) => {
+            skipped(format!("no {} (apt-get install libcurl4-openssl-dev)", packages[0]));
+            None
+        }
+        Err(error) => {
+            skipped(format!("pkg-config: {error} (apt-get install pkg-config)"));
+            None
+        }
+    }
+}
