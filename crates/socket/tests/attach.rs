@@ -14,6 +14,8 @@ use sweetspot_socket::{
     SocketError, SocketEvent, SocketSizing, now,
 };
 
+use sweetspot_testing::seccomp::{FORBIDDEN_IN_CONTAINERS, forbidding};
+
 #[path = "common/mod.rs"]
 mod common;
 use common::{pair, pair_with_segments, wait_until};
@@ -269,4 +271,14 @@ fn a_time_that_goes_back_does_no_harm() {
     pool.poll(sweetspot_socket::Time::ZERO);
     carry(&pool, &mut sender, &mut receiver, 200_000);
     assert!(sized.report().is_ok());
+}
+
+/// Docker's default profile of seccomp.
+#[test]
+fn all_of_this_holds_in_a_container() {
+    let this = std::env::current_exe().unwrap();
+    let (calls, refused) = (&FORBIDDEN_IN_CONTAINERS, rustix::io::Errno::PERM.raw_os_error());
+    let Some(mut rest) = forbidding(calls, refused, this.to_str().unwrap()) else { return };
+    let output = rest.args(["--skip", "in_a_container"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }

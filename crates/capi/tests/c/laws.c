@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,7 @@ static void a_limit_is_set_reported_and_lifted(void)
 {
     int near, far;
     pair(&near, &far);
+    int before = clamp_of(near);
     sweetspot_options options = { .struct_size = sizeof options,
                                   .sizing = "fixed:300kB",
                                   .observer = observe,
@@ -206,7 +208,7 @@ static void a_limit_is_set_reported_and_lifted(void)
     HOLDS(strcmp(sweetspot_phase_name(status.phase), "holding") == 0);
     HOLDS(count(&taken) == 1);
     HOLDS(sweetspot_detach(number) == SWEETSPOT_OK);
-    HOLDS(clamp_of(near) > 300000);
+    HOLDS(clamp_of(near) >= before);
     number = sweetspot_attach(near, &options);
     close(near);
     close(far);
@@ -214,6 +216,49 @@ static void a_limit_is_set_reported_and_lifted(void)
         usleep(2000);
     HOLDS(count(&gone) == 1);
     HOLDS(sweetspot_detach(number) == SWEETSPOT_ERROR_CLOSED);
+}
+
+/* Descriptors that a program run by exec(3) would have. */
+static int inherited(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+        count += flags >= 0 && !(flags & FD_CLOEXEC);
+    }
+    return count;
+}
+
+static void a_program_run_by_exec_gets_no_descriptor_of_the_library(int before)
+{
+    int near, far;
+    pair(&near, &far);
+    int64_t number = sweetspot_attach(near, NULL);
+    HOLDS(inherited() == before + 2);
+    HOLDS(sweetspot_detach(number) == SWEETSPOT_OK);
+    close(near), close(far);
+}
+
+static void a_process_that_is_killed_leaves_no_limit_on_sockets_of_others(void)
+{
+    int near, far, status;
+    pair(&near, &far);
+    int64_t number = sweetspot_attach(near, NULL);
+    int before = clamp_of(near);
+    pid_t child = fork();
+    if (child == 0) {
+        int own, peer;
+        pair(&own, &peer);
+        sweetspot_options options = { .struct_size = sizeof options, .sizing = "fixed:300kB" };
+        HOLDS(sweetspot_attach(own, &options) > 0);
+        while (clamp_of(own) > 300000)
+            moves(peer, own);
+        raise(SIGKILL);
+    }
+    HOLDS(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    HOLDS(clamp_of(near) == before);
+    HOLDS(sweetspot_detach(number) == SWEETSPOT_OK);
+    close(near), close(far);
 }
 
 static void cycles_leave_no_descriptor_behind(int cycles)
@@ -229,20 +274,30 @@ static void cycles_leave_no_descriptor_behind(int cycles)
     HOLDS(after == before);
 }
 
+/* laws [CYCLES [only]] */
 int main(int argc, char **argv)
 {
+    int cycles = argc > 1 ? atoi(argv[1]) : 10000;
     HOLDS(sweetspot_abi_version() == SWEETSPOT_ABI_VERSION);
     for (int error = -20; error <= 1; error++)
         HOLDS(sweetspot_strerror(error)[0] != 0);
     listen_on_loopback();
+    if (argc > 2) {
+        cycles_leave_no_descriptor_behind(cycles);
+        puts("all laws hold");
+        return 0;
+    }
+    int before = inherited();
     refuses_what_is_no_tcp_connection();
     refuses_invalid_options();
     a_number_is_detached_once();
     a_descriptor_may_be_closed_first();
     a_child_gets_errors_for_the_sockets_of_its_parent();
     a_limit_is_set_reported_and_lifted();
+    a_program_run_by_exec_gets_no_descriptor_of_the_library(before);
+    a_process_that_is_killed_leaves_no_limit_on_sockets_of_others();
     HOLDS(sweetspot_set_memory_budget(SWEETSPOT_UNLIMITED) == SWEETSPOT_OK);
-    cycles_leave_no_descriptor_behind(argc > 1 ? atoi(argv[1]) : 10000);
+    cycles_leave_no_descriptor_behind(cycles);
     puts("all laws hold");
     return 0;
 }
