@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of install-library-of library deny oldest-rust fuzz miri clean tools tools-test test-tools test-kernels unit-without-tools bare-test
+.PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-library bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of install-library-of library library-examples python-package deny oldest-rust fuzz miri clean tools tools-test test-tools test-kernels unit-without-tools bare-test
 
 SWEETSPOT := target/release/sweetspot
 RESEARCH := target/release/sweetspot-research
@@ -21,7 +21,7 @@ test: tools-test words bpf-check fmt clippy purity doc unit python ## Language, 
 	@scripts/skipped.sh $(SKIPPED)
 
 test-tools: ## The programs that some tests compare with or run, by apt-get
-	apt-get install --yes --no-install-recommends bsdutils clang chromium chromium-driver curl iproute2 iputils-ping libcurl4-openssl-dev llvm openssh-client openssh-server pkg-config rsync strace tcptrace tshark util-linux
+	apt-get install --yes --no-install-recommends bsdutils clang chromium chromium-driver curl iproute2 iputils-ping libcurl4-openssl-dev llvm openssh-client openssh-server pkg-config rsync strace tcptrace tshark util-linux valgrind
 
 bpf: ## Compile the BPF programs, whose object is committed (clang 14, llvm 14)
 	@scripts/bpf.sh
@@ -45,6 +45,9 @@ bench-lab: build research-build ## Measure on this kernel: the demo path and the
 	$(RESEARCH) validate --standing --out docs/results/validate.md
 	$(RESEARCH) lab blog --out docs/results/blog.md
 	$(RESEARCH) bench lab $(ARGS)
+
+bench-library: library library-examples python-package research-build ## Measure the examples of the library, sized and left alone; writes docs/results/library.md (about 45 minutes; root)
+	$(RESEARCH) bench library $(ARGS)
 
 bench-limits: build research-build ## Diagnose 340 flows of known cause; writes docs/results/limits.md (about 25 minutes; ARGS="--seed N": others)
 	$(RESEARCH) bench limits $(ARGS)
@@ -116,6 +119,9 @@ install-library-of:
 library: tools ## libsweetspot for C, optimised
 	cargo build --release --locked -p sweetspot-capi
 
+library-examples: tools
+	cargo build --release --locked -p sweetspot-socket --examples
+
 build: tools wasm ## The sweetspot program, optimised
 	cargo build --release --locked --bin sweetspot
 
@@ -163,12 +169,14 @@ PYTHON := target/python/bin/python
 # Optimised, but not across crates: tests need no more, and it builds sooner.
 QUICK_BUILD := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 # Built in place: what is tested is what is in the tree.
-python: tools-test wasm ## The Python package: build, lints, types, tests
+python-package: tools wasm
 	test -x $(PYTHON) || python3 -m venv target/python
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r python/requirements.lock
+	$(QUICK_BUILD) VIRTUAL_ENV=target/python target/python/bin/maturin develop --release --locked --quiet
+
+python: tools-test python-package ## The Python package: build, lints, types, tests
 	cargo fmt --manifest-path python/Cargo.toml --check
 	cargo clippy --manifest-path python/Cargo.toml --locked -- -D warnings
-	$(QUICK_BUILD) VIRTUAL_ENV=target/python target/python/bin/maturin develop --release --locked --quiet
 	$(if $(AFTER_UNIT),,cargo build --locked --quiet --bin sweetspot)
 	SWEETSPOT_BIN=target/debug/sweetspot $(PYTHON) -m pytest -q -rs
 

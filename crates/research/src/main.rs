@@ -50,6 +50,8 @@ enum Benchmark {
     Advice(bench::commands::advice::Arguments),
     /// The demo path and a matrix of paths; writes docs/results/lab.md
     Lab(bench::commands::lab::Arguments),
+    /// Programs that size their own sockets; writes docs/results/library.md
+    Library(bench::commands::library::Arguments),
     /// `tune` on other programs; writes docs/results/live.md
     Live(bench::commands::live::Arguments),
     /// Flows of known cause, and which of them the classifier gets right; writes
@@ -96,6 +98,7 @@ fn bench(benchmark: Benchmark) -> verbs::Ending {
     match benchmark {
         Benchmark::Advice(arguments) => commands::advice::run(arguments),
         Benchmark::Lab(arguments) => commands::lab::run(arguments),
+        Benchmark::Library(arguments) => commands::library::run(arguments),
         Benchmark::Live(arguments) => commands::live::run(arguments),
         Benchmark::Limits(arguments) => commands::limits::run(arguments),
         Benchmark::Matrix(arguments) => commands::matrix::run(arguments),

@@ -2,6 +2,7 @@
 
 pub mod commands;
 mod lab;
+mod library;
 mod limits;
 mod live;
 mod measure;

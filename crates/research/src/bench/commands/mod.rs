@@ -3,6 +3,7 @@
 
 pub mod advice;
 pub mod lab;
+pub mod library;
 pub mod limits;
 pub mod live;
 pub mod matrix;

@@ -9,5 +9,6 @@ mod targets;
 mod watch;
 
 pub use document::document;
-pub use plan::{RunPlan, Via, plans};
-pub use play::{TunerCommand, play};
+pub use peers::PORT;
+pub use plan::{Client, RunPlan, Via, plans};
+pub use play::{RunOutcome, TunerCommand, play, play_command};

@@ -44,6 +44,7 @@ impl PeerServer {
                 short.set_len(size.get()).map_err(|e| e.to_string())?;
                 (nginx(scratch, None)?, "nginx-light")
             }
+            Client::Plain => (plain(), "python3"),
             Client::Rsync => (rsync(scratch)?, "rsync"),
             Client::Iperf3(_) | Client::Upload | Client::UploadAgain(_) => {
                 let mut iperf3 = Command::new("iperf3");
@@ -108,6 +109,7 @@ pub fn client(plan: &RunPlan, emulation: &Emulation, scratch: &Path) -> Command 
         Client::Again(first) => {
             format!("{curl}/big --max-time {}; exec {curl}/big", first.as_secs_f64())
         }
+        Client::Plain => format!("exec bash -c 'exec cat < /dev/tcp/{far}/{PORT} > /dev/null'"),
         Client::Rsync => format!(
             "exec rsync --whole-file --inplace rsync://{far}:{PORT}/www/big {}",
             scratch.join("copy").display()
@@ -130,6 +132,18 @@ pub fn download_of(file: &str, port: u16, emulation: &Emulation) -> Command {
 fn shell(line: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", line]);
+    command
+}
+
+/// Sends zeros to whoever connects.
+fn plain() -> Command {
+    let program = format!(
+        "import socket\n\
+         client, _ = socket.create_server(('', {PORT})).accept()\n\
+         while True: client.sendall(bytes(262144))"
+    );
+    let mut command = Command::new("python3");
+    command.args(["-c", &program]);
     command
 }
 

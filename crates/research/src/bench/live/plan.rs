@@ -16,6 +16,8 @@ pub enum Client {
     Again(Duration),
     /// rsync from an rsync daemon.
     Rsync,
+    /// A program that connects and reads, from one that sends to whoever connects.
+    Plain,
     /// iperf3 in reverse, over this many connections.
     Iperf3(usize),
     /// iperf3 that sends.
@@ -241,6 +243,7 @@ impl Client {
             Client::SlowSender(rate) => format!("curl, nginx sending at {rate}"),
             Client::Short(size) => format!("curl of {size} at a time"),
             Client::Again(first) => format!("curl, again after {first}"),
+            Client::Plain => "plain socket".to_owned(),
             Client::Rsync => "rsync".to_owned(),
             Client::Iperf3(1) => "iperf3".to_owned(),
             Client::Iperf3(n) => format!("iperf3, {n} connections"),

@@ -70,8 +70,23 @@ pub fn play(
     tuner: &TunerCommand<'_>,
     scratch: &Path,
 ) -> Result<RunOutcome, String> {
+    play_command(plan, scratch, &|emulation| {
+        let bare = client(plan, emulation, scratch);
+        if plan.via.is_some() { tuner.run(plan, &bare) } else { bare }
+    })
+}
+
+/// The near side's command in an emulation.
+type NearCommand<'a> = &'a dyn Fn(&Emulation) -> Command;
+
+/// Plays a run with this command in place of the plan's client.
+pub fn play_command(
+    plan: &RunPlan,
+    scratch: &Path,
+    command: NearCommand<'_>,
+) -> Result<RunOutcome, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
-    let played = run(plan, plan.via.is_some().then_some(tuner), scratch, &emulation);
+    let played = run(plan, command, scratch, &emulation);
     let certificate = emulation.finish().map_err(|e| e.to_string())?;
     let mut outcome = played?;
     outcome.trust = certificate.verdict.trust;
@@ -99,7 +114,7 @@ pub struct TunerCommand<'a> {
 
 fn run(
     plan: &RunPlan,
-    tuner: Option<&TunerCommand<'_>>,
+    command: NearCommand<'_>,
     scratch: &Path,
     emulation: &Emulation,
 ) -> Result<RunOutcome, String> {
@@ -108,7 +123,7 @@ fn run(
     let (near, far) = (emulation.near(), emulation.far());
     let (traces, interactive) = thread::scope(|scope| {
         let asking = scope.spawn(|| Interactive::run(near, far, &stop));
-        let traces = download(plan, tuner, scratch, emulation);
+        let traces = download(plan, command, emulation);
         stop.store(true, Ordering::Relaxed);
         let asked = asking.join().unwrap_or_else(|_| Err("the interactive flow".to_owned()));
         (traces, asked)
@@ -121,21 +136,15 @@ fn run(
 /// Runs the client for the planned time, changes the rate meanwhile, and samples.
 fn download(
     plan: &RunPlan,
-    tuner: Option<&TunerCommand<'_>>,
-    scratch: &Path,
+    command: NearCommand<'_>,
     emulation: &Emulation,
 ) -> Result<RunObservations, String> {
     let mut watch = ConnectionWatch::start(emulation, plan.client.sends())?;
-    let bare = client(plan, emulation, scratch);
-    let mut command = match tuner {
-        Some(tuner) => tuner.run(plan, &bare),
-        None => bare,
-    };
     let start = |command: &mut Command| {
         Program::start(emulation.near(), command).map_err(|e| e.to_string())
     };
     let begun = clock::now();
-    let mut started = start(&mut command)?;
+    let mut started = start(&mut command(emulation))?;
     let (mut rival, mut rival_due) = (None, plan.rival);
     let (mut samples, mut changes) = (Vec::new(), plan.changes.iter().peekable());
     let ended = begun + plan.length;

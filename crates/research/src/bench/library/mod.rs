@@ -1,0 +1,10 @@
+//! The benchmark of the library: programs that size their own sockets across an emulated path, beside the same
+//! programs left alone.
+
+mod document;
+mod example;
+mod plan;
+
+pub use document::document;
+pub use example::{Built, LIBRARY, add_bucket};
+pub use plan::{LibraryPlan, plans};
