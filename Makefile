@@ -153,7 +153,7 @@ unit: tools wasm ## Every test, and nothing else
 
 PROPERTY_CASES := 4096
 properties: tools ## The property tests of the pure crates with PROPERTY_CASES random cases each, others in every run
-	PROPTEST_CASES=$(PROPERTY_CASES) cargo test --locked --no-fail-fast -p sweetspot-units -p sweetspot-path -p sweetspot-sizing -p sweetspot-protocol \
+	PROPTEST_CASES=$(PROPERTY_CASES) cargo test --locked --no-fail-fast -p sweetspot-units -p sweetspot-statistics -p sweetspot-path -p sweetspot-sizing -p sweetspot-protocol \
 		-p sweetspot-control -p sweetspot-scenario -p sweetspot-theory -p sweetspot-advise -p sweetspot-trace -p sweetspot-diagnose -p sweetspot-tcp -p sweetspot-sim
 
 unit-without-tools: tools ## The tests that run other programs, once more, with optional tools hidden (root, Debian)
@@ -207,7 +207,7 @@ fuzz: ## Each fuzz target for FUZZ_SECONDS (nightly Rust; cargo install cargo-fu
 
 # The pure crates that have no C code and whose tests end within minutes there. proptest asks for its directory.
 miri: ## Undefined behaviour in the tests of small crates (nightly Rust with miri)
-	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=16 cargo +nightly miri test --locked -p sweetspot-units -p sweetspot-path --lib
+	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=16 cargo +nightly miri test --locked -p sweetspot-units -p sweetspot-statistics -p sweetspot-path --lib
 
 clean: ## Remove what was built
 	cargo clean

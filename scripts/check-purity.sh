@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 target=wasm32-unknown-unknown
 pure=
-for crate in units path sizing measure protocol control scenario theory advise trace diagnose tcp sim experiment wasm; do
+for crate in units statistics path sizing measure protocol control scenario theory advise trace diagnose tcp sim experiment wasm; do
     [ -d "crates/$crate" ] && pure="$pure -p sweetspot-$crate"
 done
 

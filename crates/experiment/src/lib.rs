@@ -38,7 +38,6 @@ pub mod play;
 pub mod plot;
 pub mod router;
 pub mod search;
-pub mod statistics;
 mod sweep;
 pub mod window;
 mod workers;

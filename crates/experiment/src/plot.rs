@@ -1,6 +1,7 @@
 //! Pictures and tables as data: curves, axes, and the origin of each number. Exporters draw them.
 
 use serde::Serialize;
+use sweetspot_statistics::Sorted;
 
 /// Where a number comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -130,23 +131,14 @@ pub struct QuantileBox {
 const BOX_SHARES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 
 impl QuantileBox {
-    /// The box of the finite ones among `values`, at `x`; `None` if there are none. Quantiles between
-    /// two values are interpolated (Hyndman and Fan's type 7, which R and NumPy default to).
+    /// The box of the finite ones among `values`, at `x`; `None` if there are none.
     pub fn of(
         label: impl Into<String>,
         (group, x): (usize, f64),
         values: impl IntoIterator<Item = f64>,
     ) -> Option<QuantileBox> {
-        let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
-        values.sort_by(f64::total_cmp);
-        let last = values.len().checked_sub(1)?;
-        let quantile = |share: f64| {
-            let rank = share * last as f64;
-            let below = rank.floor() as usize;
-            let above = (below + 1).min(last);
-            values[below] + (values[above] - values[below]) * (rank - below as f64)
-        };
-        let quantiles = BOX_SHARES.map(quantile);
+        let values: Sorted = values.into_iter().filter(|value| value.is_finite()).collect();
+        let quantiles = values.quantiles(BOX_SHARES)?;
         Some(QuantileBox { label: label.into(), group, x, quantiles, count: values.len() })
     }
 }

@@ -4,10 +4,10 @@
 use sweetspot_advise::window::{CrossKind, CrossShare, TriedWindow, TriedWindows, WindowQuestion};
 use sweetspot_scenario::{Engine, Outcome, Scenario, TransferOutcome};
 use sweetspot_sizing::Sizing;
+use sweetspot_statistics::{mean, squared_error};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
 use crate::play::{goodput, play_all};
-use crate::statistics::{mean, squared_error};
 use crate::{StudyError, Workers};
 
 /// A smaller window is preferred if its rate is lower by at most this share of the best: its queue

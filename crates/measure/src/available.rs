@@ -1,11 +1,11 @@
 //! The available bandwidth: the narrow link's capacity that cross traffic leaves.
 
+use sweetspot_statistics::{mean_interval, median};
 use sweetspot_units::{Duration, Rate};
 
 use crate::dispersion::dispersion;
 use crate::finding::Finding;
 use crate::observation::StreamRecord;
-use crate::statistics::{mean_interval, median};
 use crate::trend::{OVERFLOW_SHARE, Trend, growth, trend};
 
 /// The min part of the capacity on either side of the value, due to clocks and the capacity's own interval.

@@ -1,11 +1,11 @@
 //! The depth of the bottleneck's buffer, from a stream that fills it.
 
+use sweetspot_statistics::Sorted;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::discipline::drops_early;
 use crate::finding::Finding;
 use crate::observation::{Direction, EchoRecord, StreamRecord};
-use crate::statistics::{median, quantile, sorted};
 
 /// Buffers are counted full where this part of the excess over the capacity is lost.
 const FULL_SHARE: f64 = 0.5;
@@ -61,13 +61,13 @@ impl Overload<'_> {
     pub(crate) fn least_wait_beside_drops(&self) -> Option<f64> {
         let late = self.stream.sent / 4 * 3;
         let beside = self.beside_losses().into_iter().filter(|beside| beside.index >= late);
-        quantile(&sorted(beside.map(|beside| beside.waited_s)), 0.05)
+        beside.map(|beside| beside.waited_s).collect::<Sorted>().quantile(0.05)
     }
 
     /// The longest that a packet waited, but for one in a hundred.
     pub(crate) fn longest_wait_s(&self) -> f64 {
-        let waits = sorted(self.stream.arrivals.iter().map(|a| a.delay_s() - self.reference_s));
-        quantile(&waits, 0.99).unwrap_or(0.0).max(0.0)
+        let waits = self.stream.arrivals.iter().map(|a| a.delay_s() - self.reference_s);
+        waits.collect::<Sorted>().quantile(0.99).unwrap_or(0.0).max(0.0)
     }
 
     /// The rate at which the stream was sent over the capacity, less one.
@@ -113,16 +113,13 @@ pub fn buffer_depth(overload: &Overload<'_>) -> BufferDepth {
         ));
     }
     let last_half = overload.stream.sent / 2;
-    let waits: Vec<f64> = overload
+    let waits: Sorted = overload
         .beside_losses()
         .iter()
         .filter(|beside| beside.index >= last_half)
         .map(|beside| beside.waited_s.max(0.0))
         .collect();
-    let ordered = sorted(waits.iter().copied());
-    let (Some(wait), Some(low), Some(high)) =
-        (median(waits.iter().copied()), quantile(&ordered, 0.05), quantile(&ordered, 0.95))
-    else {
+    let Some([low, wait, high]) = waits.quantiles([0.05, 0.5, 0.95]) else {
         return unknown("no packet arrived beside one that was dropped".into());
     };
     let how = format!("the delay of packets next to {} dropped ones", waits.len());

@@ -1,11 +1,11 @@
 //! The narrow link's capacity, from streams that keep it busy.
 
+use sweetspot_statistics::{Line, mean_interval};
 use sweetspot_units::Rate;
 
 use crate::dispersion::{Dispersion, dispersion, pair_mode};
 use crate::finding::Finding;
 use crate::observation::StreamRecord;
-use crate::statistics::{line, mean_interval};
 
 /// A stream keeps the link busy if it was sent faster than it arrived by this factor.
 const BUSY_RATIO: f64 = 1.05;
@@ -59,7 +59,7 @@ fn fitted(busy: &[Dispersion]) -> Finding<Rate> {
     let total: f64 = points.iter().map(|(.., w)| w).sum();
     let flat = points.iter().map(|(_, y, w)| y * w).sum::<f64>() / total.max(1e-12);
     // Other traffic never makes the line fall; nor is there more of it than the link carries.
-    let slope = line(&points).map_or(0.0, |line| line.slope).clamp(0.0, 1.0);
+    let slope = Line::weighted(&points).map_or(0.0, |line| line.slope).clamp(0.0, 1.0);
     let mean_x = points.iter().map(|(x, _, w)| x * w).sum::<f64>() / total.max(1e-12);
     let intercept = flat - slope * mean_x;
     if intercept <= 0.0 {

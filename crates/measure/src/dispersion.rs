@@ -1,10 +1,10 @@
 //! How far a stream's packets lie apart behind the narrow link (Dovrolis, Ramanathan, Moore 2004, "Packet-Dispersion
 //! Techniques and a Capacity-Estimation Methodology").
 
+use sweetspot_statistics::{Line, Sorted, mean, median};
 use sweetspot_units::{Duration, Rate};
 
 use crate::observation::StreamRecord;
-use crate::statistics::{line, median, sorted};
 
 /// The fewest packets that show a rate.
 const LEAST_PACKETS: usize = 4;
@@ -42,11 +42,11 @@ pub fn dispersion(stream: &StreamRecord) -> Option<Dispersion> {
         // Time over packets: the error is in the time.
         .map(|(n, arrival)| {
             let late = arrival.received.as_nanos().wrapping_sub(origin) as i64;
-            (n as f64, late as f64 / 1e9, 1.0)
+            (n as f64, late as f64 / 1e9)
         })
         .collect();
     let bits = stream.size.as_f64() * 8.0;
-    let per_packet = line(&points)?.slope;
+    let per_packet = Line::through(&points)?.slope;
     let rate_in = rate_in(stream)?;
     if per_packet <= 0.0 {
         return None;
@@ -69,10 +69,10 @@ fn rate_in(stream: &StreamRecord) -> Option<Rate> {
 }
 
 fn is_coalesced(stream: &StreamRecord) -> bool {
-    let gaps = sorted(
-        stream.arrivals.windows(2).map(|two| two[1].received.since(two[0].received).as_secs_f64()),
-    );
-    let mean = gaps.iter().sum::<f64>() / gaps.len().max(1) as f64;
+    let pairs = stream.arrivals.windows(2);
+    let gaps: Vec<f64> =
+        pairs.map(|two| two[1].received.since(two[0].received).as_secs_f64()).collect();
+    let mean = mean(&gaps).unwrap_or(0.0);
     let short = gaps.iter().filter(|gap| **gap < mean * COALESCED_GAP).count();
     short as f64 > gaps.len() as f64 * COALESCED_SHARE
 }
@@ -88,7 +88,8 @@ pub fn pair_mode<'a>(streams: impl IntoIterator<Item = &'a StreamRecord>) -> Opt
         let gaps = adjacent.map(|two| two[1].received.since(two[0].received).as_secs_f64());
         rates.extend(gaps.filter(|gap| *gap > 0.0).map(|gap| bits / gap));
     }
-    (rates.len() >= LEAST_PAIRS).then(|| half_sample_mode(&sorted(rates)))?
+    (rates.len() >= LEAST_PAIRS)
+        .then(|| half_sample_mode(&rates.into_iter().collect::<Sorted>()))?
 }
 
 fn half_sample_mode(sorted: &[f64]) -> Option<Rate> {

@@ -48,7 +48,6 @@ mod round_trip;
 mod search;
 mod serialization;
 mod spacing;
-mod statistics;
 mod traces;
 mod trend;
 mod undisturbed;

@@ -1,11 +1,11 @@
 //! Delay while TCP fills the path.
 
 use serde::Serialize;
+use sweetspot_statistics::Sorted;
 use sweetspot_units::{Duration, Rate};
 
 use crate::finding::Finding;
 use crate::observation::{EchoRecord, LoadRecord};
-use crate::statistics::{quantile, sorted};
 
 /// TCP's throughput and its cost in delay.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,10 +84,10 @@ pub fn delay_under_load(idle: Option<Duration>, load: &LoadRecord) -> DelayUnder
         Finding::unknown("nothing arrived")
     };
     let foreign = settled(&load.echoes);
-    let own = sorted(load.round_trips.iter().map(|rtt| rtt.as_secs_f64()));
+    let own: Sorted = load.round_trips.iter().map(|rtt| rtt.as_secs_f64()).collect();
     let span = Duration::from_secs_f64;
-    let median = quantile(&foreign, 0.5).filter(|_| foreign.len() >= LEAST_SAMPLES);
-    let (low, high) = (quantile(&foreign, 0.05), quantile(&foreign, 0.95));
+    let median = foreign.quantile(0.5).filter(|_| foreign.len() >= LEAST_SAMPLES);
+    let (low, high) = (foreign.quantile(0.05), foreign.quantile(0.95));
     let round_trip = match (median, low, high) {
         (Some(median), Some(low), Some(high)) => Finding::known(
             span(median),
@@ -139,11 +139,11 @@ fn responsiveness(foreign: &[f64], own: &[f64]) -> Finding<f64> {
 }
 
 /// Sorted round trips, without the first part.
-fn settled(record: &EchoRecord) -> Vec<f64> {
+fn settled(record: &EchoRecord) -> Sorted {
     let mut echoes = record.echoes.clone();
     echoes.sort_unstable_by_key(|echo| echo.sent);
     let skip = (echoes.len() as f64 * SETTLING_SHARE) as usize;
-    sorted(echoes[skip..].iter().map(|echo| echo.round_trip().as_secs_f64()))
+    echoes[skip..].iter().map(|echo| echo.round_trip().as_secs_f64()).collect()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Losses that come without a queue, and whether they come in bursts.
 
+use sweetspot_statistics::{mean_interval, wilson};
 use sweetspot_units::Probability;
 
 use crate::finding::Finding;
 use crate::observation::{Arrival, StreamRecord};
-use crate::statistics::{mean_interval, wilson};
 
 /// The fewest losses from which a rate is more than an upper bound.
 const LEAST_LOSSES: u64 = 5;

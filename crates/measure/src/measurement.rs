@@ -1,5 +1,6 @@
 //! The order of a measurement.
 
+use sweetspot_statistics::{Sorted, median};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::dispersion;
@@ -8,7 +9,6 @@ use crate::plan::Plan;
 use crate::report::Report;
 use crate::search::{RateSearch, Verdict};
 use crate::spacing::Spacing;
-use crate::statistics::{median, quantile, sorted};
 use crate::traces::{DirectionTrace, Traces, round_trips};
 use crate::trend::trend;
 use crate::{
@@ -468,13 +468,9 @@ impl Measurement {
 
     /// Insignificant growth of delays: the variation of single packets on the idle path.
     fn noise(&self) -> Duration {
-        let delays =
-            sorted(self.idle.iter().flat_map(|record| {
-                record.echoes.iter().map(|echo| echo.round_trip().as_secs_f64())
-            }));
-        let spread = quantile(&delays, 0.75)
-            .zip(quantile(&delays, 0.25))
-            .map_or(0.0, |(high, low)| high - low);
+        let echoes = self.idle.iter().flat_map(|record| &record.echoes);
+        let delays: Sorted = echoes.map(|echo| echo.round_trip().as_secs_f64()).collect();
+        let spread = delays.quantiles([0.25, 0.75]).map_or(0.0, |[low, high]| high - low);
         LEAST_NOISE.max(Duration::from_secs_f64(spread / 2.0))
     }
 

@@ -1,6 +1,7 @@
 //! The results of a measurement.
 
 use serde::Serialize;
+use sweetspot_statistics::Sorted;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::measurement::Observations;
@@ -195,15 +196,9 @@ fn of_queue(
 
 /// How far apart the one-way delays of small, sparse packets lie, where others' queues do not account for it.
 fn jitter(o: &Observations, capacity: Option<Rate>, available: Option<Rate>) -> Finding<Duration> {
-    use crate::statistics::{quantile, sorted};
     let sparse = o.slow.iter().chain(&o.sparse);
-    let delays = sorted(sparse.flat_map(|s| s.arrivals.iter().map(|a| a.delay_s())));
-    let (Some(least), Some(low), Some(high), Some(most)) = (
-        quantile(&delays, 0.0),
-        quantile(&delays, 0.05),
-        quantile(&delays, 0.95),
-        quantile(&delays, 1.0),
-    ) else {
+    let delays: Sorted = sparse.flat_map(|s| s.arrivals.iter().map(|a| a.delay_s())).collect();
+    let Some([least, low, high, most]) = delays.quantiles([0.0, 0.05, 0.95, 1.0]) else {
         return Finding::unknown("no sparse packets were sent");
     };
     let span = |s: f64| Duration::from_secs_f64(s.max(0.0));
@@ -218,7 +213,7 @@ fn jitter(o: &Observations, capacity: Option<Rate>, available: Option<Rate>) -> 
         ));
     }
     Finding::known(
-        span(quantile(&delays, 0.99).unwrap_or(high) - least),
+        span(delays.quantile(0.99).unwrap_or(high) - least),
         span(high - low),
         span(most - least),
         format!("one-way delays of {} small packets on a link that is free", delays.len()),

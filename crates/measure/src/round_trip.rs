@@ -1,10 +1,10 @@
 //! The base round trip and its variation.
 
+use sweetspot_statistics::Sorted;
 use sweetspot_units::{Duration, Rate, Time};
 
 use crate::finding::{Estimate, Finding};
 use crate::observation::{Echo, EchoRecord};
-use crate::statistics::{quantile, sorted};
 
 /// Round trips of single packets on an otherwise idle path.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,12 +32,13 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
     let own = |record: &EchoRecord, of: fn(Estimate<Rate>) -> Rate| -> f64 {
         capacities.iter().flatten().map(|rate| (record.size / of(*rate)).as_secs_f64()).sum()
     };
-    let samples = sorted(first.iter().flat_map(|record| {
+    let samples = first.iter().flat_map(|record| {
         let own = own(record, |rate| rate.value);
         record.echoes.iter().map(move |echo| (echo.round_trip().as_secs_f64() - own).max(0.0))
-    }));
+    });
+    let samples: Sorted = samples.collect();
     let sent: u32 = first.iter().map(|record| record.sent).sum();
-    let at = |share| quantile(&samples, share);
+    let at = |share| samples.quantile(share);
     let span = |seconds: f64| Duration::from_secs_f64(seconds.max(0.0));
     let bases = for_base.iter().filter_map(|record| {
         let base = base(record)?;
@@ -88,7 +89,7 @@ const MOST_CLOCK_SHARE: f64 = 4.0;
 /// 1964, "Estimation of a truncation point"). If the density does not vanish at the end, both gaps are exponential: the ratio
 /// of the unseen gaps to the seen ones, each summed over both directions, is F(4, 4).
 fn base(record: &EchoRecord) -> Option<[f64; 3]> {
-    let whole = sorted(record.echoes.iter().map(|echo| echo.round_trip().as_secs_f64()));
+    let whole: Sorted = record.echoes.iter().map(|echo| echo.round_trip().as_secs_f64()).collect();
     let there = ends(record.echoes.iter().map(|echo| (echo.sent, echo.reflected)));
     let back = ends(record.echoes.iter().map(|echo| (echo.reflected + echo.held, echo.received)));
     match there.zip(back).filter(|_| keeps_time(record)) {
@@ -98,7 +99,7 @@ fn base(record: &EchoRecord) -> Option<[f64; 3]> {
             Some([earliest - F_4_4 * gaps, earliest - gaps, earliest])
         }
         None => {
-            let (least, low) = (quantile(&whole, 0.0)?, quantile(&whole, 0.05)?);
+            let (least, low) = (whole.quantile(0.0)?, whole.quantile(0.05)?);
             // The least of n is above the base by about as much as the 5th percentile is above the least, or less.
             Some([2.0 * least - low, least, least])
         }

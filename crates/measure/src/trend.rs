@@ -1,10 +1,10 @@
 //! Whether one-way delays grow over a stream (Jain, Dovrolis 2003, "End-to-end available bandwidth: measurement
 //! methodology, dynamics, and relation with TCP throughput", section IV).
 
+use sweetspot_statistics::{Line, median};
 use sweetspot_units::Duration;
 
 use crate::observation::StreamRecord;
-use crate::statistics::{line, median};
 
 /// Of one stream, from the paper's section IV-B: above the first the delays grow by that metric, below the second they
 /// do not.
@@ -65,8 +65,7 @@ pub(crate) fn growth(stream: &StreamRecord) -> Option<f64> {
     if delays.len() < LEAST_PACKETS {
         return None;
     }
-    let points: Vec<_> = delays.iter().map(|(sent, delay)| (*sent, *delay, 1.0)).collect();
-    line(&points).map(|line| line.slope)
+    Line::through(&delays).map(|line| line.slope)
 }
 
 /// Time of sending from the first packet's and one-way delay, in seconds, in the order of sending.

@@ -1,11 +1,11 @@
 //! The available bandwidth from packets too few to disturb it: cross traffic neither loses packets by them nor waits for them,
 //! so traffic that yields to a measurement does not count as free bandwidth.
 
+use sweetspot_statistics::{Sorted, dependent_mean_interval};
 use sweetspot_units::{Rate, Time};
 
 use crate::finding::Finding;
 use crate::observation::{Arrival, StreamRecord};
-use crate::statistics::{dependent_mean_interval, quantile, sorted};
 
 /// The number of parts of the stream; their differences give the interval.
 const PARTS: usize = 12;
@@ -63,8 +63,8 @@ pub fn by_pairs(capacity: Rate, pairs: &StreamRecord) -> Finding<Rate> {
     let Some(parts) = in_parts(&gaps) else {
         return Finding::unknown(format!("{} pairs arrived: too few", gaps.len()));
     };
-    let out = sorted(gaps.iter().map(|(_, t_out)| *t_out));
-    let closest = quantile(&out, 0.05).unwrap_or(0.0);
+    let out: Sorted = gaps.iter().map(|(_, t_out)| *t_out).collect();
+    let closest = out.quantile(0.05).unwrap_or(0.0);
     if closest < packet_s * (1.0 - MOST_PAIR_NOISE) {
         return Finding::unknown("pairs come closer together than the link can send them");
     }

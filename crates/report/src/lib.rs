@@ -47,7 +47,7 @@ pub use results::{
 };
 pub use run_file::{RunFile, run_file};
 pub use run_series::{RunSeries, TooManySamples};
-pub use series::{QueueSeries, Series, SeriesEvent, percentile};
+pub use series::{QueueSeries, Series, SeriesEvent};
 pub use svg::escape;
 pub use sweep::{SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, sweep_columns, sweep_table};
 pub use table::table;

@@ -84,10 +84,3 @@ impl Series {
         self.rtt.iter().flatten().copied().collect()
     }
 }
-
-/// The smallest of `values` that a share `p` (0 to 1) of them does not exceed.
-pub fn percentile(mut values: Vec<Duration>, p: f64) -> Option<Duration> {
-    values.sort_unstable();
-    let rank = (p * values.len() as f64).ceil() as usize;
-    values.get(rank.saturating_sub(1)).copied()
-}

@@ -2,6 +2,7 @@
 
 use sweetspot_experiment::plot::Origin;
 use sweetspot_report::{Theme, cards, escape, html_document, in_html, table_element};
+use sweetspot_statistics::Sorted;
 
 use crate::papers::{Figure, Paper, PublishedComparison};
 
@@ -90,15 +91,9 @@ fn figure_element(figure: &Figure) -> String {
 
 /// The agreement of a figure with its paper in one number: the median distance from the printed values.
 fn agreement(comparisons: &[PublishedComparison]) -> String {
-    let mut distances: Vec<f64> =
-        comparisons.iter().filter_map(PublishedComparison::distance).collect();
-    distances.sort_by(f64::total_cmp);
-    let (Some(lower), Some(upper)) =
-        (distances.get(distances.len().saturating_sub(1) / 2), distances.get(distances.len() / 2))
-    else {
-        return String::new();
-    };
-    let median = f64::midpoint(*lower, *upper) * 100.0;
+    let distances: Sorted = comparisons.iter().filter_map(PublishedComparison::distance).collect();
+    let Some(median) = distances.quantile(0.5) else { return String::new() };
+    let median = median * 100.0;
     match distances.len() {
         1 => format!(r#" <span class="by">{median:.1} % from the one number printed</span>"#),
         count => {

@@ -1,8 +1,8 @@
 //! Advice checked by a simulation of the link, or of a slower one like it.
 
 use serde_json::{Value, json};
+use sweetspot_statistics::student_t;
 use sweetspot_theory::Packets;
-use sweetspot_theory::router::student_t;
 use sweetspot_units::{Duration, Rate};
 
 use super::{Basis, BufferChoice, Favour, RouterAdvice};

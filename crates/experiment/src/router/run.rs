@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use sweetspot_scenario::{Engine, FinishedFlow, Recorder, Sample, Scenario, TrafficKind};
+use sweetspot_statistics::Sorted;
 use sweetspot_theory::reno::classify;
 use sweetspot_units::{Duration, Time};
 
 use crate::StudyError;
-use crate::statistics::quantile;
 
 /// The performance of the link and of the finished flows in one run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -189,12 +189,11 @@ impl Class {
         if rates.is_empty() {
             return Class::default();
         }
-        let mut sorted = rates.to_vec();
-        sorted.sort_by(f64::total_cmp);
+        let sorted: Sorted = rates.iter().copied().collect();
         let n = sorted.len() as f64;
         let mean = sorted.iter().sum::<f64>() / n;
         let variance = sorted.iter().map(|rate| (rate - mean) * (rate - mean)).sum::<f64>() / n;
-        let at = |percent: u32| quantile(&sorted, f64::from(percent) / 100.0).unwrap_or(0.0);
+        let at = |percent: u32| sorted.quantile(f64::from(percent) / 100.0).unwrap_or(0.0);
         Class {
             flows: sorted.len() as u64,
             median_bps: at(50),

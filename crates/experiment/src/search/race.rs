@@ -9,8 +9,9 @@
 //! choice, seeds that had no part in it are unbiased (sample splitting; D. R. Cox, "A note on data-splitting for the evaluation
 //! of significance levels", Biometrika 62, 1975).
 
+use sweetspot_statistics::mean;
+
 use crate::Spread;
-use crate::statistics::mean;
 
 /// Rates of windows that differ by less than this share are the same: they are within the search's tolerance.
 const INDIFFERENCE: f64 = 0.005;

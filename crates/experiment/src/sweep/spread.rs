@@ -1,7 +1,5 @@
 use serde::Serialize;
-use sweetspot_theory::router::student_t::two_sided_quantile;
-
-use crate::statistics::{mean, squared_error};
+use sweetspot_statistics::{mean, mean_interval};
 
 /// The mean of a quantity over seeds, with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -14,18 +12,11 @@ pub struct Spread {
     pub seeds: usize,
 }
 
-/// Confidence level of the interval.
-const CONFIDENCE: f64 = 0.95;
-
 impl Spread {
     /// The spread of independent `values`; `None` where there are none.
     pub fn of(values: &[f64]) -> Option<Spread> {
-        let (count, mean) = (values.len(), mean(values)?);
-        let half_width = squared_error(values).map(|squared| {
-            let degrees = (count - 1) as f64;
-            two_sided_quantile(1.0 - CONFIDENCE, degrees) * libm::sqrt(squared)
-        });
-        Some(Spread { mean, half_width, seeds: count })
+        let half_width = mean_interval(values).map(|(_, half)| half);
+        Some(Spread { mean: mean(values)?, half_width, seeds: values.len() })
     }
 }
 

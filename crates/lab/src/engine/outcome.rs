@@ -2,6 +2,7 @@
 
 use sweetspot_control::series::SeriesRow;
 use sweetspot_scenario::{ControllerEvent, CrossOutcome, TrafficKind, TransferOutcome};
+use sweetspot_statistics::{Sorted, mean};
 use sweetspot_units::{Bytes, Duration};
 
 use super::target::TransferTrace;
@@ -28,14 +29,11 @@ pub(super) fn transfer(
         value(last.or(before)).saturating_sub(value(before))
     };
     let retransmitted = grown(|row| row.retransmitted);
-    let mut round_trips: Vec<f64> = within.iter().filter_map(|row| row.rtt_s).collect();
-    round_trips.sort_unstable_by(f64::total_cmp);
-    let mean = round_trips.iter().sum::<f64>() / round_trips.len().max(1) as f64;
-    let p99 = round_trips.get((round_trips.len().max(1) - 1) * 99 / 100);
+    let round_trips: Sorted = within.iter().filter_map(|row| row.rtt_s).collect();
     TransferOutcome {
         goodput_bps: delivered * 8.0 / (to - from),
-        rtt_mean_s: mean,
-        rtt_p99_s: p99.copied().unwrap_or(0.0),
+        rtt_mean_s: mean(&round_trips).unwrap_or(0.0),
+        rtt_p99_s: round_trips.quantile(0.99).unwrap_or(0.0),
         loss_rate: ratio(retransmitted, grown(|row| row.segments)),
         retransmitted_packets: retransmitted,
         timeouts: grown(|row| row.timeouts),

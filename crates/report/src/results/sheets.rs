@@ -1,6 +1,7 @@
 use serde::Serialize;
 use sweetspot_experiment::plot::{Plot, Table};
 use sweetspot_scenario::Outcome;
+use sweetspot_statistics::Sorted;
 
 use super::file::ResultFile;
 use super::over_time::Recorded;
@@ -91,10 +92,7 @@ pub fn spread_out(mut plot: Plot) -> Plot {
     plot
 }
 
-/// The share of `values` up to each of them: points of a cumulative distribution.
+/// The cumulative distribution of the finite ones among `values`.
 pub fn distribution(values: impl IntoIterator<Item = f64>) -> Vec<(f64, f64)> {
-    let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
-    let count = values.len() as f64;
-    values.into_iter().enumerate().map(|(i, value)| (value, (i + 1) as f64 / count)).collect()
+    values.into_iter().filter(|value| value.is_finite()).collect::<Sorted>().distribution()
 }

@@ -5,6 +5,7 @@ use sweetspot_path::{PathSpec, Random};
 use sweetspot_report::{
     Certificate, DemoOutcome, FileFacts, PathFacts, SeriesEvent, VariantOutcome,
 };
+use sweetspot_statistics::Sorted;
 use sweetspot_units::{Bytes, Duration};
 
 const SIZE: f64 = 200e6;
@@ -89,15 +90,15 @@ fn mark(seconds: f64, what: &str) -> SeriesEvent {
 
 fn summarise(c: &mut VariantOutcome, seconds: f64, resent: u64) {
     let duration = Duration::from_secs_f64(seconds);
-    let rtts = c.series.rtts();
+    let rtts: Sorted = c.series.rtts().iter().map(|rtt| rtt.as_secs_f64()).collect();
     c.duration = Some(duration);
     c.goodput = Some(Bytes::from_f64(SIZE) / duration);
     c.share_of_capacity = Some(SIZE / seconds / CARRIES);
     c.segments = Some(138_122 + resent);
     c.retransmitted_segments = Some(resent);
     c.bottleneck_drops = Some(resent);
-    c.rtt_median = sweetspot_report::percentile(rtts.clone(), 0.5);
-    c.rtt_p99 = sweetspot_report::percentile(rtts, 0.99);
+    c.rtt_median = rtts.quantile(0.5).map(Duration::from_secs_f64);
+    c.rtt_p99 = rtts.quantile(0.99).map(Duration::from_secs_f64);
     let nine_tenths = sweetspot_units::Rate::from_f64(CARRIES * 8.0 * 0.9);
     c.time_to_90_percent = c.series.time_to(nine_tenths);
     c.sender_cpu = Some(Duration::from_millis(380));

@@ -4,7 +4,7 @@ use super::class::PathClass;
 use super::measured::RunMeasured;
 use super::plan::{GauntletPlan, GauntletVariant};
 use super::population::Population;
-use sweetspot_experiment::statistics::{mean, quantile, ratio, welch};
+use sweetspot_statistics::{Sorted, mean, quantile, welch};
 
 /// The result of a gauntlet: the stable object that `sweetspot-research gauntlet --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -176,6 +176,11 @@ fn spread(null: &[RunMeasured], kernel: &[RunMeasured]) -> f64 {
     goodputs().map(|goodput| (goodput / mean - 1.0).abs()).fold(0.0, f64::max)
 }
 
+/// `part / whole`; `None` if `whole` is not above zero.
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
 /// Goodput over the kernel's; 1 if the kernel's is zero.
 fn over(variant: &RunMeasured, kernel: &RunMeasured) -> f64 {
     ratio(variant.goodput_bps, kernel.goodput_bps).unwrap_or(1.0)
@@ -247,7 +252,8 @@ impl ClassSummary {
 
 impl Quantiles {
     fn of(values: &[f64]) -> Quantiles {
-        let at = |p| quantile(values, p);
+        let sorted: Sorted = values.iter().copied().collect();
+        let at = |p| sorted.quantile(p);
         Quantiles {
             p1: at(0.01),
             p5: at(0.05),

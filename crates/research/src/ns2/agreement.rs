@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use sweetspot_scenario::{Engine, Outcome};
+use sweetspot_statistics::Sorted;
 
 use super::case::{Ns2Case, Ns2Measured, Ns2Setting};
 use sweetspot_experiment::play::{goodput, play_all};
@@ -91,12 +92,9 @@ pub fn spread(
     belongs: impl Fn(&Ns2Comparison) -> bool,
 ) -> Option<DeviationSpread> {
     let picked = comparisons.iter().filter(|comparison| belongs(comparison));
-    let mut deviations: Vec<f64> = picked.map(|comparison| comparison.deviation().abs()).collect();
-    deviations.sort_by(f64::total_cmp);
-    let count = deviations.len();
-    let worst = *deviations.last()?;
-    let median = (deviations[(count - 1) / 2] + deviations[count / 2]) / 2.0;
-    Some(DeviationSpread { count, median, worst })
+    let deviations: Sorted = picked.map(|comparison| comparison.deviation().abs()).collect();
+    let [median, worst] = deviations.quantiles([0.5, 1.0])?;
+    Some(DeviationSpread { count: deviations.len(), median, worst })
 }
 
 /// The maximum over the windows that both simulators played, and where it lies.

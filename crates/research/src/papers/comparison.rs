@@ -4,7 +4,7 @@ use sweetspot_experiment::StudyError;
 use sweetspot_experiment::csv::ReferenceTable;
 use sweetspot_experiment::markdown::deviation;
 use sweetspot_experiment::plot::Origin;
-use sweetspot_experiment::statistics;
+use sweetspot_statistics as statistics;
 
 /// A published number and ours beside it.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -7,7 +7,7 @@ use sweetspot_theory::router::optimum::Best;
 
 use super::analysis::{Fits, Objective};
 use sweetspot_experiment::router::measure::BufferMeasured;
-use sweetspot_experiment::statistics::quantile;
+use sweetspot_statistics::Sorted;
 
 /// Fits to samples of the seeds, drawn with replacement, the same draw for every buffer (Efron and
 /// Tibshirani, "An Introduction to the Bootstrap", 1993).
@@ -52,7 +52,7 @@ impl Bootstrap {
 
     /// 2.5 and 97.5 % quantiles of a number of the fits.
     pub fn interval(&self, of: impl Fn(&Fits) -> f64) -> Option<(f64, f64)> {
-        interval(&self.fits.iter().map(of).collect::<Vec<f64>>())
+        interval(self.fits.iter().map(of).collect())
     }
 
     /// Share of the samples in which `form` fits significantly better.
@@ -65,7 +65,7 @@ impl Bootstrap {
     pub fn best(&self, form: Form, objective: Objective) -> BestOfSamples {
         let all: Vec<Best> =
             self.fits.iter().filter_map(|fits| fits.best(form, objective).ok()).collect();
-        let bounded: Vec<f64> = all
+        let bounded: Sorted = all
             .iter()
             .filter_map(|best| match best {
                 Best::Zero => Some(0.0),
@@ -74,13 +74,13 @@ impl Bootstrap {
             })
             .collect();
         let unbounded = 1.0 - bounded.len() as f64 / all.len().max(1) as f64;
-        let interval = if unbounded > 0.5 { None } else { interval(&bounded) };
+        let interval = if unbounded > 0.5 { None } else { interval(bounded) };
         BestOfSamples { interval, unbounded }
     }
 }
 
-fn interval(values: &[f64]) -> Option<(f64, f64)> {
-    Some((quantile(values, 0.025)?, quantile(values, 0.975)?))
+fn interval(values: Sorted) -> Option<(f64, f64)> {
+    values.quantiles([0.025, 0.975]).map(|[low, high]| (low, high))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::situations::{Situation, parse};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_experiment::router::measure::{BufferMeasured, ThroughputOf};
-use sweetspot_experiment::statistics::quantile;
+use sweetspot_statistics::{Line, Sorted};
 
 const TABLE: &str = include_str!("../../data/router_situations.csv");
 
@@ -170,11 +170,13 @@ impl Regression {
         }
         let [pl, ex, delay, used] = errors;
         let factor = |of: &[f64]| {
-            let at = |p| libm::exp(quantile(&magnitudes(of), p).unwrap_or(0.0));
+            let of = magnitudes(of);
+            let at = |p| libm::exp(of.quantile(p).unwrap_or(0.0));
             format!("{:.2} (median) and {:.2} (95 %)", at(0.5), at(0.95))
         };
         let points = |of: &[f64]| {
-            let at = |p| 100.0 * quantile(&magnitudes(of), p).unwrap_or(0.0);
+            let of = magnitudes(of);
+            let at = |p| 100.0 * of.quantile(p).unwrap_or(0.0);
             format!("{:.1} (median) and {:.1} (95 %)", at(0.5), at(0.95))
         };
         let mut text = String::new();
@@ -233,8 +235,8 @@ fn row(
     buffer: &str,
     shares: impl Iterator<Item = Option<f64>>,
 ) {
-    let shares: Vec<f64> = shares.flatten().collect();
-    let at = |p| format!("{:.0} %", 100.0 * quantile(&shares, p).unwrap_or(0.0));
+    let shares: Sorted = shares.flatten().collect();
+    let at = |p| format!("{:.0} %", 100.0 * shares.quantile(p).unwrap_or(0.0));
     let count = shares.len().to_string();
     table.row(&[whom, buffer, &count, &at(0.05), &at(0.25), &at(0.5)]);
 }
@@ -249,7 +251,7 @@ fn log_error(found: &Prediction, form: Form, buffer: Packets, loss: f64) -> f64 
     libm::log(predicted / loss)
 }
 
-fn magnitudes(values: &[f64]) -> Vec<f64> {
+fn magnitudes(values: &[f64]) -> Sorted {
     values.iter().map(|value| value.abs()).collect()
 }
 
@@ -364,13 +366,8 @@ fn use_of_link(measured: &[BufferMeasured], load: f64) -> Option<(f64, f64)> {
         .filter(|(_, share)| (0.02..0.985).contains(share))
         .map(|(log, share)| (log, libm::log(share / (1.0 - share))))
         .collect();
-    let n = points.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
-    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
-    let sxx: f64 = points.iter().map(|p| (p.0 - x) * (p.0 - x)).sum();
-    let sxy: f64 = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
-    let slope = sxy / sxx;
-    (points.len() >= 2 && slope > 0.0).then_some((y - slope * x, slope))
+    let Line { intercept, slope, .. } = Line::through(&points)?;
+    (slope > 0.0).then_some((intercept, slope))
 }
 
 /// The inverse of a square matrix by Gauss and Jordan's elimination; `None` where there is none.
@@ -437,14 +434,14 @@ mod tests {
     fn the_advised_buffer_is_good_on_links_that_the_regression_has_not_seen() {
         let regression = Regression::embedded().unwrap();
         let left_out = regression.left_out();
-        let shares = |favour, of: ThroughputOf| -> Vec<f64> {
+        let shares = |favour, of: ThroughputOf| -> Sorted {
             let all = regression.links.iter().zip(&left_out);
             all.filter_map(|(link, p)| link.share(of, favour, link.advised(favour, p)?)).collect()
         };
         let short = shares(Favour::Short, |m| &m.median_size);
         let bulk = shares(Favour::Throughput, |m| &m.bulk);
-        assert!(quantile(&short, 0.5).unwrap() >= 0.95 && quantile(&short, 0.05).unwrap() >= 0.85);
-        assert!(quantile(&bulk, 0.5).unwrap() >= 0.9, "{:?}", quantile(&bulk, 0.5));
+        assert!(short.quantile(0.5).unwrap() >= 0.95 && short.quantile(0.05).unwrap() >= 0.85);
+        assert!(bulk.quantile(0.5).unwrap() >= 0.9, "{:?}", bulk.quantile(0.5));
     }
 
     #[test]

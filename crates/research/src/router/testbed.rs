@@ -1,7 +1,7 @@
 //! The testbed of section III: Figures 2 to 10.
 
 use sweetspot_scenario::{Scenario, TrafficKind};
-use sweetspot_theory::router::student_t;
+use sweetspot_statistics::{mean, mean_interval};
 use sweetspot_units::Duration;
 
 use super::analysis::{SimulatedBest, simulated};
@@ -149,7 +149,7 @@ impl Testbed {
             let label = format!("used more than {:.0} %", level * 100.0);
             let points = SPANS.iter().map(|span| {
                 let shares = self.loads.iter().map(|run| heavy(&run.loads, *span, level));
-                (*span, mean(&shares.collect::<Vec<f64>>()) * 100.0)
+                (*span, mean(&shares.collect::<Vec<f64>>()).unwrap_or(0.0) * 100.0)
             });
             figure.simulated(&label, points);
         }
@@ -306,7 +306,7 @@ const SPANS: [f64; 8] = [0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0];
 /// The share of intervals of `span` seconds with more than `level` of the link in use.
 fn heavy(loads: &[f64], span: f64, level: f64) -> f64 {
     let each = libm::round(span / INTERVAL.as_secs_f64()).max(1.0) as usize;
-    let spans: Vec<f64> = loads.chunks_exact(each).map(mean).collect();
+    let spans: Vec<f64> = loads.chunks_exact(each).filter_map(mean).collect();
     spans.iter().filter(|load| **load > level).count() as f64 / spans.len().max(1) as f64
 }
 
@@ -384,34 +384,21 @@ fn kilobytes(m: &BufferMeasured) -> f64 {
     m.buffer as f64 * PACKET / 1e3
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
 /// Mean over the seeds and its 95 % interval.
 fn seeded(m: &BufferMeasured, of: impl Fn(&Run) -> f64) -> String {
     let values: Vec<f64> = m.runs.iter().map(of).collect();
-    let center = mean(&values);
-    match half_interval(&values) {
-        None => format!("{center:.2} (one seed)"),
-        Some(half) => format!("{center:.2} ({:.2}-{:.2})", center - half, center + half),
+    match mean_interval(&values) {
+        None => format!("{:.2} (one seed)", mean(&values).unwrap_or(0.0)),
+        Some((center, half)) => format!("{center:.2} ({:.2}-{:.2})", center - half, center + half),
     }
 }
 
 fn percent(m: &BufferMeasured, of: impl Fn(&Run) -> f64) -> String {
     let values: Vec<f64> = m.runs.iter().map(|run| of(run) * 100.0).collect();
-    let center = mean(&values);
-    match half_interval(&values) {
-        None => format!("{center:.1} (one seed)"),
-        Some(half) => format!("{center:.1} ({:.1}-{:.1})", center - half, center + half),
+    match mean_interval(&values) {
+        None => format!("{:.1} (one seed)", mean(&values).unwrap_or(0.0)),
+        Some((center, half)) => format!("{center:.1} ({:.1}-{:.1})", center - half, center + half),
     }
-}
-
-/// Half of the 95 % interval of the mean: Student's t.
-fn half_interval(values: &[f64]) -> Option<f64> {
-    let squared = sweetspot_experiment::statistics::squared_error(values)?;
-    let t = student_t::two_sided_quantile(0.05, values.len() as f64 - 1.0);
-    Some(t * libm::sqrt(squared))
 }
 
 #[cfg(test)]
@@ -425,12 +412,5 @@ mod tests {
         assert!((heavy(&loads, 0.2, 0.95) - 0.6).abs() < 1e-12);
         assert!((heavy(&loads, 0.1, 0.95) - 0.8).abs() < 1e-12);
         assert_eq!(heavy(&[], 1.0, 0.95), 0.0);
-    }
-
-    #[test]
-    fn the_interval_of_a_mean_by_hand() {
-        // 1, 2, 3: error sqrt(1/3), t(2 degrees) = 4.30265.
-        let half = half_interval(&[1.0, 2.0, 3.0]).unwrap();
-        assert!((half - 4.302_65 * libm::sqrt(1.0 / 3.0)).abs() < 1e-4);
     }
 }

@@ -9,7 +9,7 @@ pub use drawing::{PathDrawing, PopulationRun};
 use serde::Serialize;
 use sweetspot_scenario::Outcome;
 
-use sweetspot_experiment::statistics::quantile;
+use sweetspot_statistics::{Sorted, median};
 
 /// The compared values of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -104,8 +104,7 @@ impl RunValues {
 impl EnginePair {
     /// The median of the simulator's runs.
     pub fn simulated(&self, value: ComparedValue) -> f64 {
-        let values: Vec<f64> = self.sim.iter().map(|run| run.get(value)).collect();
-        quantile(&values, 0.5).unwrap_or(f64::NAN)
+        median(self.sim.iter().map(|run| run.get(value))).unwrap_or(f64::NAN)
     }
 
     /// Simulator over kernel. One is added to counts, so that none is zero.
@@ -153,8 +152,8 @@ impl Agreement {
     pub fn of<'a>(pairs: impl IntoIterator<Item = &'a EnginePair>) -> Option<Agreement> {
         let pairs: Vec<&EnginePair> = pairs.into_iter().collect();
         let both = |value| {
-            let differences: Vec<f64> = pairs.iter().map(|pair| pair.difference(value)).collect();
-            Some([quantile(&differences, 0.5)?, quantile(&differences, 0.9)?])
+            let differences: Sorted = pairs.iter().map(|pair| pair.difference(value)).collect();
+            differences.quantiles([0.5, 0.9])
         };
         Some(Agreement {
             pairs: pairs.len(),

@@ -2,9 +2,9 @@
 
 use super::capacity_ratio::Form;
 use super::fit::{LossPoint, logarithms};
-use super::student_t;
 use crate::TheoryError;
 use crate::error::require;
+use sweetspot_statistics::student_t;
 
 /// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -16,5 +16,3 @@ pub mod traffic;
 
 mod coefficients;
 mod regression;
-mod roots;
-pub mod student_t;

@@ -3,10 +3,10 @@
 
 use super::capacity_ratio::Form;
 use super::per_flow::{Favoured, Router};
-use super::roots;
 use crate::TheoryError;
 use crate::packets::Packets;
 use crate::reno::s_model::ShortFlow;
+use sweetspot_statistics::roots;
 
 /// Largest buffer considered, packets. Throughput that still grows there grows without bound.
 const MAX_BUFFER_PACKETS: f64 = 1e18;

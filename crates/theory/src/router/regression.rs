@@ -1,6 +1,7 @@
 //! Straight lines through points, by least squares.
 
-use super::student_t;
+use sweetspot_statistics::{Line, student_t};
+
 use crate::TheoryError;
 use crate::error::require;
 
@@ -47,23 +48,19 @@ pub(crate) fn line(
 ) -> Result<FittedLine, TheoryError> {
     let n = points.len();
     enough(n, 3, fitted)?;
-    let count = n as f64;
-    let mean_x = points.iter().map(|p| p.0).sum::<f64>() / count;
-    let mean_y = points.iter().map(|p| p.1).sum::<f64>() / count;
-    let sxx: f64 = points.iter().map(|p| (p.0 - mean_x) * (p.0 - mean_x)).sum();
-    let sxy: f64 = points.iter().map(|p| (p.0 - mean_x) * (p.1 - mean_y)).sum();
-    let vary = points.iter().any(|p| p.0 != points[0].0);
-    require(vary, "buffers", "all the same", "different, or no slope can be seen")?;
-
-    let slope = sxy / sxx;
-    let intercept = mean_y - slope * mean_x;
+    let Some(Line { intercept, slope, mean_x, squares_x }) = Line::through(points) else {
+        let (quantity, given) = ("buffers", "all the same".to_owned());
+        let wanted = "different, or no slope can be seen";
+        return Err(TheoryError::OutOfDomain { quantity, given, wanted });
+    };
     let residual = |p: &(f64, f64)| p.1 - intercept - slope * p.0;
     let residual_squares: f64 = points.iter().map(|p| residual(p) * residual(p)).sum();
 
+    let count = n as f64;
     let variance = residual_squares / (count - 2.0);
     let t = student_t::two_sided_quantile(1.0 - confidence, count - 2.0);
-    let slope_error = libm::sqrt(variance / sxx);
-    let intercept_error = libm::sqrt(variance * (1.0 / count + mean_x * mean_x / sxx));
+    let slope_error = libm::sqrt(variance / squares_x);
+    let intercept_error = libm::sqrt(variance * (1.0 / count + mean_x * mean_x / squares_x));
     Ok(FittedLine {
         intercept: Estimate::new(intercept, intercept_error, t),
         slope: Estimate::new(slope, slope_error, t),

@@ -2,10 +2,10 @@
 
 use super::optimum::{Best, BufferOptimum, optimum};
 use super::per_flow::Router;
-use super::roots;
 use crate::TheoryError;
 use crate::error::require;
 use crate::packets::Packets;
+use sweetspot_statistics::roots;
 
 /// Largest buffer considered, packets.
 const MAX_BUFFER_PACKETS: f64 = 1e18;

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
 use sweetspot_measure::{DelayPoint, Direction, DirectionReport, Discipline, Finding, Quantity};
 use sweetspot_report::{Theme, cards, html_document, in_html, table_element};
+use sweetspot_statistics::Sorted;
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
@@ -186,8 +187,5 @@ fn in_ms(points: &[DelayPoint]) -> Vec<(f64, f64)> {
 
 /// The share of delays below each, in milliseconds.
 fn distribution(points: &[DelayPoint]) -> Vec<(f64, f64)> {
-    let mut delays: Vec<f64> = points.iter().map(|(_, delay)| delay * 1e3).collect();
-    delays.sort_by(f64::total_cmp);
-    let n = delays.len() as f64;
-    delays.into_iter().enumerate().map(|(i, delay)| (delay, (i + 1) as f64 / n)).collect()
+    points.iter().map(|(_, delay)| delay * 1e3).collect::<Sorted>().distribution()
 }

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use sweetspot_advise::window::{CrossKind, CrossShare, TriedWindow, WindowQuestion, advise};
 use sweetspot_comparison::machine;
 use sweetspot_experiment::Workers;
-use sweetspot_experiment::statistics::quantile;
 use sweetspot_experiment::window::try_windows;
 use sweetspot_path::Random;
 use sweetspot_sim::Simulator;
+use sweetspot_statistics::Sorted;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::Ending;
@@ -134,8 +134,8 @@ fn document(arguments: &Arguments, ratios: &[Ratios]) -> String {
         let closed = quantiles(of.iter().map(|r| r.closed_form));
         text.push_str(&format!("| {name} | {} | {advised} | {closed} |\n", of.len()));
     }
-    let simulated: Vec<f64> = ratios.iter().map(|r| r.simulated).collect();
-    let all = |share: f64| quantile(&simulated, share).unwrap_or(0.0);
+    let simulated: Sorted = ratios.iter().map(|r| r.simulated).collect();
+    let all = |share: f64| simulated.quantile(share).unwrap_or(0.0);
     let met = |is: bool| if is { "met" } else { "**missed**" };
     text.push_str(&format!(
         "\nAsked for: a median of 95 % ({}), and 85 % at the 5 % quantile ({}).\n",
@@ -146,7 +146,7 @@ fn document(arguments: &Arguments, ratios: &[Ratios]) -> String {
 }
 
 fn quantiles(values: impl Iterator<Item = f64>) -> String {
-    let values: Vec<f64> = values.collect();
-    let at = |share| format!("{:.1} %", quantile(&values, share).unwrap_or(0.0) * 100.0);
+    let values: Sorted = values.collect();
+    let at = |share| format!("{:.1} %", values.quantile(share).unwrap_or(0.0) * 100.0);
     [at(0.05), at(0.25), at(0.5)].join(" | ")
 }

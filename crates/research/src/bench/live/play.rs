@@ -6,13 +6,13 @@ use std::thread;
 use serde::{Deserialize, Serialize};
 use sweetspot_emulator::{Emulation, PathSample};
 use sweetspot_linux::{clock, processes};
+use sweetspot_statistics::{Sorted, median};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::interactive::Interactive;
 use super::peers::{PeerServer, RIVAL_PORT, client, download_of};
 use super::plan::RunPlan;
 use super::watch::ConnectionWatch;
-use crate::bench::median;
 use sweetspot_comparison::Program;
 
 /// The result of a run.
@@ -220,15 +220,12 @@ fn sum_up(plan: &RunPlan, traces: &RunObservations, interactive: &Interactive) -
     let drops = |at: Time| {
         samples.iter().rev().find(|(t, _)| *t <= at).map_or(0, |(_, s)| bottleneck(s).buffer_drops)
     };
-    let mut answers: Vec<f64> = interactive
+    let answers: Sorted = interactive
         .answers
         .iter()
         .filter(|(asked, _)| (held..*ended).contains(asked))
         .map(|(_, took)| took.as_secs_f64())
         .collect();
-    answers.sort_by(f64::total_cmp);
-    let quantile =
-        |q: f64| answers.get((answers.len() as f64 * q) as usize).copied().unwrap_or(0.0);
     let after = |at: Duration| {
         let from = *begun + at + plan.path.rtt() * 20;
         let bytes: Bytes = watch.between(from, from + AFTER_CHANGE).into_iter().sum();
@@ -246,7 +243,7 @@ fn sum_up(plan: &RunPlan, traces: &RunObservations, interactive: &Interactive) -
         drops: drops(*ended),
         drops_once_held: drops(*ended) - drops(held),
         queue_s: queue(held, *ended),
-        answer_s: [quantile(0.0), quantile(0.5), quantile(0.99)],
+        answer_s: answers.quantiles([0.0, 0.5, 0.99]).unwrap_or_default(),
         after_changes: plan.changes.iter().map(|(at, _)| after(*at)).collect(),
         share_beside_rival: plan
             .rival

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::plan::{ALONE, CONDITION, Via, plans};
 use super::play::RunOutcome;
-use crate::bench::median;
+use sweetspot_statistics::median;
 
 /// A target, the measured value, and whether it is met.
 pub struct Target {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use sweetspot_research::lab::{NOTES_BEGIN, NOTES_END};
+use sweetspot_statistics::Sorted;
 
 use super::play::PathResult;
 use sweetspot_research::page_abstract::Abstract;
@@ -204,7 +205,7 @@ fn row(target: &Target, results: &BTreeMap<String, PathResult>) -> String {
         0 => String::new(),
         n => format!("{} of {n}", intervals.iter().filter(|holds| **holds).count()),
     };
-    let mut off: Vec<f64> = all
+    let off: Sorted = all
         .1
         .iter()
         .filter_map(|judged| match judged {
@@ -212,13 +213,11 @@ fn row(target: &Target, results: &BTreeMap<String, PathResult>) -> String {
             Judged::Untold => None,
         })
         .collect();
-    off.sort_by(f64::total_cmp);
     let quantile = |share: f64| {
         if target.bound == "right" {
             return String::new();
         }
-        let place = (off.len().saturating_sub(1)) as f64 * share;
-        off.get(place.round() as usize).map_or("".to_owned(), |off| shown(target, *off))
+        off.quantile(share).map_or("".to_owned(), |off| shown(target, off))
     };
     format!(
         "| {} | {} | {:.0} % | {} | {} | {untold} | {held} | {} | {} | {} |",

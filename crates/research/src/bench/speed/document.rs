@@ -1,9 +1,9 @@
 use std::fmt::Write;
 
 use super::{RunCosts, Scheduler, Sharing, SpeedBenchmark, SpeedCase};
-use crate::bench::median;
 use sweetspot_research::lab::{NOTES_BEGIN, NOTES_END};
 use sweetspot_research::page_abstract::Abstract;
+use sweetspot_statistics::median;
 
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "how fast is the simulator, compared with ns-2 and ns-3?",

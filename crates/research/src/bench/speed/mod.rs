@@ -12,7 +12,7 @@ pub use ns3::build as build_ns3;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bench::median;
+use sweetspot_statistics::median;
 
 /// Cost of one run of one program.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

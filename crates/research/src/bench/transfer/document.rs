@@ -6,8 +6,8 @@ use super::drawn::{COMPARISONS, DrawnResult, ratios};
 use super::faults::FaultResult;
 use super::paths::PathResult;
 use super::peers::{Device, LocalResult};
-use crate::bench::median;
 use sweetspot_research::page_abstract::Abstract;
+use sweetspot_statistics::median;
 
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "how fast does `sweetspot copy` move files, compared with rsync, scp, rclone, curl and iperf3?",
@@ -106,7 +106,7 @@ fn on_drawn_paths(results: &[DrawnResult], seed: u64) -> String {
 
 /// A quantile of values in any order, interpolated (Hyndman and Fan's type 7).
 fn quantile(values: &[f64], share: f64) -> f64 {
-    sweetspot_experiment::statistics::quantile(values, share).unwrap_or(f64::NAN)
+    sweetspot_statistics::quantile(values, share).unwrap_or(f64::NAN)
 }
 
 fn moved_on_one_host(title: &str, results: &[&LocalResult]) -> String {

@@ -10,7 +10,7 @@ use super::ENTRY_BEYOND;
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::play::play_all;
 use sweetspot_experiment::plot::Table;
-use sweetspot_experiment::statistics;
+use sweetspot_statistics as statistics;
 
 /// A condition and how Table I's scenario is changed for it.
 type Condition = (&'static str, &'static [&'static str]);

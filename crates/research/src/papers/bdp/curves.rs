@@ -14,7 +14,8 @@ use super::{BUFFERS, ENTRY_3, ENTRY_4, ENTRY_5, ENTRY_6, ENTRY_7};
 use sweetspot_experiment::play::{goodput, play_all, with_sizing, with_window};
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
 use sweetspot_experiment::search::{CANDIDATES, RACE_SEEDS, Race, choose, find_mfts, fresh};
-use sweetspot_experiment::{Mft, SearchBounds, StudyError, statistics};
+use sweetspot_experiment::{Mft, SearchBounds, StudyError};
+use sweetspot_statistics as statistics;
 
 /// The largest window tried, packets: beyond every congestion window.
 const MAX_WINDOW: u64 = 3750;

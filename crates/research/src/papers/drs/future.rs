@@ -12,7 +12,7 @@ use super::{ENTRY_FUTURE, ENTRY_SOLUTIONS, ENTRY_SPLIT};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::play::{goodput, play_all};
 use sweetspot_experiment::plot::Table;
-use sweetspot_experiment::statistics;
+use sweetspot_statistics as statistics;
 
 /// A change, its settings, the dynamic flows' sizing.
 type Change = (&'static str, &'static [&'static str], Sizing);

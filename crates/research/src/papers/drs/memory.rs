@@ -10,7 +10,7 @@ use super::ENTRY_MEMORY;
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::play::{play_all, with_sizing};
 use sweetspot_experiment::plot::{Origin, Table};
-use sweetspot_experiment::statistics;
+use sweetspot_statistics as statistics;
 
 const HEADS: [&str; 7] = [
     "sizing",

@@ -11,7 +11,7 @@ use super::kinds::{Kinds, dynamic};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::play::play_all;
 use sweetspot_experiment::plot::Table;
-use sweetspot_experiment::statistics;
+use sweetspot_statistics as statistics;
 
 /// The change, its settings, and the paper's claim.
 type Remark = (&'static str, &'static [&'static str], &'static str);

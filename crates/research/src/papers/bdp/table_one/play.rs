@@ -8,7 +8,8 @@ use crate::papers::catalogue::{Precision, Stage};
 use crate::papers::scenarios::{TABLE_1, seeded};
 use sweetspot_experiment::play::{goodput, play_all, with_sizing};
 use sweetspot_experiment::search::find_mfts;
-use sweetspot_experiment::{Mft, SearchBounds, StudyError, statistics};
+use sweetspot_experiment::{Mft, SearchBounds, StudyError};
+use sweetspot_statistics as statistics;
 
 /// The six schemes, SOBAS as published, SOBAS.
 const SIZINGS: usize = 8;

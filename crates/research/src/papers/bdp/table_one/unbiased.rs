@@ -10,7 +10,8 @@ use crate::papers::scenarios::seeded;
 use sweetspot_experiment::play::{goodput, play_all, with_sizing, with_window};
 use sweetspot_experiment::plot::Table;
 use sweetspot_experiment::search::{CANDIDATES, RACE_SEEDS, Race, choose, fresh};
-use sweetspot_experiment::{Mft, Spread, StudyError, statistics};
+use sweetspot_experiment::{Mft, Spread, StudyError};
+use sweetspot_statistics as statistics;
 
 const HEADS: [&str; 8] = [
     "rho, B_t",

@@ -2,7 +2,7 @@
 
 /// The point in `low..high` at which `side` changes its value, to the last bit, by bisection.
 /// `side` must differ between `low` and `high`.
-pub(crate) fn between(mut low: f64, mut high: f64, side: impl Fn(f64) -> bool) -> f64 {
+pub fn between(mut low: f64, mut high: f64, side: impl Fn(f64) -> bool) -> f64 {
     let at_low = side(low);
     loop {
         let middle = low + (high - low) / 2.0;
@@ -18,7 +18,7 @@ pub(crate) fn between(mut low: f64, mut high: f64, side: impl Fn(f64) -> bool) -
 }
 
 /// The point above `low` at which `side` changes its value; `None` if there is none below `limit`.
-pub(crate) fn beyond(low: f64, limit: f64, side: impl Fn(f64) -> bool) -> Option<f64> {
+pub fn beyond(low: f64, limit: f64, side: impl Fn(f64) -> bool) -> Option<f64> {
     let at_low = side(low);
     let mut step = low.abs().max(1e-6);
     let mut near = low;

@@ -1,6 +1,6 @@
 //! Student's t distribution, for confidence intervals.
 
-use super::roots;
+use crate::roots;
 
 /// P(|T| > t) for `degrees` of freedom (both above zero).
 pub fn two_sided_tail(t: f64, degrees: f64) -> f64 {

@@ -1,0 +1,100 @@
+use crate::student_t;
+
+/// The mean; `None` where there are none.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The square of the standard error of the mean of independent `values`; `None` for fewer than two.
+pub fn squared_error(values: &[f64]) -> Option<f64> {
+    let mean = mean(values)?;
+    let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
+    let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
+    Some(squares / degrees as f64 / values.len() as f64)
+}
+
+/// The confidence of the intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// The mean of independent `values` and the half width of its 95 % interval by Student's t; `None` for fewer than two.
+pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
+    let (mean, squared) = (mean(values)?, squared_error(values)?);
+    let t = student_t::two_sided_quantile(1.0 - CONFIDENCE, values.len() as f64 - 1.0);
+    Some((mean, t * libm::sqrt(squared)))
+}
+
+/// The same where neighbours may depend on one another, as traffic does over long times (Leland, Taqqu, Willinger, Wilson
+/// 1994, "On the self-similar nature of Ethernet traffic"): the wider of the intervals by the samples and by means of three in a
+/// row, which differ more than independent ones would.
+pub fn dependent_mean_interval(samples: &[f64]) -> Option<(f64, f64)> {
+    let (mean, half) = mean_interval(samples)?;
+    let threes: Vec<f64> =
+        samples.chunks_exact(3).map(|three| three.iter().sum::<f64>() / 3.0).collect();
+    let longer = mean_interval(&threes).map_or(0.0, |(_, half)| half);
+    Some((mean, half.max(longer)))
+}
+
+/// Welch's t (1947) of the difference between two samples' means: negative if the mean of `a` is
+/// less. `None` if a sample has fewer than two values.
+pub fn welch(a: &[f64], b: &[f64]) -> Option<f64> {
+    let difference = mean(a)? - mean(b)?;
+    let error = libm::sqrt(squared_error(a)? + squared_error(b)?);
+    if error > 0.0 {
+        return Some(difference / error);
+    }
+    // Without spread any difference is certain.
+    Some(if difference == 0.0 { 0.0 } else { difference.signum() * f64::INFINITY })
+}
+
+/// The 95 % interval of a share, given `hits` of `n` (Wilson 1927, "Probable inference").
+pub fn wilson(hits: u64, n: u64) -> (f64, f64) {
+    if n == 0 {
+        return (0.0, 1.0);
+    }
+    const Z: f64 = 1.96;
+    let (n, p) = (n as f64, hits as f64 / n as f64);
+    let scale = 1.0 + Z * Z / n;
+    let centre = (p + Z * Z / (2.0 * n)) / scale;
+    let half = Z * libm::sqrt(p * (1.0 - p) / n + Z * Z / (4.0 * n * n)) / scale;
+    ((centre - half).max(0.0), (centre + half).min(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_is_students() {
+        // Mean 3, s^2 = (4+1+0+1+4)/4 = 2.5, standard error sqrt(2.5/5) = 0.70711,
+        // t(0.975, 4) = 2.77645: 1.96325.
+        let (mean, half) = mean_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]).expect("there are values");
+        assert_eq!(mean, 3.0);
+        assert!((half - 1.963_25).abs() < 1e-4, "{half}");
+        // 1, 2, 3: error sqrt(1/3), t(2 degrees) = 4.30265.
+        let (_, half) = mean_interval(&[1.0, 2.0, 3.0]).expect("there are values");
+        assert!((half - 4.302_65 * libm::sqrt(1.0 / 3.0)).abs() < 1e-4);
+        assert_eq!(mean_interval(&[1.0]), None);
+    }
+
+    #[test]
+    fn t_is_welchs() {
+        // Means 2 and 4, variances 1 and 4, of three each: -2 / sqrt(1/3 + 4/3) = -1.5492.
+        let t = welch(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]).expect("both spread");
+        assert!((t + 1.549_193).abs() < 1e-5, "{t}");
+        assert_eq!(welch(&[1.0], &[2.0]), None);
+    }
+
+    #[test]
+    fn without_spread_any_difference_is_certain() {
+        assert_eq!(welch(&[1.0, 1.0], &[2.0, 2.0]), Some(f64::NEG_INFINITY));
+        assert_eq!(welch(&[2.0, 2.0], &[2.0, 2.0]), Some(0.0));
+    }
+
+    /// Wilson's interval for 0 of 100: 0 to z^2 / (n + z^2) = 3.84 / 103.84 = 0.037.
+    #[test]
+    fn nothing_seen_in_a_hundred_leaves_up_to_four_in_a_hundred() {
+        let (low, high) = wilson(0, 100);
+        assert_eq!(low, 0.0);
+        assert!((high - 0.037).abs() < 0.0005, "{high}");
+    }
+}
