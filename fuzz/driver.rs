@@ -322,7 +322,7 @@ impl World {
                     assert!(saved.is_none_or(|saved| range.contains(&saved.window)), "{saved:?}");
                 }
                 Effect::Event(event) => assert!(event.at <= self.now, "told before it happened"),
-                Effect::ProbesBlocked => {}
+                _ => {}
             }
             self.done.push(effect);
         }

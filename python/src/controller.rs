@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sweetspot_sim::ControllerMaker;
@@ -188,6 +188,9 @@ fn write_input<'py>(contract: &Bound<'py, PyModule>, input: &Input) -> PyResult<
         Input::Window { advertised } => class("Window")?.call1((advertised.get(),)),
         Input::Timeout => class("Timeout")?.call0(),
         Input::End => class("End")?.call0(),
+        other => Err(PyNotImplementedError::new_err(format!(
+            "sweetspot.contract has no class for {other:?}"
+        ))),
     }
 }
 

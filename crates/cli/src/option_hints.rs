@@ -1,5 +1,5 @@
-//! The options behind a library's words: libraries name the fault, this program the option that mends it. The words of a peer
-//! arrive as text, so the hints are found by the text.
+//! Libraries name a fault; this module adds the option that mends it. It finds the option by the fault's text, because a peer
+//! sends nothing else.
 
 use std::borrow::Cow;
 use std::error::Error;

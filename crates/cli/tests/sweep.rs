@@ -39,7 +39,10 @@ const REFUSED: [(&[&str], &str); 6] = [
     (&["--over", "path.bufer=1pkt,2pkt"], "did you mean path.buffer?"),
     (&["--over", "path.buffer=9pkt..2pkt:log:3"], "first end must be below its last"),
     (&["--over", "path.buffer=1pkt", "--over", "path.buffer=2pkt"], "path.buffer is swept twice"),
-    (&["--over", "path.buffer=1pkt", "--set", "path.buffer=2pkt"], "path.buffer is both swept and set"),
+    (
+        &["--over", "path.buffer=1pkt", "--set", "path.buffer=2pkt"],
+        "path.buffer is both swept and set",
+    ),
     (&["--over", "path.buffer=much"], "path.buffer"),
     (&["--over", "path.buffer=1pkt", "--out", "points.xls"], "FILE.csv"),
 ];

@@ -263,11 +263,11 @@ impl ControlLoop {
                     let mark = SeriesEvent::new(&event, self.start);
                     self.effects.push_back(TransferEffect::Record(SeriesRecord::Event(mark)));
                 }
-                // A transfer is one connection from its beginning to its end.
-                Effect::Saved(_) => {}
                 Effect::ProbesBlocked => self.effects.push_back(TransferEffect::Note(
                     "probes do not come back (UDP blocked?): the kernel's estimate of the RTT stands in",
                 )),
+                // `Saved`: a transfer is one connection from its beginning to its end.
+                _ => {}
             }
         }
         if self.last_control != Some(self.driver.phase()) {

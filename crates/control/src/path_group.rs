@@ -380,11 +380,7 @@ impl PathGroup {
                     self.events.extend(words(&event.kind));
                 }
                 // The senders cannot be asked, and no probes are sent.
-                Effect::Pacing(_)
-                | Effect::Congestion(_)
-                | Effect::Probe { .. }
-                | Effect::Train { .. }
-                | Effect::ProbesBlocked => {}
+                _ => {}
             }
         }
     }
@@ -496,12 +492,7 @@ fn words(kind: &EventKind) -> Option<(TuneEventKind, String)> {
             | SizingPhase::Ramping
             | SizingPhase::Congested => None,
         },
-        EventKind::CapacityEstimated { .. }
-        | EventKind::Limited { .. }
-        | EventKind::Lifted
-        | EventKind::Saturated { .. }
-        | EventKind::Congested
-        | EventKind::Switched { .. } => None,
+        _ => None,
     }
 }
 

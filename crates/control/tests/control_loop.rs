@@ -68,7 +68,7 @@ impl Controller for Scripted {
             Input::MinimumRtt(rtt) => s.minima.push(rtt),
             Input::Train(train) => s.trains.push(train),
             Input::Window { advertised } => s.windows.push(advertised),
-            Input::Data { .. } | Input::OutOfOrder { .. } | Input::Timeout | Input::End => {}
+            _ => {}
         });
     }
     fn poll_timeout(&self) -> Option<Time> {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The limit of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Class {
     /// Too little data to leave slow start, or still in it.
     Opportunity,

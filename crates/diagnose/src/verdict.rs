@@ -24,6 +24,7 @@ pub struct Stall {
 
 /// How a connection failed to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Failure {
     /// The SYN was answered by a reset.
     Refused,
@@ -35,6 +36,7 @@ pub enum Failure {
 
 /// The evidence for a verdict, from whichever source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Evidence {
     /// Payload delivered per second.
     pub goodput: Rate,
@@ -95,6 +97,7 @@ pub struct Evidence {
 
 /// A flow's limit, in words.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct LimitVerdict {
     /// The family of classes with the largest share that explains the rate.
     pub class: Class,

@@ -353,21 +353,19 @@ fn a_receiver_tells_of_what_was_missing_and_not_of_what_was_sent_again() {
 fn a_window_in_the_way_is_never_answered_by_a_smaller_one() {
     let mut limits = Limits::default();
     limits.add(Class::ReceiverWindow, SECOND);
-    let evidence = Evidence {
-        goodput: Rate::from_mbit_per_second(12),
-        capacity: Some(Rate::from_mbit_per_second(12)),
-        rtt_min: Some(Duration::from_millis(40)),
-        rtt: Some(Duration::from_millis(45)),
-        window: Some(Bytes::new(81_000)),
-        window_round: Some(Duration::from_millis(45)),
-        ..Evidence::default()
-    };
+    let mut evidence = Evidence::default();
+    evidence.goodput = Rate::from_mbit_per_second(12);
+    evidence.capacity = Some(Rate::from_mbit_per_second(12));
+    evidence.rtt_min = Some(Duration::from_millis(40));
+    evidence.rtt = Some(Duration::from_millis(45));
+    evidence.window = Some(Bytes::new(81_000));
+    evidence.window_round = Some(Duration::from_millis(45));
     let verdict = LimitVerdict::new(&limits, &evidence);
     assert_eq!(verdict.class, Class::ReceiverWindow);
     assert!(verdict.fix.contains("allow more than the 81,000 bytes of now"), "{}", verdict.fix);
     // At the round trip that the sentence names: 20 Mbit/s x 45 ms = 112.5 kB.
-    let faster = Evidence { capacity: Some(Rate::from_mbit_per_second(20)), ..evidence };
-    let fix = LimitVerdict::new(&limits, &faster).fix;
+    evidence.capacity = Some(Rate::from_mbit_per_second(20));
+    let fix = LimitVerdict::new(&limits, &evidence).fix;
     assert!(fix.contains("at least 112.5 kB"), "{fix}");
 }
 

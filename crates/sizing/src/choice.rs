@@ -12,6 +12,7 @@ use crate::{
 
 /// How a transfer's window is sized, as written on the command line or in a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Sizing {
     /// `kernel`: the kernel's autotuning alone.
     Kernel,
@@ -63,6 +64,7 @@ pub struct ControllerConfig {
 
 /// Why a text is not a sizing, or a sizing cannot be used.
 #[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
 pub enum SizingError {
     /// No such controller.
     #[error("unknown sizing {0:?}; known are {known}", known = Sizing::NAMES.join(", "))]

@@ -31,6 +31,7 @@ pub trait Controller {
 
 /// Input of a controller.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Input {
     /// The application read payload; at the sender: payload was delivered.
     Data {
@@ -221,6 +222,7 @@ impl Needs {
 
 /// Output of a controller.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Output {
     /// Limit the window that the receiver advertises. `None`: the largest the host allows.
     Window(Option<Bytes>),
@@ -289,6 +291,7 @@ pub struct SizingEvent {
 
 /// The kinds of [`SizingEvent`].
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum EventKind {
     /// The path's capacity is known, and the round trip that goes with it.
     CapacityEstimated {
@@ -372,6 +375,7 @@ impl EventKind {
 
 /// Why a controller changed its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason {
     /// Packet trains agree on the path's capacity.
     CapacityKnown,

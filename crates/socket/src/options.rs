@@ -64,15 +64,7 @@ impl FromStr for SocketSizing {
                 Sizing::Fixed(Volume::Bytes(size)) => SocketSizing::Fixed(size),
                 Sizing::Kernel => SocketSizing::Kernel,
                 // The others need the path, the peer's help, or a window before the handshake.
-                Sizing::Fixed(Volume::Packets(_))
-                | Sizing::Max
-                | Sizing::Bdp
-                | Sizing::BdpBy(_)
-                | Sizing::Measured(_)
-                | Sizing::RightSizingLimited
-                | Sizing::Linux(_)
-                | Sizing::Sobas
-                | Sizing::SobasPaper => return Err(SizingError::Unknown(text.to_owned())),
+                _ => return Err(SizingError::Unknown(text.to_owned())),
             },
         })
     }

@@ -68,12 +68,7 @@ fn play(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
                         driver.handle_train_packet(now, arrived, request.size, packet);
                     }
                 }
-                Effect::Window(_)
-                | Effect::Pacing(_)
-                | Effect::Congestion(_)
-                | Effect::Saved(_)
-                | Effect::Event(_)
-                | Effect::ProbesBlocked => {}
+                _ => {}
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::limits::{LONGEST_STALL, MEASURE_BYTES, MEASURE_INTERVAL, MEASURE_TIME
 
 /// Why a transfer or a server failed. The message is one line that names the thing, the reason and the next step.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum TransferError {
     /// The file to send cannot be read.
     #[error("{}: {source}; name a file that you may read", Printable(.path))]

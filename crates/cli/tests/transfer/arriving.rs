@@ -100,7 +100,8 @@ fn extended_attributes_are_taken_on_request_and_only_those_of_users() {
         assert_eq!(found.as_deref(), Some(kept));
         let mut ended = serve.interrupt();
         // The user of a sender that meant to send them learns why they are missing.
-        let said = std::mem::take(&mut ended.stderr).contains("did not ask for them; start the receiver with --xattrs");
+        let said = std::mem::take(&mut ended.stderr)
+            .contains("did not ask for them; start the receiver with --xattrs");
         assert_eq!(said, arguments.is_empty());
     }
 }

@@ -118,11 +118,7 @@ impl PacedUpload {
                 Effect::Saved(saved) => self.saved = Some(saved),
                 Effect::Event(event) => told = words(&event.kind, before, queue).or(told),
                 // These are for receivers.
-                Effect::Window(_)
-                | Effect::Congestion(_)
-                | Effect::Probe { .. }
-                | Effect::Train { .. }
-                | Effect::ProbesBlocked => {}
+                _ => {}
             }
         }
         let (kind, why) = told.unzip();

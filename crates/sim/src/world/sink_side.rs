@@ -299,7 +299,7 @@ impl<S: Scheduler> World<S> {
                 self.ask_source(index, at, Request::Congestion(choice));
             }
             Effect::Event(event) => self.hosts.targets[index].events.push(event),
-            Effect::Saved(_) | Effect::ProbesBlocked => {}
+            _ => {}
         }
     }
 

@@ -49,6 +49,7 @@ struct OutOfBand {
 
 /// An action for the caller.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Effect {
     /// Limit the advertised window; `None`: the largest there is.
     Window(Option<Bytes>),

@@ -246,10 +246,9 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
                     };
                     trains.push_back((t + rtt / 2.0 + queue / capacity, train));
                 }
-                // The sender takes no hints, or has one congestion control only.
-                Output::Pacing(_) | Output::Train(_) | Output::Congestion(_) | Output::Saved(_) => {
-                }
                 Output::Event(_) => unreachable!("recorded at once"),
+                // The sender takes no hints, or has one congestion control only.
+                _ => {}
             }
         }
         while acked.front().is_some_and(|(due, _)| *due <= t) {
@@ -379,7 +378,7 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
                 }
                 Output::Window(window) => run.window = window,
                 Output::Pacing(pace) => run.pacing = pace,
-                Output::Train(_) | Output::Congestion(_) | Output::Saved(_) => {}
+                _ => {}
             }
             steering.push_back((t + rtt / 2.0, output));
         }

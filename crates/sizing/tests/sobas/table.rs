@@ -134,6 +134,7 @@ impl Script {
                         self.entered.push((self.seconds(), phase, reason));
                     }
                 }
+                other => panic!("no row for {other:?}"),
             }
         }
     }

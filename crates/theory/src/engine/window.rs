@@ -38,14 +38,7 @@ impl Terms<'_> {
                 }
                 None => (hosts, "bdp6: never the limit".to_owned()),
             },
-            Sizing::Measured(_)
-            | Sizing::RightSizing
-            | Sizing::RightSizingLimited
-            | Sizing::Heffner(_)
-            | Sizing::Sobas
-            | Sizing::SobasPaper
-            | Sizing::SobasLive
-            | Sizing::Rledbat => {
+            _ => {
                 return Err(not_covered(format!(
                     "sizing \"{}\" finds its window by measuring, and no closed form says where a \
                      control loop settles",
