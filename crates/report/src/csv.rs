@@ -6,24 +6,18 @@ use crate::columns::{Column, Columns};
 
 /// Columns as comma-separated values (RFC 4180); unknown values are empty.
 pub fn csv(columns: &Columns) -> String {
-    let quoted = |text: &str| {
-        if text.contains([',', '"', '\n']) {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        } else {
-            text.to_owned()
-        }
-    };
-    let names: Vec<String> = columns.columns().iter().map(|(name, _)| quoted(name)).collect();
-    let mut text = names.join(",") + "\n";
+    let mut text = csv::Writer::from_writer(Vec::new());
+    // Writing to memory does not fail.
+    let _ = text.write_record(columns.columns().iter().map(|(name, _)| name));
     for row in 0..columns.rows() {
         let cells = columns.columns().iter().map(|(_, column)| match column {
-            Column::Text(values) => values[row].as_deref().map_or(String::new(), quoted),
+            Column::Text(values) => values[row].clone().unwrap_or_default(),
             Column::Whole(values) => values[row].map_or(String::new(), |n| n.to_string()),
             Column::Real(values) => values[row].map_or(String::new(), |n| n.to_string()),
         });
-        text += &(cells.collect::<Vec<_>>().join(",") + "\n");
+        let _ = text.write_record(cells);
     }
-    text
+    String::from_utf8(text.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
 /// Text that is no table of comma-separated values.
@@ -50,7 +44,17 @@ pub enum CsvError {
 /// # Errors
 /// If rows differ in length, or a quote is never closed.
 pub fn from_csv(text: &str) -> Result<Columns, CsvError> {
-    let mut rows = rows(text)?.into_iter();
+    // Quotes enclose a cell and are doubled inside, so their number is even (RFC 4180, section 2).
+    if text.matches('"').count() % 2 == 1 {
+        return Err(CsvError::OpenQuote);
+    }
+    let mut rows = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(text.as_bytes())
+        .into_records()
+        // A text is UTF-8 and flexible rows fit, so that none fails.
+        .flatten();
     let names = rows.next().unwrap_or_default();
     let mut cells: Vec<Vec<String>> = vec![Vec::new(); names.len()];
     for (index, row) in rows.enumerate() {
@@ -58,8 +62,8 @@ pub fn from_csv(text: &str) -> Result<Columns, CsvError> {
             let (row, cells) = (index + 2, row.len());
             return Err(CsvError::Ragged { row, cells, columns: names.len() });
         }
-        for (column, cell) in cells.iter_mut().zip(row) {
-            column.push(cell);
+        for (column, cell) in cells.iter_mut().zip(&row) {
+            column.push(cell.to_owned());
         }
     }
     let mut columns = Columns::default();
@@ -84,38 +88,6 @@ fn column(cells: Vec<String>) -> Column {
         return Column::Real(numbers);
     }
     Column::Text(cells.into_iter().map(|cell| Some(cell).filter(|cell| !cell.is_empty())).collect())
-}
-
-/// Rows of cells; a quoted cell may hold commas, line ends and doubled quotes.
-fn rows(text: &str) -> Result<Vec<Vec<String>>, CsvError> {
-    let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
-    let mut characters = text.chars().peekable();
-    let mut quoted = false;
-    while let Some(character) = characters.next() {
-        match character {
-            '"' if quoted && characters.peek() == Some(&'"') => {
-                characters.next();
-                cell.push('"');
-            }
-            '"' => quoted = !quoted,
-            other if quoted => cell.push(other),
-            ',' => row.push(std::mem::take(&mut cell)),
-            '\r' if characters.peek() == Some(&'\n') => {}
-            '\n' => {
-                row.push(std::mem::take(&mut cell));
-                rows.push(std::mem::take(&mut row));
-            }
-            other => cell.push(other),
-        }
-    }
-    if quoted {
-        return Err(CsvError::OpenQuote);
-    }
-    if !cell.is_empty() || !row.is_empty() {
-        row.push(cell);
-        rows.push(row);
-    }
-    Ok(rows)
 }
 
 #[cfg(test)]
