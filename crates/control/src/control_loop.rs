@@ -6,9 +6,9 @@ use sweetspot_sizing::{
     CONTROL_INTERVAL, CongestionChoice, Controller, Driver, Effect, EventKind, InputSource,
     KernelView, PROBE_SIZE, Prober, SizingPhase,
 };
+use sweetspot_statistics::Histogram;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::rtt_histogram::RttHistogram;
 use crate::series::{SeriesEvent, SeriesRecord, SeriesRow};
 
 /// The time between two rows of the series: fine enough to show a ramp on a path of 20 ms.
@@ -40,8 +40,9 @@ pub struct ControlLoop {
     last_control: Option<SizingPhase>,
     kernel_rtt: Duration,
     capacity: Option<Rate>,
-    by_probes: RttHistogram,
-    by_kernel: RttHistogram,
+    /// Round trips, nanoseconds.
+    by_probes: Histogram<7>,
+    by_kernel: Histogram<7>,
 }
 
 /// A receiver's measurements during one transfer.
@@ -116,8 +117,8 @@ impl ControlLoop {
             last_control: None,
             kernel_rtt: Duration::ZERO,
             capacity: None,
-            by_probes: RttHistogram::default(),
-            by_kernel: RttHistogram::default(),
+            by_probes: Histogram::default(),
+            by_kernel: Histogram::default(),
         }
     }
 
@@ -144,7 +145,7 @@ impl ControlLoop {
         match framing.authenticator.open(datagram) {
             Some(ProbePacket::Answer(answer)) => {
                 if let Some(rtt) = self.driver.handle_answer(now, arrived, &answer) {
-                    self.by_probes.record(rtt);
+                    self.by_probes.add(rtt.as_nanos(), 1);
                     self.row.rtt = Some(rtt);
                 }
             }
@@ -166,7 +167,7 @@ impl ControlLoop {
             self.window = kernel.window.or(self.window);
             self.kernel_rtt = kernel.rtt;
             if kernel.rtt > Duration::ZERO {
-                self.by_kernel.record(kernel.rtt);
+                self.by_kernel.add(kernel.rtt.as_nanos(), 1);
             }
         }
         self.drain();
@@ -207,7 +208,7 @@ impl ControlLoop {
     /// The measurements so far.
     pub fn measured(&self) -> ReceiverMeasurements {
         let probes_tell = 2 * self.rows_probed >= self.rows;
-        let (rtt, rtt_source) = match (self.by_probes.quantiles(), self.by_kernel.quantiles()) {
+        let (rtt, rtt_source) = match (quantiles(&self.by_probes), quantiles(&self.by_kernel)) {
             (Some(rtt), None) => (Some(rtt), RttSource::Probes),
             (Some(rtt), Some(_)) if probes_tell => (Some(rtt), RttSource::Probes),
             (_, Some(rtt)) => (Some(rtt), RttSource::Kernel),
@@ -317,4 +318,9 @@ impl ControlLoop {
         })));
         self.row = RowInProgress { since: now, content: self.content, rtt: None };
     }
+}
+
+/// Minimum, median and 99th percentile of round-trip times in nanoseconds; `None` without any.
+fn quantiles(rtts: &Histogram<7>) -> Option<[Duration; 3]> {
+    Some([rtts.least()?, rtts.quantile(0.5)?, rtts.quantile(0.99)?].map(Duration::from_nanos))
 }

@@ -63,7 +63,6 @@ mod path_cache;
 mod path_group;
 mod peer_labels;
 pub mod policy;
-mod rtt_histogram;
 pub mod series;
 mod stream_count;
 mod transfer_summary;

@@ -4,6 +4,7 @@ use sweetspot_scenario::{
     BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, Scenario, TransferOutcome,
 };
 use sweetspot_sizing::SizingEvent;
+use sweetspot_statistics::HistogramBin;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::network::HopTotals;
@@ -88,10 +89,11 @@ fn transfer_outcome<S>(
     let acknowledged = b.sender.acknowledged - a.sender.acknowledged;
     let target = &world.hosts.targets[i];
     let rtt = &world.observers.monitors[i].rtt;
+    let seconds = |nanos: Option<u64>| Duration::from_nanos(nanos.unwrap_or(0)).as_secs_f64();
     TransferOutcome {
         goodput_bps: acknowledged as f64 * payload.as_f64() * 8.0 / elapsed,
-        rtt_mean_s: rtt.mean().as_secs_f64(),
-        rtt_p99_s: rtt.quantile(0.99).as_secs_f64(),
+        rtt_mean_s: seconds(rtt.mean()),
+        rtt_p99_s: seconds(rtt.quantile_bin(0.99).map(HistogramBin::middle)),
         loss_rate: ratio(b.dropped - a.dropped, new.sent - old.sent),
         retransmitted_packets: new.retransmitted - old.retransmitted,
         timeouts: new.timeouts - old.timeouts,

@@ -1,5 +1,5 @@
 //! Statistics of measured numbers: [`Sorted`] samples and their quantiles, means with their errors and intervals,
-//! Student's t, the [`Line`] of least squares, roots by bisection.
+//! Student's t, the [`Line`] of least squares, the logarithmic [`Histogram`], roots by bisection.
 //!
 //! Every function gives the same bits on every platform, because logarithms and gamma functions are `libm`'s. The crate
 //! reads no clock and touches no operating system.
@@ -16,12 +16,14 @@
 //! assert_eq!(format!("{mean} ± {half:.2}"), "95 ± 2.48");
 //! ```
 
+mod histogram;
 mod line;
 pub mod roots;
 mod samples;
 mod sorted;
 pub mod student_t;
 
+pub use histogram::{Histogram, HistogramBin};
 pub use line::Line;
 pub use samples::{dependent_mean_interval, mean, mean_interval, squared_error, welch, wilson};
 pub use sorted::{Sorted, median, quantile};

@@ -31,7 +31,7 @@
 
 pub mod file;
 pub mod flow;
-mod histogram;
 pub mod packet;
 
-pub use histogram::Histogram;
+/// Counts of numbers by size, each kept to 3 %.
+pub type Histogram = sweetspot_statistics::Histogram<5>;

@@ -1,7 +1,6 @@
 //! The observers record a run while it goes on, and do not change it.
 
 mod flow_recorder;
-mod histogram;
 mod host_monitor;
 mod path_monitor;
 mod sampler;

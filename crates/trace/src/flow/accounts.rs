@@ -1,8 +1,7 @@
 use std::collections::BTreeMap;
 
+use sweetspot_statistics::HistogramBin;
 use sweetspot_units::{Duration, Time};
-
-use crate::histogram::{bin, middle};
 
 /// The sender's limit at a time, as far as the wire shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,10 +63,15 @@ pub struct Span {
 /// Spans that are kept; where there are more, the shorter of two neighbours gives way.
 const SPANS: usize = 2048;
 
+/// A rate to 3 %, so that there are few accounts.
+fn rounded(rate: u64) -> u64 {
+    HistogramBin::of::<5>(rate).middle()
+}
+
 /// The life of a stream, divided among accounts.
 #[derive(Debug, Clone, Default)]
 pub struct Accounts {
-    nanos: BTreeMap<(Hold, bool, u16), u64>,
+    nanos: BTreeMap<(Hold, bool, u64), u64>,
     spans: Option<Vec<Span>>,
 }
 
@@ -76,7 +80,7 @@ impl Accounts {
     pub fn book(&mut self, account: Account, time: Duration, until: Time) {
         if time > Duration::ZERO {
             self.span(account, time, until);
-            let key = (account.hold, account.queue, bin(account.rate));
+            let key = (account.hold, account.queue, rounded(account.rate));
             *self.nanos.entry(key).or_default() += time.as_nanos();
         }
     }
@@ -87,7 +91,7 @@ impl Accounts {
         if let Some(last) = spans.last_mut()
             && last.account.hold == account.hold
             && last.account.queue == account.queue
-            && bin(last.account.rate) == bin(account.rate)
+            && rounded(last.account.rate) == rounded(account.rate)
             && from <= last.to
         {
             last.to = last.to.max(to);
@@ -112,7 +116,7 @@ impl Accounts {
     /// Every account and its time.
     pub fn iter(&self) -> impl Iterator<Item = (Account, Duration)> + '_ {
         self.nanos.iter().map(|(&(hold, queue, rate), &nanos)| {
-            (Account { hold, queue, rate: middle(rate) }, Duration::from_nanos(nanos))
+            (Account { hold, queue, rate }, Duration::from_nanos(nanos))
         })
     }
 

@@ -78,10 +78,7 @@ impl HalfTrips {
     }
 
     fn mean(&self) -> Option<Duration> {
-        let total = self.samples.total();
-        let nanos =
-            self.samples.iter().map(|(value, count)| value as f64 * count as f64).sum::<f64>();
-        (total > 0).then(|| Duration::from_nanos((nanos / total as f64) as u64))
+        self.samples.mean().map(Duration::from_nanos)
     }
 
     /// None is longer than `most`: samples that were are void.

@@ -1,0 +1,245 @@
+/// Counts of whole numbers by size, in memory that does not grow with how many are counted. Numbers below 2^`BITS` have a bin
+/// each; above, each power of two is divided into 2^`BITS` bins, so that a number is known to one part in 2^`BITS`.
+#[derive(Debug, Clone, Default)]
+pub struct Histogram<const BITS: u32> {
+    /// The bins that hold something, in order.
+    bins: Vec<(u16, u64)>,
+    /// Where the last number was counted: the next one is most often there or close by.
+    latest: usize,
+    total: u64,
+    sum: u128,
+    /// The least number and the largest.
+    range: Option<(u64, u64)>,
+}
+
+/// Equal if the same was counted, in whatever order.
+impl<const BITS: u32> PartialEq for Histogram<BITS> {
+    fn eq(&self, other: &Histogram<BITS>) -> bool {
+        self.bins == other.bins && self.sum == other.sum && self.range == other.range
+    }
+}
+
+impl<const BITS: u32> Eq for Histogram<BITS> {}
+
+impl<const BITS: u32> Histogram<BITS> {
+    /// An empty histogram with room for every bin: counting never allocates.
+    pub fn with_room() -> Histogram<BITS> {
+        let bins = Vec::with_capacity(usize::from(bin(u64::MAX, BITS)) + 1);
+        Histogram { bins, ..Histogram::default() }
+    }
+
+    /// Counts `value`, `weight` times.
+    #[inline]
+    pub fn add(&mut self, value: u64, weight: u64) {
+        let bin = bin(value, BITS);
+        match self.bins.get_mut(self.latest) {
+            Some((latest, count)) if *latest == bin => *count += weight,
+            _ => self.add_elsewhere(bin, weight),
+        }
+        self.total += weight;
+        self.sum += u128::from(value) * u128::from(weight);
+        let (least, largest) = self.range.unwrap_or((value, value));
+        self.range = Some((least.min(value), largest.max(value)));
+    }
+
+    fn add_elsewhere(&mut self, bin: u16, weight: u64) {
+        // Where no bin between the two is empty, their distance tells the place.
+        let latest = self.bins.get(self.latest).map_or(0, |(latest, _)| usize::from(*latest));
+        let near = (self.latest + usize::from(bin)).wrapping_sub(latest);
+        self.latest = match self.bins.get(near) {
+            Some((found, _)) if *found == bin => near,
+            _ => self.bins.partition_point(|(other, _)| *other < bin),
+        };
+        match self.bins.get_mut(self.latest) {
+            Some((found, count)) if *found == bin => *count += weight,
+            _ => self.bins.insert(self.latest, (bin, weight)),
+        }
+    }
+
+    /// How many were counted.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Their mean, exactly, rounded down; `None` if there are none.
+    pub fn mean(&self) -> Option<u64> {
+        self.sum.checked_div(u128::from(self.total)).map(|mean| mean as u64)
+    }
+
+    /// The least number counted, exactly.
+    pub fn least(&self) -> Option<u64> {
+        self.range.map(|(least, _)| least)
+    }
+
+    /// The largest number counted, exactly.
+    pub fn largest(&self) -> Option<u64> {
+        self.range.map(|(_, largest)| largest)
+    }
+
+    /// The least number that `share` of all do not exceed (0.5: the median), if there are any: the middle of its bin, but no
+    /// number outside of what was counted.
+    pub fn quantile(&self, share: f64) -> Option<u64> {
+        let (least, largest) = self.range?;
+        Some(self.quantile_bin(share)?.middle().clamp(least, largest))
+    }
+
+    /// The bin in which that number lies.
+    pub fn quantile_bin(&self, share: f64) -> Option<HistogramBin> {
+        let rank = (share * self.total as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        self.bins.iter().find_map(|(bin, count)| {
+            seen += count;
+            (seen >= rank).then(|| HistogramBin::numbered(*bin, BITS))
+        })
+    }
+
+    /// How many are at most `value`, to the resolution of the bins.
+    pub fn at_most(&self, value: u64) -> u64 {
+        let last = bin(value, BITS);
+        self.bins.iter().take_while(|(bin, _)| *bin <= last).map(|(_, count)| count).sum()
+    }
+
+    /// Adds all that `other` counted.
+    pub fn extend(&mut self, other: &Histogram<BITS>) {
+        other.bins.iter().for_each(|(bin, count)| self.add_elsewhere(*bin, *count));
+        self.total += other.total;
+        self.sum += other.sum;
+        let ends = [self.range, other.range].into_iter().flatten();
+        self.range = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    }
+
+    /// The middles and counts of the bins that hold something, from the smallest on.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.bins.iter().map(|(bin, count)| (HistogramBin::numbered(*bin, BITS).middle(), *count))
+    }
+}
+
+/// The numbers that are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HistogramBin {
+    /// The least of them.
+    pub least: u64,
+    /// The largest.
+    pub largest: u64,
+}
+
+impl HistogramBin {
+    /// The bin of `value` in a [`Histogram`] of as many `BITS`.
+    pub fn of<const BITS: u32>(value: u64) -> HistogramBin {
+        HistogramBin::numbered(bin(value, BITS), BITS)
+    }
+
+    /// The number in the middle, of two the upper one.
+    pub fn middle(self) -> u64 {
+        self.least + (self.largest - self.least).div_ceil(2)
+    }
+
+    fn numbered(bin: u16, bits: u32) -> HistogramBin {
+        let bin = u64::from(bin);
+        let shift = (bin >> bits).saturating_sub(1);
+        let least = (bin - (shift << bits)) << shift;
+        HistogramBin { least, largest: least + ((1 << shift) - 1) }
+    }
+}
+
+/// A bin's number: the leading bits of `value`, and how many follow.
+fn bin(value: u64, bits: u32) -> u16 {
+    let shift = value.checked_ilog2().unwrap_or(0).saturating_sub(bits);
+    (shift << bits) as u16 + (value >> shift) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn nearest_rank(sorted: &[u64], share: f64) -> u64 {
+        sorted[(share * sorted.len() as f64).ceil().max(1.0) as usize - 1]
+    }
+
+    #[test]
+    fn the_median_of_one_to_hundred_is_fifty() {
+        let mut h = Histogram::<5>::default();
+        (1..=100).for_each(|n| h.add(n, 1));
+        // The bin of 50 holds 50 alone (32 to 63 have a bin each).
+        assert_eq!(h.quantile(0.5), Some(50));
+        assert_eq!(h.quantile(0.0), Some(1));
+        assert_eq!(Histogram::<5>::default().quantile(0.5), None);
+    }
+
+    /// 80,000 lies between 79,872 and 81,920; the middle is another number.
+    #[test]
+    fn no_quantile_lies_outside_of_what_was_counted() {
+        let mut histogram = Histogram::<5>::default();
+        histogram.add(80_000, 3);
+        assert_eq!(histogram.quantile(0.5), Some(80_000));
+        histogram.add(70_000, 1);
+        assert_eq!(histogram.quantile(1.0), Some(80_000));
+    }
+
+    #[test]
+    fn quantiles_of_a_uniform_spread_are_where_they_should_be() {
+        let mut histogram = Histogram::<7>::default();
+        (1..=1000).for_each(|ms| histogram.add(ms * 1_000_000, 1));
+        // The 990th of 1 ... 1000 ms is 990 ms; the mean is 500.5 ms.
+        let p99 = histogram.quantile_bin(0.99).unwrap().middle();
+        assert!(p99.abs_diff(990_000_000) < 9_900_000, "{p99}");
+        assert_eq!(histogram.mean(), Some(500_500_000));
+        assert_eq!(Histogram::<7>::default().mean(), None);
+    }
+
+    #[test]
+    fn a_histogram_with_room_never_needs_more() {
+        let mut histogram = Histogram::<4>::with_room();
+        let room = histogram.bins.capacity();
+        let numbers =
+            (0..64).flat_map(|n| (0..16).map(move |m| (1_u64 << n) + ((1 << n) / 16) * m));
+        numbers.chain([0, u64::MAX]).for_each(|number| histogram.add(number, 1));
+        assert_eq!(histogram.bins.capacity(), room);
+    }
+
+    proptest! {
+        /// The middle of a bin is off by at most half of a bin: one part in 2^6 with five bits, in 2^8 with seven.
+        #[test]
+        fn every_value_lies_in_its_bin_and_near_its_middle(value: u64, shift in 0..64) {
+            let value = value >> shift;
+            let coarse = HistogramBin::of::<4>(value);
+            let finer = [(HistogramBin::of::<5>(value), 64), (HistogramBin::of::<7>(value), 256)];
+            for (bin, parts) in finer.into_iter().chain([(coarse, 32)]) {
+                prop_assert!((bin.least..=bin.largest).contains(&value));
+                prop_assert!(bin.middle().abs_diff(value) <= value / parts);
+            }
+            let before = coarse.least.checked_sub(1);
+            prop_assert!(before.is_none_or(|last| HistogramBin::of::<4>(last).largest == last));
+        }
+
+        /// Against the obvious way: sort, and pick.
+        #[test]
+        fn quantiles_are_those_of_the_sorted_numbers(
+            values in proptest::collection::vec(10_000u64..10_000_000_000, 1..200),
+            cut in 0usize..200,
+        ) {
+            let (mut whole, mut parts) = (Histogram::<7>::default(), [(); 2].map(|()| Histogram::<7>::default()));
+            for (i, value) in values.iter().enumerate() {
+                whole.add(*value, 1);
+                parts[usize::from(i < cut)].add(*value, 1);
+            }
+            let [mut joined, rest] = parts;
+            joined.extend(&rest);
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            prop_assert_eq!(whole.least(), Some(sorted[0]));
+            for share in [0.0, 0.5, 0.9, 0.99, 1.0] {
+                let (expected, found) = (nearest_rank(&sorted, share), whole.quantile(share).unwrap());
+                prop_assert!(found.abs_diff(expected) as f64 <= 0.004 * expected as f64);
+                let bin = whole.quantile_bin(share).unwrap();
+                prop_assert!((bin.least..=bin.largest).contains(&expected));
+                prop_assert_eq!(joined.quantile(share), Some(found));
+            }
+            prop_assert_eq!(joined.mean(), whole.mean());
+            let at_most = sorted.iter().filter(|value| **value <= sorted[0]).count() as u64;
+            prop_assert!(whole.at_most(sorted[0]) >= at_most);
+            prop_assert_eq!(whole.at_most(u64::MAX), sorted.len() as u64);
+        }
+    }
+}
