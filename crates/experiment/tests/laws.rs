@@ -154,9 +154,9 @@ fn what_contradicts_is_found_before_anything_is_played() {
     };
     let error = |sweep: Sweep| sweep.variants().expect_err("it contradicts itself").to_string();
     let twice = error(sweep(&[], &["path.buffer=30pkt", "path.buffer=60pkt"]));
-    assert!(twice.contains("both decide path.buffer"), "{twice}");
+    assert!(twice.contains("path.buffer is swept twice"), "{twice}");
     let set = error(sweep(&["path.buffer=30pkt"], &["path.buffer=60pkt"]));
-    assert!(set.contains("--set and --over both decide path.buffer"), "{set}");
+    assert!(set.contains("path.buffer is both swept and set"), "{set}");
     let slip = error(sweep(&[], &["path.bufer=30pkt,60pkt"]));
     assert!(slip.contains("did you mean path.buffer?"), "{slip}");
 }

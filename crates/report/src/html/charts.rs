@@ -1,27 +1,28 @@
-use std::fmt::Write;
-
+use maud::{Markup, PreEscaped, html};
 use sweetspot_units::Duration;
 
 use super::received::longest;
 use crate::colour;
 use crate::outcome::{DemoOutcome, PathFacts, VariantOutcome};
-use crate::svg::{Band, LineRun, LinearScale, Panel, ReferenceLine, escape, time_axis};
+use crate::svg::{Band, LineRun, LinearScale, Panel, ReferenceLine, time_axis};
 
 /// Four panels per variant, all with the same scales, so that two variants can be compared
 /// by eye.
-pub fn section(outcome: &DemoOutcome) -> String {
+pub fn section(outcome: &DemoOutcome) -> Markup {
     let end = longest(outcome);
-    let cards: String =
-        outcome.variants.iter().enumerate().map(|(i, c)| card(i, c, &outcome.path, end)).collect();
-    format!(
-        r#"<section id="runs">
-<h2>Why</h2>
-<p>All frames share their scales. The shaded window is the sweet spot, from C T<sub>m</sub> (the path is full) to
-C T<sub>m</sub> + B (so is the buffer); dashed lines are what the path can carry, the round trip without a queue and
-the buffer's size. Small triangles mark what the controller did.</p>
-<div class="cards">{cards}</div>
-</section>"#
-    )
+    html! {
+        section #runs {
+            h2 { "Why" }
+            p {
+                "All frames share their scales. The shaded window is the sweet spot, from C T" sub { "m" }
+                " (the path is full) to C T" sub { "m" } " + B (so is the buffer); dashed lines are what the path can carry, "
+                "the round trip without a queue and the buffer's size. Small triangles mark what the controller did."
+            }
+            div.cards {
+                @for (i, c) in outcome.variants.iter().enumerate() { (card(i, c, &outcome.path, end)) }
+            }
+        }
+    }
 }
 
 const WIDTH: f64 = 360.0;
@@ -31,20 +32,19 @@ const FRAME_HEIGHT: f64 = 78.0;
 const PITCH: f64 = 104.0;
 const FIRST_TOP: f64 = 22.0;
 
-fn card(index: usize, c: &VariantOutcome, path: &PathFacts, end: f64) -> String {
-    let class = colour::class(index);
-    let name = escape(&c.name());
+fn card(index: usize, c: &VariantOutcome, path: &PathFacts, end: f64) -> Markup {
     let note = c.failure.as_ref().map(|why| format!("Failed: {why}"));
     let note = note.or(c.distrust().map(|why| format!("Do not trust this run: {why}")));
-    let note = note
-        .map_or(String::new(), |words| format!(r#"<p class="distrust">{}</p>"#, escape(&words)));
-    let drawing = if c.series.t.is_empty() { String::new() } else { drawing(index, c, path, end) };
-    format!(
-        r#"<figure class="card {class}"><figcaption><i></i>{name}</figcaption>{drawing}{note}</figure>"#
-    )
+    html! {
+        figure class={ "card " (colour::class(index)) } {
+            figcaption { i {} (c.name()) }
+            @if !c.series.t.is_empty() { (drawing(index, c, path, end)) }
+            @if let Some(words) = note { p.distrust { (words) } }
+        }
+    }
 }
 
-fn drawing(index: usize, c: &VariantOutcome, path: &PathFacts, end: f64) -> String {
+fn drawing(index: usize, c: &VariantOutcome, path: &PathFacts, end: f64) -> Markup {
     let x = LinearScale::new((0.0, end), (LEFT, WIDTH - 8.0));
     let frames: [fn(&mut PanelFrame<'_>) -> String; 4] = [goodput, window, rtt, queue];
     let mut drawn = String::new();
@@ -55,13 +55,15 @@ fn drawing(index: usize, c: &VariantOutcome, path: &PathFacts, end: f64) -> Stri
     }
     let bottom = FIRST_TOP + PITCH * 3.0 + FRAME_HEIGHT;
     let height = bottom + 20.0;
-    format!(
-        r#"<svg data-run="{index}" data-t="{end} {LEFT} {right}" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{name}: goodput, window, round-trip time and queue over time">{drawn}{axis}{marks}<path class="cursor" d="M0 {FIRST_TOP}V{bottom}"/></svg>"#,
-        name = escape(&c.name()),
-        right = x.range.1,
-        axis = time_axis(&x, bottom),
-        marks = marks(c, &x),
-    )
+    html! {
+        svg data-run=(index) data-t={ (end) " " (LEFT) " " (x.range.1) } viewBox={ "0 0 " (WIDTH) " " (height) } role="img"
+            aria-label={ (c.name()) ": goodput, window, round-trip time and queue over time" } {
+            (PreEscaped(drawn))
+            (PreEscaped(time_axis(&x, bottom)))
+            (marks(c, &x))
+            path.cursor d={ "M0 " (FIRST_TOP) "V" (bottom) } {}
+        }
+    }
 }
 
 /// Position of one of a variant's panels.
@@ -171,18 +173,13 @@ fn queue(f: &mut PanelFrame<'_>) -> String {
 }
 
 /// The controller's events, along the top of the window's frame.
-fn marks(c: &VariantOutcome, x: &LinearScale) -> String {
+fn marks(c: &VariantOutcome, x: &LinearScale) -> Markup {
     let y = FIRST_TOP + PITCH + 1.0;
-    let mut svg = String::new();
-    for mark in &c.series.events {
-        let at = x.at(mark.t.as_secs_f64());
-        let words = format!("{:.2} s: {}", mark.t.as_secs_f64(), mark.what);
-        let _ = write!(
-            svg,
-            r#"<path class="mark" d="M{:.1} {y}h7l-3.5 6z"><title>{}</title></path>"#,
-            at - 3.5,
-            escape(&words)
-        );
+    html! {
+        @for mark in &c.series.events {
+            path.mark d={ "M" (format!("{:.1}", x.at(mark.t.as_secs_f64()) - 3.5)) " " (y) "h7l-3.5 6z" } {
+                title { (format!("{:.2} s: {}", mark.t.as_secs_f64(), mark.what)) }
+            }
+        }
     }
-    svg
 }

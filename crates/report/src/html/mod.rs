@@ -6,60 +6,48 @@ mod received;
 mod runs;
 mod table;
 
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
 use crate::colour;
 use crate::headline::headline;
 use crate::outcome::DemoOutcome;
 use crate::page::in_html;
-use crate::svg::escape;
 
 /// The whole page.
 pub fn page(outcome: &DemoOutcome) -> String {
     let path = &outcome.path;
     let sentences = headline(outcome);
     let title = format!("{} over {}, {}", outcome.file.size, path.rate, path.rtt);
-    format!(
-        r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Sweetspot: {title}</title>
-<style>{palette}{style}</style>
-</head>
-<body>
-<main>
-<header>
-<p class="brand">sweetspot demo</p>
-<h1>{first}</h1>
-<p>{others}</p>
-<p class="path">{path_words}</p>
-</header>
-{race}
-{table}
-{charts}
-{runs}
-{about}
-</main>
-<script type="application/json" id="samples">{samples}</script>
-<script>{script}</script>
-</body>
-</html>
-"#,
-        title = escape(&title),
-        palette = colour::style(),
-        style = include_str!("style.css"),
-        first = escape(&sentences[0]),
-        others = escape(&sentences[1..].join(" ")),
-        path_words = in_html(&path_in_words(outcome)),
-        race = received::section(outcome),
-        table = table::section(outcome),
-        charts = charts::section(outcome),
-        runs = runs::section(outcome),
-        about = about(outcome),
-        samples = pointer::samples(outcome),
-        script = include_str!("pointer.js"),
-    )
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Sweetspot: " (title) }
+                style { (PreEscaped(colour::style())) (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                main {
+                    header {
+                        p.brand { "sweetspot demo" }
+                        h1 { (sentences[0]) }
+                        p { (sentences[1..].join(" ")) }
+                        p.path { (in_html(&path_in_words(outcome))) }
+                    }
+                    (received::section(outcome))
+                    (table::section(outcome))
+                    (charts::section(outcome))
+                    (runs::section(outcome))
+                    (about(outcome))
+                }
+                script type="application/json" id="samples" { (PreEscaped(pointer::samples(outcome))) }
+                script { (PreEscaped(include_str!("pointer.js"))) }
+            }
+        }
+    }
+    .into_string()
 }
 
 fn path_in_words(outcome: &DemoOutcome) -> String {
@@ -75,33 +63,28 @@ fn path_in_words(outcome: &DemoOutcome) -> String {
     )
 }
 
-fn about(outcome: &DemoOutcome) -> String {
+fn about(outcome: &DemoOutcome) -> Markup {
     let content = match outcome.file.seed {
         Some(seed) => format!("incompressible, from seed {seed}"),
         None => "the user's own".to_owned(),
     };
-    format!(
-        r#"<section id="about">
-<h2>Do it again</h2>
-<pre>{command}</pre>
-<dl>
-<dt>Path</dt><dd><code>{spec}</code></dd>
-<dt>File</dt><dd>{size}, {content}</dd>
-<dt>Kernel</dt><dd>{kernel}</dd>
-<dt>Machine</dt><dd>{machine}</dd>
-<dt>Date</dt><dd>{date}</dd>
-<dt>Sweetspot</dt><dd>{version}</dd>
-</dl>
-<p class="note">Curves are thinned: of all samples in one pixel's width the first, lowest, highest and last
-are drawn, so no peak is lost. Values beyond a frame are drawn at its edge, which says how far they went.
-Goodput is counted over the half second before each point. Every sample stands in outcome.json.</p>
-</section>"#,
-        command = escape(&outcome.command),
-        spec = escape(&outcome.path.spec),
-        size = outcome.file.size,
-        kernel = escape(&outcome.kernel),
-        machine = escape(&outcome.machine),
-        date = escape(&outcome.date),
-        version = escape(&outcome.version),
-    )
+    html! {
+        section #about {
+            h2 { "Do it again" }
+            pre { (outcome.command) }
+            dl {
+                dt { "Path" } dd { code { (outcome.path.spec) } }
+                dt { "File" } dd { (outcome.file.size) ", " (content) }
+                dt { "Kernel" } dd { (outcome.kernel) }
+                dt { "Machine" } dd { (outcome.machine) }
+                dt { "Date" } dd { (outcome.date) }
+                dt { "Sweetspot" } dd { (outcome.version) }
+            }
+            p.note {
+                "Curves are thinned: of all samples in one pixel's width the first, lowest, highest and last "
+                "are drawn, so no peak is lost. Values beyond a frame are drawn at its edge, which says how far they went. "
+                "Goodput is counted over the half second before each point. Every sample stands in outcome.json."
+            }
+        }
+    }
 }

@@ -1,32 +1,32 @@
+use maud::{Markup, PreEscaped, html};
+
 use crate::colour;
 use crate::headline::seconds;
 use crate::outcome::DemoOutcome;
-use crate::svg::{LineRun, LinearScale, Panel, escape, time_axis};
+use crate::svg::{LineRun, LinearScale, Panel, time_axis};
 
 /// How much of the file had arrived, over time, all variants in one frame.
-pub fn section(outcome: &DemoOutcome) -> String {
-    let mut legend = String::new();
-    for (i, c) in outcome.variants.iter().enumerate() {
-        let time = c.duration.map_or_else(|| "did not arrive".to_owned(), seconds);
-        legend += &format!(
-            r#"<li><svg class="sample" viewBox="0 0 28 8"><path class="line {}" d="M0 4h28"/></svg><span>{}</span> <b>{time}</b></li>"#,
-            colour::class(i),
-            escape(&c.name())
-        );
+pub fn section(outcome: &DemoOutcome) -> Markup {
+    html! {
+        section #race {
+            h2 { "The file on its way" }
+            ul.legend {
+                @for (i, c) in outcome.variants.iter().enumerate() {
+                    li {
+                        svg.sample viewBox="0 0 28 8" { path class={ "line " (colour::class(i)) } d="M0 4h28" {} }
+                        span { (c.name()) } " "
+                        b { (c.duration.map_or_else(|| "did not arrive".to_owned(), seconds)) }
+                    }
+                }
+            }
+            // Two drawings of the same, so that letters keep their size: CSS shows the one that fits.
+            (drawing(outcome, "wide", 1080.0, 300.0))
+            (drawing(outcome, "narrow", 360.0, 260.0))
+        }
     }
-    // Two drawings of the same, so that letters keep their size: CSS shows the one that fits.
-    format!(
-        r#"<section id="race">
-<h2>The file on its way</h2>
-<ul class="legend">{legend}</ul>
-{}{}
-</section>"#,
-        drawing(outcome, "wide", 1080.0, 300.0),
-        drawing(outcome, "narrow", 360.0, 260.0),
-    )
 }
 
-fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> String {
+fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Markup {
     let x = LinearScale::new((0.0, longest(outcome)), (38.0, width - 14.0));
     let bottom = height - 22.0;
     let size = outcome.file.size.as_f64();
@@ -56,11 +56,13 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Strin
         runs,
         filled: false,
     };
-    format!(
-        r#"<svg class="{class}" viewBox="0 0 {width} {height}" role="img" aria-label="share of the file that had arrived, over time">{}{}</svg>"#,
-        panel.draw(),
-        time_axis(&x, bottom),
-    )
+    html! {
+        svg class=(class) viewBox={ "0 0 " (width) " " (height) } role="img"
+            aria-label="share of the file that had arrived, over time" {
+            (PreEscaped(panel.draw()))
+            (PreEscaped(time_axis(&x, bottom)))
+        }
+    }
 }
 
 /// When the last variant ended, seconds: the end of every time axis.

@@ -1,21 +1,23 @@
+use maud::{Markup, html};
+
 use crate::colour;
 use crate::outcome::{DemoOutcome, VariantOutcome};
-use crate::svg::escape;
 
 /// A collapsible section per run with the emulator's certificate and the controller's events.
-pub fn section(outcome: &DemoOutcome) -> String {
-    let folds: String = outcome.variants.iter().enumerate().map(fold).collect();
-    format!(
-        r#"<section id="certificates">
-<h2>Can this be believed?</h2>
-<p>The path is emulated in real time. After each run the emulator certifies how true it was to its
-specification.</p>
-{folds}
-</section>"#
-    )
+pub fn section(outcome: &DemoOutcome) -> Markup {
+    html! {
+        section #certificates {
+            h2 { "Can this be believed?" }
+            p {
+                "The path is emulated in real time. After each run the emulator certifies how true it was to its "
+                "specification."
+            }
+            @for (index, c) in outcome.variants.iter().enumerate() { (fold(index, c)) }
+        }
+    }
 }
 
-fn fold((index, c): (usize, &VariantOutcome)) -> String {
+fn fold(index: usize, c: &VariantOutcome) -> Markup {
     let (verdict, text) = match &c.certificate {
         None => ("no certificate", "This run ended before the emulator could certify it."),
         Some(k) if k.trust => ("trust", k.text.as_str()),
@@ -26,20 +28,21 @@ fn fold((index, c): (usize, &VariantOutcome)) -> String {
     } else {
         "The file did not arrive whole."
     };
-    let mut events = String::new();
-    for mark in &c.series.events {
-        let (t, what) = (mark.t.as_secs_f64(), escape(&mark.what));
-        events += &format!("<tr><td>{t:.3} s</td><td>{what}</td></tr>");
+    html! {
+        details {
+            summary class=(colour::class(index)) { i {} (c.name()) ": " (verdict) }
+            p { (hash) }
+            pre { (text) }
+            @if !c.series.events.is_empty() {
+                p { "What the controller did:" }
+                table.events {
+                    tbody {
+                        @for mark in &c.series.events {
+                            tr { td { (format!("{:.3} s", mark.t.as_secs_f64())) } td { (mark.what) } }
+                        }
+                    }
+                }
+            }
+        }
     }
-    if !events.is_empty() {
-        events = format!(
-            r#"<p>What the controller did:</p><table class="events"><tbody>{events}</tbody></table>"#
-        );
-    }
-    format!(
-        r#"<details><summary class="{class}"><i></i>{name}: {verdict}</summary><p>{hash}</p><pre>{text}</pre>{events}</details>"#,
-        class = colour::class(index),
-        name = escape(&c.name()),
-        text = escape(text),
-    )
 }

@@ -1,8 +1,8 @@
+use maud::{Markup, html};
 use sweetspot_units::{Duration, grouped};
 
 use crate::colour;
 use crate::outcome::{DemoOutcome, VariantOutcome};
-use crate::svg::escape;
 
 const HEADINGS: [&str; 8] = [
     "Goodput, Mbit/s",
@@ -16,39 +16,32 @@ const HEADINGS: [&str; 8] = [
 ];
 
 /// The numbers. On a phone each row becomes a card with its headings beside the cells.
-pub fn section(outcome: &DemoOutcome) -> String {
-    let head: String = HEADINGS.iter().map(|h| format!("<th scope=\"col\">{h}</th>")).collect();
-    let rows: String = outcome.variants.iter().enumerate().map(row).collect();
-    format!(
-        r#"<section id="numbers">
-<h2>The numbers</h2>
-<table><thead><tr><th scope="col">Transfer</th>{head}</tr></thead><tbody>{rows}</tbody></table>
-</section>"#
-    )
+pub fn section(outcome: &DemoOutcome) -> Markup {
+    html! {
+        section #numbers {
+            h2 { "The numbers" }
+            table {
+                thead { tr { th scope="col" { "Transfer" } @for heading in HEADINGS { th scope="col" { (heading) } } } }
+                tbody { @for (index, c) in outcome.variants.iter().enumerate() { (row(index, c)) } }
+            }
+        }
+    }
 }
 
-fn row((index, c): (usize, &VariantOutcome)) -> String {
-    let name = format!(
-        r#"<th scope="row" class="{}"><i></i>{}</th>"#,
-        colour::class(index),
-        escape(&c.name())
-    );
-    if let Some(why) = &c.failure {
-        let why = escape(why);
-        return format!(r#"<tr>{name}<td class="bad" colspan="8">failed: {why}</td></tr>"#);
+fn row(index: usize, c: &VariantOutcome) -> Markup {
+    html! {
+        tr {
+            th scope="row" class=(colour::class(index)) { i {} (c.name()) }
+            @if let Some(why) = &c.failure {
+                td.bad colspan="8" { "failed: " (why) }
+            } @else {
+                @for (heading, cell) in HEADINGS.iter().zip(cells(c)) { td data-label=(heading) { (cell) } }
+            }
+        }
+        @if c.failure.is_none() && let Some(why) = c.distrust() {
+            tr.distrust { td colspan="9" { "Do not trust the row above: " (why) } }
+        }
     }
-    let cells: String = HEADINGS
-        .iter()
-        .zip(cells(c))
-        .map(|(heading, cell)| format!(r#"<td data-label="{heading}">{cell}</td>"#))
-        .collect();
-    let distrust = c.distrust().map_or(String::new(), |why| {
-        let why = escape(&why);
-        format!(
-            r#"<tr class="distrust"><td colspan="9">Do not trust the row above: {why}</td></tr>"#
-        )
-    });
-    format!("<tr>{name}{cells}</tr>{distrust}")
 }
 
 fn cells(c: &VariantOutcome) -> [String; 8] {

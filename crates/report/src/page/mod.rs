@@ -1,5 +1,6 @@
 //! A page of pictures and tables: one file, no network, readable on a phone and in dark mode.
 
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sweetspot_experiment::plot::{Plot, Table};
 
 use crate::chart;
@@ -11,45 +12,38 @@ const DARK: &str = "@media(prefers-color-scheme:dark){:root{--paper:#16171a;--ca
     --ink:#ecece8;--muted:#a2a29c;--grid:#2e3036;--link:#6cb8ea}}";
 
 /// A page with its styles, and nothing from elsewhere.
-pub fn document(title: &str, body: &str, theme: Theme) -> String {
+pub fn document(title: &str, body: &Markup, theme: Theme) -> String {
     let (scheme, dark) = match theme {
         Theme::Screen => ("light dark", DARK),
         Theme::Print => ("light", ""),
     };
-    format!(
-        r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="{scheme}">
-<title>{title}</title>
-<style>{style}{dark}{charts}</style>
-</head>
-<body>
-<main>
-{body}
-</main>
-</body>
-</html>
-"#,
-        title = escape(title),
-        style = include_str!("style.css"),
-        charts = chart::page_style(theme),
-    )
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content=(scheme);
+                title { (title) }
+                style { (PreEscaped(include_str!("style.css"))) (PreEscaped(dark)) (PreEscaped(chart::page_style(theme))) }
+            }
+            body { main { (body) } }
+        }
+    }
+    .into_string()
 }
 
 /// Pictures side by side, as many as there is room for.
-pub fn cards(plots: &[Plot]) -> String {
-    if plots.is_empty() {
-        return String::new();
+pub fn cards(plots: &[Plot]) -> Markup {
+    html! {
+        @if !plots.is_empty() {
+            div.cards { @for plot in plots { div.card { (PreEscaped(chart::element(plot))) } } }
+        }
     }
-    let card = |plot: &Plot| format!(r#"<div class="card">{}</div>"#, chart::element(plot));
-    format!(r#"<div class="cards">{}</div>"#, plots.iter().map(card).collect::<String>())
 }
 
 /// A text with `code` and *emphasis* as Markdown writes them.
-pub fn in_html(text: &str) -> String {
+pub fn in_html(text: &str) -> Markup {
     let outside_code = |(i, part): (usize, &str)| match i % 2 {
         0 => subscripts(part, |base, below| format!("{base}<sub>{below}</sub>")),
         _ => part.to_owned(),
@@ -68,29 +62,27 @@ pub fn in_html(text: &str) -> String {
         }
         html = marked;
     }
-    html
+    PreEscaped(html)
 }
 
 /// A table that scrolls within the page where it is wider.
-pub fn table_element(table: &Table) -> String {
-    let cell = |(place, text): (usize, &String), tag: &str| {
-        let class = if is_prose(table, place) { r#" class="prose""# } else { "" };
-        let name = tag.split(' ').next().unwrap_or(tag);
-        format!("<{tag}{class}>{}</{name}>", escape(text))
-    };
-    let row = |cells: &[String], tag: &str| -> String {
-        cells.iter().enumerate().map(|at| cell(at, tag)).collect()
-    };
-    let heads = row(&table.heads, r#"th scope="col""#);
-    let rows: String =
-        table.rows.iter().map(|cells| format!("<tr>{}</tr>", row(cells, "td"))).collect();
-    let title = match table.title.as_str() {
-        "" => String::new(),
-        title => format!("<p>{}</p>", escape(title)),
-    };
-    format!(
-        r#"{title}<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"#
-    )
+pub fn table_element(table: &Table) -> Markup {
+    let class = |column| is_prose(table, column).then_some("prose");
+    html! {
+        @if !table.title.is_empty() { p { (table.title) } }
+        div.wide {
+            table {
+                thead {
+                    tr { @for (i, head) in table.heads.iter().enumerate() { th scope="col" class=[class(i)] { (head) } } }
+                }
+                tbody {
+                    @for row in &table.rows {
+                        tr { @for (i, cell) in row.iter().enumerate() { td class=[class(i)] { (cell) } } }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Whether sentences stand in a column: they begin at the left and may be broken, where numbers stand at the right on one
@@ -113,7 +105,7 @@ mod tests {
             row(["rate", "49.8 Mbit/s to 50.2 Mbit/s", "by streams"]),
             row(["rtt", "40 ms", "dispersion of 13 streams sent faster than the link"]),
         ];
-        let html = table_element(&table);
+        let html = table_element(&table).into_string();
         assert!(html.contains("<td>49.8 Mbit/s to 50.2 Mbit/s</td>"), "{html}");
         assert!(html.contains(r#"<td class="prose">by streams</td>"#), "{html}");
         assert!(html.contains(r#"<th scope="col" class="prose">how</th>"#), "{html}");

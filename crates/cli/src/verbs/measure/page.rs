@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use maud::{Markup, html};
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
 use sweetspot_measure::{DelayPoint, Direction, DirectionReport, Discipline, Finding, Quantity};
 use sweetspot_report::{Theme, cards, html_document, in_html, table_element};
@@ -17,45 +18,47 @@ use super::verdict::Verdict;
 pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &str) -> String {
     let report = &measured.report;
     let headline = format!("Path to {}, {}", measured.peer, verdict.message());
-    let lines: String =
-        verdict.lines().iter().map(|line| format!("<p>{}</p>\n", in_html(line))).collect();
-    let remedy = verdict.remedy().map_or_else(String::new, |command| {
-        format!("<p>To hold downloads at that window:</p>\n<pre>{command}</pre>\n")
-    });
-    let mut body = format!(
-        "<header>\n<p class=\"brand\">sweetspot {verb}</p>\n<h1>{}</h1>\n{lines}{remedy}<p class=\"note\">{}</p>\n</header>\n",
-        in_html(&headline),
-        in_html(&about(measured)),
-    );
-    if let Some((first, last)) = report.changed {
-        body += &format!(
-            "<p>The base round trip changed from {first} to {last}: what was measured in between is of two paths.</p>"
-        );
-    }
-    body += &section("Pictures", &cards(&pictures(measured)));
     let mut table = Table::new("", &["", "value", "95 % interval, or bounds", "how it was found"]);
     let round_trip = &report.round_trip;
     row(&mut table, "base round trip", &round_trip.base);
     row(&mut table, "its variation, 5 to 95 %", &round_trip.variation);
-    body += &section("Round trip", &table_element(&table));
-    for direction in &report.directions {
-        body += &section(way(direction.direction), &table_element(&findings(direction)));
-    }
-    body += &section("What one TCP transfer would get", &expected(outlook));
+    let pictures = pictures(measured);
     let reasons = unknown_reasons(measured);
-    if !reasons.is_empty() {
-        let items: String =
-            reasons.iter().map(|reason| format!("<li>{}</li>", in_html(reason))).collect();
-        body += &section("What could not be told, and why", &format!("<ul>{items}</ul>"));
-    }
+    let body = html! {
+        header {
+            p.brand { "sweetspot " (verb) }
+            h1 { (in_html(&headline)) }
+            @for line in verdict.lines() { p { (in_html(line)) } }
+            @if let Some(command) = verdict.remedy() {
+                p { "To hold downloads at that window:" }
+                pre { (command) }
+            }
+            p.note { (in_html(&about(measured))) }
+        }
+        @if let Some((first, last)) = report.changed {
+            p {
+                "The base round trip changed from " (first) " to " (last)
+                ": what was measured in between is of two paths."
+            }
+        }
+        @if !pictures.is_empty() { (section("Pictures", &cards(&pictures))) }
+        (section("Round trip", &table_element(&table)))
+        @for direction in &report.directions {
+            (section(way(direction.direction), &table_element(&findings(direction))))
+        }
+        (section("What one TCP transfer would get", &expected(outlook)))
+        @if !reasons.is_empty() {
+            (section(
+                "What could not be told, and why",
+                &html! { ul { @for reason in &reasons { li { (in_html(reason)) } } } },
+            ))
+        }
+    };
     html_document(&format!("Sweetspot: {headline}"), &body, Theme::Screen)
 }
 
-fn section(title: &str, content: &str) -> String {
-    if content.is_empty() {
-        return String::new();
-    }
-    format!("<section>\n<h2>{title}</h2>\n{content}\n</section>\n")
+fn section(title: &str, content: &Markup) -> Markup {
+    html! { section { h2 { (title) } (content) } }
 }
 
 fn about(measured: &Measured) -> String {
@@ -113,9 +116,9 @@ fn row<T: Copy + Display + Quantity>(table: &mut Table, name: &str, finding: &Fi
     table.rows.push([vec![name.to_owned()], cells.to_vec()].concat());
 }
 
-fn expected(outlook: &Outlook) -> String {
+fn expected(outlook: &Outlook) -> Markup {
     if let Some(why) = &outlook.unknown {
-        return format!("<p>It was not simulated: {}.</p>", in_html(why));
+        return html! { p { "It was not simulated: " (in_html(why)) "." } };
     }
     let heads = ["", "payload, Mbit/s", "round trip, ms", "lost, %"];
     let mut table = Table::new("By simulation of the path as it was measured:", &heads);

@@ -7,7 +7,7 @@ use sweetspot_research::page_abstract::Abstract;
 use super::example::Example;
 use super::plan::{ALONE, REPEATS, SIZED, name, rows};
 use crate::bench::live::RunOutcome;
-use crate::bench::median;
+use sweetspot_statistics::median;
 
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "what does a program gain or lose that sizes its own sockets with the library?",
