@@ -35,6 +35,7 @@ mod notation;
 mod probability;
 mod rate;
 mod ratio;
+mod significant;
 mod time;
 mod volume;
 
@@ -45,5 +46,6 @@ pub use error::UnitError;
 pub use grouped::grouped;
 pub use probability::Probability;
 pub use rate::Rate;
+pub use significant::{Percent, Significant};
 pub use time::{Duration, Time};
 pub use volume::Volume;

@@ -1,6 +1,6 @@
 //! The notation that all quantities share: a decimal number followed by a unit.
 
-use crate::UnitError;
+use crate::{Significant, UnitError};
 
 /// The units in which one quantity may be written.
 pub(crate) struct Notation {
@@ -133,16 +133,5 @@ pub(crate) fn print(
         .or(units.last())
         .copied()
         .unwrap_or(("", 1.0));
-    let scaled = value / scale;
-    let digits = match scaled {
-        s if s >= 1000.0 => 0,
-        s if s >= 100.0 => 1,
-        s if s >= 10.0 => 2,
-        _ => 3,
-    };
-    let mut text = format!("{scaled:.digits$}");
-    if text.contains('.') {
-        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
-    }
-    f.pad(&format!("{text} {name}"))
+    f.pad(&format!("{} {name}", Significant::<4>(value / scale)))
 }

@@ -6,7 +6,7 @@ use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::fit::{self, Estimate, LossFit, LossPoint};
 use sweetspot_theory::router::form_test::{self, FormComparison};
 use sweetspot_theory::router::per_flow::RouterLink;
-use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
+use sweetspot_units::{Bytes, Duration, Probability, Rate, Significant, Volume};
 
 use crate::AdviceError;
 use crate::text::{row, table, wrap};
@@ -82,11 +82,17 @@ impl LinkMeasurement {
             (&self.exponential, "p = a e^-bB", self.comparison.exponential_r2),
         ];
         for (fit, form, r2) in forms {
-            rows.push(row([&"a", &form, &short(fit.a.value), &interval(fit.a), &""]));
-            rows.push(row([&"b", &"", &short(fit.b.value), &interval(fit.b), &format!("{r2:.3}")]));
+            rows.push(row([&"a", &form, &Significant::<4>(fit.a.value), &interval(fit.a), &""]));
+            rows.push(row([
+                &"b",
+                &"",
+                &Significant::<4>(fit.b.value),
+                &interval(fit.b),
+                &format!("{r2:.3}"),
+            ]));
         }
         if let Some(f) = self.delay {
-            rows.push(row([&"f", &"d = f B / C", &short(f.value), &interval(f), &""]));
+            rows.push(row([&"f", &"d = f B / C", &Significant::<4>(f.value), &interval(f), &""]));
         }
         let words = wrap(&format!("From {n} measurements with loss: {comparison}."), 80, 0);
         format!("{words}{}", table(2, &rows))
@@ -164,15 +170,7 @@ fn estimate(e: Estimate) -> Value {
 }
 
 fn interval(e: Estimate) -> String {
-    format!("{} to {}", short(e.low), short(e.high))
-}
-
-fn short(number: f64) -> String {
-    if number != 0.0 && number.abs() < 1e-3 {
-        format!("{number:.2e}")
-    } else {
-        format!("{number:.4}")
-    }
+    format!("{} to {}", Significant::<4>(e.low), Significant::<4>(e.high))
 }
 
 #[cfg(test)]

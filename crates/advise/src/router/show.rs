@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::per_flow::{Favoured, Router};
+use sweetspot_units::{Percent, Significant};
 
 use super::model::LinkModel;
 use super::{Basis, BufferChoice, Favour, RouterAdvice, RouterQuestion};
@@ -233,9 +234,9 @@ impl RouterAdvice {
                 format!(
                     "Warning: {} {} is outside of what was simulated, {} to {}; {so}.",
                     o.quantity,
-                    short(o.given),
-                    short(o.low),
-                    short(o.high)
+                    Significant::<3>(o.given),
+                    Significant::<3>(o.low),
+                    Significant::<3>(o.high)
                 )
             })
             .collect();
@@ -283,9 +284,11 @@ impl RouterAdvice {
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         let all = [&self.recommended].into_iter().chain(&self.available).chain(&self.rules);
         let mbit = |rate: Option<sweetspot_units::Rate>| {
-            rate.map_or("-".to_owned(), |rate| short(rate.as_f64() / 1e6))
+            rate.map_or("-".to_owned(), |rate| Significant::<3>(rate.as_f64() / 1e6).to_string())
         };
-        let ms = |delay: sweetspot_units::Duration| short(delay.as_secs_f64() * 1e3);
+        let ms = |delay: sweetspot_units::Duration| {
+            Significant::<3>(delay.as_secs_f64() * 1e3).to_string()
+        };
         rows.extend(all.map(|c: &BufferChoice| {
             row([
                 &c.name,
@@ -294,7 +297,7 @@ impl RouterAdvice {
                 &ms(c.worst_delay),
                 &c.mean_delay.map_or("-".to_owned(), ms),
                 &percent(c.loss),
-                &c.used.map_or("-".to_owned(), |used| format!("{:.1} %", used * 100.0)),
+                &c.used.map_or("-".to_owned(), |used| format!("{:.1}", Percent(used))),
                 &mbit(c.short),
                 &mbit(c.bulk),
             ])
@@ -389,18 +392,7 @@ fn choice(c: &BufferChoice) -> Value {
 fn percent(p: Option<f64>) -> String {
     match p {
         None => "-".to_owned(),
-        Some(p) if p >= 1e-3 => format!("{:.2} %", p * 100.0),
+        Some(p) if p >= 1e-3 => format!("{:.2}", Percent(p)),
         Some(p) => format!("{:.1e}", p),
-    }
-}
-
-/// Three significant digits, whole numbers from a thousand on as they are.
-fn short(number: f64) -> String {
-    let decimals = (2.0 - libm::floor(libm::log10(number.abs().max(1e-9)))).clamp(0.0, 6.0);
-    let text = format!("{number:.*}", decimals as usize);
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
     }
 }

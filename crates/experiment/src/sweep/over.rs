@@ -1,3 +1,4 @@
+use sweetspot_units::Significant;
 use thiserror::Error;
 
 /// A key of a scenario and its values, as written: `KEY=VALUES`.
@@ -138,7 +139,7 @@ fn range(key: &str, text: &str) -> Result<Vec<String>, SweepError> {
     for i in 0..count {
         let number = at(i)?;
         let number = if whole && first.number.fract() == 0.0 { number.round() } else { number };
-        let value = format!("{}{}{}", first.words, shortest(number), first.unit);
+        let value = format!("{}{}{}", first.words, Significant::<6>(number), first.unit);
         // Whole numbers that lie close may fall together.
         if values.last() != Some(&value) {
             values.push(value);
@@ -162,20 +163,6 @@ impl NumberWithUnit<'_> {
         let end = quantity.find(letter).unwrap_or(quantity.len());
         let number: f64 = quantity[..end].replace('_', "").parse().ok()?;
         number.is_finite().then_some(NumberWithUnit { words, number, unit: &quantity[end..] })
-    }
-}
-
-/// Six significant digits, without rounding artefacts: 0.30000000000000004 is 0.3.
-fn shortest(number: f64) -> String {
-    if number == 0.0 {
-        return "0".to_owned();
-    }
-    let digits = (5 - libm::floor(libm::log10(number.abs())) as i32).clamp(0, 17);
-    let text = format!("{number:.*}", digits as usize);
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
     }
 }
 

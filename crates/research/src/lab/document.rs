@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use sweetspot_units::{Bytes, Duration, grouped};
+use sweetspot_units::{Bytes, Duration, Percent, grouped};
 
 use super::targets::{Target, targets};
 use super::{Cell, LabBench, cpu_per_gb};
@@ -132,7 +132,7 @@ fn demo_row(c: &VariantOutcome) -> String {
         "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
         name(c),
         show(c.goodput, |g| format!("{:.1}", g.as_f64() / 1e6)),
-        show(c.share_of_capacity, percent),
+        show(c.share_of_capacity, |s| format!("{:.1}", Percent(s))),
         show(c.retransmitted_segments, grouped),
         show(c.retransmitted_share(), |s| format!("{:.3} %", s * 100.0)),
         show(c.bottleneck_drops, grouped),
@@ -177,9 +177,9 @@ fn matrix_result(c: &VariantOutcome) -> String {
     match (c.share_of_capacity, c.retransmitted_share()) {
         _ if c.failure.is_some() => "failed".to_owned(),
         (Some(share), Some(again)) => {
-            format!("{} ({:.3} %){mark}", percent(share), again * 100.0)
+            format!("{:.1} ({:.3}){mark}", Percent(share), Percent(again))
         }
-        (Some(share), None) => format!("{}{mark}", percent(share)),
+        (Some(share), None) => format!("{:.1}{mark}", Percent(share)),
         (None, _) => "-".to_owned(),
     }
 }
@@ -273,10 +273,6 @@ fn certificate_row(cell: &str, c: &VariantOutcome) -> String {
 fn name(c: &VariantOutcome) -> String {
     let mark = if c.distrust().is_some() { " (!)" } else { "" };
     c.name() + mark
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
 }
 
 fn show<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {

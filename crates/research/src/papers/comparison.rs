@@ -5,6 +5,7 @@ use sweetspot_experiment::csv::ReferenceTable;
 use sweetspot_experiment::markdown::deviation;
 use sweetspot_experiment::plot::Origin;
 use sweetspot_statistics as statistics;
+use sweetspot_units::Significant;
 
 /// A published number and ours beside it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -80,7 +81,7 @@ impl Comparisons {
             let theirs = line.value.parse::<f64>();
             line.ours.push(EngineValue {
                 origin,
-                value: short(ours),
+                value: Significant::<3>(ours).to_string(),
                 deviation: theirs.map_or(String::new(), |theirs| deviation(ours, theirs)),
             });
         }
@@ -136,18 +137,8 @@ impl ComparisonLine {
 
 /// A mean with twice its standard error.
 fn with_error(mean: f64, squared_error: Option<f64>) -> String {
-    match squared_error {
-        Some(squared) => format!("{} ± {}", short(mean), short(2.0 * libm::sqrt(squared))),
-        None => short(mean),
-    }
-}
-
-/// Three significant digits and no more decimals than that takes.
-pub(super) fn short(number: f64) -> String {
-    match number.abs() {
-        n if n >= 100.0 => format!("{number:.0}"),
-        n if n >= 10.0 => format!("{number:.1}"),
-        n if n >= 0.1 => format!("{number:.2}"),
-        _ => format!("{number:.3}"),
-    }
+    let mean = Significant::<3>(mean);
+    squared_error.map_or(mean.to_string(), |squared| {
+        format!("{mean} ± {}", Significant::<3>(2.0 * libm::sqrt(squared)))
+    })
 }

@@ -2,6 +2,7 @@ use core::fmt::Write;
 
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::optimum::Best;
+use sweetspot_units::{Percent, Significant};
 
 use super::analysis::{Fits, Objective, SimulatedBest, simulated};
 use super::bootstrap::BestOfSamples;
@@ -131,7 +132,7 @@ fn form_cells(row: &PlayedRow, fits: &Fits) -> Result<[String; 9], StudyError> {
         let interval = samples.and_then(|samples| samples.interval(of));
         with_interval(of(fits), interval)
     };
-    let share = |better| samples.map_or("-".to_owned(), |s| percent(s.better(better)));
+    let share = |better| samples.map_or("-".to_owned(), |s| Percent(s.better(better)).to_string());
     let same = fits.comparison.better.map_or("-".to_owned(), share);
     Ok([
         value(&|fits| fits.cutoff as f64),
@@ -235,10 +236,10 @@ fn by_formula(row: &PlayedRow, objective: Objective) -> Result<String, StudyErro
     let samples = row.bootstrap.as_ref().map(|samples| samples.best(form, objective));
     let unbounded = samples.map_or(0.0, |samples| samples.unbounded);
     Ok(match fits.best(form, objective)? {
-        Best::Zero if unbounded > 0.0 => format!("0; unbounded in {}", percent(unbounded)),
+        Best::Zero if unbounded > 0.0 => format!("0; unbounded in {}", Percent(unbounded)),
         Best::Zero => "0".to_owned(),
         Best::At(buffer) => with_interval(libm::round(buffer.get()), samples.and_then(whole)),
-        Best::Unbounded if samples.is_some() => format!("unbounded in {}", percent(unbounded)),
+        Best::Unbounded if samples.is_some() => format!("unbounded in {}", Percent(unbounded)),
         Best::Unbounded => "unbounded".to_owned(),
     })
 }
@@ -284,7 +285,7 @@ fn cell(cell: &Cell) -> String {
     let r2 = format!("{:.3} / {:.3}", fits.comparison.power_law_r2, fits.comparison.exponential_r2);
     match (cell.better(), &cell.bootstrap) {
         (Some(form), Some(samples)) => {
-            format!("{r2}: {} ({})", word(Some(form)), percent(samples.better(form)))
+            format!("{r2}: {} ({})", word(Some(form)), Percent(samples.better(form)))
         }
         (better, _) => format!("{r2}: {}", word(better)),
     }
@@ -301,23 +302,13 @@ fn found(best: Option<SimulatedBest>) -> String {
 }
 
 fn with_interval(value: f64, interval: Option<(f64, f64)>) -> String {
+    let value = Significant::<3>(value);
     match interval {
-        None => short(value),
-        Some((low, high)) => format!("{} ({}-{})", short(value), short(low), short(high)),
+        None => value.to_string(),
+        Some((low, high)) => {
+            format!("{value} ({}-{})", Significant::<3>(low), Significant::<3>(high))
+        }
     }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
-/// Three significant digits, whole numbers as they are.
-pub(super) fn short(number: f64) -> String {
-    if number == libm::round(number) {
-        return format!("{number:.0}");
-    }
-    let decimals = (2.0 - libm::floor(libm::log10(number.abs().max(1e-9)))).clamp(0.0, 6.0);
-    format!("{number:.*}", decimals as usize)
 }
 
 /// A figure's numbers: one row per place on the axis across that has a simulated point, or, where
@@ -332,10 +323,10 @@ fn figure_table(figure: &FigureData) -> String {
     let every = places.len().div_ceil(MOST_ROWS).max(1);
     let mut table = MarkdownTable::new(&heads);
     for place in places.into_iter().step_by(every) {
-        let mut cells = vec![short(place)];
+        let mut cells = vec![Significant::<3>(place).to_string()];
         cells.extend(figure.curves.iter().map(|curve| {
             let point = curve.points.iter().find(|point| point.0 == place);
-            point.map_or(String::new(), |point| short(point.1))
+            point.map_or(String::new(), |point| Significant::<3>(point.1).to_string())
         }));
         table.row(&cells);
     }
@@ -345,8 +336,8 @@ fn figure_table(figure: &FigureData) -> String {
     );
     for mark in &figure.published {
         let place = [
-            mark.x.map(|x| format!("{} {}", figure.x.label, short(x))),
-            mark.y.map(|y| format!("{} {}", figure.y.label, short(y))),
+            mark.x.map(|x| format!("{} {}", figure.x.label, Significant::<3>(x))),
+            mark.y.map(|y| format!("{} {}", figure.y.label, Significant::<3>(y))),
         ];
         let place: Vec<String> = place.into_iter().flatten().collect();
         let _ = writeln!(text, "Published: {}: {}.\n", mark.label, place.join(", "));

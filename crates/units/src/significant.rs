@@ -1,0 +1,66 @@
+use core::fmt;
+
+/// A number to as many significant digits, at most, without zeros at its end. Digits before the decimal point all stay.
+///
+/// ```
+/// use sweetspot_units::Significant;
+///
+/// let three = |number| Significant::<3>(number).to_string();
+/// assert_eq!([12_345.6, 1.2345, 0.012_345, 2.0].map(three), ["12346", "1.23", "0.0123", "2"]);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Significant<const DIGITS: usize>(pub f64);
+
+/// No `f64` has more decimals that tell anything of a number about one.
+const MOST_DECIMALS: i32 = 17;
+
+impl<const DIGITS: usize> fmt::Display for Significant<DIGITS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let behind_first = DIGITS.saturating_sub(1);
+        // The exponent after rounding: 9.996 has three digits as 10.0.
+        let rounded = format!("{:.behind_first$e}", self.0);
+        let exponent = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok());
+        let decimals = (behind_first as i32 - exponent.unwrap_or(0)).clamp(0, MOST_DECIMALS);
+        let mut text = format!("{:.*}", decimals as usize, self.0);
+        if text.contains('.') {
+            text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+        }
+        f.pad(&text)
+    }
+}
+
+/// A share in per cent, with as many decimals as the precision: none unless it is given.
+///
+/// ```
+/// use sweetspot_units::Percent;
+///
+/// assert_eq!(format!("{} or {:.1}", Percent(0.123), Percent(0.123)), "12 % or 12.3 %");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Percent(pub f64);
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.*} %", f.precision().unwrap_or(0), self.0 * 100.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_rounds_up_to_another_digit_has_no_more_digits_than_asked_for() {
+        let three = |number| Significant::<3>(number).to_string();
+        assert_eq!([9.996, 99.96, 999.6].map(three), ["10", "100", "1000"]);
+        assert_eq!([-9.996, -0.5, 0.0].map(three), ["-10", "-0.5", "0"]);
+    }
+
+    #[test]
+    fn rounding_artefacts_vanish_and_small_numbers_keep_their_digits() {
+        let six = |number| Significant::<6>(number).to_string();
+        let numbers = [0.300_000_000_000_000_04, 1.234_567_8e-9, 1e-300];
+        assert_eq!(numbers.map(six), ["0.3", "0.00000000123457", "0"]);
+        assert_eq!([f64::NAN, f64::INFINITY].map(six), ["NaN", "inf"]);
+    }
+}
