@@ -9,11 +9,12 @@ use crate::epoll::{Epoll, Readiness};
 /// edge-triggered).
 ///
 /// The sockets belong to another part of the process. The kernel keeps none of them open for this, and forgets each
-/// when its last descriptor is closed. News are hints: a socket that was closed
-/// still has news while a child of fork(2) has it open.
+/// when its last descriptor is closed. News are hints: a socket that was closed still has news while a child of fork(2)
+/// has it open.
 ///
-/// A program may close every descriptor that it does not know. Then its own files may get the numbers of this watch. So each call first proves that the epoll descriptor is still this watch's: a mark is registered there and
-/// nowhere else. If it is not, the call fails, and nothing is closed.
+/// A program may close every descriptor that it does not know. Then its own files may get the numbers of this watch. So
+/// each call first proves that the epoll descriptor is still this watch's: a mark is registered there and nowhere else.
+/// If it is not, the call fails, and nothing is closed. A program that closes between the proof and the call is not noticed.
 #[derive(Debug)]
 pub struct ActivityWatch {
     epoll: ManuallyDrop<Epoll>,
