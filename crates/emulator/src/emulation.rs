@@ -11,6 +11,7 @@ use sweetspot_units::{Rate, Time};
 use crate::certificate::Certificate;
 use crate::error::{EmulatorError, NetworkContext};
 use crate::host_pair::{self, HostPair};
+use crate::middlebox::Middlebox;
 use crate::packet_loop::{PacketLoop, PacketLoopReport, Told};
 use crate::path_direction::{Alteration, Altered};
 use crate::relay::RelayThreads;
@@ -50,11 +51,27 @@ impl Emulation {
         Emulation::start_chain(std::slice::from_ref(spec), host_pairs)
     }
 
+    /// Starts an emulation of a path with a middlebox in front of `up` and one in front of `down`.
+    pub fn start_behind(
+        spec: &PathSpec,
+        middleboxes: [Middlebox; 2],
+    ) -> Result<Emulation, EmulatorError> {
+        Emulation::start_all(std::slice::from_ref(spec), &[], middleboxes)
+    }
+
     /// Starts an emulation of several links between routers, at least one, from the near side to the far one. Packets are
     /// of up to the first one's MTU, and its seed counts.
     pub fn start_chain(
         hops: &[PathSpec],
         host_pairs: &[HostPair],
+    ) -> Result<Emulation, EmulatorError> {
+        Emulation::start_all(hops, host_pairs, [Middlebox::default(); 2])
+    }
+
+    fn start_all(
+        hops: &[PathSpec],
+        host_pairs: &[HostPair],
+        middleboxes: [Middlebox; 2],
     ) -> Result<Emulation, EmulatorError> {
         host_pair::check(host_pairs)?;
         let spec = hops.first().ok_or(EmulatorError::NoHop)?;
@@ -72,8 +89,9 @@ impl Emulation {
         let start = || {
             let ring = |port: &PacketPort| port.as_fd().try_clone_to_owned();
             let rings = [ring(&ports.0)?, ring(&ports.1)?];
+            let on_the_way = (host_pairs, middleboxes);
             let packet_loop =
-                PacketLoop::new(started, hops, host_pairs, ports, (told, send_samples));
+                PacketLoop::new(started, hops, on_the_way, ports, (told, send_samples));
             RelayThreads::start(packet_loop, rings, event_fd.clone())
         };
         let threads = start().doing("start the threads that carry the packets")?;

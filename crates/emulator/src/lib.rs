@@ -27,6 +27,9 @@
 //! **Flows with different round trips.** Each side can have further hosts, in pairs ([`HostPair`]). The flows of a
 //! pair share the bottleneck and have their own propagation delay, initial window and ACK frequency.
 //!
+//! **Devices that meddle.** A [`Middlebox`] in front of either direction lets large packets vanish, shifts sequence
+//! numbers, or strips TCP options.
+//!
 //! # Example
 //!
 //! A command on the near side of a path, in namespaces of its own. It needs root or user namespaces, and a process
@@ -64,6 +67,7 @@ mod emulation;
 mod error;
 mod host_pair;
 mod lateness;
+mod middlebox;
 mod netlink;
 mod packet_loop;
 mod path_direction;
@@ -86,6 +90,7 @@ pub use emulation::Emulation;
 pub use error::EmulatorError;
 pub use host_pair::{HostPair, MAX_HOST_PAIRS};
 pub use lateness::Lateness;
+pub use middlebox::{Middlebox, StrippedOption};
 pub use self_test::{DelayError, RateTrial, SelfTest, rehearse, self_test};
 pub use series::{DirectionSample, PathSample};
 pub use side::Side;

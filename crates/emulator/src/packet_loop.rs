@@ -10,6 +10,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::counters::DirectionCounters;
 use crate::host_pair::{HostPair, Routes};
+use crate::middlebox::Middlebox;
 use crate::path_direction::{Alteration, PathDirection};
 use crate::pool::Pool;
 use crate::series::PathSample;
@@ -77,7 +78,7 @@ impl PacketLoop {
     pub fn new(
         started: Time,
         hops: &[PathSpec],
-        host_pairs: &[HostPair],
+        (host_pairs, [before_up, before_down]): (&[HostPair], [Middlebox; 2]),
         (near, far): (PacketPort, PacketPort),
         (told, samples): (Told, Sender<PathSample>),
     ) -> PacketLoop {
@@ -85,12 +86,13 @@ impl PacketLoop {
         let up: Vec<DirectionSpec> = hops.iter().map(|hop| hop.up).collect();
         let down: Vec<DirectionSpec> = hops.iter().rev().map(|hop| hop.down).collect();
         let routes = |back| Routes::new(host_pairs, hops.len(), back);
+        let (routes_up, routes_down) = ((routes(false), before_up), (routes(true), before_down));
         PacketLoop {
             near,
             far,
-            up: PathDirection::new(&up, mtu, routes(false), told.up, seed),
+            up: PathDirection::new(&up, mtu, routes_up, told.up, seed),
             // The directions' losses must not fall together.
-            down: PathDirection::new(&down, mtu, routes(true), told.down, seed ^ 0x646f_776e),
+            down: PathDirection::new(&down, mtu, routes_down, told.down, seed ^ 0x646f_776e),
             pool: Pool::new(frame_size(mtu), pool_slots(up.iter().chain(&down), mtu)),
             rest: SleepMonitor::new(started),
             started,

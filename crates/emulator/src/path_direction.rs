@@ -8,6 +8,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::counters::DirectionCounters;
 use crate::host_pair::Routes;
+use crate::middlebox::Middlebox;
 use crate::pool::{Arrival, PacketHandle, Place, Pool, flow_of};
 use crate::segmentation::{Merge, Segments};
 use crate::series::DirectionSample;
@@ -35,6 +36,8 @@ pub(crate) struct PathDirection {
     /// The narrow hop, with the sampled queue.
     narrow: usize,
     routes: Routes,
+    /// The device in front of the path.
+    middlebox: Middlebox,
     /// Packets waiting for their extra delay.
     fan: Fan<PacketHandle>,
     told: Receiver<Alteration>,
@@ -78,7 +81,7 @@ impl PathDirection {
     pub fn new(
         hops: &[DirectionSpec],
         mtu: Bytes,
-        routes: Routes,
+        (routes, middlebox): (Routes, Middlebox),
         told: Receiver<Alteration>,
         seed: u64,
     ) -> PathDirection {
@@ -86,6 +89,7 @@ impl PathDirection {
             chain: Chain::new(hops, mtu, seed),
             narrow: narrow(hops),
             routes,
+            middlebox,
             fan: Fan::default(),
             told,
             alterations: VecDeque::new(),
@@ -155,6 +159,9 @@ impl PathDirection {
         arrival: Arrival,
         pool: &mut Pool,
     ) {
+        if self.middlebox.swallows(headers.len() + payload.len()) {
+            return;
+        }
         let host_pair = self.routes.pair_of(headers);
         let route = self.routes.hops(host_pair);
         // The queue has been decided up to this time; an earlier arrival comes too late to have been in it and counts as
@@ -168,6 +175,7 @@ impl PathDirection {
         self.chain.advance(route.0, now);
         let follows = self.chain.hop(route.0).link().backlog_packets() > 0;
         let packet = pool.store(headers, payload, Arrival { host_pair, follows, ..arrival });
+        self.middlebox.rewrite(pool.frame_mut(packet), arrival.checksum.is_some());
         self.counters.packets_in += 1;
         self.counters.bytes_in += packet.wire_size();
         self.chain.handle_arrival(now, route, packet);
