@@ -89,6 +89,24 @@ fn a_window_above_tcp_is_the_receiving_programs_and_names_no_buffer() {
 }
 
 #[test]
+fn a_window_above_tcp_that_is_granted_by_halves_is_told_too() {
+    // Ten segments, the last one short, behind each message; that acknowledges the ten before the last ten.
+    const HALF: u32 = 9 * MSS + 700;
+    let mut flow = AtSender::open(RTT * 1000);
+    for half in 0..120_u32 {
+        let (start, first) = (100_000 + u64::from(half) * RTT * 500, half * HALF);
+        if half >= 2 {
+            flow.message(start - 100, (half - 1) * HALF, 13);
+        }
+        (0..9).for_each(|n| flow.send(start + u64::from(n) * 12, first + n * MSS, MSS));
+        flow.send(start + 9 * 12, first + 9 * MSS, 700);
+    }
+    let flow = flow.flow();
+    assert_eq!(flow.verdict.cause, Class::WaitingForPeer);
+    assert!(flow.verdict.words.contains("a window above TCP"), "{}", flow.verdict.words);
+}
+
+#[test]
 fn a_bulk_transfer_in_both_directions_has_no_window_above_tcp() {
     // Full segments of the receiver carry its acknowledgements, and release data.
     let mut flow = AtSender::open(RTT * 1000);

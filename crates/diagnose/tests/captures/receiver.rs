@@ -72,6 +72,16 @@ fn what_a_slow_bottleneck_sets_apart_is_no_pause_of_the_program() {
 }
 
 #[test]
+fn an_echo_that_a_device_keeps_at_the_handshakes_proves_no_pause() {
+    // Flights of ten, each behind the last one's acknowledgements. Their timestamps did not get there.
+    let mut flow = AtReceiver::open(true);
+    for n in 0..1000_u64 {
+        flow.arrive(ROUND_TRIP * (n / 10 + 2) + n % 10, n as u32, 0);
+    }
+    assert_eq!(flow.class(), Class::SenderWindow);
+}
+
+#[test]
 fn a_program_that_writes_little_at_a_time_pauses_on_a_slow_path_too() {
     // Four segments every 100 ms: 24 ms at the bottleneck, all sent when the last four are known.
     let mut flow = AtReceiver::open(true);

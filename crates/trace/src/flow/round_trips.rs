@@ -41,6 +41,8 @@ pub struct RoundTrips {
     timed: VecDeque<TimedSegment>,
     clocks: VecDeque<(u32, Time)>,
     last_echo: Option<u32>,
+    /// Whether that was ever another one.
+    echo_moved: bool,
     /// Whether sender and receiver are on the network of the capture.
     local: Option<[bool; 2]>,
     /// The way to the sender is known from how soon it answered requests alone.
@@ -150,13 +152,23 @@ impl RoundTrips {
     /// echo took. That is a sample of the path, unless the sender paused.
     pub fn echo(&mut self, now: Time, timestamps: Option<Timestamps>) -> Option<Duration> {
         let echo = timestamps?.echo;
-        if self.last_echo.replace(echo) == Some(echo) {
+        let before = self.last_echo.replace(echo);
+        if before == Some(echo) {
             return None;
         }
+        self.echo_moved |= before.is_some();
         let index = self.clocks.iter().position(|(clock, _)| *clock == echo)?;
         let (_, sent) = self.clocks[index];
         self.clocks.drain(..=index);
         Some(now.since(sent))
+    }
+
+    /// Whether the sender still echoes the handshake though later clocks must have reached it: a device between the capture and
+    /// the sender takes them off.
+    pub fn echo_is_stuck(&self, now: Time) -> bool {
+        const TRIPS: u64 = 4;
+        let long = self.least().unwrap_or_default() * TRIPS;
+        !self.echo_moved && self.clocks.front().is_some_and(|(_, at)| now.since(*at) > long)
     }
 
     /// Whether the sender, and the receiver, are on the network of the capture.

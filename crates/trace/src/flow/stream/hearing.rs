@@ -144,12 +144,12 @@ impl Stream {
         }
     }
 
-    /// Notes a small message of the receiver that comes after acknowledgements which released nothing, though the sender has
-    /// more: the message may (an HTTP/2 WINDOW_UPDATE, an SSH channel's or SFTP's request).
+    /// Notes a small message of the receiver that may release more than acknowledgements do (an HTTP/2 WINDOW_UPDATE, an SSH
+    /// channel's or SFTP's request): it comes after one which released nothing, or in the middle of a flight that ended short.
     fn note_grant(&mut self, now: Time, ack: &Ack) {
-        const UNUSED: usize = 2;
-        let unused = self.more_answers + self.answers.len() >= UNUSED;
-        if ack.payload > 0 && 2 * ack.payload <= self.mss() && unused {
+        let unused = self.more_answers + self.answers.len() > 0;
+        let midway = self.drained && ack.ack < self.next;
+        if ack.payload > 0 && 2 * ack.payload <= self.mss() && (unused || midway) {
             self.granted_at = Some(now);
         }
     }

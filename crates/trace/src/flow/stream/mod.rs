@@ -379,7 +379,7 @@ impl Stream {
             self.holes.open(self.next, start, now);
         }
         let pause = self.pause(now);
-        if pause.is_some() && !self.counts.timestamps {
+        if pause.is_some() && !self.echoes(now) {
             // An acknowledgement due within the clock's resolution may have ended the pause; timestamps tell.
             self.hear_until(now + self.patience(), now);
         } else if pause.is_some() {
@@ -550,7 +550,7 @@ impl Stream {
         if many && 2 * left < self.left_behind && !self.goes_on_at_once(now) {
             return Some(false);
         }
-        if up > Duration::ZERO && self.counts.timestamps {
+        if up > Duration::ZERO && self.echoes(now) {
             // The echo tells which acknowledgement the sender had heard, and how long it sat on it.
             return Some(self.echo.is_some_and(|took| took.saturating_sub(up) <= short));
         }
@@ -565,6 +565,11 @@ impl Stream {
         self.distance.up() == Duration::ZERO
             && self.next > self.una
             && self.last_room.is_some_and(|room| now.since(room) <= self.apart / 4)
+    }
+
+    /// Whether the sender's timestamps name what it has heard.
+    fn echoes(&self, now: Time) -> bool {
+        self.counts.timestamps && !self.round_trips.echo_is_stuck(now)
     }
 
     fn echo(&mut self, segment: &Segment) {
