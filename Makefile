@@ -49,7 +49,7 @@ bench-lab: build research-build ## Measure on this kernel: the demo path and the
 bench-library: library library-examples python-package research-build ## Measure the examples of the library, sized and left alone; writes docs/results/library.md (about 45 minutes; root)
 	$(RESEARCH) bench library $(ARGS)
 
-bench-limits: build research-build ## Diagnose 340 flows of known cause; writes docs/results/limits.md (about 25 minutes; ARGS="--seed N": others)
+bench-limits: build research-build ## Diagnose 440 flows of known cause; writes docs/results/limits.md (about 35 minutes; ARGS="--seed N": others)
 	$(RESEARCH) bench limits $(ARGS)
 
 bench-live: build research-build ## Measure `tune` on curl, rsync and iperf3, via pidfd and via bpf; writes docs/results/live.md (about an hour and a half)

@@ -77,7 +77,11 @@ fn measure(plan: &FlowPlan, store: &Store, keep: Option<&Path>) -> Result<(), St
         &classified.live_at_sender,
         &classified.live_at_receiver,
     ];
-    let classes: Vec<String> = views.iter().map(|view| view.class.to_string()).collect();
+    let classes = views.iter().map(|view| match &view.unsaid {
+        Some(words) => format!("{} (not \"{words}\")", view.class),
+        None => view.class.to_string(),
+    });
+    let classes: Vec<String> = classes.collect();
     err!(
         "{}: {}{}",
         plan.name,

@@ -1,7 +1,10 @@
 use serde::{Deserialize, Serialize};
 use sweetspot_diagnose::Class;
+use sweetspot_emulator::Middlebox;
 use sweetspot_path::{DirectionSpec, PathSpec, Random};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
+
+use super::field::{self, Meddling, Said, Talk};
 
 /// The cause that limits a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -42,11 +45,21 @@ pub enum Cause {
     Offload,
     /// A shaper on the sender's own device.
     Shaper,
+    /// The protocol above TCP has a window of its own.
+    WindowAbove,
+    /// Two small writes, and a read: the second waits for a delayed acknowledgement.
+    Nagle,
+    /// Full segments vanish, small ones pass.
+    BlackHole,
+    /// A slow reader gives buffer back, and its kernel takes back a part of the window.
+    ShrunkWindow,
+    /// A device changes sequence numbers or strips options; losses limit, or the window that it leaves.
+    Middlebox,
 }
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Cause; 17] = [
+    pub const ALL: [Cause; 22] = [
         Cause::SmallReceiveBuffer,
         Cause::SmallSendBuffer,
         Cause::SlowReader,
@@ -64,19 +77,30 @@ impl Cause {
         Cause::LoopbackRequests,
         Cause::Offload,
         Cause::Shaper,
+        Cause::WindowAbove,
+        Cause::Nagle,
+        Cause::BlackHole,
+        Cause::ShrunkWindow,
+        Cause::Middlebox,
     ];
 
     /// The correct class; behind offloads, the class of the captured segments.
     pub fn class(self) -> Class {
         match self {
-            Cause::SmallReceiveBuffer => Class::ReceiverWindow,
+            Cause::SmallReceiveBuffer | Cause::Middlebox => Class::ReceiverWindow,
             Cause::SmallSendBuffer => Class::SenderWindow,
-            Cause::SlowReader | Cause::Proxy | Cause::LoopbackReader => Class::ReceiverApplication,
-            Cause::SlowWriter | Cause::PingPong | Cause::LoopbackRequests => Class::Application,
+            Cause::SlowReader | Cause::Proxy | Cause::LoopbackReader | Cause::ShrunkWindow => {
+                Class::ReceiverApplication
+            }
+            Cause::SlowWriter
+            | Cause::PingPong
+            | Cause::LoopbackRequests
+            | Cause::WindowAbove
+            | Cause::Nagle => Class::Application,
             Cause::RandomLoss | Cause::SmallRouterBuffer => Class::Congestion,
             Cause::CleanPath | Cause::Shaper => Class::Bandwidth,
             Cause::ShortFlow => Class::Opportunity,
-            Cause::PeerGone | Cause::Outage | Cause::LostAcks => Class::Stalled,
+            Cause::PeerGone | Cause::Outage | Cause::LostAcks | Cause::BlackHole => Class::Stalled,
             Cause::Offload => Class::Unknown,
         }
     }
@@ -101,6 +125,11 @@ impl Cause {
             Cause::LoopbackRequests => "loopback-requests",
             Cause::Offload => "offload",
             Cause::Shaper => "shaper",
+            Cause::WindowAbove => "window-above",
+            Cause::Nagle => "nagle",
+            Cause::BlackHole => "black-hole",
+            Cause::ShrunkWindow => "shrunk-window",
+            Cause::Middlebox => "middlebox",
         }
     }
 }
@@ -141,6 +170,14 @@ pub struct FlowPlan {
     pub shaped: Option<Rate>,
     /// Both ends offer timestamps.
     pub timestamps: bool,
+    /// How the programs talk.
+    pub talk: Talk,
+    /// The devices in front of the path there and back.
+    pub middleboxes: [Middlebox; 2],
+    /// The receiving program makes its buffer this small at times, and its kernel takes the window back.
+    pub shrinks: Option<Bytes>,
+    /// The words that a capture's report must have beside the class.
+    pub said: Option<Said>,
 }
 
 /// An end of a connection to which no segment comes through.
@@ -174,6 +211,7 @@ fn plan(cause: Cause, n: u64, seed: u64) -> FlowPlan {
     let mut random = Random::new(seed * 1_000_003 + cause as u64 * 1009 + n);
     let mut plan = drawn(cause, n, &mut random);
     shape(&mut plan, played(cause, n), &mut random);
+    field::shape(&mut plan, cause, n, &mut random);
     plan
 }
 
@@ -181,6 +219,7 @@ fn plan(cause: Cause, n: u64, seed: u64) -> FlowPlan {
 fn played(cause: Cause, n: u64) -> Cause {
     match cause {
         Cause::Offload => OFFLOADED[n as usize % OFFLOADED.len()],
+        Cause::Middlebox if Meddling::of(n) != Meddling::NoScale => Cause::RandomLoss,
         cause => cause,
     }
 }
@@ -189,10 +228,11 @@ fn played(cause: Cause, n: u64) -> Cause {
 /// machine emulates well.
 fn drawn(cause: Cause, n: u64, random: &mut Random) -> FlowPlan {
     let mut between = |low: f64, high: f64| low * (high / low).powf(random.unit());
+    let ([short, long], [small, large]) = field::drawn_from(cause, n);
     let (rate, rtt) = loop {
         let rate = Rate::from_f64(between(8e6, 60e6));
-        let rtt = Duration::from_millis(between(12.0, 120.0) as u64);
-        if (25_000..=500_000).contains(&(rate * rtt).get()) {
+        let rtt = Duration::from_millis(between(short, long) as u64);
+        if (small..=large).contains(&(rate * rtt).get()) {
             break (rate, rtt);
         }
     };
@@ -231,6 +271,10 @@ fn drawn(cause: Cause, n: u64, random: &mut Random) -> FlowPlan {
         shaped: None,
         // One host in four or so has none.
         timestamps: random.unit() < 0.75,
+        talk: Talk::Plain,
+        middleboxes: [Middlebox::default(); 2],
+        shrinks: None,
+        said: None,
     }
 }
 
@@ -300,6 +344,11 @@ fn shape(plan: &mut FlowPlan, cause: Cause, random: &mut Random) {
             plan.pause = Some(Duration::from_millis([2, 5, 11][third]));
         }
         Cause::Shaper => plan.shaped = Some(rate.scaled(0.7 - 0.4 * strong)),
-        Cause::Offload => {}
+        Cause::Offload
+        | Cause::WindowAbove
+        | Cause::Nagle
+        | Cause::BlackHole
+        | Cause::ShrunkWindow
+        | Cause::Middlebox => {}
     }
 }

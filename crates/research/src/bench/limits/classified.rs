@@ -7,6 +7,7 @@ use sweetspot_trace::flow::Table;
 use sweetspot_trace::packet::Dissector;
 
 use super::cause::{Cause, FlowPlan};
+use super::field::Said;
 use super::play::PlayedFlow;
 
 /// The classes of a flow from each vantage point.
@@ -27,6 +28,16 @@ pub struct ClassifiedFlow {
 pub struct ClassShares {
     pub class: Class,
     pub shares: Vec<(Class, f64)>,
+    /// Words missing from the report.
+    #[serde(default)]
+    pub unsaid: Option<String>,
+}
+
+impl ClassShares {
+    /// Whether it is `right`, and says what it must.
+    pub fn is_right(&self, right: Class) -> bool {
+        self.class == right && self.unsaid.is_none()
+    }
 }
 
 /// Classifies a flow from each vantage point.
@@ -35,14 +46,17 @@ pub fn classify(plan: &FlowPlan, played: &PlayedFlow) -> Result<ClassifiedFlow, 
         cause: plan.cause,
         right: plan.right,
         trusted: played.trusted,
-        capture_at_sender: by_capture(&played.at_sender)?,
-        capture_at_receiver: by_capture(&played.at_receiver)?,
+        capture_at_sender: by_capture(&played.at_sender, plan.said)?,
+        capture_at_receiver: by_capture(
+            &played.at_receiver,
+            plan.said.filter(|said| said.at_receiver),
+        )?,
         live_at_sender: by_kernel(&played.live_at_sender),
         live_at_receiver: by_kernel(&played.live_at_receiver),
     })
 }
 
-fn by_capture(mut capture: &[u8]) -> Result<ClassShares, String> {
+fn by_capture(mut capture: &[u8], said: Option<Said>) -> Result<ClassShares, String> {
     let (mut decoder, mut dissector, mut table) =
         (Decoder::default(), Dissector::default(), Table::default());
     while let Some(record) = decoder.next(&mut capture).map_err(|e| e.to_string())? {
@@ -52,12 +66,16 @@ fn by_capture(mut capture: &[u8]) -> Result<ClassShares, String> {
     }
     let connection = table.drain().ok_or("the capture has no connection")?;
     let flow = capture::flows(&connection).into_iter().next().ok_or("the capture has no data")?;
-    Ok(ClassShares { class: flow.verdict.class, shares: flow.limits.shares() })
+    let says = |words: &str| {
+        flow.verdict.words.contains(words) || flow.remarks.iter().any(|r| r.contains(words))
+    };
+    let unsaid = said.map(|said| said.words).filter(|words| !says(words)).map(str::to_owned);
+    Ok(ClassShares { class: flow.verdict.class, shares: flow.limits.shares(), unsaid })
 }
 
 fn by_kernel(recording: &Recording) -> ClassShares {
     let [local, remote] = recording.ends;
     let mut live = Live::between(local.ip(), remote.ip());
     recording.samples.iter().for_each(|sample| live.handle(*sample));
-    ClassShares { class: live.limits().dominant(), shares: live.limits().shares() }
+    ClassShares { class: live.limits().dominant(), shares: live.limits().shares(), unsaid: None }
 }

@@ -3,9 +3,11 @@
 mod cause;
 mod classified;
 mod document;
+mod field;
 mod observe;
 mod offload;
 mod play;
+mod talk;
 mod watch;
 
 pub use cause::{FlowPlan, plans};

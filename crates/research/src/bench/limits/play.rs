@@ -13,8 +13,10 @@ use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::cause::{Fault, FlowPlan};
+use super::field::{SPACIOUS, Talk};
 use super::observe::{KernelObserver, Watched};
 use super::offload::PutTogether;
+use super::talk::{read_and_grant, write_as_granted, write_small};
 use super::watch::PacketCapture;
 
 const PORT: u16 = 4000;
@@ -34,7 +36,8 @@ pub struct PlayedFlow {
 
 /// Plays a flow from near to far.
 pub fn play(plan: &FlowPlan) -> Result<PlayedFlow, String> {
-    let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
+    let emulation =
+        Emulation::start_behind(&plan.path, plan.middleboxes).map_err(|e| e.to_string())?;
     let near = emulation.near();
     let far = if plan.loopback { near } else { emulation.far() };
     let context = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
@@ -65,13 +68,20 @@ pub fn play(plan: &FlowPlan) -> Result<PlayedFlow, String> {
             let deaf = deaf.map_err(context("cannot make an end deaf"))?;
             scope.spawn(move || deafen(&deaf, fault, until));
         }
+        if let Some(small) = plan.shrinks {
+            let buffer = receiver.try_clone().map_err(context("cannot shrink a window"))?;
+            scope.spawn(move || shrink(&buffer, small, until));
+        }
         scope.spawn(|| write(sender, plan, until));
-        match (plan.answer, plan.proxy) {
-            (Some(answer), _) => reply(receiver, plan.piece, answer),
-            (None, true) => {
+        match (plan.talk, plan.answer, plan.proxy) {
+            (Talk::Granted { grant, .. }, ..) => {
+                read_and_grant(receiver, grant, &mut vec![0; READ_BYTES]);
+            }
+            (_, Some(answer), _) => reply(receiver, plan.piece, answer),
+            (_, None, true) => {
                 hand_on(receiver, plan.read_at, until, far).map_err(context("cannot hand on"))?
             }
-            (None, false) => read(receiver, plan.read_at, until),
+            (_, None, false) => read(receiver, plan.read_at, until),
         }
         Ok::<(), String>(())
     })?;
@@ -97,8 +107,11 @@ const UNPREPARED: &str = "cannot set the network of a namespace up";
 
 /// In the calling thread's namespace.
 fn set_up(plan: &FlowPlan) -> io::Result<()> {
-    let timestamps = if plan.timestamps { "1" } else { "0" };
-    fs::write("/proc/sys/net/ipv4/tcp_timestamps", timestamps)
+    let set = |name: &str, on: bool| {
+        fs::write(format!("/proc/sys/net/ipv4/{name}"), if on { "1" } else { "0" })
+    };
+    set("tcp_timestamps", plan.timestamps)?;
+    set("tcp_shrink_window", plan.shrinks.is_some())
 }
 
 /// A token bucket (tc-tbf(8)) on the device of `side`; the capture point lies behind it.
@@ -142,6 +155,19 @@ fn deafen(end: &TcpStream, fault: Fault, until: Time) {
     if let Some(lasts) = fault.lasts {
         clock::sleep_until((after + lasts).min(until));
         let _ = options::set_deaf(end, false);
+    }
+}
+
+/// Gives the receive buffer back but for `small`, and takes it again, in turn.
+fn shrink(receiver: &TcpStream, small: Bytes, until: Time) {
+    const TURN: Duration = Duration::from_millis(300);
+    for size in [small, SPACIOUS].into_iter().cycle() {
+        clock::sleep_until(clock::now() + TURN);
+        // The kernel doubles the request.
+        let set = SockRef::from(receiver).set_recv_buffer_size((size.get() / 2) as usize);
+        if set.is_err() || clock::now() >= until {
+            return;
+        }
     }
 }
 
@@ -197,14 +223,29 @@ fn read(mut from: TcpStream, rate: Option<Rate>, until: Time) {
     }
 }
 
+/// Writes a piece, or a part of it.
+fn write_piece(to: &mut TcpStream, talk: Talk, piece: &[u8]) -> io::Result<usize> {
+    let Talk::TwoWrites { head } = talk else { return to.write(piece) };
+    let (head, rest) = piece.split_at(head.get() as usize);
+    to.write_all(head)?;
+    to.write_all(rest).map(|()| piece.len())
+}
+
 /// Writes until enough is written or the time is up.
 fn write(mut to: TcpStream, plan: &FlowPlan, until: Time) {
     let piece = vec![0; plan.piece.get() as usize];
     let _ = to.set_write_timeout(Some(StdDuration::from_millis(500)));
     let mut left = plan.size.map_or(u64::MAX, Bytes::get);
+    match plan.talk {
+        Talk::Granted { window, .. } => write_as_granted(&mut to, &piece, window, until),
+        Talk::SmallFirst { messages, size, pause } => {
+            write_small(&mut to, messages, &piece[..size.get() as usize], pause);
+        }
+        Talk::Plain | Talk::TwoWrites { .. } => {}
+    }
     let mut due = clock::now();
     while left > 0 && clock::now() < until {
-        match to.write(&piece[..plan.piece.get().min(left) as usize]) {
+        match write_piece(&mut to, plan.talk, &piece[..plan.piece.get().min(left) as usize]) {
             Ok(n) => left -= n as u64,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => return,

@@ -1,0 +1,154 @@
+//! Causes that people meet in the field: what programs above TCP and devices on the path do.
+
+use sweetspot_emulator::StrippedOption;
+use sweetspot_path::Random;
+use sweetspot_units::{Bytes, Duration, Probability};
+
+use super::cause::{Cause, FlowPlan};
+
+/// How the two programs talk.
+#[derive(Debug, Clone, Copy)]
+pub enum Talk {
+    /// The sender writes, and waits for an answer where the plan has one.
+    Plain,
+    /// The sender has at most `window` bytes under way until the receiver grants more with a message, each time it has read
+    /// `grant` bytes.
+    Granted { window: Bytes, grant: Bytes },
+    /// The first `head` bytes of each piece are a write of their own.
+    TwoWrites { head: Bytes },
+    /// Some small messages before the large pieces.
+    SmallFirst { messages: u64, size: Bytes, pause: Duration },
+}
+
+/// Words that a capture's report must have beside the class.
+#[derive(Debug, Clone, Copy)]
+pub struct Said {
+    /// Part of the verdict or of a remark.
+    pub words: &'static str,
+    /// Whether the receiver's capture shows it, too.
+    pub at_receiver: bool,
+}
+
+/// The kernel's names of TCP options (RFC 9293 §3.1, RFC 2018, RFC 7323).
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const TIMESTAMPS: u8 = 8;
+
+/// The receive buffer of a program before it gives a part of it back.
+pub const SPACIOUS: Bytes = Bytes::new(400_000);
+
+/// How the devices meddle with flow number `n`, in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meddling {
+    /// Sequence numbers are shifted, SACK blocks are not.
+    ForeignSacks,
+    /// Acknowledgements lose their timestamps.
+    NoTimestampsBack,
+    /// The SYN loses "SACK permitted".
+    NoSack,
+    /// The SYN loses the window scale.
+    NoScale,
+}
+
+impl Meddling {
+    /// That of flow number `n`.
+    pub fn of(n: u64) -> Meddling {
+        use Meddling::*;
+        [ForeignSacks, NoTimestampsBack, NoSack, NoScale][n as usize % 4]
+    }
+}
+
+/// The shortest and the longest round trip in milliseconds, and the least and the largest product of rate and round trip, from
+/// which the path of flow number `n` is drawn.
+pub fn drawn_from(cause: Cause, n: u64) -> ([f64; 2], [u64; 2]) {
+    let emulated = [12.0, 120.0];
+    match cause {
+        // A delayed acknowledgement is long beside the round trip.
+        Cause::Nagle => ([1.0, 15.0], [0, 500_000]),
+        // A window above TCP holds some segments.
+        Cause::WindowAbove => (emulated, [60_000, 500_000]),
+        // The largest window without a scale fits twice.
+        Cause::Middlebox if Meddling::of(n) == Meddling::NoScale => (emulated, [140_000, 500_000]),
+        _ => (emulated, [25_000, 500_000]),
+    }
+}
+
+/// Gives `plan` the ingredients of `cause`, for flow number `n`.
+pub fn shape(plan: &mut FlowPlan, cause: Cause, n: u64, random: &mut Random) {
+    let strong = random.unit();
+    let third = (random.unit() * 3.0) as usize % 3;
+    let rate = plan.path.up.rate;
+    let bdp = rate * (plan.path.up.delay * 2);
+    let said = |words, at_receiver| Some(Said { words, at_receiver });
+    match cause {
+        Cause::WindowAbove => {
+            let window = bdp.scaled(0.5 - 0.3 * strong);
+            // Most programs grant more when half of it is read (nghttp2, OpenSSH), some earlier.
+            let grant = window.scaled([0.5, 0.35, 0.25][third]);
+            plan.talk = Talk::Granted { window, grant };
+            (plan.piece, plan.no_delay) = (Bytes::new(16_384), true);
+            plan.said = said("a window above TCP", true);
+            plan.lasts = Duration::from_secs(4);
+        }
+        Cause::Nagle => {
+            plan.talk = Talk::TwoWrites { head: Bytes::new([9, 40, 200][third]) };
+            plan.piece = Bytes::new(220 + (700.0 * strong) as u64);
+            plan.answer = Some(Bytes::new([100, 2, 600][third]));
+            plan.said = said("Nagle", true);
+            plan.lasts = Duration::from_secs(4);
+        }
+        Cause::BlackHole => {
+            plan.path.mtu = Bytes::new(1500);
+            let passes = Bytes::new(1000 + (480.0 * strong) as u64);
+            plan.middleboxes[0].passes = Some(passes);
+            plan.talk = Talk::SmallFirst {
+                messages: [5, 10, 20][third],
+                size: Bytes::new([120, 500, 900][third]),
+                pause: Duration::from_millis(40),
+            };
+            plan.no_delay = true;
+            plan.said = said("black hole", false);
+            plan.lasts = Duration::from_secs(6);
+        }
+        Cause::ShrunkWindow => {
+            plan.read_at = Some(rate.scaled(0.3 - 0.2 * strong));
+            plan.receive_buffer = Some(SPACIOUS);
+            plan.shrinks = Some(Bytes::new([16_000, 32_000, 64_000][third]));
+            plan.said = said("took back a part of its window", true);
+            plan.lasts = Duration::from_secs(4);
+        }
+        Cause::Middlebox => {
+            plan.timestamps = true;
+            meddle(plan, Meddling::of(n), strong);
+        }
+        _ => {}
+    }
+}
+
+fn meddle(plan: &mut FlowPlan, meddling: Meddling, strong: f64) {
+    let [up, down] = &mut plan.middleboxes;
+    let (words, at_receiver) = match meddling {
+        Meddling::ForeignSacks => {
+            let shift = 1_000_000_000 + (2e9 * strong) as u32;
+            up.sequence = shift;
+            down.acknowledgement = shift.wrapping_neg();
+            ("SACK blocks far from all data", false)
+        }
+        Meddling::NoTimestampsBack => {
+            down.strips = Some(StrippedOption::OfOthers(TIMESTAMPS));
+            ("receiver's segments have none", false)
+        }
+        Meddling::NoSack => {
+            up.strips = Some(StrippedOption::OfSyn(SACK_PERMITTED));
+            ("no selective acknowledgements", true)
+        }
+        Meddling::NoScale => {
+            up.strips = Some(StrippedOption::OfSyn(WINDOW_SCALE));
+            ("no window scaling", true)
+        }
+    };
+    plan.said = Some(Said { words, at_receiver });
+    if meddling != Meddling::NoScale {
+        plan.path.up.loss = Probability::new(0.01 + 0.02 * strong).unwrap_or_default();
+    }
+}

@@ -1,0 +1,61 @@
+//! The programs at the two ends, where they do more than to write and to read.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration as StdDuration;
+
+use sweetspot_linux::clock;
+use sweetspot_units::{Bytes, Duration, Time};
+
+/// A grant as HTTP/2's WINDOW_UPDATE has it (RFC 9113 §6.9): a header of nine bytes, and how many more may be sent.
+const GRANT_HEADER: usize = 9;
+const GRANT_BYTES: usize = GRANT_HEADER + 4;
+
+/// Writes pieces as far as `window` and the grants of the receiver allow, until the time is up.
+pub fn write_as_granted(to: &mut TcpStream, piece: &[u8], window: Bytes, until: Time) {
+    let mut room = window.get();
+    let mut grant = [0; GRANT_BYTES];
+    while clock::now() < until {
+        while room > 0 {
+            let size = piece.len().min(room as usize);
+            match to.write(&piece[..size]) {
+                Ok(n) => room -= n as u64,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => return,
+            }
+        }
+        if to.read_exact(&mut grant).is_err() {
+            return;
+        }
+        let more = grant.last_chunk().map_or(0, |more| u32::from_be_bytes(*more));
+        room += u64::from(more);
+    }
+}
+
+/// Reads to the end, and grants what was read whenever that is `step` bytes.
+pub fn read_and_grant(mut from: TcpStream, step: Bytes, buffer: &mut [u8]) {
+    let _ = from.set_nodelay(true);
+    let _ = from.set_read_timeout(Some(StdDuration::from_secs(1)));
+    let mut read = 0;
+    while let Ok(n @ 1..) = from.read(buffer) {
+        read += n as u64;
+        if read >= step.get() {
+            let mut grant = [0; GRANT_BYTES];
+            grant[GRANT_HEADER..].copy_from_slice(&(read as u32).to_be_bytes());
+            if from.write_all(&grant).is_err() {
+                return;
+            }
+            read = 0;
+        }
+    }
+}
+
+/// Writes `messages` small messages, with a pause behind each.
+pub fn write_small(to: &mut TcpStream, messages: u64, message: &[u8], pause: Duration) {
+    for _ in 0..messages {
+        if to.write_all(message).is_err() {
+            return;
+        }
+        clock::sleep_until(clock::now() + pause);
+    }
+}
