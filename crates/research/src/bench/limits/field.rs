@@ -93,7 +93,8 @@ pub fn shape(plan: &mut FlowPlan, cause: Cause, n: u64, random: &mut Random) {
         Cause::Nagle => {
             plan.talk = Talk::TwoWrites { head: Bytes::new([9, 40, 200][third]) };
             plan.piece = Bytes::new(220 + (700.0 * strong) as u64);
-            plan.answer = Some(Bytes::new([100, 2, 600][third]));
+            // Less than the message: the sender's data is the flow.
+            plan.answer = Some(Bytes::new([100, 2, 200][third]));
             plan.said = said("Nagle", true);
             plan.lasts = Duration::from_secs(4);
         }
