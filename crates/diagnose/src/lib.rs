@@ -12,16 +12,14 @@
 //! use sweetspot_units::{Bytes, Duration, Rate};
 //!
 //! let limits = Limits::only(Class::ReceiverWindow, Duration::from_secs(10));
-//! let evidence = Evidence {
-//!     goodput: Rate::from_mbit_per_second(6),
-//!     window: Some(Bytes::new(65_535)),
-//!     rtt: Some(Duration::from_millis(80)),
-//!     ..Evidence::default()
-//! };
+//! let mut evidence = Evidence::default();
+//! evidence.goodput = Rate::from_mbit_per_second(6);
+//! evidence.window = Some(Bytes::new(65_535));
+//! evidence.rtt = Some(Duration::from_millis(80));
 //! // 65,535 bytes each 80 ms are 6.6 Mbit/s.
 //! assert_eq!(LimitVerdict::new(&limits, &evidence).class, Class::ReceiverWindow);
-//! let slow = Evidence { goodput: Rate::from_mbit_per_second(1), ..evidence };
-//! assert_eq!(LimitVerdict::new(&limits, &slow).class, Class::Unknown);
+//! evidence.goodput = Rate::from_mbit_per_second(1);
+//! assert_eq!(LimitVerdict::new(&limits, &evidence).class, Class::Unknown);
 //! ```
 //!
 //! The crate is pure: it reads no clock and touches no operating system.
