@@ -2,13 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::fs::{FallocateFlags, FlockOperation, MemfdFlags, fallocate, flock, memfd_create};
+use rustix::io::Errno;
 use sweetspot_units::Bytes;
-
-use crate::check;
 
 /// The flag to open a file only if it is no symbolic link.
 pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
@@ -59,45 +59,31 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
 
 /// A file in memory, without a name.
 pub fn in_memory() -> io::Result<File> {
-    // SAFETY: the name is a C string; the descriptor is new and ours alone.
-    unsafe {
-        let fd = check(libc::memfd_create(c"sweetspot".as_ptr(), libc::MFD_CLOEXEC))?;
-        Ok(File::from_raw_fd(fd))
-    }
+    Ok(memfd_create(c"sweetspot", MemfdFlags::CLOEXEC)?.into())
 }
 
 /// Takes an exclusive lock on an open file. Returns false if somebody else holds one. The lock ends with the last
 /// descriptor of the file.
 pub fn try_lock(file: &File) -> io::Result<bool> {
-    // SAFETY: the descriptor is open.
-    let rc = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
-    if rc == 0 {
-        return Ok(true);
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
     }
-    let error = io::Error::last_os_error();
-    if error.kind() == io::ErrorKind::WouldBlock { Ok(false) } else { Err(error) }
 }
 
 /// Reserves `length` on the disk from `offset` on, without changing the file's length. Does nothing on file systems that
 /// cannot reserve.
 pub fn reserve(file: impl AsFd, offset: Bytes, length: Bytes) -> io::Result<()> {
-    let position = |bytes: Bytes| {
-        libc::off_t::try_from(bytes.get()).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))
-    };
-    let (offset, length) = (position(offset)?, position(length)?);
-    if length == 0 {
+    if offset.get().max(length.get()) > i64::MAX as u64 {
+        return Err(Errno::FBIG.into());
+    }
+    if length == Bytes::ZERO {
         return Ok(());
     }
-    let keep = libc::FALLOC_FL_KEEP_SIZE;
-    // SAFETY: the descriptor is open.
-    let rc = unsafe { libc::fallocate(file.as_fd().as_raw_fd(), keep, offset, length) };
-    if rc == 0 {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
-        Some(libc::EOPNOTSUPP | libc::ENOSYS) => Ok(()),
-        _ => Err(error),
+    match fallocate(file, FallocateFlags::KEEP_SIZE, offset.get(), length.get()) {
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -59,9 +59,7 @@ pub fn memory() -> Option<Bytes> {
 
 /// The size of a memory page.
 pub fn page() -> Option<Bytes> {
-    // SAFETY: sysconf takes no pointers and has no preconditions.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    u64::try_from(size).ok().map(Bytes::new)
+    Some(Bytes::new(rustix::param::page_size() as u64))
 }
 
 /// The device of the default IPv4 route.

@@ -11,9 +11,7 @@ mod process;
 mod socket;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
-
-use crate::check;
+use std::os::fd::AsFd;
 
 pub use activity_watch::ActivityWatch;
 pub use error::BorrowError;
@@ -23,13 +21,5 @@ pub use socket::LiveSocket;
 
 /// The inode of an open file.
 pub fn inode(file: impl AsFd) -> io::Result<u64> {
-    status(file).map(|stat| stat.st_ino)
-}
-
-fn status(file: impl AsFd) -> io::Result<libc::stat> {
-    // SAFETY: an all-zero stat is valid, and the call fills it in.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the descriptor is open and `stat` is valid for writing.
-    check(unsafe { libc::fstat(file.as_fd().as_raw_fd(), &mut stat) })?;
-    Ok(stat)
+    Ok(rustix::fs::fstat(file)?.st_ino)
 }

@@ -1,11 +1,13 @@
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use rustix::fs::{FileType, fstat};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
 use super::error::{BorrowError, explain};
-use super::status;
+use crate::event_fd;
 use crate::processes::{self, Descriptor};
-use crate::{check, event_fd};
 
 /// How many descriptors of a process are searched at most. Each costs a microsecond.
 const MAX_DESCRIPTORS: i32 = 1 << 16;
@@ -20,15 +22,12 @@ pub struct ProcessHandle {
 impl ProcessHandle {
     /// A handle of the process that has the ID `pid` now.
     pub fn open(pid: u32) -> Result<ProcessHandle, BorrowError> {
-        let number = libc::c_long::from(pid);
-        // SAFETY: pidfd_open takes numbers.
-        match descriptor(unsafe { libc::syscall(libc::SYS_pidfd_open, number, 0) }) {
+        let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::INVAL);
+        match number.and_then(|number| pidfd_open(number, PidfdFlags::empty())) {
             Ok(pidfd) => Ok(ProcessHandle { pid, pidfd: Arc::new(pidfd) }),
             // Numbers that no process can have, and thread IDs.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => {
-                Err(BorrowError::ProcessEnded { pid })
-            }
-            Err(source) => Err(explain(source, pid, -1)),
+            Err(Errno::INVAL | Errno::NOENT) => Err(BorrowError::ProcessEnded { pid }),
+            Err(source) => Err(explain(source.into(), pid, -1)),
         }
     }
 
@@ -39,7 +38,7 @@ impl ProcessHandle {
 
     /// Whether it has ended.
     pub fn has_ended(&self) -> bool {
-        event_fd::is_readable(self.pidfd.as_fd())
+        event_fd::is_readable(&self.pidfd)
     }
 
     /// The sockets among its descriptors, found by borrowing each descriptor. This needs CAP_SYS_PTRACE only, unlike
@@ -52,8 +51,10 @@ impl ProcessHandle {
         {
             match self.duplicate(fd) {
                 Ok(file) => {
-                    let inode = status(&file).ok().filter(is_socket).map(|stat| stat.st_ino);
-                    found.extend(inode.map(|inode| Descriptor { fd, inode }));
+                    let socket = fstat(&file)
+                        .ok()
+                        .filter(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
+                    found.extend(socket.map(|stat| Descriptor { fd, inode: stat.st_ino }));
                 }
                 Err(BorrowError::Closed { .. }) => {}
                 Err(error) => return Err(error),
@@ -64,21 +65,9 @@ impl ProcessHandle {
 
     /// A second descriptor for the file that the process has open as `fd`.
     pub(super) fn duplicate(&self, fd: i32) -> Result<OwnedFd, BorrowError> {
-        let (pidfd, number) = (libc::c_long::from(self.pidfd.as_raw_fd()), libc::c_long::from(fd));
-        // SAFETY: pidfd_getfd takes numbers.
-        let got = descriptor(unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd, number, 0) });
-        got.map_err(|source| explain(source, self.pid, fd))
+        pidfd_getfd(&self.pidfd, fd, PidfdGetfdFlags::empty())
+            .map_err(|source| explain(source.into(), self.pid, fd))
     }
-}
-
-fn is_socket(stat: &libc::stat) -> bool {
-    stat.st_mode & libc::S_IFMT == libc::S_IFSOCK
-}
-
-fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
-    let fd = check(result as i32)?;
-    // SAFETY: a new descriptor (closed on exec, as both calls make them) that is ours alone.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 #[cfg(test)]
@@ -87,6 +76,7 @@ mod tests {
     use crate::live::inode;
     use std::fs::File;
     use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
     use std::process::{Command, Stdio};
 
     fn us() -> ProcessHandle {
@@ -119,8 +109,7 @@ mod tests {
     #[test]
     fn a_number_that_no_process_has_is_that_of_one_that_ended() {
         // None is 0 or beyond the kernel's limit of 2^22; a thread's is not its process's.
-        // SAFETY: gettid takes nothing and cannot fail.
-        let thread = unsafe { libc::gettid() } as u32;
+        let thread = rustix::thread::gettid().as_raw_pid() as u32;
         assert_ne!(thread, std::process::id());
         for number in [0, 1 << 23, thread] {
             assert!(ProcessHandle::open(number).is_err_and(|error| error.is_over()), "{number}");
