@@ -1,9 +1,11 @@
 //! Watches many descriptors at once (epoll(7)).
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-use crate::check;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
 /// A set of watched descriptors. It is readable itself while one of them has news.
 #[derive(Debug)]
@@ -28,45 +30,34 @@ const EVENT_BATCH: usize = 256;
 impl Epoll {
     /// An empty set.
     pub fn new() -> io::Result<Epoll> {
-        // SAFETY: epoll_create1 takes a number; the descriptor it returns is ours alone.
-        unsafe {
-            let fd = check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?;
-            Ok(Epoll(OwnedFd::from_raw_fd(fd)))
-        }
+        Ok(Epoll(epoll::create(CreateFlags::CLOEXEC)?))
     }
 
     /// Watches `source` until it is closed, under `number`. News come once per change (edge-triggered), so the
     /// caller must read all there is.
     pub fn watch(&self, source: impl AsFd, number: u64) -> io::Result<()> {
-        let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
-        let mut event = libc::epoll_event { events: events as u32, u64: number };
-        let fd = source.as_fd().as_raw_fd();
-        // SAFETY: both descriptors are open and `event` is valid for the call.
-        check(unsafe { libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) })?;
-        Ok(())
+        let events = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        Ok(epoll::add(&self.0, source, EventData::new_u64(number), events)?)
     }
 
     /// Appends new events to `news` without waiting. Returns whether there may be more.
     pub fn take(&self, news: &mut Vec<Readiness>) -> io::Result<bool> {
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENT_BATCH];
-        // SAFETY: `events` has room for the number given; a timeout of zero returns at once.
-        let n = unsafe {
-            libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), EVENT_BATCH as libc::c_int, 0)
+        let mut events = [MaybeUninit::<Event>::uninit(); EVENT_BATCH];
+        let at_once = Timespec::default();
+        let events = match epoll::wait(&self.0, &mut events, Some(&at_once)) {
+            Err(rustix::io::Errno::INTR) => return Ok(false),
+            other => other?.0,
         };
-        let count = match check(n) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
-            other => other? as usize,
-        };
-        news.extend(events[..count].iter().map(|event| {
-            let has = |flags: libc::c_int| event.events & flags as u32 != 0;
+        news.extend(events.iter().map(|event| {
+            let (flags, data) = (event.flags, event.data);
             Readiness {
-                number: event.u64,
-                readable: has(libc::EPOLLIN | libc::EPOLLRDHUP),
-                writable: has(libc::EPOLLOUT),
-                over: has(libc::EPOLLERR | libc::EPOLLHUP),
+                number: data.u64(),
+                readable: flags.intersects(EventFlags::IN | EventFlags::RDHUP),
+                writable: flags.intersects(EventFlags::OUT),
+                over: flags.intersects(EventFlags::ERR | EventFlags::HUP),
             }
         }));
-        Ok(count == EVENT_BATCH)
+        Ok(events.len() == EVENT_BATCH)
     }
 }
 

@@ -1,50 +1,49 @@
 //! Waits for descriptors until a given time, and wakes other threads (eventfd(2)).
 
+use std::array;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
 use sweetspot_units::Time;
 
-use crate::{check, clock};
+use crate::clock;
+
+/// The most sources of one wait.
+const MAX_SOURCES: usize = 4;
 
 /// Waits until one of `sources` is readable or `due` has come on the clock of [`clock::now`]. At most four sources are polled.
 pub fn wait_readable(sources: &[BorrowedFd<'_>], due: Time) -> io::Result<()> {
-    let mut fds = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 4];
-    for (fd, source) in fds.iter_mut().zip(sources) {
-        fd.fd = source.as_raw_fd();
-    }
+    let Some(first) = sources.first() else {
+        clock::sleep_until(due);
+        return Ok(());
+    };
+    let entry = |n| PollFd::from_borrowed_fd(*sources.get(n).unwrap_or(first), PollFlags::IN);
+    let mut fds: [PollFd<'_>; MAX_SOURCES] = array::from_fn(entry);
     let timeout = clock::timespec(Time::ZERO + due.since(clock::now()));
-    let count = sources.len().min(fds.len()) as libc::nfds_t;
-    // SAFETY: `fds` and `timeout` outlive the call; a null mask leaves signals as they are.
-    match check(unsafe { libc::ppoll(fds.as_mut_ptr(), count, &timeout, std::ptr::null()) }) {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-        other => other.map(|_| ()),
+    match poll(&mut fds[..sources.len().min(MAX_SOURCES)], Some(&timeout)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Whether `source` can be read without waiting; its end is read so, too.
-pub fn is_readable(source: BorrowedFd<'_>) -> bool {
-    poll_now(source, libc::POLLIN) & (libc::POLLIN | libc::POLLHUP | libc::POLLERR) != 0
+pub fn is_readable(source: impl AsFd) -> bool {
+    poll_now(&source, PollFlags::IN).intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR)
 }
 
-/// Whether a connection is shut down in both directions, or broke.
-pub fn is_hung_up(connection: BorrowedFd<'_>) -> bool {
-    poll_now(connection, 0) & (libc::POLLHUP | libc::POLLERR) != 0
+/// Whether a connection is shut down in both directions or broke, or the other end of `source` is gone, such as the window
+/// of a terminal.
+pub fn is_hung_up(source: impl AsFd) -> bool {
+    poll_now(&source, PollFlags::empty()).intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
-fn poll_now(source: BorrowedFd<'_>, events: libc::c_short) -> libc::c_short {
-    let mut fd = libc::pollfd { fd: source.as_raw_fd(), events, revents: 0 };
-    // SAFETY: one valid pollfd; a timeout of zero returns at once.
-    unsafe { libc::poll(&mut fd, 1, 0) };
-    fd.revents
-}
-
-/// Whether the other end of `source` is gone, such as the window of a terminal.
-pub fn has_hung_up(source: impl AsFd) -> bool {
-    let mut fd = libc::pollfd { fd: source.as_fd().as_raw_fd(), events: 0, revents: 0 };
-    // SAFETY: one valid pollfd; a timeout of zero returns at once.
-    unsafe { libc::poll(&mut fd, 1, 0) };
-    fd.revents & (libc::POLLHUP | libc::POLLERR) != 0
+fn poll_now(source: &impl AsFd, events: PollFlags) -> PollFlags {
+    let mut fd = [PollFd::new(source, events)];
+    // A poll that fails has no news.
+    let _ = poll(&mut fd, Some(&Timespec::default()));
+    fd[0].revents()
 }
 
 /// An eventfd: one thread signals it, another waits for it among its other sources.
@@ -54,25 +53,19 @@ pub struct EventFd(OwnedFd);
 impl EventFd {
     /// An eventfd that is not signalled.
     pub fn new() -> io::Result<EventFd> {
-        // SAFETY: eventfd takes numbers; the descriptor it returns is ours alone.
-        unsafe {
-            let fd = check(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK))?;
-            Ok(EventFd(OwnedFd::from_raw_fd(fd)))
-        }
+        Ok(EventFd(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
     /// Signals it; it stays readable until [`EventFd::clear`].
     pub fn signal(&self) {
-        let one = 1_u64;
-        // SAFETY: eight bytes are read from `one`. A full counter is as good as one that grew.
-        unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
+        // A full counter is as good as one that grew.
+        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
     /// Makes it unreadable until the next signal.
     pub fn clear(&self) {
-        let mut count = 0_u64;
-        // SAFETY: eight bytes are written to `count`. One not signalled returns EAGAIN.
-        unsafe { libc::read(self.0.as_raw_fd(), (&raw mut count).cast(), 8) };
+        // One that is not signalled returns EAGAIN.
+        let _ = rustix::io::read(&self.0, &mut [0_u8; 8]);
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use crate::check;
-use crate::isolation::{end, fork, pipe, wait_for_one_thread};
-use crate::lifeline;
-use crate::signals::{ENDING, Supervisor};
+use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, setsid, waitpid};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+
+use crate::isolation::{fork, pipe, wait_for_one_thread};
+use crate::process::end;
+use crate::signals::{self, ENDING, Supervisor};
+use crate::{event_fd, lifeline};
 
 /// The worker's end of the pipe to its guardian.
 #[derive(Debug)]
@@ -18,10 +20,7 @@ pub struct GuardianPipe(File);
 impl GuardianPipe {
     /// Whether the guardian has ended.
     pub fn is_cut(&self) -> bool {
-        let mut fd = libc::pollfd { fd: self.0.as_raw_fd(), events: 0, revents: 0 };
-        // SAFETY: one valid pollfd; a timeout of zero returns at once.
-        unsafe { libc::poll(&mut fd, 1, 0) };
-        fd.revents & libc::POLLERR != 0
+        event_fd::is_hung_up(&self.0)
     }
 }
 
@@ -99,10 +98,8 @@ fn start_last_guardian(last: impl FnOnce()) -> io::Result<File> {
             Err(_) => end(1),
         },
         Some(child) => {
-            let mut status = 0;
-            // SAFETY: `status` is valid for writing.
-            check(unsafe { libc::waitpid(child as libc::pid_t, &mut status, 0) })?;
-            if status != 0 {
+            let ended = waitpid(Pid::from_raw(child as i32), WaitOptions::empty())?;
+            if ended.is_none_or(|(_, status)| status.exit_status() != Some(0)) {
                 return Err(io::Error::other("cannot start the last guardian"));
             }
             Ok(alive)
@@ -113,17 +110,13 @@ fn start_last_guardian(last: impl FnOnce()) -> io::Result<File> {
 /// Waits for the end of a pipe, out of reach of the terminal, of its signals and of those to a process group.
 fn stay_until(mut ended: File) {
     for signal in ENDING {
-        // SAFETY: ignoring a signal installs no handler.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
+        signals::ignore(signal);
     }
-    // SAFETY: setsid takes nothing; a failure leaves the session as it is.
-    unsafe { libc::setsid() };
+    // A failure leaves the session as it is.
+    let _ = setsid();
     // A reader of the command's output must not wait for this process.
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
-        for stream in 0..3 {
-            // SAFETY: both descriptors are open; the standard streams belong to this process alone.
-            unsafe { libc::dup2(null.as_raw_fd(), stream) };
-        }
+        let _ = dup2_stdin(&null).and(dup2_stdout(&null)).and(dup2_stderr(&null));
     }
     // It does not keep a directory from being unmounted.
     let _ = std::env::set_current_dir("/");
@@ -131,8 +124,6 @@ fn stay_until(mut ended: File) {
 }
 
 fn adopt_orphans() -> io::Result<()> {
-    // SAFETY: this prctl takes numbers only.
-    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) })
-        .map_err(crate::named("prctl(2)"))?;
-    Ok(())
+    // Any process number turns it on.
+    set_child_subreaper(Some(getpid())).map_err(|e| crate::named("prctl(2)")(e.into()))
 }

@@ -1,14 +1,19 @@
 //! Runs work in a process tree with its own namespaces, which ends as a whole.
 
-use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{getegid, geteuid, set_parent_process_death_signal};
+use rustix::thread::UnshareFlags;
 use sweetspot_units::Duration;
 use thiserror::Error;
 
+use crate::event_fd::is_hung_up;
+use crate::namespace::unshare;
+use crate::process::end;
 use crate::signals::{Signal, Supervisor};
 use crate::{check, clock, lifeline};
 
@@ -203,10 +208,11 @@ fn init(
     if let Err(error) = die_with_parent() {
         end_complaining(&mut error_writer, &FailedStep(DEATH_SIGNAL, error));
     }
-    // Our parent has no number in this namespace to compare; its end of the pipe tells.
-    if !writer_lives(pulse) {
+    // Our parent has no number in this namespace to compare; its end of the pipe tells, to which nothing is ever written.
+    if is_hung_up(&pulse) {
         end(1);
     }
+    drop(pulse);
     mount_proc();
     match fork() {
         Err(error) => end_complaining(&mut error_writer, &FailedStep(FORK, error)),
@@ -226,7 +232,7 @@ fn init(
 
 /// Uses our own rights, or else (not root, or root in a container) a user namespace with us as root.
 fn enter_namespaces() -> StepResult<()> {
-    let all = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWNET;
+    let all = UnshareFlags::NEWPID | UnshareFlags::NEWNS | UnshareFlags::NEWNET;
     match unshare(all) {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
             enter_user_namespace()?;
@@ -235,13 +241,13 @@ fn enter_namespaces() -> StepResult<()> {
         other => other.at(NAMESPACES)?,
     }
     // Mounts inside must not show outside.
-    mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE).at(PRIVATE_MOUNTS)
+    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    mount_change(c"/", private).map_err(io::Error::from).at(PRIVATE_MOUNTS)
 }
 
 fn enter_user_namespace() -> StepResult<()> {
-    // SAFETY: geteuid and getegid cannot fail and touch no memory.
-    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
-    unshare(libc::CLONE_NEWUSER).at(USER_NAMESPACE)?;
+    let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+    unshare(UnshareFlags::NEWUSER).at(USER_NAMESPACE)?;
     // Without this the kernel lets nobody write gid_map (user_namespaces(7)).
     fs::write("/proc/self/setgroups", "deny").at(SETGROUPS)?;
     fs::write("/proc/self/uid_map", format!("0 {uid} 1")).at(UID_MAP)?;
@@ -251,21 +257,8 @@ fn enter_user_namespace() -> StepResult<()> {
 /// Lets /proc show the new PID namespace. Where the kernel forbids it (a container that masks
 /// parts of /proc), the old one stays and only process listings are wrong.
 fn mount_proc() {
-    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    let _ = mount(c"proc", c"/proc", Some(c"proc"), flags);
-}
-
-fn mount(source: &CStr, target: &CStr, kind: Option<&CStr>, flags: u64) -> io::Result<()> {
-    let kind = kind.map_or(std::ptr::null(), CStr::as_ptr);
-    // SAFETY: all pointers are null or C strings that outlive the call.
-    check(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, std::ptr::null()) })?;
-    Ok(())
-}
-
-fn unshare(flags: i32) -> io::Result<()> {
-    // SAFETY: unshare takes a number.
-    check(unsafe { libc::unshare(flags) })?;
-    Ok(())
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    let _ = mount(c"proc", c"/proc", c"proc", flags, None);
 }
 
 /// The child's process id, or nothing in the child.
@@ -281,36 +274,17 @@ fn parent() -> u32 {
 }
 
 fn die_with_parent() -> io::Result<()> {
-    // SAFETY: this prctl takes numbers only.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
-    Ok(())
+    Ok(set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?)
 }
 
 /// A pipe: its end to read from and its end to write to, both closed by exec.
 pub(crate) fn pipe() -> io::Result<(File, File)> {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` has room for the two descriptors.
-    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
-    // SAFETY: both are open and nobody else owns them.
-    Ok(unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) })
-}
-
-/// Whether somebody still holds the other end of a pipe that nothing is ever written to.
-fn writer_lives(pipe: File) -> bool {
-    let mut fd = libc::pollfd { fd: pipe.as_raw_fd(), events: 0, revents: 0 };
-    // SAFETY: one valid pollfd; a timeout of zero returns at once.
-    unsafe { libc::poll(&mut fd, 1, 0) };
-    fd.revents & libc::POLLHUP == 0
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+    Ok((read.into(), write.into()))
 }
 
 fn end_complaining(error_writer: &mut File, FailedStep(step, error): &FailedStep) -> ! {
     let errno = error.raw_os_error().unwrap_or(0).to_ne_bytes();
     let _ = error_writer.write_all(&[&[*step][..], &errno].concat());
     end(1)
-}
-
-/// Ends without running the caller's exit handlers: this process is only a copy.
-pub(crate) fn end(code: u8) -> ! {
-    // SAFETY: _exit does not return and touches no memory.
-    unsafe { libc::_exit(i32::from(code)) }
 }

@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
 
-use crate::{check, signals};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+
+use crate::signals;
 
 /// A network namespace. It exists for as long as this handle, a process or a socket is in it.
 #[derive(Debug)]
@@ -21,8 +23,7 @@ impl NetworkNamespace {
     pub fn new() -> io::Result<NetworkNamespace> {
         // A namespace belongs to a thread: a short-lived one makes it, its file keeps it.
         on_own_thread(|| {
-            // SAFETY: unshare takes a number and concerns this thread only.
-            check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+            unshare(UnshareFlags::NEWNET)?;
             NetworkNamespace::current()
         })?
     }
@@ -81,9 +82,14 @@ impl AsFd for NetworkNamespace {
 }
 
 fn set_namespace(namespace: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: the descriptor is open; CLONE_NEWNET concerns the calling thread only.
-    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
-    Ok(())
+    Ok(move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?)
+}
+
+/// Moves the calling thread into new namespaces.
+pub(crate) fn unshare(namespaces: UnshareFlags) -> io::Result<()> {
+    debug_assert!(!namespaces.contains(UnshareFlags::FILES));
+    // SAFETY: the thread keeps the descriptors that it shares with the others.
+    Ok(unsafe { rustix::thread::unshare_unsafe(namespaces) }?)
 }
 
 fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {

@@ -3,29 +3,26 @@
 use std::io;
 use std::sync::OnceLock;
 
+use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
+use rustix::time::ClockId;
 use sweetspot_units::Duration;
 
-use crate::check;
+use crate::{clock, signals};
 
 /// The CPU time of this process, user and system, over all threads.
 pub fn cpu_time() -> Duration {
-    // SAFETY: an all-zero rusage is valid, and the call fills it in; it cannot fail for
-    // RUSAGE_SELF.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    let span = |t: libc::timeval| {
-        Duration::from_secs(t.tv_sec as u64) + Duration::from_micros(t.tv_usec as u64)
-    };
-    span(usage.ru_utime) + span(usage.ru_stime)
+    Duration::from_nanos(clock::read(ClockId::ProcessCPUTime).as_nanos())
 }
 
 /// The effective user ID of this process.
 pub fn effective_user() -> u32 {
-    // SAFETY: the call has no arguments and cannot fail.
-    unsafe { libc::geteuid() }
+    geteuid().as_raw()
+}
+
+/// Ends this process without running exit handlers. Safe after a fork and in a signal's handler.
+pub(crate) fn end(code: u8) -> ! {
+    // SAFETY: _exit is async-signal-safe, does not return and touches no memory.
+    unsafe { libc::_exit(i32::from(code)) }
 }
 
 /// The umask, as it was at the first call. Reading it by umask(2) would change it for other threads meanwhile.
@@ -48,20 +45,15 @@ fn umask_in(status: &str) -> Option<u32> {
 /// Makes a write beyond the limit on file sizes (`ulimit -f`) return an error instead of ending the process by a
 /// signal.
 pub fn report_file_size_limit() {
-    // SAFETY: ignoring a signal installs no handler.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    signals::ignore(libc::SIGXFSZ);
 }
 
 /// Raises the limit on open descriptors to the hard limit, and returns it.
 pub fn raise_descriptor_limit() -> io::Result<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is valid for both calls.
-    unsafe {
-        check(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit))?;
-        limit.rlim_cur = limit.rlim_max;
-        check(libc::setrlimit(libc::RLIMIT_NOFILE, &limit))?;
-    }
-    Ok(limit.rlim_cur)
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?;
+    // No limit is the largest number, as RLIM_INFINITY is.
+    Ok(maximum.unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! The scheduling of the calling thread.
 
 use std::io;
+use std::num::NonZeroU64;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
 use crate::check;
 
@@ -21,41 +24,28 @@ pub fn set_real_time(priority: u8) -> io::Result<()> {
 /// Sets the timer slack of the calling thread to its minimum. By default timers may fire 50 us late (prctl(2));
 /// real-time threads have no slack.
 pub fn drop_timer_slack() -> io::Result<()> {
-    // SAFETY: this prctl takes numbers only; 1 ns is the least it takes, 0 means the default.
-    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) })?;
-    Ok(())
+    // 1 ns is the least it takes, 0 means the default.
+    Ok(set_current_timer_slack(Some(NonZeroU64::MIN))?)
 }
 
 /// The processors on which the calling thread may run.
 pub fn allowed_processors() -> io::Result<Vec<usize>> {
-    // SAFETY: cpu_set_t is plain data for which zeros are the empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `set` is valid for writing its own size; 0 means the calling thread.
-    check(unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) })?;
-    let most = libc::CPU_SETSIZE as usize;
-    // SAFETY: every number below CPU_SETSIZE is inside the set.
-    Ok((0..most).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
 }
 
 /// Binds the calling thread to `processor`.
 pub fn stay_on(processor: usize) -> io::Result<()> {
-    if processor >= libc::CPU_SETSIZE as usize {
+    if processor >= CpuSet::MAX_CPU {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: cpu_set_t is plain data for which zeros are the empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the number is below CPU_SETSIZE, the set is valid for the call, 0 means the
-    // calling thread.
-    check(unsafe {
-        libc::CPU_SET(processor, &mut set);
-        libc::sched_setaffinity(0, size_of_val(&set), &set)
-    })?;
-    Ok(())
+    let mut set = CpuSet::new();
+    set.set(processor);
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// Locks `memory` into RAM (mlock(2)). Fails beyond RLIMIT_MEMLOCK.
 pub fn lock_memory(memory: &[u8]) -> io::Result<()> {
     // SAFETY: the slice is mapped; mlock reads and changes nothing in it.
-    check(unsafe { libc::mlock(memory.as_ptr().cast(), memory.len()) })?;
-    Ok(())
+    Ok(unsafe { rustix::mm::mlock(memory.as_ptr().cast_mut().cast(), memory.len()) }?)
 }

@@ -9,13 +9,19 @@
 //! A process that starts with SIGHUP ignored, as nohup(1) does it, keeps running when its terminal goes.
 
 use std::io;
+use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, WaitOptions, WaitStatus, getppid, kill_process, set_parent_process_death_signal, wait,
+};
 use sweetspot_units::{Duration, Time};
 
+use crate::process::end;
 use crate::{check, clock, event_fd, named};
 
 /// An event from a [`Supervisor`].
@@ -62,8 +68,11 @@ impl Signal {
 
     /// Sends this signal to process `pid`. A process that has ended already is not an error.
     pub fn send(self, pid: u32) {
-        // SAFETY: kill takes two numbers; a pid of 0 or below (a group) is not a u32 we pass on.
-        unsafe { libc::kill(pid as libc::pid_t, self.0) };
+        // Zero and numbers below are groups.
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        if let Some((pid, signal)) = pid.zip(rustix::process::Signal::from_named_raw(self.0)) {
+            let _ = kill_process(pid, signal);
+        }
     }
 }
 
@@ -99,13 +108,12 @@ pub fn prepare() {
 /// Ends this process with `code` if it still runs after `limit`, whatever its threads do then. The kernel's timer
 /// (SIGALRM) counts the time.
 pub fn end_within(limit: Duration, code: u8) {
-    static CODE: AtomicI32 = AtomicI32::new(1);
-    extern "C" fn end(_: i32) {
-        // SAFETY: _exit is async-signal-safe and does not return.
-        unsafe { libc::_exit(CODE.load(Ordering::Relaxed)) }
+    static CODE: AtomicU8 = AtomicU8::new(1);
+    extern "C" fn end_now(_: i32) {
+        end(CODE.load(Ordering::Relaxed))
     }
-    CODE.store(i32::from(code), Ordering::Relaxed);
-    let handler: extern "C" fn(i32) = end;
+    CODE.store(code, Ordering::Relaxed);
+    let handler: extern "C" fn(i32) = end_now;
     let micros = limit.as_micros();
     let due = libc::timeval {
         tv_sec: (micros / 1_000_000) as libc::time_t,
@@ -118,6 +126,12 @@ pub fn end_within(limit: Duration, code: u8) {
         libc::signal(libc::SIGALRM, handler as usize);
         libc::setitimer(libc::ITIMER_REAL, &once, std::ptr::null_mut());
     }
+}
+
+/// Lets this process ignore `signal`.
+pub(crate) fn ignore(signal: i32) {
+    // SAFETY: ignoring a signal installs no handler.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
 }
 
 /// Whether this process ignores `signal`, as its parent asked for.
@@ -135,13 +149,10 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
 pub fn end_with_parent(command: &mut Command) {
     let parent = std::process::id();
     let arm = move || {
-        // SAFETY: prctl and getppid take numbers only and are async-signal-safe.
-        unsafe {
-            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM))?;
-            // The parent may have died before that was armed.
-            if libc::getppid() as u32 != parent {
-                libc::_exit(1);
-            }
+        set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
+        // The parent may have died before that was armed.
+        if Pid::as_raw(getppid()) as u32 != parent {
+            end(1);
         }
         Ok(())
     };
@@ -157,31 +168,18 @@ pub fn end_with_parent(command: &mut Command) {
 pub struct Supervisor {
     /// Readable while a signal waits.
     waiting: OwnedFd,
-    held: libc::sigset_t,
-    before: libc::sigset_t,
+    held: SignalSet,
+    before: SignalSet,
 }
 
 impl Supervisor {
     /// Blocks the signals.
     pub fn new() -> io::Result<Supervisor> {
-        let mut held = empty_set();
         let is_held = |signal: &i32| *signal != libc::SIGHUP || !is_ignored(libc::SIGHUP);
-        for signal in ENDING.into_iter().filter(is_held).chain([libc::SIGCHLD]) {
-            // SAFETY: `held` is an initialised set and the signals exist.
-            unsafe { libc::sigaddset(&mut held, signal) };
-        }
-        let mut before = empty_set();
-        // SAFETY: both sets are valid for the call.
-        let code = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &held, &mut before) };
-        if code != 0 {
-            return Err(io::Error::from_raw_os_error(code));
-        }
-        // SAFETY: the set is initialised; the descriptor is new and ours alone.
-        let waiting = unsafe {
-            let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
-            let fd = check(libc::signalfd(-1, &held, flags)).map_err(named("signalfd(2)"))?;
-            OwnedFd::from_raw_fd(fd)
-        };
+        let held = ENDING.into_iter().filter(is_held).chain([libc::SIGCHLD]);
+        let held = SignalSet::of(held);
+        let before = held.block()?;
+        let waiting = held.descriptor().map_err(named("signalfd(2)"))?;
         Ok(Supervisor { waiting, held, before })
     }
 
@@ -203,19 +201,15 @@ impl Supervisor {
             }
             // The kernel's timeout is limited by its signed seconds.
             let left = due.since(clock::now()).min(Duration::from_secs(3600));
-            let timeout = clock::timespec(Time::ZERO + left);
-            // SAFETY: siginfo_t is plain data for which zeros are a value.
-            let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-            // SAFETY: the set and the timeout are initialised, `info` is valid for writing.
-            match check(unsafe { libc::sigtimedwait(&self.held, &mut info, &timeout) }) {
-                Ok(libc::SIGCHLD) => {}
+            match self.held.wait(left) {
+                Ok((libc::SIGCHLD, _)) => {}
                 // si_code above zero: the kernel sent it, for the terminal's interrupt key. SIGHUP goes to the session's
                 // leader alone.
-                Ok(signal) if info.si_code > 0 && is_ignored(signal) => {}
-                Ok(signal) if info.si_code > 0 && signal != libc::SIGHUP => {
+                Ok((signal, code)) if code > 0 && is_ignored(signal) => {}
+                Ok((signal, code)) if code > 0 && signal != libc::SIGHUP => {
                     return Ok(Some(ProcessEvent::TerminalSignal(Signal(signal))));
                 }
-                Ok(signal) => return Ok(Some(ProcessEvent::Signal(Signal(signal)))),
+                Ok((signal, _)) => return Ok(Some(ProcessEvent::Signal(Signal(signal)))),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -261,19 +255,18 @@ impl Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        // SAFETY: `before` was filled by pthread_sigmask.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut());
-        }
+        self.before.restore();
     }
 }
 
 /// Runs `act` with every signal blocked in this thread. A thread that `act` starts keeps them blocked, so that a program's
 /// handlers never run on the thread of a library.
 pub fn without_signals<T>(act: impl FnOnce() -> T) -> T {
-    let before = crate::lifeline::block_all();
+    let before = SignalSet::all().block();
     let done = act();
-    crate::lifeline::restore(&before);
+    if let Ok(before) = before {
+        before.restore();
+    }
     done
 }
 
@@ -290,35 +283,108 @@ pub fn unblock_on_exec(command: &mut Command) {
 
 /// Lets this thread receive every signal again. Safe between fork and exec.
 pub(crate) fn unblock_all() {
-    let none = empty_set();
-    // SAFETY: the set is initialised; pthread_sigmask is async-signal-safe.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &none, std::ptr::null_mut()) };
+    SignalSet::of([]).restore();
 }
 
-fn empty_set() -> libc::sigset_t {
-    // SAFETY: sigset_t is plain data, and sigemptyset makes it a valid empty set.
-    unsafe {
-        let mut set = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        set
+/// A set of signals.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SignalSet(libc::sigset_t);
+
+impl SignalSet {
+    /// The set of `signals`. Safe between fork and exec.
+    pub(crate) fn of(signals: impl IntoIterator<Item = i32>) -> SignalSet {
+        SignalSet::made_by(|set| {
+            // SAFETY: the set is valid for writing; a number that is no signal leaves it as it is.
+            unsafe {
+                libc::sigemptyset(set);
+                for signal in signals {
+                    libc::sigaddset(set, signal);
+                }
+            }
+        })
+    }
+
+    /// Every signal.
+    fn all() -> SignalSet {
+        // SAFETY: the set is valid for writing.
+        SignalSet::made_by(|set| unsafe { _ = libc::sigfillset(set) })
+    }
+
+    /// The signals that wait to be taken by this thread.
+    pub(crate) fn pending() -> SignalSet {
+        // SAFETY: the set is valid for writing.
+        SignalSet::made_by(|set| unsafe { _ = libc::sigpending(set) })
+    }
+
+    fn made_by(make: impl FnOnce(&mut libc::sigset_t)) -> SignalSet {
+        // SAFETY: sigset_t is plain data for which zeros are the empty set.
+        let mut set = unsafe { mem::zeroed() };
+        make(&mut set);
+        SignalSet(set)
+    }
+
+    /// Whether `signal` is among them.
+    pub(crate) fn contains(&self, signal: i32) -> bool {
+        // SAFETY: the set is initialised.
+        unsafe { libc::sigismember(&self.0, signal) == 1 }
+    }
+
+    /// Blocks these in this thread, too, and returns what was blocked before.
+    fn block(&self) -> io::Result<SignalSet> {
+        self.set_mask(libc::SIG_BLOCK)
+    }
+
+    /// Blocks these and no others in this thread. Safe between fork and exec.
+    fn restore(&self) {
+        let _ = self.set_mask(libc::SIG_SETMASK);
+    }
+
+    fn set_mask(&self, how: i32) -> io::Result<SignalSet> {
+        let mut code = 0;
+        let before = SignalSet::made_by(|before| {
+            // SAFETY: both sets are valid for the call, which is async-signal-safe.
+            code = unsafe { libc::pthread_sigmask(how, &self.0, before) };
+        });
+        if code == 0 { Ok(before) } else { Err(io::Error::from_raw_os_error(code)) }
+    }
+
+    /// A descriptor that is readable while one of them waits.
+    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
+        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+        // SAFETY: the set is initialised; the descriptor is new and ours alone.
+        unsafe { Ok(OwnedFd::from_raw_fd(check(libc::signalfd(-1, &self.0, flags))?)) }
+    }
+
+    /// Takes one that waits, or comes within `timeout`, with its `si_code`.
+    fn wait(&self, timeout: Duration) -> io::Result<(i32, i32)> {
+        let nanos = timeout.as_nanos();
+        let timeout = libc::timespec {
+            tv_sec: (nanos / 1_000_000_000) as _,
+            tv_nsec: (nanos % 1_000_000_000) as _,
+        };
+        // SAFETY: siginfo_t is plain data for which zeros are a value; set and timeout are initialised.
+        unsafe {
+            let mut info: libc::siginfo_t = mem::zeroed();
+            let signal = check(libc::sigtimedwait(&self.0, &mut info, &timeout))?;
+            Ok((signal, info.si_code))
+        }
     }
 }
 
 fn reap() -> io::Result<Option<ProcessEvent>> {
-    let mut status = 0;
-    // SAFETY: `status` is valid for writing.
-    match check(unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) }) {
-        Ok(0) => Ok(None),
-        Ok(pid) => Ok(Some(ProcessEvent::ChildEnded { pid: pid as u32, code: code_of(status) })),
-        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),
-        Err(error) => Err(error),
+    match wait(WaitOptions::NOHANG) {
+        Ok(ended) => Ok(ended.map(|(pid, status)| ProcessEvent::ChildEnded {
+            pid: pid.as_raw_pid() as u32,
+            code: code_of(status),
+        })),
+        Err(Errno::CHILD) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
-fn code_of(status: i32) -> u8 {
-    if libc::WIFEXITED(status) {
-        libc::WEXITSTATUS(status) as u8
-    } else {
-        128 + libc::WTERMSIG(status) as u8
+fn code_of(status: WaitStatus) -> u8 {
+    match status.exit_status() {
+        Some(code) => code as u8,
+        None => 128 + status.terminating_signal().unwrap_or(0) as u8,
     }
 }

@@ -9,7 +9,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use ratatui::widgets::TableState;
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::Detail;
-use sweetspot_linux::event_fd::has_hung_up;
+use sweetspot_linux::event_fd::is_hung_up;
 use sweetspot_linux::signals::{self, ProcessEvent, Signal, Supervisor};
 use sweetspot_units::{Duration, Time};
 
@@ -147,7 +147,7 @@ impl Waker {
         loop {
             // Crossterm must not read a terminal that is gone: it takes the end of the input for a reason to read again,
             // for ever.
-            if has_hung_up(&self.keyboard) {
+            if is_hung_up(&self.keyboard) {
                 return Ok(WakeReason::Signal(Signal::HANG_UP));
             }
             // A key that came with others is read already.
