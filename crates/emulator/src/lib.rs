@@ -68,7 +68,6 @@ mod error;
 mod host_pair;
 mod lateness;
 mod middlebox;
-mod netlink;
 mod packet_loop;
 mod path_direction;
 mod pool;

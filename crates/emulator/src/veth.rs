@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use sweetspot_linux::ethtool;
 use sweetspot_linux::namespace::NetworkNamespace;
 use sweetspot_linux::packet::PacketPort;
+use sweetspot_linux::route::{HostRoute, Mac, RouteNetlink, VethEnd};
 use sweetspot_units::Bytes;
 
 use crate::error::{EmulatorError, NetworkContext};
 use crate::host_pair::{self, FAR_PAIR_PREFIX, HostPair, NEAR_PAIR_PREFIX};
-use crate::netlink::{HostRoute, Mac, RouteNetlink, VethEnd};
 use crate::steering;
 
 /// The device's name inside the near and the far namespace.
@@ -72,7 +72,7 @@ struct VethDevice {
 impl VethDevice {
     /// Packets it sent that its other end did not take.
     fn dropped(&mut self) -> io::Result<u64> {
-        Ok(self.netlink.statistics(self.index)?.tx_dropped)
+        self.netlink.dropped(self.index)
     }
 }
 
@@ -193,7 +193,9 @@ fn furnish(
         let own = end.host_pair(number);
         netlink.add_address(index, own, 32)?;
         let to = peer.host_pair(number);
-        netlink.add_route(&HostRoute { to, from: own, via: peer.address, index }, host_pair)?;
+        let HostPair { initial_window, quick_acks, .. } = *host_pair;
+        let (from, via) = (own, peer.address);
+        netlink.add_route(&HostRoute { to, from, via, index, initial_window, quick_acks })?;
     }
     Ok(VethDevice { netlink, index })
 }

@@ -1,49 +1,53 @@
 //! The addresses of this host.
 
+use std::collections::HashSet;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::ptr;
+use std::net::IpAddr;
 
-use crate::check;
+use netlink_packet_core::NLM_F_DUMP;
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{LinkFlags, LinkMessage};
+
+use crate::route::RouteNetlink;
 
 /// The addresses of all network devices that are up, in the kernel's order, without loopback and link-local ones.
 pub fn addresses() -> io::Result<Vec<IpAddr>> {
-    let mut list = ptr::null_mut();
-    // SAFETY: on success `list` points to a list that stays until freeifaddrs.
-    check(unsafe { libc::getifaddrs(&mut list) })?;
-    let (mut addresses, mut next) = (Vec::new(), list);
-    // SAFETY: the list is walked by its own pointers, before it is freed.
-    while let Some(entry) = unsafe { next.as_ref() } {
-        next = entry.ifa_next;
-        if entry.ifa_flags & libc::IFF_UP as u32 == 0 {
-            continue;
+    let mut netlink = RouteNetlink::new()?;
+    let mut up = HashSet::new();
+    let links = RouteNetlinkMessage::GetLink(LinkMessage::default());
+    netlink.ask(links, NLM_F_DUMP, &mut |answer| {
+        if let RouteNetlinkMessage::NewLink(link) = answer
+            && link.header.flags.contains(LinkFlags::Up)
+        {
+            up.insert(link.header.index);
         }
-        // SAFETY: an entry's address is null or points to a whole sockaddr.
-        addresses.extend(unsafe { address(entry.ifa_addr) }.filter(is_reachable));
-    }
-    // SAFETY: the list came from getifaddrs and is not used any more.
-    unsafe { libc::freeifaddrs(list) };
+    })?;
+    let mut addresses = Vec::new();
+    let all = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+    netlink.ask(all, NLM_F_DUMP, &mut |answer| {
+        if let RouteNetlinkMessage::NewAddress(message) = answer
+            && up.contains(&message.header.index)
+        {
+            addresses.extend(own_address(&message).filter(is_reachable));
+        }
+    })?;
     Ok(addresses)
 }
 
-/// # Safety
-/// `socket` is null or points to a socket address of the length that its family has.
-unsafe fn address(socket: *const libc::sockaddr) -> Option<IpAddr> {
-    // SAFETY: promised by the caller.
-    let family = unsafe { socket.as_ref() }?.sa_family;
-    match i32::from(family) {
-        libc::AF_INET => {
-            // SAFETY: of this family and so of this type; read without regard to alignment.
-            let v4 = unsafe { socket.cast::<libc::sockaddr_in>().read_unaligned() };
-            Some(Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr)).into())
-        }
-        libc::AF_INET6 => {
-            // SAFETY: as above.
-            let v6 = unsafe { socket.cast::<libc::sockaddr_in6>().read_unaligned() };
-            Some(Ipv6Addr::from(v6.sin6_addr.s6_addr).into())
-        }
+/// The address of this end: on a point-to-point device the other attribute has the peer's (`IFA_LOCAL`,
+/// linux/if_addr.h).
+fn own_address(message: &AddressMessage) -> Option<IpAddr> {
+    let local = message.attributes.iter().find_map(|attribute| match attribute {
+        AddressAttribute::Local(address) => Some(*address),
         _ => None,
-    }
+    });
+    local.or_else(|| {
+        message.attributes.iter().find_map(|attribute| match attribute {
+            AddressAttribute::Address(address) => Some(*address),
+            _ => None,
+        })
+    })
 }
 
 fn is_reachable(address: &IpAddr) -> bool {

@@ -10,7 +10,7 @@
 //! - Time and waiting: [`clock`], [`epoll`], [`event_fd`], [`signals`], [`lifeline`].
 //! - Processes: [`process`] and [`processes`], [`isolation`] in namespaces, [`cgroup`], [`guardian`], [`scheduling`].
 //! - Programs in the kernel: [`bpf`] attaches them to cgroups.
-//! - The host: [`host`], [`sysctl`], [`interfaces`], [`ethtool`], [`qdisc`], [`namespace`], [`mod@file`].
+//! - The host: [`host`], [`sysctl`], [`interfaces`], [`ethtool`], [`qdisc`], [`route`], [`namespace`], [`mod@file`].
 //!
 //! # Example
 //!
@@ -62,6 +62,7 @@ pub mod packet;
 pub mod process;
 pub mod processes;
 pub mod qdisc;
+pub mod route;
 pub mod scheduling;
 pub mod signals;
 mod sockopt;

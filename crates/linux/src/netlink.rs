@@ -1,15 +1,19 @@
-//! Netlink sockets and the framing of their messages (netlink(7)): as much of it as reading the
-//! kernel's tables takes.
+//! Netlink sockets (netlink(7)): a request to the kernel, and the messages of its answer.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use crate::check;
+use netlink_packet_core::{
+    Emitable, NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader, NlaBuffer, NlasIterator,
+};
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
 
 /// `struct nlmsghdr`.
-pub(crate) const NLMSGHDR_BYTES: usize = 16;
-/// `struct nlattr`.
-const NLATTR_BYTES: usize = 4;
+const NLMSGHDR_BYTES: usize = 16;
+const NLMSG_ERROR: u16 = libc::NLMSG_ERROR as u16;
+const NLMSG_DONE: u16 = libc::NLMSG_DONE as u16;
 
 /// A netlink socket. It belongs to the network namespace of the thread that opened it.
 #[derive(Debug)]
@@ -19,109 +23,77 @@ pub(crate) struct Netlink {
 }
 
 impl Netlink {
-    /// Opens a socket of one of the protocols `NETLINK_*`.
-    pub(crate) fn open(protocol: i32) -> io::Result<Netlink> {
-        // SAFETY: socket takes no pointers; the result is checked before use.
-        let fd = check(unsafe {
-            libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol)
-        })?;
-        // SAFETY: `fd` is open and nobody else owns it.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    /// Opens a socket of one of the protocols `NETLINK_*`; `None` is number zero, `NETLINK_ROUTE`.
+    pub(crate) fn open(protocol: Option<Protocol>) -> io::Result<Netlink> {
+        let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
+        let socket = socket_with(family, kind, SocketFlags::CLOEXEC, protocol)?;
         Ok(Netlink { socket, buffer: vec![0; 1 << 16] })
     }
 
-    /// Sends a request of type `kind`, and hands every message of the answer to `visit`. A dump
-    /// (`NLM_F_DUMP`) ends by itself; any other answer is a single message.
+    /// Sends a request of type `kind`, and hands the type and content of every message of the answer to `visit`. A dump
+    /// (`NLM_F_DUMP`) ends by itself; any other answer is a single message, such as an acknowledgement (`NLM_F_ACK`).
     pub(crate) fn ask(
         &mut self,
         kind: u16,
-        flags: i32,
+        flags: u16,
         body: &[u8],
-        visit: &mut dyn FnMut(&[u8]),
+        visit: &mut dyn FnMut(u16, &[u8]),
     ) -> io::Result<()> {
-        self.send(&request(kind, flags, body))?;
-        let dump = flags & libc::NLM_F_DUMP != 0;
+        send(&self.socket, &request(kind, flags, body), SendFlags::empty())?;
+        let dump = flags & NLM_F_DUMP == NLM_F_DUMP;
         loop {
-            let got = self.receive()?;
-            let mut rest = &self.buffer[..got];
-            while let Some((message, next)) = split(rest) {
-                match u16_at(message, 4).map(i32::from) {
-                    Some(libc::NLMSG_DONE) => return Ok(()),
-                    Some(libc::NLMSG_ERROR) => return error_of(message),
-                    _ => visit(&message[NLMSGHDR_BYTES..]),
+            let (_, got) = recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
+            // Less than a header would be waited for again without end.
+            if got < NLMSGHDR_BYTES {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let mut rest = self.buffer.get(..got).unwrap_or(&self.buffer);
+            while let Ok(message) = NetlinkBuffer::new_checked(rest) {
+                match message.message_type() {
+                    NLMSG_DONE => return Ok(()),
+                    NLMSG_ERROR => return error_in(message.payload()),
+                    kind => visit(kind, message.payload()),
                 }
                 if !dump {
                     return Ok(());
                 }
-                rest = next;
+                let next = (message.length() as usize).next_multiple_of(4);
+                rest = rest.get(next..).unwrap_or_default();
             }
         }
     }
-
-    fn send(&self, bytes: &[u8]) -> io::Result<()> {
-        let fd = self.socket.as_raw_fd();
-        // SAFETY: the pointer and length describe `bytes`, which outlives the call.
-        let sent = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), 0) };
-        if sent == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
-    }
-
-    fn receive(&mut self) -> io::Result<usize> {
-        let fd = self.socket.as_raw_fd();
-        // SAFETY: the pointer and length describe the buffer, which outlives the call.
-        let got = unsafe { libc::recv(fd, self.buffer.as_mut_ptr().cast(), self.buffer.len(), 0) };
-        let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
-        // Less than a header would be waited for again without end.
-        if got < NLMSGHDR_BYTES { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(got) }
-    }
 }
 
-fn request(kind: u16, flags: i32, body: &[u8]) -> Vec<u8> {
-    let flags = (libc::NLM_F_REQUEST | flags) as u16;
-    let mut r = Vec::with_capacity(NLMSGHDR_BYTES + body.len());
-    r.extend(((NLMSGHDR_BYTES + body.len()) as u32).to_ne_bytes());
-    r.extend(kind.to_ne_bytes());
-    r.extend(flags.to_ne_bytes());
-    // Sequence and port: one request at a time on a socket of its own needs neither.
-    r.extend([0; 8]);
-    r.extend(body);
-    r
+fn request(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
+    // Sequence and port stay zero: one request at a time on a socket of its own needs neither.
+    let mut header = NetlinkHeader::default();
+    header.length = (NLMSGHDR_BYTES + body.len()) as u32;
+    header.message_type = kind;
+    header.flags = NLM_F_REQUEST | flags;
+    let mut bytes = vec![0; NLMSGHDR_BYTES];
+    header.emit(&mut bytes);
+    bytes.extend(body);
+    bytes
 }
 
 /// The error in `NLMSG_ERROR`; zero is an acknowledgement.
-fn error_of(message: &[u8]) -> io::Result<()> {
-    match message
-        .get(NLMSGHDR_BYTES..NLMSGHDR_BYTES + 4)
-        .map(|b| i32::from_ne_bytes([b[0], b[1], b[2], b[3]]))
-    {
+fn error_in(payload: &[u8]) -> io::Result<()> {
+    match payload.first_chunk().map(|code| i32::from_ne_bytes(*code)) {
         Some(0) => Ok(()),
         Some(code) => Err(io::Error::from_raw_os_error(-code)),
         None => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
 
-/// The first message of `bytes`, header included, and the rest.
-fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let length = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
-    cut(bytes, length, NLMSGHDR_BYTES)
+/// The attributes in `bytes`, up to one that is cut short.
+pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = NlaBuffer<&[u8]>> {
+    NlasIterator::new(bytes).map_while(Result::ok)
 }
 
-/// The type and content of the first attribute in `bytes`, and the rest.
-pub(crate) fn attribute(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
-    let (attribute, rest) = cut(bytes, usize::from(u16_at(bytes, 0)?), NLATTR_BYTES)?;
-    Some((u16_at(attribute, 2)?, &attribute[NLATTR_BYTES..], rest))
-}
-
-/// Cut after `length` bytes; the rest begins at a multiple of four.
-fn cut(bytes: &[u8], length: usize, least: usize) -> Option<(&[u8], &[u8])> {
-    if length < least || length > bytes.len() {
-        return None;
-    }
-    let next = length.next_multiple_of(4).min(bytes.len());
-    Some((&bytes[..length], &bytes[next..]))
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+/// The string that an attribute holds, up to its zero byte.
+pub(crate) fn text(content: &[u8]) -> String {
+    let name = content.split(|b| *b == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
 }
 
 #[cfg(test)]
@@ -130,10 +102,10 @@ mod tests {
 
     #[test]
     fn truncated_answers_end_the_walk() {
-        assert!(split(&[1, 2]).is_none());
-        assert!(split(&[200, 0, 0, 0, 0, 0]).is_none());
-        assert!(attribute(&[3, 0, 1, 0]).is_none());
-        assert!(attribute(&[8, 0, 1, 0]).is_none());
+        assert_eq!(attributes(&[3, 0, 1, 0]).count(), 0);
+        assert_eq!(attributes(&[8, 0, 1, 0]).count(), 0);
+        assert!(error_in(&[1, 2, 3]).is_err());
+        assert!(error_in(&[0; 4]).is_ok());
     }
 
     #[test]
@@ -145,8 +117,7 @@ mod tests {
         bytes[4] = 42;
         bytes[8..10].copy_from_slice(&4_u16.to_ne_bytes());
         bytes[10..12].copy_from_slice(&9_u16.to_ne_bytes());
-        let (kind, content, rest) = attribute(&bytes).unwrap();
-        assert_eq!((kind, content), (7, &[42][..]));
-        assert_eq!(attribute(rest), Some((9, &[][..], &[][..])));
+        let seen: Vec<_> = attributes(&bytes).map(|a| (a.kind(), a.value().to_vec())).collect();
+        assert_eq!(seen, [(7, vec![42]), (9, vec![])]);
     }
 }

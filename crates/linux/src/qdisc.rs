@@ -2,42 +2,32 @@
 
 use std::io;
 
+use netlink_packet_core::NLM_F_DUMP;
+use netlink_packet_route::tc::{TcHandle, TcHeader};
+
 use crate::netlink::{self, Netlink};
 
 /// `struct tcmsg`.
 const TCMSG_BYTES: usize = 20;
 const TCA_KIND: u16 = 1;
-const TC_H_ROOT: u32 = 0xffff_ffff;
 
 /// The kind of the root queueing discipline of device number `device`, such as `fq`; `None` if it has none.
 pub fn root(device: i32) -> io::Result<Option<String>> {
     let mut kind = None;
-    let mut visit = |message: &[u8]| kind = kind.take().or_else(|| root_kind(message, device));
-    Netlink::open(libc::NETLINK_ROUTE)?.ask(
-        libc::RTM_GETQDISC,
-        libc::NLM_F_DUMP,
-        &[0; TCMSG_BYTES],
-        &mut visit,
-    )?;
+    let mut visit = |_, message: &[u8]| kind = kind.take().or_else(|| root_kind(message, device));
+    Netlink::open(None)?.ask(libc::RTM_GETQDISC, NLM_F_DUMP, &[0; TCMSG_BYTES], &mut visit)?;
     Ok(kind)
 }
 
-/// The kind, if `message` describes the root discipline of `device`.
+/// The kind, if `message` describes the root discipline of `device`. Its other attributes are not read: each
+/// discipline has its own.
 fn root_kind(message: &[u8], device: i32) -> Option<String> {
-    let word = |at: usize| message.get(at..at + 4).map(|b| [b[0], b[1], b[2], b[3]]);
-    // tcm_ifindex and tcm_parent.
-    if i32::from_ne_bytes(word(4)?) != device || u32::from_ne_bytes(word(12)?) != TC_H_ROOT {
+    let header = TcHeader::parse(message).ok()?;
+    if header.index != device || header.parent != TcHandle::ROOT {
         return None;
     }
-    let mut attributes = message.get(TCMSG_BYTES..)?;
-    while let Some((kind, content, rest)) = netlink::attribute(attributes) {
-        if kind == TCA_KIND {
-            let name = content.split(|b| *b == 0).next()?;
-            return Some(String::from_utf8_lossy(name).into_owned());
-        }
-        attributes = rest;
-    }
-    None
+    let kind = netlink::attributes(&message[TCMSG_BYTES..]).find(|a| a.kind() == TCA_KIND)?;
+    Some(netlink::text(kind.value()))
 }
 
 #[cfg(test)]

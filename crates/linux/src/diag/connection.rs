@@ -167,10 +167,8 @@ impl DiagConnection {
             memory: None,
             family,
         };
-        let mut attributes = &message[INET_DIAG_MSG_BYTES..];
-        while let Some((kind, content, rest)) = netlink::attribute(attributes) {
-            connection.handle_attribute(kind, content);
-            attributes = rest;
+        for attribute in netlink::attributes(&message[INET_DIAG_MSG_BYTES..]) {
+            connection.handle_attribute(attribute.kind(), attribute.value());
         }
         Some(connection)
     }
@@ -178,10 +176,7 @@ impl DiagConnection {
     fn handle_attribute(&mut self, kind: u16, content: &[u8]) {
         match kind {
             INET_DIAG_INFO => self.info = Some(Info::parse(content)),
-            INET_DIAG_CONG => {
-                let name = content.split(|b| *b == 0).next().unwrap_or_default();
-                self.congestion = Some(String::from_utf8_lossy(name).into_owned());
-            }
+            INET_DIAG_CONG => self.congestion = Some(netlink::text(content)),
             INET_DIAG_SKMEMINFO => self.memory = memory(content),
             INET_DIAG_CGROUP_ID => {
                 self.cgroup = content.first_chunk().map(|id| u64::from_ne_bytes(*id));

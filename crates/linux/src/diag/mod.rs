@@ -8,6 +8,9 @@ pub use connection::{DiagConnection, SocketMemory, TcpState};
 use std::io;
 use std::net::SocketAddr;
 
+use netlink_packet_core::NLM_F_DUMP;
+use rustix::net::netlink::SOCK_DIAG;
+
 use crate::netlink::Netlink;
 use connection::{INET_DIAG_CONG, INET_DIAG_INFO, INET_DIAG_SKMEMINFO};
 
@@ -50,7 +53,7 @@ pub struct Diag {
 impl Diag {
     /// Opens a socket in the namespace of the calling thread.
     pub fn open() -> io::Result<Diag> {
-        Netlink::open(libc::NETLINK_SOCK_DIAG).map(|netlink| Diag { netlink })
+        Netlink::open(Some(SOCK_DIAG)).map(|netlink| Diag { netlink })
     }
 
     /// Passes every connection in one of `states` to `visit`, IPv4 first. A connection that begins or ends meanwhile
@@ -64,7 +67,7 @@ impl Diag {
         let mask = states.iter().fold(0, |mask, state| mask | state.bit());
         for family in [libc::AF_INET, libc::AF_INET6] {
             let request = request(family as u8, detail, mask, &[0; connection::SOCKID_BYTES]);
-            self.netlink.ask(SOCK_DIAG_BY_FAMILY, libc::NLM_F_DUMP, &request, &mut |message| {
+            self.netlink.ask(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, &mut |_, message| {
                 if let Some(connection) = DiagConnection::parse(message) {
                     visit(connection);
                 }
@@ -81,7 +84,7 @@ impl Diag {
     ) -> io::Result<Option<DiagConnection>> {
         let request = request(seen.family, detail, u32::MAX, &seen.identity());
         let mut found = None;
-        let answer = self.netlink.ask(SOCK_DIAG_BY_FAMILY, 0, &request, &mut |message| {
+        let answer = self.netlink.ask(SOCK_DIAG_BY_FAMILY, 0, &request, &mut |_, message| {
             found = DiagConnection::parse(message);
         });
         match answer.map_err(|e| (e.raw_os_error(), e)) {

@@ -1,16 +1,15 @@
-//! Just enough rtnetlink: veth pairs, addresses, neighbours, without the ip(8) program.
+//! Devices, addresses, neighbours and routes of a network namespace (rtnetlink(7)), without the ip(8) program.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
-    NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NetlinkDeserializable, NetlinkHeader, NetlinkSerializable,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64,
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
@@ -20,17 +19,20 @@ use netlink_packet_route::route::{
     RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
-use crate::host_pair::HostPair;
+use crate::netlink::Netlink;
 
 /// A hardware address.
-pub(crate) type Mac = [u8; 6];
+pub type Mac = [u8; 6];
 
 /// One end of a veth pair to be made.
-pub(crate) struct VethEnd<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct VethEnd<'a> {
+    /// The device's name.
     pub name: &'a str,
+    /// Its hardware address.
     pub mac: Mac,
+    /// Its largest IP packet, bytes.
     pub mtu: u32,
 }
 
@@ -45,27 +47,30 @@ impl VethEnd<'_> {
 }
 
 /// The way to one host.
-pub(crate) struct HostRoute {
+#[derive(Debug, Clone, Copy)]
+pub struct HostRoute {
+    /// The host.
     pub to: Ipv4Addr,
     /// The address to send from.
     pub from: Ipv4Addr,
+    /// The neighbour to send to.
     pub via: Ipv4Addr,
     /// The device's number.
     pub index: u32,
+    /// TCP's initial congestion window on it, in packets; `None`: the kernel's.
+    pub initial_window: Option<u32>,
+    /// Whether TCP acknowledges every segment at once.
+    pub quick_acks: bool,
 }
 
-/// A netlink socket in the network namespace of the thread that made it.
-pub(crate) struct RouteNetlink {
-    socket: Socket,
-    sequence: u32,
-}
+/// An rtnetlink socket in the network namespace of the thread that made it.
+#[derive(Debug)]
+pub struct RouteNetlink(Netlink);
 
 impl RouteNetlink {
+    /// Opens a socket in the namespace of the calling thread.
     pub fn new() -> io::Result<RouteNetlink> {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
-        socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
-        Ok(RouteNetlink { socket, sequence: 0 })
+        Netlink::open(None).map(RouteNetlink)
     }
 
     /// Makes a veth pair, one end here and the other, `peer`, in `namespace`.
@@ -129,8 +134,8 @@ impl RouteNetlink {
         self.create(RouteNetlinkMessage::NewNeighbour(message))
     }
 
-    /// Adds a route, on which TCP has the habits of `host_pair`.
-    pub fn add_route(&mut self, route: &HostRoute, host_pair: &HostPair) -> io::Result<()> {
+    /// Adds a route, with the habits that TCP has on it.
+    pub fn add_route(&mut self, route: &HostRoute) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
             address_family: AddressFamily::Inet,
@@ -148,8 +153,8 @@ impl RouteNetlink {
             RouteAttribute::Oif(route.index),
         ];
         let mut habits = Vec::new();
-        habits.extend(host_pair.initial_window.map(RouteMetric::InitCwnd));
-        habits.extend(host_pair.quick_acks.then_some(RouteMetric::QuickAck(1)));
+        habits.extend(route.initial_window.map(RouteMetric::InitCwnd));
+        habits.extend(route.quick_acks.then_some(RouteMetric::QuickAck(1)));
         if !habits.is_empty() {
             message.attributes.push(RouteAttribute::Metrics(habits));
         }
@@ -163,23 +168,28 @@ impl RouteNetlink {
         Ok(self.link(link)?.header.index)
     }
 
-    /// The device's counters.
-    pub fn statistics(&mut self, index: u32) -> io::Result<Stats64> {
+    /// How many packets the device dropped that it was to send.
+    pub fn dropped(&mut self, index: u32) -> io::Result<u64> {
         let mut link = LinkMessage::default();
         link.header.index = index;
-        let counters = self.link(link)?.attributes.into_iter().find_map(|attribute| {
-            if let LinkAttribute::Stats64(counters) = attribute { Some(counters) } else { None }
+        let dropped = self.link(link)?.attributes.into_iter().find_map(|attribute| {
+            if let LinkAttribute::Stats64(counters) = attribute {
+                Some(counters.tx_dropped)
+            } else {
+                None
+            }
         });
-        counters.ok_or_else(|| io::Error::other("the device has no counters"))
+        dropped.ok_or_else(|| io::Error::other("the device has no counters"))
     }
 
     fn link(&mut self, asked: LinkMessage) -> io::Result<LinkMessage> {
-        self.send(RouteNetlinkMessage::GetLink(asked), NLM_F_REQUEST)?;
-        match self.receive()? {
-            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => Ok(link),
-            NetlinkPayload::Error(error) => Err(error.to_io()),
-            _ => Err(io::ErrorKind::InvalidData.into()),
-        }
+        let mut found = None;
+        self.ask(RouteNetlinkMessage::GetLink(asked), 0, &mut |answer| {
+            if let RouteNetlinkMessage::NewLink(link) = answer {
+                found = Some(link);
+            }
+        })?;
+        found.ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     fn create(&mut self, message: RouteNetlinkMessage) -> io::Result<()> {
@@ -187,32 +197,24 @@ impl RouteNetlink {
     }
 
     fn acknowledged(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-        self.send(message, NLM_F_REQUEST | NLM_F_ACK | flags)?;
-        match self.receive()? {
-            // An error without a code is the acknowledgement.
-            NetlinkPayload::Error(error) if error.code.is_none() => Ok(()),
-            NetlinkPayload::Error(error) => Err(error.to_io()),
-            _ => Err(io::ErrorKind::InvalidData.into()),
-        }
+        self.ask(message, NLM_F_ACK | flags, &mut |_| {})
     }
 
-    fn send(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-        self.sequence += 1;
-        let mut header = NetlinkHeader::default();
-        header.flags = flags;
-        header.sequence_number = self.sequence;
-        let mut packet = NetlinkMessage::new(header, NetlinkPayload::from(message));
-        packet.finalize();
-        let mut bytes = vec![0; packet.buffer_len()];
-        packet.serialize(&mut bytes);
-        self.socket.send(&bytes, 0)?;
-        Ok(())
-    }
-
-    fn receive(&mut self) -> io::Result<NetlinkPayload<RouteNetlinkMessage>> {
-        let (bytes, _) = self.socket.recv_from_full()?;
-        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&bytes)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
-        Ok(message.payload)
+    /// Sends a request, and hands each message of the answer that can be read to `visit`.
+    pub(crate) fn ask(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+        visit: &mut dyn FnMut(RouteNetlinkMessage),
+    ) -> io::Result<()> {
+        let mut body = vec![0; message.buffer_len()];
+        message.serialize(&mut body);
+        self.0.ask(message.message_type(), flags, &body, &mut |kind, content| {
+            let mut header = NetlinkHeader::default();
+            header.message_type = kind;
+            if let Ok(answer) = RouteNetlinkMessage::deserialize(&header, content) {
+                visit(answer);
+            }
+        })
     }
 }
