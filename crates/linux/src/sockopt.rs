@@ -1,7 +1,7 @@
 //! `getsockopt` and `setsockopt` with their sizes right.
 
 use std::io;
-use std::mem::{self, MaybeUninit};
+use std::mem;
 use std::os::fd::{AsFd, AsRawFd};
 
 use crate::check;
@@ -15,91 +15,57 @@ pub(crate) unsafe trait Plain: Copy {}
 // SAFETY: integers take every bit pattern.
 unsafe impl Plain for libc::c_int {}
 // SAFETY: as above.
+unsafe impl Plain for u8 {}
+// SAFETY: as above.
 unsafe impl Plain for u64 {}
 
-/// Sets an option to a plain value.
-pub(crate) fn set<T: Plain>(socket: impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
-    // SAFETY: the pointer and length describe `value`, which lives through the call.
-    let rc = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            name,
-            (&raw const value).cast(),
-            mem::size_of::<T>() as libc::socklen_t,
-        )
-    };
-    check(rc).map(|_| ())
+// SAFETY: as above, for each of the elements.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
+// SAFETY: a structure of integers without padding.
+unsafe impl Plain for libc::tpacket_stats_v3 {}
+
+/// Sets an option to a value, of which the kernel reads as many bytes as it has.
+pub(crate) fn set<T>(socket: impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
+    set_from(socket, level, name, &value)
 }
 
 /// Attaches a classic BPF program, which the kernel copies.
-pub(crate) fn set_filter(socket: impl AsFd, program: &libc::sock_fprog) -> io::Result<()> {
-    // SAFETY: the program and its instructions live through the call.
-    let rc = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_ATTACH_FILTER,
-            (&raw const *program).cast(),
-            mem::size_of::<libc::sock_fprog>() as libc::socklen_t,
-        )
-    };
-    check(rc).map(|_| ())
+pub(crate) fn set_filter(socket: impl AsFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program)
 }
 
-/// Sets an option to a string of bytes.
-pub(crate) fn set_bytes(socket: impl AsFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
-    // SAFETY: the pointer and length describe `value`, which lives through the call.
-    let rc = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            name,
-            value.as_ptr().cast(),
-            value.len() as libc::socklen_t,
-        )
-    };
-    check(rc).map(|_| ())
-}
-
-/// Reads an option that is a plain value.
-pub(crate) fn get<T: Plain>(socket: impl AsFd, level: i32, name: i32) -> io::Result<T> {
-    let mut value = MaybeUninit::<T>::zeroed();
-    let mut length = mem::size_of::<T>() as libc::socklen_t;
-    // SAFETY: the pointer and length describe `value`, which lives through the call.
-    let rc = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            name,
-            value.as_mut_ptr().cast(),
-            &mut length,
-        )
-    };
-    check(rc)?;
-    // SAFETY: zeroed at first, and `Plain` takes every bit pattern.
-    Ok(unsafe { value.assume_init() })
-}
-
-/// Reads an option into `buffer`; returns how many bytes the kernel wrote.
-pub(crate) fn get_bytes(
+/// Sets an option to a value that is borrowed, such as a string of bytes.
+pub(crate) fn set_from<T: ?Sized>(
     socket: impl AsFd,
     level: i32,
     name: i32,
-    buffer: &mut [u8],
+    value: &T,
+) -> io::Result<()> {
+    let (fd, size) = (socket.as_fd().as_raw_fd(), mem::size_of_val(value) as libc::socklen_t);
+    // SAFETY: the pointer and length describe `value`, which lives through the call.
+    check(unsafe { libc::setsockopt(fd, level, name, (&raw const *value).cast(), size) })?;
+    Ok(())
+}
+
+/// Reads an option that is a plain value.
+pub(crate) fn get<T: Plain + Default>(socket: impl AsFd, level: i32, name: i32) -> io::Result<T> {
+    let mut value = T::default();
+    get_into(socket, level, name, &mut value)?;
+    Ok(value)
+}
+
+/// Reads an option into `value`; returns how many bytes the kernel wrote.
+pub(crate) fn get_into<T: Plain>(
+    socket: impl AsFd,
+    level: i32,
+    name: i32,
+    value: &mut T,
 ) -> io::Result<usize> {
-    let mut length = buffer.len() as libc::socklen_t;
-    // SAFETY: the pointer and length describe `buffer`, which lives through the call.
-    let rc = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            name,
-            buffer.as_mut_ptr().cast(),
-            &mut length,
-        )
-    };
-    check(rc).map(|_| length as usize)
+    let (fd, mut size) = (socket.as_fd().as_raw_fd(), mem::size_of::<T>() as libc::socklen_t);
+    // SAFETY: the pointer and length describe `value`, which lives through the call; `Plain` takes every bit pattern.
+    check(unsafe { libc::getsockopt(fd, level, name, (&raw mut *value).cast(), &mut size) })?;
+    Ok(size as usize)
 }
 
 /// An `ioctl` that reports one number about a socket (`SIOCINQ`, `SIOCOUTQ`, `SIOCOUTQNSD`).

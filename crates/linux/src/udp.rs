@@ -1,15 +1,17 @@
 //! UDP sockets with the kernel's arrival times, and bursts sent in one call.
 
-use std::io;
-use std::mem::{self, MaybeUninit};
+use std::array;
+use std::io::{self, IoSlice};
+use std::mem;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 use sweetspot_units::{Duration, Time};
 
-use crate::{check, clock, sockopt};
+use crate::{clock, sockopt};
 
 /// A non-blocking UDP socket that reports when the kernel received each datagram.
 #[derive(Debug)]
@@ -123,33 +125,16 @@ impl Udp {
     pub fn send_burst(&self, datagrams: &[Vec<u8>]) -> io::Result<usize> {
         let mut sent = 0;
         while sent < datagrams.len() {
-            let mut parts = [const { MaybeUninit::<libc::iovec>::uninit() }; SENDMMSG_BATCH];
-            let mut headers = [const { MaybeUninit::<libc::mmsghdr>::zeroed() }; SENDMMSG_BATCH];
             let batch = &datagrams[sent..(sent + SENDMMSG_BATCH).min(datagrams.len())];
-            for ((part, header), datagram) in parts.iter_mut().zip(&mut headers).zip(batch) {
-                let part = part.write(libc::iovec {
-                    // sendmmsg only reads through it.
-                    iov_base: datagram.as_ptr().cast_mut().cast(),
-                    iov_len: datagram.len(),
-                });
-                // SAFETY: zeroed, which is a valid mmsghdr: no address, no control data.
-                let header = unsafe { header.assume_init_mut() };
-                header.msg_hdr.msg_iov = ptr::from_mut(part);
-                header.msg_hdr.msg_iovlen = 1;
-            }
-            // SAFETY: the first `batch.len()` headers are initialised and point to parts and
-            // datagrams that outlive the call.
-            let n = unsafe {
-                libc::sendmmsg(
-                    self.0.as_raw_fd(),
-                    headers.as_mut_ptr().cast(),
-                    batch.len() as libc::c_uint,
-                    0,
-                )
-            };
-            match check(n) {
+            let parts: Vec<_> = batch.iter().map(|datagram| [IoSlice::new(datagram)]).collect();
+            let mut controls: [_; SENDMMSG_BATCH] =
+                array::from_fn(|_| SendAncillaryBuffer::default());
+            let headers = parts.iter().zip(&mut controls);
+            let mut headers: Vec<_> =
+                headers.map(|(part, none)| MMsgHdr::new(part, none)).collect();
+            match sendmmsg(&self.0, &mut headers, SendFlags::empty()).map_err(io::Error::from) {
                 Ok(0) => break,
-                Ok(n) => sent += n as usize,
+                Ok(n) => sent += n,
                 // The rest of the burst would no longer be back to back.
                 Err(e) if passes(&e) => break,
                 Err(e) => return Err(e),

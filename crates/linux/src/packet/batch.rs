@@ -1,9 +1,10 @@
-use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::array;
+use std::io::{self, IoSlice};
+
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 
 use super::PacketPort;
 use super::offload::{Offload, VNET_HEADER_BYTES};
-use crate::check;
 
 /// The most frames that one call of [`PacketPort::send`] sends.
 pub const MAX_BATCH_FRAMES: usize = 32;
@@ -42,32 +43,16 @@ impl PacketPort {
             let end = batch.frames.get(number + 1).map_or(batch.parts.len(), |next| next.0);
             if self.offloads() {
                 *header = offload.to_vnet_header();
-                vectors.push(vector(header));
+                vectors.push(IoSlice::new(header));
             }
-            vectors.extend(batch.parts[first..end].iter().map(|part| vector(part)));
+            vectors.extend(batch.parts[first..end].iter().map(|part| IoSlice::new(part)));
             begins[number + 1] = vectors.len();
         }
-        // SAFETY: mmsghdr is plain data for which zeros are a value.
-        let mut messages: [libc::mmsghdr; MAX_BATCH_FRAMES] = unsafe { std::mem::zeroed() };
-        let first = vectors.as_mut_ptr();
-        for (message, ends) in messages.iter_mut().zip(begins.windows(2)).take(count) {
-            message.msg_hdr.msg_iov = first.wrapping_add(ends[0]);
-            message.msg_hdr.msg_iovlen = (ends[1] - ends[0]) as _;
-        }
-        // SAFETY: the first `count` messages point at vectors, and these at headers and parts, that outlive the call.
-        let sent = check(unsafe {
-            libc::sendmmsg(
-                self.as_fd().as_raw_fd(),
-                messages.as_mut_ptr(),
-                count as u32,
-                libc::MSG_DONTWAIT as _,
-            )
-        })?;
-        Ok(sent as usize)
+        let mut controls: [_; MAX_BATCH_FRAMES] =
+            array::from_fn(|_| SendAncillaryBuffer::default());
+        let frames = begins.windows(2).map(|ends| &vectors[ends[0]..ends[1]]).take(count);
+        let messages = frames.zip(&mut controls).map(|(parts, none)| MMsgHdr::new(parts, none));
+        let mut messages: Vec<_> = messages.collect();
+        Ok(sendmmsg(self, &mut messages, SendFlags::DONTWAIT)?)
     }
-}
-
-/// sendmmsg only reads through this pointer.
-fn vector(bytes: &[u8]) -> libc::iovec {
-    libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
 }

@@ -1,17 +1,21 @@
 //! Ethernet frames of one device, received through a ring that the kernel fills and timestamps (packet(7)).
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
 
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socket_with};
 use sweetspot_units::Time;
 
 use crate::check;
+use crate::sockopt::{self, set};
 
 mod batch;
+mod mapping;
 mod offload;
 mod tap;
 
+use mapping::Mapping;
 use offload::VNET_HEADER_BYTES;
 
 pub use batch::{FrameBatch, MAX_BATCH_FRAMES};
@@ -76,13 +80,7 @@ impl PacketPort {
         only_incoming: bool,
         offload: bool,
     ) -> io::Result<PacketPort> {
-        // Protocol 0: nothing is received before the ring stands and the socket is bound.
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: socket takes numbers; the descriptor it returns is ours alone.
-        let socket = unsafe {
-            let fd = check(libc::socket(libc::AF_PACKET, kind, 0))?;
-            OwnedFd::from_raw_fd(fd)
-        };
+        let socket = unbound(SocketType::RAW)?;
         let fd = socket.as_fd();
         set(fd, libc::SOL_PACKET, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as i32)?;
         if only_incoming {
@@ -140,27 +138,19 @@ impl AsFd for PacketPort {
 
 /// The next of the frames that no slot held, behind its [`VNET_HEADER_BYTES`].
 fn receive_queued(socket: &OwnedFd, into: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: `into` is valid for writing its own length.
-    let received = unsafe {
-        libc::recv(socket.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), libc::MSG_DONTWAIT)
-    };
-    usize::try_from(received).map_err(|_| io::Error::last_os_error())
+    Ok(recv(socket, into, RecvFlags::DONTWAIT)?.1)
 }
 
 /// The memory shared with the kernel: slots of equal size, each with its header in front.
 #[derive(Debug)]
 struct PacketRing {
-    memory: *mut u8,
-    length: usize,
+    memory: Mapping,
     slot: usize,
     slots: usize,
     next: usize,
     /// Whether each frame is preceded by the work left to the device.
     offload: bool,
 }
-
-// SAFETY: the mapping belongs to this value alone and is only touched through `&mut self`.
-unsafe impl Send for PacketRing {}
 
 /// Header, address and padding before a frame: TPACKET2_HDRLEN and the alignment behind it.
 const SLOT_HEADER_BYTES: usize = 128;
@@ -188,53 +178,37 @@ impl PacketRing {
             tp_frame_nr: slots as u32,
         };
         set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
-        let length = blocks * RING_BLOCK_BYTES;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping of the ring that was just made, of its full length.
-        let memory = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                length,
-                access,
-                libc::MAP_SHARED,
-                socket.as_raw_fd(),
-                0,
-            )
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(PacketRing { memory: memory.cast(), length, slot, slots, next: 0, offload })
+        let memory = Mapping::new(socket, blocks * RING_BLOCK_BYTES)?;
+        Ok(PacketRing { memory, slot, slots, next: 0, offload })
     }
 
     /// Passes the next frame to `work`, and whether it is queued at the socket, too, because the slot is too small.
     fn take(&mut self, work: impl FnOnce(ReceivedFrame<'_>, bool)) -> bool {
-        // SAFETY: `next` is below `slots`, so the slot and its header lie inside the mapping;
-        // slots are aligned to their size, a power of two above the header's alignment.
-        let header: *mut libc::tpacket2_hdr =
-            unsafe { self.memory.add(self.next * self.slot).cast() };
-        // SAFETY: the kernel and we both access the status word atomically.
-        let status = unsafe { AtomicU32::from_ptr(&raw mut (*header).tp_status) };
+        // A slot begins with its header, and this with its status.
+        let at = self.next * self.slot;
+        let status = self.memory.word(at);
         // Acquire: the frame's bytes are read after the word that says they are there.
         let state = status.load(Ordering::Acquire);
         if state & libc::TP_STATUS_USER == 0 {
             return false;
         }
-        // SAFETY: the status says the slot is ours until we give it back below; the kernel
-        // wrote `tp_snaplen` bytes at `tp_mac` inside the slot.
-        let (head, slot, start) = unsafe {
-            let head = header.read();
-            let start = usize::from(head.tp_mac).min(self.slot);
-            let length = (head.tp_snaplen as usize).min(self.slot - start);
-            (head, std::slice::from_raw_parts(header.cast::<u8>(), start + length), start)
-        };
+        let head: libc::tpacket2_hdr = self.memory.read(at);
+        let start = usize::from(head.tp_mac).min(self.slot);
+        let length = (head.tp_snaplen as usize).min(self.slot - start);
+        // In front of the frame.
+        let told = start.min(if self.offload { VNET_HEADER_BYTES } else { 0 });
+        // SAFETY: the status says the slot is ours until we give it back below.
+        let bytes = unsafe { self.memory.bytes(at + start - told, told + length) };
+        let (told, bytes) = bytes.split_at(told);
         let nanos = u64::from(head.tp_sec) * 1_000_000_000 + u64::from(head.tp_nsec);
-        let told = slot[..start].last_chunk().filter(|_| self.offload);
         let frame = ReceivedFrame {
-            bytes: &slot[start..],
+            bytes,
             length: head.tp_len as usize,
             arrived: Time::from_nanos(nanos),
-            offload: told.copied().map_or(Offload::default(), Offload::from_vnet_header),
+            offload: told
+                .first_chunk()
+                .copied()
+                .map_or(Offload::default(), Offload::from_vnet_header),
         };
         work(frame, state & libc::TP_STATUS_COPY != 0);
         // Release: our reads are over before the kernel may write again.
@@ -244,28 +218,17 @@ impl PacketRing {
     }
 }
 
-impl Drop for PacketRing {
-    fn drop(&mut self) {
-        // SAFETY: exactly the mapping made in `map`, which nothing refers to any more.
-        unsafe { libc::munmap(self.memory.cast(), self.length) };
-    }
+/// A packet socket of protocol 0: it receives nothing before its ring stands and it is bound.
+fn unbound(kind: SocketType) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(AddressFamily::PACKET, kind, flags, None)?)
 }
 
 /// How many packets a ring had no room for since the last call: reading resets the kernel's count. The older rings answer
 /// with the first two fields.
 fn newly_lost(socket: &OwnedFd) -> io::Result<u64> {
     let mut counts = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
-    let mut size = size_of_val(&counts) as libc::socklen_t;
-    // SAFETY: `counts` is valid for writing its own size.
-    check(unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_STATISTICS,
-            (&raw mut counts).cast(),
-            &mut size,
-        )
-    })?;
+    sockopt::get_into(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut counts)?;
     Ok(counts.tp_drops.into())
 }
 
@@ -278,14 +241,5 @@ fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
     let size = size_of_val(&address) as libc::socklen_t;
     // SAFETY: the address is valid for the call and of the size given.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) })?;
-    Ok(())
-}
-
-fn set<T>(socket: BorrowedFd<'_>, level: i32, name: i32, value: T) -> io::Result<()> {
-    let size = size_of::<T>() as libc::socklen_t;
-    // SAFETY: `value` is valid for reading its own size.
-    check(unsafe {
-        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), size)
-    })?;
     Ok(())
 }

@@ -1,16 +1,20 @@
 //! All packets of a device, or of all devices, as a capture has them, in blocks that the kernel fills (packet(7),
 //! TPACKET_V3): one wake-up for many packets.
 
-use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::mem::offset_of;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::net::SocketType;
 use sweetspot_units::Time;
 
-use super::{Offload, ReceivedFrame, bind, newly_lost, set};
+use super::mapping::Mapping;
+use super::{Offload, ReceivedFrame, bind, newly_lost, unbound};
 use crate::event_fd::wait_readable;
-use crate::{check, clock, sockopt};
+use crate::route::RouteNetlink;
+use crate::sockopt::{self, set};
+use crate::{check, clock};
 
 /// A packet's first bytes are kept: headers and options through tunnels.
 const KEPT_BYTES: u32 = 256;
@@ -41,13 +45,8 @@ pub struct PacketTap {
 impl PacketTap {
     /// Taps the device called `name` in the calling thread's network namespace. Needs CAP_NET_RAW.
     pub fn open(name: &str) -> io::Result<PacketTap> {
-        let name = CString::new(name).map_err(|_| io::ErrorKind::InvalidInput)?;
-        // SAFETY: `name` is a string that ends with a zero.
-        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-        if index == 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let (socket, blocks) = prepared(libc::SOCK_RAW, false)?;
+        let index = RouteNetlink::new()?.index_of(name)?;
+        let (socket, blocks) = prepared(SocketType::RAW, false)?;
         let fd = socket.as_fd();
         bind(fd, index)?;
         let hardware = hardware(&socket)?;
@@ -63,7 +62,7 @@ impl PacketTap {
     /// (a bridge, a router) comes once from each. Needs CAP_NET_RAW.
     pub fn open_all() -> io::Result<PacketTap> {
         const ALL: u32 = 0;
-        let (socket, blocks) = prepared(libc::SOCK_DGRAM, true)?;
+        let (socket, blocks) = prepared(SocketType::DGRAM, true)?;
         bind(socket.as_fd(), ALL)?;
         Ok(PacketTap { socket, blocks, hardware: NO_LINK_LAYER, lost: 0 })
     }
@@ -99,13 +98,8 @@ impl PacketTap {
 }
 
 /// A socket with its ring that is bound to nothing yet; `all` says whether it is to be bound to all devices.
-fn prepared(kind: i32, all: bool) -> io::Result<(OwnedFd, BlockRing)> {
-    let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: socket takes numbers; the descriptor it returns is ours alone.
-    let socket = unsafe {
-        let fd = check(libc::socket(libc::AF_PACKET, kind, 0))?;
-        OwnedFd::from_raw_fd(fd)
-    };
+fn prepared(kind: SocketType, all: bool) -> io::Result<(OwnedFd, BlockRing)> {
+    let socket = unbound(kind)?;
     let version = libc::tpacket_versions::TPACKET_V3 as i32;
     set(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, version)?;
     keep_heads(&socket)?;
@@ -128,8 +122,7 @@ fn keep_heads(socket: &OwnedFd) -> io::Result<()> {
         jf: 0,
         k: KEPT_BYTES,
     }];
-    let program = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
-    sockopt::set_filter(socket, &program)
+    sockopt::set_filter(socket, &mut program)
 }
 
 /// The type of the socket's device.
@@ -145,14 +138,11 @@ fn hardware(socket: &OwnedFd) -> io::Result<u16> {
 /// The memory shared with the kernel: blocks, each a header and a chain of packets.
 #[derive(Debug)]
 struct BlockRing {
-    memory: *mut u8,
+    memory: Mapping,
     next: usize,
     /// Whether it has packets of all devices.
     all: bool,
 }
-
-// SAFETY: the mapping belongs to this value alone and is only touched through `&mut self`.
-unsafe impl Send for BlockRing {}
 
 impl BlockRing {
     fn map(socket: &OwnedFd, all: bool) -> io::Result<BlockRing> {
@@ -167,32 +157,17 @@ impl BlockRing {
             tp_feature_req_word: 0,
         };
         set(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
-        // SAFETY: a new mapping of the ring that was just made, of its full length.
-        let memory = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                BLOCK_BYTES * BLOCKS,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                socket.as_raw_fd(),
-                0,
-            )
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(BlockRing { memory: memory.cast(), next: 0, all })
+        let memory = Mapping::new(socket.as_fd(), BLOCK_BYTES * BLOCKS)?;
+        Ok(BlockRing { memory, next: 0, all })
     }
 
-    fn header(&self) -> *mut libc::tpacket_hdr_v1 {
-        // SAFETY: `next` is below BLOCKS, so the block lies inside the mapping; blocks are aligned
-        // to their size. Version and offset, of four bytes each, stand before the header.
-        unsafe { self.memory.add(self.next * BLOCK_BYTES + 8).cast() }
+    /// Where the header of the next block stands: behind version and offset, of four bytes each.
+    fn header(&self) -> usize {
+        self.next * BLOCK_BYTES + 8
     }
 
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: the kernel and we both access the status word atomically.
-        unsafe { AtomicU32::from_ptr(&raw mut (*self.header()).block_status) }
+        self.memory.word(self.header() + offset_of!(libc::tpacket_hdr_v1, block_status))
     }
 
     /// Whether the next block is ours to read.
@@ -206,28 +181,22 @@ impl BlockRing {
         if !self.is_ready() {
             return false;
         }
-        // SAFETY: the status says that the block is ours until we give it back below.
-        let header = unsafe { self.header().read() };
+        let header: libc::tpacket_hdr_v1 = self.memory.read(self.header());
         let block = self.next * BLOCK_BYTES;
         let mut at = header.offset_to_first_pkt as usize;
         for _ in 0..header.num_pkts {
+            // The kernel aligns packets to 16.
             if at + ADDRESS_AT + size_of::<libc::sockaddr_ll>() > BLOCK_BYTES {
                 break;
             }
-            // SAFETY: within the block, as was checked; the kernel aligns packets to 16.
-            let packet: *const libc::tpacket3_hdr = unsafe { self.memory.add(block + at).cast() };
-            // SAFETY: the kernel wrote a header there.
-            let head = unsafe { packet.read() };
+            let head: libc::tpacket3_hdr = self.memory.read(block + at);
             let start = (at + usize::from(head.tp_mac)).min(BLOCK_BYTES);
             let length = (head.tp_snaplen as usize).min(BLOCK_BYTES - start);
-            // SAFETY: within the block, which is ours.
-            let bytes =
-                unsafe { std::slice::from_raw_parts(self.memory.add(block + start), length) };
+            // SAFETY: the status says that the block is ours until we give it back below.
+            let bytes = unsafe { self.memory.bytes(block + start, length) };
             let nanos = u64::from(head.tp_sec) * 1_000_000_000 + u64::from(head.tp_nsec);
             let arrived = Time::from_nanos(nanos);
-            // SAFETY: within the block, as was checked; the kernel wrote the packet's address there.
-            let address: libc::sockaddr_ll =
-                unsafe { packet.cast::<u8>().add(ADDRESS_AT).cast::<libc::sockaddr_ll>().read() };
+            let address: libc::sockaddr_ll = self.memory.read(block + at + ADDRESS_AT);
             if !self.all || is_wanted(&address) {
                 let (length, offload) = (head.tp_len as usize, Offload::default());
                 work(ReceivedFrame { bytes, length, arrived, offload });
@@ -238,12 +207,5 @@ impl BlockRing {
         self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % BLOCKS;
         true
-    }
-}
-
-impl Drop for BlockRing {
-    fn drop(&mut self) {
-        // SAFETY: exactly the mapping made in `map`, which nothing refers to any more.
-        unsafe { libc::munmap(self.memory.cast(), BLOCK_BYTES * BLOCKS) };
     }
 }

@@ -163,7 +163,7 @@ impl Info {
     pub fn read(socket: impl AsFd) -> io::Result<Info> {
         // Space for future kernels' additions; they write as much as fits.
         let mut buffer = [0; 512];
-        let n = sockopt::get_bytes(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut buffer)?;
+        let n = sockopt::get_into(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut buffer)?;
         Ok(Info::parse(&buffer[..n]))
     }
 

@@ -35,14 +35,14 @@ pub fn max_pacing_rate(socket: impl AsFd) -> io::Result<Option<Rate>> {
 
 /// Sets the sender's congestion control (`TCP_CONGESTION`).
 pub fn set_congestion(socket: impl AsFd, name: &str) -> io::Result<()> {
-    sockopt::set_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
+    sockopt::set_from(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
 }
 
 /// The sender's congestion control (`TCP_CONGESTION`).
 pub fn congestion(socket: impl AsFd) -> io::Result<String> {
     // TCP_CA_NAME_MAX of include/net/tcp.h.
-    let mut name = [0; 16];
-    let n = sockopt::get_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name)?;
+    let mut name = [0_u8; 16];
+    let n = sockopt::get_into(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name)?;
     let name = name[..n].split(|b| *b == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(name).into_owned())
 }
@@ -112,8 +112,8 @@ pub fn send_memory(socket: impl AsFd) -> io::Result<SendMemory> {
     // include/uapi/linux/sock_diag.h: SK_MEMINFO_SNDBUF and SK_MEMINFO_WMEM_QUEUED among nine words.
     const SNDBUF: usize = 3;
     const WMEM_QUEUED: usize = 5;
-    let mut words = [0; 64];
-    let n = sockopt::get_bytes(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words)?;
+    let mut words = [0_u8; 64];
+    let n = sockopt::get_into(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words)?;
     let word = |index: usize| {
         let word = words[..n].chunks_exact(4).nth(index).and_then(|word| word.try_into().ok());
         Bytes::new(word.map_or(0, u32::from_ne_bytes).into())
@@ -188,8 +188,7 @@ pub fn set_deaf(socket: impl AsFd, deaf: bool) -> io::Result<()> {
     }
     let mut nothing =
         [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }];
-    let program = libc::sock_fprog { len: 1, filter: nothing.as_mut_ptr() };
-    sockopt::set_filter(socket, &program)
+    sockopt::set_filter(socket, &mut nothing)
 }
 
 #[cfg(test)]
