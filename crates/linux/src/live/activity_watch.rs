@@ -1,6 +1,8 @@
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+use rustix::event::{EventfdFlags, eventfd};
 
 use crate::check;
 use crate::epoll::{Epoll, Readiness};
@@ -25,8 +27,7 @@ impl ActivityWatch {
     /// A watch of no socket. It takes two descriptors, which no program run by exec(3) inherits.
     pub fn new() -> io::Result<ActivityWatch> {
         let epoll = Epoll::new()?;
-        // SAFETY: eventfd takes numbers; the descriptor it returns is ours alone.
-        let mark = unsafe { OwnedFd::from_raw_fd(check(libc::eventfd(0, libc::EFD_CLOEXEC))?) };
+        let mark = eventfd(0, EventfdFlags::CLOEXEC)?;
         let watch =
             ActivityWatch { epoll: ManuallyDrop::new(epoll), mark: ManuallyDrop::new(mark) };
         watch.control(libc::EPOLL_CTL_ADD, watch.mark.as_raw_fd(), 0)?;
