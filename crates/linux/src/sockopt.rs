@@ -24,7 +24,7 @@ unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 // SAFETY: a structure of integers without padding.
 unsafe impl Plain for libc::tpacket_stats_v3 {}
 
-/// Sets an option to a value, of which the kernel reads as many bytes as it has.
+/// Sets an option; the kernel reads all bytes of `value`.
 pub(crate) fn set<T>(socket: impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
     set_from(socket, level, name, &value)
 }
