@@ -74,12 +74,25 @@ verb "advise window" 120 - "$S" advise window --rate 50Mbit/s --rtt 100ms --buff
 verb "run (simulator)" 120 - "$S" run tiny.toml
 sed s/sobas/fixed:50kB/ tiny.toml >fixed.toml
 verb "run --engine theory" 60 - "$S" run fixed.toml --engine theory
+verb "advise router" 120 - "$S" advise router --rate 100Mbit/s --rtt 60ms --input-rate 1Gbit/s
+verb "sweep" 180 - "$S" sweep fixed.toml --over transfer.sizing=fixed:20kB,fixed:50kB --out sweep.json
+verb "report" 60 - sh -c '"$S" run fixed.toml --out run.json && "$S" report run.json && test -s report.html'
+verb "ui" 60 - sh -c '"$S" ui --json >served & until [ -s served ]; do sleep .2; done
+    address=$(grep -o "http[^\"]*" served); curl -sf -o got "$address"; code=$?; kill $!; wait; test -s got && exit $code'
+verb "generate" 60 - sh -c '"$S" generate man man && test -s man/sweetspot.1 && "$S" generate completions bash >got && test -s got'
 verb "run --engine lab" 180 - "$S" run tiny.toml --engine lab
 verb "emulate" 60 - "$S" emulate --path "$path" -- sh -c 'ping -c 3 $SWEETSPOT_FAR'
 verb "emulate, not root" 60 - $user "$S" emulate --path "$path" -- sh -c 'ping -c 3 $SWEETSPOT_FAR'
 verb "serve, send" 120 - sh -c "$transfer"
 verb "serve, send, not root" 120 - $user sh -c "$transfer"
 verb "serve, send, no_new_privs" 120 - setpriv --no-new-privs sh -c "$transfer"
+verb "send, then receive" 120 - sh -c '"$S" send file --listen 127.0.0.1:0 >ticket & until [ -s ticket ]; do sleep .2; done
+    "$S" receive "$(cat ticket)" got; code=$?; wait; cmp file got && exit $code'
+verb "serve key, invite" 60 - sh -c '"$S" serve key --identity key.pem &&
+    "$S" serve invite --clients clients --dir in --to 127.0.0.1 --state state ann >got && test -s got'
+# In place of ssh: the command at the far end, here.
+printf '#!/bin/sh\nwhile [ $# -gt 1 ]; do shift; done\nexec sh -c "$1"\n' >ssh; chmod 755 ssh
+verb "copy" 120 - sh -c '"$S" copy --ssh ./ssh --remote-program "$S" file far:$PWD/got && cmp file got'
 verb "serve --congestion bbr" 120 - sh -c "$transfer" - "--congestion bbr"
 verb "serve, send, other namespace" 120 - unshare -n sh -c "$netns$transfer"
 verb "serve, send, user namespace" 120 - $user unshare -Urn sh -c "$netns$transfer"
@@ -100,6 +113,7 @@ verb "tune undo" 30 - "$S" tune undo
 on_flow "top --once" 60 - '"$S" top --once'
 on_flow "diagnose HOST:PORT" 60 - '"$S" diagnose 127.0.0.1:9999 --for 5s'
 on_flow "diagnose PID" 60 - '"$S" diagnose $flow --for 5s'
+on_flow "diagnose FILE" 60 - 'for i in 1 2 3 4 5; do date +%s.%N; ss -tin; sleep .2; done >ss.log; "$S" diagnose ss.log'
 on_flow "diagnose --follow" 60 - '"$S" diagnose --follow lo --for 5s'
 emulate "measure HOST:PORT" 120 - "" "$http" "$get; \"\$S\" measure \$SWEETSPOT_FAR:8000"
 emulate "measure --gentle" 240 - "" "$S serve --dir in --listen 10.77.0.2:7411 >ticket" \
