@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
 use sweetspot_units::Time;
 
 use crate::clock;
@@ -46,31 +47,65 @@ fn poll_now(source: &impl AsFd, events: PollFlags) -> PollFlags {
     fd[0].revents()
 }
 
-/// An eventfd: one thread signals it, another waits for it among its other sources.
+/// An eventfd: one thread signals it, another waits for it among its other sources. Where a seccomp filter forbids
+/// eventfd(2), a pipe.
 #[derive(Debug)]
-pub struct EventFd(OwnedFd);
+pub struct EventFd {
+    waited_for: OwnedFd,
+    /// The pipe's other end.
+    other: Option<OwnedFd>,
+}
 
 impl EventFd {
     /// An eventfd that is not signalled.
     pub fn new() -> io::Result<EventFd> {
-        Ok(EventFd(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
+        match eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) {
+            Ok(waited_for) => Ok(EventFd { waited_for, other: None }),
+            Err(Errno::NOSYS | Errno::PERM) => EventFd::pipe(),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn pipe() -> io::Result<EventFd> {
+        let (waited_for, other) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        Ok(EventFd { waited_for, other: Some(other) })
     }
 
     /// Signals it; it stays readable until [`EventFd::clear`].
     pub fn signal(&self) {
-        // A full counter is as good as one that grew.
-        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
+        let end = self.other.as_ref().unwrap_or(&self.waited_for);
+        // A full counter, or pipe, is as good as one that grew.
+        let _ = rustix::io::write(end, &1_u64.to_ne_bytes());
     }
 
     /// Makes it unreadable until the next signal.
     pub fn clear(&self) {
-        // One that is not signalled returns EAGAIN.
-        let _ = rustix::io::read(&self.0, &mut [0_u8; 8]);
+        // One that is not signalled returns EAGAIN. A counter is empty after one read, a pipe after as many as there were
+        // signals.
+        while rustix::io::read(&self.waited_for, &mut [0_u8; 8]) == Ok(8) && self.other.is_some() {}
     }
 }
 
 impl AsFd for EventFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.waited_for.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_seen_until_it_is_cleared_with_or_without_eventfd() {
+        for event in [EventFd::new().unwrap(), EventFd::pipe().unwrap()] {
+            assert!(!is_readable(event.as_fd()));
+            for signals in [1, 2, 100_000] {
+                (0..signals).for_each(|_| event.signal());
+                assert!(is_readable(event.as_fd()), "{signals}");
+                event.clear();
+                assert!(!is_readable(event.as_fd()), "{signals}");
+            }
+        }
     }
 }

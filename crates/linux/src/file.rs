@@ -57,9 +57,18 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A file in memory, without a name.
+/// A file in memory, without a name; on the disk where memfd_create(2) is forbidden.
 pub fn in_memory() -> io::Result<File> {
-    Ok(memfd_create(c"sweetspot", MemfdFlags::CLOEXEC)?.into())
+    match memfd_create(c"sweetspot", MemfdFlags::CLOEXEC) {
+        Ok(file) => Ok(file.into()),
+        Err(Errno::NOSYS | Errno::PERM) => File::options()
+            .read(true)
+            .write(true)
+            .mode(0o600)
+            .custom_flags(libc::O_TMPFILE)
+            .open(std::env::temp_dir()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Takes an exclusive lock on an open file. Returns false if somebody else holds one. The lock ends with the last
@@ -73,7 +82,7 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
 }
 
 /// Reserves `length` on the disk from `offset` on, without changing the file's length. Does nothing on file systems that
-/// cannot reserve.
+/// cannot reserve, and where fallocate(2) is forbidden.
 pub fn reserve(file: impl AsFd, offset: Bytes, length: Bytes) -> io::Result<()> {
     if offset.get().max(length.get()) > i64::MAX as u64 {
         return Err(Errno::FBIG.into());
@@ -82,7 +91,7 @@ pub fn reserve(file: impl AsFd, offset: Bytes, length: Bytes) -> io::Result<()> 
         return Ok(());
     }
     match fallocate(file, FallocateFlags::KEEP_SIZE, offset.get(), length.get()) {
-        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

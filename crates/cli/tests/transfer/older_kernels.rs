@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use sweetspot_testing::seccomp::{FORBIDDEN_IN_CONTAINERS, forbidding};
+use sweetspot_testing::seccomp::{FORBIDDEN_IN_CONTAINERS, REPLACEABLE, forbidding};
 
 /// Files below /proc/sys/net/core exist in the first network namespace alone on Linux 5.10 and 6.1.
 const WITHOUT_CORE_LIMITS: &str = "\
@@ -52,5 +52,34 @@ fn transfers_work_under_the_filter_of_a_container() {
         shell.args(["-c", ONE_TRANSFER, env!("CARGO_BIN_EXE_sweetspot")]);
         let output = shell.current_dir(scratch.path()).output().unwrap();
         assert!(output.status.success(), "{error}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+const A_TREE_TWICE: &str = "\
+for attempt in 1 2; do
+    \"$0\" serve --quiet --force --dir in --listen 127.0.0.1:0 --once > ticket &
+    until [ -s ticket ]; do sleep 0.05; done
+    \"$0\" send --quiet tree --ticket-file ticket || exit
+    wait
+    diff -r tree in/tree || exit
+    rm ticket
+    echo more >> tree/a/b/file
+done";
+
+/// The second transfer updates what the first one brought.
+#[test]
+fn trees_arrive_where_calls_with_another_way_are_forbidden() {
+    for error in [1, 38] {
+        let Some(mut shell) = forbidding(&REPLACEABLE, error, "/bin/sh") else { return };
+        let scratch = tempfile::tempdir().unwrap();
+        let below = scratch.path().join("tree/a/b");
+        std::fs::create_dir_all(&below).unwrap();
+        std::fs::write(below.join("file"), vec![7; 2_000_000]).unwrap();
+        let holes = std::fs::File::create(below.join("holes")).unwrap();
+        holes.set_len(3_000_000).unwrap();
+        shell.args(["-c", A_TREE_TWICE, env!("CARGO_BIN_EXE_sweetspot")]);
+        let output = shell.current_dir(scratch.path()).output().unwrap();
+        let words = [output.stdout, output.stderr].concat();
+        assert!(output.status.success(), "{error}: {}", String::from_utf8_lossy(&words));
     }
 }

@@ -1,6 +1,6 @@
 //! Verbs under the seccomp filter of a container: they run without the forbidden calls, or name them.
 
-use sweetspot_testing::seccomp::{FORBIDDEN_IN_CONTAINERS, forbidding};
+use sweetspot_testing::seccomp::{FORBIDDEN_IN_CONTAINERS, REPLACEABLE, forbidding};
 
 /// A filter's errors: EPERM (Docker, systemd) or ENOSYS.
 const ERRORS: [i32; 2] = [1, 38];
@@ -30,6 +30,18 @@ fn the_host_and_its_connections_are_seen() {
             let Some((code, words)) = sweetspot(error, verb) else { return };
             assert_eq!(code, Some(0), "{verb:?}, {error}: {words}");
         }
+    }
+}
+
+#[test]
+fn a_command_runs_where_calls_with_another_way_are_forbidden() {
+    for error in ERRORS {
+        let program = env!("CARGO_BIN_EXE_sweetspot");
+        let Some(mut command) = forbidding(&REPLACEABLE, error, program) else { return };
+        let output = command.args(["tune", "run", "--", "echo", "it runs"]).output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{error}: {words}");
+        assert_eq!(output.stdout, b"it runs\n", "{error}: {words}");
     }
 }
 

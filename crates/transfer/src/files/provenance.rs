@@ -10,6 +10,7 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{AtFlags, Stat, StatxFlags};
+use rustix::io::Errno;
 
 use crate::limits::{MAX_BROUGHT_FILES, MAX_MADE_DIRECTORIES};
 use crate::lock::lock;
@@ -95,8 +96,21 @@ impl View {
 
 impl DirectoryId {
     fn of(directory: impl AsFd) -> io::Result<DirectoryId> {
-        let wanted = StatxFlags::INO | StatxFlags::BTIME;
-        let found = rustix::fs::statx(directory, "", AtFlags::EMPTY_PATH, wanted)?;
+        let (directory, wanted) = (directory.as_fd(), StatxFlags::INO | StatxFlags::BTIME);
+        let found = match rustix::fs::statx(directory, "", AtFlags::EMPTY_PATH, wanted) {
+            // A sandbox may forbid the call; only it tells the time of birth.
+            Err(Errno::NOSYS | Errno::PERM) => {
+                let stat = rustix::fs::fstat(directory)?;
+                let (major, minor) =
+                    (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+                return Ok(DirectoryId {
+                    device: (major, minor),
+                    inode: stat.st_ino,
+                    born: (0, 0),
+                });
+            }
+            found => found?,
+        };
         Ok(DirectoryId {
             device: (found.stx_dev_major, found.stx_dev_minor),
             inode: found.stx_ino,

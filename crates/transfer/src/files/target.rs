@@ -10,13 +10,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 use sweetspot_linux::process;
 use sweetspot_protocol::RelativePath;
 use sweetspot_units::Bytes;
 
 use crate::TransferError;
+use crate::files::beneath::open_beneath;
 use crate::files::provenance::View;
 use crate::files::temp_file::{self, Keep, TempFile};
 use crate::lock::lock;
@@ -63,13 +64,8 @@ impl TargetDirectory {
         if let Some(directory) = open.get(path) {
             return Ok(Arc::clone(directory));
         }
-        let opened = Arc::new(rustix::fs::openat2(
-            &self.root,
-            OsStr::from_bytes(path),
-            OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
-        )?);
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY;
+        let opened = Arc::new(open_beneath(&self.root, path, flags)?);
         if open.len() >= MAX_OPEN_DIRECTORIES {
             open.clear();
         }

@@ -167,8 +167,8 @@ pub(crate) fn rename(directory: &OwnedFd, from: &str, to: &OsStr, replace: bool)
         return Ok(rustix::fs::renameat(directory, from, directory, to)?);
     }
     match rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
-        // File systems without the flag (NFS, some FUSE): link(2) refuses an existing name as well.
-        Err(Errno::INVAL | Errno::NOSYS) => {
+        // File systems without the flag (NFS, some FUSE), sandboxes without renameat2(2): link(2) refuses an existing name as well.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
             rustix::fs::linkat(directory, from, directory, to, AtFlags::empty())?;
             Ok(rustix::fs::unlinkat(directory, from, AtFlags::empty())?)
         }
