@@ -1,0 +1,108 @@
+//! Each verb by another user, in the user namespace of an unprivileged container, and where no rights can be gained
+//! (no_new_privs): it does its work, or names what is missing.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process::Command;
+
+/// How a program is started with fewer rights.
+const WAYS: [(&str, &[&str]); 3] = [
+    (
+        "another user",
+        &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"],
+    ),
+    (
+        "a user namespace",
+        &[
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--inh-caps=-all",
+            "unshare",
+            "--map-root-user",
+        ],
+    ),
+    ("no_new_privs", &["setpriv", "--no-new-privs"]),
+];
+
+const TRANSFER: &str = "\
+\"$0\" serve --quiet --dir in --listen 127.0.0.1:0 --once >ticket &
+until [ -s ticket ]; do sleep 0.05; done
+\"$0\" send --quiet file --ticket-file ticket || exit
+wait
+cmp file in/file";
+
+const COPY: &str = "\
+printf '#!/bin/sh\\nwhile [ $# -gt 1 ]; do shift; done\\nexec sh -c \"$1\"\\n' >ssh && chmod 755 ssh
+\"$0\" copy --quiet --ssh ./ssh --remote-program \"$0\" file far:$PWD/got && cmp file got";
+
+/// What each verb is called with, and the words of an error that names what is missing; "" if nothing may be.
+const VERBS: [(&str, &str); 17] = [
+    (TRANSFER, ""),
+    (COPY, ""),
+    ("\"$0\" serve key --identity key.pem", ""),
+    ("\"$0\" top --once", ""),
+    ("\"$0\" diagnose 127.0.0.1:1 --for 1s", "no TCP connection here begins or ends at"),
+    ("\"$0\" diagnose --follow lo --for 1s", "with CAP_NET_RAW"),
+    ("\"$0\" measure --quick 127.0.0.1:1", "name a TCP port that is open there"),
+    ("\"$0\" tune run -- true", ""),
+    ("\"$0\" tune run --via bpf -- true", "cannot tune via bpf|tune doctor names what is missing"),
+    ("\"$0\" tune undo", ""),
+    // It fails where a way is missing, and says which.
+    ("\"$0\" tune doctor | grep 'tune runs via'", ""),
+    ("\"$0\" advise host", ""),
+    ("\"$0\" run path.toml && \"$0\" run path.toml --out run.json && \"$0\" report run.json", ""),
+    ("\"$0\" sweep path.toml --over transfer.sizing=kernel,sobas", ""),
+    ("\"$0\" emulate --path 'rate=20Mbit/s rtt=10ms buffer=50kB' -- true", "network namespace"),
+    ("\"$0\" generate man man", ""),
+    (
+        "\"$0\" ui --json >address & until [ -s address ]; do sleep 0.05; done; kill $! && grep http address",
+        "",
+    ),
+];
+
+const SCENARIO: &str = "duration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"50kB\"\n[[transfer]]\n";
+
+#[test]
+fn each_verb_works_with_fewer_rights_or_names_what_is_missing() {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return sweetspot_testing::skipped("only root can give rights up (run as root)");
+    }
+    for (name, way) in WAYS {
+        // Rights that cannot be given up here, or a user namespace that cannot be had.
+        if !Command::new(way[0])
+            .args(&way[1..])
+            .arg("true")
+            .output()
+            .is_ok_and(|o| o.status.success())
+        {
+            sweetspot_testing::skipped(format!("no {name} can be had here"));
+            continue;
+        }
+        // What root built lies where another user may not look.
+        let scratch = tempfile::tempdir().unwrap();
+        let open = fs::Permissions::from_mode(0o777);
+        fs::set_permissions(scratch.path(), open).unwrap();
+        let program = scratch.path().join("sweetspot");
+        let by_cp = Command::new("cp").arg(env!("CARGO_BIN_EXE_sweetspot")).arg(&program).status();
+        assert!(by_cp.unwrap().success());
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(scratch.path().join("file"), vec![7; 100_000]).unwrap();
+        fs::write(scratch.path().join("path.toml"), SCENARIO).unwrap();
+        for (script, missing) in VERBS {
+            let output = Command::new(way[0])
+                .args(&way[1..])
+                .args(["timeout", "60", "sh", "-c", script])
+                .arg(&program)
+                .env("HOME", scratch.path())
+                .current_dir(scratch.path())
+                .output()
+                .unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let named =
+                !missing.is_empty() && missing.split('|').any(|words| stderr.contains(words));
+            assert!(output.status.success() || named, "{name}: {script}: {stderr}");
+        }
+    }
+}
