@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-library bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of install-library-of library library-examples python-package deny oldest-rust fuzz miri clean tools tools-test test-tools test-kernels unit-without-tools bare-test
+.PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-library bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of install-library-of library library-examples python-package deny oldest-rust fuzz miri clean tools tools-test test-tools test-kernels other-systems unit-without-tools bare-test
 
 SWEETSPOT := target/release/sweetspot
 RESEARCH := target/release/sweetspot-research
@@ -142,6 +142,9 @@ clippy: tools-test ## Lints; a warning is an error
 
 purity: tools ## Pure crates build without an operating system
 	scripts/check-purity.sh
+
+other-systems: tools ## What needs no Linux, checked for macOS and Windows; 32-bit machines are refused (rustup targets)
+	@scripts/other-systems.sh
 
 doc: tools ## The crates' documentation and the links of all Markdown; a broken one is an error
 	python3 scripts/check-links.py

@@ -1,7 +1,9 @@
 //! Ends of connections as people write them: an address or a host's name.
 
 use core::fmt;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+#[cfg(target_os = "linux")]
+use std::net::IpAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 /// All that `ADDRESS:PORT` or `HOST:PORT` stands for: a name may have several addresses. IPv4 addresses mapped
@@ -14,11 +16,13 @@ pub struct Ends {
 
 impl Ends {
     /// Whether `address` is one of them.
+    #[cfg(target_os = "linux")]
     pub fn contains(&self, address: SocketAddr) -> bool {
         self.addresses.contains(&address)
     }
 
     /// Each of them.
+    #[cfg(any(test, target_os = "linux"))]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
@@ -51,6 +55,7 @@ impl fmt::Display for Ends {
 }
 
 /// The address of a host, by its name or as it is.
+#[cfg(target_os = "linux")]
 pub fn host(typed: &str) -> Result<IpAddr, String> {
     let found = (typed, 0).to_socket_addrs().map_err(|error| {
         format!("{typed} has no address ({error}); write it like 192.0.2.7 or example.org")

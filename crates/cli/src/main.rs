@@ -8,12 +8,14 @@ use std::process::ExitCode;
 use clap::{
     Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
 };
+#[cfg(target_os = "linux")]
 use sweetspot_linux::{lifeline, signals};
 use sweetspot_program::{print, usage_error};
 
 #[macro_use]
 extern crate sweetspot_program;
 
+#[cfg(target_os = "linux")]
 mod combinations;
 mod ends;
 mod option_hints;
@@ -48,6 +50,7 @@ enum Verb {
     /// Receive files, or serve named clients
     Serve(verbs::serve::Arguments),
     /// The far end of `sweetspot copy`
+    #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Endpoint(verbs::copy::EndpointArguments),
     // Inspect connections and paths.
@@ -165,6 +168,7 @@ fn is_quiet(matches: &ArgMatches) -> bool {
     }
 }
 
+#[cfg(target_os = "linux")]
 impl Verb {
     /// Whether its output is its only purpose, so that it ends when nobody reads that. A transfer, a tuner and a server go on:
     /// a caller may read the first line only.
@@ -181,7 +185,17 @@ impl Verb {
     }
 }
 
+#[cfg(target_os = "linux")]
+use combinations::check as checked;
+
+/// The verbs that have options without effect beside others need Linux.
+#[cfg(not(target_os = "linux"))]
+fn checked(_: &ArgMatches) -> Result<(), String> {
+    Ok(())
+}
+
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
     signals::prepare();
     if let Some(line) = renamed() {
         return usage_error::said(&line);
@@ -194,7 +208,7 @@ fn main() -> ExitCode {
         if is_quiet(&matches) {
             print::be_quiet();
         }
-        CommandLine::from_arg_matches(&matches).map(|typed| (typed, combinations::check(&matches)))
+        CommandLine::from_arg_matches(&matches).map(|typed| (typed, checked(&matches)))
     });
     let typed = match typed {
         Ok((typed, Ok(()))) => typed,
@@ -202,12 +216,14 @@ fn main() -> ExitCode {
         Err(error) => return usage_error::answer(&error),
     };
     // Without it a verb still obeys signals.
+    #[cfg(target_os = "linux")]
     let _ = lifeline::hold(typed.verb.is_its_output());
     let result = match typed.verb {
         Verb::Copy(arguments) => verbs::copy::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
         Verb::Receive(arguments) => verbs::receive::run(arguments),
         Verb::Serve(arguments) => verbs::serve::run(arguments),
+        #[cfg(target_os = "linux")]
         Verb::Endpoint(arguments) => verbs::copy::run_endpoint(arguments),
         Verb::Top(arguments) => verbs::top::run(arguments),
         Verb::Diagnose(arguments) => verbs::diagnose::run(arguments),

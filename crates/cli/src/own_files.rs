@@ -4,6 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 /// The directory of persistent state; systemd passes it in STATE_DIRECTORY.
+#[cfg(target_os = "linux")]
 pub fn state_directory() -> Result<PathBuf, String> {
     match env::var_os("STATE_DIRECTORY").filter(|path| !path.is_empty()) {
         Some(path) => Ok(path.into()),

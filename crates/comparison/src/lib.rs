@@ -11,7 +11,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod build;
 mod certify;
 mod content;
 pub mod machine;

@@ -4,11 +4,15 @@ use core::fmt;
 
 use clap::ValueEnum;
 use serde::Serialize;
+#[cfg(target_os = "linux")]
 use sweetspot_lab::{Certificate, Lab};
-use sweetspot_linux::clock;
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
 use sweetspot_sim::Simulator;
+use sweetspot_system::clock;
 use sweetspot_theory::engine::Theory;
+
+#[cfg(not(target_os = "linux"))]
+use crate::lab_elsewhere::{Certificate, Lab};
 
 /// The engines by their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,9 +3,12 @@
 
 use std::process::ExitCode;
 
+pub mod build;
 mod bundled;
 pub mod engine;
 pub mod eta;
+#[cfg(not(target_os = "linux"))]
+mod lab_elsewhere;
 #[macro_use]
 pub mod print;
 pub mod progress;

@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::print::is_quiet;
 use indicatif::{ProgressBar, ProgressStyle};
-use sweetspot_linux::clock;
-use sweetspot_linux::signals::{self, ProcessEvent, Supervisor};
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
+use sweetspot_system::{Interruption, clock};
 use sweetspot_units::{Duration, Time};
 
 /// An engine that counts the runs it has finished.
@@ -126,20 +125,19 @@ fn supervise<T: Send>(
     mut watch: impl FnMut(Message),
     interrupted: impl FnOnce(),
 ) -> T {
-    // From here on signals wait for the supervisor, on this thread and those it starts.
-    let Ok(mut supervisor) = Supervisor::new() else { return work() };
+    // From here on signals wait to be asked for, on this thread and those it starts.
+    let Ok(mut interruption) = Interruption::hold() else { return work() };
     std::thread::scope(|scope| {
         let worker = scope.spawn(work);
         while !worker.is_finished() {
             watch(Message::Look);
-            match supervisor.next_event_by(clock::now() + POLL_INTERVAL) {
-                Ok(Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal))) => {
-                    signals::end_within(signals::CLEANING_TIME, signal.exit_code());
+            match interruption.wait_until(clock::now() + POLL_INTERVAL) {
+                Ok(Some(code)) => {
                     watch(Message::End);
                     interrupted();
-                    process::exit(i32::from(signal.exit_code()));
+                    process::exit(i32::from(code));
                 }
-                Ok(_) => {}
+                Ok(None) => {}
                 Err(_) => break,
             }
         }

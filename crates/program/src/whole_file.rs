@@ -5,10 +5,6 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::print::Shown;
-use sweetspot_linux::file;
-
-/// The mode of a new file, less the umask, as the standard library has it.
-const USUAL_MODE: u32 = 0o666;
 
 /// Writes `content` to a temporary file beside `path` and renames it when it is on the disk. A pipe
 /// or a device is written directly. The error names the file and the next step.
@@ -45,5 +41,5 @@ fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return OpenOptions::new().write(true).open(path)?.write_all(content);
     }
-    file::replace(path, content, USUAL_MODE)
+    sweetspot_system::replace(path, content)
 }

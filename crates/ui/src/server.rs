@@ -3,7 +3,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use sweetspot_linux::clock;
+use sweetspot_system::clock;
 use sweetspot_units::{Duration, Time};
 use thiserror::Error;
 

@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sweetspot_linux::signals::{self, ProcessEvent, Supervisor};
+use sweetspot_system::Interruption;
 use sweetspot_ui::{PageServer, WatchedFile};
+use sweetspot_units::Time;
 
 use super::Ending;
 use sweetspot_program::print::Shown;
@@ -40,8 +41,8 @@ pub fn run(arguments: Arguments) -> Ending {
     if let Some(directory) = arguments.watch.iter().find(|path| path.is_dir()) {
         return Err(format!("--watch {}: it is a directory; name a file", directory.shown()).into());
     }
-    // From here on signals wait for the supervisor, on this thread and those it starts.
-    let mut supervisor = Supervisor::new()?;
+    // From here on signals wait to be asked for, on this thread and those it starts.
+    let mut interruption = Interruption::hold()?;
     let names: Vec<String> = arguments.watch.iter().map(|path| path.shown().to_string()).collect();
     let watched = arguments.watch.into_iter().map(WatchedFile::new).collect();
     let server = PageServer::start(arguments.port, watched)?;
@@ -59,10 +60,7 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     note!("sweetspot: open that address in a browser on this machine; Ctrl-C ends it");
     loop {
-        if let ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) =
-            supervisor.next_event()?
-        {
-            signals::end_within(signals::CLEANING_TIME, 0);
+        if interruption.wait_until(Time::MAX)?.is_some() {
             return Ok(ExitCode::SUCCESS);
         }
     }

@@ -16,8 +16,8 @@ use sweetspot_sizing::Sizing;
 use sweetspot_units::Duration;
 
 use super::Ending;
-use sweetspot_comparison::build::identity;
 use sweetspot_comparison::machine;
+use sweetspot_program::build::identity;
 use sweetspot_program::engine::EngineName;
 use sweetspot_program::print::Shown;
 use sweetspot_program::progress::{self, CountingEngine};

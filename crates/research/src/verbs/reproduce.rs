@@ -14,8 +14,8 @@ use sweetspot_sim::Simulator;
 
 use super::Ending;
 use super::certified_lab::CertifiedLab;
-use sweetspot_comparison::build::identity;
 use sweetspot_comparison::machine;
+use sweetspot_program::build::identity;
 use sweetspot_program::engine::EngineName;
 use sweetspot_program::eta::Eta;
 use sweetspot_program::print::Shown;

@@ -1,8 +1,12 @@
 //! Advice from closed forms.
 
+#[cfg(target_os = "linux")]
 mod host;
 mod router;
 mod window;
+
+#[cfg(not(target_os = "linux"))]
+use super::advise_host as host;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -77,8 +81,13 @@ fn kernel(named: Option<Kernel>) -> Result<Kernel, Box<dyn std::error::Error>> {
     if let Some(kernel) = named {
         return Ok(kernel);
     }
-    let release = sweetspot_linux::host::kernel_release()
-        .ok_or("this kernel's version cannot be read; name one with --kernel 6.18")?;
+    #[cfg(target_os = "linux")]
+    let release = sweetspot_linux::host::kernel_release();
+    #[cfg(not(target_os = "linux"))]
+    let release: Option<String> = None;
+    let release = release.ok_or(
+        "the version of this host's kernel cannot be read; name the receiver's: --kernel 6.18",
+    )?;
     Ok(release.parse()?)
 }
 

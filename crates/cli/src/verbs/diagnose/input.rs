@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+#[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
@@ -58,19 +59,31 @@ pub fn read_text(path: &Path) -> Result<String, String> {
 }
 
 /// Standard input, copied to a file without a name: it vanishes with this process.
+#[cfg(target_os = "linux")]
 pub struct Spooled(File);
+
+/// Standard input, copied to a file that is removed with this.
+#[cfg(not(target_os = "linux"))]
+pub struct Spooled(tempfile::NamedTempFile);
 
 impl Spooled {
     /// The path by which this process opens it, each time from the beginning.
     pub fn path(&self) -> PathBuf {
-        format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
+        #[cfg(target_os = "linux")]
+        let path = format!("/proc/self/fd/{}", self.0.as_raw_fd()).into();
+        #[cfg(not(target_os = "linux"))]
+        let path = self.0.path().to_owned();
+        path
     }
 }
 
 /// Standard input as a file, which can be read more than once.
 pub fn spool() -> Result<Spooled, String> {
     let spooled = || {
+        #[cfg(target_os = "linux")]
         let mut file = tempfile::tempfile()?;
+        #[cfg(not(target_os = "linux"))]
+        let mut file = tempfile::NamedTempFile::new()?;
         io::copy(&mut io::stdin().lock(), &mut file)?;
         Ok(Spooled(file))
     };

@@ -1,10 +1,13 @@
 mod capture;
 mod directory;
+#[cfg(target_os = "linux")]
 mod follow;
+#[cfg(target_os = "linux")]
 mod followed;
 mod html;
 mod input;
 mod joined;
+#[cfg(target_os = "linux")]
 mod live;
 mod scenario;
 mod show;
@@ -19,6 +22,10 @@ use sweetspot_units::Duration;
 
 use self::target::DiagnosisTarget;
 use super::Ending;
+#[cfg(not(target_os = "linux"))]
+use super::elsewhere::{follow, live};
+#[cfg(not(target_os = "linux"))]
+pub use target::LiveTarget;
 
 const EXAMPLES: &str = "\
 Examples:

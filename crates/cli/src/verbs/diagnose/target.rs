@@ -25,6 +25,16 @@ pub enum LiveTarget {
     End(Ends),
 }
 
+#[cfg(not(target_os = "linux"))]
+impl std::fmt::Display for LiveTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LiveTarget::Process(pid) => write!(f, "{pid}"),
+            LiveTarget::End(end) => write!(f, "{end}"),
+        }
+    }
+}
+
 impl FromStr for DiagnosisTarget {
     type Err = String;
 

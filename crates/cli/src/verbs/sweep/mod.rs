@@ -12,7 +12,7 @@ use sweetspot_report::{
 use sweetspot_scenario::Engine;
 
 use super::Ending;
-use sweetspot_comparison::build::identity;
+use sweetspot_program::build::identity;
 use sweetspot_program::engine::EngineName;
 use sweetspot_program::print::Shown;
 use sweetspot_program::progress::{self, CountingEngine};

@@ -10,8 +10,8 @@ use super::Ending;
 use super::selection::Selection;
 use crate::bench::lab::{PathPlan, demo, iperf3, matrix};
 use crate::bench::store::Store;
-use sweetspot_comparison::build::build;
 use sweetspot_comparison::{Content, Ticker, Variant, VariantRunner, machine, scratch, usual};
+use sweetspot_program::build::build;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {

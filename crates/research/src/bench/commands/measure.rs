@@ -7,8 +7,8 @@ use sweetspot_research::lab::notes;
 use super::Ending;
 use super::selection::Selection;
 use crate::bench::measure::{PathResult, document, plans, play};
-use sweetspot_comparison::build::build;
 use sweetspot_comparison::{machine, scratch};
+use sweetspot_program::build::build;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {

@@ -1,0 +1,71 @@
+//! The verbs that need Linux, on other systems: each says that, whatever its options.
+
+/// A module per verb, with what the verb is for.
+macro_rules! verbs {
+    ($($verb:ident $about:literal)*) => { $(
+        pub mod $verb {
+            #[doc = $about]
+            #[derive(Debug, clap::Args)]
+            pub struct Arguments {
+                /// What Linux takes here
+                #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+                typed: Vec<std::ffi::OsString>,
+            }
+
+            pub fn run(arguments: Arguments) -> crate::verbs::Ending {
+                drop(arguments.typed);
+                Err(super::needs_linux(stringify!($verb)).into())
+            }
+        }
+    )* };
+}
+
+verbs! {
+    copy "Copy files and directories to and from a host that ssh reaches (needs Linux)"
+    demo "Show the gain of window sizing on this machine's kernel (needs Linux)"
+    emulate "Emulate a path between two network namespaces (needs Linux)"
+    measure "Measure the path to another host (needs Linux)"
+    receive "Receive files from `sweetspot send` (needs Linux)"
+    send "Send files and directories (needs Linux)"
+    serve "Receive files, or serve named clients (needs Linux)"
+    top "Show this host's TCP connections and the limit of each (needs Linux)"
+    tune "Tune the connections of other programs (needs Linux)"
+    advise_host "The settings that cap a flow on this host (needs Linux)"
+}
+
+/// The line that `what` prints here.
+pub fn needs_linux(what: &str) -> String {
+    format!(
+        "{what}: needs Linux, whose TCP it reads or sets; on this system you can use advise window, advise router, \
+         diagnose FILE, run, sweep, report and ui"
+    )
+}
+
+/// `diagnose --follow`.
+pub mod follow {
+    use std::path::Path;
+
+    use crate::verbs::Ending;
+    use crate::verbs::diagnose::Arguments;
+
+    pub fn run(_: &Path, _: &Arguments) -> Ending {
+        Err(super::needs_linux("diagnose --follow").into())
+    }
+}
+
+/// `diagnose` of a live connection.
+pub mod live {
+    use sweetspot_diagnose::report::DiagnosisReport;
+    use sweetspot_units::Duration;
+
+    use crate::verbs::diagnose::LiveTarget;
+
+    pub fn watch(
+        target: &LiveTarget,
+        _: Option<&str>,
+        _: Duration,
+        _: usize,
+    ) -> Result<DiagnosisReport, String> {
+        Err(super::needs_linux(&format!("diagnose {target}")))
+    }
+}

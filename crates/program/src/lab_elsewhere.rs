@@ -1,0 +1,48 @@
+//! The engine `lab` outside Linux: it plays nothing, and says why.
+
+use serde::Serialize;
+use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
+
+/// The engine.
+#[derive(Debug)]
+pub struct Lab;
+
+/// The emulator's certificate of a run, of which there are none here.
+#[derive(Debug, Clone, Serialize)]
+pub struct Certificate {
+    /// As text.
+    pub text: String,
+}
+
+/// A run, of which there are none here.
+pub struct LabRun {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The emulator's certificate.
+    pub certificate: Certificate,
+}
+
+impl LabRun {
+    /// Hands the time series to `recorder`.
+    pub fn record(&self, _: &Scenario, _: &mut dyn Recorder) {}
+}
+
+impl Lab {
+    /// Fails.
+    pub fn play(&self, _: &Scenario) -> Result<LabRun, EngineError> {
+        let reason =
+            "it runs transfers on Linux's TCP, and this is another system; take --engine sim"
+                .to_owned();
+        Err(EngineError::Unsupported { engine: self.name(), reason })
+    }
+}
+
+impl Engine for Lab {
+    fn name(&self) -> &'static str {
+        "lab"
+    }
+
+    fn run(&self, scenario: &Scenario, _: &mut dyn Recorder) -> Result<Outcome, EngineError> {
+        self.play(scenario).map(|run| run.outcome)
+    }
+}

@@ -1,0 +1,58 @@
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Instant;
+
+use sweetspot_units::{Duration, Time};
+
+/// The time since this process first asked for it.
+#[allow(clippy::disallowed_methods, reason = "the one clock of programs outside Linux")]
+pub fn now() -> Time {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let passed = START.get_or_init(Instant::now).elapsed();
+    Time::from_nanos(u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Sleeps until `due` on the clock of [`now`]. Returns at once if that has passed.
+#[allow(clippy::disallowed_methods, reason = "the one sleep of programs outside Linux")]
+pub fn sleep_until(due: Time) {
+    thread::sleep(due.since(now()).into());
+}
+
+/// Replaces the file at `path`, or makes it: a program that ends early leaves the old content or the new.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
+    let unfinished = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let written = File::create(&unfinished).and_then(|mut file| {
+        file.write_all(content)?;
+        file.sync_all()
+    });
+    let placed = written.and_then(|()| fs::rename(&unfinished, path));
+    if placed.is_err() {
+        // It may never have been made.
+        let _ = fs::remove_file(&unfinished);
+    }
+    placed
+}
+
+/// The longest sleep in one piece.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// Holds nothing back: outside Linux Ctrl-C ends the program at once, and what it was writing is incomplete.
+#[derive(Debug)]
+pub struct Interruption(());
+
+impl Interruption {
+    /// Changes nothing.
+    pub fn hold() -> io::Result<Interruption> {
+        Ok(Interruption(()))
+    }
+
+    /// Waits until `due`, or an hour; there is never a signal.
+    pub fn wait_until(&mut self, due: Time) -> io::Result<Option<u8>> {
+        sleep_until(due.min(now() + LONG));
+        Ok(None)
+    }
+}

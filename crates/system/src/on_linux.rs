@@ -1,0 +1,37 @@
+use std::io;
+use std::path::Path;
+
+use sweetspot_linux::file;
+use sweetspot_linux::signals::{self, ProcessEvent, Supervisor};
+use sweetspot_units::Time;
+
+/// The mode of a new file, less the umask, as the standard library has it.
+const USUAL_MODE: u32 = 0o666;
+
+/// Replaces the file at `path`, or makes it: whatever happens, the old content is there or the new.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    file::replace(path, content, USUAL_MODE)
+}
+
+/// Holds back the signals that end this program, for work that cleans up: on this thread, and on those started since.
+#[derive(Debug)]
+pub struct Interruption(Supervisor);
+
+impl Interruption {
+    /// Holds them back from now on.
+    pub fn hold() -> io::Result<Interruption> {
+        Supervisor::new().map(Interruption)
+    }
+
+    /// Waits for a signal until `due`, or a shorter time. `Some` is the shell's exit code for the signal; from then on the
+    /// program has [`signals::CLEANING_TIME`] to clean up and end.
+    pub fn wait_until(&mut self, due: Time) -> io::Result<Option<u8>> {
+        let event = self.0.next_event_by(due)?;
+        let Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal)) = event
+        else {
+            return Ok(None);
+        };
+        signals::end_within(signals::CLEANING_TIME, signal.exit_code());
+        Ok(Some(signal.exit_code()))
+    }
+}
