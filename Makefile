@@ -100,7 +100,7 @@ install: build library ## The program, man pages, completions and libsweetspot i
 # The binary PROGRAM, which is there already.
 install-of:
 	@$(MAKE) --no-print-directory man-of PROGRAM=$(PROGRAM)
-	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/sweetspot
+	install -D -s -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/sweetspot
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 target/man/*.1
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man7 target/man/sweetspot.7
 	install -D -m 644 target/completions/sweetspot.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sweetspot
@@ -111,7 +111,7 @@ install-of:
 install-library-of:
 	install -D -m 644 crates/capi/include/sweetspot.h $(DESTDIR)$(PREFIX)/include/sweetspot.h
 	install -D -m 644 $(LIBRARIES)/libsweetspot.a $(DESTDIR)$(PREFIX)/lib/libsweetspot.a
-	install -D -m 755 $(LIBRARIES)/libsweetspot.so $(DESTDIR)$(PREFIX)/lib/libsweetspot.so.1
+	install -D -s -m 755 $(LIBRARIES)/libsweetspot.so $(DESTDIR)$(PREFIX)/lib/libsweetspot.so.1
 	ln -sf libsweetspot.so.1 $(DESTDIR)$(PREFIX)/lib/libsweetspot.so
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	sed 's|@prefix@|$(PREFIX)|; s|@version@|$(VERSION)|' packaging/sweetspot.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sweetspot.pc
@@ -183,7 +183,7 @@ python: tools-test python-package ## The Python package: build, lints, types, te
 	$(if $(AFTER_UNIT),,cargo build --locked --quiet --bin sweetspot)
 	SWEETSPOT_BIN=target/debug/sweetspot $(PYTHON) -m pytest -q -rs
 
-dist: tools wasm ## What can be installed, into target/packages: binaries, Debian package, wheel, checksums
+dist: tools-test wasm ## What can be installed, into target/packages: binaries, Debian package, wheel, checksums
 	@scripts/dist.sh
 
 dist-test: ## Install what make dist made into fresh roots, and start it there

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes what can be installed, into target/packages: a binary for glibc 2.28 or newer, a static one, a Debian
-# package, a wheel and a source distribution, a list of all components, checksums. Says what it could
-# not make and why. zig and cargo-zigbuild come from PyPI; cargo-deb and cargo-cyclonedx by cargo install.
+# package, a wheel and a source distribution, a list of all components, checksums. Prints each file that it could
+# not make, with the reason. zig, cargo-zigbuild and maturin come from PyPI, into target/dist-tools.
 set -eu
 cd "$(dirname "$0")/.."
 dist=$PWD/target/packages
@@ -36,23 +36,13 @@ else
     leave_out "static binary" "the target $musl cannot be had here (rustup target add $musl failed)"
 fi
 
-if cargo deb --version >/dev/null 2>&1; then
-    make --no-print-directory man-of PROGRAM="$dist/sweetspot-$version-linux-x86_64"
-    cargo deb --no-build --no-strip --package sweetspot --target $glibc --profile dist --output "$dist"
-else
-    leave_out "Debian package" "there is no cargo-deb (cargo install cargo-deb --locked)"
-fi
+program=$dist/sweetspot-$version-linux-x86_64
+make --no-print-directory man-of PROGRAM="$program"
+scripts/deb.py "$program" "$version" "$dist"
+scripts/sbom.py $glibc >"$dist/sweetspot-$version.cdx.json"
 
 maturin build --quiet --release --locked --zig --compatibility manylinux_2_28 --out "$dist"
 maturin sdist --out "$dist"
-
-if cargo cyclonedx --version >/dev/null 2>&1; then
-    cargo cyclonedx --quiet --manifest-path crates/cli/Cargo.toml --format json --override-filename sweetspot.cdx
-    mv crates/cli/sweetspot.cdx.json "$dist/sweetspot-$version.cdx.json"
-    find crates -name sweetspot.cdx.json -delete
-else
-    leave_out "list of components (SBOM)" "there is no cargo-cyclonedx (cargo install cargo-cyclonedx --locked)"
-fi
 
 for binary in "$dist"/sweetspot-"$version"-linux-x86_64*; do
     "$binary" --version
