@@ -148,6 +148,7 @@ other-systems: tools ## What needs no Linux, checked for macOS and Windows; 32-b
 
 doc: tools ## The crates' documentation and the links of all Markdown; a broken one is an error
 	python3 scripts/check-links.py
+	scripts/gains-pictures.py --check
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
 unit: tools wasm ## Every test, and nothing else

@@ -188,7 +188,6 @@ fn groups_are_told_apart_without_their_colours() {
     }
 }
 
-/// Curves that end at 10, 20 and 30: their names stand there, the highest on top, and not in a legend.
 /// Both have the strongest colour.
 #[test]
 fn two_controllers_of_our_own_are_told_apart_by_their_dashes() {
@@ -203,6 +202,23 @@ fn two_controllers_of_our_own_are_told_apart_by_their_dashes() {
     assert_eq!(svg.matches(r#"class="line sim own" stroke-dasharray="6 3" d="#).count(), 2);
 }
 
+/// With a congestion control before or after it, in a heading, and as the name of a file.
+#[test]
+fn our_own_controller_has_the_strongest_colour_in_every_label() {
+    let drawn_as_own = |label: &str| {
+        let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));
+        plot.curve(label, Origin::Sim, 0, vec![(1.0, 1.0), (2.0, 2.0)]);
+        drawn(&plot).contains(r#"class="line sim own""#)
+    };
+    for label in ["sobas", "sobas:live", "sobas+cubic", "cubic+sobas", "sobas, 1 %", "sobas.json"] {
+        assert!(drawn_as_own(label), "{label}");
+    }
+    for label in ["sobas:paper", "cubic+rledbat", "kernel.json", "before.json"] {
+        assert!(!drawn_as_own(label), "{label}");
+    }
+}
+
+/// Curves that end at 10, 20 and 30: their names stand there, the highest on top, and not in a legend.
 #[test]
 fn few_curves_are_named_where_they_end() {
     let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));

@@ -33,6 +33,10 @@ fn the_pictures_of_the_documents_have_the_style_of_new_ones() {
     assert!(found.len() > 40, "{}", found.len());
     for path in found {
         let stored = fs::read_to_string(&path).unwrap();
+        // Scripts draw others: bars, and recordings of terminals.
+        if !stored.contains(r#"class="chart""#) {
+            continue;
+        }
         let same = style(&stored) == style(&new);
         assert!(same, "{}: make it again, or give it the style of new pictures", path.display());
     }

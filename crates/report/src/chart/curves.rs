@@ -30,10 +30,10 @@ pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     svg
 }
 
-/// Whether a curve shows Sweetspot's own controller: `sobas` or `sobas:live`, with any congestion control.
+/// Whether a curve shows Sweetspot's own controller: `sobas` or `sobas:live`, with any congestion control, also as a file's name.
 pub fn is_own(curve: &Curve) -> bool {
-    let sizing = curve.label.split(['+', ' ', ',']).next().unwrap_or_default();
-    matches!(sizing, "sobas" | "sobas:live") && curve.origin != Origin::Theory
+    let names_own = |part| matches!(part, "sobas" | "sobas:live");
+    curve.label.split(['+', ' ', ',', '.']).any(names_own) && curve.origin != Origin::Theory
 }
 
 /// The CSS class of a curve's colour.
