@@ -34,13 +34,13 @@ UserKnownHostsFile /dev/null
 LogLevel ERROR
 END
 mkdir near/photos
-for number in 1 2 3 4 5 6; do head -c 16000000 /dev/urandom >near/photos/$number.raw; done
+for number in 1 2 3 4 5 6; do head -c 12000000 /dev/urandom >near/photos/$number.raw; done
 
 # sshd wants a directory of its own below /run, which vanishes with this mount namespace.
-export PATH="$work/bin:$PATH" SWEETSPOT_SSH="ssh -F $work/ssh.conf"
+export PATH="$work/bin:$PATH" SWEETSPOT_SSH="ssh -F $work/ssh.conf" SWEETSPOT_COPY_CONGESTION=cubic
 unshare --mount sh -c '
     mount -t tmpfs tmpfs /run && mkdir /run/sshd
     sweetspot emulate --quiet --path "rate=100Mbit/s rtt=40ms buffer=1MB" --far "cd far && /usr/sbin/sshd -D -f ../sshd.conf" -- \
         sh -c "sleep 1; cd near && exec \"\$0\" \"\$@\"" "$@"' \
-    sh "$recorder" "$out" 60 16 "7:0.3:sweetspot copy photos nas:archive/" "11:1.5:sweetspot top"
+    sh "$recorder" "$out" 60 0.05 "7:0.3:sweetspot copy photos nas:archive/" "7:1.2:sweetspot top"
 echo "wrote $out"

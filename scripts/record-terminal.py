@@ -4,8 +4,7 @@
 Usage: scripts/record-terminal.py OUT.svg COLUMNS SECONDS PANE...
   PANE  ROWS:START:COMMAND, a terminal below the previous one, in which COMMAND is typed after START seconds
 
-Each command runs in a pseudoterminal of its own and gets the name it is typed with. After SECONDS the recording ends, and so does
-each command. Where nothing moves (prefers-reduced-motion, print), the picture shows the last moment. scripts/record-readme.sh makes
+Each command runs in a pseudoterminal of its own. The recording ends SECONDS after the first command did, and then ends the others. Where nothing moves (prefers-reduced-motion, print), the picture shows the last moment. scripts/record-readme.sh makes
 README's recording.
 """
 
@@ -175,17 +174,20 @@ class Pane:
 
 def record(panes, seconds):
     """The pictures of all panes: a time and each pane's lines."""
-    begin, frames = time.monotonic(), []
-    while (now := time.monotonic() - begin) < seconds:
+    begin, frames, end = time.monotonic(), [], None
+    while end is None or now < end:
+        now = time.monotonic() - begin
         for pane in panes:
             pane.advance(now)
         open_ones = {pane.terminal: pane for pane in panes if pane.terminal is not None}
         for ready in select.select(list(open_ones), [], [], 0.03)[0]:
             open_ones[ready].read()
+        if end is None and panes[0].child and panes[0].terminal is None:
+            end = now + seconds
         picture = [tuple(pane.screen.lines()) for pane in panes]
         if not frames or (picture != frames[-1][1] and now - frames[-1][0] >= FRAME):
             frames.append((now, picture))
-    frames.append((seconds, [tuple(pane.screen.lines()) for pane in panes]))
+    frames.append((now, [tuple(pane.screen.lines()) for pane in panes]))
     for pane in panes:
         pane.end()
     return frames
