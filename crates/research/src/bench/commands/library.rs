@@ -9,8 +9,8 @@ use super::Ending;
 use super::selection::Selection;
 use crate::bench::library::{Built, LIBRARY, LibraryPlan, add_bucket, document, plans};
 use crate::bench::live::{RunOutcome, play_command};
-use sweetspot_comparison::build::build;
 use sweetspot_comparison::{machine, scratch};
+use sweetspot_program::build::build;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
