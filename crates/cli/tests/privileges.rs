@@ -37,7 +37,7 @@ const COPY: &str = "\
 printf '#!/bin/sh\\nwhile [ $# -gt 1 ]; do shift; done\\nexec sh -c \"$1\"\\n' >ssh && chmod 755 ssh
 \"$0\" copy --quiet --ssh ./ssh --remote-program \"$0\" file far:$PWD/got && cmp file got";
 
-/// What each verb is called with, and the words of an error that names what is missing; "" if nothing may be.
+/// A call of each verb, and the words of the error if a right is missing; "" if none may be.
 const VERBS: [(&str, &str); 17] = [
     (TRANSFER, ""),
     (COPY, ""),
@@ -80,7 +80,7 @@ fn each_verb_works_with_fewer_rights_or_names_what_is_missing() {
             sweetspot_testing::skipped(format!("no {name} can be had here"));
             continue;
         }
-        // What root built lies where another user may not look.
+        // Another user may not read root's build directory.
         let scratch = tempfile::tempdir().unwrap();
         let open = fs::Permissions::from_mode(0o777);
         fs::set_permissions(scratch.path(), open).unwrap();

@@ -1,4 +1,4 @@
-//! The engine `lab` outside Linux: it plays nothing, and says why.
+//! The engine `lab` outside Linux. It runs nothing and gives the reason.
 
 use serde::Serialize;
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
@@ -7,16 +7,16 @@ use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
 #[derive(Debug)]
 pub struct Lab;
 
-/// The emulator's certificate of a run, of which there are none here.
+/// The emulator's certificate of a run; never made outside Linux.
 #[derive(Debug, Clone, Serialize)]
 pub struct Certificate {
     /// As text.
     pub text: String,
 }
 
-/// A run, of which there are none here.
+/// A run; never made outside Linux.
 pub struct LabRun {
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
     /// The emulator's certificate.
     pub certificate: Certificate,

@@ -1,5 +1,4 @@
-//! What the verbs that need no Linux need of an operating system: a clock, files that are replaced as a whole, and
-//! signals. On Linux it is [`sweetspot_linux`](https://docs.rs/sweetspot-linux), elsewhere the standard library.
+//! A clock, files that are replaced as a whole, and signals, for verbs that also run outside Linux. On Linux it is [`sweetspot_linux`](https://docs.rs/sweetspot-linux), elsewhere the standard library.
 //!
 //! ```
 //! use sweetspot_system::clock;

@@ -1,4 +1,4 @@
-//! The verbs that need Linux, on other systems: each says that, whatever its options.
+//! The verbs that need Linux, on other systems. Whatever its options, each prints that it needs Linux.
 
 /// A module per verb, with what the verb is for.
 macro_rules! verbs {
@@ -7,7 +7,7 @@ macro_rules! verbs {
             #[doc = $about]
             #[derive(Debug, clap::Args)]
             pub struct Arguments {
-                /// What Linux takes here
+                /// The arguments of the verb on Linux
                 #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
                 typed: Vec<std::ffi::OsString>,
             }
