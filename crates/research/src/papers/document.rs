@@ -72,7 +72,7 @@ fn compared(comparisons: &[PublishedComparison]) -> MarkdownTable {
             origins.push(ours.origin);
         }
     }
-    let mut heads = vec!["what", "unit", "published"];
+    let mut heads = vec!["quantity", "unit", "published"];
     heads.extend(origins.iter().flat_map(|origin| [origin.name(), ""]));
     let mut table = MarkdownTable::new(&heads);
     for comparison in comparisons {

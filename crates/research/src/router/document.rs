@@ -20,7 +20,7 @@ use sweetspot_experiment::router::measure::BufferMeasured;
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "do the results on router buffers by Prasad, Dovrolis and Thottan come out again?",
     method: "every row of Table I and every experiment of the testbed runs in the simulator, over a range of buffers.",
-    result: "the section below lists what holds and what does not; tables and figures follow.",
+    result: "the section below lists the claims that hold and those that do not; tables and figures follow.",
     limitation: "simulated, with shorter runs than the paper's; the line on effort has the durations.",
     command: "`sweetspot-research reproduce router-tables --out docs/results`",
 };
@@ -76,7 +76,7 @@ pub fn document(study: &Study, scale: StudyEffort, made: &str) -> Result<String,
 }
 
 fn testbed(testbed: &Testbed) -> String {
-    let mut table = MarkdownTable::new(&["what", "unit", "paper", "here"]);
+    let mut table = MarkdownTable::new(&["quantity", "unit", "paper", "here"]);
     for line in testbed.printed() {
         table.row(&[line.what, line.unit, line.published, &line.ours]);
     }
