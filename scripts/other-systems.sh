@@ -13,7 +13,7 @@ installed() {
 for target in x86_64-apple-darwin aarch64-apple-darwin x86_64-pc-windows-gnu; do
     installed $target || continue
     # Warnings are errors, so that nothing of the verbs that need Linux is left over.
-    RUSTFLAGS="-D warnings" cargo check --locked --target $target -p sweetspot
+    cargo clippy --quiet --locked --target $target -p sweetspot -- -D warnings
     echo "other-systems: sweetspot checks for $target"
 done
 
