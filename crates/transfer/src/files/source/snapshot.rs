@@ -59,8 +59,10 @@ impl Snapshot {
                     changed: (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
                 }))
             }
-            // Kernels before 4.11 lack the call, and older sandboxes forbid it.
-            Err(Errno::NOSYS | Errno::PERM) => Ok(Snapshot::of_status(&rustix::fs::fstat(file)?)),
+            // Kernels before 4.11 lack the call, and older sandboxes forbid it. glibc's stand-in rejects the flag.
+            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => {
+                Ok(Snapshot::of_status(&rustix::fs::fstat(file)?))
+            }
             Err(error) => Err(error.into()),
         }
     }
