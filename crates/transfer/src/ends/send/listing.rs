@@ -1,0 +1,117 @@
+//! Lists the files to the receiver, with the beginnings of the first ones.
+
+use sweetspot_linux::clock;
+use sweetspot_linux::tcp::Info;
+use sweetspot_protocol::frame::MAX_RECORD_BYTES;
+use sweetspot_protocol::record::{Entry, EntryKind, MAX_BATCH, Record};
+use sweetspot_units::{Bytes, Duration};
+
+use super::Sending;
+use crate::TransferError;
+use crate::files::file_reader;
+use crate::files::source::{Listed, SourceFile, SourceList};
+use crate::limits::MAX_EARLY_CONTENT;
+use crate::lock::lock;
+
+impl Sending<'_> {
+    /// Lists everything that there is.
+    pub(super) fn list(&self, list: &SourceList) -> Result<(), TransferError> {
+        let (mut entries, mut files) = (Vec::new(), Vec::new());
+        let (mut count, mut with_content, mut bytes) = (0u32, 0u32, 0u64);
+        let mut last = clock::now();
+        list.list(|item| {
+            match item {
+                Listed::LeftOut(reason) => self.files.left_out(reason),
+                Listed::Entry(entry, file) => {
+                    count += 1;
+                    with_content += u32::from(file.is_some());
+                    bytes += file.as_ref().and_then(SourceFile::size).unwrap_or(0);
+                    entries.push(entry);
+                    files.push(file);
+                }
+            }
+            // At first a few, so that the receiver does not wait for a slow disk to be listed.
+            let waited = clock::now().since(last) >= Duration::from_millis(5);
+            if entries.len() < MAX_BATCH && !waited || entries.is_empty() {
+                return Ok(());
+            }
+            last = clock::now();
+            let first = count - entries.len() as u32;
+            self.tell_entries(first, &mut entries, &mut files)
+        })?;
+        let first = count - entries.len() as u32;
+        self.tell_entries(first, &mut entries, &mut files)?;
+        self.files.listed(u64::from(with_content), Bytes::new(bytes));
+        self.channel.tell(&Record::Listed { entries: count, files: with_content, bytes })
+    }
+
+    /// Lists entries; the first has the number `first`.
+    fn tell_entries(
+        &self,
+        first: u32,
+        entries: &mut Vec<Entry>,
+        files: &mut Vec<Option<SourceFile>>,
+    ) -> Result<(), TransferError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let early = if first == 0 { self.beginnings(files) } else { Vec::new() };
+        self.files.send_early(early.iter().cloned());
+        lock(&self.order).listed(entries.len() as u64);
+        if !self.files.listing(files.drain(..)) {
+            return Err(TransferError::Interrupted);
+        }
+        // Extended attributes make entries large: as many go together as fit a record.
+        let mut batch = Vec::new();
+        let mut size = 0;
+        for entry in entries.drain(..) {
+            let length = encoded_bound(&entry);
+            if size + length > MAX_RECORD_BYTES as usize && !batch.is_empty() {
+                self.channel.tell(&Record::Entries(std::mem::take(&mut batch)))?;
+                size = 0;
+            }
+            size += length;
+            batch.push(entry);
+        }
+        let early = early.into_iter().map(|(entry, content)| Record::Early { entry, content });
+        let records = [Record::Entries(batch)].into_iter().chain(early);
+        let frames: Vec<Vec<u8>> = records.map(|record| record.to_frame()).collect();
+        // In one write: the rest of these files must not overtake it.
+        self.channel.write(&frames.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    /// Content that may leave before the receiver has answered, of the files listed first: as much as the connection carries
+    /// until the answers arrive. It would idle otherwise, so content that the receiver does not want costs no time.
+    fn beginnings(&self, files: &[Option<SourceFile>]) -> Vec<(u32, Vec<u8>)> {
+        let unlikely = self.options.dry_run || self.options.checksum;
+        let Some(info) = Info::read(self.channel.socket()).ok().filter(|_| !unlikely) else {
+            return Vec::new();
+        };
+        let window = info.snd_mss.get() * u64::from(info.snd_cwnd.saturating_sub(info.unacked));
+        let mut left = window.min(self.early_bytes.min(MAX_EARLY_CONTENT).into());
+        let mut early = Vec::new();
+        for (entry, file) in (0..).zip(files) {
+            if left == 0 {
+                break;
+            }
+            if let Some(content) = file.as_ref().and_then(|file| file_reader::beginning(file, left))
+            {
+                left -= content.len() as u64;
+                early.push((entry, content));
+            }
+        }
+        early
+    }
+}
+
+/// No fewer bytes than an entry takes in a record: each number takes ten at most.
+fn encoded_bound(entry: &Entry) -> usize {
+    const NUMBERS: usize = 80;
+    let attribute = |(name, value): &(Vec<u8>, Vec<u8>)| name.len() + value.len() + 20;
+    let target = match &entry.kind {
+        EntryKind::Symlink { target } => target.len(),
+        _ => 0,
+    };
+    let attributes: usize = entry.attributes.iter().map(attribute).sum();
+    NUMBERS + entry.path.as_bytes().len() + target + attributes
+}
