@@ -6,48 +6,36 @@ mod received;
 mod runs;
 mod table;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 
 use crate::colour;
 use crate::headline::headline;
 use crate::outcome::DemoOutcome;
-use crate::page::in_html;
+use crate::page::{in_html, whole};
 
 /// The whole page.
 pub fn page(outcome: &DemoOutcome) -> String {
     let path = &outcome.path;
     let sentences = headline(outcome);
-    let title = format!("{} over {}, {}", outcome.file.size, path.rate, path.rtt);
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "Sweetspot: " (title) }
-                style { (PreEscaped(colour::style())) (PreEscaped(include_str!("style.css"))) }
+    let title = format!("Sweetspot: {} over {}, {}", outcome.file.size, path.rate, path.rtt);
+    let body = html! {
+        main {
+            header {
+                p.brand { "sweetspot demo" }
+                h1 { (sentences[0]) }
+                p { (sentences[1..].join(" ")) }
+                p.path { (in_html(&path_in_words(outcome))) }
             }
-            body {
-                main {
-                    header {
-                        p.brand { "sweetspot demo" }
-                        h1 { (sentences[0]) }
-                        p { (sentences[1..].join(" ")) }
-                        p.path { (in_html(&path_in_words(outcome))) }
-                    }
-                    (received::section(outcome))
-                    (table::section(outcome))
-                    (charts::section(outcome))
-                    (runs::section(outcome))
-                    (about(outcome))
-                }
-                script type="application/json" id="samples" { (PreEscaped(pointer::samples(outcome))) }
-                script { (PreEscaped(include_str!("pointer.js"))) }
-            }
+            (received::section(outcome))
+            (table::section(outcome))
+            (charts::section(outcome))
+            (runs::section(outcome))
+            (about(outcome))
         }
-    }
-    .into_string()
+        script type="application/json" id="samples" { (PreEscaped(pointer::samples(outcome))) }
+        script { (PreEscaped(include_str!("pointer.js"))) }
+    };
+    whole(&title, "light dark", colour::style() + include_str!("style.css"), &body)
 }
 
 fn path_in_words(outcome: &DemoOutcome) -> String {

@@ -17,17 +17,23 @@ pub fn document(title: &str, body: &Markup, theme: Theme) -> String {
         Theme::Screen => ("light dark", DARK),
         Theme::Print => ("light", ""),
     };
+    let styles = [include_str!("style.css"), dark, &chart::page_style(theme)].concat();
+    whole(title, scheme, styles, &html! { main { (body) } })
+}
+
+/// The file of a page for these colour schemes.
+pub(crate) fn whole(title: &str, schemes: &str, styles: String, body: &Markup) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content=(scheme);
+                meta name="color-scheme" content=(schemes);
                 title { (title) }
-                style { (PreEscaped(include_str!("style.css"))) (PreEscaped(dark)) (PreEscaped(chart::page_style(theme))) }
+                style { (PreEscaped(styles)) }
             }
-            body { main { (body) } }
+            body { (body) }
         }
     }
     .into_string()
