@@ -6,10 +6,10 @@ use sweetspot_emulator::isolate;
 use sweetspot_research::lab::notes;
 
 use super::Ending;
-use super::selection::Selection;
+use super::selection::{Selection, facts};
 use crate::bench::library::{Built, LIBRARY, LibraryPlan, add_bucket, document, plans};
 use crate::bench::live::{RunOutcome, play_command};
-use sweetspot_comparison::{machine, scratch};
+use sweetspot_comparison::scratch;
 use sweetspot_program::build::build;
 
 #[derive(Debug, clap::Args)]
@@ -28,31 +28,19 @@ pub fn run(arguments: Arguments) -> Ending {
     let build = build(Path::new(LIBRARY))?;
     let selection = &arguments.selection;
     let store = selection.store(NAME, Some(&build))?;
-    let is_due = |plan: &LibraryPlan| selection.is_due::<serde_json::Value>(&store, &plan.run.name);
+    let plans = plans();
     let code = isolate(|| {
-        for plan in plans().iter().filter(|plan| is_due(plan)) {
-            err!("{} ...", plan.run.name);
-            let played = play(plan, &built);
-            if let Err(why) = played.and_then(|outcome| store.put(&plan.run.name, &outcome)) {
-                err!("sweetspot-research: {}: {why}", plan.run.name);
-                return 1;
-            }
-        }
-        0
+        selection.play_each(&store, plans.iter(), |plan| &plan.run.name, |plan| play(plan, &built))
     })?;
     if code != 0 {
         return Ok(ExitCode::from(code));
     }
-    let kept = plans().into_iter().filter_map(|p| store.get(&p.run.name).map(|o| (p.run.name, o)));
+    let kept = plans.into_iter().filter_map(|p| store.get(&p.run.name).map(|o| (p.run.name, o)));
     let outcomes: BTreeMap<_, _> = kept.collect();
-    let facts = format!(
-        "| | |\n|---|---|\n| command | `make bench-library` |\n| library | libsweetspot {}, build {build} |\n\
-         | measured on | {}, {}, {} |",
-        env!("CARGO_PKG_VERSION"),
-        machine::machine(),
-        machine::kernel(),
-        &machine::date()[..10],
-    );
+    let facts = facts(&[
+        ("command", "`make bench-library`".to_owned()),
+        ("library", format!("libsweetspot {}, build {build}", env!("CARGO_PKG_VERSION"))),
+    ]);
     selection.write_document(NAME, |earlier| document(&outcomes, &facts, notes(earlier)))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,9 +7,9 @@ use sweetspot_emulator::isolate;
 use sweetspot_research::lab::notes;
 
 use super::Ending;
-use super::selection::Selection;
+use super::selection::{Selection, facts};
 use crate::bench::live::{RunPlan, TunerCommand, Via, document, plans, play};
-use sweetspot_comparison::{machine, scratch};
+use sweetspot_comparison::scratch;
 use sweetspot_program::build::build;
 
 #[derive(Debug, clap::Args)]
@@ -33,40 +33,30 @@ pub fn run(arguments: Arguments) -> Ending {
     let build = build(&program)?;
     let selection = &arguments.selection;
     let store = selection.store(NAME, Some(&build))?;
-    let is_due = |plan: &RunPlan| {
-        plan.via.is_none_or(|via| arguments.via.contains(&via))
-            && selection.is_due::<serde_json::Value>(&store, &plan.name)
-    };
+    let is_asked_for = |plan: &&RunPlan| plan.via.is_none_or(|via| arguments.via.contains(&via));
     if let Some(dir) = &arguments.events {
         fs::create_dir_all(dir)?;
     }
+    let plans = plans();
+    let play = |plan: &RunPlan| {
+        let events = arguments.events.as_ref();
+        let events = events.map(|dir| dir.join(plan.name.replace('/', "-") + ".jsonl"));
+        let tuner = TunerCommand { program: &program, events: events.as_deref() };
+        scratch::make().and_then(|s| play(plan, &tuner, s.path()))
+    };
     let code = isolate(|| {
-        for plan in plans().iter().filter(|plan| is_due(plan)) {
-            err!("{} ...", plan.name);
-            let events = arguments.events.as_ref();
-            let events = events.map(|dir| dir.join(plan.name.replace('/', "-") + ".jsonl"));
-            let tuner = TunerCommand { program: &program, events: events.as_deref() };
-            let played = scratch::make().and_then(|s| play(plan, &tuner, s.path()));
-            if let Err(why) = played.and_then(|outcome| store.put(&plan.name, &outcome)) {
-                err!("sweetspot-research: {}: {why}", plan.name);
-                return 1;
-            }
-        }
-        0
+        let asked_for = plans.iter().filter(is_asked_for);
+        selection.play_each(&store, asked_for, |plan| &plan.name, play)
     })?;
     if code != 0 {
         return Ok(ExitCode::from(code));
     }
-    let kept = plans().into_iter().filter_map(|p| store.get(&p.name).map(|o| (p.name, o)));
+    let kept = plans.into_iter().filter_map(|p| store.get(&p.name).map(|o| (p.name, o)));
     let outcomes: BTreeMap<_, _> = kept.collect();
-    let facts = format!(
-        "| | |\n|---|---|\n| command | `make bench-live` |\n| program | sweetspot {}, build {build} |\n\
-         | measured on | {}, {}, {} |",
-        env!("CARGO_PKG_VERSION"),
-        machine::machine(),
-        machine::kernel(),
-        &machine::date()[..10],
-    );
+    let facts = facts(&[
+        ("command", "`make bench-live`".to_owned()),
+        ("program", format!("sweetspot {}, build {build}", env!("CARGO_PKG_VERSION"))),
+    ]);
     let text = |earlier: &str| document(&outcomes, &facts, notes(earlier));
     selection.write_document(NAME, text)?;
     Ok(ExitCode::SUCCESS)

@@ -5,9 +5,9 @@ use sweetspot_emulator::isolate;
 use sweetspot_research::lab::notes;
 
 use super::Ending;
-use super::selection::Selection;
+use super::selection::{Selection, facts};
 use crate::bench::measure::{PathResult, document, plans, play};
-use sweetspot_comparison::{machine, scratch};
+use sweetspot_comparison::scratch;
 use sweetspot_program::build::build;
 
 #[derive(Debug, clap::Args)]
@@ -49,18 +49,12 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     let kept = plans.iter().filter_map(|p| Some((p.name.clone(), store.get(&key(&p.name))?)));
     let results: BTreeMap<String, PathResult> = kept.collect();
-    let facts = format!(
-        "| | |\n|---|---|\n| command | `make bench-measure ARGS=\"--seed {} --paths {}\"` |\n\
-         | program | sweetspot {}, build {build} |\n| paths without a result | {} |\n\
-         | measured on | {}, {}, {} |",
-        arguments.seed,
-        arguments.paths,
-        env!("CARGO_PKG_VERSION"),
-        plans.len() - results.len(),
-        machine::machine(),
-        machine::kernel(),
-        &machine::date()[..10],
-    );
+    let command = format!("--seed {} --paths {}", arguments.seed, arguments.paths);
+    let facts = facts(&[
+        ("command", format!("`make bench-measure ARGS=\"{command}\"`")),
+        ("program", format!("sweetspot {}, build {build}", env!("CARGO_PKG_VERSION"))),
+        ("paths without a result", (plans.len() - results.len()).to_string()),
+    ]);
     selection.write_document(NAME, |earlier| document(&results, &facts, notes(earlier)))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sweetspot_comparison::machine;
 
 use crate::bench::store::Store;
 
@@ -42,6 +44,24 @@ impl Selection {
         named && !(self.resume && store.get::<T>(name).is_some())
     }
 
+    /// Plays each of `plans` and keeps its outcome under its name. The exit code is 1 if one fails; the rest is then left.
+    pub fn play_each<'a, P: 'a, T: Serialize>(
+        &self,
+        store: &Store,
+        plans: impl Iterator<Item = &'a P>,
+        name: impl Fn(&P) -> &str,
+        play: impl Fn(&P) -> Result<T, String>,
+    ) -> u8 {
+        for plan in plans.filter(|plan| self.is_due::<serde_json::Value>(store, name(plan))) {
+            err!("{} ...", name(plan));
+            if let Err(why) = play(plan).and_then(|outcome| store.put(name(plan), &outcome)) {
+                err!("sweetspot-research: {}: {why}", name(plan));
+                return 1;
+            }
+        }
+        0
+    }
+
     /// Writes the document of `benchmark`, which `text` makes of the earlier one, and prints where
     /// it is.
     ///
@@ -63,4 +83,15 @@ impl Selection {
         out!("{}", out.display());
         Ok(())
     }
+}
+
+/// A table of the measurement: these rows, then the machine and the day.
+pub fn facts(rows: &[(&str, String)]) -> String {
+    let measured = [machine::machine(), machine::kernel(), machine::date()[..10].to_owned()];
+    let rows = rows.iter().map(|(name, value)| format!("| {name} | {value} |\n"));
+    format!(
+        "| | |\n|---|---|\n{}| measured on | {} |",
+        rows.collect::<String>(),
+        measured.join(", ")
+    )
 }
