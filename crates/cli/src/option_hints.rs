@@ -19,7 +19,7 @@ const HINTS: [(&str, &str); 14] = [
     ("send under another name", "--name NAME"),
     ("send it under another name", "--name NAME"),
     ("a name of your choice goes with", "see --name"),
-    ("\" is no pattern", "see --exclude"),
+    ("\" is not a valid pattern", "see --exclude"),
     ("standard output takes one file", "--dir DIRECTORY"),
     ("choose another address or port", "--listen ADDR:PORT"),
     ("the ticket has expired", "`serve --lifetime` makes one that lasts longer"),

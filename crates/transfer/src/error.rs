@@ -26,7 +26,7 @@ pub enum TransferError {
     #[error("there is nothing to send: {0}")]
     NothingToSend(String),
     /// A pattern of names to leave out.
-    #[error("\"{pattern}\" is no pattern: {reason}")]
+    #[error("\"{pattern}\" is not a valid pattern: {reason}")]
     Pattern {
         /// The pattern.
         pattern: String,
