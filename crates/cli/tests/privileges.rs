@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
+use sweetspot_testing::ONE_TRANSFER;
+
 /// How a program is started with fewer rights.
 const WAYS: [(&str, &[&str]); 3] = [
     (
@@ -26,20 +28,13 @@ const WAYS: [(&str, &[&str]); 3] = [
     ("no_new_privs", &["setpriv", "--no-new-privs"]),
 ];
 
-const TRANSFER: &str = "\
-\"$0\" serve --quiet --dir in --listen 127.0.0.1:0 --once >ticket &
-until [ -s ticket ]; do sleep 0.05; done
-\"$0\" send --quiet file --ticket-file ticket || exit
-wait
-cmp file in/file";
-
 const COPY: &str = "\
 printf '#!/bin/sh\\nwhile [ $# -gt 1 ]; do shift; done\\nexec sh -c \"$1\"\\n' >ssh && chmod 755 ssh
 \"$0\" copy --quiet --ssh ./ssh --remote-program \"$0\" file far:$PWD/got && cmp file got";
 
 /// A call of each verb, and the words of the error if a right is missing; "" if none may be.
 const VERBS: [(&str, &str); 17] = [
-    (TRANSFER, ""),
+    (ONE_TRANSFER, ""),
     (COPY, ""),
     ("\"$0\" serve key --identity key.pem", ""),
     ("\"$0\" top --once", ""),

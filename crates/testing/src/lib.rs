@@ -33,6 +33,14 @@ pub fn assert_same_tree(one: &Path, other: &Path) {
     }
 }
 
+/// A script of sh(1) that moves `file` from a `send` to a `serve`, both the program `$0`, into the directory `in`.
+pub const ONE_TRANSFER: &str = "\
+\"$0\" serve --quiet --dir in --listen 127.0.0.1:0 --once >ticket &
+until [ -s ticket ]; do sleep 0.05; done
+\"$0\" send --quiet file --ticket-file ticket || exit
+wait
+cmp file in/file";
+
 /// Says why the calling test, or a part of it, is skipped: on standard error, and as a line of the
 /// file that `SWEETSPOT_SKIPPED` names. A reason ends with what would enable the test, in
 /// parentheses.

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use sweetspot_testing::ONE_TRANSFER;
 use sweetspot_testing::seccomp::{FORBIDDEN_IN_CONTAINERS, REPLACEABLE, forbidding};
 
 /// Files below /proc/sys/net/core exist in the first network namespace alone on Linux 5.10 and 6.1.
@@ -32,13 +33,6 @@ fn transfers_work_where_net_core_has_no_limits() {
     }
     assert!(output.status.success(), "{stderr}");
 }
-
-const ONE_TRANSFER: &str = "\
-\"$0\" serve --quiet --dir in --listen 127.0.0.1:0 --once > ticket &
-until [ -s ticket ]; do sleep 0.05; done
-\"$0\" send --quiet file --ticket-file ticket || exit
-wait
-cmp file in/file";
 
 /// EPERM and ENOSYS: a container's profile chooses either.
 #[test]
