@@ -1,4 +1,4 @@
-"""Serves one file over HTTP, whatever the path, for the tests of the examples.
+"""Serves one file over HTTP, whatever the path, for the tests of sized sockets.
 
 python serve_file.py PORT BYTES
 """
@@ -6,21 +6,33 @@ python serve_file.py PORT BYTES
 import http.server
 import sys
 
-FILE = (bytes(range(251)) * (int(sys.argv[2]) // 251 + 1))[: int(sys.argv[2])]
+
+def body(size: int) -> bytes:
+    return (bytes(range(251)) * (size // 251 + 1))[:size]
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+def handler(file: bytes) -> type[http.server.BaseHTTPRequestHandler]:
+    """Answers each request with `file`."""
 
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(FILE)))
-        self.end_headers()
-        self.wfile.write(FILE)
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
 
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(file)))
+            self.end_headers()
+            self.wfile.write(file)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    return Handler
 
 
-with http.server.ThreadingHTTPServer(("", int(sys.argv[1])), Handler) as server:
-    server.serve_forever()
+def main(port: str, size: str) -> None:
+    with http.server.ThreadingHTTPServer(("", int(port)), handler(body(int(size)))) as server:
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

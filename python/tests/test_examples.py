@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+import serve_file
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="windows are sized on Linux alone")
 
@@ -58,7 +59,7 @@ def test_a_download_is_complete_sized_and_without_a_limit_at_its_end(
     traced = strace if shutil.which("strace") else []
     ran = emulate(root, [*traced, *program, *EXAMPLES[example], str(copy), f"fixed:{LIMIT}B"])
     assert ran.returncode == 0, ran.stderr
-    assert copy.read_bytes() == (bytes(range(251)) * (BYTES // 251 + 1))[:BYTES]
+    assert copy.read_bytes() == serve_file.body(BYTES)
     assert "holding, limited by " in ran.stdout, ran.stdout
     if not traced:
         pytest.skip("limits were not watched: there is no strace (apt-get install strace)")

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+import serve_file
 
 import sweetspot as ss
 
@@ -20,22 +21,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="windows are siz
 FILE = bytes(n % 251 for n in range(3_000_000))
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(FILE)))
-        self.end_headers()
-        self.wfile.write(FILE)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
 def server() -> Iterator[http.server.ThreadingHTTPServer]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve_file.handler(FILE)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()
