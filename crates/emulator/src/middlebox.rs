@@ -35,7 +35,7 @@ const ACKNOWLEDGEMENT: usize = 8;
 const DATA_OFFSET: usize = 12;
 const FLAGS: usize = 13;
 const CHECKSUM: usize = 16;
-const LEAST_HEADER: usize = 20;
+const MIN_HEADER: usize = 20;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 const END_OF_OPTIONS: u8 = 0;
@@ -78,7 +78,7 @@ impl TcpHeader<'_> {
         let start = ETHERNET_HEADER + usize::from(frame[ETHERNET_HEADER] & 0x0f) * 4;
         let length = usize::from(frame.get(start + DATA_OFFSET)? >> 4) * 4;
         let bytes = frame.get_mut(start..start + length)?;
-        (is_ipv4 && is_tcp && length >= LEAST_HEADER).then_some(TcpHeader { bytes, left_to_card })
+        (is_ipv4 && is_tcp && length >= MIN_HEADER).then_some(TcpHeader { bytes, left_to_card })
     }
 
     fn word(&self, at: usize) -> u16 {
@@ -104,7 +104,7 @@ impl TcpHeader<'_> {
 
     /// Overwrites the option `kind`.
     fn strip(&mut self, kind: u8) {
-        let mut at = LEAST_HEADER;
+        let mut at = MIN_HEADER;
         while let Some(&found) = self.bytes.get(at) {
             let length = match found {
                 END_OF_OPTIONS => return,
@@ -141,7 +141,7 @@ mod tests {
         frame.extend([0x9c, 0x40, 0x0f, 0xa0]);
         frame.extend(seq.to_be_bytes());
         frame.extend(ack.to_be_bytes());
-        frame.extend([((LEAST_HEADER + options.len()) << 2) as u8, flags, 1, 0, 0, 0, 0, 0]);
+        frame.extend([((MIN_HEADER + options.len()) << 2) as u8, flags, 1, 0, 0, 0, 0, 0]);
         frame.extend(options);
         let checksum = !fold(sum(&frame));
         frame[HEADER + CHECKSUM..][..2].copy_from_slice(&checksum.to_be_bytes());
@@ -203,7 +203,7 @@ mod tests {
             let mut rewritten = frame(1, 1, flags, options);
             Middlebox { strips: Some(strips), ..Middlebox::default() }
                 .rewrite(&mut rewritten, false);
-            assert_eq!(rewritten[HEADER + LEAST_HEADER..], expected, "{strips:?}");
+            assert_eq!(rewritten[HEADER + MIN_HEADER..], expected, "{strips:?}");
             assert_eq!(fold(sum(&rewritten)), 0xffff, "{strips:?}");
             // The other kind of segments keeps it.
             let mut other = frame(1, 1, flags ^ (SYN | ACK), options);

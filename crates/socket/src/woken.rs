@@ -3,12 +3,12 @@ use std::collections::{BTreeSet, VecDeque};
 use sweetspot_linux::live::{ActivityWatch, OwnSocket};
 use sweetspot_units::{Duration, Time};
 
-/// The least time between two questions to the kernel.
+/// The minimum time between two questions to the kernel.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// The most sockets looked at after one question.
-const MOST: usize = 25;
-/// The time for each of these looks: 500 a second at most, however many sockets get a byte now and then.
-const LOOK_TIME: Duration = Duration::from_millis(2);
+/// The maximum number of sockets sampled after one question.
+const MAX_SAMPLED: usize = 25;
+/// The time for each of these samples: 500 a second at most, however many sockets get a byte now and then.
+const SAMPLE_TIME: Duration = Duration::from_millis(2);
 
 /// Resting sockets on which something happened, as the kernel says, so that the first data are noticed at once however
 /// many sockets rest.
@@ -59,12 +59,12 @@ impl Woken {
             return Vec::new();
         }
         // The kernel keeps the rest, once for each socket.
-        if self.waiting.len() < MOST {
+        if self.waiting.len() < MAX_SAMPLED {
             self.take();
         }
-        let most = self.waiting.len().min(MOST);
-        self.next = now + INTERVAL.max(LOOK_TIME * most as u64);
-        self.waiting.drain(..most).collect()
+        let sampled = self.waiting.len().min(MAX_SAMPLED);
+        self.next = now + INTERVAL.max(SAMPLE_TIME * sampled as u64);
+        self.waiting.drain(..sampled).collect()
     }
 
     fn take(&mut self) {
