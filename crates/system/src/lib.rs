@@ -1,4 +1,5 @@
-//! A clock, files that are replaced as a whole, and signals, for verbs that also run outside Linux. On Linux it is [`sweetspot_linux`](https://docs.rs/sweetspot-linux), elsewhere the standard library.
+//! A clock, files that are replaced as a whole, and signals, for verbs that also run outside Linux. On Linux it is
+//! `sweetspot_linux`, elsewhere the standard library.
 //!
 //! ```
 //! use sweetspot_system::clock;
