@@ -5,14 +5,25 @@ use crate::outcome::{DemoOutcome, VariantOutcome};
 /// The result in sentences: first SOBAS (or else the fastest variant), then one for each of the
 /// others.
 pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
-    let finished: Vec<(&VariantOutcome, Duration)> =
-        outcome.variants.iter().filter_map(|c| c.duration.map(|d| (c, d))).collect();
+    let finished = outcome.variants.iter().filter_map(|c| c.duration.map(|d| (c, d)));
+    // The path of an uncertified run was another than the others had.
+    let (finished, doubtful): (Vec<(&VariantOutcome, Duration)>, Vec<_>) =
+        finished.partition(|(c, _)| c.distrust().is_none());
+    let left_out = doubtful.iter().filter_map(|(c, _)| {
+        let why = c.distrust()?;
+        Some(format!("{} is not compared: its run is not certified ({why}).", name(c)))
+    });
     let chosen = finished
         .iter()
         .find(|(c, _)| c.sizing == "sobas")
         .or_else(|| finished.iter().min_by_key(|(_, duration)| *duration));
     let Some(&(hero, time)) = chosen else {
-        return vec!["No transfer reached its end.".to_owned()];
+        let none = if doubtful.is_empty() {
+            "No transfer reached its end."
+        } else {
+            "No run is certified, so none is compared; repeat the demo when the machine is idle."
+        };
+        return [none.to_owned()].into_iter().chain(left_out).collect();
     };
     let share = hero.share_of_capacity.map_or(String::new(), |share| {
         format!(", {:.0} % of what this path can carry", share * 100.0)
@@ -25,7 +36,8 @@ pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
         retransmitted(hero)
     );
     let others = finished.iter().filter(|(c, _)| !std::ptr::eq(*c, hero));
-    [first].into_iter().chain(others.map(|&(c, other)| comparison(c, other, time))).collect()
+    let others = others.map(|&(c, other)| comparison(c, other, time));
+    [first].into_iter().chain(others).chain(left_out).collect()
 }
 
 /// A variant's name in a sentence.

@@ -93,6 +93,30 @@ fn the_headline_is_about_sobas_and_counts_what_was_resent() {
 }
 
 #[test]
+fn the_headline_compares_certified_runs_alone() {
+    let mut outcome = synthetic::outcome();
+    let variants = outcome.variants.len();
+    let certify = |outcome: &mut DemoOutcome, i: usize, trust: bool| {
+        let certificate = outcome.variants[i].certificate.as_mut().expect("emulated");
+        (certificate.trust, certificate.reasons) = (trust, vec!["late packets".into()]);
+    };
+    (0..variants).for_each(|i| certify(&mut outcome, i, i != 0));
+    let words = headline(&outcome);
+    // The first line is SOBAS's own; each other run has one, the doubtful run the last.
+    assert_eq!(words.len(), variants, "{words:?}");
+    let (last, compared) = words.split_last().expect("lines");
+    assert_eq!(
+        last,
+        "The kernel's own sizing (cubic) is not compared: its run is not certified (late packets)."
+    );
+    assert!(compared.iter().all(|line| !line.contains("kernel's own sizing (cubic)")), "{words:?}");
+    (0..variants).for_each(|i| certify(&mut outcome, i, false));
+    let words = headline(&outcome);
+    assert!(words[0].starts_with("No run is certified"), "{words:?}");
+    assert!(words[1..].iter().all(|line| line.contains("is not compared")), "{words:?}");
+}
+
+#[test]
 fn goodput_counts_over_half_a_second() {
     let mut series = sweetspot_report::Series::default();
     // 1 MB every 100 ms: 80 Mbit/s as soon as half a second has passed, a fifth of it after 100 ms.
