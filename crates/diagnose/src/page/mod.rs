@@ -8,9 +8,9 @@ mod drawing;
 mod drawings;
 mod story;
 
-use std::fmt::Write;
-
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
+use sweetspot_units::Bytes;
 
 pub use drawing::Drawing;
 pub use drawings::Drawings;
@@ -38,28 +38,15 @@ pub struct Parts {
 impl Parts {
     /// The parts of the page on `flows` of the capture or recording called `name`, each with its drawing if there is one.
     pub fn new(name: &str, flows: &[(Flow, Option<Drawing>)]) -> Parts {
-        let mut sections = String::new();
-        let mut overview = String::new();
-        let mut graphs = Vec::new();
-        for (n, (flow, drawing)) in flows.iter().enumerate() {
-            let _ = write!(overview, "{}", row(n, flow));
-            let _ = write!(sections, "{}", section(n, flow, drawing.is_some()));
-            let simulated = simulated(flow, drawing.as_ref());
-            graphs.extend(drawing.iter().map(|drawing| Graph {
-                n,
-                simulated: simulated.clone(),
-                drawing: drawing.finished(),
-            }));
-        }
+        let graphs = flows.iter().enumerate().filter_map(|(n, (flow, drawing))| {
+            let drawing = drawing.as_ref()?;
+            Some(Graph { n, simulated: simulated(flow, drawing), drawing: drawing.finished() })
+        });
+        let data = Data { classes: classes(), graphs: graphs.collect() };
         Parts {
             title: message(name, flows),
-            body: format!(
-                r#"<div class="scroll"><table>
-<thead><tr><th>connection</th><th>limited by</th><th>share</th><th>Mbit/s</th><th>payload</th></tr></thead>
-<tbody>{overview}</tbody></table></div>
-{sections}"#
-            ),
-            data: serde_json::to_string(&Data { classes: classes(), graphs }).unwrap_or_default(),
+            body: body(flows).into_string(),
+            data: serde_json::to_string(&data).unwrap_or_default(),
         }
     }
 }
@@ -67,34 +54,32 @@ impl Parts {
 /// The page on `flows` of the capture called `name`, each with its drawing if there is one.
 pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
     let Parts { title, body, data } = Parts::new(name, flows);
-    format!(
-        r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Sweetspot: {title}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<main>
-<header>
-<p class="brand">sweetspot diagnose</p>
-<h1>{title}</h1>
-</header>
-{body}
-</main>
-<script type="application/json" id="data">{json}</script>
-<script>{SCRIPT}
-drawGraphs(JSON.parse(document.getElementById("data").textContent));</script>
-</body>
-</html>
-"#,
-        title = escape(&title),
-        // A closing script tag in the data would end the script.
-        json = data.replace('<', "\\u003c"),
-    )
+    // A closing script tag in the data would end the script.
+    let json = data.replace('<', "\\u003c");
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Sweetspot: " (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    header { p.brand { "sweetspot diagnose" } h1 { (title) } }
+                    (PreEscaped(body))
+                }
+                script type="application/json" id="data" { (PreEscaped(json)) }
+                script {
+                    (PreEscaped(SCRIPT))
+                    (PreEscaped(r#"drawGraphs(JSON.parse(document.getElementById("data").textContent));"#))
+                }
+            }
+        }
+    }
+    .into_string()
 }
 
 /// A one-line summary of the capture.
@@ -150,9 +135,8 @@ struct Graph<'a> {
 }
 
 /// The simulated transfer, from when the real one began.
-fn simulated(flow: &Flow, drawing: Option<&Drawing>) -> Vec<(u64, u64)> {
-    let (Some(Simulation::Played(simulated)), Some(begun)) =
-        (&flow.simulated, drawing.and_then(Drawing::began))
+fn simulated(flow: &Flow, drawing: &Drawing) -> Vec<(u64, u64)> {
+    let (Some(Simulation::Played(simulated)), Some(begun)) = (&flow.simulated, drawing.began())
     else {
         return Vec::new();
     };
@@ -163,55 +147,59 @@ fn classes() -> Vec<&'static str> {
     Class::ALL.into_iter().map(Class::words).collect()
 }
 
-fn row(n: usize, flow: &Flow) -> String {
-    let verdict = &flow.verdict;
-    format!(
-        "<tr><td><a href=\"#f{n}\">{} &rarr; {}</a></td><td>{}</td><td>{:.0} %</td><td>{:.2}</td>\
-         <td>{}</td></tr>\n",
-        flow.source,
-        flow.destination,
-        verdict.cause,
-        verdict.share_of_time * 100.0,
-        flow.goodput_bps / 1e6,
-        sweetspot_units::Bytes::new(flow.bytes),
-    )
-}
-
-fn section(n: usize, flow: &Flow, drawn: bool) -> String {
-    let [first, second, third] = story(flow);
-    let graph = if drawn {
-        "<figure><canvas tabindex=\"0\" role=\"img\" aria-label=\"sequence numbers over time\">\
-         </canvas><p class=\"evidence\" aria-live=\"polite\"></p><p class=\"keys\"></p></figure>"
-    } else {
-        ""
-    };
-    let simulated = match &flow.simulated {
-        Some(Simulation::Played(simulated)) => format!("<p>{}</p>", escape(&simulated.words())),
-        Some(Simulation::Unknown { unknown }) => {
-            format!(
-                "<p class=\"evidence\">Not simulated without the limit: {}.</p>",
-                escape(unknown)
-            )
+fn body(flows: &[(Flow, Option<Drawing>)]) -> Markup {
+    const HEADS: [&str; 5] = ["connection", "limited by", "share", "Mbit/s", "payload"];
+    html! {
+        div.scroll {
+            table {
+                thead { tr { @for head in HEADS { th { (head) } } } }
+                tbody { @for (n, (flow, _)) in flows.iter().enumerate() { (row(n, flow)) } }
+            }
         }
-        None => String::new(),
-    };
-    let remarks: String =
-        flow.remarks.iter().map(|remark| format!("<li>{}</li>", escape(remark))).collect();
-    format!(
-        "<section id=\"f{n}\" data-n=\"{n}\">\n<h2>{} &rarr; {}</h2>\n\
-         <p class=\"story\">{} {} {}</p>\n{graph}\n<p>{}</p>\n<p>{}</p>\n<p class=\"shares\">Time: {}.</p>\n{simulated}\n<ul>{remarks}</ul>\n</section>\n",
-        flow.source,
-        flow.destination,
-        escape(&first),
-        escape(&second),
-        escape(&third),
-        escape(&flow.verdict.words),
-        escape(&flow.fix),
-        escape(&flow.limits.words()),
-    )
+        @for (n, (flow, drawing)) in flows.iter().enumerate() { (section(n, flow, drawing.is_some())) }
+    }
 }
 
-/// Text as HTML.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+fn row(n: usize, flow: &Flow) -> Markup {
+    let verdict = &flow.verdict;
+    html! {
+        tr {
+            td { a href={ "#f" (n) } { (ends(flow)) } }
+            td { (verdict.cause) }
+            td { (format_args!("{:.0} %", verdict.share_of_time * 100.0)) }
+            td { (format_args!("{:.2}", flow.goodput_bps / 1e6)) }
+            td { (Bytes::new(flow.bytes)) }
+        }
+    }
+}
+
+fn section(n: usize, flow: &Flow, drawn: bool) -> Markup {
+    html! {
+        section id={ "f" (n) } data-n=(n) {
+            h2 { (ends(flow)) }
+            p.story { (story(flow).join(" ")) }
+            @if drawn {
+                figure {
+                    canvas tabindex="0" role="img" aria-label="sequence numbers over time" {}
+                    p.evidence aria-live="polite" {}
+                    p.keys {}
+                }
+            }
+            p { (flow.verdict.words) }
+            p { (flow.fix) }
+            p.shares { "Time: " (flow.limits.words()) "." }
+            @match &flow.simulated {
+                Some(Simulation::Played(simulated)) => { p { (simulated.words()) } }
+                Some(Simulation::Unknown { unknown }) => {
+                    p.evidence { "Not simulated without the limit: " (unknown) "." }
+                }
+                None => {}
+            }
+            ul { @for remark in &flow.remarks { li { (remark) } } }
+        }
+    }
+}
+
+fn ends(flow: &Flow) -> Markup {
+    html! { (flow.source) (PreEscaped(" &rarr; ")) (flow.destination) }
 }
