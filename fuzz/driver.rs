@@ -35,8 +35,12 @@ pub const SIZINGS: [&str; 19] = [
 ];
 
 /// How they may get at what they need.
-pub const MEANS: [InputSource; 3] =
-    [InputSource::OutOfBand, InputSource::Kernel, InputSource::Caller];
+pub const MEANS: [InputSource; 4] = [
+    InputSource::OutOfBand,
+    InputSource::Kernel,
+    InputSource::Caller,
+    InputSource::CallerAndOutOfBand,
+];
 
 /// The largest windows that hosts allow: nothing to speak of, less than a segment, as much as a
 /// window without scaling, the usual, too much.

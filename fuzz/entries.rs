@@ -9,8 +9,8 @@ use sweetspot_protocol::hash_tree::piece_length;
 use sweetspot_protocol::probe::PacketAuthenticator;
 use sweetspot_protocol::record::{FileEnd, Record};
 use sweetspot_protocol::{
-    CodeAddress, FileProgress, PublicKey, ReceiverOrder, Secret, SenderItem, SenderOrder, Session,
-    Ticket,
+    CodeAddress, FileProgress, Invitation, PublicKey, ReceiverOrder, Secret, SenderItem,
+    SenderOrder, Session, Ticket,
 };
 use sweetspot_units::Bytes;
 
@@ -100,6 +100,17 @@ pub fn ticket(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(ticket) = text.parse::<Ticket>() {
         assert_eq!(ticket.to_string().parse(), Ok(ticket));
+    }
+}
+
+/// An invitation from a peer, as it is and with a good check under it. An accepted one is written as it was read.
+pub fn invitation(data: &[u8]) {
+    let mut checked = data.to_vec();
+    checked.extend(&blake3::hash(data).as_bytes()[..4]);
+    for bytes in [data, &checked] {
+        if let Ok(invitation) = Invitation::from_bytes(bytes) {
+            assert_eq!(invitation.to_bytes(), bytes);
+        }
     }
 }
 

@@ -4,13 +4,17 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::{PyNotImplementedError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use sweetspot_socket::{AttachError, Autotuning, Options, Report, SizedSocket, SocketError};
+use sweetspot_socket::{
+    AttachError, Autotuning, BothEnds, Options, Report, SizedSocket, SocketError,
+};
 
 /// A socket that is sized until it is closed.
 #[pyclass(frozen, module = "sweetspot._core")]
 #[derive(Debug)]
 pub struct LiveSocket {
     sized: Mutex<Option<SizedSocket>>,
+    /// The invitation for the peer, if this end makes one.
+    made: Option<Vec<u8>>,
 }
 
 /// The state of a live socket, as plain values.
@@ -37,6 +41,8 @@ pub struct SocketReport {
     rtt_min_s: Option<f64>,
     /// Payload in the direction of most data, bit/s.
     rate_bps: u64,
+    /// Whether the peer's library answers.
+    both_ends: bool,
     /// The phase of the window's controller.
     phase: &'static str,
     /// Why the controller entered that phase.
@@ -49,8 +55,8 @@ pub struct SocketReport {
 
 #[pymethods]
 impl LiveSocket {
-    /// Attaches the socket with this descriptor. An unknown ``sizing`` is a ``ValueError``, anything else that cannot be
-    /// sized an ``OSError``.
+    /// Attaches the socket with this descriptor. An unknown ``sizing`` and a wrong ``invitation`` are a ``ValueError``, anything
+    /// else that cannot be sized an ``OSError``.
     #[new]
     fn new(
         py: Python<'_>,
@@ -58,11 +64,26 @@ impl LiveSocket {
         sizing: &str,
         uploads: bool,
         unlock_buffers: bool,
+        invite: bool,
+        invitation: Option<&[u8]>,
     ) -> PyResult<LiveSocket> {
-        let sizing = sizing.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
-        let options = Options { sizing, uploads, unlock_buffers, observer: None };
+        let value = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+        let sizing = sizing.parse().map_err(|error| value(&error))?;
+        let joined = invitation.map(BothEnds::join).transpose().map_err(|error| value(&error))?;
+        let (both_ends, made) = if invite {
+            let invited = py.detach(|| invite_at(descriptor)).map_err(|error| os_error(&error))?;
+            (Some(invited.0), Some(invited.1))
+        } else {
+            (joined, None)
+        };
+        let options = Options { sizing, uploads, unlock_buffers, both_ends, observer: None };
         let sized = py.detach(|| attach(descriptor, options)).map_err(|error| os_error(&error))?;
-        Ok(LiveSocket { sized: Mutex::new(Some(sized)) })
+        Ok(LiveSocket { sized: Mutex::new(Some(sized)), made })
+    }
+
+    /// The invitation for the peer, if this end made one.
+    fn made(&self) -> Option<&[u8]> {
+        self.made.as_deref()
     }
 
     /// The state when it was last sampled; ``None`` if it is closed.
@@ -87,6 +108,17 @@ impl LiveSocket {
 #[cfg(target_os = "linux")]
 fn attach(descriptor: i32, options: Options) -> Result<SizedSocket, AttachError> {
     SizedSocket::attach_descriptor(descriptor, options)
+}
+
+#[cfg(target_os = "linux")]
+fn invite_at(descriptor: i32) -> Result<(BothEnds, Vec<u8>), AttachError> {
+    let (both_ends, invitation) = BothEnds::invite_descriptor(descriptor)?;
+    Ok((both_ends, invitation.to_vec()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn invite_at(_descriptor: i32) -> Result<(BothEnds, Vec<u8>), AttachError> {
+    Err(AttachError::Unsupported)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -121,6 +153,7 @@ impl SocketReport {
             rtt_s: report.rtt.map(|rtt| rtt.as_secs_f64()),
             rtt_min_s: report.min_rtt.map(|rtt| rtt.as_secs_f64()),
             rate_bps: report.rate.bits_per_second(),
+            both_ends: report.both_ends,
             phase: report.phase.name(),
             reason: report.reason.map(|reason| reason.to_string()),
             limited_by: report.limiting_factor.name(),

@@ -40,13 +40,24 @@ class SizedSocket:
         sizing: str = "sobas:live",
         uploads: bool = True,
         unlock_buffers: bool = False,
+        invite: bool = False,
+        invitation: bytes | None = None,
     ) -> None:
+        if invite and invitation is not None:
+            raise ValueError("one end invites, and the other has the invitation; give one of the two")
         self._live: LiveSocket | None = None
         descriptor = _descriptor(connection)
         try:
-            self._live = LiveSocket(descriptor, sizing, uploads, unlock_buffers)
+            self._live = LiveSocket(
+                descriptor, sizing, uploads, unlock_buffers, invite, invitation
+            )
         except NotImplementedError as unsupported:
             warnings.warn(str(unsupported), RuntimeWarning, stacklevel=3)
+
+    @property
+    def invitation(self) -> bytes | None:
+        """The invitation for the peer, of 24 bytes, if this end invites; ``None`` where nothing is sized."""
+        return self._live.made() if self._live else None
 
     def report(self) -> SocketReport | None:
         """The socket's state when it was last sampled; ``None`` if it is closed, or nothing is sized here."""
@@ -75,6 +86,8 @@ def sized(
     sizing: str = "sobas:live",
     uploads: bool = True,
     unlock_buffers: bool = False,
+    invite: bool = False,
+    invitation: bytes | None = None,
 ) -> SizedSocket:
     """Begins to size the window of a TCP connection.
 
@@ -85,13 +98,20 @@ def sized(
             ``fixed:300kB``, or ``kernel`` to watch only.
         uploads: Whether data sent are paced when a queue stands.
         unlock_buffers: Turn the kernel's autotuning on again if the program turned it off by setting ``SO_RCVBUF``.
+        invite: The peer's program sizes its end, too: make an invitation, ``.invitation``, and pass it on to the peer.
+        invitation: The invitation that the peer made.
 
     Raises:
-        ValueError: The sizing is unknown, or the connection has no socket.
+        ValueError: The sizing is unknown, the invitation is none, or the connection has no socket.
         OSError: The socket is closed, attached already, or not a TCP connection.
     """
     return SizedSocket(
-        connection, sizing=sizing, uploads=uploads, unlock_buffers=unlock_buffers
+        connection,
+        sizing=sizing,
+        uploads=uploads,
+        unlock_buffers=unlock_buffers,
+        invite=invite,
+        invitation=invitation,
     )
 
 

@@ -42,6 +42,30 @@ def clamp(sock: socket.socket) -> int:
     return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP)
 
 
+def test_two_ends_size_a_connection_together(pair: tuple[socket.socket, socket.socket]) -> None:
+    near, far = pair
+    with ss.sized(near, invite=True) as host:
+        assert host.invitation is not None and len(host.invitation) == 24
+        with ss.sized(far, invitation=host.invitation) as guest:
+            assert guest.invitation is None
+            end = time.monotonic() + 20
+            while not (report := guest.report()) or not report.both_ends:
+                assert time.monotonic() < end
+                near.sendall(bytes(10_000))
+                far.recv(10_000)
+
+
+def test_what_is_no_invitation_is_a_value_error(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    near, _ = pair
+    for garbage in (b"", b"S", bytes(24), bytes(1000)):
+        with pytest.raises(ValueError, match="expected an invitation of 24 bytes"):
+            ss.sized(near, invitation=garbage)
+    with pytest.raises(ValueError, match="one of the two"):
+        ss.sized(near, invite=True, invitation=bytes(24))
+
+
 def test_a_limit_is_set_while_data_flow_and_lifted_at_the_end(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:

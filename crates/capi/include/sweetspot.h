@@ -54,6 +54,12 @@
 // A fault of the library.
 #define SWEETSPOT_ERROR_INTERNAL -10
 
+// The socket is not connected, so that its peer cannot be invited yet.
+#define SWEETSPOT_ERROR_NOT_CONNECTED -11
+
+// The bytes are no invitation, or one of a version that this library does not know.
+#define SWEETSPOT_ERROR_INVITATION -12
+
 // The handshake is not complete.
 #define SWEETSPOT_CONNECTING 0
 
@@ -74,6 +80,9 @@
 
 // No limit, in fields that hold a limit.
 #define SWEETSPOT_UNLIMITED UINT64_MAX
+
+// The bytes of an invitation, see sweetspot_invite. No version of the library makes more than 64.
+#define SWEETSPOT_INVITATION_BYTES 24
 
 // Leave what the socket sends alone. Without this flag, it is paced when a queue stands (SO_MAX_PACING_RATE).
 #define SWEETSPOT_NO_UPLOADS 1
@@ -98,8 +107,8 @@ typedef struct sweetspot_status {
     int32_t limiting_factor;
     // Whether the kernel autotunes the receive buffer: one of SWEETSPOT_AUTOTUNING_*.
     int32_t autotuning;
-    // Zero.
-    int32_t reserved;
+    // Whether the library at the other end answers (1): see sweetspot_invite and sweetspot_join. Otherwise 0.
+    int32_t both_ends;
     // The receive buffer if it is not autotuned, in bytes; otherwise 0.
     uint64_t locked_receive_buffer;
     // Payload received, in bytes.
@@ -166,6 +175,21 @@ uint32_t sweetspot_abi_version(void);
 // The socket stays the program's, which may close it at any time; each number wants one sweetspot_detach nevertheless.
 int64_t sweetspot_attach(int fd,
                          const struct sweetspot_options *options);
+
+// sweetspot_attach for a connected socket and a peer that uses this library, too. Writes an invitation of
+// SWEETSPOT_INVITATION_BYTES bytes to `invitation`, which has room for `size`. Carry it to the peer, which calls
+// sweetspot_join, in your own protocol, and where others cannot read it. The end that invites opens a UDP port.
+int64_t sweetspot_invite(int fd,
+                         const struct sweetspot_options *options,
+                         uint8_t *invitation,
+                         size_t size);
+
+// sweetspot_attach after the peer called sweetspot_invite. `invitation` has the `length` bytes that the peer made,
+// which are read during the call.
+int64_t sweetspot_join(int fd,
+                       const struct sweetspot_options *options,
+                       const uint8_t *invitation,
+                       size_t length);
 
 // Writes the socket's state when it was last sampled to `status`. Set its struct_size before. Returns SWEETSPOT_OK or an
 // error below zero.

@@ -26,6 +26,10 @@ pub const SWEETSPOT_ERROR_INVALID: i32 = -8;
 pub const SWEETSPOT_ERROR_SYSTEM: i32 = -9;
 /// A fault of the library.
 pub const SWEETSPOT_ERROR_INTERNAL: i32 = -10;
+/// The socket is not connected, so that its peer cannot be invited yet.
+pub const SWEETSPOT_ERROR_NOT_CONNECTED: i32 = -11;
+/// The bytes are no invitation, or one of a version that this library does not know.
+pub const SWEETSPOT_ERROR_INVITATION: i32 = -12;
 
 /// The handshake is not complete.
 pub const SWEETSPOT_CONNECTING: i32 = 0;
@@ -55,6 +59,10 @@ pub fn sentence(error: i32) -> &'static str {
         SWEETSPOT_ERROR_INVALID => "an argument is invalid\0",
         SWEETSPOT_ERROR_SYSTEM => "the kernel refuses a call; errno has its reason\0",
         SWEETSPOT_ERROR_INTERNAL => "a fault of the library\0",
+        SWEETSPOT_ERROR_NOT_CONNECTED => "the socket is not connected\0",
+        SWEETSPOT_ERROR_INVITATION => {
+            "expected an invitation as the peer's library made it, of a version known here\0"
+        }
         _ => "an unknown error\0",
     }
 }
@@ -67,6 +75,8 @@ pub fn attach_error(error: &AttachError) -> (i32, Option<i32>) {
         AttachError::Listening => (SWEETSPOT_ERROR_LISTENING, None),
         AttachError::AlreadyAttached => (SWEETSPOT_ERROR_ALREADY_ATTACHED, None),
         AttachError::Forked => (SWEETSPOT_ERROR_FORKED, None),
+        AttachError::NotConnected => (SWEETSPOT_ERROR_NOT_CONNECTED, None),
+        AttachError::UsedInvitation => (SWEETSPOT_ERROR_INVITATION, None),
         AttachError::Unsupported => (SWEETSPOT_ERROR_UNSUPPORTED, None),
         AttachError::System { source, .. } => (SWEETSPOT_ERROR_SYSTEM, source.raw_os_error()),
     }

@@ -10,10 +10,14 @@ use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use sweetspot_socket::{Bytes, Options, SizedSocket, SocketSizing};
+use sweetspot_socket::{AttachError, BothEnds, Bytes, Options, SizedSocket, SocketSizing};
 
-use codes::{SWEETSPOT_ERROR_INTERNAL, SWEETSPOT_ERROR_INVALID, SWEETSPOT_OK};
+use codes::{
+    SWEETSPOT_ERROR_INTERNAL, SWEETSPOT_ERROR_INVALID, SWEETSPOT_ERROR_INVITATION, SWEETSPOT_OK,
+};
 pub use types::*;
+
+const _: () = assert!(SWEETSPOT_INVITATION_BYTES == sweetspot_socket::INVITATION_BYTES);
 
 /// The version of this interface. It changes when a program must be compiled again.
 pub const SWEETSPOT_ABI_VERSION: u32 = 1;
@@ -32,12 +36,72 @@ pub extern "C" fn sweetspot_abi_version() -> u32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sweetspot_attach(fd: c_int, options: *const sweetspot_options) -> i64 {
     // SAFETY: the pointers are the caller's, and valid.
+    unsafe { attach_with(fd, options, || Ok(None)) }
+}
+
+/// sweetspot_attach for a connected socket and a peer that uses this library, too. Writes an invitation of
+/// SWEETSPOT_INVITATION_BYTES bytes to `invitation`, which has room for `size`. Carry it to the peer, which calls
+/// sweetspot_join, in your own protocol, and where others cannot read it. The end that invites opens a UDP port.
+#[allow(clippy::missing_safety_doc)] // as above
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sweetspot_invite(
+    fd: c_int,
+    options: *const sweetspot_options,
+    invitation: *mut u8,
+    size: usize,
+) -> i64 {
+    if invitation.is_null() || size < SWEETSPOT_INVITATION_BYTES {
+        return i64::from(SWEETSPOT_ERROR_INVALID);
+    }
+    let invite = || {
+        let (both_ends, made) = BothEnds::invite_descriptor(fd).map_err(|error| refused(&error))?;
+        // SAFETY: the caller's buffer has room for the invitation, and is not the library's.
+        unsafe { made.as_ptr().copy_to_nonoverlapping(invitation, made.len()) };
+        Ok(Some(both_ends))
+    };
+    // SAFETY: the pointers are the caller's, and valid.
+    unsafe { attach_with(fd, options, invite) }
+}
+
+/// sweetspot_attach after the peer called sweetspot_invite. `invitation` has the `length` bytes that the peer made,
+/// which are read during the call.
+#[allow(clippy::missing_safety_doc)] // as above
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sweetspot_join(
+    fd: c_int,
+    options: *const sweetspot_options,
+    invitation: *const u8,
+    length: usize,
+) -> i64 {
+    if invitation.is_null() || length > isize::MAX as usize {
+        return i64::from(SWEETSPOT_ERROR_INVALID);
+    }
+    let join = || {
+        // SAFETY: the caller's bytes are there through the call.
+        let invitation = unsafe { std::slice::from_raw_parts(invitation, length) };
+        BothEnds::join(invitation).map(Some).map_err(|_| SWEETSPOT_ERROR_INVITATION)
+    };
+    // SAFETY: the pointers are the caller's, and valid.
+    unsafe { attach_with(fd, options, join) }
+}
+
+/// Attaches a socket.
+///
+/// # Safety
+/// As [`read_options`].
+unsafe fn attach_with(
+    fd: c_int,
+    options: *const sweetspot_options,
+    both_ends: impl FnOnce() -> Result<Option<BothEnds>, i32>,
+) -> i64 {
+    // SAFETY: the pointers are the caller's, and valid.
     let read = || unsafe { read_options(options) };
-    guarded(|| match read() {
-        Some((options, observer)) => attach(fd, options, observer).unwrap_or_else(i64::from),
-        None => i64::from(SWEETSPOT_ERROR_INVALID),
-    })
-    .unwrap_or(i64::from(SWEETSPOT_ERROR_INTERNAL))
+    let attached = guarded(|| {
+        let (mut options, observer) = read().ok_or(SWEETSPOT_ERROR_INVALID)?;
+        options.both_ends = both_ends()?;
+        attach(fd, options, observer)
+    });
+    attached.unwrap_or(Err(SWEETSPOT_ERROR_INTERNAL)).unwrap_or_else(i64::from)
 }
 
 /// Writes the socket's state when it was last sampled to `status`. Set its struct_size before. Returns SWEETSPOT_OK or an
@@ -138,15 +202,18 @@ fn attach(fd: c_int, mut options: Options, observer: Option<CObserver>) -> Resul
             registry::insert(number, sized);
             Ok(number)
         }
-        Err(error) => {
-            let (error, errno) = codes::attach_error(&error);
-            if let Some(errno) = errno {
-                // SAFETY: the location of this thread's errno is always valid.
-                unsafe { *libc::__errno_location() = errno };
-            }
-            Err(error)
-        }
+        Err(error) => Err(refused(&error)),
     }
+}
+
+/// The number for an error, with errno set if the kernel gave one.
+fn refused(error: &AttachError) -> i32 {
+    let (error, errno) = codes::attach_error(error);
+    if let Some(errno) = errno {
+        // SAFETY: the location of this thread's errno is always valid.
+        unsafe { *libc::__errno_location() = errno };
+    }
+    error
 }
 
 /// Reads the program's options; `None` if they are invalid.
@@ -177,5 +244,6 @@ unsafe fn read_options(options: *const sweetspot_options) -> Option<(Options, Op
     let observer = options.observer.map(|call| CObserver { call, context, socket: 0 });
     let uploads = options.flags & SWEETSPOT_NO_UPLOADS == 0;
     let unlock_buffers = options.flags & SWEETSPOT_UNLOCK_BUFFERS != 0;
-    Some((Options { sizing, uploads, unlock_buffers, observer: None }, observer))
+    let plain = Options::default();
+    Some((Options { sizing, uploads, unlock_buffers, ..plain }, observer))
 }

@@ -9,6 +9,9 @@ use crate::codes;
 /// No limit, in fields that hold a limit.
 pub const SWEETSPOT_UNLIMITED: u64 = u64::MAX;
 
+/// The bytes of an invitation, see sweetspot_invite. No version of the library makes more than 64.
+pub const SWEETSPOT_INVITATION_BYTES: usize = 24;
+
 /// Leave what the socket sends alone. Without this flag, it is paced when a queue stands (SO_MAX_PACING_RATE).
 pub const SWEETSPOT_NO_UPLOADS: u32 = 1;
 /// Turn the kernel's autotuning on again if the program turned it off by setting SO_RCVBUF or SO_SNDBUF (Linux 5.16). It
@@ -37,8 +40,8 @@ pub struct sweetspot_status {
     pub limiting_factor: i32,
     /// Whether the kernel autotunes the receive buffer: one of SWEETSPOT_AUTOTUNING_*.
     pub autotuning: i32,
-    /// Zero.
-    pub reserved: i32,
+    /// Whether the library at the other end answers (1): see sweetspot_invite and sweetspot_join. Otherwise 0.
+    pub both_ends: i32,
     /// The receive buffer if it is not autotuned, in bytes; otherwise 0.
     pub locked_receive_buffer: u64,
     /// Payload received, in bytes.
@@ -71,7 +74,7 @@ impl sweetspot_status {
             reason,
             limiting_factor: codes::number(&codes::LIMITS, report.limiting_factor),
             autotuning,
-            reserved: 0,
+            both_ends: i32::from(report.both_ends),
             locked_receive_buffer,
             received: report.received.get(),
             acked: report.acked.get(),

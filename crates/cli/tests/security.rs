@@ -80,9 +80,10 @@ fn every_limit_on_a_peer_is_listed_with_its_value_and_reason() {
     assert!(table == expected, "SECURITY.md should list the limits like this:\n{expected}");
 }
 
-/// Name, value and reason of each constant in `crates/transfer/src/limits.rs`.
+/// Name, value and reason of each constant in `crates/transfer/src/limits.rs`, and of those on trains.
 fn limits() -> Vec<(String, String, String)> {
-    let source = fs::read_to_string(root().join("crates/transfer/src/limits.rs")).unwrap();
+    let sources = ["crates/transfer/src/limits.rs", "crates/protocol/src/probe/train_budget.rs"];
+    let source = sources.map(|source| fs::read_to_string(root().join(source)).unwrap()).concat();
     let (mut limits, mut reason) = (Vec::new(), Vec::new());
     for line in source.lines() {
         if let Some(words) = line.strip_prefix("/// ") {

@@ -14,6 +14,7 @@
 //! - A [`policy`] says which connections are tuned and for which [`Goal`].
 //! - A [`PathGroup`] holds all downloads between two hosts. One controller sizes them, and their window is
 //!   divided max-min fair ([`sweetspot_sizing::share`]). A [`PathCache`] keeps what a group learnt for five minutes (RFC 9040).
+//! - A [`PeerLink`] exchanges datagrams with a connection's other end: probes, trains, steering.
 //! - An [`OwnClamp`] distinguishes a clamp that the program set itself from the kernel's, and brings it back.
 //! - A [`ClampCheck`] finds out whether the kernel keeps a window to its limit.
 //! - A [`PacedUpload`] limits a connection that sends by its pace; [`BufferAdvice`] names the send buffer that
@@ -62,6 +63,7 @@ mod own_clamp;
 mod path_cache;
 mod path_group;
 mod peer_labels;
+mod peer_link;
 pub mod policy;
 pub mod series;
 mod stream_count;
@@ -76,9 +78,11 @@ pub use goal::Goal;
 pub use own_clamp::{BufferState, OwnClamp, UNCLAMPED};
 pub use path_cache::PathCache;
 pub use path_group::{
-    BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup, receiver_config,
+    BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup, SenderRequest,
+    receiver_config,
 };
 pub use peer_labels::{MOST_PEER_LABELS, OTHER_PEERS, PeerLabels, network};
+pub use peer_link::{PeerLink, Received, Transmit};
 
 pub use stream_count::{HeldDown, LossWatch, SenderSample, StreamCount, loss_limited_rate};
 pub use transfer_summary::{OwnAccount, TransferSummary};

@@ -1,9 +1,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
+use sweetspot_protocol::probe::Steering;
 use sweetspot_sizing::{
-    Controller, ControllerConfig, Driver, Effect, EventKind, InputSource, KernelView, Reason,
-    SavedWindow, SizingPhase, TIMESTAMP_TICK,
+    Controller, ControllerConfig, Driver, Effect, EventKind, InputSource, KernelView,
+    PROBE_INTERVAL, ProbeAnswer, Reason, SavedWindow, SizingPhase, TIMESTAMP_TICK, TrainPacket,
+    TrainRequest,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -38,6 +40,8 @@ const MIN_LIMIT_CHANGE: f64 = 0.02;
 /// events until there are none.
 pub struct PathGroup {
     driver: Driver,
+    /// The state of the sender's help, where it helps.
+    helped: Option<Helped>,
     mss: Bytes,
     members: BTreeMap<u64, Member>,
     round: RoundTotals,
@@ -62,6 +66,40 @@ pub struct PathGroup {
     events: VecDeque<(TuneEventKind, String)>,
     ignored_limits: VecDeque<IgnoredLimit>,
 }
+
+/// A request to the sender of a connection, where it helps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SenderRequest {
+    /// Answer this probe.
+    Probe {
+        /// Its number.
+        sequence: u32,
+    },
+    /// Send this train.
+    Train {
+        /// The train's number, which its packets carry.
+        id: u32,
+        /// The train's length and packet size.
+        request: TrainRequest,
+    },
+    /// Send like this from now on.
+    Steer(Steering),
+}
+
+/// The requests to a sender that helps.
+#[derive(Debug, Default)]
+struct Helped {
+    /// Whether it can be reached.
+    is_reachable: bool,
+    /// Whether the controller runs: it begins when the sender can be reached and sends more than a few messages.
+    has_begun: bool,
+    steering: Steering,
+    requests: VecDeque<SenderRequest>,
+}
+
+/// A sender is probed once it has sent this much: ten segments are an initial window (RFC 6928), and no request is longer
+/// than that as a rule.
+const HELP_BYTES: Bytes = Bytes::new(10_000);
 
 /// One sample of a connection. Counters run from the connection's beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,9 +187,14 @@ struct RoundTotals {
 impl PathGroup {
     /// A group without connections, sized by `controller`. Its segments carry at most `mss`.
     pub fn new(controller: Box<dyn Controller + Send>, mss: Bytes) -> PathGroup {
+        // Called in this group's own time.
+        PathGroup::with(Driver::new(controller, Time::ZERO, InputSource::Caller), None, mss)
+    }
+
+    fn with(driver: Driver, helped: Option<Helped>, mss: Bytes) -> PathGroup {
         PathGroup {
-            // Called in this group's own time.
-            driver: Driver::new(controller, Time::ZERO, InputSource::Caller),
+            driver,
+            helped,
             mss,
             members: BTreeMap::new(),
             round: RoundTotals::default(),
@@ -169,6 +212,43 @@ impl PathGroup {
             events: VecDeque::new(),
             ignored_limits: VecDeque::new(),
         }
+    }
+
+    /// A group of one connection. As soon as its sender can be reached it answers probes, sends trains and is steered
+    /// ([`PathGroup::poll_request`]); the controller waits for that.
+    pub fn with_help(controller: Box<dyn Controller + Send>, mss: Bytes) -> PathGroup {
+        let driver = Driver::new(controller, Time::ZERO, InputSource::CallerAndOutOfBand);
+        PathGroup::with(driver, Some(Helped::default()), mss)
+    }
+
+    /// The sender can be reached.
+    pub fn handle_reachable(&mut self) {
+        if let Some(helped) = &mut self.helped {
+            helped.is_reachable = true;
+        }
+    }
+
+    /// The sender answered a probe.
+    pub fn handle_answer(&mut self, now: Time, arrived: Time, answer: &ProbeAnswer) {
+        self.driver.handle_answer(now, arrived, answer);
+        self.drain();
+    }
+
+    /// A packet of a train, of `size` bytes on the wire, arrived.
+    pub fn handle_train_packet(
+        &mut self,
+        now: Time,
+        arrived: Time,
+        size: Bytes,
+        packet: TrainPacket,
+    ) {
+        self.driver.handle_train_packet(now, arrived, size, packet);
+        self.drain();
+    }
+
+    /// The next request to the sender; `None` if there are no more.
+    pub fn poll_request(&mut self) -> Option<SenderRequest> {
+        self.helped.as_mut()?.requests.pop_front()
     }
 
     /// Adds a connection with its first look.
@@ -262,6 +342,9 @@ impl PathGroup {
             }
         }
         self.last_round = Some(now);
+        if !self.begins(now) {
+            return self.divide();
+        }
         round.rtts.sort_unstable();
         let mut kernel = KernelView {
             minimum_rtt: self.minimum.unwrap_or(Duration::ZERO),
@@ -281,6 +364,18 @@ impl PathGroup {
         self.driver.handle_timeout(now, &kernel);
         self.drain();
         self.divide();
+    }
+
+    /// Whether the controller runs.
+    fn begins(&mut self, now: Time) -> bool {
+        let Some(helped) = &mut self.helped else { return true };
+        let sends = self.members.values().any(|member| member.last.received >= HELP_BYTES);
+        if !helped.has_begun && helped.is_reachable && sends {
+            helped.has_begun = true;
+            self.driver.handle_reachable(now);
+            self.drain();
+        }
+        self.helped.as_ref().is_some_and(|helped| helped.has_begun)
     }
 
     /// The next limit to apply; `None` once there are no more.
@@ -311,6 +406,10 @@ impl PathGroup {
     /// How long to wait until the next round: short enough for the controller, and at least `cpu_budget` unless a
     /// transfer has just begun.
     pub fn pause(&self, now: Time, cpu_budget: Duration) -> Duration {
+        if self.helped.as_ref().is_some_and(|helped| helped.has_begun) {
+            let due = self.driver.poll_timeout().since(now).min(PROBE_INTERVAL);
+            return due.max(cpu_budget);
+        }
         if self.members.values().all(|m| m.arrived == Bytes::ZERO && m.rate < IDLE_RATE) {
             let is_young = self.added.is_some_and(|added| now.since(added) < YOUNG_AGE);
             return if is_young {
@@ -379,10 +478,29 @@ impl PathGroup {
                     self.reason = event.kind.reason().or(self.reason);
                     self.events.extend(words(&event.kind));
                 }
-                // The senders cannot be asked, and no probes are sent.
+                Effect::Probe { sequence } => self.ask(SenderRequest::Probe { sequence }),
+                Effect::Train { id, request } => self.ask(SenderRequest::Train { id, request }),
+                Effect::Pacing(pacing) => self.steer(|steering| steering.pacing = pacing),
+                Effect::Congestion(choice) => self.steer(|steering| steering.congestion = choice),
+                // Where probes are blocked, the kernel's estimate of the round trip stands in.
                 _ => {}
             }
         }
+    }
+
+    /// Asks the sender, where it helps.
+    fn ask(&mut self, request: SenderRequest) {
+        if let Some(helped) = &mut self.helped {
+            helped.requests.push_back(request);
+        }
+    }
+
+    fn steer(&mut self, change: impl FnOnce(&mut Steering)) {
+        let Some(helped) = &mut self.helped else { return };
+        change(&mut helped.steering);
+        // The newest one counts.
+        helped.requests.retain(|request| !matches!(request, SenderRequest::Steer(_)));
+        helped.requests.push_back(SenderRequest::Steer(helped.steering));
     }
 
     /// The queue due to the minimum share of each connection. The controller cannot drain it, and must not take it

@@ -62,6 +62,11 @@ pub fn available_congestion_controls() -> io::Result<Vec<String>> {
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
+/// The congestion control of sockets for which none was chosen (`net.ipv4.tcp_congestion_control`).
+pub fn default_congestion_control() -> io::Result<String> {
+    Ok(read("/proc/sys/net/ipv4/tcp_congestion_control")?.trim().to_owned())
+}
+
 /// The congestion controls that a process may use without `CAP_NET_ADMIN` (`net.ipv4.tcp_allowed_congestion_control`).
 pub fn allowed_congestion_controls() -> io::Result<Vec<String>> {
     let text = read("/proc/sys/net/ipv4/tcp_allowed_congestion_control")?;

@@ -3,7 +3,7 @@
 use std::array;
 use std::io::{self, IoSlice};
 use std::mem;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 
@@ -62,6 +62,11 @@ impl Udp {
             SocketAddr::V6(_) => (std::net::Ipv6Addr::UNSPECIFIED, 0).into(),
         };
         Udp::bind(any, false)
+    }
+
+    /// A socket on any free port of one of this host's addresses.
+    pub fn bind_at(address: IpAddr) -> io::Result<Udp> {
+        Udp::bind(SocketAddr::new(address, 0), false)
     }
 
     /// Connects the socket: from now on it receives from `peer` only and sends there.

@@ -15,6 +15,9 @@
 //! - Text from a peer is a [`PeerText`], which can be displayed only with its control characters escaped.
 //! - Beside TLS, [probe] packets measure the path over UDP.
 //!
+//! Programs that size their own sockets (`sweetspot-socket`) measure with the same packets: an [`Invitation`] has their port
+//! and key.
+//!
 //! # Example
 //!
 //! Decoding a frame from a stream, and checking its message against the order of the protocol:
@@ -38,6 +41,7 @@ mod file_progress;
 pub mod frame;
 pub mod hash_tree;
 mod hole_runs;
+mod invitation;
 mod key;
 mod measure_message;
 mod message;
@@ -56,6 +60,9 @@ mod ticket;
 mod zero_tree;
 
 pub use file_progress::FileProgress;
+pub use invitation::{
+    INVITATION_BYTES, Invitation, InvitationError, Inviting, MAX_INVITATION_BYTES,
+};
 pub use key::{KeyError, PublicKey};
 pub use measure_message::{MAX_ROUND_TRIPS, MeasureMessage};
 pub use message::{

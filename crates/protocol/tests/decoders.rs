@@ -67,6 +67,11 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
+    fn an_invitation_is_written_as_it_was_read(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        entries::invitation(&bytes);
+    }
+
+    #[test]
     fn no_stream_breaks_the_frames(stream in stream()) {
         entries::frames(&stream);
     }

@@ -20,6 +20,12 @@ pub enum AttachError {
     /// The pool was made before fork(2), by the parent process.
     #[error("the pool belongs to the parent process; attach to a pool made after fork")]
     Forked,
+    /// The socket is not connected, so that its ends have no addresses yet.
+    #[error("the socket is not connected; invite its peer once it is")]
+    NotConnected,
+    /// An invitation was used for another socket before.
+    #[error("the invitation was used before; make or accept one for each connection")]
+    UsedInvitation,
     /// The system has no interface to size windows.
     #[error("windows are sized on Linux alone; here the kernel sizes them")]
     Unsupported,

@@ -21,12 +21,15 @@
 //! It needs no privilege. It calls `getsockopt`, `setsockopt`, `ioctl` and `fcntl` on attached sockets alone. On systems
 //! other than Linux it does nothing, and [`SizedSocket::attach`] returns [`AttachError::Unsupported`].
 
+mod both_ends;
 mod error;
 mod options;
 mod report;
 
 #[cfg(target_os = "linux")]
 mod handle;
+#[cfg(target_os = "linux")]
+mod link;
 #[cfg(target_os = "linux")]
 mod member;
 #[cfg(target_os = "linux")]
@@ -50,6 +53,7 @@ pub mod window;
 #[cfg(target_os = "linux")]
 mod woken;
 
+pub use both_ends::BothEnds;
 pub use error::{AttachError, SocketError};
 #[cfg(target_os = "linux")]
 pub use handle::SizedSocket;
@@ -61,6 +65,7 @@ pub use report::{Activity, Autotuning, Report, Side};
 pub use stream::SizedStream;
 pub use sweetspot_control::TuneEventKind as EventKind;
 pub use sweetspot_diagnose::Class;
+pub use sweetspot_protocol::{INVITATION_BYTES, InvitationError, MAX_INVITATION_BYTES};
 pub use sweetspot_sizing::{HeffnerVariant, Reason, SizingPhase};
 pub use sweetspot_units::{Bytes, Duration, Rate, Time};
 #[cfg(not(target_os = "linux"))]

@@ -6,12 +6,15 @@ use sweetspot_control::{BULK_BYTES, OwnClamp, PacedUpload, PathGroup, TuneEventK
 use sweetspot_diagnose::live::{Live, Side};
 use sweetspot_diagnose::{Class, Limits};
 use sweetspot_linux::live::{LostSocket, OwnSocket};
-use sweetspot_linux::tcp::Info;
+use sweetspot_linux::sysctl;
 use sweetspot_linux::tcp::options::{self, BufferLocks, SendMemory};
+use sweetspot_linux::tcp::{Info, MIN_PACE, SenderCongestion};
+use sweetspot_protocol::probe::Steering;
 use sweetspot_sizing::SizingPhase;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::options::Options;
+use crate::link::SocketLink;
+use crate::options::{Options, SocketSizing};
 use crate::readings::{Surroundings, diagnosis};
 use crate::report::{Activity, Autotuning, Report};
 use crate::window;
@@ -38,6 +41,11 @@ pub(crate) struct Member {
     pub leaves_upload: bool,
     /// Whether a limit was reported since it began to move.
     pub is_claimed: bool,
+    /// Datagrams to and from the peer's library.
+    pub link: Option<Box<SocketLink>>,
+    /// How the peer's receiver has this end send, and the congestion control to which it may come back.
+    steered: Steering,
+    congestion: Option<SenderCongestion>,
     own_clamp: OwnClamp,
     is_limited: bool,
     /// The program's own pace limit, once ours is set.
@@ -80,7 +88,7 @@ impl Reading {
 
 impl Member {
     /// A socket that is not limited yet.
-    pub fn new(socket: OwnSocket, options: Options, now: Time) -> Member {
+    pub fn new(socket: OwnSocket, options: Options, link: Option<SocketLink>, now: Time) -> Member {
         Member {
             socket,
             options,
@@ -89,6 +97,9 @@ impl Member {
             upload: None,
             leaves_upload: false,
             is_claimed: false,
+            link: link.map(Box::new),
+            steered: Steering::default(),
+            congestion: None,
             own_clamp: OwnClamp::default(),
             is_limited: false,
             paced_before: None,
@@ -112,6 +123,10 @@ impl Member {
         self.own_clamp = window::begin(fd, &reading.info, is_young, reading.info.advmss)?;
         self.model_based = options::congestion(fd).is_ok_and(|name| name.starts_with("bbr"));
         self.autotuning = autotuning(fd, self.options.unlock_buffers);
+        if let Some(link) = &mut self.link {
+            self.congestion = Some(SenderCongestion::new(fd, is_chosen(fd)));
+            link.open(local.ip(), remote.ip());
+        }
         self.ends = Some((local.ip(), remote.ip()));
         self.activity = Activity::Idle;
         Ok(())
@@ -230,8 +245,54 @@ impl Member {
         })
     }
 
+    /// Whether its sender's help is there, or may yet come.
+    pub fn is_helped(&self) -> bool {
+        let is_live = self.options.sizing == SocketSizing::Live;
+        is_live && self.link.as_ref().is_some_and(|link| link.is_helping())
+    }
+
+    /// Handles what the peer's library sent. `group` is the socket's.
+    pub fn exchange(&mut self, now: Time, reading: &Reading, group: &mut PathGroup) {
+        if let Some(link) = &mut self.link {
+            link.handle(now, &reading.info, group);
+        }
+    }
+
+    /// Sends as the peer's receiver asks. Returns whether it does ask: then nothing else paces.
+    pub fn obey(&mut self, now: Time) -> bool {
+        let asked = self.link.as_ref().and_then(|link| link.steering(now));
+        if asked.is_some()
+            && let Some(upload) = self.upload.take()
+            && upload.pace().is_some()
+        {
+            let _ = self.pace(None);
+        }
+        self.steer(asked.unwrap_or_default());
+        asked.is_some()
+    }
+
+    /// Changes how this end sends. Where the kernel refuses, it sends as before.
+    fn steer(&mut self, to: Steering) {
+        if to == self.steered {
+            return;
+        }
+        let before = std::mem::replace(&mut self.steered, to);
+        let pacing = |steering: &Steering| (steering.pacing, steering.congestion);
+        if let Some(congestion) = &self.congestion {
+            let follow = |fd: &OwnedFd| congestion.follow(fd, pacing(&before), pacing(&to));
+            let _ = self.socket.with(follow);
+        }
+        if to.pacing != before.pacing {
+            let _ = self.pace(to.pacing.map(|pace| pace.max(MIN_PACE)));
+        }
+    }
+
     /// Lifts every limit. A socket that is gone has none.
     pub fn undo(&mut self) {
+        if let Some(link) = &mut self.link {
+            link.release();
+        }
+        self.steer(Steering::default());
         if self.is_limited {
             let _ = self.limit(None);
         }
@@ -270,10 +331,11 @@ impl Member {
             acked: info.map_or(Bytes::ZERO, |info| info.bytes_acked.saturating_sub(SYN)),
             window: info.and_then(|info| info.rcv_wnd),
             limit: group.filter(|_| self.is_limited).and_then(|group| group.limit(cookie)),
-            pacing_rate: self.upload.as_deref().and_then(PacedUpload::pace),
+            pacing_rate: self.upload.as_deref().and_then(PacedUpload::pace).or(self.steered.pacing),
             rtt: live.and_then(Live::rtt).or(info.and_then(|info| positive(info.rtt))),
             min_rtt: info.and_then(|info| positive(info.min_rtt)),
             rate,
+            both_ends: self.link.as_ref().is_some_and(|link| link.is_up()),
             phase: group.map_or(SizingPhase::HandsOff, PathGroup::phase),
             reason: group.and_then(PathGroup::reason),
             limiting_factor: live.map_or(Class::Idle, |live| {
@@ -311,6 +373,12 @@ pub(crate) fn is_over(info: &Info) -> bool {
 
 /// An event for an observer, without the report.
 pub(crate) type Told = (TuneEventKind, String);
+
+/// Whether the program chose the socket's congestion control, by all that can be seen.
+fn is_chosen(fd: &OwnedFd) -> bool {
+    let default = sysctl::default_congestion_control().ok();
+    options::congestion(fd).ok().zip(default).is_none_or(|(own, default)| own != default)
+}
 
 /// Whether the kernel autotunes the receive buffer; turns it on if `unlocks`.
 fn autotuning(fd: &OwnedFd, unlocks: bool) -> Autotuning {

@@ -6,6 +6,7 @@ use sweetspot_control::TuneEventKind;
 use sweetspot_sizing::{HeffnerVariant, Sizing, SizingError};
 use sweetspot_units::{Bytes, Volume};
 
+use crate::both_ends::BothEnds;
 use crate::report::Report;
 
 /// How the window of a socket is sized.
@@ -104,24 +105,34 @@ pub struct Options {
     /// Whether the kernel's autotuning is turned on again if the program turned it off by setting `SO_RCVBUF` or
     /// `SO_SNDBUF` (`SO_BUF_LOCK`, Linux 5.16). It stays on after the socket is detached.
     pub unlock_buffers: bool,
+    /// The part of this end, if the peer's program uses this library, too. `sobas:live` is `sobas` then: the sender answers
+    /// probes and sends trains of packets, which show the right window within the first round trips. Uploads are paced as
+    /// the peer's receiver asks, unless `uploads` is off.
+    pub both_ends: Option<BothEnds>,
     /// Called for each change.
     pub observer: Option<Observer>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        let (sizing, observer) = (SocketSizing::default(), None);
-        Options { sizing, uploads: true, unlock_buffers: false, observer }
+        Options {
+            sizing: SocketSizing::default(),
+            uploads: true,
+            unlock_buffers: false,
+            both_ends: None,
+            observer: None,
+        }
     }
 }
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Options { sizing, uploads, unlock_buffers, observer } = self;
+        let Options { sizing, uploads, unlock_buffers, both_ends, observer } = self;
         f.debug_struct("Options")
             .field("sizing", sizing)
             .field("uploads", uploads)
             .field("unlock_buffers", unlock_buffers)
+            .field("both_ends", both_ends)
             .field("observer", &observer.is_some())
             .finish()
     }

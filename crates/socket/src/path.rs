@@ -2,8 +2,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use sweetspot_control::{PaceStep, PacedUpload, PathGroup, TuneEventKind, receiver_config};
+use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Time};
 
+use crate::link::SocketLink;
 use crate::member::{Member, Reading, Told, is_over};
 use crate::options::SocketSizing;
 use crate::readings;
@@ -11,6 +13,9 @@ use crate::readings;
 /// A round is followed by a pause that is this many times as long as the CPU time it took: all paths together use half of
 /// a hundredth of a core.
 const ROUND_CPU_BUDGET: u64 = 200;
+
+/// A sender that helps looks this often for what its receiver asks: half of the time between two probes.
+const LINK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The sockets that are sized together: the two hosts and the goal, or one socket alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,9 +27,21 @@ pub(crate) struct PathKey {
 }
 
 impl PathKey {
-    pub fn new(ends: (IpAddr, IpAddr), sizing: SocketSizing, cookie: u64) -> PathKey {
+    /// The key of a socket. One that has its sender's help is sized alone.
+    pub fn new(
+        ends: (IpAddr, IpAddr),
+        sizing: SocketSizing,
+        cookie: u64,
+        is_helped: bool,
+    ) -> PathKey {
         let is_background = sizing == SocketSizing::LessThanBestEffort;
-        PathKey { ends, is_background, alone: (!sizing.is_shared()).then_some(cookie) }
+        let is_shared = sizing.is_shared() && !is_helped;
+        PathKey { ends, is_background, alone: (!is_shared).then_some(cookie) }
+    }
+
+    /// The only socket that there can be.
+    pub fn alone(&self) -> Option<u64> {
+        self.alone
     }
 
     /// Whether the window found on the path is worth keeping for later sockets. How much others leave changes by the
@@ -56,6 +73,19 @@ impl Path {
         Path { group, members: BTreeMap::new(), next_round: now }
     }
 
+    /// The controllers of a path with one connection and its sender's help.
+    pub fn helped_group(mss: Bytes, max_window: Bytes) -> Option<PathGroup> {
+        let config = receiver_config(mss, max_window);
+        let controller = Sizing::Sobas.controller(&config).ok()?;
+        Some(PathGroup::with_help(controller, config.mss))
+    }
+
+    /// Takes in what the peers of its sockets sent. Returns whether there are such sockets.
+    pub fn receive(&mut self) -> bool {
+        let links = self.members.values_mut().filter_map(|member| member.link.as_deref_mut());
+        links.map(SocketLink::receive).count() > 0
+    }
+
     /// The controllers of a path with connections that announced `mss`.
     pub fn group(sizing: SocketSizing, mss: Bytes, max_window: Bytes) -> Option<PathGroup> {
         let config = receiver_config(mss, max_window);
@@ -79,6 +109,7 @@ impl Path {
                 Ok(Ok(reading)) if !is_over(&reading.info) => {
                     let download = readings::download(&reading.info, reading.unread);
                     self.group.handle_sample(now, *cookie, download);
+                    member.exchange(now, &reading, &mut self.group);
                     let told = member.handle_upload(&reading);
                     round.told.extend(told.map(|told| (*cookie, told)));
                     if member.is_idle(now) {
@@ -97,7 +128,26 @@ impl Path {
         }
         self.group.handle_round(now);
         self.apply(&mut round.told);
+        self.ask();
         round
+    }
+
+    /// Asks the sender, where it helps.
+    fn ask(&mut self) {
+        for link in self.members.values_mut().filter_map(|member| member.link.as_deref_mut()) {
+            while let Some(request) = self.group.poll_request() {
+                link.ask(&request);
+            }
+            link.handle_timeout();
+        }
+    }
+
+    /// Removes the sockets that wait in vain for their sender's help.
+    pub fn unhelped(&mut self, now: Time) -> Vec<Member> {
+        let has_failed = |member: &Member| member.link.as_ref().is_some_and(|l| l.just_failed());
+        let failed = self.members.iter().filter(|(_, member)| has_failed(member));
+        let failed: Vec<u64> = failed.map(|(cookie, _)| *cookie).collect();
+        failed.into_iter().filter_map(|cookie| self.remove(now, cookie)).collect()
     }
 
     /// Removes a socket; its limits are lifted.
@@ -139,6 +189,9 @@ impl Path {
         if self.members.values().any(|member| member.options.uploads) {
             pause = pause.min(PacedUpload::SAMPLE_INTERVAL.max(cpu_budget));
         }
+        if self.members.values().any(|member| member.link.as_ref().is_some_and(|l| l.is_up())) {
+            pause = pause.min(LINK_INTERVAL.max(cpu_budget));
+        }
         let due = self.members.values().map(Member::upload_due).fold(Time::MAX, Time::min);
         self.next_round = due.max(now + cpu_budget).min(now + pause);
     }
@@ -147,7 +200,7 @@ impl Path {
 impl Member {
     /// Paces what the socket sends. Returns the event to report, if there is one.
     fn handle_upload(&mut self, reading: &Reading) -> Option<Told> {
-        if !self.options.uploads || self.leaves_upload {
+        if !self.options.uploads || self.leaves_upload || self.obey(reading.at) {
             return None;
         }
         let info = &reading.info;

@@ -87,9 +87,7 @@ impl Pool {
             return Err(AttachError::Forked);
         }
         let cookie = socket.cookie();
-        if !self.lock().attach(socket, options) {
-            return Err(AttachError::AlreadyAttached);
-        }
+        self.lock().attach(socket, options)?;
         self.shared.earlier.notify_one();
         Ok(SizedSocket::new(self.clone(), cookie))
     }
@@ -179,7 +177,7 @@ impl Pool {
 }
 
 /// The socket behind a descriptor, if it is a TCP connection.
-fn check(fd: RawFd) -> Result<OwnSocket, AttachError> {
+pub(crate) fn check(fd: RawFd) -> Result<OwnSocket, AttachError> {
     let failed = |source: io::Error| match source.raw_os_error() {
         Some(EBADF) => AttachError::Closed,
         Some(ENOTSOCK) => AttachError::NotTcp,

@@ -6,6 +6,8 @@ use sweetspot_linux::live::OwnSocket;
 use sweetspot_sizing::share::max_min;
 use sweetspot_units::{Bytes, Duration, Time};
 
+use crate::both_ends::BothEnds;
+use crate::error::AttachError;
 use crate::member::{Look, Member, Told};
 use crate::options::{Observer, Options, SocketEvent};
 use crate::path::{Path, PathKey};
@@ -83,17 +85,18 @@ impl PoolState {
         self.places.len()
     }
 
-    /// Adds a socket; false if it is there already. One that is over counts: its handle is still there.
-    pub fn attach(&mut self, socket: OwnSocket, options: Options) -> bool {
+    /// Adds a socket, unless it is there already. One that is over counts: its handle is still there.
+    pub fn attach(&mut self, socket: OwnSocket, options: Options) -> Result<(), AttachError> {
         let cookie = socket.cookie();
         if self.places.contains_key(&cookie) {
-            return false;
+            return Err(AttachError::AlreadyAttached);
         }
         let now = self.at(clock::now());
-        self.rest(now, Member::new(socket, options, now));
+        let link = options.both_ends.as_ref().map(BothEnds::take).transpose()?;
+        self.rest(now, Member::new(socket, options, link, now));
         // An observer is called by polls alone.
         self.look(now, cookie, &mut Vec::new());
-        true
+        Ok(())
     }
 
     /// Limits the sum of all windows.
@@ -142,14 +145,24 @@ impl PoolState {
     fn round(&mut self, now: Time, key: PathKey, notices: &mut Vec<Notice>) {
         let paths = self.paths.len() as u64;
         let began = clock::used();
+        // Datagrams that have arrived are older than now.
+        let has_links = self.paths.get_mut(&key).is_some_and(Path::receive);
+        let now = if has_links { self.at(clock::now()) } else { now };
         let Some(path) = self.paths.get_mut(&key) else { return };
         let round = path.round(now);
+        let unhelped = if has_links { path.unhelped(now) } else { Vec::new() };
         path.rest(clock::now(), clock::used().since(began), paths);
         for (cookie, told) in round.told {
             self.notify(cookie, told, notices);
         }
         for member in round.left {
             self.leave(now, member, notices);
+        }
+        for mut member in unhelped {
+            if let Some(link) = &mut member.link {
+                link.fall_back();
+            }
+            self.join(now, member);
         }
         self.drop_empty(now, key);
     }
@@ -227,10 +240,21 @@ impl PoolState {
         let cookie = member.socket.cookie();
         let Some((ends, reading)) = member.begin() else { return };
         let sizing = member.options.sizing;
-        let key = PathKey::new(ends, sizing, cookie);
+        let is_helped = member.is_helped();
+        let key = PathKey::new(ends, sizing, cookie, is_helped);
         if !self.paths.contains_key(&key) {
-            let known = self.cache.recall(now, &key, |_| false);
-            let new = || Path::group(sizing, reading.info.advmss, self.max_window);
+            let known = match &mut member.link {
+                Some(link) if is_helped => link.group.take().map(|group| *group),
+                _ => self.cache.recall(now, &key, |_| false),
+            };
+            let (mss, most) = (reading.info.advmss, self.max_window);
+            let new = || {
+                if is_helped {
+                    Path::helped_group(mss, most)
+                } else {
+                    Path::group(sizing, mss, most)
+                }
+            };
             // Only sizings that need to know the path have no controller, and those cannot be chosen.
             let Some(group) = known.or_else(new) else { return };
             self.paths.insert(key, Path::new(now, group));
@@ -258,9 +282,13 @@ impl PoolState {
     /// Keeps the window that a path without sockets had, for later ones.
     fn drop_empty(&mut self, now: Time, key: PathKey) {
         if self.paths.get(&key).is_some_and(|path| path.members.is_empty()) {
-            let path = self.paths.remove(&key).filter(|_| key.is_worth_keeping());
-            if let Some(path) = path {
-                self.cache.keep(now, key, path.group);
+            let Some(Path { group, .. }) = self.paths.remove(&key) else { return };
+            let alone = key.alone().and_then(|cookie| self.resting.get_mut(&cookie));
+            if let Some(link) = alone.and_then(|resting| resting.member.link.as_mut()) {
+                // The numbers of probes go on.
+                link.group = link.is_helping().then(|| Box::new(group));
+            } else if key.is_worth_keeping() {
+                self.cache.keep(now, key, group);
             }
         }
     }

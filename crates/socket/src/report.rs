@@ -28,6 +28,8 @@ pub struct Report {
     pub min_rtt: Option<Duration>,
     /// Payload per second in the direction of most data.
     pub rate: Rate,
+    /// Whether the peer's library answers, see [`Options::both_ends`](crate::Options::both_ends).
+    pub both_ends: bool,
     /// The phase of the window's controller.
     pub phase: SizingPhase,
     /// Why the controller entered this phase; `None` in its first.

@@ -164,14 +164,6 @@ pub(crate) const MAX_WAITING_HOLES: usize = 1024;
 pub(crate) const MAX_EARLY_DATAGRAMS: usize = 64;
 /// The longest of them, bytes: a punch is shorter.
 pub(crate) const MAX_EARLY_BYTES: usize = 128;
-/// The longest train of packets that a receiver may ask for: no receiver of ours needs a longer one.
-pub(crate) const MAX_TRAIN_PACKETS: u32 = 512;
-/// The largest packet of a train, bytes: a jumbo frame.
-pub(crate) const MAX_TRAIN_PACKET_BYTES: u32 = 9216;
-/// Trains may be asked for up to this many bytes beside their share: no receiver makes a sender flood a path.
-pub(crate) const FREE_TRAIN_BYTES: u64 = 4_000_000;
-/// Trains may add one part in this many of the acknowledged content.
-pub(crate) const TRAIN_SHARE: u64 = 10;
 /// The most packets in a measurement's stream: no measurement of ours asks for more.
 pub(crate) const MAX_STREAM_PACKETS: u32 = 200_000;
 /// The largest of them, bytes: a jumbo frame without IP's and UDP's headers.

@@ -261,6 +261,34 @@ static void a_process_that_is_killed_leaves_no_limit_on_sockets_of_others(void)
     close(near), close(far);
 }
 
+static void invites_and_joins(void)
+{
+    int near, far;
+    uint8_t invitation[64] = { 0 };
+    pair(&near, &far);
+    HOLDS(sweetspot_invite(near, NULL, NULL, 64) == SWEETSPOT_ERROR_INVALID);
+    HOLDS(sweetspot_invite(near, NULL, invitation, SWEETSPOT_INVITATION_BYTES - 1) == SWEETSPOT_ERROR_INVALID);
+    HOLDS(sweetspot_invite(-1, NULL, invitation, sizeof invitation) == SWEETSPOT_ERROR_CLOSED);
+    HOLDS(sweetspot_invite(listener, NULL, invitation, sizeof invitation) == SWEETSPOT_ERROR_LISTENING);
+    int unconnected = socket(AF_INET, SOCK_STREAM, 0);
+    HOLDS(sweetspot_invite(unconnected, NULL, invitation, sizeof invitation) == SWEETSPOT_ERROR_NOT_CONNECTED);
+    int64_t host = sweetspot_invite(near, NULL, invitation, sizeof invitation);
+    HOLDS(host > 0);
+    for (size_t length = 0; length < SWEETSPOT_INVITATION_BYTES; length++)
+        HOLDS(sweetspot_join(far, NULL, invitation, length) == SWEETSPOT_ERROR_INVITATION);
+    HOLDS(sweetspot_join(far, NULL, NULL, 0) == SWEETSPOT_ERROR_INVALID);
+    int64_t guest = sweetspot_join(far, NULL, invitation, SWEETSPOT_INVITATION_BYTES);
+    HOLDS(guest > 0);
+    sweetspot_status status = { .struct_size = sizeof status };
+    for (int i = 0; i < 5000 && status.both_ends != 1; i++) {
+        moves(near, far);
+        HOLDS(sweetspot_report(guest, &status) == SWEETSPOT_OK);
+    }
+    HOLDS(status.both_ends == 1);
+    HOLDS(sweetspot_detach(host) == SWEETSPOT_OK && sweetspot_detach(guest) == SWEETSPOT_OK);
+    close(near), close(far), close(unconnected);
+}
+
 static void cycles_leave_no_descriptor_behind(int cycles)
 {
     int near, far, before = dup(0);
@@ -294,6 +322,7 @@ int main(int argc, char **argv)
     a_descriptor_may_be_closed_first();
     a_child_gets_errors_for_the_sockets_of_its_parent();
     a_limit_is_set_reported_and_lifted();
+    invites_and_joins();
     a_program_run_by_exec_gets_no_descriptor_of_the_library(before);
     a_process_that_is_killed_leaves_no_limit_on_sockets_of_others();
     HOLDS(sweetspot_set_memory_budget(SWEETSPOT_UNLIMITED) == SWEETSPOT_OK);

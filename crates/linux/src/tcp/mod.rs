@@ -1,13 +1,16 @@
 //! TCP sockets: the kernel's account of them ([`Info`]), their options ([`options`]), the limit of their receive
-//! window ([`WindowActuator`]), and connections that only load a path ([`Flow`]).
+//! window ([`WindowActuator`]), what a sender reports and obeys ([`SenderCongestion`]), and connections that only load a path
+//! ([`Flow`]).
 
 mod actuator;
 mod clamp_method;
 pub(crate) mod flow;
 mod info;
 pub mod options;
+mod sender;
 
 pub use actuator::WindowActuator;
 pub use clamp_method::ClampMethod;
 pub use flow::{Flow, FlowOptions, Listener};
 pub use info::{AccEcn, Info};
+pub use sender::{MIN_PACE, Pacing, SenderCongestion, sender_report};

@@ -7,7 +7,9 @@
 mod float_code;
 mod packet;
 mod reflector;
+mod train_budget;
 
-pub use packet::{PacketAuthenticator, ProbePacket, StreamPacket};
+pub use packet::{PacketAuthenticator, ProbePacket, Steering, StreamPacket};
 pub use reflector::Reflector;
 pub use sweetspot_sizing::{PROBE_INTERVAL, ProbeAnswer, Prober, TrainCollector, TrainPacket};
+pub use train_budget::TrainBudget;

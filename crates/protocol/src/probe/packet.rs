@@ -1,4 +1,4 @@
-use sweetspot_sizing::{CongestionState, ProbeAnswer, SenderReport, TrainPacket};
+use sweetspot_sizing::{CongestionChoice, CongestionState, ProbeAnswer, SenderReport, TrainPacket};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::float_code::{THREE_BYTES, TWO_BYTES};
@@ -42,6 +42,31 @@ pub enum ProbePacket {
         /// How long it was held there.
         held: Duration,
     },
+    /// Receiver to sender, where no other channel carries it: asks for a train.
+    TrainRequest {
+        /// The train's number. Each is sent once.
+        train: u32,
+        /// Its packets.
+        packets: u32,
+        /// UDP payload of each.
+        payload: u32,
+    },
+    /// Receiver to sender, where no other channel carries it: how to send from now on.
+    Steer {
+        /// Counts up with every change.
+        sequence: u32,
+        /// How to send.
+        steering: Steering,
+    },
+}
+
+/// How a receiver asks its sender to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Steering {
+    /// The pacing rate of its payload; `None`: no pacing.
+    pub pacing: Option<Rate>,
+    /// The congestion control.
+    pub congestion: CongestionChoice,
 }
 
 /// A packet of a stream that measures a path.
@@ -69,6 +94,8 @@ const TRAIN_KIND: u8 = 4;
 const STREAM_KIND: u8 = 5;
 const ECHO_KIND: u8 = 6;
 const REFLECTED_KIND: u8 = 7;
+const TRAIN_REQUEST_KIND: u8 = 8;
+const STEER_KIND: u8 = 9;
 const ID_BYTES: usize = 4;
 /// Bytes of kind and connection number.
 const PACKET_HEADER_BYTES: usize = 1 + ID_BYTES;
@@ -95,6 +122,12 @@ impl PacketAuthenticator {
         PacketAuthenticator { id: session.stream_id(), key: *session.stream_key() }
     }
 
+    /// The authenticator of one purpose, from a key that both ends know.
+    pub(crate) fn derive(purpose: &str, key: &[u8]) -> PacketAuthenticator {
+        let [a, b, c, d, ..] = blake3::derive_key(&format!("{purpose}: number"), key);
+        PacketAuthenticator { id: [a, b, c, d], key: blake3::derive_key(purpose, key) }
+    }
+
     /// The number that its packets carry.
     pub fn id(&self) -> [u8; ID_BYTES] {
         self.id
@@ -117,6 +150,8 @@ impl PacketAuthenticator {
             ProbePacket::Stream(_) => STREAM_KIND,
             ProbePacket::Echo { .. } => ECHO_KIND,
             ProbePacket::Reflected { .. } => REFLECTED_KIND,
+            ProbePacket::TrainRequest { .. } => TRAIN_REQUEST_KIND,
+            ProbePacket::Steer { .. } => STEER_KIND,
         });
         datagram.extend(self.id);
         match packet {
@@ -137,6 +172,14 @@ impl PacketAuthenticator {
                 put_word(&mut datagram, *sequence);
                 put_long(&mut datagram, received.as_nanos());
                 put_long(&mut datagram, held.as_nanos());
+            }
+            ProbePacket::TrainRequest { train, packets, payload } => {
+                [train, packets, payload].into_iter().for_each(|n| put_word(&mut datagram, *n));
+            }
+            ProbePacket::Steer { sequence, steering } => {
+                put_word(&mut datagram, *sequence);
+                put_long(&mut datagram, steering.pacing.unwrap_or(Rate::MAX).bits_per_second());
+                datagram.push(congestion_code(steering.congestion));
             }
         }
         datagram.resize(size - MAC_BYTES, 0);
@@ -178,9 +221,38 @@ impl PacketAuthenticator {
                 let held = Duration::from_nanos(take_long(&mut fields)?);
                 Some(ProbePacket::Reflected { sequence, received, held })
             }
+            TRAIN_REQUEST_KIND => {
+                let mut word = || take_word(&mut fields);
+                let (train, packets, payload) = (word()?, word()?, word()?);
+                Some(ProbePacket::TrainRequest { train, packets, payload })
+            }
+            STEER_KIND => {
+                let sequence = take_word(&mut fields)?;
+                let pacing = Rate::from_bits_per_second(take_long(&mut fields)?);
+                let pacing = Some(pacing).filter(|pacing| *pacing != Rate::MAX);
+                let congestion = congestion_of(*fields.first()?)?;
+                Some(ProbePacket::Steer { sequence, steering: Steering { pacing, congestion } })
+            }
             _ => None,
         }
     }
+}
+
+fn congestion_code(choice: CongestionChoice) -> u8 {
+    match choice {
+        CongestionChoice::Own => 0,
+        CongestionChoice::Reno => 1,
+        CongestionChoice::Bbr => 2,
+    }
+}
+
+fn congestion_of(code: u8) -> Option<CongestionChoice> {
+    Some(match code {
+        0 => CongestionChoice::Own,
+        1 => CongestionChoice::Reno,
+        2 => CongestionChoice::Bbr,
+        _ => return None,
+    })
 }
 
 fn put_word(out: &mut Vec<u8>, n: u32) {
@@ -340,6 +412,15 @@ mod tests {
             (any::<u32>(), any::<[u64; 2]>()).prop_map(|(sequence, [received, held])| {
                 let received = Time::from_nanos(received);
                 ProbePacket::Reflected { sequence, received, held: Duration::from_nanos(held) }
+            }),
+            any::<[u32; 3]>().prop_map(|[train, packets, payload]| {
+                ProbePacket::TrainRequest { train, packets, payload }
+            }),
+            (any::<u32>(), any::<Option<u64>>(), 0u8..3).prop_map(|(sequence, pacing, code)| {
+                // The highest rate stands for no pace.
+                let pacing = pacing.map(|n| Rate::from_bits_per_second(n >> 1));
+                let congestion = congestion_of(code).unwrap();
+                ProbePacket::Steer { sequence, steering: Steering { pacing, congestion } }
             }),
         ]
     }

@@ -100,14 +100,21 @@ pub enum InputSource {
     /// This end's kernel, read by the caller ([`Driver::handle_kernel`], and at the sender
     /// [`Driver::handle_sender`]).
     Caller,
+    /// The same at the receiver, and a sender that answers probes and sends trains as soon as it can be reached.
+    CallerAndOutOfBand,
 }
 
 impl Driver {
     /// A driver of a connection that starts at `now`.
     pub fn new(controller: Box<dyn Controller + Send>, now: Time, means: InputSource) -> Driver {
         let needs = controller.needs();
-        let probes =
-            means == InputSource::OutOfBand && (needs.probes != Probing::Never || needs.trains);
+        let (is_out_of_band, reads_itself) = match means {
+            InputSource::OutOfBand => (true, true),
+            InputSource::Kernel => (false, true),
+            InputSource::Caller => (false, false),
+            InputSource::CallerAndOutOfBand => (true, false),
+        };
+        let probes = is_out_of_band && (needs.probes != Probing::Never || needs.trains);
         Driver {
             controller,
             needs,
@@ -117,7 +124,7 @@ impl Driver {
                 waiting: Vec::new(),
                 said_blocked: false,
             }),
-            next_tick: (needs.any() && means != InputSource::Caller).then_some(now),
+            next_tick: (needs.any() && reads_itself).then_some(now),
             ended: false,
             kernel: KernelView::default(),
             effects: VecDeque::new(),

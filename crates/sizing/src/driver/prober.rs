@@ -103,6 +103,7 @@ impl Prober {
     pub fn start(&mut self, now: Time) {
         if self.schedule == Schedule::Waiting {
             self.schedule = Schedule::Running { due: now };
+            self.quiet_since = self.quiet_since.max(now);
         }
     }
 

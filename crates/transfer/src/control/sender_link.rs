@@ -3,12 +3,11 @@
 use std::io;
 use std::sync::Arc;
 
-use sweetspot_linux::tcp::{Info, options};
+use sweetspot_linux::tcp::{Info, SenderCongestion, options};
 use sweetspot_units::{Bytes, Duration};
 
 use crate::TransferError;
 use crate::control::send_buffer::SendBuffer;
-use crate::control::sender_congestion::SenderCongestion;
 use crate::wire::channel::Channel;
 
 /// Each of several connections should drain its unsent data in this time, if that exceeds [`LEAST_UNSENT`].

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender};
-use sweetspot_linux::tcp::options;
+use sweetspot_linux::tcp::{MIN_PACE, options};
 use sweetspot_protocol::{Message, ProtocolError, ReceiverItem, ReceiverSummary};
 use sweetspot_sizing::CongestionChoice;
 use sweetspot_units::{Bytes, Rate};
@@ -24,8 +24,6 @@ use crate::wire::link::FurtherLinks;
 /// Faster than any path, yet finite: a socket that was paced once is paced for good, then at twice
 /// cwnd per round trip in slow start (tcp_update_pacing_rate, net/ipv4/tcp_input.c).
 const UNLIMITED_PACE: Rate = Rate::from_mbit_per_second(1_000_000);
-/// The slowest pace: one full packet per second.
-const MIN_PACE: Rate = Rate::from_bits_per_second(12_000);
 
 /// The content of the receiver's last steering message.
 #[derive(Default, Clone)]
@@ -134,13 +132,8 @@ impl Sending<'_> {
         let n = links.len() as u64;
         for link in &links {
             let socket = link.channel.socket();
-            let stays = before.congestion == control.congestion;
-            if stays && control.congestion.begins_anew(before.pacing, control.pacing) {
-                link.congestion.switch(socket, CongestionChoice::Own);
-            }
-            if control.congestion != CongestionChoice::Own || !stays {
-                link.congestion.switch(socket, control.congestion);
-            }
+            let pacing = |control: &LastControl| (control.pacing, control.congestion);
+            link.congestion.follow(socket, pacing(&before), pacing(control));
             if control.pacing.is_some() || before.pacing.is_some() {
                 let pace =
                     control.pacing.map_or(UNLIMITED_PACE, |pace| pace.scaled(1.0 / n as f64));

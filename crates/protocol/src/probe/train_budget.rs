@@ -1,0 +1,70 @@
+use sweetspot_units::Bytes;
+
+/// The longest train of packets that a receiver may ask for: no receiver of ours needs a longer one.
+const MAX_TRAIN_PACKETS: u32 = 512;
+/// The largest packet of a train, bytes: a jumbo frame.
+const MAX_TRAIN_PACKET_BYTES: u32 = 9216;
+/// Trains may be asked for up to this many bytes beside their share: no receiver makes a sender flood a path.
+const FREE_TRAIN_BYTES: u64 = 4_000_000;
+/// Trains may add one part in this many of the acknowledged content.
+const TRAIN_SHARE: u64 = 10;
+
+/// How much the trains of one connection may be: a receiver that asks for more gets none.
+#[derive(Debug, Default)]
+pub struct TrainBudget {
+    /// Bytes of all trains so far.
+    sent: u64,
+}
+
+impl TrainBudget {
+    /// Takes a train of `packets` with `payload` bytes each out of the budget, on a connection that delivered `acked` bytes;
+    /// false if it is too much.
+    pub fn take(&mut self, packets: u32, payload: u32, acked: Bytes) -> bool {
+        /// No packet of a train is shorter, whatever is asked for: its own fields need that much.
+        const LEAST_PACKET: Bytes = Bytes::new(64);
+        /// IPv6 and UDP headers: small packets cost their headers, too.
+        const HEADERS: Bytes = Bytes::new(48);
+        if packets > MAX_TRAIN_PACKETS || payload > MAX_TRAIN_PACKET_BYTES {
+            return false;
+        }
+        let each = Bytes::new(payload.into()).max(LEAST_PACKET) + HEADERS;
+        let sent = self.sent + u64::from(packets) * each.get();
+        let is_allowed = sent <= FREE_TRAIN_BYTES + acked.get() / TRAIN_SHARE;
+        if is_allowed {
+            self.sent = sent;
+        }
+        is_allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn whatever_is_asked_for_trains_keep_to_their_share(
+            asked in proptest::collection::vec(any::<[u16; 2]>(), 0..500), acked in 0u64..1_000_000_000,
+        ) {
+            let mut budget = TrainBudget::default();
+            let sent: u64 = asked
+                .iter()
+                .map(|[packets, payload]| (u32::from(*packets), u32::from(*payload)))
+                .filter(|(packets, payload)| budget.take(*packets, *payload, Bytes::new(acked)))
+                .map(|(packets, payload)| u64::from(packets) * u64::from(payload))
+                .sum();
+            prop_assert!(sent <= 4_000_000 + acked / 10);
+        }
+    }
+
+    #[test]
+    fn a_train_that_was_too_much_leaves_room_for_a_shorter_one() {
+        let mut budget = TrainBudget::default();
+        assert!(!budget.take(513, 100, Bytes::ZERO) && !budget.take(1, 9217, Bytes::ZERO));
+        assert!(budget.take(400, 9216, Bytes::ZERO), "3.7 MB");
+        assert!(!budget.take(100, 9216, Bytes::ZERO), "4.6 MB");
+        assert!(budget.take(10, 1452, Bytes::ZERO));
+        assert!(budget.take(100, 9216, Bytes::new(10_000_000)));
+    }
+}

@@ -1,0 +1,200 @@
+//! Two ends that size a connection together, over loopback: what is refused, and what happens if one end is not what the
+//! other expects.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::thread;
+
+use sweetspot_protocol::probe::ProbePacket;
+use sweetspot_protocol::{Invitation, Inviting};
+use sweetspot_socket::{
+    AttachError, BothEnds, Bytes, Duration, InvitationError, Options, Pool, Reason, SizedSocket,
+    SizingPhase, SocketError, now,
+};
+
+#[path = "common/mod.rs"]
+mod common;
+use common::{pair, pair_with_segments, wait_until};
+
+fn with(both_ends: BothEnds) -> Options {
+    Options { both_ends: Some(both_ends), ..Options::default() }
+}
+
+/// Moves data until `is_done`.
+fn carry_until(
+    what: &str,
+    from: &mut TcpStream,
+    to: &mut TcpStream,
+    mut is_done: impl FnMut() -> bool,
+) {
+    let (block, mut sink) = ([7; 10_000], [0; 10_000]);
+    wait_until(what, || {
+        from.write_all(&block).unwrap();
+        to.read_exact(&mut sink).unwrap();
+        is_done()
+    });
+}
+
+fn answers(sized: &SizedSocket) -> bool {
+    sized.report().unwrap().both_ends
+}
+
+#[test]
+fn garbage_is_no_invitation_and_says_so() {
+    let (near, _far) = pair();
+    let (_, invitation) = BothEnds::invite(&near).unwrap();
+    for cut in 0..invitation.len() {
+        let error = BothEnds::join(&invitation[..cut]).unwrap_err();
+        assert_eq!(error, InvitationError::Damaged);
+    }
+    let said = BothEnds::join(b"HTTP/1.1 200 OK").unwrap_err().to_string();
+    assert!(said.starts_with("expected an invitation of 24 bytes"), "{said}");
+}
+
+#[test]
+fn a_socket_without_a_peer_invites_nobody_and_a_part_serves_one_socket() {
+    let unconnected =
+        socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    assert!(matches!(BothEnds::invite(&unconnected), Err(AttachError::NotConnected)));
+    let ((near, _far), (other, _)) = (pair(), pair());
+    let pool = Pool::new().unwrap();
+    let both_ends = BothEnds::invite(&near).unwrap().0;
+    let sized = pool.attach(&near, with(both_ends.clone())).unwrap();
+    let again = pool.attach(&other, with(both_ends));
+    assert!(matches!(again, Err(AttachError::UsedInvitation)));
+    assert!(sized.report().is_ok() && pool.sockets() == 1);
+}
+
+#[test]
+fn the_ends_hear_one_another_whoever_invites_and_whoever_sends() {
+    for inviter_sends in [true, false] {
+        let (mut near, mut far) = pair_with_segments(1460);
+        let (host, invitation) = BothEnds::invite(&near).unwrap();
+        let host = SizedSocket::attach(&near, with(host)).unwrap();
+        let guest = SizedSocket::attach(&far, with(BothEnds::join(&invitation).unwrap())).unwrap();
+        let (from, to) = if inviter_sends { (&mut near, &mut far) } else { (&mut far, &mut near) };
+        carry_until("an answer", from, to, || answers(&host) && answers(&guest));
+        let receiver = if inviter_sends { &guest } else { &host };
+        // Probes tell a round trip without the kernel's clock tick: too short for a limit to matter.
+        carry_until("a measurement", from, to, || {
+            receiver.report().unwrap().reason == Some(Reason::ShortPath)
+        });
+    }
+}
+
+#[test]
+fn a_peer_that_does_not_join_leaves_the_socket_to_one_end() {
+    let (mut near, mut far) = pair_with_segments(1460);
+    let (both_ends, _) = BothEnds::invite(&far).unwrap();
+    let sized = SizedSocket::attach(&far, with(both_ends)).unwrap();
+    let began = now();
+    carry_until("a fall back", &mut near, &mut far, || {
+        let report = sized.report().unwrap();
+        assert!(!report.both_ends);
+        // `sobas` waits for its peer, and `sobas:live` does not.
+        report.phase == SizingPhase::Open
+    });
+    assert!(now().since(began) > Duration::from_secs(2));
+}
+
+#[test]
+fn a_guest_whose_host_is_gone_goes_on_with_one_end() {
+    let (mut near, mut far) = pair_with_segments(1460);
+    let (host, invitation) = BothEnds::invite(&near).unwrap();
+    drop(host);
+    let sized = SizedSocket::attach(&far, with(BothEnds::join(&invitation).unwrap())).unwrap();
+    carry_until("a fall back", &mut near, &mut far, || {
+        sized.report().unwrap().phase == SizingPhase::Open
+    });
+    assert!(!answers(&sized));
+}
+
+#[test]
+fn a_peer_that_dies_costs_nothing_but_its_answers() {
+    let (mut near, mut far) = pair_with_segments(1460);
+    let (host, invitation) = BothEnds::invite(&near).unwrap();
+    let host = SizedSocket::attach(&near, with(host)).unwrap();
+    let guest = SizedSocket::attach(&far, with(BothEnds::join(&invitation).unwrap())).unwrap();
+    carry_until("an answer", &mut near, &mut far, || answers(&guest));
+    // Its library goes, its connection stays.
+    host.detach().unwrap();
+    let until = now() + Duration::from_secs(2);
+    carry_until("two seconds", &mut near, &mut far, || now() > until);
+    assert!(guest.report().unwrap().received > Bytes::new(100_000));
+    // Its program is killed.
+    socket2::SockRef::from(&near).set_linger(Some(std::time::Duration::ZERO)).unwrap();
+    drop(near);
+    wait_until("the end", || guest.report() == Err(SocketError::Closed));
+}
+
+/// A guest that knows the key, at an address of its own.
+struct KeyHolder {
+    udp: UdpSocket,
+    invitation: Invitation,
+    host: SocketAddr,
+}
+
+impl KeyHolder {
+    fn at(address: &str, invitation: &[u8], host: SocketAddr) -> KeyHolder {
+        let invitation = Invitation::from_bytes(invitation).unwrap();
+        let udp = UdpSocket::bind((address, 0)).unwrap();
+        udp.set_nonblocking(true).unwrap();
+        let host = SocketAddr::new(host.ip(), invitation.port);
+        KeyHolder { udp, invitation, host }
+    }
+
+    fn send(&self, packet: &ProbePacket) {
+        let datagram = self.invitation.authenticator(Inviting::Guest).close(packet, Bytes::new(72));
+        self.udp.send_to(&datagram, self.host).unwrap();
+    }
+
+    /// Bytes that arrived.
+    fn received(&self) -> usize {
+        let mut buffer = [0; 10_000];
+        std::iter::from_fn(|| self.udp.recv(&mut buffer).ok()).sum()
+    }
+}
+
+#[test]
+fn who_knows_the_key_at_another_address_than_the_peers_gets_nothing() {
+    let (mut near, mut far) = pair_with_segments(1460);
+    let (host, invitation) = BothEnds::invite(&near).unwrap();
+    let sized = SizedSocket::attach(&near, with(host)).unwrap();
+    let thief = KeyHolder::at("127.0.0.2", &invitation, near.local_addr().unwrap());
+    let (mut sequence, until) = (0, now() + Duration::from_secs(1));
+    carry_until("a second", &mut near, &mut far, || {
+        sequence += 1;
+        thief.send(&ProbePacket::Punch { sequence });
+        thief.send(&ProbePacket::Probe { sequence });
+        thief.send(&ProbePacket::TrainRequest { train: sequence, packets: 10, payload: 1000 });
+        now() > until
+    });
+    assert_eq!(thief.received(), 0);
+    assert!(!answers(&sized));
+}
+
+#[test]
+fn a_hostile_receiver_gets_trains_within_their_budget_and_slows_only_itself() {
+    let (mut near, mut far) = pair_with_segments(1460);
+    let (host, invitation) = BothEnds::invite(&near).unwrap();
+    let sized = SizedSocket::attach(&near, with(host)).unwrap();
+    let hostile = KeyHolder::at("127.0.0.1", &invitation, near.local_addr().unwrap());
+    let (mut sequence, mut got, until) = (0, 0, now() + Duration::from_secs(3));
+    carry_until("three seconds", &mut near, &mut far, || {
+        for _ in 0..4 {
+            sequence += 1;
+            hostile.send(&ProbePacket::TrainRequest {
+                train: sequence,
+                packets: 100,
+                payload: 1400,
+            });
+            got += hostile.received();
+        }
+        thread::yield_now();
+        now() > until
+    });
+    let acked = sized.report().unwrap().acked.get() as usize;
+    assert!(got > 100_000, "it does get trains: {got}");
+    assert!(got <= 4_000_000 + acked / 10 + 10_000, "{got} bytes beside {acked}");
+    sized.detach().unwrap();
+}
