@@ -65,6 +65,7 @@ mod path_group;
 mod peer_labels;
 mod peer_link;
 pub mod policy;
+mod sender_help;
 pub mod series;
 mod stream_count;
 mod transfer_summary;
@@ -78,11 +79,11 @@ pub use goal::Goal;
 pub use own_clamp::{BufferState, OwnClamp, UNCLAMPED};
 pub use path_cache::PathCache;
 pub use path_group::{
-    BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup, SenderRequest,
-    receiver_config,
+    BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup, receiver_config,
 };
 pub use peer_labels::{MOST_PEER_LABELS, OTHER_PEERS, PeerLabels, network};
 pub use peer_link::{PeerLink, Received, Transmit};
+pub use sender_help::SenderRequest;
 
 pub use stream_count::{HeldDown, LossWatch, SenderSample, StreamCount, loss_limited_rate};
 pub use transfer_summary::{OwnAccount, TransferSummary};

@@ -1,16 +1,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use sweetspot_protocol::probe::Steering;
 use sweetspot_sizing::{
     Controller, ControllerConfig, Driver, Effect, EventKind, InputSource, KernelView,
     PROBE_INTERVAL, ProbeAnswer, Reason, SavedWindow, SizingPhase, TIMESTAMP_TICK, TrainPacket,
-    TrainRequest,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::clamp_check::ClampCheck;
 use crate::event::TuneEventKind;
+use crate::sender_help::{HELP_BYTES, SenderHelp, SenderRequest};
 use sweetspot_sizing::share::max_min;
 
 /// A connection counts as a bulk transfer, and may be limited, once it has received this much: four initial
@@ -40,8 +39,8 @@ const MIN_LIMIT_CHANGE: f64 = 0.02;
 /// events until there are none.
 pub struct PathGroup {
     driver: Driver,
-    /// The state of the sender's help, where it helps.
-    helped: Option<Helped>,
+    /// What is asked of a sender that helps; `None`: it cannot.
+    help: Option<SenderHelp>,
     mss: Bytes,
     members: BTreeMap<u64, Member>,
     round: RoundTotals,
@@ -66,40 +65,6 @@ pub struct PathGroup {
     events: VecDeque<(TuneEventKind, String)>,
     ignored_limits: VecDeque<IgnoredLimit>,
 }
-
-/// A request to the sender of a connection, where it helps.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum SenderRequest {
-    /// Answer this probe.
-    Probe {
-        /// Its number.
-        sequence: u32,
-    },
-    /// Send this train.
-    Train {
-        /// The train's number, which its packets carry.
-        id: u32,
-        /// The train's length and packet size.
-        request: TrainRequest,
-    },
-    /// Send like this from now on.
-    Steer(Steering),
-}
-
-/// The requests to a sender that helps.
-#[derive(Debug, Default)]
-struct Helped {
-    /// Whether it can be reached.
-    is_reachable: bool,
-    /// Whether the controller runs: it begins when the sender can be reached and sends more than a few messages.
-    has_begun: bool,
-    steering: Steering,
-    requests: VecDeque<SenderRequest>,
-}
-
-/// A sender is probed once it has sent this much: ten segments are an initial window (RFC 6928), and no request is longer
-/// than that as a rule.
-const HELP_BYTES: Bytes = Bytes::new(10_000);
 
 /// One sample of a connection. Counters run from the connection's beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,10 +156,10 @@ impl PathGroup {
         PathGroup::with(Driver::new(controller, Time::ZERO, InputSource::Caller), None, mss)
     }
 
-    fn with(driver: Driver, helped: Option<Helped>, mss: Bytes) -> PathGroup {
+    fn with(driver: Driver, help: Option<SenderHelp>, mss: Bytes) -> PathGroup {
         PathGroup {
             driver,
-            helped,
+            help,
             mss,
             members: BTreeMap::new(),
             round: RoundTotals::default(),
@@ -218,13 +183,13 @@ impl PathGroup {
     /// ([`PathGroup::poll_request`]); the controller waits for that.
     pub fn with_help(controller: Box<dyn Controller + Send>, mss: Bytes) -> PathGroup {
         let driver = Driver::new(controller, Time::ZERO, InputSource::CallerAndOutOfBand);
-        PathGroup::with(driver, Some(Helped::default()), mss)
+        PathGroup::with(driver, Some(SenderHelp::default()), mss)
     }
 
     /// The sender can be reached.
     pub fn handle_reachable(&mut self) {
-        if let Some(helped) = &mut self.helped {
-            helped.is_reachable = true;
+        if let Some(help) = &mut self.help {
+            help.is_reachable = true;
         }
     }
 
@@ -248,7 +213,7 @@ impl PathGroup {
 
     /// The next request to the sender; `None` if there are no more.
     pub fn poll_request(&mut self) -> Option<SenderRequest> {
-        self.helped.as_mut()?.requests.pop_front()
+        self.help.as_mut()?.poll()
     }
 
     /// Adds a connection with its first look.
@@ -368,14 +333,19 @@ impl PathGroup {
 
     /// Whether the controller runs.
     fn begins(&mut self, now: Time) -> bool {
-        let Some(helped) = &mut self.helped else { return true };
+        let Some(help) = &mut self.help else { return true };
         let sends = self.members.values().any(|member| member.last.received >= HELP_BYTES);
-        if !helped.has_begun && helped.is_reachable && sends {
-            helped.has_begun = true;
+        if !help.has_begun && help.is_reachable && sends {
+            help.has_begun = true;
             self.driver.handle_reachable(now);
             self.drain();
         }
-        self.helped.as_ref().is_some_and(|helped| helped.has_begun)
+        self.is_helped()
+    }
+
+    /// Whether the controller runs with the sender's help.
+    fn is_helped(&self) -> bool {
+        self.help.as_ref().is_some_and(|help| help.has_begun)
     }
 
     /// The next limit to apply; `None` once there are no more.
@@ -406,7 +376,7 @@ impl PathGroup {
     /// How long to wait until the next round: short enough for the controller, and at least `cpu_budget` unless a
     /// transfer has just begun.
     pub fn pause(&self, now: Time, cpu_budget: Duration) -> Duration {
-        if self.helped.as_ref().is_some_and(|helped| helped.has_begun) {
+        if self.is_helped() {
             let due = self.driver.poll_timeout().since(now).min(PROBE_INTERVAL);
             return due.max(cpu_budget);
         }
@@ -478,29 +448,22 @@ impl PathGroup {
                     self.reason = event.kind.reason().or(self.reason);
                     self.events.extend(words(&event.kind));
                 }
-                Effect::Probe { sequence } => self.ask(SenderRequest::Probe { sequence }),
-                Effect::Train { id, request } => self.ask(SenderRequest::Train { id, request }),
-                Effect::Pacing(pacing) => self.steer(|steering| steering.pacing = pacing),
-                Effect::Congestion(choice) => self.steer(|steering| steering.congestion = choice),
-                // Where probes are blocked, the kernel's estimate of the round trip stands in.
-                _ => {}
+                for_sender => self.ask(&for_sender),
             }
         }
     }
 
-    /// Asks the sender, where it helps.
-    fn ask(&mut self, request: SenderRequest) {
-        if let Some(helped) = &mut self.helped {
-            helped.requests.push_back(request);
+    /// Passes what concerns the sender on to it, if it helps.
+    fn ask(&mut self, effect: &Effect) {
+        let Some(help) = &mut self.help else { return };
+        match *effect {
+            Effect::Probe { sequence } => help.ask(SenderRequest::Probe { sequence }),
+            Effect::Train { id, request } => help.ask(SenderRequest::Train { id, request }),
+            Effect::Pacing(pacing) => help.steer(|steering| steering.pacing = pacing),
+            Effect::Congestion(choice) => help.steer(|steering| steering.congestion = choice),
+            // Where probes are blocked, the kernel's estimate of the round trip stands in.
+            _ => {}
         }
-    }
-
-    fn steer(&mut self, change: impl FnOnce(&mut Steering)) {
-        let Some(helped) = &mut self.helped else { return };
-        change(&mut helped.steering);
-        // The newest one counts.
-        helped.requests.retain(|request| !matches!(request, SenderRequest::Steer(_)));
-        helped.requests.push_back(SenderRequest::Steer(helped.steering));
     }
 
     /// The queue due to the minimum share of each connection. The controller cannot drain it, and must not take it

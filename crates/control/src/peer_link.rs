@@ -7,7 +7,7 @@ use sweetspot_protocol::{Invitation, Inviting};
 use sweetspot_sizing::{PROBE_SIZE, SenderReport};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::path_group::SenderRequest;
+use crate::sender_help::SenderRequest;
 
 /// Until it hears from the host, a guest sends a punch this often, ...
 const PUNCH_INTERVAL: Duration = Duration::from_millis(100);
