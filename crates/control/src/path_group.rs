@@ -39,7 +39,7 @@ const MIN_LIMIT_CHANGE: f64 = 0.02;
 /// events until there are none.
 pub struct PathGroup {
     driver: Driver,
-    /// What is asked of a sender that helps; `None`: it cannot.
+    /// Requests to the sender; `None` if it cannot help.
     help: Option<SenderHelp>,
     mss: Bytes,
     members: BTreeMap<u64, Member>,
@@ -453,7 +453,7 @@ impl PathGroup {
         }
     }
 
-    /// Passes what concerns the sender on to it, if it helps.
+    /// Passes a request on to the sender, if it helps.
     fn ask(&mut self, effect: &Effect) {
         let Some(help) = &mut self.help else { return };
         match *effect {

@@ -28,8 +28,8 @@ const LEASE: Duration = Duration::from_secs(5);
 /// No packet that arrives is answered with more bytes than it had, except for trains, which have a budget. Each probe and
 /// each request counts once, so that a repeated packet has no effect.
 ///
-/// **Contract.** `now` never goes backwards. After every `handle_*` call the caller sends what [`PeerLink::poll_transmit`]
-/// returns until there is no more, to the host's port at the connection's peer, or to where the guest's first genuine
+/// **Contract.** `now` never goes backwards. After every `handle_*` call the caller sends all that [`PeerLink::poll_transmit`]
+/// returns, to the host's port at the connection's peer, or to where the guest's first genuine
 /// packet came from.
 pub struct PeerLink {
     own: PacketAuthenticator,
@@ -221,7 +221,7 @@ impl PeerLink {
         }
     }
 
-    /// Punches and repeats what is due at `now`.
+    /// Sends the punches and repeats due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         self.began.get_or_insert(now);
         if self.is_punching(now) && now >= self.punch_due {

@@ -30,7 +30,7 @@ pub struct Invitation {
 pub enum InvitationError {
     /// Another string, or a damaged one.
     #[error(
-        "expected an invitation of {INVITATION_BYTES} bytes, found other bytes; pass on what the peer made, unchanged"
+        "expected an invitation of {INVITATION_BYTES} bytes, found other bytes; pass on the peer's invitation unchanged"
     )]
     Damaged,
     /// A later version.

@@ -110,7 +110,7 @@ impl SocketLink {
         self.open.as_ref()?.link.steering(now)
     }
 
-    /// Takes in what has arrived.
+    /// Reads the datagrams that have arrived.
     pub fn receive(&mut self) {
         let Some(open) = &mut self.open else { return };
         let mut datagram = [0; MAX_DATAGRAM_BYTES];
@@ -125,7 +125,7 @@ impl SocketLink {
         }
     }
 
-    /// Handles what has arrived. `group` is the socket's; it is the caller's `now`, and later than all arrivals.
+    /// Handles the datagrams read since the last call. `group` is the socket's; it is the caller's `now`, and later than all arrivals.
     pub fn handle(&mut self, now: Time, info: &Info, group: &mut PathGroup) {
         let Some(open) = &mut self.open else { return };
         self.starved |= info.delivery_rate_app_limited;
@@ -157,7 +157,7 @@ impl SocketLink {
         }
     }
 
-    /// Punches and repeats what is due.
+    /// Sends the punches and repeats that are due.
     pub fn handle_timeout(&mut self) {
         if let Some(open) = &mut self.open {
             open.link.handle_timeout(clock::now());
@@ -187,7 +187,7 @@ impl Open {
         self.is_connected
     }
 
-    /// Sends what is to be sent; whether that was anything. A datagram that cannot leave is one lost.
+    /// Sends the waiting datagrams; whether there were any. A datagram that cannot leave is one lost.
     fn transmit(&mut self) -> bool {
         let mut has_sent = false;
         while let Some(transmit) = self.link.poll_transmit() {

@@ -251,7 +251,7 @@ impl Member {
         is_live && self.link.as_ref().is_some_and(|link| link.is_helping())
     }
 
-    /// Handles what the peer's library sent. `group` is the socket's.
+    /// Handles the datagrams of the peer's library. `group` is the socket's.
     pub fn exchange(&mut self, now: Time, reading: &Reading, group: &mut PathGroup) {
         if let Some(link) = &mut self.link {
             link.handle(now, &reading.info, group);

@@ -14,7 +14,7 @@ use crate::readings;
 /// a hundredth of a core.
 const ROUND_CPU_BUDGET: u64 = 200;
 
-/// A sender that helps looks this often for what its receiver asks: half of the time between two probes.
+/// A sender that helps reads its receiver's requests this often: half of the time between two probes.
 const LINK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The sockets that are sized together: the two hosts and the goal, or one socket alone.
@@ -80,7 +80,7 @@ impl Path {
         Some(PathGroup::with_help(controller, config.mss))
     }
 
-    /// Takes in what the peers of its sockets sent. Returns whether there are such sockets.
+    /// Reads the datagrams from the peers of its sockets. Returns whether there are such sockets.
     pub fn receive(&mut self) -> bool {
         let links = self.members.values_mut().filter_map(|member| member.link.as_deref_mut());
         links.map(SocketLink::receive).count() > 0

@@ -1,5 +1,4 @@
-//! Two ends that size a connection together, over loopback: what is refused, and what happens if one end is not what the
-//! other expects.
+//! Two ends size a connection together over loopback, and each copes with an end that does not play its part.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};

@@ -1,5 +1,5 @@
 //! TCP sockets: the kernel's account of them ([`Info`]), their options ([`options`]), the limit of their receive
-//! window ([`WindowActuator`]), what a sender reports and obeys ([`SenderCongestion`]), and connections that only load a path
+//! window ([`WindowActuator`]), a sender's reports and congestion control ([`SenderCongestion`]), and connections that only load a path
 //! ([`Flow`]).
 
 mod actuator;
