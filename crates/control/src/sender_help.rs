@@ -1,0 +1,56 @@
+use std::collections::VecDeque;
+
+use sweetspot_protocol::probe::Steering;
+use sweetspot_sizing::TrainRequest;
+use sweetspot_units::Bytes;
+
+/// A sender is probed once it has sent this much: ten segments are an initial window (RFC 6928), and requests of a program's
+/// own protocol are rarely longer.
+pub(crate) const HELP_BYTES: Bytes = Bytes::new(10_000);
+
+/// A request to the sender of a connection that is sized from both ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SenderRequest {
+    /// Answer this probe.
+    Probe {
+        /// Its number.
+        sequence: u32,
+    },
+    /// Send this train.
+    Train {
+        /// The train's number, which its packets carry.
+        id: u32,
+        /// The train's length and packet size.
+        request: TrainRequest,
+    },
+    /// Send like this from now on.
+    Steer(Steering),
+}
+
+/// The requests to a sender that helps.
+#[derive(Debug, Default)]
+pub(crate) struct SenderHelp {
+    /// Whether it can be reached.
+    pub is_reachable: bool,
+    /// Whether the controller runs: it begins when the sender can be reached and sends more than a few messages.
+    pub has_begun: bool,
+    steering: Steering,
+    requests: VecDeque<SenderRequest>,
+}
+
+impl SenderHelp {
+    pub fn ask(&mut self, request: SenderRequest) {
+        self.requests.push_back(request);
+    }
+
+    /// Changes how the sender is to send. Only the newest steering is sent.
+    pub fn steer(&mut self, change: impl FnOnce(&mut Steering)) {
+        change(&mut self.steering);
+        self.requests.retain(|request| !matches!(request, SenderRequest::Steer(_)));
+        self.ask(SenderRequest::Steer(self.steering));
+    }
+
+    pub fn poll(&mut self) -> Option<SenderRequest> {
+        self.requests.pop_front()
+    }
+}
