@@ -133,6 +133,8 @@ impl TuneEventKind {
 struct JsonLine<'a> {
     t_s: f64,
     event: &'static str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
     why: &'a str,
     #[serde(flatten)]
     who: &'a ConnectionOwner,
@@ -187,11 +189,12 @@ impl From<AppliedChange> for ChangeRecord {
 }
 
 impl TuneEvent {
-    /// The event as a line of JSON, without a line break.
-    pub fn json(&self) -> String {
+    /// The event as a line of JSON, without a line break. An event of a dry run has `"dry_run": true`.
+    pub fn json(&self, dry_run: bool) -> String {
         let line = JsonLine {
             t_s: self.wall_s,
             event: self.kind.name(),
+            dry_run,
             why: &self.why,
             who: &self.who,
             change: self.change.into(),
@@ -259,10 +262,13 @@ mod tests {
         let event = event(AppliedChange::Pace { from: None, to, kernel: to });
         let words = "rsync[7] 192.0.2.2:873: held, pace no limit -> 94 Mbit/s: its queue is gone";
         assert_eq!(event.to_string(), words);
-        let json: serde_json::Value = serde_json::from_str(&event.json()).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&event.json(false)).unwrap();
         assert_eq!(json["pace_from_bps"], serde_json::Value::Null);
         assert_eq!(json["pace_kernel_bps"], 94_000_000);
         assert_eq!(json["event"], "held");
+        assert!(json.get("dry_run").is_none());
+        let rehearsed: serde_json::Value = serde_json::from_str(&event.json(true)).unwrap();
+        assert_eq!(rehearsed["dry_run"], true);
     }
 
     #[test]
@@ -270,7 +276,7 @@ mod tests {
         let event = event(AppliedChange::Congestion { to: "bbr".parse().unwrap() });
         let said = event.to_string();
         assert!(said.contains("held, congestion control bbr: its queue"), "{said}");
-        let json: serde_json::Value = serde_json::from_str(&event.json()).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&event.json(false)).unwrap();
         assert_eq!(json["congestion_to"], "bbr");
         assert!(json.get("to_bytes").is_none() && json.get("pace_to_bps").is_none());
     }
@@ -282,7 +288,7 @@ mod tests {
         let event = event(AppliedChange::Window { from, to, clamp: to, advertised });
         let said = event.to_string();
         assert!(said.contains("window 900 kB -> 500 kB (advertised 500.2 kB)"), "{said}");
-        let json: serde_json::Value = serde_json::from_str(&event.json()).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&event.json(false)).unwrap();
         assert_eq!(json["advertised_bytes"], 500_224);
     }
 }

@@ -195,6 +195,11 @@ impl<S: Scope> Tuner<S> {
         self.scope.lift();
     }
 
+    /// Whether decisions are only reported, not applied.
+    pub fn is_dry_run(&self) -> bool {
+        self.options.dry_run
+    }
+
     /// Begins anew, because what is to be tuned has changed as `change` says: lifts all limits, for the reason `why`, and finds
     /// all connections again.
     pub fn begin_anew(&mut self, why: &str, change: impl FnOnce(&mut S, &mut TunerOptions)) {

@@ -21,18 +21,24 @@ struct Host {
     other: LiveSocket,
 }
 
-/// The policy and, in `metrics`, the daemon's metrics, read twice a second.
-fn start(scratch: &Path, dry_run: bool) -> Option<Host> {
+fn write_policy(scratch: &Path, dry_run: bool) {
     let policy = format!(
         "memory = \"200kB\"\nmetrics = \"127.0.0.1:9477\"\ndry_run = {dry_run}\n\
          [[rule]]\nprograms = [\"wanted\"]\ngoal = \"throughput\"\n"
     );
-    fs::write(scratch.join("policy.toml"), policy).unwrap();
+    // The daemon must never read half of it.
+    fs::write(scratch.join("new-policy"), policy).unwrap();
+    fs::rename(scratch.join("new-policy"), scratch.join("policy.toml")).unwrap();
+}
+
+/// Below `scratch` are the policy, the daemon's messages in `messages`, and its metrics, read twice a second, in `metrics`.
+fn start(scratch: &Path, dry_run: bool) -> Option<Host> {
+    write_policy(scratch, dry_run);
     let line = format!(
         "cd {}; for name in wanted other; do ln -s \"$(python3 -c 'import sys; print(sys.executable)')\" $name; done; \
          ./wanted -c \"$CLIENT\" {SENDS} & ./wanted -c \"$CLIENT\" {SENDS} & \
          ./other -c \"$CLIENT\" {SENDS} & \
-         $SWEETSPOT tune daemon --via pidfd --policy policy.toml --quiet --events events.jsonl & \
+         $SWEETSPOT tune daemon --via pidfd --policy policy.toml --events events.jsonl 2>messages & \
          while sleep 0.5; do \
            python3 -c \"import urllib.request as u; print(u.urlopen('http://127.0.0.1:9477/metrics').read().decode())\" \
              > new 2>/dev/null && mv new metrics; \
@@ -59,6 +65,11 @@ fn all_events(scratch: &Path) -> Vec<serde_json::Value> {
 
 fn events(scratch: &Path, kind: &str) -> Vec<serde_json::Value> {
     all_events(scratch).into_iter().filter(|event| event["event"] == kind).collect()
+}
+
+fn messages(scratch: &Path) -> Vec<String> {
+    let text = fs::read_to_string(scratch.join("messages")).unwrap();
+    text.lines().map(str::to_owned).collect()
 }
 
 fn metric(scratch: &Path, name: &str) -> Option<f64> {
@@ -126,4 +137,25 @@ fn a_dry_run_of_a_daemon_touches_nothing() {
     Signal::TERMINATE.send(host.emulated.tuner()[0]);
     clock::sleep_until(clock::now() + Duration::from_secs(1));
     assert!(events(scratch.path(), "lifted").is_empty());
+    assert!(all_events(scratch.path()).iter().all(|event| event["dry_run"] == true));
+    let messages = messages(scratch.path());
+    assert!(messages[0].contains("no connection is changed"), "{messages:#?}");
+    assert!(messages[1..].iter().all(|line| line.contains(": dry run: ")), "{messages:#?}");
+}
+
+#[test]
+fn a_policy_that_ends_the_dry_run_ends_its_marks() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(host) = start(scratch.path(), true) else { return };
+    write_policy(scratch.path(), false);
+    wait_for("fair shares of the memory", || divided(&host.wanted).then_some(()));
+    let is_applied = |event: &serde_json::Value| event["dry_run"].is_null();
+    wait_for("an action", || all_events(scratch.path()).iter().any(is_applied).then_some(()));
+    let messages = messages(scratch.path());
+    let end = messages.iter().position(|line| line.contains("the dry run has ended")).unwrap();
+    let is_marked = |line: &String| line.contains(": dry run: ");
+    assert!(messages[1..end].iter().all(is_marked), "{messages:#?}");
+    assert!(!messages[end..].iter().any(is_marked), "{messages:#?}");
+    let events = all_events(scratch.path());
+    assert!(events.iter().map(is_applied).is_sorted(), "{events:#?}");
 }

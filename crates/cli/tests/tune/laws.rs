@@ -141,6 +141,7 @@ fn a_dry_run_tells_and_touches_nothing() {
     assert!(clamp(&tuned.connection()) >= before);
     server.stop();
     assert!(!tuned.log().contains("\"event\":\"lifted\""));
+    assert!(tuned.log().lines().all(|line| line.contains("\"dry_run\":true")), "{}", tuned.log());
     assert_eq!(tuned.finish().1, Some(0));
 }
 

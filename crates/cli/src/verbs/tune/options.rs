@@ -85,6 +85,7 @@ pub struct EventLog {
     file: Option<(PathBuf, File)>,
     exporter: Option<Exporter>,
     quiet: bool,
+    dry_run: bool,
 }
 
 impl Common {
@@ -155,11 +156,26 @@ impl Common {
                 Some((path.clone(), file))
             }
         };
-        Ok(EventLog { file, exporter, quiet: self.quiet })
+        Ok(EventLog { file, exporter, quiet: self.quiet, dry_run: false })
     }
 }
 
 impl EventLog {
+    /// Sets whether the events that follow belong to a dry run, and reports a change.
+    pub fn rehearse(&mut self, dry_run: bool) {
+        let words = match (self.dry_run, dry_run) {
+            (false, true) => {
+                "this is a dry run: no connection is changed; each line names an action that a real run would take"
+            }
+            (true, false) => "the dry run has ended: connections are changed from here on",
+            _ => return,
+        };
+        self.dry_run = dry_run;
+        if !self.quiet {
+            err!("sweetspot: {words}");
+        }
+    }
+
     pub fn publish(&self, snapshot: impl FnOnce() -> TunerSnapshot) {
         if let Some(exporter) = &self.exporter {
             exporter.publish(snapshot().prometheus());
@@ -168,10 +184,11 @@ impl EventLog {
 
     pub fn record(&mut self, event: &TuneEvent) {
         if !self.quiet {
-            err!("sweetspot: {event}");
+            let would = if self.dry_run { "dry run: " } else { "" };
+            err!("sweetspot: {would}{event}");
         }
         let Some((path, file)) = &mut self.file else { return };
-        if let Err(error) = writeln!(file, "{}", event.json()) {
+        if let Err(error) = writeln!(file, "{}", event.json(self.dry_run)) {
             err!("sweetspot: no more events to {}: {error}", path.shown());
             self.file = None;
         }

@@ -41,6 +41,7 @@ pub fn steer_with<S: Scope>(
     revise: &mut dyn FnMut(&mut Tuner<S>),
 ) -> Result<u8, TuneError> {
     let mut next_publication = Time::ZERO;
+    journal.rehearse(tuner.is_dry_run());
     loop {
         let due = tuner.poll_timeout();
         let event = wait(tuner, supervisor, due)?;
@@ -61,6 +62,9 @@ pub fn steer_with<S: Scope>(
         if now >= next_publication {
             next_publication = now + METRICS_INTERVAL;
             revise(tuner);
+            // A policy that changes the mode lifted the limits of the mode before.
+            report_events(tuner, journal);
+            journal.rehearse(tuner.is_dry_run());
             journal.publish(|| tuner.snapshot());
         }
         if tuner.is_unguarded() {
