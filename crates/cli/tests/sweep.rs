@@ -114,7 +114,8 @@ fn a_full_disk_is_said_and_takes_nothing_from_the_table() -> Tested {
     let output = sweetspot(directory.path(), &SWEEP).output()?;
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("every run is kept"), "{}", stderr(&output));
-    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 7);
+    // The heading, six rows, an empty line and the verdict.
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 9);
     Ok(())
 }
 
@@ -283,5 +284,26 @@ fn column_files_that_are_no_results_are_named_with_what_they_are() -> Tested {
         );
         assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
     }
+    Ok(())
+}
+
+#[test]
+fn a_sweep_ends_with_its_verdict_which_names_ties() -> Tested {
+    let (directory, _) = scenario()?;
+    let windows = "transfer.0.sizing=fixed:5pkt,fixed:140pkt,fixed:160pkt";
+    let said = |engine: &str| -> Result<String, Box<dyn std::error::Error>> {
+        let line = ["sweep", "small.toml", "--over", windows, "--engine", engine];
+        let output = sweetspot(directory.path(), &line).output()?;
+        assert!(output.status.success(), "{}", stderr(&output));
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    // C T = 125 packets of 1000 bytes, and the buffer takes 50: 140 and 160 fill the path, 5 do not.
+    let theory = said("theory")?;
+    let last = theory.lines().last().unwrap_or_default();
+    assert!(last.starts_with("Fastest: transfer.0.sizing=fixed:140pkt, "), "{theory}");
+    assert!(last.ends_with(" Mbit/s; as fast: transfer.0.sizing=fixed:160pkt."), "{theory}");
+    let sim = said("sim")?;
+    let last = sim.lines().last().unwrap_or_default();
+    assert_eq!(last, "One seed: --seeds 8 separates differences from chance.", "{sim}");
     Ok(())
 }

@@ -46,5 +46,5 @@ pub use cached_engine::{CachedEngine, NoStore, ResultStore, RunKey};
 pub use journal::{Journal, JournalError};
 pub use play::{StudyError, play_all};
 pub use search::{Mft, SearchBounds, WindowTrial, find_mft, find_mfts};
-pub use sweep::{Metric, Over, Spread, Sweep, SweepError, SweepPoint, SweepVariant};
+pub use sweep::{Fastest, Metric, Over, Spread, Sweep, SweepError, SweepPoint, SweepVariant};
 pub use workers::Workers;

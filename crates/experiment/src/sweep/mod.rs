@@ -1,9 +1,11 @@
 //! One scenario, many variants: every combination of the values of some keys, each under the
 //! same seeds.
 
+mod fastest;
 mod over;
 mod spread;
 
+pub use fastest::Fastest;
 pub use over::{Over, SweepError};
 pub use spread::Spread;
 

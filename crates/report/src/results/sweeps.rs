@@ -1,5 +1,5 @@
 use sweetspot_experiment::plot::{Axis, Curve, Plot, Table};
-use sweetspot_experiment::{Metric, SweepPoint};
+use sweetspot_experiment::{Fastest, Metric, SweepPoint};
 
 use super::engines::origin;
 use super::sheets::{Sheet, distribution, spread_out};
@@ -36,24 +36,26 @@ fn about(file: &str, sweep: &SweepFile) -> String {
 
 /// The sweep's summary: the values with the fastest first transfer.
 fn message(sweep: &SweepFile, points: &[Point]) -> String {
-    let goodput = |point: &Point| {
-        let spread = metric("goodput_bps").and_then(|m| point.statistics.spread(m, 0));
-        spread.map(|spread| (spread.mean, spread.half_width))
-    };
-    let all = points.iter().filter_map(|point| Some((point, goodput(point)?)));
-    let Some((best, (mean, half))) = all.max_by(|a, b| a.1.0.total_cmp(&b.1.0)) else {
+    let Some(fastest) = Fastest::of(points.iter().map(|point| &point.statistics)) else {
         return format!("Sweep over {}", sweep.keys.join(" and "));
     };
-    let named = sweep.keys.iter().zip(&best.values).map(|(key, value)| format!("{key} {value}"));
-    let fastest = match points.len() {
+    let name = |place: usize| {
+        let values = sweep.keys.iter().zip(&points[place].values);
+        values.map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", ")
+    };
+    let intro = match points.len() {
         1 => String::new(),
         count => format!("Fastest of {count}: "),
     };
+    let goodput = metric("goodput_bps");
+    let spread = goodput.and_then(|m| points[fastest.place].statistics.spread(m, 0));
+    let half = spread.and_then(|spread| spread.half_width);
     format!(
-        "{fastest}{}, {:.2}{} Mbit/s",
-        named.collect::<Vec<_>>().join(", "),
-        mean / 1e6,
-        plus_minus(half.map(|half| half / 1e6), 2)
+        "{intro}{}, {:.2}{} Mbit/s{}",
+        name(fastest.place),
+        fastest.goodput_bps / 1e6,
+        plus_minus(half.map(|half| half / 1e6), 2),
+        fastest.ties_in_words(name)
     )
 }
 

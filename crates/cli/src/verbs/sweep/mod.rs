@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_experiment::{
-    CachedEngine, Over, StudyError, Sweep, SweepPoint, SweepVariant, Workers,
+    CachedEngine, Fastest, Over, StudyError, Sweep, SweepPoint, SweepVariant, Workers,
 };
 use sweetspot_report::{
     SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, TableFormat, sweep_columns, sweep_table,
@@ -185,6 +185,9 @@ fn print(
         for line in sweep_table(&keys, points).lines() {
             out!("{line}");
         }
+        if let Some(verdict) = verdict(&keys, points, arguments.engine) {
+            out!("\n{verdict}");
+        }
         return Ok(());
     }
     for point in points {
@@ -194,6 +197,26 @@ fn print(
         out!("{}", serde_json::json!({ "values": values, "outcomes": outcomes }));
     }
     Ok(())
+}
+
+/// The values with the fastest first transfer; `None` if there is no choice.
+fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option<String> {
+    let fastest = Fastest::of(points).filter(|_| points.len() > 1)?;
+    let name = |place: usize| {
+        let values = keys.iter().zip(&points[place].values);
+        values.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+    };
+    let seeds = points[fastest.place].outcomes.len();
+    let chance = match seeds == 1 && engine != EngineName::Theory {
+        true => "\nOne seed: --seeds 8 separates differences from chance.",
+        false => "",
+    };
+    Some(format!(
+        "Fastest: {}, {:.2} Mbit/s{}.{chance}",
+        name(fastest.place),
+        fastest.goodput_bps / 1e6,
+        fastest.ties_in_words(name)
+    ))
 }
 
 fn keys(sweep: &Sweep) -> Vec<String> {
