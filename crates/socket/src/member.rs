@@ -60,6 +60,7 @@ pub(crate) struct Member {
     latest: Option<Reading>,
     /// When data last moved.
     moved: Time,
+    pub attached: Time,
     /// The sums of limits at the last two ticks of [`LIMITS_INTERVAL`], the older one first.
     earlier_limits: [(Time, Limits); 2],
 }
@@ -109,6 +110,7 @@ impl Member {
             autotuning: Autotuning::Unknown,
             locks_due: now,
             latest: None,
+            attached: now,
             moved: now,
             earlier_limits: [(now, Limits::default()), (now, Limits::default())],
         }

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sweetspot_control::{PathCache, PathGroup, TuneEventKind};
 use sweetspot_linux::clock;
@@ -12,7 +12,7 @@ use crate::member::{Look, Member, Told};
 use crate::options::{Observer, Options, SocketEvent};
 use crate::path::{Path, PathKey};
 use crate::report::{Activity, Report};
-use crate::resting::{Resting, RestingQueue};
+use crate::resting::RestingQueue;
 use crate::woken::Woken;
 
 /// A socket that was attached this recently is young: data may come at any moment, and slow start is short.
@@ -38,9 +38,11 @@ pub(crate) struct PoolState {
     /// Every socket that was not detached, and where it is now.
     places: BTreeMap<u64, Place>,
     /// Sockets on which nothing moves.
-    resting: BTreeMap<u64, Resting>,
+    resting: BTreeMap<u64, Member>,
     /// The young ones among them.
     young: RestingQueue,
+    /// The young ones by age.
+    attached: BTreeSet<(Time, u64)>,
     /// The others.
     idle: RestingQueue,
     /// Resting sockets with news.
@@ -71,6 +73,7 @@ impl PoolState {
             places: BTreeMap::new(),
             resting: BTreeMap::new(),
             young: RestingQueue::default(),
+            attached: BTreeSet::new(),
             idle: RestingQueue::default(),
             woken: Woken::new(),
             cache: PathCache::default(),
@@ -116,6 +119,7 @@ impl PoolState {
     /// Samples the sockets that are due at `now`. Returns the events for observers.
     pub fn poll(&mut self, now: Time) -> Vec<Notice> {
         let mut notices = Vec::new();
+        self.age(now);
         let looks = if self.woken.is_watching() { WATCHING } else { BLIND };
         let turns = [
             self.woken.poll(now),
@@ -124,7 +128,6 @@ impl PoolState {
         ];
         for cookie in turns.into_iter().flatten() {
             self.look(now, cookie, &mut notices);
-            self.queue(now, cookie);
         }
         self.share_memory();
         let due = self.paths.iter().filter(|(_, path)| path.next_round <= now);
@@ -176,9 +179,8 @@ impl PoolState {
         member.activity = Activity::Idle;
         self.places.insert(cookie, Place::Resting);
         self.woken.add(&member.socket);
-        // It is young no more.
-        self.resting.insert(cookie, Resting { since: Time::ZERO, member });
-        self.queue(now, cookie);
+        self.resting.insert(cookie, member);
+        self.idle.insert(now, cookie);
     }
 
     /// A socket was closed, or its connection is over.
@@ -193,16 +195,18 @@ impl PoolState {
         let cookie = member.socket.cookie();
         self.places.insert(cookie, Place::Resting);
         self.woken.add(&member.socket);
-        self.resting.insert(cookie, Resting { since: now, member });
-        self.queue(now, cookie);
+        self.attached.insert((member.attached, cookie));
+        self.young.insert(now, cookie);
+        self.resting.insert(cookie, member);
     }
 
-    /// Puts a socket that rests in the queue for its age.
-    fn queue(&mut self, now: Time, cookie: u64) {
-        let Some(resting) = self.resting.get(&cookie) else { return };
-        if now.since(resting.since) < YOUNG_AGE {
-            self.young.insert(now, cookie);
-        } else {
+    /// Moves the sockets that are young no more to the queue of the others.
+    fn age(&mut self, now: Time) {
+        while let Some((attached, cookie)) = self.attached.first().copied() {
+            if now.since(attached) < YOUNG_AGE {
+                return;
+            }
+            self.attached.pop_first();
             self.young.remove(cookie);
             self.idle.insert(now, cookie);
         }
@@ -212,15 +216,16 @@ impl PoolState {
     fn wake(&mut self, cookie: u64) -> Option<Member> {
         self.young.remove(cookie);
         self.idle.remove(cookie);
-        let member = self.resting.remove(&cookie)?.member;
+        let member = self.resting.remove(&cookie)?;
+        self.attached.remove(&(member.attached, cookie));
         self.woken.remove(&member.socket);
         Some(member)
     }
 
     /// Looks at a socket on which nothing moved.
     fn look(&mut self, now: Time, cookie: u64, notices: &mut Vec<Notice>) {
-        let Some(resting) = self.resting.get_mut(&cookie) else { return };
-        match resting.member.look(now) {
+        let Some(member) = self.resting.get_mut(&cookie) else { return };
+        match member.look(now) {
             Look::Still => {}
             Look::Over => {
                 if let Some(member) = self.wake(cookie) {
@@ -284,7 +289,7 @@ impl PoolState {
         if self.paths.get(&key).is_some_and(|path| path.members.is_empty()) {
             let Some(Path { group, .. }) = self.paths.remove(&key) else { return };
             let alone = key.alone().and_then(|cookie| self.resting.get_mut(&cookie));
-            if let Some(link) = alone.and_then(|resting| resting.member.link.as_mut()) {
+            if let Some(link) = alone.and_then(|member| member.link.as_mut()) {
                 // The numbers of probes go on.
                 link.group = link.is_helping().then(|| Box::new(group));
             } else if key.is_worth_keeping() {
@@ -307,7 +312,7 @@ impl PoolState {
     /// The state of a socket; `None` if it is over.
     pub fn report(&self, cookie: u64) -> Option<Report> {
         match *self.places.get(&cookie)? {
-            Place::Resting => Some(self.resting.get(&cookie)?.member.report(None)),
+            Place::Resting => Some(self.resting.get(&cookie)?.report(None)),
             Place::Moving(key) => {
                 let path = self.paths.get(&key)?;
                 Some(path.members.get(&cookie)?.report(Some(&path.group)))

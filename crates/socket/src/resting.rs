@@ -2,14 +2,6 @@ use std::collections::BTreeSet;
 
 use sweetspot_units::{Duration, Time};
 
-use crate::member::Member;
-
-/// A socket on which nothing moves.
-pub(crate) struct Resting {
-    pub since: Time,
-    pub member: Member,
-}
-
 /// Resting sockets. Each has its turn.
 #[derive(Default)]
 pub(crate) struct RestingQueue {
