@@ -25,20 +25,14 @@ impl Ticker {
             Some(on_the_wire as u64),
             ProgressDrawTarget::stderr_with_hz(10),
         );
-        // The template is a constant that parses; without it the bar only looks plainer.
-        if let Ok(style) =
-            ProgressStyle::with_template("{prefix:24} {bar:24} {percent:>3} %  {elapsed:>4}  {msg}")
-        {
-            bar.set_style(style);
-        }
-        bar.set_prefix(name.to_owned());
+        style(&bar, name);
         Ticker { name: name.to_owned(), bar }
     }
 
     /// Shows the transfer's progress.
     pub fn show(&self, now: &TransferStatus) {
         self.bar.set_position(now.delivered.get());
-        self.bar.set_message(format!("{}, queue {}", now.delivered / now.elapsed, now.queue));
+        self.bar.set_message(facts(now));
     }
 
     /// The transfer has ended.
@@ -55,7 +49,52 @@ impl Ticker {
     }
 }
 
+/// Every part but the bar has its width: together 60 columns. The bar has the rest.
+const LINE: &str = "{prefix:21!} {percent:>3} % {elapsed:>3} {msg:28!} {wide_bar}";
+
+fn style(bar: &ProgressBar, name: &str) {
+    // The template is a constant that parses; without it the bar only looks plainer.
+    if let Ok(style) = ProgressStyle::with_template(LINE) {
+        bar.set_style(style);
+    }
+    bar.set_prefix(name.to_owned());
+}
+
+fn facts(now: &TransferStatus) -> String {
+    format!("{}, queue {}", now.delivered / now.elapsed, now.queue)
+}
+
 /// A line on standard error; lost if that cannot be written.
 fn status(words: fmt::Arguments<'_>) {
     let _ = writeln!(stderr().lock(), "{words}");
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_testing::terminal::LineTerminal;
+    use sweetspot_units::{Bytes, Duration};
+
+    use super::*;
+
+    #[test]
+    fn a_bar_takes_one_line_with_all_its_facts_from_60_columns_on() {
+        for width in [60, 80, 120] {
+            let terminal = LineTerminal::new(width);
+            let bar = ProgressBar::with_draw_target(Some(100), terminal.target());
+            style(&bar, "5/5 sobas:paper+cubic");
+            bar.set_position(50);
+            // 12.5 MB a second are 100 Mbit/s.
+            let status = TransferStatus {
+                delivered: Bytes::new(12_500_000),
+                elapsed: Duration::from_secs(1),
+                queue: Bytes::new(125_000),
+            };
+            bar.set_message(facts(&status));
+            bar.force_draw();
+            let line = terminal.line();
+            assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
+            assert!(line.starts_with("5/5 sobas:paper+cubic  50 % "), "{width}: {line}");
+            assert!(line.contains("100 Mbit/s, queue 125 kB"), "{width}: {line}");
+        }
+    }
 }

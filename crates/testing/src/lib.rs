@@ -14,6 +14,7 @@ pub mod capture;
 pub mod promtool;
 pub mod seccomp;
 pub mod ssh;
+pub mod terminal;
 
 use std::fmt::Display;
 use std::fs::OpenOptions;

@@ -3,12 +3,21 @@
 use std::time::Duration as StdDuration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use ratatui::crossterm::terminal;
 use sweetspot_control::series::SeriesRow;
 use sweetspot_transfer::{Agreed, Progress};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 /// Interval between two plain lines, seconds.
 const LINE_INTERVAL_S: f64 = 5.0;
+/// The line with a bar. A line that wraps would be drawn anew below itself: `wide_msg` never does.
+const BAR: &str = "{prefix} [{bar:12}] {percent:>3} %  {wide_msg}";
+/// Columns between the name and the facts.
+const BAR_COLUMNS: usize = 23;
+/// Between two facts.
+const GAP: &str = "  ";
+/// The longest name before a bar: with it, rate and time left fit into 60 columns.
+const NAME_COLUMNS: usize = 14;
 /// Share of the newest row in the running average of the rate: with 20 rows per second an average
 /// over about a second.
 const RATE_AVERAGE_GAIN: f64 = 0.05;
@@ -24,6 +33,8 @@ pub struct TransferProgress {
     /// The last round trip that a row told, seconds.
     rtt_s: Option<f64>,
     shown: Shown,
+    /// Reads the terminal's width, which may change.
+    columns: fn() -> Option<u16>,
 }
 
 enum Shown {
@@ -38,17 +49,17 @@ impl TransferProgress {
         let shown = match bars {
             Some(bars) => {
                 let bar = bars.add(ProgressBar::new(opened.size.map_or(0, Bytes::get)));
-                let style =
-                    ProgressStyle::with_template("{prefix} [{bar:24}] {percent:>3} %  {msg}")
-                        .unwrap_or_else(|_| ProgressStyle::default_bar());
+                let style = ProgressStyle::with_template(BAR)
+                    .unwrap_or_else(|_| ProgressStyle::default_bar());
                 bar.set_style(style.progress_chars("=> "));
-                bar.set_prefix(opened.name.to_string());
+                bar.set_prefix(shortened(&opened.name.to_string()));
                 Shown::Bar(bar)
             }
             None => Shown::Lines { next_at_s: LINE_INTERVAL_S },
         };
         let name = opened.name.to_string();
-        TransferProgress { name, size: opened.size, files: None, rate: None, rtt_s: None, shown }
+        let (size, columns) = (opened.size, terminal_columns);
+        TransferProgress { name, size, files: None, rate: None, rtt_s: None, shown, columns }
     }
 
     /// Takes in how many files are whole, for the next row.
@@ -73,16 +84,13 @@ impl TransferProgress {
         self.rate = Some(rate);
         self.rtt_s = row.rtt_s.or(self.rtt_s);
         let known = SeriesRow { rtt_s: self.rtt_s, ..row.clone() };
-        let mut text = describe(&known, self.size, Rate::from_f64(rate));
-        match self.files {
-            Some((done, Some(all))) => text = format!("{done} of {all} files  {text}"),
-            Some((done, None)) => text = format!("{done} files  {text}"),
-            None => {}
-        }
+        let facts = describe(&known, self.size, self.files, Rate::from_f64(rate));
         match &mut self.shown {
             Shown::Bar(bar) => {
                 bar.set_position(self.size.map_or(0, |size| row.bytes.min(size.get())));
-                bar.set_message(text);
+                let others = bar.prefix().chars().count() + BAR_COLUMNS;
+                let room = (self.columns)().map_or(usize::MAX, usize::from);
+                bar.set_message(fitting(&facts, room.saturating_sub(others)));
                 None
             }
             Shown::Lines { next_at_s } if row.t_s >= *next_at_s => {
@@ -92,7 +100,7 @@ impl TransferProgress {
                     Some(size) => format!("{:.0} %", 100.0 * row.bytes as f64 / size.as_f64()),
                     None => Bytes::new(row.bytes).to_string(),
                 };
-                Some(format!("{}: {done}  {text}", self.name))
+                Some(format!("{}: {done}  {}", self.name, facts.join(GAP)))
             }
             Shown::Lines { .. } => None,
         }
@@ -107,28 +115,62 @@ impl Drop for TransferProgress {
     }
 }
 
-/// Rate, time left, window, round trip and phase, as far as they are known.
-fn describe(row: &SeriesRow, size: Option<Bytes>, rate: Rate) -> String {
-    let mut text = rate.to_string();
+/// A name that leaves room for the rest of the line: its end, which tells files apart.
+fn shortened(name: &str) -> String {
+    let letters = name.chars().count();
+    if letters <= NAME_COLUMNS {
+        return name.to_owned();
+    }
+    let end: String = name.chars().skip(letters + 1 - NAME_COLUMNS).collect();
+    format!("…{end}")
+}
+
+/// Rate, time left, files, window, round trip and phase, as far as they are known, the most important first.
+fn describe(
+    row: &SeriesRow,
+    size: Option<Bytes>,
+    files: Option<(u64, Option<u64>)>,
+    rate: Rate,
+) -> Vec<String> {
+    let mut facts = vec![rate.to_string()];
     if let Some(size) = size.filter(|_| rate > Rate::ZERO) {
         let left = size.saturating_sub(Bytes::new(row.bytes)) / rate;
         let seconds = StdDuration::from_secs(StdDuration::from(left).as_secs());
-        text += &format!("  eta {}", indicatif::HumanDuration(seconds));
+        facts.push(format!("eta {:#}", indicatif::HumanDuration(seconds)));
     }
-    if let Some(window) = row.window_bytes {
-        text += &format!("  window {}", Bytes::new(window));
-    }
-    if let Some(rtt) = row.rtt_s {
-        text += &format!("  rtt {}", Duration::from_micros((rtt * 1e6) as u64));
-    }
-    if let Some(phase) = &row.phase {
-        text += &format!("  {phase}");
+    facts.extend(files.map(|(done, all)| match all {
+        Some(all) => format!("{done} of {all} files"),
+        None => format!("{done} files"),
+    }));
+    facts.extend(row.window_bytes.map(|window| format!("window {}", Bytes::new(window))));
+    let rtt = row.rtt_s.map(|rtt| Duration::from_micros((rtt * 1e6) as u64));
+    facts.extend(rtt.map(|rtt| format!("rtt {rtt}")));
+    facts.extend(row.phase.clone());
+    facts
+}
+
+/// The first of `facts`, as many as fit whole into `columns`.
+fn fitting(facts: &[String], columns: usize) -> String {
+    let mut text = String::new();
+    for fact in facts {
+        let gap = if text.is_empty() { "" } else { GAP };
+        if text.chars().count() + gap.len() + fact.chars().count() > columns {
+            break;
+        }
+        text = text + gap + fact;
     }
     text
 }
 
+/// Columns of the terminal, if there is one.
+fn terminal_columns() -> Option<u16> {
+    terminal::size().ok().map(|(columns, _)| columns)
+}
+
 #[cfg(test)]
 mod tests {
+    use sweetspot_testing::terminal::LineTerminal;
+
     use super::*;
 
     fn row(t_s: f64) -> SeriesRow {
@@ -146,9 +188,42 @@ mod tests {
     #[test]
     fn a_line_tells_rate_time_left_window_round_trip_and_phase() {
         // 75 MB left at 100 Mbit/s: 6 s.
-        let text =
-            describe(&row(1.0), Some(Bytes::new(100_000_000)), Rate::from_mbit_per_second(100));
-        assert_eq!(text, "100 Mbit/s  eta 6 seconds  window 1.25 MB  rtt 100.5 ms  holding");
+        let size = Some(Bytes::new(100_000_000));
+        let facts = describe(&row(1.0), size, Some((3, Some(7))), Rate::from_mbit_per_second(100));
+        let all = "100 Mbit/s  eta 6s  3 of 7 files  window 1.25 MB  rtt 100.5 ms  holding";
+        assert_eq!(facts.join(GAP), all);
+    }
+
+    /// A bar on a terminal of `width` columns.
+    fn drawn(width: u16, columns: fn() -> Option<u16>) -> String {
+        let terminal = LineTerminal::new(width);
+        let bars = MultiProgress::with_draw_target(terminal.target());
+        let peer = ([127, 0, 0, 1], 1).into();
+        let (sizing, size) = (sweetspot_sizing::Sizing::Sobas, Some(Bytes::new(100_000_000)));
+        let name = "a-long-name-of-a-release-2026-11.tar.gz".into();
+        let mut progress = TransferProgress::new(&Agreed { peer, name, size, sizing }, Some(&bars));
+        progress.columns = columns;
+        progress.row(&row(1.0));
+        if let Shown::Bar(bar) = &progress.shown {
+            bar.force_draw();
+        }
+        terminal.line()
+    }
+
+    /// The name takes 14 columns, bar and share 23: of 60 remain 23, of 80 43, of 120 83.
+    #[test]
+    fn a_bar_takes_one_line_and_has_as_many_facts_as_fit_whole() {
+        let of = |width, columns, facts: &str| {
+            let line = drawn(width, columns);
+            assert_eq!(line, format!("…026-11.tar.gz [===>        ]  25 %  {facts}"));
+        };
+        of(60, || Some(60), "100 Mbit/s  eta 6s");
+        of(80, || Some(80), "100 Mbit/s  eta 6s  window 1.25 MB");
+        let all = "100 Mbit/s  eta 6s  window 1.25 MB  rtt 100.5 ms  holding";
+        of(120, || Some(120), all);
+        // A width that is not known, or has changed since, breaks no line either.
+        let line = drawn(60, || None);
+        assert_eq!(line.chars().count(), 60, "{line}");
     }
 
     #[test]
