@@ -1,11 +1,13 @@
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{Asked, ReceiveOptions, Target, receive};
 
 use super::Ending;
-use super::transfer::{ConnectionArguments, ContactArguments, OutputArguments, TrustArguments};
+use super::transfer::{
+    ConnectionArguments, ContactArguments, OutputArguments, TrustArguments, is_ticket,
+};
 use sweetspot_program::usage_error::{self, UsageError};
 use sweetspot_program::values;
 
@@ -25,7 +27,7 @@ Examples:
 Exit codes: 0 everything is there; 23 some files are not, each named; 1 the
 transfer failed; 2 the command line is wrong.")]
 pub struct Arguments {
-    /// Ticket that `sweetspot send` printed
+    /// Ticket that `sweetspot send` printed; leave it out with --ticket-file, --code or SWEETSPOT_TICKET
     ticket: Option<OsString>,
     /// Where to put it: a directory, a new name, or `-` for standard output [default: .]
     target: Option<PathBuf>,
@@ -48,23 +50,28 @@ pub struct Arguments {
 impl Arguments {
     /// Whether standard output takes the content.
     pub fn prints_content(&self) -> bool {
-        // With --code the first argument is the target.
-        let target = self.target.as_deref().map(Path::as_os_str);
-        let target = target.or(self.ticket.as_deref().filter(|_| self.contact.has_code()));
-        target.is_some_and(|target| target == "-")
+        self.operands().1.is_some_and(|target| target == "-")
+    }
+
+    /// The ticket and the target. If an option or the environment names the sender, one operand alone is the target.
+    fn operands(&self) -> (Option<&OsStr>, Option<&OsStr>) {
+        let (first, second) = (self.ticket.as_deref(), self.target.as_deref().map(Path::as_os_str));
+        match (first, second) {
+            (Some(only), None) if self.contact.names_peer() && !is_ticket(only) => {
+                (None, Some(only))
+            }
+            both => both,
+        }
     }
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    // With --code the first argument is the target.
-    let (ticket, path) = match (arguments.contact.has_code(), arguments.ticket, arguments.target) {
-        (true, path, None) => (None, path.map_or_else(|| ".".into(), PathBuf::from)),
-        (_, ticket, path) => (ticket, path.unwrap_or_else(|| ".".into())),
-    };
-    let contact = arguments.contact.contact(ticket.as_deref())?.ok_or_else(|| {
+    let (ticket, path) = arguments.operands();
+    let path = Path::new(path.unwrap_or(OsStr::new(".")));
+    let contact = arguments.contact.contact(ticket)?.ok_or_else(|| {
         UsageError::new("there is no ticket: give the line that `sweetspot send` printed")
     })?;
-    let target = target(&path);
+    let target = target(path);
     let json_in_content = arguments.output.json && target == Target::Output;
     if json_in_content {
         let wrong = "standard output takes the content or --json, not both; give a file";

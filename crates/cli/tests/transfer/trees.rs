@@ -230,6 +230,33 @@ fn a_ticket_may_come_from_a_file_or_the_environment() {
 }
 
 #[test]
+fn without_a_ticket_as_argument_the_operand_of_receive_is_the_target() {
+    let (file, content) = file(10);
+    let scratch = tempfile::tempdir().unwrap();
+    let ticket_file = scratch.path().join("ticket");
+    for (target, by_file) in [("by-file", true), ("by-environment", false), ("-", true)] {
+        let mut command = Command::new(SWEETSPOT);
+        command.arg("send").arg(file.path()).args(["--listen", "127.0.0.1:0"]);
+        let offer = Serve::spawn(tempfile::tempdir().unwrap(), file.path(), command);
+        fs::write(&ticket_file, &offer.ticket).unwrap();
+        let mut receive = Command::new(SWEETSPOT);
+        receive.arg("receive").arg(target).current_dir(scratch.path());
+        match by_file {
+            true => receive.arg("--ticket-file").arg(&ticket_file),
+            false => receive.env("SWEETSPOT_TICKET", &offer.ticket),
+        };
+        let output = receive.output().unwrap();
+        assert!(output.status.success(), "{target}: {output:?}");
+        let received = match target {
+            "-" => output.stdout,
+            name => fs::read(scratch.path().join(name)).unwrap(),
+        };
+        assert_eq!(received, content, "{target}");
+        assert_eq!(offer.wait().code, Some(0));
+    }
+}
+
+#[test]
 fn several_connections_carry_one_transfer() {
     let (file, content) = file(50 << 20);
     let serve = Serve::start(&["--once"]);

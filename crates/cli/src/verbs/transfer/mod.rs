@@ -143,9 +143,11 @@ pub struct ContactArguments {
 }
 
 impl ContactArguments {
-    /// Whether a code takes the place of a ticket.
-    pub fn has_code(&self) -> bool {
+    /// Whether an option or the environment names the peer, in place of a ticket as an argument.
+    pub fn names_peer(&self) -> bool {
         self.code.is_some()
+            || self.ticket_file.is_some()
+            || std::env::var_os(TICKET_VARIABLE).is_some()
     }
 
     /// The peer, from these arguments, the ticket `given` beside them, or the environment.
