@@ -1,5 +1,6 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -69,8 +70,13 @@ fn top_lists_a_connection_with_who_has_it_and_what_limits_it() -> Tested {
         let ours = all.iter().find(|c| c["local"] == end.as_str()).ok_or("not ours")?;
         assert_eq!(ours["pid"].as_u64(), Some(std::process::id().into()));
         assert_eq!(ours["limited_by"], "application", "{ours}");
-        let text = stdout(&sweetspot(&arguments)?);
+        let mut narrow = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+        let text = stdout(&narrow.args(arguments).env_remove("COLUMNS").output()?);
         assert!(text.contains("limited by") && text.contains("application"), "{text}");
+        let longest = |text: &str| text.lines().map(|line| line.chars().count()).max();
+        assert!(longest(&text) <= Some(80), "{text}");
+        let wide = stdout(&narrow.env("COLUMNS", "160").output()?);
+        assert!(wide.contains("sweet spot") && longest(&wide) <= Some(160), "{wide}");
         Ok(())
     })
 }

@@ -116,10 +116,14 @@ pub fn fitting(width: u16, on_screen: bool, order: SortOrder) -> Vec<&'static Ta
     shown
 }
 
-/// Width of the terminal; unlimited if there is none.
+/// Columns of text that goes to no terminal, unless `COLUMNS` says otherwise: as many as any reader's screen has.
+const USUAL_WIDTH: u16 = 80;
+
+/// Width of the terminal, or of text without one.
 pub fn terminal_width() -> u16 {
-    let width = || terminal::size().ok().filter(|_| std::io::stdout().is_terminal());
-    width().map_or(u16::MAX, |(width, _)| width)
+    let terminal = terminal::size().ok().filter(|_| std::io::stdout().is_terminal());
+    let wished = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal.map(|(width, _)| width).or_else(wished).unwrap_or(USUAL_WIDTH)
 }
 
 /// The table as text of that width.

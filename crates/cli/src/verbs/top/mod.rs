@@ -27,6 +27,7 @@ open one connection, d explain it, t tune it, u undo that, Esc back.
 Examples:
   sweetspot top
   sweetspot top --once --sort rtt
+  COLUMNS=160 sweetspot top --once | less -S
   sweetspot top --netns blue --once --json
   sweetspot top --record monday.log --interval 100ms
   sweetspot diagnose --tcpinfo monday.log";
@@ -38,7 +39,7 @@ pub struct Arguments {
     /// Connections of the network namespace NAME (ip-netns(8))
     #[arg(long, value_name = "NAME")]
     netns: Option<String>,
-    /// Print the table once and end
+    /// Print the table once and end; without a terminal, in COLUMNS columns [default: 80]
     #[arg(long)]
     once: bool,
     /// Print one JSON object per reading

@@ -15,13 +15,16 @@ use sweetspot_watch::{ConnectionRow, locked_buffer};
 
 /// Draws all of it.
 pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
-    let [head, body, foot] =
-        Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
+    let foot = footline(screen, frame.area().width.into());
+    let below = u16::try_from(foot.len()).unwrap_or(1);
+    let [head, body, below] =
+        Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(below)])
             .areas(frame.area());
+    let foot = Paragraph::new(foot.into_iter().map(Line::from).collect::<Vec<_>>()).dim();
+    frame.render_widget(foot, below);
     frame.render_widget(Paragraph::new(headline(screen)).bold(), head);
     if screen.help {
-        frame.render_widget(Paragraph::new(HELP), body);
-        frame.render_widget(Paragraph::new("any key goes back").dim(), foot);
+        frame.render_widget(Paragraph::new(HELP).wrap(Wrap { trim: false }), body);
         return;
     }
     match screen.open.and_then(|cookie| screen.table.row(cookie)) {
@@ -38,31 +41,32 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
         }
         None => draw_table(frame, body, screen),
     }
-    frame.render_widget(Paragraph::new(footline(screen)).dim(), foot);
 }
 
+/// It fits a screen of 60 columns and 24 lines.
 const HELP: &str = "\
 q         quit
-s         sort by the next column; the arrow in the headings shows by which
-/         filter by program, address, state or limit; Esc clears
-n         names of peers in the place of addresses, and back
-d         explain the connection: what limits it, the evidence, what to do
-t         tune it, as sweetspot tune attach does; shows before and after
+s         sort by the next column, which an arrow marks
+/         filter by program, address, state or limit
+Esc       clear the filter, or go back
+n         show names of peers instead of addresses
+d         explain the connection: limit, evidence, fix
+t         tune it, as sweetspot tune attach does
 u         undo that; leaving top undoes all
 space, f  freeze and go on
-Up, Down  mark a connection; Enter opens it, Esc goes back
+Up, Down  mark a connection; Enter opens it
 
 ↑ ↓       most data goes out, comes in
-RTT ms    round trip by this end's kernel; min: the shortest one seen
-window    that bounds the connection: the peer's, or our own where we receive
+RTT ms    round trip by this kernel; min: the shortest seen
+window    the peer's, or our own if we receive
 cwnd      congestion window
 retrans   segments that this end has retransmitted
-past      the last ten readings, up to the largest; on wide screens
-sweet spot   the window that would be as fast without a queue
-limited by   what the last interval went to; sweetspot diagnose PID says more
+past      the last ten readings, on wide screens
+sweet spot   the window that is as fast without a queue
+limited by   the limit of the last interval
 
-Red: losses or an end that stalls. Yellow: a window or an application limits.
-Green: at the path's capacity.";
+Red: losses, or an end that stalls. Green: at capacity.
+Yellow: a window or an application limits.";
 
 /// Whether a limit of this kind is one that tuning sets.
 fn is_tuners(class: Class) -> bool {
@@ -101,22 +105,62 @@ fn headline(screen: &Screen) -> String {
     )
 }
 
-fn footline(screen: &Screen) -> String {
-    match &screen.trouble {
-        Some(why) => why.clone(),
-        None if screen.open.is_some() => {
-            "Esc back  d explain  t tune  u undo  space freeze  ? help  q quit".to_owned()
-        }
-        None if screen.typing || !screen.filter.is_empty() => {
-            format!(
-                "filter: {}{}",
-                screen.filter,
-                if screen.typing { "_" } else { "  (Esc clears)" }
-            )
-        }
-        None => "q quit  ? help  s sort  / filter  n names  Enter open  d explain  t tune  u undo"
-            .to_owned(),
+/// Keys of the table and of an open connection. On a narrow screen the last are left out: `?` names them all.
+const TABLE_KEYS: [&str; 9] = [
+    "q quit",
+    "? help",
+    "s sort",
+    "/ filter",
+    "d explain",
+    "t tune",
+    "u undo",
+    "Enter open",
+    "n names",
+];
+const CONNECTION_KEYS: [&str; 7] =
+    ["q quit", "? help", "Esc back", "d explain", "t tune", "u undo", "space freeze"];
+
+/// The lines below the table: keys take one line, everything else as many as its words need.
+fn footline(screen: &Screen, width: usize) -> Vec<String> {
+    if screen.help {
+        return vec!["any key goes back".to_owned()];
     }
+    if let Some(why) = &screen.trouble {
+        return wrapped(why, width);
+    }
+    let keys: &[&str] = match screen.open {
+        Some(_) => &CONNECTION_KEYS,
+        None if screen.typing => return wrapped(&format!("filter: {}_", screen.filter), width),
+        None if !screen.filter.is_empty() => {
+            return wrapped(&format!("filter: {}  (Esc clears)", screen.filter), width);
+        }
+        None => &TABLE_KEYS,
+    };
+    let mut line = String::new();
+    for key in keys {
+        let gap = if line.is_empty() { "" } else { "  " };
+        if line.chars().count() + gap.len() + key.chars().count() > width {
+            break;
+        }
+        line = line + gap + key;
+    }
+    vec![line]
+}
+
+/// `text` in lines of at most `width` columns, broken between words.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let Some(line) = lines.last_mut() else { break };
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            *line = format!("{line} {word}");
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
 }
 
 fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
@@ -240,4 +284,76 @@ fn draw_past(frame: &mut Frame<'_>, area: Rect, (unit, scale): (&str, f64), past
     let shown = past.len().saturating_sub(usize::from(area.width.saturating_sub(2)));
     let line = Sparkline::default().data(&past[shown..]).block(Block::bordered().title(title));
     frame.render_widget(line, area);
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use ratatui::widgets::TableState;
+    use sweetspot_watch::ConnectionList;
+
+    use super::super::order::SortOrder;
+    use super::*;
+
+    fn screen() -> Screen {
+        Screen {
+            table: ConnectionList::default(),
+            order: SortOrder::Traffic,
+            filter: String::new(),
+            typing: false,
+            frozen: false,
+            help: false,
+            marked: TableState::default(),
+            open: None,
+            explained: false,
+            names: None,
+            tuned: Vec::new(),
+            trouble: None,
+            recording: None,
+        }
+    }
+
+    /// The lines of a screen of 24 lines.
+    fn drawn(screen: &mut Screen, width: u16) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, 24)).expect("a terminal");
+        terminal.draw(|frame| draw(frame, screen)).expect("drawn");
+        let cells = terminal.backend().buffer().content();
+        let line = |cells: &[ratatui::buffer::Cell]| {
+            cells.iter().map(ratatui::buffer::Cell::symbol).collect::<String>()
+        };
+        cells.chunks(width.into()).map(|cells| line(cells).trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_keys_are_whole_from_40_columns_on_and_help_is_among_them() {
+        for (open, keys) in [(None, &TABLE_KEYS[..]), (Some(1), &CONNECTION_KEYS[..])] {
+            for width in 40..=130 {
+                let line = drawn(&mut Screen { open, ..screen() }, width).pop().expect("a line");
+                let shown: Vec<&str> = line.split("  ").collect();
+                assert_eq!(shown, keys[..shown.len()], "{width}");
+                assert!(shown.contains(&"? help") && shown.contains(&"q quit"), "{width}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_help_fits_60_columns_and_24_lines() {
+        let lines = drawn(&mut Screen { help: true, ..screen() }, 60);
+        let shown = &lines[1..lines.len() - 1];
+        assert_eq!(shown, HELP.lines().collect::<Vec<_>>());
+        assert_eq!(lines[lines.len() - 1], "any key goes back");
+    }
+
+    #[test]
+    fn an_error_below_the_table_is_wrapped_between_words() {
+        let why = "cannot read the sockets of this host: Operation not permitted; run it as root";
+        for width in [40, 60, 80, 120] {
+            let trouble = Some(why.to_owned());
+            let lines = drawn(&mut Screen { trouble, ..screen() }, width);
+            let taken = why.len().div_ceil(usize::from(width));
+            let foot = lines[lines.len() - taken..].join(" ");
+            assert_eq!(foot, why, "{width}");
+        }
+    }
 }
