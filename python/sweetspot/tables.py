@@ -294,6 +294,7 @@ class ResentFacts(TypedDict):
     timeout: int
     tail: int
     spurious: int
+    taken_back: int
 
 
 class WindowFacts(TypedDict):

@@ -204,7 +204,7 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::WindowFull => Class::ReceiverWindow,
         Hold::Doubling if full => Class::Bandwidth,
         Hold::Doubling => Class::Opportunity,
-        Hold::AfterLoss if full || reaches(QUITE_FULL) => Class::Bandwidth,
+        Hold::AfterLoss | Hold::TakenBack if full || reaches(QUITE_FULL) => Class::Bandwidth,
         Hold::AfterLoss => Class::Congestion,
         Hold::Growing if full => Class::Bandwidth,
         Hold::Growing => Class::Transport,
@@ -212,6 +212,7 @@ fn class(account: &Account, whole: &Whole) -> Class {
         // than its average.
         Hold::Flat if whole.trains_tell && reaches(FULL) => Class::Bandwidth,
         Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
+        Hold::TakenBack => Class::ReceiverApplication,
         Hold::Flat if whole.filled.is_some() => Class::ReceiverWindow,
         Hold::Flat if whole.small => Class::Application,
         Hold::Flat if whole.window_known || whole.roomy => Class::SenderWindow,

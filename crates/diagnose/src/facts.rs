@@ -64,6 +64,8 @@ pub struct ResentFacts {
     pub tail: u64,
     /// Needlessly: it had been acknowledged.
     pub spurious: u64,
+    /// Dropped by the receiver, which had taken back the window that they were sent into.
+    pub taken_back: u64,
 }
 
 /// Windows in bytes.
@@ -150,6 +152,7 @@ impl ResentFacts {
             timeout: resent.timeout,
             tail: resent.probes,
             spurious: resent.needless,
+            taken_back: resent.taken_back,
         }
     }
 }

@@ -16,6 +16,14 @@ pub fn remarks(connection: &Connection, side: usize) -> Vec<String> {
     remarks
 }
 
+/// Segments that went again because the receiver had taken its window back.
+fn retransmitted(segments: u64) -> String {
+    match segments {
+        0 => String::new(),
+        n => format!("; {n} segments that it no longer took were retransmitted"),
+    }
+}
+
 /// Options missing from the handshake.
 fn options(connection: &Connection) -> Vec<String> {
     let offers = connection.handshake.offers;
@@ -87,8 +95,10 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
     remark(
         counts.shrunk_windows > 0,
         format!(
-            "the receiver took back a part of its window {} times (tcp_shrink_window on Linux; some other systems do so)",
-            counts.shrunk_windows
+            "the receiver took back a part of its window {} times (tcp_shrink_window on Linux; some other systems do \
+             so){}",
+            counts.shrunk_windows,
+            retransmitted(stream.resent().taken_back)
         ),
     );
     remark(

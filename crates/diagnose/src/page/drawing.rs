@@ -275,6 +275,7 @@ impl Before {
             (now.timeout > was.timeout, "timeout"),
             (now.probes > was.probes, "tail probe"),
             (now.needless > was.needless, "needless"),
+            (now.taken_back > was.taken_back, "dropped by the receiver"),
         ]
         .into_iter()
         .find_map(|(is, kind)| is.then_some(kind))

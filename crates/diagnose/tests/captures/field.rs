@@ -242,6 +242,30 @@ fn a_window_that_stays_closed_behind_probes_is_the_receiving_program() {
 }
 
 #[test]
+fn segments_that_the_receiver_dropped_when_it_took_its_window_back_are_its_programs() {
+    // Of ten segments it takes five, and then closes its window; the timer repairs the rest: 350 of 400 ms.
+    let mut flow = AtSender::open(RTT * 1000);
+    // The SYN's window may be larger than the program's first one.
+    flow.ack(RTT * 1000 + 1000, 0);
+    for round in 0..20_u32 {
+        let (start, first) = (100_000 + u64::from(round) * 400_000, round * 10);
+        (0..10).for_each(|n| flow.send(start + u64::from(n) * 12, (first + n) * MSS, MSS));
+        let acked = back(1 + (first + 5) * MSS, 1);
+        flow.take(start + RTT * 1000, Segment { window: 0, ..acked });
+        flow.take(start + 2 * RTT * 1000, acked);
+        (5..10).for_each(|n| flow.send(start + 340_000, (first + n) * MSS, MSS));
+        flow.ack(start + 390_000, (first + 10) * MSS);
+    }
+    let flow = flow.flow();
+    assert_eq!(flow.verdict.class, Class::ReceiverApplication, "{flow:?}");
+    assert!(
+        flow.remarks
+            .iter()
+            .any(|r| r.ends_with("100 segments that it no longer took were retransmitted"))
+    );
+}
+
+#[test]
 fn a_connection_kept_open_by_keep_alives_is_idle() {
     let mut flow = AtSender::open(RTT * 1000);
     flow.send(100_000, 0, 400);

@@ -32,6 +32,8 @@ pub enum Hold {
     Doubling,
     /// After a loss.
     AfterLoss,
+    /// After retransmissions of segments that the receiver dropped when it took its window back.
+    TakenBack,
     /// The window grew, slowly.
     Growing,
     /// The window stayed below the advertised one.

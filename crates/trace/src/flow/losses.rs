@@ -1,5 +1,7 @@
 use sweetspot_units::{Duration, Time};
 
+use super::accounts::Hold;
+
 /// The cause of a retransmission, as far as the capture shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResentKind {
@@ -13,6 +15,8 @@ pub enum ResentKind {
     Timeout,
     /// It had been acknowledged already.
     Needless,
+    /// The receiver dropped it, having taken back that part of its window (RFC 7323 §2.4).
+    TakenBack,
 }
 
 /// Retransmitted segments as captured, by cause.
@@ -28,6 +32,8 @@ pub struct Resent {
     pub timeout: u64,
     /// Acknowledged before they were sent again.
     pub needless: u64,
+    /// Dropped by the receiver, which had taken back the window that they were sent into.
+    pub taken_back: u64,
     /// Duplicates that the receiver reported (DSACK, RFC 2883): these too were needless.
     pub reported_needless: u64,
     /// Separate events: everything lost in a round trip is one.
@@ -39,7 +45,7 @@ pub struct Resent {
 impl Resent {
     /// All segments sent again.
     pub fn segments(&self) -> u64 {
-        self.fast + self.selective + self.probes + self.timeout + self.needless
+        self.fast + self.selective + self.probes + self.timeout + self.needless + self.taken_back
     }
 
     fn of(&mut self, kind: ResentKind) -> &mut u64 {
@@ -49,6 +55,7 @@ impl Resent {
             ResentKind::Probe => &mut self.probes,
             ResentKind::Timeout => &mut self.timeout,
             ResentKind::Needless => &mut self.needless,
+            ResentKind::TakenBack => &mut self.taken_back,
         }
     }
 }
@@ -65,9 +72,24 @@ pub struct Losses {
     /// The highest byte acknowledged selectively.
     sacked: u64,
     recovery: Option<Recovery>,
-    last_loss: Option<Time>,
+    last_repair: Option<Repair>,
     /// The counts.
     pub resent: Resent,
+}
+
+/// A retransmission that the congestion window answers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repair {
+    pub at: Time,
+    /// The receiver had dropped the segment, and not the path.
+    pub taken_back: bool,
+}
+
+impl Repair {
+    /// The limit of the sender behind it.
+    pub fn hold(self) -> Hold {
+        if self.taken_back { Hold::TakenBack } else { Hold::AfterLoss }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -91,6 +113,8 @@ pub struct Again {
     pub pause: Duration,
     /// The round trip, or zero where it is unknown.
     pub rtt: Duration,
+    /// It lay in a part of the window that the receiver took back.
+    pub taken_back: bool,
 }
 
 impl Again {
@@ -126,6 +150,11 @@ impl Losses {
         if matches!(kind, ResentKind::Needless | ResentKind::Probe) {
             return kind;
         }
+        let taken_back = kind == ResentKind::TakenBack;
+        self.last_repair = Some(Repair { at: again.now, taken_back });
+        if taken_back {
+            return kind;
+        }
         let timed_out = kind == ResentKind::Timeout && again.pause >= LEAST_TIMEOUT;
         self.resent.timeouts += u64::from(timed_out);
         // If data sent since recovery began are also lost, that is another event (RFC 6675 §5).
@@ -134,13 +163,15 @@ impl Losses {
             self.resent.events += u64::from(another);
             self.recovery = Some(Recovery { point: again.next, kind });
         }
-        self.last_loss = Some(again.now);
         kind
     }
 
     fn kind(&self, again: &Again) -> ResentKind {
         if again.end <= again.una {
             return ResentKind::Needless;
+        }
+        if again.taken_back {
+            return ResentKind::TakenBack;
         }
         let evidence = self.has_evidence(again.una);
         // A pause in which neither data nor acknowledgement passed ends with a timer.
@@ -162,8 +193,8 @@ impl Losses {
         self.recovery.is_some()
     }
 
-    /// When something was last sent again because it was lost.
-    pub fn last_loss(&self) -> Option<Time> {
-        self.last_loss
+    /// The latest retransmission of a lost or dropped segment.
+    pub fn last_repair(&self) -> Option<Repair> {
+        self.last_repair
     }
 }

@@ -18,6 +18,7 @@ mod stream;
 mod table;
 mod trains;
 mod turns;
+mod withdrawn;
 
 pub use accounts::{Account, Accounts, Hold, Span};
 pub use connection::{Connection, Ending};

@@ -1,6 +1,7 @@
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::accounts::{Account, Accounts, Hold};
+use super::losses::Repair;
 use crate::Histogram;
 
 /// Rounds over which a window that stands still is distinguished from one that creeps.
@@ -71,7 +72,7 @@ pub struct View {
     pub largest: u64,
     /// Nothing will be sent any more.
     pub finished: bool,
-    pub last_loss: Option<Time>,
+    pub last_repair: Option<Repair>,
     /// The shortest round trip so far.
     pub base: Option<Duration>,
     /// How often something was sent again since the peer last moved on.
@@ -406,7 +407,8 @@ impl Rounds {
         let whole = round.fresh && self.drained;
         let over = view.next == view.una;
         // A loss had to be repaired, wherever in the flight it was: whether more data followed does not matter.
-        let held = round.has_lost(view) || matches!(hold, Hold::WindowFull | Hold::WindowShut);
+        let held =
+            round.repaired(view).is_some() || matches!(hold, Hold::WindowFull | Hold::WindowShut);
         if (over || whole) && !held {
             let (busy, until, full, flight) = (round.busy, view.now, round.full, round.flight);
             self.pending.push(Pending { account, busy, until, full, flight });
@@ -420,7 +422,7 @@ impl Rounds {
                 self.full_windows.add(round.window, micros);
                 self.full_rounds.add(round.window, lasted);
             }
-            Hold::Flat | Hold::Growing | Hold::AfterLoss => {
+            Hold::Flat | Hold::Growing | Hold::AfterLoss | Hold::TakenBack => {
                 self.flights_seen.add(round.flight, micros);
                 self.free_rounds.add(round.flight, lasted);
             }
@@ -435,8 +437,8 @@ impl Rounds {
     /// The sender's limit in a round.
     fn hold(&mut self, round: &Round, view: &View) -> Hold {
         // Before the window: behind a hole nothing moves it on, and data fills it.
-        if round.has_lost(view) {
-            return Hold::AfterLoss;
+        if let Some(repair) = round.repaired(view) {
+            return repair.hold();
         }
         // Linux waits for a third of the window before it sends (tcp_tso_should_defer), so that
         // the window is not always full to the last segment.
@@ -462,8 +464,8 @@ impl Rounds {
         if round.unprompted > round.prompted && !self.starts_slowly(round, view) {
             return Hold::Pausing;
         }
-        if view.last_loss.is_some_and(|loss| view.now.since(loss) < AFTER_LOSS) {
-            return Hold::AfterLoss;
+        if let Some(repair) = view.last_repair.filter(|r| view.now.since(r.at) < AFTER_LOSS) {
+            return repair.hold();
         }
         if view.finished || round.prompted + round.unprompted == 0 {
             // The last flight is as small as the rest of the data; if more follows, it was everything at hand.
@@ -537,9 +539,9 @@ impl Round {
         }
     }
 
-    /// Whether a loss was repaired in it.
-    fn has_lost(&self, view: &View) -> bool {
-        view.last_loss.is_some_and(|loss| loss >= self.begun)
+    /// The latest repair of a loss, if it was in this round.
+    fn repaired(&self, view: &View) -> Option<Repair> {
+        view.last_repair.filter(|repair| repair.at >= self.begun)
     }
 }
 

@@ -111,6 +111,65 @@ fn a_window_that_is_taken_back_is_shut() {
     assert_eq!(stream.shut(), Duration::from_secs(6));
 }
 
+/// Flights of eight, 1 s apart. Of each the receiver takes four and then its window back, behind the four; 300 ms after the
+/// flight began the window is open again, and at `repaired` ms the other four are retransmitted and arrive.
+fn flights_dropped_by_the_receiver(repaired: u64) -> Connection {
+    let mut script = Script::open();
+    // The SYN's window may be larger than the program's first one.
+    script.send(100, 0);
+    script.ack(200, 1);
+    for flight in 0..10_u32 {
+        let (start, first) = (300 + u64::from(flight) * 1000, 1 + flight * 8);
+        (first..first + 8).for_each(|n| script.send(start, n));
+        (0..4).for_each(|_| script.window(start + 100, first + 4, 0));
+        script.ack(start + 300, first + 4);
+        (first + 4..first + 8).for_each(|n| script.send(start + repaired, n));
+        script.ack(start + repaired + 100, first + 8);
+    }
+    script.end()
+}
+
+#[test]
+fn segments_dropped_behind_a_window_taken_back_are_no_loss_of_the_path() {
+    let connection = flights_dropped_by_the_receiver(600);
+    let stream = &connection.streams[0];
+    let resent = stream.resent();
+    assert_eq!(
+        (resent.taken_back, resent.segments(), resent.events, resent.timeouts),
+        (40, 40, 0, 0)
+    );
+    assert_eq!(stream.counts().shrunk_windows, 10);
+    // From the closing to the answer to the repair 600 ms of each second pass.
+    let receivers = share(&connection, &[Hold::WindowShut, Hold::TakenBack]);
+    assert!(receivers >= 0.59, "{receivers}");
+    assert_eq!(share(&connection, &[Hold::AfterLoss]), 0.0);
+}
+
+#[test]
+fn a_retransmission_that_fits_into_the_window_can_only_be_lost_on_the_path() {
+    // Seven of eight segments are dropped behind a window taken back. The retransmission of the last one is lost.
+    let mut script = Script::open();
+    script.send(100, 0);
+    script.ack(200, 1);
+    (1..9).for_each(|n| script.send(300, n));
+    script.ack(400, 1);
+    script.window(401, 2, 0);
+    script.window(600, 2, 3 * MSS as u16);
+    script.send(700, 2);
+    // The window has room for three: this one is still beyond it.
+    script.send(701, 5);
+    script.ack(800, 5);
+    (5..9).for_each(|n| script.send(900, n));
+    script.ack(1000, 8);
+    script.send(1300, 8);
+    script.ack(1400, 9);
+    let connection = script.end();
+    let resent = connection.streams[0].resent();
+    // Behind the edge at 2 lay the segments 2 to 8. The last retransmission is the second of a segment that fitted.
+    assert_eq!((resent.taken_back, resent.segments()), (6, 7));
+    assert_eq!((resent.timeout, resent.events), (1, 1));
+}
+
 #[test]
 fn an_older_acknowledgement_takes_no_window_back() {
     let mut script = Script::open();

@@ -58,7 +58,8 @@ impl Stream {
         }
         self.counts.unseen += self.holes.close_below(ack);
         let flight = self.next.saturating_sub(self.una);
-        self.trains.acked(now, ack, flight, self.mss(), self.losses.in_recovery());
+        let repairs = self.losses.in_recovery() || self.withdrawn.is_open(self.una);
+        self.trains.acked(now, ack, flight, self.mss(), repairs);
         if ack > self.passed_ack {
             (self.passed_ack, self.passed_at) = (ack, Some(now));
         }
@@ -138,6 +139,9 @@ impl Stream {
                 if latest && before - edge >= ack.grain {
                     self.edge = Some(edge);
                     self.counts.shrunk_windows += 1;
+                    if self.counts.window_known || ack.window == 0 {
+                        self.withdrawn.take_back(edge, self.next);
+                    }
                 }
             }
             _ => self.edge = Some(edge),

@@ -1,3 +1,4 @@
+mod again;
 mod beginning;
 mod bounds;
 mod found;
@@ -14,15 +15,16 @@ use super::ack::Ack;
 use super::counts::Counts;
 use super::distance::Distance;
 use super::holes::Holes;
-use super::losses::{Again, Losses, ResentKind};
+use super::losses::Losses;
 use super::round_trips::{RoundTrips, Vantage};
 use super::rounds::{Rounds, Sending, View};
 use super::sequence::Sequence;
 use super::silence::Silences;
 use super::spacing::Spacing;
 use super::trains::Trains;
+use super::withdrawn::Withdrawn;
 use crate::Histogram;
-use crate::packet::{Segment, Timestamps};
+use crate::packet::Segment;
 
 /// Acknowledgements on their way from the capture to the sender; beyond these they arrive early.
 const UNDER_WAY: usize = 8192;
@@ -73,6 +75,7 @@ pub struct Stream {
     largest_cut: u64,
     holes: Holes,
     losses: Losses,
+    withdrawn: Withdrawn,
     round_trips: RoundTrips,
     rounds: Rounds,
     trains: Trains,
@@ -443,68 +446,6 @@ impl Stream {
         if pushed { known && bytes >= largest } else { 10 * bytes >= 9 * largest }
     }
 
-    fn send_again(&mut self, now: Time, start: u64, end: u64, timestamps: Option<Timestamps>) {
-        let since = self.holes.fill(start, end);
-        let base = self.round_trips.least().unwrap_or_default();
-        let soon = base.max(Duration::from_millis(6)) / 2;
-        let crossed = self.unseen.fill(start, end).is_some_and(|at| now.since(at) < soon);
-        if crossed {
-            // Captured behind its own acknowledgement.
-            self.counts.out_of_order += 1;
-            self.counts.bytes += end - start;
-            self.counts.unseen = self.counts.unseen.saturating_sub(end - start);
-        } else if since.is_some_and(|since| now.since(since) < soon) {
-            // Overtaken on its way: a retransmission takes a round trip.
-            self.counts.out_of_order += 1;
-            self.counts.bytes += end - start;
-        } else {
-            self.lost(now, end, base);
-            self.counts.bytes += if since.is_some() { end - start } else { 0 };
-        }
-        self.round_trips.resent(start, end, now, timestamps);
-        if self.silences.repeats() >= 2 {
-            let smallest = self.counts.smallest_lost.get_or_insert(end - start);
-            *smallest = (*smallest).min(end - start);
-        }
-        if end > self.next {
-            self.counts.bytes += end - self.next;
-            self.next = end;
-            self.round_trips.sent(end, now, timestamps);
-        }
-    }
-
-    fn lost(&mut self, now: Time, end: u64, rtt: Duration) {
-        let active = self.last_sent.max(self.last_heard).unwrap_or(now);
-        let again = Again {
-            now,
-            end,
-            next: self.next,
-            una: self.una,
-            mss: self.mss(),
-            pause: now.since(active),
-            rtt,
-        };
-        let before = self.losses.resent.events;
-        let kind = self.losses.sent_again(&again);
-        if self.losses.resent.events > before
-            && let Some(latest) = self.round_trips.latest()
-        {
-            self.before_losses.add(latest.as_nanos(), 1);
-        }
-        match kind {
-            ResentKind::Timeout if again.is_timed_out() => self.silences.repeated(now),
-            ResentKind::Needless if again.is_timed_out() => {
-                // The sender's timer ran out all the same.
-                self.silences.beyond(self.passed_at.unwrap_or(active), now);
-                if self.next > self.una {
-                    self.silences.repeated(now);
-                }
-                self.rounds.settle(Hold::Silent, now, Duration::ZERO);
-            }
-            _ => {}
-        }
-    }
-
     /// How well the time is known at which an acknowledgement reaches the sender: seen from afar,
     /// to a millisecond of the receiver's clock, and as well as the queue on the way is known.
     fn blur(&self) -> Duration {
@@ -612,7 +553,7 @@ impl Stream {
             mss: self.mss(),
             largest: self.counts.largest_window,
             finished: self.finished,
-            last_loss: self.losses.last_loss(),
+            last_repair: self.losses.last_repair(),
             base: self.round_trips.least(),
             repeats: self.silences.repeats(),
         }
