@@ -3,8 +3,10 @@
 use sweetspot_trace::flow::{Account, Connection, Ending, Held, Hold, Silence, Stream, Vantage};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use crate::explained::explains;
 use crate::path::{PathEstimate, Replay};
-use crate::remarks::remarks;
+use crate::remarks::{beside, remarks};
+use crate::verdict::Nagle;
 use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Seen, Stall};
 
 /// The share of the capacity at which a path counts as full.
@@ -54,7 +56,11 @@ pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidenc
     }
     let held = |hold: Hold| stream.accounts().held(&[hold]);
     if held(Hold::Granted) > held(Hold::Waiting) {
-        evidence.granted = Some(stream.granted_flight());
+        let granted = Evidence { granted: Some(stream.granted_flight()), ..evidence };
+        // The wait for a receiving program that grants late is longer than its window explains.
+        if explains(Class::WaitingForPeer, limits.family_share(Class::Application), &granted) {
+            evidence = granted;
+        }
     }
     let time = limits.total().max(Duration::from_nanos(1));
     // A connection without duration on the capture's clock gets no verdict.
@@ -206,13 +212,13 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::Doubling => Class::Opportunity,
         Hold::AfterLoss | Hold::TakenBack if full || reaches(QUITE_FULL) => Class::Bandwidth,
         Hold::AfterLoss => Class::Congestion,
+        Hold::TakenBack => Class::ReceiverApplication,
         Hold::Growing if full => Class::Bandwidth,
         Hold::Growing => Class::Transport,
         // A paced sender at capacity has no queue; one held by its buffer sends bursts, faster
         // than its average.
         Hold::Flat if whole.trains_tell && reaches(FULL) => Class::Bandwidth,
         Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
-        Hold::TakenBack => Class::ReceiverApplication,
         Hold::Flat if whole.filled.is_some() => Class::ReceiverWindow,
         Hold::Flat if whole.small => Class::Application,
         Hold::Flat if whole.window_known || whole.roomy => Class::SenderWindow,
@@ -228,8 +234,9 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
     let least = stream.round_trips().least().unwrap_or_default();
     let mean = |held: &Held| held.mean().map(|(bytes, round)| (bytes, round.max(least)));
     let (full, free) = (mean(stream.full_rounds()), mean(stream.free_rounds()));
-    let nagle = (counts.nagle_waits >= NAGLE_WAITS && counts.nagle_time * 2 >= lasted)
-        .then(|| (counts.nagle_waits, counts.nagle_time / counts.nagle_waits));
+    let (waits, time) = (counts.nagle_waits, counts.nagle_time);
+    let own = stream.accounts().held(&[Hold::Idle, Hold::Pausing]);
+    let nagle = (waits >= NAGLE_WAITS).then(|| Nagle { waits, time, leads: time * 2 >= own });
     let passes = counts
         .smallest_lost
         .filter(|lost| counts.largest_acked > 0 && counts.largest_acked < *lost)
@@ -350,6 +357,7 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     flow.replay = Some(Replay::new(flow.verdict.cause, held, &evidence, &path));
     flow.path = Some(path);
     flow.remarks = remarks(connection, side);
+    flow.remarks.extend(beside(stream, flow.verdict.cause, &evidence));
     if let Some(window) = filled_window(stream) {
         flow.remarks.push(format!(
             "how windows are scaled is taken from the flights: they stand still where a window of \

@@ -45,4 +45,4 @@ pub use class::Class;
 pub use facts::{Facts, ResentFacts, RttFacts, WindowFacts};
 pub use flow::{ApplicationTime, Flow, Seen};
 pub use limits::Limits;
-pub use verdict::{Evidence, Failure, LimitVerdict, Stall};
+pub use verdict::{Evidence, Failure, LimitVerdict, Nagle, Stall};

@@ -4,7 +4,7 @@ use sweetspot_units::Duration;
 use crate::Class;
 
 /// Smallest share that is printed.
-const MIN_PRINTED_SHARE: f64 = 0.005;
+pub const MIN_PRINTED_SHARE: f64 = 0.005;
 
 /// How a connection's time divides among the classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,7 +1,10 @@
 //! Remarks beside a verdict.
 
-use sweetspot_trace::flow::{Connection, Stream, Vantage};
+use sweetspot_trace::flow::{Connection, Hold, Stream, Vantage};
 use sweetspot_units::Duration;
+
+use crate::limits::MIN_PRINTED_SHARE;
+use crate::{Class, Evidence, words};
 
 /// A share of segments out of order that is worth a word.
 const REORDERING: f64 = 0.01;
@@ -14,6 +17,21 @@ pub fn remarks(connection: &Connection, side: usize) -> Vec<String> {
     let mut remarks = options(connection);
     remarks.extend(vantage(connection, stream));
     remarks
+}
+
+/// Limits with a part of the time beside the verdict, which `cause` has; the shares list their classes without a name.
+pub fn beside(stream: &Stream, cause: Class, e: &Evidence) -> Vec<String> {
+    let accounts = stream.accounts();
+    let share = |time: Duration| time.as_secs_f64() / accounts.total().as_secs_f64();
+    let nagle = e.nagle.filter(|nagle| cause != Class::Application || !nagle.leads);
+    let nagle =
+        nagle.map(|nagle| (share(nagle.time), words::nagle_beside(&nagle, share(nagle.time))));
+    let told = cause == Class::WaitingForPeer && e.granted.is_some();
+    let granted = share(accounts.held(&[Hold::Granted]));
+    let granted = (granted, words::granted_beside(stream.granted_flight(), granted));
+    let granted = Some(granted).filter(|_| !told && stream.is_granted_by_rule());
+    let both = [nagle, granted].into_iter().flatten();
+    both.filter(|(share, _)| *share >= MIN_PRINTED_SHARE).map(|(_, words)| words).collect()
 }
 
 /// Segments that went again because the receiver had taken its window back.

@@ -86,13 +86,30 @@ pub struct Evidence {
     pub even: bool,
     /// The largest flight in bursts that small messages of the receiver released: a window above TCP.
     pub granted: Option<Bytes>,
-    /// Small segments that waited for a delayed acknowledgement (Nagle's algorithm), and the time that each waited, if that
-    /// was most of the time.
-    pub nagle: Option<(u64, Duration)>,
+    /// Small segments that waited for a delayed acknowledgement.
+    pub nagle: Option<Nagle>,
     /// The largest payload that was acknowledged, if all larger segments vanished.
     pub passes: Option<Bytes>,
     /// The reason why the limit is unknown.
     pub unknown_because: Option<&'static str>,
+}
+
+/// Small segments that Nagle's algorithm held until a delayed acknowledgement came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Nagle {
+    /// How many.
+    pub waits: u64,
+    /// How long they waited, all together.
+    pub time: Duration,
+    /// Whether that is most of the time in which the sending application was the limit.
+    pub leads: bool,
+}
+
+impl Nagle {
+    /// The mean wait.
+    pub fn each(&self) -> Duration {
+        self.time / self.waits.max(1)
+    }
 }
 
 /// A flow's limit, in words.

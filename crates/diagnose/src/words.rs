@@ -4,7 +4,7 @@ use sweetspot_theory::reno::pftk;
 use sweetspot_units::{Bytes, Duration, Probability, Rate, grouped};
 
 use crate::explained::allowed;
-use crate::verdict::{Failure, Stall};
+use crate::verdict::{Failure, Nagle, Stall};
 use crate::{Class, Evidence};
 
 /// The window with which a connection starts, in segments (RFC 6928).
@@ -99,7 +99,7 @@ pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
             flight(e)
         ),
         Class::Bandwidth => bandwidth(percent, e),
-        Class::Application if e.nagle.is_some() => nagle(percent, e),
+        Class::Application if has_nagle(e) => nagles(e),
         Class::Application => format!(
             "{percent} % of the time limited by the sending application: it had nothing to send \
              though the network would have taken more."
@@ -138,13 +138,41 @@ fn granted(percent: f64, e: &Evidence) -> String {
     words + "."
 }
 
-fn nagle(percent: f64, e: &Evidence) -> String {
-    let (waits, waited) = e.nagle.unwrap_or_default();
+/// Whether the sending application was mostly held by Nagle's algorithm.
+fn has_nagle(e: &Evidence) -> bool {
+    e.nagle.is_some_and(|nagle| nagle.leads)
+}
+
+fn nagles(e: &Evidence) -> String {
+    let nagle = e.nagle.unwrap_or_default();
+    let percent = (100.0 * nagle.time.as_secs_f64() / e.lasted.as_secs_f64()).round();
     let rtt = e.rtt_min.map_or(String::new(), |rtt| format!(", at a round trip of {}", ms(rtt)));
     format!(
-        "{percent} % of the time limited by Nagle's algorithm and delayed acknowledgements: {waits} small segments \
-         left only when the small segment before them was acknowledged, {} later{rtt}.",
-        ms(waited)
+        "{percent} % of the time limited by Nagle's algorithm and delayed acknowledgements: {} small segments left only \
+         when the small segment before them was acknowledged, {} later{rtt}.",
+        nagle.waits,
+        ms(nagle.each())
+    )
+}
+
+/// Nagle's algorithm beside another verdict, which it had `share` of the time.
+pub fn nagle_beside(nagle: &Nagle, share: f64) -> String {
+    format!(
+        "{:.0} % of the time {} small segments waited for delayed acknowledgements of those before them, {} each \
+         (Nagle's algorithm): TCP_NODELAY or one write for each message avoids that",
+        share * 100.0,
+        nagle.waits,
+        ms(nagle.each())
+    )
+}
+
+/// A window above TCP beside another verdict, likewise.
+pub fn granted_beside(window: Bytes, share: f64) -> String {
+    format!(
+        "{:.0} % of the time a window above TCP limited it: bursts began behind small messages of the receiver, not \
+         behind its acknowledgements, and at most {} were in flight",
+        share * 100.0,
+        in_bytes(window)
     )
 }
 
@@ -346,7 +374,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             ),
             _ => "Only a faster path.".to_owned(),
         },
-        Class::Application if e.nagle.is_some() => {
+        Class::Application if has_nagle(e) => {
             "In the sending program: set TCP_NODELAY, or write each message with one call (writev, MSG_MORE).".to_owned()
         }
         Class::Application => "On the sender: find the wait of its program (disk, CPU, requests one at a time) \

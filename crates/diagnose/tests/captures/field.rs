@@ -126,13 +126,19 @@ fn a_bulk_transfer_in_both_directions_has_no_window_above_tcp() {
 
 /// Exchanges of two small segments and an answer. The second waits for the acknowledgement of the first, `delay` later.
 fn exchanges(delay_us: u64) -> Flow {
+    slow_exchanges(delay_us, 1000, 900)
+}
+
+/// The same where the receiving program answers after `answer`, and the sending one asks again after `thought`.
+fn slow_exchanges(delay_us: u64, answer_us: u64, thought_us: u64) -> Flow {
     let mut flow = AtSender::open(1000);
+    let lasts = delay_us + 100 + answer_us + thought_us;
     for exchange in 0..100_u32 {
-        let (start, at) = (10_000 + u64::from(exchange) * (delay_us + 2000), exchange * 120);
+        let (start, at) = (10_000 + u64::from(exchange) * lasts, exchange * 120);
         flow.send(start, at, 60);
         flow.ack(start + delay_us, at + 60);
         flow.send(start + delay_us + 50, at + 60, 60);
-        flow.message(start + delay_us + 1100, at + 120, 40);
+        flow.message(start + delay_us + 100 + answer_us, at + 120, 40);
     }
     flow.flow()
 }
@@ -145,8 +151,25 @@ fn nagles_algorithm_and_delayed_acknowledgements_are_named_with_their_fix() {
         assert!(flow.verdict.words.contains("Nagle's algorithm"), "{}", flow.verdict.words);
         assert!(flow.fix.contains("TCP_NODELAY"), "{}", flow.fix);
     }
+    // Of 100 ms, 41 are Nagle's, and 24 the program's other waits.
+    let flow = slow_exchanges(41_000, 34_900, 24_000);
+    assert!(flow.verdict.words.starts_with("41 % of the time limited by Nagle's"), "{flow:?}");
     // Acknowledged within the round trip nothing is delayed.
     assert!(!exchanges(1000).verdict.words.contains("Nagle"));
+}
+
+#[test]
+fn nagles_algorithm_is_remarked_where_something_else_had_more_of_the_time() {
+    for (answer_us, thought_us) in [(100_000, 900), (1000, 100_000)] {
+        let flow = slow_exchanges(41_000, answer_us, thought_us);
+        assert!(!flow.verdict.words.contains("Nagle"), "{}", flow.verdict.words);
+        let share = (4_100_000.0 / (41_100 + answer_us + thought_us) as f64).round();
+        let remark = flow.remarks.iter().find(|remark| remark.contains("Nagle's algorithm"));
+        let begins =
+            remark.is_some_and(|r| r.starts_with(&format!("{share} % of the time 100 small")));
+        assert!(begins, "{share} {:?}", flow.remarks);
+    }
+    assert!(!exchanges(41_000).remarks.iter().any(|remark| remark.contains("Nagle")));
 }
 
 #[test]

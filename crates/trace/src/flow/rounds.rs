@@ -13,6 +13,8 @@ const FEW: u64 = 8;
 const AFTER_LOSS: Duration = Duration::from_secs(30);
 /// After a pause of a retransmission timeout, here Linux's least, a sender starts slowly again (RFC 5681 §4.1).
 const RESTART: Duration = Duration::from_millis(200);
+/// Messages of the receiver from which on data begin behind them by a rule, and not by chance.
+const RULE: u64 = 5;
 /// Unanswered repetitions from which on the peer counts as silent: one is any loss's.
 const SILENT: u64 = 2;
 /// The first timeout lasts a second at least where nothing is known better, and the second twice as long (RFC 6298
@@ -112,6 +114,8 @@ pub struct Sending {
     pub answers: bool,
     /// A small message of the receiver ended the pause, after acknowledgements had not.
     pub granted: bool,
+    /// It did so while data that it had not acknowledged was under way.
+    pub midway: bool,
     /// The capture misses data before it.
     pub missing: bool,
     /// It is a full segment.
@@ -183,6 +187,10 @@ pub struct Rounds {
     pub free_rounds: Held,
     /// The largest flight of rounds that the receiver's messages limited.
     pub granted_flight: u64,
+    /// How many of its messages released data while other data was under way.
+    granted_midway: u64,
+    /// The largest flight since nothing was under way.
+    outing: u64,
 }
 
 impl Default for Rounds {
@@ -210,6 +218,8 @@ impl Default for Rounds {
             flights_seen: Histogram::default(),
             free_rounds: Held::default(),
             granted_flight: 0,
+            granted_midway: 0,
+            outing: 0,
         }
     }
 }
@@ -271,7 +281,21 @@ impl Rounds {
             self.accounts.book(quiet(Hold::Opening), travel, now);
             idle = idle.saturating_sub(travel);
         }
+        let hold = if hold == Hold::Waiting { self.waiting() } else { hold };
         self.accounts.book(quiet(hold), idle, now);
+    }
+
+    /// The limit of a sender that had nothing under way until the receiver's next message. Such messages may release data in the
+    /// middle of flights, too; if about as much had been under way as then, this wait is for another grant.
+    fn waiting(&self) -> Hold {
+        let alike = 2 * self.outing >= self.granted_flight;
+        if alike && self.is_granted_by_rule() { Hold::Granted } else { Hold::Waiting }
+    }
+
+    /// Whether messages of the receiver released data in the middle of flights more often than by chance. An answer does not
+    /// come before the whole request is there.
+    pub fn is_granted_by_rule(&self) -> bool {
+        self.granted_midway >= RULE && self.granted_flight > 0
     }
 
     /// New data was sent.
@@ -286,7 +310,7 @@ impl Rounds {
                 pending.account.hold = Hold::Unseen;
             } else if fresh && sending.answers {
                 // A request or an answer was sent; then it was the other end's turn.
-                pending.account.hold = Hold::Waiting;
+                pending.account.hold = self.waiting();
             } else if fresh && pending.full && sending.pause == Some(false) && soon {
                 self.settle_doubt(None);
                 self.doubtful = Some(pending);
@@ -294,9 +318,13 @@ impl Rounds {
             } else if fresh && (sending.pause == Some(false) || !pending.full) {
                 // The sender had nothing more to send.
                 pending.account.hold = Hold::Idle;
+            } else if pending.account.hold == Hold::Granted {
+                self.granted_flight = self.granted_flight.max(pending.flight);
             }
             self.accounts.book(pending.account, pending.busy, pending.until);
         }
+        self.granted_midway += u64::from(sending.midway);
+        self.outing = if fresh { flight } else { self.outing.max(flight) };
         self.drained = !sending.full;
         if fresh && sending.gap >= RESTART {
             self.known = 0;
@@ -413,6 +441,9 @@ impl Rounds {
             let (busy, until, full, flight) = (round.busy, view.now, round.full, round.flight);
             self.pending.push(Pending { account, busy, until, full, flight });
         } else {
+            if hold == Hold::Granted {
+                self.granted_flight = self.granted_flight.max(round.flight);
+            }
             self.accounts.book(account, round.busy, view.now);
         }
         self.accounts.book(Account { hold: Hold::WindowShut, queue, rate }, round.shut, view.now);
@@ -426,7 +457,6 @@ impl Rounds {
                 self.flights_seen.add(round.flight, micros);
                 self.free_rounds.add(round.flight, lasted);
             }
-            Hold::Granted => self.granted_flight = self.granted_flight.max(round.flight),
             _ => {}
         }
         self.flights.rotate_right(1);

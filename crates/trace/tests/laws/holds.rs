@@ -215,6 +215,44 @@ fn bursts_behind_small_messages_of_the_receiver_have_a_window_above_tcp() {
     assert_eq!(connection.streams[0].granted_flight().get(), u64::from(20 * MSS));
 }
 
+/// Bursts of twenty segments, the last one short, 100 ms apart. `midway` of them begin behind a message that comes when half of
+/// the burst before has been acknowledged, the others behind one that comes when all has.
+fn granted_bursts(midway: u32) -> Connection {
+    const SHORT: u32 = 500;
+    const BURST: u32 = 19 * MSS + SHORT;
+    let mut script = Script::open();
+    let mut seq = 1;
+    for round in 0..60_u32 {
+        let (start, first) = (100 + u64::from(round) * 100, 1 + round * BURST);
+        for n in 0..20 {
+            let payload = if n < 19 { MSS } else { SHORT };
+            script.play(start, Segment { seq: first + n * MSS, ack: seq, payload, ..segment() });
+        }
+        (1..=5).for_each(|pair| {
+            let ack = first + pair * 2 * MSS;
+            script.hear(start + 80 + u64::from(pair), Segment { seq, ack, ..segment() });
+        });
+        let arrived = if round < midway { 10 * MSS } else { BURST };
+        script.hear(start + 99, Segment { seq, ack: first + arrived, payload: 13, ..segment() });
+        seq += 13;
+    }
+    script.end()
+}
+
+#[test]
+fn a_window_above_tcp_that_was_used_up_whole_is_the_same_window() {
+    // Where the receiving program reads all at once, one message grants it all; where it reads by parts, another does.
+    let connection = granted_bursts(20);
+    let [granted, waiting] = [Hold::Granted, Hold::Waiting].map(|hold| share(&connection, &[hold]));
+    assert!(granted > 0.8 && waiting < 0.1, "{granted} {waiting}");
+    // Requests and answers alone have none, and one answer that comes early is chance.
+    for midway in [0, 1] {
+        let connection = granted_bursts(midway);
+        assert!(share(&connection, &[Hold::Waiting]) > 0.8);
+        assert!(!connection.streams[0].is_granted_by_rule());
+    }
+}
+
 #[test]
 fn small_segments_behind_delayed_acknowledgements_are_nagles() {
     let mut script = Script::opened(1, 60_000, 1);

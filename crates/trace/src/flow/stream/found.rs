@@ -73,6 +73,11 @@ impl Stream {
         Bytes::new(self.rounds.granted_flight)
     }
 
+    /// Whether small messages of the receiver released data so often that a window above TCP, and not chance, made it so.
+    pub fn is_granted_by_rule(&self) -> bool {
+        self.rounds.is_granted_by_rule()
+    }
+
     /// Round trips.
     pub fn round_trips(&self) -> &RoundTrips {
         &self.round_trips

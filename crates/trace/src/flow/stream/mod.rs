@@ -391,6 +391,7 @@ impl Stream {
         let bytes = end - start;
         self.note_nagle(now, bytes, answers);
         let granted = self.granted_at.take().is_some_and(|at| now.since(at) <= self.patience());
+        let midway = granted && self.next > self.una && self.knows_flights();
         if self.sizes.len() == RECENT {
             self.sizes.pop_front();
         }
@@ -414,7 +415,7 @@ impl Stream {
         self.round_trips.sent(end, now, segment.options.timestamps);
         let view = self.view(now);
         let gap = self.last_sent.map_or(Duration::ZERO, |last| now.since(last));
-        let sending = Sending { bytes, pause, gap, answers, granted, missing, full };
+        let sending = Sending { bytes, pause, gap, answers, granted, midway, missing, full };
         self.rounds.sent(&view, &sending);
     }
 
@@ -455,6 +456,12 @@ impl Stream {
         } else {
             Duration::from_millis(2).max(base / 8)
         }
+    }
+
+    /// Whether the flight at any time is known: not if acknowledgements arrive at times known less well than to a round trip.
+    fn knows_flights(&self) -> bool {
+        let base = self.round_trips.least().unwrap_or_default();
+        self.distance.up() == Duration::ZERO || self.blur() < base
     }
 
     /// The time after an acknowledgement by which the data that it released may appear. If the capture is at the sender or
