@@ -4,6 +4,7 @@ mod accounts;
 mod ack;
 mod connection;
 mod counts;
+mod credit;
 mod distance;
 mod duplicates;
 mod handshake;

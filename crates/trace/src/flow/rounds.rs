@@ -189,6 +189,7 @@ pub struct Rounds {
     pub granted_flight: u64,
     /// How many of its messages released data while other data was under way.
     granted_midway: u64,
+    has_window_above: bool,
     /// The largest flight since nothing was under way.
     outing: u64,
 }
@@ -219,6 +220,7 @@ impl Default for Rounds {
             free_rounds: Held::default(),
             granted_flight: 0,
             granted_midway: 0,
+            has_window_above: false,
             outing: 0,
         }
     }
@@ -292,10 +294,16 @@ impl Rounds {
         if alike && self.is_granted_by_rule() { Hold::Granted } else { Hold::Waiting }
     }
 
+    /// A window above TCP of `window` bytes was found.
+    pub fn grant(&mut self, window: u64) {
+        self.granted_flight = self.granted_flight.max(window);
+        self.has_window_above = true;
+    }
+
     /// Whether messages of the receiver released data in the middle of flights more often than by chance. An answer does not
     /// come before the whole request is there.
     pub fn is_granted_by_rule(&self) -> bool {
-        self.granted_midway >= RULE && self.granted_flight > 0
+        self.has_window_above || (self.granted_midway >= RULE && self.granted_flight > 0)
     }
 
     /// New data was sent.

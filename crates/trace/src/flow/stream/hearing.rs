@@ -153,8 +153,14 @@ impl Stream {
     fn note_grant(&mut self, now: Time, ack: &Ack) {
         let unused = self.more_answers + self.answers.len() > 0;
         let midway = self.drained && ack.ack < self.next;
-        if ack.payload > 0 && 2 * ack.payload <= self.mss() && (unused || midway) {
+        if ack.payload == 0 || 2 * ack.payload > self.mss() {
+            return;
+        }
+        if unused || midway {
             self.granted_at = Some(now);
+        }
+        if let Some(window) = self.credit.heard(ack.ack, self.next, self.mss()) {
+            self.rounds.grant(window);
         }
     }
 

@@ -13,6 +13,7 @@ use self::bounds::Bounds;
 use super::accounts::Hold;
 use super::ack::Ack;
 use super::counts::Counts;
+use super::credit::Credit;
 use super::distance::Distance;
 use super::holes::Holes;
 use super::losses::Losses;
@@ -91,6 +92,7 @@ pub struct Stream {
     last_heard: Option<Time>,
     /// When a small message of the receiver last came after acknowledgements that released nothing.
     granted_at: Option<Time>,
+    credit: Credit,
     /// The ends and payloads of unacknowledged segments, the latest of them.
     sizes: VecDeque<(u64, u64)>,
     /// The last acknowledgement that made room, and how long before it the one before came.
