@@ -38,7 +38,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// What the last of the messages showed, which acknowledge and release this much each.
+    /// The window that the last of the messages shows; each acknowledges everything before its first number, and the sender had
+    /// sent everything before the second.
     fn last(messages: impl Iterator<Item = (u64, u64)>) -> Option<u64> {
         let mut credit = Credit::default();
         messages.map(|(ack, next)| credit.heard(ack, next, MSS)).last().flatten()

@@ -1,7 +1,12 @@
+mod round;
+mod view;
+
 use sweetspot_units::{Bytes, Duration, Time};
 
+use self::round::Round;
+use self::view::has_shrunk;
+pub use self::view::{Sending, View};
 use super::accounts::{Account, Accounts, Hold};
-use super::losses::Repair;
 use crate::Histogram;
 
 /// Rounds over which a window that stands still is distinguished from one that creeps.
@@ -21,35 +26,6 @@ const SILENT: u64 = 2;
 /// §2.1, §5.5).
 const TWO_TIMEOUTS: Duration = Duration::from_secs(3);
 
-/// A round: from sending a byte to its acknowledgement, as the sender sees it.
-#[derive(Debug)]
-struct Round {
-    end: u64,
-    begun: Time,
-    una: u64,
-    flight: u64,
-    /// The least room that was left in the advertised window, the window then, and the largest until then.
-    room: u64,
-    window: u64,
-    largest: u64,
-    rtt: Option<Duration>,
-    /// Bytes sent after a pause that an acknowledgement ended, and that the sender ended by itself.
-    prompted: u64,
-    unprompted: u64,
-    /// Bytes of bursts that began behind a small message of the receiver.
-    granted: u64,
-    /// How long the sender paused by itself.
-    paused: Duration,
-    /// Whether a full segment was sent.
-    full: bool,
-    /// Whether nothing was under way before it.
-    fresh: bool,
-    shut: Duration,
-    busy: Duration,
-    /// The part of `busy` since the peer's last progress.
-    unanswered: Duration,
-}
-
 /// A round after which nothing was in flight, or in which all of a burst had left: the next event shows whether there was more
 /// to send.
 #[derive(Debug)]
@@ -59,67 +35,6 @@ struct Pending {
     until: Time,
     full: bool,
     flight: u64,
-}
-
-/// The sender's view at one time.
-#[derive(Debug, Clone, Copy)]
-pub struct View {
-    pub now: Time,
-    pub next: u64,
-    pub una: u64,
-    /// The advertised window's right edge; `None` where the window cannot be known.
-    pub edge: Option<u64>,
-    pub mss: u64,
-    /// The largest window ever advertised.
-    pub largest: u64,
-    /// Nothing will be sent any more.
-    pub finished: bool,
-    pub last_repair: Option<Repair>,
-    /// The shortest round trip so far.
-    pub base: Option<Duration>,
-    /// How often something was sent again since the peer last moved on.
-    pub repeats: u64,
-}
-
-impl View {
-    fn room(&self) -> u64 {
-        self.edge.map_or(u64::MAX, |edge| edge.saturating_sub(self.next))
-    }
-
-    fn window(&self) -> u64 {
-        self.edge.map_or(u64::MAX, |edge| edge.saturating_sub(self.una))
-    }
-
-    /// Whether a window is small because data lies unread.
-    fn is_small(&self, window: u64) -> bool {
-        has_shrunk(window, self.largest)
-    }
-
-    /// The unit that a sender waits for before it sends: a full segment, or half of the largest window if that is smaller (RFC
-    /// 9293 §3.8.6.2.1).
-    fn step(&self) -> u64 {
-        self.mss.min(self.largest / 2)
-    }
-}
-
-/// The sender's activity before it sent new data.
-#[derive(Debug, Clone, Copy)]
-pub struct Sending {
-    pub bytes: u64,
-    /// Whether the sender had paused, and if so whether an acknowledgement ended that.
-    pub pause: Option<bool>,
-    /// How long nothing had been sent.
-    pub gap: Duration,
-    /// The peer had sent data since this side did: it answers.
-    pub answers: bool,
-    /// A small message of the receiver ended the pause, after acknowledgements had not.
-    pub granted: bool,
-    /// It did so while data that it had not acknowledged was under way.
-    pub midway: bool,
-    /// The capture misses data before it.
-    pub missing: bool,
-    /// It is a full segment.
-    pub full: bool,
 }
 
 /// Rounds with one limit, added up: their largest bytes, and their duration.
@@ -294,7 +209,7 @@ impl Rounds {
         if alike && self.is_granted_by_rule() { Hold::Granted } else { Hold::Waiting }
     }
 
-    /// A window above TCP of `window` bytes was found.
+    /// The receiver's messages showed a window above TCP of `window` bytes.
     pub fn grant(&mut self, window: u64) {
         self.granted_flight = self.granted_flight.max(window);
         self.has_window_above = true;
@@ -554,45 +469,10 @@ impl Rounds {
     }
 }
 
-impl Round {
-    fn new(view: &View) -> Round {
-        Round {
-            end: view.next,
-            begun: view.now,
-            una: view.una,
-            flight: view.next - view.una,
-            room: view.room(),
-            window: view.window(),
-            largest: view.largest,
-            rtt: None,
-            prompted: 0,
-            unprompted: 0,
-            granted: 0,
-            paused: Duration::ZERO,
-            full: false,
-            fresh: false,
-            shut: Duration::ZERO,
-            busy: Duration::ZERO,
-            unanswered: Duration::ZERO,
-        }
-    }
-
-    /// The latest repair of a loss, if it was in this round.
-    fn repaired(&self, view: &View) -> Option<Repair> {
-        view.last_repair.filter(|repair| repair.at >= self.begun)
-    }
-}
-
 /// Whether a flight of `before` became one of `flight` by slow start, a round trip later. A program seldom has twice as
 /// much to send after each pause.
 fn grows(before: u64, flight: u64) -> bool {
     2 * flight >= 3 * before && 2 * flight <= 5 * before
-}
-
-/// Whether a window is closed, or no more than half of the largest one advertised before: its later growth shows nothing. If a
-/// segment holds half of it, the edge moves by halves (RFC 9293 §3.8.6.2.2).
-fn has_shrunk(window: u64, largest: u64) -> bool {
-    window <= largest / 2
 }
 
 /// Time in which nothing was delivered.
