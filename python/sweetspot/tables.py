@@ -26,7 +26,7 @@ class RunMeasured(TypedDict):
     goodput_bps: float
     delay_s: float
     delivered: float
-    resent: float
+    retransmitted: float
     timeouts: float
     rivals_bps: float
 
@@ -42,7 +42,7 @@ ClassSummary = TypedDict(
         "surely_worse": Optional[float],
         "delay_median": Optional[float],
         "delay": Optional[float],
-        "resent": Optional[float],
+        "retransmitted": Optional[float],
         "timeouts": Optional[float],
         "rivals": Quantiles,
     },
@@ -287,7 +287,7 @@ class ApplicationTime(TypedDict):
     idle: float
 
 
-class ResentFacts(TypedDict):
+class RetransmissionFacts(TypedDict):
     """What was retransmitted, by cause."""
 
     fast: int
@@ -324,7 +324,7 @@ class Facts(TypedDict):
     acked_bytes: int
     unseen_bytes: int
     data_segments: int
-    resent: ResentFacts
+    retransmitted: RetransmissionFacts
     loss_events: int
     timeouts: int
     out_of_order: int

@@ -228,7 +228,7 @@ fn class(account: &Account, whole: &Whole) -> Class {
 
 fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
     let counts = stream.counts();
-    let resent = stream.resent();
+    let retransmissions = stream.retransmissions();
     let goodput = goodput(stream);
     // A round begins behind data already in flight; a flight turns over once an RTT at most.
     let least = stream.round_trips().least().unwrap_or_default();
@@ -256,9 +256,9 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         flight_round: free.map(|(_, round)| round),
         mss: Bytes::new(stream.mss()),
         segments: counts.data_segments,
-        resent: Some(resent.segments()),
-        loss_events: resent.events,
-        timeouts: resent.timeouts,
+        retransmitted: Some(retransmissions.segments()),
+        loss_events: retransmissions.events,
+        timeouts: retransmissions.timeouts,
         zero_windows: counts.zero_windows,
         lasted,
         bytes: Bytes::new(counts.bytes),

@@ -1,5 +1,5 @@
 use serde::Serialize;
-use sweetspot_trace::flow::{Resent, Stream, Vantage};
+use sweetspot_trace::flow::{Retransmissions, Stream, Vantage};
 use sweetspot_units::Duration;
 
 /// Figures that a capture shows of the data sent by one end.
@@ -14,7 +14,7 @@ pub struct Facts {
     /// Segments with payload, those sent again among them.
     pub data_segments: u64,
     /// Retransmitted segments, by cause.
-    pub resent: ResentFacts,
+    pub retransmitted: RetransmissionFacts,
     /// Separate loss events: everything lost in a round trip is one.
     pub loss_events: u64,
     /// Retransmission timeouts.
@@ -55,7 +55,7 @@ pub struct Facts {
 
 /// Segments sent again, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct ResentFacts {
+pub struct RetransmissionFacts {
     /// After duplicate or selective acknowledgements, or by time with some of them.
     pub fast: u64,
     /// By the retransmission timer.
@@ -102,7 +102,7 @@ impl Facts {
     /// The facts of `stream`; its receiver announced `scale`.
     pub fn new(stream: &Stream, scale: Option<u8>, sack: Option<bool>) -> Facts {
         let counts = stream.counts();
-        let resent = stream.resent();
+        let retransmissions = stream.retransmissions();
         let seconds = |time: Duration| time.as_secs_f64();
         let trips = stream.round_trips();
         Facts {
@@ -110,9 +110,9 @@ impl Facts {
             acked_bytes: counts.acked,
             unseen_bytes: counts.unseen,
             data_segments: counts.data_segments,
-            resent: ResentFacts::new(resent),
-            loss_events: resent.events,
-            timeouts: resent.timeouts,
+            retransmitted: RetransmissionFacts::new(retransmissions),
+            loss_events: retransmissions.events,
+            timeouts: retransmissions.timeouts,
             out_of_order: counts.out_of_order,
             captured_twice: counts.copies,
             zero_windows: counts.zero_windows,
@@ -145,14 +145,14 @@ impl Facts {
     }
 }
 
-impl ResentFacts {
-    fn new(resent: &Resent) -> ResentFacts {
-        ResentFacts {
-            fast: resent.fast + resent.selective,
-            timeout: resent.timeout,
-            tail: resent.probes,
-            spurious: resent.needless,
-            taken_back: resent.taken_back,
+impl RetransmissionFacts {
+    fn new(retransmissions: &Retransmissions) -> RetransmissionFacts {
+        RetransmissionFacts {
+            fast: retransmissions.fast + retransmissions.selective,
+            timeout: retransmissions.timeout,
+            tail: retransmissions.probes,
+            spurious: retransmissions.needless,
+            taken_back: retransmissions.taken_back,
         }
     }
 }

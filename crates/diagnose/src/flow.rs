@@ -104,7 +104,7 @@ impl Flow {
             rtt_median_s: evidence.rtt.map(Duration::as_secs_f64),
             goodput_bps: evidence.goodput.as_f64(),
             bytes: evidence.bytes.get(),
-            retransmitted_segments: evidence.resent.unwrap_or(0),
+            retransmitted_segments: evidence.retransmitted.unwrap_or(0),
             expected_gain_bps: verdict.gain.as_f64(),
             fix: verdict.fix.clone(),
             remarks: Vec::new(),

@@ -102,7 +102,7 @@ impl Following {
             goodput_bps: rate.as_f64(),
             rtt_s: stream.round_trips().latest().map(Duration::as_secs_f64),
             bytes: acked(side),
-            retransmitted_segments: stream.resent().segments(),
+            retransmitted_segments: stream.retransmissions().segments(),
             limited_by,
             share_of_time: crate::limits::rounded(shown.family_share(limited_by)),
         }

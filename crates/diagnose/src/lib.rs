@@ -42,7 +42,7 @@ mod verdict;
 mod words;
 
 pub use class::Class;
-pub use facts::{Facts, ResentFacts, RttFacts, WindowFacts};
+pub use facts::{Facts, RetransmissionFacts, RttFacts, WindowFacts};
 pub use flow::{ApplicationTime, Flow, Seen};
 pub use limits::Limits;
 pub use verdict::{Evidence, Failure, LimitVerdict, Nagle, Stall};

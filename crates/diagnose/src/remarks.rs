@@ -116,7 +116,7 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
             "the receiver took back a part of its window {} times (tcp_shrink_window on Linux; some other systems do \
              so){}",
             counts.shrunk_windows,
-            retransmitted(stream.resent().taken_back)
+            retransmitted(stream.retransmissions().taken_back)
         ),
     );
     remark(

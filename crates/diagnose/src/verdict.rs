@@ -67,7 +67,7 @@ pub struct Evidence {
     /// Segments sent.
     pub segments: u64,
     /// How many of them more than once; the receiver's kernel does not know.
-    pub resent: Option<u64>,
+    pub retransmitted: Option<u64>,
     /// Separate loss events.
     pub loss_events: u64,
     /// Retransmission timeouts.

@@ -177,11 +177,11 @@ pub fn granted_beside(window: Bytes, share: f64) -> String {
 }
 
 fn losses(e: &Evidence) -> String {
-    match e.resent {
+    match e.retransmitted {
         Some(0) => "none since then".to_owned(),
-        Some(resent) => format!(
-            "{resent}{} segments were retransmitted, in {} loss event{}{}",
-            if e.segments < resent { String::new() } else { format!(" of {}", e.segments) },
+        Some(retransmitted) => format!(
+            "{retransmitted}{} segments were retransmitted, in {} loss event{}{}",
+            if e.segments < retransmitted { String::new() } else { format!(" of {}", e.segments) },
             e.loss_events,
             if e.loss_events == 1 { "" } else { "s" },
             times(", with timeouts", e.timeouts)
@@ -409,7 +409,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
         }
         .to_owned(),
         // For a live connection's receiver: a capture knows the retransmissions.
-        Class::Unknown if e.resent.is_none() => {
+        Class::Unknown if e.retransmitted.is_none() => {
             "Diagnose it at the sending end: sweetspot diagnose there, or of \
                                                  a capture from there (tcpdump -s 96)."
                 .to_owned()

@@ -51,7 +51,7 @@ fn after_a_second(sample: Sample) -> Live {
         busy: Duration::ZERO,
         window_limited: Duration::ZERO,
         buffer_limited: Duration::ZERO,
-        resent: 0,
+        retransmitted: 0,
         out_of_order: 0,
         ..sample
     });
@@ -68,7 +68,7 @@ fn each_circumstance_of_a_sender_has_its_class() {
     let slow = Duration::from_millis(60);
     // A sender with nothing to send has little in its buffer.
     let little = Sample { queued: Bytes::new(20_000), under_way: 10, ..bulk() };
-    let lost = Sample { resent: 5, slow_start_threshold: 40, ..bulk() };
+    let lost = Sample { retransmitted: 5, slow_start_threshold: 40, ..bulk() };
     let cases = [
         (Class::Opportunity, bulk()),
         (Class::Application, Sample { busy: SECOND / 10, ..bulk() }),
@@ -203,7 +203,7 @@ fn a_full_window_that_brings_less_than_itself_per_round_trip_is_not_read() {
 #[test]
 fn losses_before_it_was_watched_are_not_what_limits() {
     // The threshold that they left is there, but nothing was sent again since.
-    let old = Sample { resent: 5, slow_start_threshold: 40, ..bulk() };
+    let old = Sample { retransmitted: 5, slow_start_threshold: 40, ..bulk() };
     let mut live = Live::default();
     live.handle(Sample { at: Time::ZERO, acked: Bytes::ZERO, busy: Duration::ZERO, ..old });
     live.handle(Sample { at: Time::ZERO + SECOND, ..old });

@@ -152,9 +152,9 @@ fn a_long_life_is_never_called_slow_start() {
 
 /// A result of iperf3 with two streams of 24 Mbit/s at 40 ms, 120 kB in flight; the second loses packets.
 fn iperf3(window: u64, stream: bool) -> String {
-    let interval = |socket: u64, n: u64, resent: u64| {
+    let interval = |socket: u64, n: u64, retransmitted: u64| {
         format!(
-            r#"{{"socket":{socket},"start":{n},"end":{},"bytes":3000000,"retransmits":{resent},"snd_cwnd":300000,"snd_wnd":{window},"rtt":40000}}"#,
+            r#"{{"socket":{socket},"start":{n},"end":{},"bytes":3000000,"retransmits":{retransmitted},"snd_cwnd":300000,"snd_wnd":{window},"rtt":40000}}"#,
             n + 1
         )
     };

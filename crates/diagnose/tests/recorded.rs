@@ -145,7 +145,7 @@ fn sample() -> impl Strategy<Value = Sample> {
                 peer_scale: words.3,
                 scale: words.4,
                 segments: b.into(),
-                resent: c.into(),
+                retransmitted: c.into(),
                 timeouts: d.into(),
                 receiver_rtt: micros(c),
                 window: windows.1.map(bytes),

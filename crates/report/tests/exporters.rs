@@ -85,7 +85,7 @@ fn hostile_words_do_not_become_markup() {
 }
 
 #[test]
-fn the_headline_is_about_sobas_and_counts_what_was_resent() {
+fn the_headline_is_about_sobas_and_counts_retransmissions() {
     let words = headline(&synthetic::outcome());
     assert!(words[0].starts_with("SOBAS (cubic) moved 200 MB in 17."), "{words:?}");
     assert!(words[0].contains("without retransmissions"), "{words:?}");

@@ -11,7 +11,7 @@ const PATH: &str = include_str!("../../../scenarios/jitter.toml");
 #[test]
 fn a_path_that_jitters_is_left_to_congestion_control() {
     for jitter in [1, 2, 4] {
-        let (mut goodput, mut resent) = ([0.0; 2], [0.0; 2]);
+        let (mut goodput, mut retransmitted) = ([0.0; 2], [0.0; 2]);
         for seed in 1..=12 {
             for (which, sizing) in ["kernel", "sobas"].into_iter().enumerate() {
                 let set = [
@@ -21,7 +21,7 @@ fn a_path_that_jitters_is_left_to_congestion_control() {
                 ];
                 let transfer = play(PATH, &set.each_ref().map(String::as_str)).transfers.remove(0);
                 goodput[which] += transfer.goodput_bps;
-                resent[which] += transfer.retransmitted_packets as f64;
+                retransmitted[which] += transfer.retransmitted_packets as f64;
                 // Trains differ by more than 5 %, or come too late, so no window is held. A climb may follow.
                 let entered: Vec<&str> = transfer
                     .events
@@ -38,7 +38,7 @@ fn a_path_that_jitters_is_left_to_congestion_control() {
         assert!(goodput[1] > 0.996 * goodput[0], "{jitter} ms: {goodput:?}");
         // One overflow of slow start, between half and all of the capacity of buffer and path (2 x 345 packets): a seed's
         // spreads by a ninth, and three deviations of the difference of two means of twelve are 0.11 x 3 x sqrt(2 / 12) = 14 %.
-        assert!(resent[1] < 1.14 * resent[0], "{jitter} ms: {resent:?}");
+        assert!(retransmitted[1] < 1.14 * retransmitted[0], "{jitter} ms: {retransmitted:?}");
     }
 }
 

@@ -110,8 +110,13 @@ fn pie_marks_packets_of_senders_that_understand() {
     let set = ["path.queue=pie", "transfer.sizing=max", "transfer.count=4", "tcp.ecn=true"];
     let marked = play(DUMBBELL, &set);
     let dropped = play(DUMBBELL, &set[..3]);
-    let resent = |outcome: &sweetspot_scenario::Outcome| -> u64 {
+    let retransmitted = |outcome: &sweetspot_scenario::Outcome| -> u64 {
         outcome.transfers.iter().map(|t| t.retransmitted_packets).sum()
     };
-    assert!(resent(&marked) < resent(&dropped) / 4, "{} {}", resent(&marked), resent(&dropped));
+    assert!(
+        retransmitted(&marked) < retransmitted(&dropped) / 4,
+        "{} {}",
+        retransmitted(&marked),
+        retransmitted(&dropped)
+    );
 }

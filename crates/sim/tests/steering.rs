@@ -133,10 +133,10 @@ fn rledbat_and_sobas_live_hear_of_losses_in_the_simulator() {
         };
         // 20 s at 20 Mbit/s are 34,000 packets: the buffer does not overflow.
         assert_eq!(play("path.loss=0"), (0, 0), "{sizing}");
-        let (heard, resent) = play("path.loss=1%");
+        let (heard, retransmitted) = play("path.loss=1%");
         // Fast retransmit needs three behind each that is lost (RFC 5681 section 3.2); two holes may
         // share them, and a timeout needs none.
-        assert!(resent > 10 && heard >= resent, "{sizing}: {heard} {resent}");
+        assert!(retransmitted > 10 && heard >= retransmitted, "{sizing}: {heard} {retransmitted}");
     }
 }
 

@@ -96,7 +96,7 @@ pub fn diagnosis(info: &Info, surroundings: &Surroundings, at: Time) -> Sample {
         peer_scale: info.snd_wscale,
         scale: info.rcv_wscale,
         segments: info.data_segs_out.into(),
-        resent: info.total_retrans.into(),
+        retransmitted: info.total_retrans.into(),
         timeouts: info.total_rto.unwrap_or(0).into(),
         receiver_rtt: info.rcv_rtt,
         window: info.rcv_wnd,

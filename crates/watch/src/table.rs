@@ -122,8 +122,8 @@ impl ConnectionRow {
     }
 
     /// Segments retransmitted since it began.
-    pub fn resent(&self) -> u64 {
-        self.live.last().map_or(0, |s| s.resent)
+    pub fn retransmitted(&self) -> u64 {
+        self.live.last().map_or(0, |s| s.retransmitted)
     }
 
     /// Its limit between the last two readings.

@@ -68,7 +68,7 @@ pub struct Sample {
     /// Segments sent with payload, retransmissions among them.
     pub segments: u64,
     /// Segments sent again.
-    pub resent: u64,
+    pub retransmitted: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Round trip as the receiver estimates it; zero for none.
@@ -335,7 +335,8 @@ impl Live {
             flight_round: self.history.free.mean().map(|(_, rtt)| rtt),
             mss: last.mss,
             segments: last.segments.saturating_sub(first.segments),
-            resent: (direction == Side::Sender).then(|| last.resent.saturating_sub(first.resent)),
+            retransmitted: (direction == Side::Sender)
+                .then(|| last.retransmitted.saturating_sub(first.retransmitted)),
             loss_events: self.history.loss_events,
             timeouts: last.timeouts.saturating_sub(first.timeouts),
             zero_windows: self.history.zero_windows,
@@ -434,7 +435,7 @@ impl ConnectionHistory {
         let answered = now.acked > last.acked || now.delivered > last.delivered;
         let timeouts = now.timeouts.saturating_sub(last.timeouts);
         self.unanswered = if answered { 0 } else { self.unanswered + timeouts };
-        let lost = now.resent > last.resent || now.out_of_order > last.out_of_order;
+        let lost = now.retransmitted > last.retransmitted || now.out_of_order > last.out_of_order;
         self.loss_events += u64::from(lost);
         self.lost = if lost { Some(now.at) } else { self.lost };
         let closed = |s: &Sample| s.peer_window == Some(Bytes::ZERO);

@@ -1,5 +1,5 @@
 use serde::Serialize;
-use sweetspot_trace::flow::{Connection, Resent};
+use sweetspot_trace::flow::{Connection, Retransmissions};
 use sweetspot_trace::packet::Segment;
 use sweetspot_units::{Duration, Time};
 
@@ -141,7 +141,7 @@ impl Drawing {
             (start.saturating_sub(base), (start + u64::from(segment.payload)).saturating_sub(base));
         let flight = stream.under_way().get();
         let window = stream.edge().map(|edge| edge.saturating_sub(base + end) + flight);
-        let thinned = match before.kind(stream.resent()) {
+        let thinned = match before.kind(stream.retransmissions()) {
             Some(kind) => keep(&mut self.again, (now, start, end, kind)),
             None => keep(&mut self.data, (now, start, end)),
         };
@@ -253,7 +253,7 @@ impl Drawing {
 /// Counts before a segment.
 struct Before {
     copies: u64,
-    resent: Resent,
+    retransmissions: Retransmissions,
     samples: u64,
 }
 
@@ -262,14 +262,14 @@ impl Before {
         let stream = &connection.streams[side];
         Before {
             copies: connection.copies,
-            resent: *stream.resent(),
+            retransmissions: *stream.retransmissions(),
             samples: stream.round_trips().samples(),
         }
     }
 
     /// Why the segment was sent again, if it was.
-    fn kind(&self, now: &Resent) -> Option<&'static str> {
-        let was = &self.resent;
+    fn kind(&self, now: &Retransmissions) -> Option<&'static str> {
+        let was = &self.retransmissions;
         [
             (now.fast > was.fast || now.selective > was.selective, "fast"),
             (now.timeout > was.timeout, "timeout"),

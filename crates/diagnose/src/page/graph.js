@@ -200,8 +200,8 @@ function draw(section, graph) {
       }
       const r = rate[Math.min(149, Math.floor(n / wide))]; if (r) words.push(speed(r[1]));
     }
-    const resent = graph.again.find(r => Math.abs(r[0] - t) < (to - from) / 200);
-    if (resent) words.push("retransmitted (" + resent[3] + ")");
+    const retransmitted = graph.again.find(r => Math.abs(r[0] - t) < (to - from) / 200);
+    if (retransmitted) words.push("retransmitted (" + retransmitted[3] + ")");
     evidence.textContent = words.join(" · ");
   }
   canvas.addEventListener("wheel", e => { e.preventDefault(); zoom(time(e.offsetX), e.deltaY > 0 ? 1.25 : .8); }, { passive: false });

@@ -109,7 +109,7 @@ impl<'a> Seen<'a> {
             header,
             base,
             queue,
-            losses: stream.resent().events,
+            losses: stream.retransmissions().events,
             at_full,
             full: middle.map_or(Duration::ZERO, |(wait, _)| *wait),
         }

@@ -121,7 +121,7 @@ fn sample(stream: &Value, last: &Sample) -> Option<Sample> {
         rtt_min: known.map_or(rtt, |least| least.min(rtt)),
         peer_window,
         segments: last.segments.saturating_add(sent.get() / last.mss.get().max(1)),
-        resent: last.resent.saturating_add(number("retransmits").unwrap_or(0)),
+        retransmitted: last.retransmitted.saturating_add(number("retransmits").unwrap_or(0)),
         ..*last
     })
 }

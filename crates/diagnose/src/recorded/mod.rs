@@ -104,7 +104,7 @@ fn bounded(sample: &Sample) -> Sample {
         queued: sample.queued.min(MAX_BYTES),
         peer_window: sample.peer_window.map(|window| window.min(MAX_BYTES)),
         segments: sample.segments.min(MAX_BYTES.get()),
-        resent: sample.resent.min(MAX_BYTES.get()),
+        retransmitted: sample.retransmitted.min(MAX_BYTES.get()),
         timeouts: sample.timeouts.min(u32::MAX.into()),
         window: sample.window.map(|window| window.min(MAX_BYTES)),
         unread: sample.unread.min(MAX_BYTES),

@@ -54,7 +54,7 @@ fn cubic(t: f64) -> f64 {
     if t < 1.0 { BDP * 1.4 * t } else { BDP * (0.45 + 0.00136 * (since * since * since)) }
 }
 
-fn variant(sizing: &str, congestion: &str, in_flight: Shape, resent: u64) -> VariantOutcome {
+fn variant(sizing: &str, congestion: &str, in_flight: Shape, retransmitted: u64) -> VariantOutcome {
     let mut c = VariantOutcome::new(sizing, congestion);
     let mut random = Random::new(7);
     let (mut t, mut received, step) = (0.0, 0.0, 0.02);
@@ -80,7 +80,7 @@ fn variant(sizing: &str, congestion: &str, in_flight: Shape, resent: u64) -> Var
             mark(1.62, "limited to 1.26 MB"),
         ];
     }
-    summarise(&mut c, t, resent);
+    summarise(&mut c, t, retransmitted);
     c
 }
 
@@ -88,15 +88,15 @@ fn mark(seconds: f64, what: &str) -> SeriesEvent {
     SeriesEvent { t: Duration::from_secs_f64(seconds), what: what.into() }
 }
 
-fn summarise(c: &mut VariantOutcome, seconds: f64, resent: u64) {
+fn summarise(c: &mut VariantOutcome, seconds: f64, retransmitted: u64) {
     let duration = Duration::from_secs_f64(seconds);
     let rtts: Sorted = c.series.rtts().iter().map(|rtt| rtt.as_secs_f64()).collect();
     c.duration = Some(duration);
     c.goodput = Some(Bytes::from_f64(SIZE) / duration);
     c.share_of_capacity = Some(SIZE / seconds / CARRIES);
-    c.segments = Some(138_122 + resent);
-    c.retransmitted_segments = Some(resent);
-    c.bottleneck_drops = Some(resent);
+    c.segments = Some(138_122 + retransmitted);
+    c.retransmitted_segments = Some(retransmitted);
+    c.bottleneck_drops = Some(retransmitted);
     c.rtt_median = rtts.quantile(0.5).map(Duration::from_secs_f64);
     c.rtt_p99 = rtts.quantile(0.99).map(Duration::from_secs_f64);
     let nine_tenths = sweetspot_units::Rate::from_f64(CARRIES * 8.0 * 0.9);
@@ -110,7 +110,7 @@ fn summarise(c: &mut VariantOutcome, seconds: f64, resent: u64) {
         lateness_p50: Duration::from_micros(12),
         lateness_p99: Duration::from_micros(88),
         lateness_max: Duration::from_micros(930),
-        drops: vec![("up: buffer full".into(), resent)],
+        drops: vec![("up: buffer full".into(), retransmitted)],
         text: "late by p50 12 us, p99 88 us, max 930 us\ntrust".into(),
         emulator: serde_json::Value::Null,
     });

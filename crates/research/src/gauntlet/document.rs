@@ -110,7 +110,8 @@ fn section(text: &mut String, result: &VariantResult) {
         goodput.row(&cells);
         let Quantiles { p5, p50, p95, .. } = class.rivals;
         let mut cells = vec![name];
-        let ratios = [class.delay_median, class.delay, class.resent, class.timeouts, p5, p50, p95];
+        let ratios =
+            [class.delay_median, class.delay, class.retransmitted, class.timeouts, p5, p50, p95];
         cells.extend(ratios.map(number));
         others.row(&cells);
     }

@@ -11,7 +11,7 @@ pub struct RunMeasured {
     /// Packets of payload delivered.
     pub delivered: f64,
     /// Packets retransmitted.
-    pub resent: f64,
+    pub retransmitted: f64,
     /// Retransmission timeouts.
     pub timeouts: f64,
     /// Goodput of cross traffic, bit/s.
@@ -59,7 +59,7 @@ impl RunMeasured {
             delay_s: transfers().map(|t| delay(t.rtt_mean_s)).sum::<f64>()
                 / judged.len().max(1) as f64,
             delivered: acknowledged * seconds / bits,
-            resent: transfers().map(|t| t.retransmitted_packets as f64).sum(),
+            retransmitted: transfers().map(|t| t.retransmitted_packets as f64).sum(),
             timeouts: transfers().map(|t| t.timeouts as f64).sum(),
             rivals_bps: outcome.cross.iter().map(|cross| cross.goodput_bps).sum(),
         }
@@ -74,7 +74,7 @@ impl RunMeasured {
             goodput_bps: mean(|run| run.goodput_bps),
             delay_s: mean(|run| run.delay_s),
             delivered: mean(|run| run.delivered),
-            resent: mean(|run| run.resent),
+            retransmitted: mean(|run| run.retransmitted),
             timeouts: mean(|run| run.timeouts),
             rivals_bps: mean(|run| run.rivals_bps),
         }

@@ -61,7 +61,7 @@ pub struct ClassSummary {
     /// Queueing delay, summed over paths, over the kernel's sum.
     pub delay: Option<f64>,
     /// Packets retransmitted, over the kernel's.
-    pub resent: Option<f64>,
+    pub retransmitted: Option<f64>,
     /// Retransmission timeouts over the kernel's.
     pub timeouts: Option<f64>,
     /// Cross traffic's goodput over that beside the kernel: quantiles over shared paths.
@@ -243,7 +243,7 @@ impl ClassSummary {
             surely_worse: worse.and_then(|worse| mean(&worse)),
             delay_median: quantile(&delays, 0.5),
             delay: sums(|run| run.delay_s),
-            resent: sums(|run| run.resent),
+            retransmitted: sums(|run| run.retransmitted),
             timeouts: sums(|run| run.timeouts),
             rivals: Quantiles::of(&rivals),
         }

@@ -33,13 +33,14 @@ fn tested(result: &VariantResult) -> Vec<String> {
         lines.push(row(class.class.name(), &cells));
     }
     lines.push(format!("{who}: delay, retransmissions and rivals over those of the kernel"));
-    let heads = ["delay", "delay", "resent", "timeout", "rivals", "rivals", "rivals"];
+    let heads = ["delay", "delay", "retx", "timeout", "rivals", "rivals", "rivals"];
     lines.push(row("", &heads.map(str::to_owned)));
     let heads = ["median", "sums", "sums", "sums", "5 %", "50 %", "95 %"];
     lines.push(row("", &heads.map(str::to_owned)));
     for class in &result.classes {
         let Quantiles { p5, p50, p95, .. } = class.rivals;
-        let cells = [class.delay_median, class.delay, class.resent, class.timeouts, p5, p50, p95];
+        let cells =
+            [class.delay_median, class.delay, class.retransmitted, class.timeouts, p5, p50, p95];
         lines.push(row(class.class.name(), &cells.map(number)));
     }
     lines

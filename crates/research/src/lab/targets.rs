@@ -32,15 +32,15 @@ pub fn targets(bench: &LabBench) -> Vec<Target> {
 fn demo(cell: &Cell) -> Vec<Target> {
     let mut all = vec![share(cell)];
     let sobas = sobas(cell);
-    let resent = sobas.and_then(VariantOutcome::retransmitted_share);
+    let retransmitted = sobas.and_then(VariantOutcome::retransmitted_share);
     all.push(Target {
         what: format!(
             "{}: segments retransmitted <= {} %",
             cell.name,
             MAX_RETRANSMITTED_SHARE * 100.0
         ),
-        measured: words(resent, |share| format!("{:.4} %", share * 100.0)),
-        met: resent.is_some_and(|share| share <= MAX_RETRANSMITTED_SHARE),
+        measured: words(retransmitted, |share| format!("{:.4} %", share * 100.0)),
+        met: retransmitted.is_some_and(|share| share <= MAX_RETRANSMITTED_SHARE),
     });
     let least = cell.outcome.path.rtt.as_secs_f64();
     let median = sobas.and_then(|c| c.rtt_median).map(|rtt| rtt.as_secs_f64() / least);

@@ -130,7 +130,7 @@ fn table(test: &MatrixTest, results: &[MatrixResult]) -> MarkdownTable {
                 format!("{:.1}", result.tested_bps / 1e6),
                 result.others_bps.map_or("-".to_owned(), |bps| format!("{:.1}", bps / 1e6)),
                 format!("{:.2}", result.fairness),
-                format!("{:.3}", 100.0 * result.resent),
+                format!("{:.3}", 100.0 * result.retransmitted),
                 format!("{:.1}", 1e3 * result.rtt_s),
                 format!("{:.2}", 1e3 * result.queue_delay_s),
             ]);

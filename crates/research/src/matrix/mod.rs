@@ -50,7 +50,7 @@ pub struct MatrixResult {
     /// Jain's index over the flows under test.
     pub fairness: f64,
     /// Share of their packets that were sent again.
-    pub resent: f64,
+    pub retransmitted: f64,
     /// Their mean round trip, seconds.
     pub rtt_s: f64,
     /// Mean wait at the bottleneck, seconds.
@@ -125,7 +125,7 @@ impl MatrixResult {
             tested_bps: total,
             others_bps: (!alone).then_some(beside),
             fairness: if squares > 0.0 { total * total / (flows as f64 * squares) } else { 0.0 },
-            resent: mean(|transfer| transfer.loss_rate),
+            retransmitted: mean(|transfer| transfer.loss_rate),
             rtt_s: mean(|transfer| transfer.rtt_mean_s),
             queue_delay_s: outcome.bottleneck.queue_delay_mean_s,
         }

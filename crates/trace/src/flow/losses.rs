@@ -4,7 +4,7 @@ use super::accounts::Hold;
 
 /// The cause of a retransmission, as far as the capture shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ResentKind {
+pub enum RetransmissionKind {
     /// Three duplicate acknowledgements, or selective ones to the same effect (RFC 5681, RFC 6675).
     Fast,
     /// Fewer: selective acknowledgements and time (RACK, RFC 8985).
@@ -21,7 +21,7 @@ pub enum ResentKind {
 
 /// Retransmitted segments as captured, by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Resent {
+pub struct Retransmissions {
     /// After duplicate or selective acknowledgements.
     pub fast: u64,
     /// By time, with some selective acknowledgements.
@@ -42,20 +42,20 @@ pub struct Resent {
     pub timeouts: u64,
 }
 
-impl Resent {
+impl Retransmissions {
     /// All segments sent again.
     pub fn segments(&self) -> u64 {
         self.fast + self.selective + self.probes + self.timeout + self.needless + self.taken_back
     }
 
-    fn of(&mut self, kind: ResentKind) -> &mut u64 {
+    fn of(&mut self, kind: RetransmissionKind) -> &mut u64 {
         match kind {
-            ResentKind::Fast => &mut self.fast,
-            ResentKind::Selective => &mut self.selective,
-            ResentKind::Probe => &mut self.probes,
-            ResentKind::Timeout => &mut self.timeout,
-            ResentKind::Needless => &mut self.needless,
-            ResentKind::TakenBack => &mut self.taken_back,
+            RetransmissionKind::Fast => &mut self.fast,
+            RetransmissionKind::Selective => &mut self.selective,
+            RetransmissionKind::Probe => &mut self.probes,
+            RetransmissionKind::Timeout => &mut self.timeout,
+            RetransmissionKind::Needless => &mut self.needless,
+            RetransmissionKind::TakenBack => &mut self.taken_back,
         }
     }
 }
@@ -74,7 +74,7 @@ pub struct Losses {
     recovery: Option<Recovery>,
     last_repair: Option<Repair>,
     /// The counts.
-    pub resent: Resent,
+    pub retransmissions: Retransmissions,
 }
 
 /// A retransmission that the congestion window answers to.
@@ -96,7 +96,7 @@ impl Repair {
 struct Recovery {
     /// The highest byte sent when it began; recovery ends once that is acknowledged (RFC 6675 §4).
     point: u64,
-    kind: ResentKind,
+    kind: RetransmissionKind,
 }
 
 /// A retransmitted segment, and the sender's knowledge.
@@ -140,51 +140,51 @@ impl Losses {
         }
         self.duplicates = self.duplicates.saturating_add(duplicate.into());
         self.sacked = self.sacked.max(sacked);
-        self.resent.reported_needless += u64::from(dsack);
+        self.retransmissions.reported_needless += u64::from(dsack);
     }
 
     /// Names and counts a segment sent again.
-    pub fn sent_again(&mut self, again: &Again) -> ResentKind {
+    pub fn sent_again(&mut self, again: &Again) -> RetransmissionKind {
         let kind = self.kind(again);
-        *self.resent.of(kind) += 1;
-        if matches!(kind, ResentKind::Needless | ResentKind::Probe) {
+        *self.retransmissions.of(kind) += 1;
+        if matches!(kind, RetransmissionKind::Needless | RetransmissionKind::Probe) {
             return kind;
         }
-        let taken_back = kind == ResentKind::TakenBack;
+        let taken_back = kind == RetransmissionKind::TakenBack;
         self.last_repair = Some(Repair { at: again.now, taken_back });
         if taken_back {
             return kind;
         }
-        let timed_out = kind == ResentKind::Timeout && again.pause >= LEAST_TIMEOUT;
-        self.resent.timeouts += u64::from(timed_out);
+        let timed_out = kind == RetransmissionKind::Timeout && again.pause >= LEAST_TIMEOUT;
+        self.retransmissions.timeouts += u64::from(timed_out);
         // If data sent since recovery began are also lost, that is another event (RFC 6675 §5).
         let another = self.recovery.is_none_or(|recovery| again.end > recovery.point);
         if another || timed_out {
-            self.resent.events += u64::from(another);
+            self.retransmissions.events += u64::from(another);
             self.recovery = Some(Recovery { point: again.next, kind });
         }
         kind
     }
 
-    fn kind(&self, again: &Again) -> ResentKind {
+    fn kind(&self, again: &Again) -> RetransmissionKind {
         if again.end <= again.una {
-            return ResentKind::Needless;
+            return RetransmissionKind::Needless;
         }
         if again.taken_back {
-            return ResentKind::TakenBack;
+            return RetransmissionKind::TakenBack;
         }
         let evidence = self.has_evidence(again.una);
         // A pause in which neither data nor acknowledgement passed ends with a timer.
         let timer = again.is_timed_out();
         match self.recovery {
             Some(recovery) if !timer => recovery.kind,
-            _ if timer => ResentKind::Timeout,
+            _ if timer => RetransmissionKind::Timeout,
             _ if self.duplicates >= 3 || self.sacked >= again.una + 3 * again.mss => {
-                ResentKind::Fast
+                RetransmissionKind::Fast
             }
-            _ if evidence => ResentKind::Selective,
-            _ if again.end == again.next => ResentKind::Probe,
-            _ => ResentKind::Selective,
+            _ if evidence => RetransmissionKind::Selective,
+            _ if again.end == again.next => RetransmissionKind::Probe,
+            _ => RetransmissionKind::Selective,
         }
     }
 

@@ -25,7 +25,7 @@ pub use accounts::{Account, Accounts, Hold, Span};
 pub use connection::{Connection, Ending};
 pub use counts::Counts;
 pub use handshake::{Handshake, Offer};
-pub use losses::{Resent, ResentKind};
+pub use losses::{RetransmissionKind, Retransmissions};
 pub use round_trips::{RoundTrips, Vantage};
 pub use rounds::Held;
 pub use silence::Silence;

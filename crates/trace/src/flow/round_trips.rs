@@ -101,7 +101,13 @@ impl RoundTrips {
     }
 
     /// Data between `start` and `end` passed once more.
-    pub fn resent(&mut self, start: u64, end: u64, now: Time, timestamps: Option<Timestamps>) {
+    pub fn retransmitted(
+        &mut self,
+        start: u64,
+        end: u64,
+        now: Time,
+        timestamps: Option<Timestamps>,
+    ) {
         for segment in self.timed.iter_mut().filter(|m| start < m.end && m.end <= end) {
             *segment = TimedSegment {
                 sent: now,

@@ -45,8 +45,11 @@ fn three_duplicates_are_a_fast_retransmission_and_one_event() {
     script.send(201, 1);
     script.ack(301, 8);
     let connection = script.end();
-    let resent = connection.streams[0].resent();
-    assert_eq!((resent.fast, resent.segments(), resent.events), (1, 1, 1));
+    let retransmissions = connection.streams[0].retransmissions();
+    assert_eq!(
+        (retransmissions.fast, retransmissions.segments(), retransmissions.events),
+        (1, 1, 1)
+    );
 }
 
 #[test]
@@ -56,9 +59,12 @@ fn a_silence_ended_by_the_first_segment_is_a_timeout() {
     (0..4).for_each(|n| script.send(500, n));
     script.ack(600, 4);
     let connection = script.end();
-    let resent = connection.streams[0].resent();
+    let retransmissions = connection.streams[0].retransmissions();
     // Everything goes again after one expiry of the timer.
-    assert_eq!((resent.timeout, resent.timeouts, resent.events), (4, 1, 1));
+    assert_eq!(
+        (retransmissions.timeout, retransmissions.timeouts, retransmissions.events),
+        (4, 1, 1)
+    );
 }
 
 #[test]
@@ -68,7 +74,7 @@ fn the_tail_sent_again_before_the_timer_is_a_probe() {
     script.send(250, 3);
     script.ack(200 + 100, 4);
     let connection = script.end();
-    assert_eq!(connection.streams[0].resent().probes, 1);
+    assert_eq!(connection.streams[0].retransmissions().probes, 1);
 }
 
 #[test]
@@ -78,7 +84,7 @@ fn what_was_acknowledged_is_sent_again_needlessly() {
     script.ack(200, 1);
     script.send(210, 0);
     let connection = script.end();
-    assert_eq!(connection.streams[0].resent().needless, 1);
+    assert_eq!(connection.streams[0].retransmissions().needless, 1);
 }
 
 #[test]
@@ -90,7 +96,7 @@ fn an_overtaken_segment_is_out_of_order_and_not_sent_again() {
     script.ack(200, 3);
     let connection = script.end();
     let stream = &connection.streams[0];
-    assert_eq!((stream.counts().out_of_order, stream.resent().segments()), (1, 0));
+    assert_eq!((stream.counts().out_of_order, stream.retransmissions().segments()), (1, 0));
     assert_eq!(stream.counts().bytes, u64::from(3 * MSS));
 }
 
@@ -173,7 +179,10 @@ fn data_in_a_syn_begins_behind_its_number() {
     script.hear(200, Segment { seq: 1, ack: 501 + MSS, ..segment() });
     let connection = script.end();
     let stream = &connection.streams[0];
-    assert_eq!((stream.counts().bytes, stream.resent().segments()), (500 + u64::from(MSS), 0));
+    assert_eq!(
+        (stream.counts().bytes, stream.retransmissions().segments()),
+        (500 + u64::from(MSS), 0)
+    );
     assert_eq!(stream.counts().acked, 500 + u64::from(MSS));
     assert_eq!(Some(stream.accounts().total()), ms(200), "no time is booked twice");
 }
@@ -232,7 +241,10 @@ fn a_byte_into_a_closed_window_is_a_probe_and_not_lost() {
     script.ack(3100, 2);
     let connection = script.end();
     let stream = &connection.streams[0];
-    assert_eq!((stream.counts().bytes, stream.resent().segments()), (u64::from(2 * MSS), 0));
+    assert_eq!(
+        (stream.counts().bytes, stream.retransmissions().segments()),
+        (u64::from(2 * MSS), 0)
+    );
 }
 
 #[test]
@@ -291,7 +303,7 @@ fn a_packet_that_was_captured_twice_was_sent_once() {
     let connection = script.end();
     let stream = &connection.streams[0];
     assert_eq!((connection.copies, stream.counts().data_segments), (10, 11));
-    assert_eq!(stream.resent().segments(), 1);
+    assert_eq!(stream.retransmissions().segments(), 1);
 }
 
 #[test]
@@ -304,7 +316,7 @@ fn a_host_that_never_changes_its_identification_is_not_taken_for_copies() {
     let first = Segment { seq: 1, ack: 1, payload: MSS, id: Some(7), ..segment() };
     script.play(500, first);
     let connection = script.end();
-    assert_eq!((connection.copies, connection.streams[0].resent().segments()), (0, 1));
+    assert_eq!((connection.copies, connection.streams[0].retransmissions().segments()), (0, 1));
 }
 
 #[test]
@@ -315,7 +327,7 @@ fn data_captured_behind_its_own_acknowledgement_was_not_sent_again() {
     script.send(201, 1);
     let connection = script.end();
     let stream = &connection.streams[0];
-    assert_eq!((stream.resent().segments(), stream.counts().unseen), (0, 0));
+    assert_eq!((stream.retransmissions().segments(), stream.counts().unseen), (0, 0));
     assert_eq!(stream.counts().bytes, u64::from(2 * MSS));
 }
 

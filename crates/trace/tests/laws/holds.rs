@@ -133,9 +133,14 @@ fn flights_dropped_by_the_receiver(repaired: u64) -> Connection {
 fn segments_dropped_behind_a_window_taken_back_are_no_loss_of_the_path() {
     let connection = flights_dropped_by_the_receiver(600);
     let stream = &connection.streams[0];
-    let resent = stream.resent();
+    let retransmissions = stream.retransmissions();
     assert_eq!(
-        (resent.taken_back, resent.segments(), resent.events, resent.timeouts),
+        (
+            retransmissions.taken_back,
+            retransmissions.segments(),
+            retransmissions.events,
+            retransmissions.timeouts
+        ),
         (40, 40, 0, 0)
     );
     assert_eq!(stream.counts().shrunk_windows, 10);
@@ -164,10 +169,10 @@ fn a_retransmission_that_fits_into_the_window_can_only_be_lost_on_the_path() {
     script.send(1300, 8);
     script.ack(1400, 9);
     let connection = script.end();
-    let resent = connection.streams[0].resent();
+    let retransmissions = connection.streams[0].retransmissions();
     // Behind the edge at 2 lay the segments 2 to 8. The last retransmission is the second of a segment that fitted.
-    assert_eq!((resent.taken_back, resent.segments()), (6, 7));
-    assert_eq!((resent.timeout, resent.events), (1, 1));
+    assert_eq!((retransmissions.taken_back, retransmissions.segments()), (6, 7));
+    assert_eq!((retransmissions.timeout, retransmissions.events), (1, 1));
 }
 
 #[test]

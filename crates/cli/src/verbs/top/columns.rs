@@ -37,7 +37,7 @@ const COLUMNS: [TableColumn; 15] = [
     column("cc", 6, LEFT, 10, congestion),
     column("window", 9, RIGHT, 6, |r| size(r.window())),
     column("cwnd", 9, RIGHT, 7, |r| size(r.congestion_window())),
-    column("retrans", 8, RIGHT, 8, |r| r.resent().to_string()),
+    column("retrans", 8, RIGHT, 8, |r| r.retransmitted().to_string()),
     column("bytes", 9, RIGHT, 9, |r| size(Some(r.bytes()))),
     column("sweet spot", 11, RIGHT, 4, |r| size(r.live.sweet_spot())),
 ];

@@ -65,7 +65,7 @@ fn entry(row: &ConnectionRow) -> ConnectionJson {
         congestion: c.congestion.clone(),
         window_bytes: count(row.window()),
         cwnd_bytes: count(row.congestion_window()),
-        retransmitted_segments: row.resent(),
+        retransmitted_segments: row.retransmitted(),
         bytes: row.bytes().get(),
         limited_by: row.limits().dominant(),
         limited_by_words: row.limited_by(),

@@ -13,7 +13,6 @@ pub enum SortOrder {
     /// Round trip
     Rtt,
     /// Retransmitted segments
-    #[value(alias = "resent")]
     Retransmitted,
     /// Program
     Program,
@@ -68,7 +67,7 @@ pub fn select<'a>(
             SortOrder::Traffic => (b.rate(), b.bytes()).cmp(&(a.rate(), a.bytes())),
             SortOrder::Bytes => b.bytes().cmp(&a.bytes()),
             SortOrder::Rtt => rtt(b).cmp(&rtt(a)),
-            SortOrder::Retransmitted => b.resent().cmp(&a.resent()),
+            SortOrder::Retransmitted => b.retransmitted().cmp(&a.retransmitted()),
             SortOrder::Program => program(a).cmp(&program(b)),
         };
         ordered.then_with(|| age(a).cmp(&age(b)))

@@ -234,7 +234,7 @@ fn draw_row(
             size(row.window()),
             size(row.congestion_window()),
             size(row.live.sweet_spot()),
-            row.resent()
+            row.retransmitted()
         ),
     ]);
     let text: Vec<Line<'_>> = lines.into_iter().map(Line::from).collect();

@@ -88,7 +88,7 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, [unread, queued]: [Byt
         peer_scale,
         scale,
         segments: number("data_segs_out").unwrap_or_else(|| count("segs_out")),
-        resent: retransmitted.unwrap_or(0),
+        retransmitted: retransmitted.unwrap_or(0),
         timeouts: count("total_rto"),
         receiver_rtt: millis("rcv_rtt"),
         window: number("rcv_wnd").map(Bytes::new),

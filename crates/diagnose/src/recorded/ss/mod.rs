@@ -200,7 +200,7 @@ fn life(ends: [SocketAddr; 2], sample: Sample) -> Option<Recording> {
         window_limited: Duration::ZERO,
         buffer_limited: Duration::ZERO,
         segments: 0,
-        resent: 0,
+        retransmitted: 0,
         timeouts: 0,
         out_of_order: 0,
         ..sample

@@ -4,7 +4,7 @@ use sweetspot_units::{Duration, Time};
 
 use super::Stream;
 use crate::flow::accounts::Hold;
-use crate::flow::losses::{Again, ResentKind};
+use crate::flow::losses::{Again, RetransmissionKind};
 use crate::packet::Timestamps;
 
 impl Stream {
@@ -33,7 +33,7 @@ impl Stream {
             self.lost(now, [start, end], base);
             self.counts.bytes += if since.is_some() { end - start } else { 0 };
         }
-        self.round_trips.resent(start, end, now, timestamps);
+        self.round_trips.retransmitted(start, end, now, timestamps);
         if self.silences.repeats() >= 2 {
             let smallest = self.counts.smallest_lost.get_or_insert(end - start);
             *smallest = (*smallest).min(end - start);
@@ -58,18 +58,18 @@ impl Stream {
             rtt,
             taken_back: self.withdrawn.retransmitted(start, end, edge),
         };
-        let before = self.losses.resent.events;
+        let before = self.losses.retransmissions.events;
         let kind = self.losses.sent_again(&again);
-        if self.losses.resent.events > before
+        if self.losses.retransmissions.events > before
             && let Some(latest) = self.round_trips.latest()
         {
             self.before_losses.add(latest.as_nanos(), 1);
         }
         match kind {
-            ResentKind::Timeout | ResentKind::TakenBack if again.is_timed_out() => {
+            RetransmissionKind::Timeout | RetransmissionKind::TakenBack if again.is_timed_out() => {
                 self.silences.repeated(now)
             }
-            ResentKind::Needless if again.is_timed_out() => {
+            RetransmissionKind::Needless if again.is_timed_out() => {
                 // The sender's timer ran out all the same.
                 self.silences.beyond(self.passed_at.unwrap_or(active), now);
                 if self.next > self.una {

@@ -6,7 +6,7 @@ use super::{Stream, USUAL_MSS};
 use crate::Histogram;
 use crate::flow::accounts::Accounts;
 use crate::flow::counts::Counts;
-use crate::flow::losses::Resent;
+use crate::flow::losses::Retransmissions;
 use crate::flow::round_trips::RoundTrips;
 use crate::flow::rounds::Held;
 use crate::flow::silence::Silence;
@@ -23,8 +23,8 @@ impl Stream {
     }
 
     /// Retransmissions, by cause.
-    pub fn resent(&self) -> &Resent {
-        &self.losses.resent
+    pub fn retransmissions(&self) -> &Retransmissions {
+        &self.losses.retransmissions
     }
 
     /// The position of sequence number `number` in the stream, which never wraps.
