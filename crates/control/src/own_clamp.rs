@@ -47,12 +47,12 @@ pub struct OwnClamp {
     seen: Option<BufferState>,
     /// The size of the receive buffer before the kernel could grow it.
     first_size: Option<Bytes>,
-    /// The MSS that it announced.
+    /// The MSS that it advertised.
     mss: Bytes,
 }
 
 impl OwnClamp {
-    /// Nothing is known yet of a connection that announced `mss`. The kernel has not grown the receive buffer of one that is
+    /// Nothing is known yet of a connection that advertised `mss`. The kernel has not grown the receive buffer of one that is
     /// young, which is `size` large.
     pub fn new(is_young: bool, size: Bytes, mss: Bytes) -> OwnClamp {
         OwnClamp { first_size: is_young.then_some(size), mss, ..OwnClamp::default() }

@@ -120,9 +120,9 @@ const MIN_MSS: Bytes = Bytes::new(536);
 /// IPv4 and TCP headers with timestamps.
 const TCP_IP_HEADERS: Bytes = Bytes::new(52);
 
-/// The configuration of a live receiver's controller, on a connection that announced this MSS.
-pub fn receiver_config(announced_mss: Bytes, max_window: Bytes) -> ControllerConfig {
-    let mss = announced_mss.max(MIN_MSS);
+/// The configuration of a live receiver's controller, on a connection that advertised this MSS.
+pub fn receiver_config(advertised_mss: Bytes, max_window: Bytes) -> ControllerConfig {
+    let mss = advertised_mss.max(MIN_MSS);
     ControllerConfig { mss, packet: mss + TCP_IP_HEADERS, max_window, size: None, path: None }
 }
 

@@ -99,7 +99,7 @@ pub struct RttFacts {
 }
 
 impl Facts {
-    /// The facts of `stream`; its receiver announced `scale`.
+    /// The facts of `stream`; its receiver advertised `scale`.
     pub fn new(stream: &Stream, scale: Option<u8>, sack: Option<bool>) -> Facts {
         let counts = stream.counts();
         let retransmissions = stream.retransmissions();

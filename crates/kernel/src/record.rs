@@ -53,7 +53,7 @@ pub struct Record {
     pub advertised: Bytes,
     /// The window clamp.
     pub clamp: Bytes,
-    /// The MSS announced to the peer.
+    /// The MSS advertised to the peer.
     pub advertised_mss: Bytes,
     /// The sending MSS.
     pub mss: Bytes,

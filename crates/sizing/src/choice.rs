@@ -49,7 +49,7 @@ pub enum Sizing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControllerConfig {
     /// Maximum segment size: payload bytes in a full packet. On a live connection this is the MSS that its receiver
-    /// announced (`tcpi_advmss`). A smaller one gives windows below a whole segment, for which a sender waits by its timers:
+    /// advertised (`tcpi_advmss`). A smaller one gives windows below a whole segment, for which a sender waits by its timers:
     /// on loopback, with segments of 65,483 bytes, `drs` receives 0.06 Gbit/s with 1448 and otherwise 8.
     pub mss: Bytes,
     /// Bytes of a full packet on the wire.

@@ -86,7 +86,7 @@ impl Path {
         links.map(SocketLink::receive).count() > 0
     }
 
-    /// The controllers of a path with connections that announced `mss`.
+    /// The controllers of a path with connections that advertised `mss`.
     pub fn group(sizing: SocketSizing, mss: Bytes, max_window: Bytes) -> Option<PathGroup> {
         let config = receiver_config(mss, max_window);
         let controller = sizing.sizing().controller(&config).ok()?;

@@ -8,7 +8,7 @@ use sweetspot_linux::tcp::{Info, options};
 use sweetspot_units::Bytes;
 
 /// Begins to watch for clamps that the program sets, on a connection that is not limited yet. The kernel has not grown
-/// the buffer of one `is_young`, which announced `mss`. `info` was read just now.
+/// the buffer of one `is_young`, which advertised `mss`. `info` was read just now.
 pub fn begin(fd: impl AsFd, info: &Info, is_young: bool, mss: Bytes) -> io::Result<OwnClamp> {
     let mut own = OwnClamp::new(is_young, options::receive_buffer(fd.as_fd())?, mss);
     note(fd, info, &mut own)?;

@@ -112,7 +112,7 @@ impl Handle {
     }
 
     /// Begins to watch for clamps that its program sets. The kernel has not grown the buffer of one `is_young`, which
-    /// announced `mss`.
+    /// advertised `mss`.
     pub fn own_clamp(&self, is_young: bool, mss: Bytes) -> OwnClamp {
         match self {
             Handle::Borrowed(socket, _) => look::own_clamp(socket, is_young, mss),

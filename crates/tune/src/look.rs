@@ -16,7 +16,7 @@ pub struct Seen {
     pub at: Time,
     /// The state's number (include/net/tcp_states.h).
     pub state: u8,
-    /// The MSS announced to the peer.
+    /// The MSS advertised to the peer.
     pub advertised_mss: Bytes,
     /// The smoothed round trip of what this end sends; zero for none.
     pub rtt: Duration,
@@ -111,7 +111,7 @@ pub fn look(
 }
 
 /// Begins to watch for clamps that its program sets, on a connection that is not limited yet. The kernel has not grown the
-/// buffer of one `is_young`, which announced `mss`.
+/// buffer of one `is_young`, which advertised `mss`.
 pub fn own_clamp(socket: &LiveSocket, is_young: bool, mss: Bytes) -> OwnClamp {
     let read = |fd: &OwnedFd| window::begin(fd, &Info::read(fd)?, is_young, mss);
     // Of a connection that is gone there is nothing to note.

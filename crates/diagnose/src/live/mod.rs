@@ -59,11 +59,11 @@ pub struct Sample {
     pub queued: Bytes,
     /// The size of the send buffer; bytes of memory.
     pub send_buffer: Bytes,
-    /// The peer's window, and the scale that it announced: how large a window it could advertise.
+    /// The peer's window, and the scale that it advertised: how large a window it could advertise.
     pub peer_window: Option<Bytes>,
-    /// The window scale that the peer announced.
+    /// The window scale that the peer advertised.
     pub peer_scale: u8,
-    /// The scale that this end announced.
+    /// The scale that this end advertised.
     pub scale: u8,
     /// Segments sent with payload, retransmissions among them.
     pub segments: u64,

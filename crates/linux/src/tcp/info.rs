@@ -23,9 +23,9 @@ pub struct Info {
     pub backoff: u8,
     /// Bits of negotiated options (`TCPI_OPT_*`).
     pub options: u8,
-    /// Window scale that the peer announced.
+    /// Window scale that the peer advertised.
     pub snd_wscale: u8,
-    /// Window scale that this end announced.
+    /// Window scale that this end advertised.
     pub rcv_wscale: u8,
     /// Whether `delivery_rate` was measured while the application had too little to send.
     pub delivery_rate_app_limited: bool,
@@ -69,7 +69,7 @@ pub struct Info {
     pub snd_ssthresh: u32,
     /// Congestion window in segments.
     pub snd_cwnd: u32,
-    /// MSS that this end announced.
+    /// MSS that this end advertised.
     pub advmss: Bytes,
     /// Packets of reordering tolerated before loss is inferred.
     pub reordering: u32,

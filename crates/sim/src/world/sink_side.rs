@@ -127,7 +127,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// The application reads by itself. A window that was closed is announced once it is worth a packet's way
+    /// The application reads by itself. A window that was closed is advertised once it is worth a packet's way
     /// (RFC 9293 section 3.8.6.2.2: half the buffer or two full segments).
     fn read(&mut self, index: usize, at: Time) {
         let Some(reader) = &mut self.hosts.targets[index].reader else { return };

@@ -71,7 +71,7 @@ fn the_variant_by_reads_counts_only_what_the_application_took() {
 }
 
 #[test]
-fn announced_twice_the_window_doubles_each_round_trip_until_the_link_is_full() {
+fn advertised_twice_the_window_doubles_each_round_trip_until_the_link_is_full() {
     // The arrivals match the advertised window, until the link carries no more than 600 segments per RTT.
     let mut script = Script::new("heffner:twice");
     for round in 0..12 {

@@ -233,7 +233,7 @@ impl Sender {
         self.refresh();
     }
 
-    /// The receiver announces by itself that it accepts `window` packets from number `next` on.
+    /// The receiver advertises by itself that it accepts `window` packets from number `next` on.
     pub fn handle_window_update(&mut self, next: u64, window: u32) {
         if (self.una..=self.highest).contains(&next) {
             self.right_edge = self.right_edge.max(next + u64::from(window));

@@ -26,10 +26,10 @@ pub fn next_space(space: Bytes, received: Bytes, mss: Bytes) -> Bytes {
 }
 
 // Derived from Heffner §4.2.1 and §6.5: a and u are the arrivals and the unread data of a round trip, less what the application
-// reads in one. The next round trip brings the window announced now, a' = k a - u, and leaves u' = u + a' = k a unread. The
+// reads in one. The next round trip brings the window advertised now, a' = k a - u, and leaves u' = u + a' = k a unread. The
 // matrix [[k, -1], [k, 0]] has the determinant k and the trace k, so for k < 4 its eigenvalues are complex and their modulus is
 // the root of k.
-/// The factor by which a slow reader's window departs from its steady state in each round trip, if the receiver announces
+/// The factor by which a slow reader's window departs from its steady state in each round trip, if the receiver advertises
 /// `times` what arrived in the last one, less the unread data. Only below one does the window settle; `None` from 4 on, where it
 /// leaves without swinging.
 pub fn slow_reader_growth(times: f64) -> Option<f64> {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_readers_window_leaves_its_steady_state_by_the_root_of_what_is_announced() {
+    fn a_slow_readers_window_leaves_its_steady_state_by_the_root_of_what_is_advertised() {
         // The map of section 4.2.1 itself, from a disturbance of one: after 80 round trips the norm is the modulus to the 80th,
         // within the ratio of the ellipse's axes.
         for times in [0.5, 1.0, 2.0, 3.0] {

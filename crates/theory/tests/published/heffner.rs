@@ -17,7 +17,7 @@ fn section_6_3_is_wrong_about_the_granularity_of_scale_7() {
     // A shift of 7 steps by 2^7 = 128 B; the text prints 256.
     let scale = WindowScale::new(7).unwrap();
     assert_eq!(scale.granularity(), Bytes::new(128));
-    // Its point stands: a modem's segment of 536 B can still be announced nearly alone.
+    // Its point stands: a modem's segment of 536 B can still be advertised nearly alone.
     assert_eq!(scale.advertised(Bytes::new(536)), Bytes::new(640));
 }
 

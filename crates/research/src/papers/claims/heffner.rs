@@ -16,7 +16,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         (
             "4.2.1",
-            "the time from an announced edge to the first byte beyond it bounds the RTT from above",
+            "the time from an advertised edge to the first byte beyond it bounds the RTT from above",
         ),
         ("never below the true round trip", ""),
         &[
@@ -27,7 +27,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("4.2.1", "a window that was the limit doubles in the next round trip"),
         ("doubles", ""),
         &[
-            "crates/sizing/tests/receivers/heffner.rs::announced_twice_the_window_doubles_each_round_trip_until_the_link_is_full",
+            "crates/sizing/tests/receivers/heffner.rs::advertised_twice_the_window_doubles_each_round_trip_until_the_link_is_full",
         ],
     ),
     no(
@@ -41,7 +41,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ),
         &[
             "heffner-slow",
-            "crates/theory/src/host/heffner.rs::a_slow_readers_window_leaves_its_steady_state_by_the_root_of_what_is_announced",
+            "crates/theory/src/host/heffner.rs::a_slow_readers_window_leaves_its_steady_state_by_the_root_of_what_is_advertised",
         ],
     ),
     yes(
@@ -98,7 +98,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         &["heffner-fig4"],
     ),
     yes(
-        ("6.3", "a scale of 7 announces 8,388,480 bytes, enough for 100 Mbit/s and 70 ms"),
+        ("6.3", "a scale of 7 advertises 8,388,480 bytes, enough for 100 Mbit/s and 70 ms"),
         ("equal by hand", ""),
         &[
             "crates/theory/tests/published/heffner.rs::section_6_3_has_524280_bytes_at_scale_3_and_8388480_at_scale_7",
@@ -144,10 +144,10 @@ pub(super) const CLAIMS: &[Claim] = &[
         ],
     ),
     no(
-        ("6.5, 6.6", "announced once, that space lets the window double each round trip"),
+        ("6.5, 6.6", "advertised once, that space lets the window double each round trip"),
         (
             "4 segments per round trip; 63 of 91 Mbit/s at 70 ms",
-            "it is the arrivals and 4 MSS; Figure 1's kernel must have announced twice as much",
+            "it is the arrivals and 4 MSS; Figure 1's kernel must have advertised twice as much",
         ),
         &["heffner-fig1"],
     ),

@@ -77,7 +77,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ),
         (
             "drs 91 of 94 Mbit/s",
-            "a receiver that announces twice what arrives is never the limit for long; the queue that it then fills is the cost",
+            "a receiver that advertises twice what arrives is never the limit for long; the queue that it then fills is the cost",
         ),
         &[
             "drs-memory",

@@ -31,7 +31,7 @@ const INFLATION: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 
 pub(super) fn figure(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_RTT.figure(format!(
-        "`{}`. Without timestamps the receiver times a round trip from an announced edge to the first byte beyond it \
+        "`{}`. Without timestamps the receiver times a round trip from an advertised edge to the first byte beyond it \
          (`heffner:no-timestamps`). The paper calls that an overestimate wherever the window is not the limit. It is, but the \
          least sample counts, and the window is the limit while it grows from four segments: the windows below end alike, but \
          for senders with less than four segments per round trip, whose window the paper calls harmless. An attacking sender \
@@ -43,7 +43,7 @@ pub(super) fn figure(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         return Ok(figure);
     }
     let mut table = Table::new(
-        "The largest window announced, packets",
+        "The largest window advertised, packets",
         &["case", "with timestamps", "by edges alone"],
     );
     for (case, changes) in CASES {
@@ -56,7 +56,7 @@ pub(super) fn figure(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     figure.tables.push(table);
     let mut table = Table::new(
         "An attacker that inflates every round trip",
-        &["factor", "the largest window announced, packets"],
+        &["factor", "the largest window advertised, packets"],
     );
     // A queue that holds what the largest of these windows sends.
     let scenario = HEFFNER_4.with(&["path.buffer=20000pkt".to_owned()])?;
@@ -68,7 +68,7 @@ pub(super) fn figure(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
-/// The largest window that the receiver announces, packets, if its sender makes round trips `factor` times too long.
+/// The largest window that the receiver advertises, packets, if its sender makes round trips `factor` times too long.
 fn largest_window(scenario: &Scenario, variant: HeffnerVariant, factor: f64) -> f64 {
     let mut scenario = scenario.clone();
     for transfer in &mut scenario.transfers {

@@ -11,7 +11,7 @@ use super::{ENTRY_1, ENTRY_2};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::{Axis, Origin, Plot, Table};
 
-/// Sequence acknowledged and the edge of the announced window over time.
+/// Sequence acknowledged and the edge of the advertised window over time.
 pub(super) fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut published = Comparisons::of("heffner", "fig1")?;
     let mut plot =
@@ -27,9 +27,9 @@ pub(super) fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         }
     }
     let mut figure = ENTRY_1.figure(format!(
-        "`{}`: 100 Mbit/s, 70 ms. In the paper's picture the announced window doubles every round \
+        "`{}`: 100 Mbit/s, 70 ms. In the paper's picture the advertised window doubles every round \
          trip until the link limits the sender, and then stays at twice the BDP: twice the receive \
-         space is announced, as section 4.2.1 has it (`heffner:twice`, played here). Section 6.6 \
+         space is advertised, as section 4.2.1 has it (`heffner:twice`, played here). Section 6.6 \
          words it as once (`heffner`), which adds four segments per round trip.",
         HEFFNER_1.file
     ));
@@ -38,7 +38,7 @@ pub(super) fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
-/// Draws the sequence acknowledged and the edge of the announced window.
+/// Draws the sequence acknowledged and the edge of the advertised window.
 fn draw_sequence(
     engine: &(dyn Engine + Sync),
     origin: Origin,
@@ -48,7 +48,7 @@ fn draw_sequence(
     let (outcome, watch) = TransferSeries::run(engine, scenario, 0, Duration::from_millis(10))?;
     let edge = |s: &Sample| (s.at_s, (s.acked_bytes + s.window_bytes) as f64 / 1e6);
     let acked = |s: &Sample| (s.at_s, s.acked_bytes as f64 / 1e6);
-    plot.curve("announced edge", origin, 0, watch.samples.iter().map(edge).collect());
+    plot.curve("advertised edge", origin, 0, watch.samples.iter().map(edge).collect());
     plot.curve("acknowledged", origin, 1, watch.samples.iter().map(acked).collect());
     Ok((outcome, watch))
 }
@@ -85,7 +85,7 @@ fn stop_and_go(origin: Origin, samples: &[Sample]) -> Table {
     let (stop, go) = PAUSE;
     let before = most(stop - 0.5, stop);
     let back = samples.iter().find(|s| s.at_s > go && 10 * s.window_bytes >= 9 * before);
-    let mut table = Table::new(origin.name(), &["announced window", "kB"]);
+    let mut table = Table::new(origin.name(), &["advertised window", "kB"]);
     let mut row = |what: &str, bytes: u64| {
         table.rows.push(vec![what.to_owned(), format!("{:.0}", bytes as f64 / 1e3)]);
     };

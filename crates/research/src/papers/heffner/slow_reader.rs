@@ -26,7 +26,7 @@ const SIZINGS: [(Sizing, bool); 5] = [
 pub(super) fn figure(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let scenario = HEFFNER_SLOW.with(&[])?;
     let mut plot =
-        Plot::new("", Axis::new("time, s").between(10.0, 20.0), Axis::new("announced window, kB"));
+        Plot::new("", Axis::new("time, s").between(10.0, 20.0), Axis::new("advertised window, kB"));
     let per_round_trip = (READS * scenario.path.rtt).as_f64() / 1e3;
     plot.mark("read in a round trip", 2, MarkPosition::Level(per_round_trip));
     let mut figure = ENTRY_SLOW.figure(format!(
