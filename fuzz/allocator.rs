@@ -5,9 +5,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The most that one allocation may take, bytes: a record is at most 1 MiB, and a hostile peer must not choose more.
-const MOST_AT_ONCE: usize = 32 << 20;
+const MAX_AT_ONCE: usize = 32 << 20;
 /// The most that all allocations may take, the fuzzer's own in Rust included, bytes.
-const MOST: usize = 256 << 20;
+const MAX: usize = 256 << 20;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
@@ -18,7 +18,7 @@ static ALLOCATOR: Counting = Counting;
 
 fn grow(bytes: usize) {
     let live = LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    if bytes > MOST_AT_ONCE || live > MOST {
+    if bytes > MAX_AT_ONCE || live > MAX {
         eprintln!("a session takes {bytes} bytes at once, and {live} are in use");
         eprintln!("{}", std::backtrace::Backtrace::force_capture());
         std::process::abort();

@@ -61,8 +61,8 @@ pub fn driver(data: &[u8]) {
 /// Plays a script to the controller of `sizing`, and tells everything that it had done.
 pub fn play(sizing: &str, means: InputSource, max_window: u64, script: &[u8]) -> Vec<Effect> {
     // A pacing sender has no window of its own: its saved value is the path's rate.
-    let most = if sizing.starts_with("upload") { u64::MAX } else { max_window };
-    let mut world = World::new(controller(sizing, max_window), means, most);
+    let max = if sizing.starts_with("upload") { u64::MAX } else { max_window };
+    let mut world = World::new(controller(sizing, max_window), means, max);
     let mut script = Script { rest: script };
     while let Some(kind) = script.byte() {
         world.step(kind, &mut script);
@@ -105,14 +105,14 @@ impl Script<'_> {
         Some(*byte)
     }
 
-    /// Any of 0 to `most`, of all magnitudes alike.
-    fn number(&mut self, most: u64) -> u64 {
+    /// Any of 0 to `max`, of all magnitudes alike.
+    fn number(&mut self, max: u64) -> u64 {
         let (size, digits) = (self.byte().unwrap_or(0), self.byte().unwrap_or(0));
-        (u64::from(digits) << (size % 40)).min(most)
+        (u64::from(digits) << (size % 40)).min(max)
     }
 
-    fn micros(&mut self, most: Duration) -> Duration {
-        Duration::from_micros(self.number(most.as_micros()))
+    fn micros(&mut self, max: Duration) -> Duration {
+        Duration::from_micros(self.number(max.as_micros()))
     }
 
     fn report(&mut self) -> SenderReport {
@@ -158,7 +158,7 @@ struct World {
     answers: u32,
     trains: Vec<(u32, TrainRequest)>,
     /// The least round trip that was measured.
-    least_rtt: Duration,
+    min_rtt: Duration,
     done: Vec<Effect>,
 }
 
@@ -176,7 +176,7 @@ impl World {
             probes: Vec::new(),
             answers: 0,
             trains: Vec::new(),
-            least_rtt: SECOND,
+            min_rtt: SECOND,
             done: Vec::new(),
         }
     }
@@ -259,7 +259,7 @@ impl World {
         self.answers = sequence + 1;
         let answer = ProbeAnswer { probe, sequence, held, report };
         let rtt = self.driver.handle_answer(self.now, self.now, &answer);
-        self.least_rtt = self.least_rtt.min(rtt.unwrap_or(SECOND));
+        self.min_rtt = self.min_rtt.min(rtt.unwrap_or(SECOND));
         self.perform();
     }
 
@@ -268,7 +268,7 @@ impl World {
         self.perform();
         for rtt in [self.kernel.rtt, self.kernel.minimum_rtt] {
             if rtt > Duration::ZERO {
-                self.least_rtt = self.least_rtt.min(rtt);
+                self.min_rtt = self.min_rtt.min(rtt);
             }
         }
         let (until, mut called) = (self.now + pause, 0);
@@ -282,9 +282,9 @@ impl World {
         self.now = until;
         // The kernel is asked every 10 ms, the sender every 20; a controller has two timers in the
         // shortest of all round trips at the most, unless that is none.
-        let least = self.least_rtt.clamp(Duration::from_micros(20), SECOND / 100);
-        let most = 100 + 2 * pause.as_nanos() / least.as_nanos();
-        assert!(called <= most, "called {called} times in {} us", pause.as_micros());
+        let min = self.min_rtt.clamp(Duration::from_micros(20), SECOND / 100);
+        let max = 100 + 2 * pause.as_nanos() / min.as_nanos();
+        assert!(called <= max, "called {called} times in {} us", pause.as_micros());
     }
 
     /// All connections are over: requests are withdrawn, and stay so while nothing arrives.

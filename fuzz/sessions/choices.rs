@@ -31,8 +31,8 @@ impl Choices<'_> {
         self.byte() >= 240
     }
 
-    pub fn bytes(&mut self, most: usize) -> Vec<u8> {
-        let n = self.below(most);
+    pub fn bytes(&mut self, max: usize) -> Vec<u8> {
+        let n = self.below(max);
         (0..n).map(|_| self.byte()).collect()
     }
 }

@@ -51,7 +51,7 @@ const SIZES: [u64; 12] = [
 const MODES: [u32; 8] = [0o644, 0o755, 0o4755, 0o2755, 0o1777, 0o7777, 0o4_000_644, 0];
 const TARGETS: [&[u8]; 6] = [b"a", b"d", b"/etc", b"../secret", b"d/../..", b"."];
 /// The most that one operation may send again and again, bytes.
-const MOST_REPEATED: usize = 512 << 10;
+const MAX_REPEATED: usize = 512 << 10;
 
 /// Sessions of a hostile sender with one client's rights; what must hold is checked after each.
 pub fn incoming(data: &[u8]) {
@@ -138,7 +138,7 @@ impl Session {
                     self.send(frame(kind, &body));
                 }
                 14 => {
-                    let times = (MOST_REPEATED / self.last.len().max(1)).min(256);
+                    let times = (MAX_REPEATED / self.last.len().max(1)).min(256);
                     let again = self.last.repeat(times);
                     self.gone |= self.raw.try_send(&again).is_err();
                 }

@@ -102,7 +102,7 @@ class Sender:
     window_limited: float
     """Of that, the time in which the receiver's window was the limit."""
     minimum_rtt: float
-    """The least round trip; 0 where it is not known."""
+    """The minimum round trip; 0 where it is not known."""
     state: CongestionState
     reordering: int
     """Segments."""
@@ -123,7 +123,7 @@ class KernelRtt:
 
 @dataclass(frozen=True)
 class MinimumRtt:
-    """The least round trip of what this end sent, the handshake's mostly."""
+    """The minimum round trip of what this end sent, the handshake's mostly."""
 
     rtt: float
 

@@ -300,7 +300,7 @@ class RetransmissionFacts(TypedDict):
 class WindowFacts(TypedDict):
     """The receiver's window, bytes."""
 
-    least: Optional[int]
+    min: Optional[int]
     median: Optional[int]
     largest: Optional[int]
     scale: Optional[int]
@@ -309,7 +309,7 @@ class WindowFacts(TypedDict):
 class RttFacts(TypedDict):
     """Round trips."""
 
-    least_s: Optional[float]
+    min_s: Optional[float]
     mean_s: Optional[float]
     median_s: Optional[float]
     p99_s: Optional[float]

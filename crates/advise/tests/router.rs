@@ -93,9 +93,9 @@ fn what_an_operator_measures_decides() {
     // More flows at the same rate mean more loss, and a lighter load less.
     let crowded = advice(RouterQuestion { flows: Some(400), ..small.clone() });
     let light = advice(RouterQuestion { load: Some(0.7), ..small.clone() });
-    let (most, loss, least) =
+    let (max, loss, min) =
         (crowded.recommended.loss, usual.recommended.loss, light.recommended.loss);
-    assert!(most > loss && loss > least, "{most:?} {loss:?} {least:?}");
+    assert!(max > loss && loss > min, "{max:?} {loss:?} {min:?}");
     assert!(light.recommended.used < usual.recommended.used);
     // Each word of --tail-index and --size-mean counts.
     let parameters = Parameters { tail_index: Some(1.9), ..Parameters::default() };
@@ -134,9 +134,9 @@ fn without_enough_inputs_nothing_queues() {
     assert_ne!(basis("100Mbit/s", 11), Basis::NothingQueues);
     // Equal rates: one input fills the output and no more.
     assert_eq!(basis("1Gbit/s", 1), Basis::NothingQueues);
-    for (input, most) in [("1Gbit/s", "1 such input sends"), ("100Mbit/s", "10 such inputs send")] {
+    for (input, max) in [("1Gbit/s", "1 such input sends"), ("100Mbit/s", "10 such inputs send")] {
         let text = advise(&question(input)).unwrap().text(false).replace('\n', " ");
-        assert!(text.contains(&format!("unless more than {most}")), "{text}");
+        assert!(text.contains(&format!("unless more than {max}")), "{text}");
     }
 }
 
@@ -257,9 +257,9 @@ fn advice_has_the_numbers_of_the_simulation_that_checked_it() {
 fn no_transfer_is_promised_more_than_its_access_link_carries() {
     let q = RouterQuestion { inputs: Some(1000), ..question("2Mbit/s") };
     let advice = advise(&q).unwrap();
-    let most = Rate::from_mbit_per_second(2);
+    let max = Rate::from_mbit_per_second(2);
     let choices = advice.rules.iter().chain([&advice.recommended]);
-    assert!(choices.flat_map(|c| [c.short, c.bulk]).flatten().all(|rate| rate <= most));
+    assert!(choices.flat_map(|c| [c.short, c.bulk]).flatten().all(|rate| rate <= max));
     // The paper's recommendation for slow inputs is among the rules.
     assert_eq!(advice.json()["rules"]["paper"]["bytes"], 45_000);
 }

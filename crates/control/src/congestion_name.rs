@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The longest name with the zero that ends it (`TCP_CA_NAME_MAX`).
-const MOST_BYTES: usize = 16;
+const MAX_BYTES: usize = 16;
 
 /// The name of a congestion control, as `TCP_CONGESTION` takes it.
 ///
@@ -16,11 +16,11 @@ const MOST_BYTES: usize = 16;
 /// # Ok::<(), &str>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CongestionName([u8; MOST_BYTES]);
+pub struct CongestionName([u8; MAX_BYTES]);
 
 impl CongestionName {
     /// The name, filled up with zeros.
-    pub fn bytes(self) -> [u8; MOST_BYTES] {
+    pub fn bytes(self) -> [u8; MAX_BYTES] {
         self.0
     }
 }
@@ -29,11 +29,11 @@ impl FromStr for CongestionName {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<CongestionName, &'static str> {
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-        if text.is_empty() || text.len() >= MOST_BYTES || !text.bytes().all(is_name) {
+        if text.is_empty() || text.len() >= MAX_BYTES || !text.bytes().all(is_name) {
             return Err("write a name that sysctl net.ipv4.tcp_available_congestion_control \
                         lists, such as \"bbr\"");
         }
-        let mut name = [0; MOST_BYTES];
+        let mut name = [0; MAX_BYTES];
         name[..text.len()].copy_from_slice(text.as_bytes());
         Ok(CongestionName(name))
     }

@@ -322,5 +322,5 @@ impl ControlLoop {
 
 /// Minimum, median and 99th percentile of round-trip times in nanoseconds; `None` without any.
 fn quantiles(rtts: &Histogram<7>) -> Option<[Duration; 3]> {
-    Some([rtts.least()?, rtts.quantile(0.5)?, rtts.quantile(0.99)?].map(Duration::from_nanos))
+    Some([rtts.min()?, rtts.quantile(0.5)?, rtts.quantile(0.99)?].map(Duration::from_nanos))
 }

@@ -81,7 +81,7 @@ pub use path_cache::PathCache;
 pub use path_group::{
     BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup, receiver_config,
 };
-pub use peer_labels::{MOST_PEER_LABELS, OTHER_PEERS, PeerLabels, network};
+pub use peer_labels::{MAX_PEER_LABELS, OTHER_PEERS, PeerLabels, network};
 pub use peer_link::{PeerLink, Received, Transmit};
 pub use sender_help::SenderRequest;
 

@@ -259,7 +259,7 @@ impl PathGroup {
             self.round.rtts.push(look.rtt);
         }
         let minimum = Some(look.minimum_rtt).filter(|rtt| *rtt > Duration::ZERO);
-        if let Some(minimum) = minimum.filter(|m| self.minimum.is_none_or(|least| *m < least)) {
+        if let Some(minimum) = minimum.filter(|m| self.minimum.is_none_or(|min| *m < min)) {
             self.minimum = Some(minimum);
         }
         member.last = look;
@@ -318,8 +318,8 @@ impl PathGroup {
         };
         if let Some(rtt) = round.rtts.get(round.rtts.len() / 2) {
             self.rtt = *rtt;
-            let least = self.minimum.unwrap_or(*rtt);
-            kernel.rtt = rtt.saturating_sub(self.floor_queue()).max(least.min(*rtt));
+            let min = self.minimum.unwrap_or(*rtt);
+            kernel.rtt = rtt.saturating_sub(self.floor_queue()).max(min.min(*rtt));
         }
         self.driver.handle_kernel(now, &kernel);
         // Where nothing comes, that is the path's doing only while there is a bulk transfer.
@@ -487,14 +487,14 @@ impl PathGroup {
         let limits: Vec<Option<Bytes>> = match window {
             None => vec![None; bulk.len()],
             Some(window) => {
-                let least = self.mss * MIN_SHARE_SEGMENTS;
+                let min = self.mss * MIN_SHARE_SEGMENTS;
                 let demands: Vec<Bytes> =
                     bulk.iter().map(|c| self.members[c].demand(window, self.rtt)).collect();
                 let shares = max_min(window, &demands);
                 // A connection that wants less now may want more in a moment. It may have an equal part,
                 // which costs nothing while it is not used.
                 let equal = window / bulk.len().max(1) as u64;
-                shares.into_iter().map(|share| Some(share.max(equal).max(least))).collect()
+                shares.into_iter().map(|share| Some(share.max(equal).max(min))).collect()
             }
         };
         // A receiver does not take back an advertised window (RFC 9293 section 3.8.6): while the path is open, a limit below it

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Networks with a label of their own; each is a time series per metric in a database.
-pub const MOST_PEER_LABELS: usize = 32;
+pub const MAX_PEER_LABELS: usize = 32;
 /// The label of all networks beyond.
 pub const OTHER_PEERS: &str = "other";
 
 /// Names peers by their [`network`]s.
 ///
-/// A network that has a label keeps it, and later ones get none once [`MOST_PEER_LABELS`] have: so a database sees no more
+/// A network that has a label keeps it, and later ones get none once [`MAX_PEER_LABELS`] have: so a database sees no more
 /// than that from one process.
 #[derive(Debug, Clone, Default)]
 pub struct PeerLabels {
@@ -21,7 +21,7 @@ impl PeerLabels {
     /// Gives the network of `peer` a label if there is room for it.
     pub fn learn(&mut self, peer: IpAddr) {
         let (network, length) = network(peer);
-        if self.labels.len() < MOST_PEER_LABELS {
+        if self.labels.len() < MAX_PEER_LABELS {
             self.labels.entry(network).or_insert_with(|| format!("{network}/{length}"));
         }
     }
@@ -69,9 +69,9 @@ mod tests {
         (0..=255).for_each(|n| labels.learn(peer(n)));
         let mut names: Vec<&str> = (0..=255).map(|n| labels.of(peer(n))).collect();
         assert_eq!(names[0], "198.51.0.0/24");
-        assert_eq!(names[MOST_PEER_LABELS], OTHER_PEERS);
+        assert_eq!(names[MAX_PEER_LABELS], OTHER_PEERS);
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), MOST_PEER_LABELS + 1);
+        assert_eq!(names.len(), MAX_PEER_LABELS + 1);
     }
 }

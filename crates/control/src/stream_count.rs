@@ -3,7 +3,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// A doubled number of connections has to bring this much more to be doubled again. Connections that are each
 /// held down by something of their own bring twice as much; a path that is full brings nothing.
-const LEAST_GAIN: f64 = 1.25;
+const MIN_GAIN: f64 = 1.25;
 /// A gain that is plain already after [`CLEAR_ROUND_TRIPS`]: nearer to twice than to once as much.
 const CLEAR_GAIN: f64 = 1.5;
 const CLEAR_ROUND_TRIPS: u64 = 2;
@@ -98,7 +98,7 @@ impl StreamCount {
         let each = held_down.and_then(|held_down| held_down.each);
         if let Some((each, capacity)) = each.zip(capacity) {
             let needed = (capacity.as_f64() / each.as_f64()).ceil().min(MAX_STREAMS.into());
-            if needed >= f64::from(self.count) * LEAST_GAIN {
+            if needed >= f64::from(self.count) * MIN_GAIN {
                 return self.become_count(now, needed as u32);
             }
         }
@@ -114,7 +114,7 @@ impl StreamCount {
             return None;
         }
         let rate = content.saturating_sub(before) / now.since(from);
-        if capacity.is_some_and(|capacity| rate.scaled(LEAST_GAIN) > capacity) {
+        if capacity.is_some_and(|capacity| rate.scaled(MIN_GAIN) > capacity) {
             // So much more is not to be had.
             return None;
         }
@@ -122,13 +122,13 @@ impl StreamCount {
         if now < from + settling(rtt) && gain.is_none_or(|gain| gain < CLEAR_GAIN) {
             return None;
         }
-        if gain.is_some_and(|gain| gain * LEAST_GAIN < 1.0) {
+        if gain.is_some_and(|gain| gain * MIN_GAIN < 1.0) {
             // More connections do not carry less: the earlier rate came from an unusual moment, such as the end of slow start,
             // and shows nothing.
             (self.before, self.marks) = (None, None);
             return None;
         }
-        if gain.is_some_and(|gain| gain < LEAST_GAIN) {
+        if gain.is_some_and(|gain| gain < MIN_GAIN) {
             // This rate, too, may be an odd moment's: it is tried again, ever more seldom.
             self.failures += 1;
             self.rests_until = now + settling(rtt) * (4 << self.failures.min(6));
@@ -234,11 +234,11 @@ pub struct SenderSample {
 }
 
 /// The fewest losses from which anything is concluded, and for how long before them there was no queue.
-const LEAST_LOSSES: u64 = 3;
+const MIN_LOSSES: u64 = 3;
 const QUIET_TIME: Duration = Duration::from_secs(2);
 /// A round trip this much above the shortest shows a queue; so does no less than two milliseconds.
 const QUEUE_SHARE: f64 = 0.15;
-const LEAST_QUEUE: Duration = Duration::from_millis(2);
+const MIN_QUEUE: Duration = Duration::from_millis(2);
 /// Losses of a full path grow at least by this factor when connections are doubled.
 const MORE_LOSSES: f64 = 2.0;
 
@@ -261,7 +261,7 @@ impl LossWatch {
             *stage = fresh;
         }
         let queue = sample.rtt.saturating_sub(sample.minimum_rtt);
-        if queue > sample.minimum_rtt.scaled(QUEUE_SHARE).max(LEAST_QUEUE) {
+        if queue > sample.minimum_rtt.scaled(QUEUE_SHARE).max(MIN_QUEUE) {
             stage.queued = Some(now);
         }
         let quiet = stage.queued.is_none_or(|queued| now.since(queued) >= QUIET_TIME);
@@ -269,7 +269,7 @@ impl LossWatch {
             return false;
         }
         let losses = sample.retransmitted.saturating_sub(stage.retransmitted);
-        if losses >= LEAST_LOSSES {
+        if losses >= MIN_LOSSES {
             let segments = sample.segments.saturating_sub(stage.segments).max(1);
             let share = losses as f64 / segments as f64;
             if self.first.is_none_or(|(streams, _)| streams == stage.streams) {

@@ -85,8 +85,8 @@ fn a_rival_that_fills_the_buffer() {
     for rival in [0.0, 5.0] {
         let late = |run: &Run| run.seconds[40..].iter().sum::<f64>() / 20.0;
         let [alone, tuned] = both(&Condition { rival: Some(rival), ..USUAL }, 60);
-        let least = MIN_GOODPUT_SHARE * late(&alone).min(50.0);
-        assert!(late(&tuned) >= least, "{} against {}: {:?}", late(&tuned), least, tuned.seconds);
+        let min = MIN_GOODPUT_SHARE * late(&alone).min(50.0);
+        assert!(late(&tuned) >= min, "{} against {}: {:?}", late(&tuned), min, tuned.seconds);
     }
 }
 

@@ -153,8 +153,8 @@ fn play(case: &Case, seconds: usize) -> Run {
                 steps.extend(upload.handle_timeout(now));
             }
             let due = upload.poll_timeout().as_secs_f64();
-            let least = if case.look > USUAL.look { case.look } else { 0.0 };
-            next_look = (t + case.look).min(due.max(t + least));
+            let min = if case.look > USUAL.look { case.look } else { 0.0 };
+            next_look = (t + case.look).min(due.max(t + min));
             for step in steps {
                 run.steps.push(step.kind);
                 if case.paced {
@@ -273,7 +273,7 @@ fn a_host_too_busy_to_look_in_time_still_finds_a_faster_path() {
 #[test]
 fn trials_do_not_overflow_a_quarter_of_a_bdp() {
     let run = play(&Case { buffer: 0.25 * BDP, ..USUAL }, 20);
-    let deepest = run.standing[5000..].iter().fold(0.0_f64, |most, queue| most.max(*queue));
+    let deepest = run.standing[5000..].iter().fold(0.0_f64, |max, queue| max.max(*queue));
     assert!(deepest < 0.25 * BDP, "{}", deepest / BDP);
     // ... and is paid back: the mean of a triangle two round trips of eight long is 1/40 BDP.
     assert!(run.queue(5..20) <= 0.05 * BDP, "{}", run.queue(5..20) / BDP);
@@ -350,7 +350,7 @@ fn an_upload_beside_others_queues_leaves_nothing() {
 fn over_a_remembered_path_an_upload_never_overflows_a_quarter_of_a_bdp() {
     let case = Case { buffer: 0.25 * BDP, saved: Some(saved(0.99)), ..USUAL };
     let run = play(&case, 20);
-    let deepest = run.standing.iter().fold(0.0_f64, |most, queue| most.max(*queue));
+    let deepest = run.standing.iter().fold(0.0_f64, |max, queue| max.max(*queue));
     assert!(deepest < 0.25 * BDP, "{}", deepest / BDP);
     let alone = play(&Case { paced: false, saved: None, ..case }, 20);
     assert!(run.goodput(0..20) >= alone.goodput(0..20), "{:?}", run.seconds);

@@ -131,7 +131,7 @@ impl Whole {
 /// fills a window that hardly changes. A flight held by anything else would seldom end there.
 fn filled_window(stream: &Stream) -> Option<Bytes> {
     const CONSTANT: f64 = 1.05;
-    let (low, high) = least_windows(stream)?;
+    let (low, high) = min_windows(stream)?;
     let (flight, largest) = (stream.flight()?.get(), stream.largest_flight().get());
     if low == 0 || high as f64 > low as f64 * CONSTANT || flight < 4 * stream.mss() {
         return None;
@@ -145,12 +145,12 @@ fn filled_window(stream: &Stream) -> Option<Bytes> {
 /// the largest flight allows, and so at any other.
 fn has_room(stream: &Stream) -> bool {
     let largest = stream.largest_flight().get();
-    least_windows(stream).is_some_and(|(low, _)| low > largest + 2 * stream.mss())
+    min_windows(stream).is_some_and(|(low, _)| low > largest + 2 * stream.mss())
 }
 
 /// The windows that a tenth, and nine tenths, of all did not exceed, at the least scale at which the largest flight
 /// fits, where the handshake is missing.
-fn least_windows(stream: &Stream) -> Option<(u64, u64)> {
+fn min_windows(stream: &Stream) -> Option<(u64, u64)> {
     const LARGEST_SCALE: u32 = 14;
     // A histogram's quantile is 2 % off.
     const BLUR: f64 = 1.05;
@@ -231,8 +231,8 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
     let retransmissions = stream.retransmissions();
     let goodput = goodput(stream);
     // A round begins behind data already in flight; a flight turns over once an RTT at most.
-    let least = stream.round_trips().least().unwrap_or_default();
-    let mean = |held: &Held| held.mean().map(|(bytes, round)| (bytes, round.max(least)));
+    let min = stream.round_trips().min().unwrap_or_default();
+    let mean = |held: &Held| held.mean().map(|(bytes, round)| (bytes, round.max(min)));
     let (full, free) = (mean(stream.full_rounds()), mean(stream.free_rounds()));
     let (waits, time) = (counts.nagle_waits, counts.nagle_time);
     let own = stream.accounts().held(&[Hold::Idle, Hold::Pausing]);
@@ -245,11 +245,11 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         goodput,
         capacity: capacity(stream, goodput),
         best: best(stream).filter(|_| measures_rounds(stream)),
-        rtt_min: stream.round_trips().least(),
+        rtt_min: stream.round_trips().min(),
         rtt: stream.round_trips().median(),
         window: full.map(|(window, _)| window),
         window_round: full.map(|(_, round)| round),
-        least_window: counts.windows.least().map(Bytes::new),
+        min_window: counts.windows.min().map(Bytes::new),
         largest_window: counts.windows.largest().map(Bytes::new),
         scale: None,
         flight: free.map(|(flight, _)| flight),
@@ -287,7 +287,7 @@ fn goodput(stream: &Stream) -> Rate {
 /// the capture's clock take no time on it.
 fn measures_rounds(stream: &Stream) -> bool {
     let trips = stream.round_trips();
-    trips.vantage() != Vantage::Unknown && trips.least().is_some_and(|least| least > Duration::ZERO)
+    trips.vantage() != Vantage::Unknown && trips.min().is_some_and(|min| min > Duration::ZERO)
 }
 
 /// The rate that a tenth of the bytes exceeded in the mean of a round trip.

@@ -72,7 +72,7 @@ pub struct RetransmissionFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct WindowFacts {
     /// The least.
-    pub least: Option<u64>,
+    pub min: Option<u64>,
     /// The median of all advertisements.
     pub median: Option<u64>,
     /// The largest.
@@ -85,7 +85,7 @@ pub struct WindowFacts {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RttFacts {
     /// The shortest.
-    pub least_s: Option<f64>,
+    pub min_s: Option<f64>,
     /// The mean.
     pub mean_s: Option<f64>,
     /// The median.
@@ -120,7 +120,7 @@ impl Facts {
             keep_alives: counts.keep_alives,
             shut_s: seconds(stream.shut()),
             window: WindowFacts {
-                least: counts.windows.least(),
+                min: counts.windows.min(),
                 median: counts.windows.quantile(0.5),
                 largest: counts.windows.largest(),
                 scale,
@@ -130,7 +130,7 @@ impl Facts {
             sack,
             timestamps: counts.timestamps,
             rtt: RttFacts {
-                least_s: trips.least().map(seconds),
+                min_s: trips.min().map(seconds),
                 mean_s: trips.mean().map(seconds),
                 median_s: trips.median().map(seconds),
                 p99_s: trips.quantile(0.99).map(seconds),
@@ -168,7 +168,7 @@ fn vantage(vantage: Vantage) -> &'static str {
 
 fn measured(stream: &Stream) -> &'static str {
     let trips = stream.round_trips();
-    match (trips.least(), trips.vantage(), stream.counts().timestamps) {
+    match (trips.min(), trips.vantage(), stream.counts().timestamps) {
         (None, ..) => "not at all",
         _ if trips.is_guessed() => {
             "from data to its acknowledgement, and from requests to their answers"

@@ -13,9 +13,9 @@ use sweetspot_trace::packet::Segment;
 use sweetspot_units::Time;
 
 /// Packets of a connection that are remembered of the first capture.
-pub const MOST_PACKETS: usize = 2_000_000;
+pub const MAX_PACKETS: usize = 2_000_000;
 /// Packets of each direction that must be in both captures.
-const LEAST_PACKETS: usize = 4;
+const MIN_PACKETS: usize = 4;
 
 /// Fields that distinguish a packet from all others of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,7 +75,7 @@ pub struct OneWay {
     /// Packets that only the capture has which they pass last: the other one missed them.
     pub missed: u64,
     /// The shortest way, half of the round trip.
-    pub least_s: f64,
+    pub min_s: f64,
     /// The median.
     pub median_s: f64,
     /// The 99th percentile.
@@ -85,7 +85,7 @@ pub struct OneWay {
 impl Joining {
     /// Takes a packet of the first capture; `forward` means it came from the end under study.
     pub fn first(&mut self, segment: &Segment, forward: bool) {
-        if self.packets.len() >= MOST_PACKETS {
+        if self.packets.len() >= MAX_PACKETS {
             self.full = true;
             return;
         }
@@ -101,7 +101,7 @@ impl Joining {
         widen(&mut self.spans[1], at);
         match self.waiting.get_mut(&key).and_then(VecDeque::pop_front) {
             Some(n) => self.packets[n].second = Some(at),
-            None if self.full || self.packets.len() >= MOST_PACKETS => {}
+            None if self.full || self.packets.len() >= MAX_PACKETS => {}
             None => self.packets.push(Passed { key, first: None, second: Some(at) }),
         }
     }
@@ -114,7 +114,7 @@ impl Joining {
         };
         let there: Vec<(i64, i64)> = both(true).collect();
         let back: Vec<(i64, i64)> = both(false).map(|(at, later)| (at, -later)).collect();
-        if there.len().min(back.len()) < LEAST_PACKETS {
+        if there.len().min(back.len()) < MIN_PACKETS {
             return Err(format!(
                 "{} packets of one direction and {} of the other are in both captures: too few",
                 there.len(),
@@ -137,7 +137,7 @@ impl Joining {
             }
             let seconds = |nanos: Option<u64>| nanos.unwrap_or(0) as f64 / 1e9;
             OneWay {
-                least_s: clocks.round_trip as f64 / 2e9,
+                min_s: clocks.round_trip as f64 / 2e9,
                 median_s: seconds(ways.quantile(0.5)),
                 p99_s: seconds(ways.quantile(0.99)),
                 ..self.counted(forward, first_is_nearer, &clocks)
@@ -155,8 +155,7 @@ impl Joining {
 
     /// Counts the packets of a direction.
     fn counted(&self, forward: bool, first_is_nearer: bool, clocks: &Clocks) -> OneWay {
-        let mut way =
-            OneWay { sent: 0, lost: 0, missed: 0, least_s: 0.0, median_s: 0.0, p99_s: 0.0 };
+        let mut way = OneWay { sent: 0, lost: 0, missed: 0, min_s: 0.0, median_s: 0.0, p99_s: 0.0 };
         // The capture that this direction passes first, and the other.
         let [before, after] = if forward == first_is_nearer { [0, 1] } else { [1, 0] };
         // When a packet would have passed the other one.
@@ -231,12 +230,11 @@ impl Clocks {
         let middle = from + (to - from) / 2;
         // A drift moves the least difference of both directions against one another, a queue that
         // stands longer moves one.
-        let least = |of: &[(i64, i64)], late: bool| {
+        let min = |of: &[(i64, i64)], late: bool| {
             of.iter().filter(|(at, _)| (*at >= middle) == late).map(|(_, later)| *later).min()
         };
-        let halves = least(there, false)
-            .zip(least(there, true))
-            .zip(least(back, false).zip(least(back, true)));
+        let halves =
+            min(there, false).zip(min(there, true)).zip(min(back, false).zip(min(back, true)));
         let drift = halves.map_or(0.0, |((f0, f1), (r0, r1))| {
             let (there, back) = ((f1 - f0) as f64, (r1 - r0) as f64);
             let opposite = there * back < 0.0;
@@ -244,10 +242,10 @@ impl Clocks {
             gained / ((to - from) as f64 / 2.0).max(1.0)
         });
         let mut clocks = Clocks { offset: 0, drift, middle, round_trip: 0 };
-        let least = |of: &[(i64, i64)], sign: i64| {
+        let min = |of: &[(i64, i64)], sign: i64| {
             of.iter().map(|(at, later)| later - sign * clocks.gained(*at)).min().unwrap_or(0)
         };
-        let (f, r) = (least(there, 1), least(back, -1));
+        let (f, r) = (min(there, 1), min(back, -1));
         clocks.offset = (f - r) / 2;
         clocks.round_trip = f + r;
         clocks

@@ -68,8 +68,8 @@ impl Limits {
     /// The family with the most time; unknown where there is none.
     pub fn dominant(&self) -> Class {
         let families = Class::ALL.into_iter().filter(|class| class.family() == *class);
-        let most = families.rev().max_by_key(|class| self.family_time(*class));
-        most.filter(|class| self.family_time(*class) > Duration::ZERO).unwrap_or(Class::Unknown)
+        let longest = families.rev().max_by_key(|class| self.family_time(*class));
+        longest.filter(|class| self.family_time(*class) > Duration::ZERO).unwrap_or(Class::Unknown)
     }
 
     /// The class with the most time of the family of `class`.

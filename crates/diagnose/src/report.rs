@@ -50,13 +50,13 @@ impl core::fmt::Display for PassFailure {
 
 impl std::error::Error for PassFailure {}
 
-/// Reads the capture `file`, pcap or pcapng and not compressed, and keeps the `most` flows with the most payload. A truncated
+/// Reads the capture `file`, pcap or pcapng and not compressed, and keeps the `max` flows with the most payload. A truncated
 /// capture is reported as far as it goes.
 ///
 /// # Errors
 /// If the bytes cannot be read, or the capture ends before its first packet.
-pub fn read(file: &mut dyn Read, most: usize) -> Result<DiagnosisReport, PassFailure> {
-    let mut reading = Reading::new(most);
+pub fn read(file: &mut dyn Read, max: usize) -> Result<DiagnosisReport, PassFailure> {
+    let mut reading = Reading::new(max);
     match reading.all(file) {
         Ok(()) => Ok(reading.report(None)),
         Err(PassFailure::Capture(error)) if reading.packets() > 0 => {
@@ -71,7 +71,7 @@ pub fn read(file: &mut dyn Read, most: usize) -> Result<DiagnosisReport, PassFai
 pub struct Reading {
     dissector: Dissector,
     table: Table,
-    most: usize,
+    max: usize,
     /// The flows kept, with the payload that ranks them.
     kept: Vec<(u64, Flow)>,
     left_out: u64,
@@ -106,9 +106,9 @@ pub fn segments(
 }
 
 impl Reading {
-    /// Nothing was read yet; of all flows the `most` with the most payload will be kept.
-    pub fn new(most: usize) -> Reading {
-        Reading { most, ..Reading::default() }
+    /// Nothing was read yet; of all flows the `max` with the most payload will be kept.
+    pub fn new(max: usize) -> Reading {
+        Reading { max, ..Reading::default() }
     }
 
     /// Takes a packet.
@@ -116,7 +116,7 @@ impl Reading {
         if let Ok(segment) = self.dissector.dissect(record)
             && let Some(ended) = self.table.take(&segment)
         {
-            keep(&mut self.kept, &mut self.left_out, self.most, &ended);
+            keep(&mut self.kept, &mut self.left_out, self.max, &ended);
         }
     }
 
@@ -131,10 +131,10 @@ impl Reading {
     }
 
     fn all(&mut self, file: &mut dyn Read) -> Result<(), PassFailure> {
-        let Reading { dissector, table, most, kept, left_out } = self;
+        let Reading { dissector, table, max, kept, left_out } = self;
         segments(file, dissector, &mut |segment| {
             if let Some(ended) = table.take(segment) {
-                keep(kept, left_out, *most, &ended);
+                keep(kept, left_out, *max, &ended);
             }
         })
     }
@@ -142,7 +142,7 @@ impl Reading {
     /// The report; `unfinished` says why the capture broke off, if it did.
     pub fn report(mut self, unfinished: Option<CaptureError>) -> DiagnosisReport {
         while let Some(connection) = self.table.drain() {
-            keep(&mut self.kept, &mut self.left_out, self.most, &connection);
+            keep(&mut self.kept, &mut self.left_out, self.max, &connection);
         }
         let PacketCounts { packets, segments, .. } = self.dissector.counts();
         let mut remarks = remarks(&self.dissector.counts(), self.table.evicted(), unfinished);
@@ -150,8 +150,8 @@ impl Reading {
             remarks.push("no connection in it carries data; capture while one does".to_owned());
         }
         rank(&mut self.kept);
-        self.left_out += self.kept.len().saturating_sub(self.most) as u64;
-        self.kept.truncate(self.most);
+        self.left_out += self.kept.len().saturating_sub(self.max) as u64;
+        self.kept.truncate(self.max);
         DiagnosisReport {
             flows: self.kept.into_iter().map(|(_, flow)| flow).collect(),
             flows_left_out: self.left_out,
@@ -162,13 +162,13 @@ impl Reading {
     }
 }
 
-fn keep(kept: &mut Vec<(u64, Flow)>, left_out: &mut u64, most: usize, connection: &Connection) {
+fn keep(kept: &mut Vec<(u64, Flow)>, left_out: &mut u64, max: usize, connection: &Connection) {
     kept.extend(flows(connection).into_iter().map(|flow| (flow.bytes, flow)));
     // Sorted only now and then.
-    if kept.len() > 2 * most + 1000 {
+    if kept.len() > 2 * max + 1000 {
         rank(kept);
-        *left_out += (kept.len() - most) as u64;
-        kept.truncate(most);
+        *left_out += (kept.len() - max) as u64;
+        kept.truncate(max);
     }
 }
 

@@ -52,8 +52,8 @@ pub struct Evidence {
     pub window: Option<Bytes>,
     /// How long the rounds lasted in which it was full, in the mean.
     pub window_round: Option<Duration>,
-    /// The least window that the receiver advertised once it had advertised more.
-    pub least_window: Option<Bytes>,
+    /// The minimum window that the receiver advertised once it had advertised more.
+    pub min_window: Option<Bytes>,
     /// The largest window that the receiver advertised.
     pub largest_window: Option<Bytes>,
     /// Its scale, where known.
@@ -136,7 +136,7 @@ pub struct LimitVerdict {
 
 /// A class with less than this share of the time is no verdict where another, that explains
 /// nothing, had more.
-const LEAST_SHARE: f64 = 0.3;
+const MIN_SHARE: f64 = 0.3;
 
 impl LimitVerdict {
     /// The verdict on a flow with time divided as in `limits`.
@@ -174,7 +174,7 @@ fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
                 Some(next)
                     if class == Class::Unknown
                         && evidence.unknown_because == Some(UNEXPLAINED)
-                        && limits.family_share(next) >= LEAST_SHARE
+                        && limits.family_share(next) >= MIN_SHARE
                         && explains(next, limits.family_share(next), evidence) =>
                 {
                     next

@@ -14,23 +14,23 @@ const INITIAL_WINDOW: f64 = 10.0;
 pub fn gain(class: Class, e: &Evidence) -> Rate {
     let reachable = match class {
         Class::ReceiverWindow => at_this_loss(e),
-        Class::WaitingForPeer if e.granted.is_some() => least(at_this_loss(e), windows_limit(e)),
+        Class::WaitingForPeer if e.granted.is_some() => min(at_this_loss(e), windows_limit(e)),
         Class::SenderWindow | Class::Pacing | Class::Transport => {
-            least(at_this_loss(e), windows_limit(e))
+            min(at_this_loss(e), windows_limit(e))
         }
         // The path's rate was seen while this limit was not there.
         Class::ReceiverApplication | Class::Congestion | Class::Application => {
-            least(least(e.capacity, e.best), windows_limit(e))
+            min(min(e.capacity, e.best), windows_limit(e))
         }
         _ => None,
     };
-    least(reachable, starting_limit(e))
+    min(reachable, starting_limit(e))
         .filter(|_| reachable.is_some())
         .map_or(Rate::ZERO, |rate| rate.saturating_sub(e.goodput))
 }
 
 /// The smaller of two bounds; either may be unknown.
-fn least(a: Option<Rate>, b: Option<Rate>) -> Option<Rate> {
+fn min(a: Option<Rate>, b: Option<Rate>) -> Option<Rate> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         _ => a.or(b),
@@ -275,13 +275,13 @@ fn receiver_window(percent: f64, e: &Evidence) -> String {
 
 fn receiver_application(percent: f64, e: &Evidence) -> String {
     // A window of nothing is only named where one was advertised.
-    let shrank = e.least_window.filter(|least| *least > Bytes::ZERO || e.zero_windows > 0);
+    let shrank = e.min_window.filter(|min| *min > Bytes::ZERO || e.zero_windows > 0);
     let shrank = match (shrank, e.largest_window) {
-        (Some(least), Some(largest)) if least < largest => {
+        (Some(min), Some(largest)) if min < largest => {
             format!(
                 ", so that its window, of {} at most, shrank to {}",
                 in_bytes(largest),
-                in_bytes(least)
+                in_bytes(min)
             )
         }
         _ => String::new(),
@@ -298,11 +298,11 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
     if let Some(capacity) = e.capacity {
         words += &format!(" of {}", mbit(capacity));
     }
-    if let Some((least, rtt)) = standing(e) {
+    if let Some((min, rtt)) = standing(e) {
         words += &format!(
             ", behind a standing queue: the round trip is {} where {} would do",
             ms(rtt),
-            ms(least)
+            ms(min)
         );
     } else if e.even {
         words += ": its segments come evenly and no queue is seen. A link or a shaper before the capture sets that \
@@ -311,9 +311,9 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
     words + "."
 }
 
-/// The least round trip and the usual one, where a queue stands between them.
+/// The minimum round trip and the usual one, where a queue stands between them.
 fn standing(e: &Evidence) -> Option<(Duration, Duration)> {
-    e.rtt_min.zip(e.rtt).filter(|(least, rtt)| *rtt > least.scaled(1.1))
+    e.rtt_min.zip(e.rtt).filter(|(min, rtt)| *rtt > min.scaled(1.1))
 }
 
 /// The remedy, as a sentence.

@@ -89,10 +89,10 @@ proptest! {
         let expected = offset as f64 + (there as f64 - back as f64) / 2e6;
         prop_assert!((joined.clock_offset_s - expected).abs() < 1e-5, "{joined:?}");
         // The queue: 0 to 3 ms in steps of half of one, 1.5 ms in the median, to 3 %.
-        let waited = joined.data.median_s - joined.data.least_s;
+        let waited = joined.data.median_s - joined.data.min_s;
         prop_assert!((waited - 0.0015).abs() < 0.03 * joined.data.median_s + 1e-5, "{joined:?}");
-        let steady = joined.acks.median_s - joined.acks.least_s;
-        prop_assert!(steady.abs() < 0.03 * joined.acks.least_s + 1e-5, "{joined:?}");
+        let steady = joined.acks.median_s - joined.acks.min_s;
+        prop_assert!(steady.abs() < 0.03 * joined.acks.min_s + 1e-5, "{joined:?}");
         prop_assert_eq!((joined.data.lost, joined.acks.lost), (0, 0));
     }
 

@@ -288,14 +288,14 @@ fn obeys(flow: &Flow, packets: &[Segment]) {
         let zero = packets.iter().any(|packet| packet.window == 0 && packet.flags.ack);
         assert!(zero || facts.zero_windows == 0, "{flow:?}");
         assert!(zero || !verdict.words.contains("to 0 bytes"), "{flow:?}");
-        assert!(facts.rtt.median_s >= facts.rtt.least_s, "{flow:?}");
+        assert!(facts.rtt.median_s >= facts.rtt.min_s, "{flow:?}");
         assert!(facts.rtt.p99_s >= facts.rtt.median_s, "{flow:?}");
     }
     assert!(flow.rtt_median_s >= flow.rtt_min_s, "{flow:?}");
     // No transfer is faster than all of it in one round trip.
     if let Some(rtt) = flow.rtt_min_s.filter(|_| flow.expected_gain_bps > 0.0) {
-        let most = flow.bytes as f64 * 8.0 / rtt;
-        assert!(flow.goodput_bps + flow.expected_gain_bps <= most.max(flow.goodput_bps) * 1.01);
+        let max = flow.bytes as f64 * 8.0 / rtt;
+        assert!(flow.goodput_bps + flow.expected_gain_bps <= max.max(flow.goodput_bps) * 1.01);
     }
     let shares: f64 = serde_json::to_value(flow.limits)
         .iter()
@@ -514,8 +514,8 @@ fn rounds_that_the_clock_does_not_resolve_promise_nothing() {
     let flow = flows(&packets).swap_remove(0);
     assert_eq!(flow.rtt_min_s, Some(0.0), "{flow:?}");
     let capacity = flow.facts.as_ref().and_then(|facts| facts.delivery_bps);
-    let most = capacity.map_or(0.0, |capacity| capacity - flow.goodput_bps);
-    assert!(flow.expected_gain_bps <= most.max(0.0), "{flow:?}");
+    let max = capacity.map_or(0.0, |capacity| capacity - flow.goodput_bps);
+    assert!(flow.expected_gain_bps <= max.max(0.0), "{flow:?}");
 }
 
 /// Without the handshake the scale is unknown, but nobody sends beyond the window.

@@ -52,20 +52,20 @@ fn held_download(
     let model = if bbr { r#""BBRInfo":{"BW":1},"# } else { "" };
     let mut measurements = Vec::new();
     for (n, (step, unacknowledged)) in (0..).zip(readings) {
-        let most = (window + window * n / 10).min(window * grows);
-        let told = most - most * unacknowledged / 100;
+        let max = (window + window * n / 10).min(window * grows);
+        let told = max - max * unacknowledged / 100;
         let known = if seen == 1 { format!(r#","SndWnd":{told}"#) } else { String::new() };
         measurements.push(format!(
             r#"{{{model}"TCPInfo":{{"ElapsedTime":{at},"BytesAcked":{acked},"BusyTime":{busy},
             "RWndLimited":{limited},"SndMSS":1448,"RTT":{rtt},"MinRTT":{rtt},"SndCwnd":5000,
             "SndSsThresh":2147483647,"Unacked":{},"NotsentBytes":100000,"WScale":136,
             "MaxPacingRate":-1{known}}}}}"#,
-            most / 1448
+            max / 1448
         ));
         at += step;
         busy += step;
         limited += step * share / 100;
-        acked += most * step / rtt;
+        acked += max * step / rtt;
     }
     format!("[{}]", measurements.join(","))
 }

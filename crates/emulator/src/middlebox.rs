@@ -44,7 +44,7 @@ const NO_OPERATION: u8 = 1;
 impl Middlebox {
     /// Whether a frame of `length` bytes vanishes.
     pub(crate) fn swallows(&self, length: usize) -> bool {
-        self.passes.is_some_and(|most| (length - ETHERNET_HEADER.min(length)) as u64 > most.get())
+        self.passes.is_some_and(|max| (length - ETHERNET_HEADER.min(length)) as u64 > max.get())
     }
 
     /// Rewrites `frame` and keeps its checksum right, unless a network card is to fill it in.

@@ -184,7 +184,7 @@ impl PacketLoop {
 
     /// How long after its stamp an arrival may be taken in. Half the delay: it is always seen before it can be due.
     fn arrival_wait(&self) -> Duration {
-        (self.up.least_delay().min(self.down.least_delay()) / 2).min(MAX_ARRIVAL_WAIT)
+        (self.up.min_delay().min(self.down.min_delay()) / 2).min(MAX_ARRIVAL_WAIT)
     }
 
     /// When something is due or, if the path is empty, arrives.
@@ -195,10 +195,10 @@ impl PacketLoop {
         let altered = [self.up.next_alteration(), self.down.next_alteration()];
         let decided = altered.into_iter().flatten().fold(self.next_sample, Time::min);
         let until = due.unwrap_or(Time::MAX).min(decided + arrival_wait);
-        let least = self.rest.began(now);
-        if until < least {
+        let min = self.rest.began(now);
+        if until < min {
             // Arrivals during the shortest sleep need no wake-up either.
-            Wait::Time(least)
+            Wait::Time(min)
         } else if due.is_none() || arrival_wait < MIN_ARRIVAL_WAIT {
             Wait::ArrivalOr(until)
         } else {

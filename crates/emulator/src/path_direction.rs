@@ -217,8 +217,8 @@ impl PathDirection {
     pub fn release(&mut self, now: Time, pool: &mut Pool, port: &PacketPort) -> bool {
         let mut batch = std::mem::take(&mut self.batch);
         batch.clear();
-        let most = if port.offloads() { MAX_BATCH_PACKETS } else { MAX_BATCH_FRAMES };
-        while batch.len() < most
+        let max = if port.offloads() { MAX_BATCH_PACKETS } else { MAX_BATCH_FRAMES };
+        while batch.len() < max
             && let Some(delivery) = self.poll_delivery(now)
         {
             batch.push(delivery);
@@ -334,8 +334,8 @@ impl PathDirection {
     }
 
     /// The least time from the first queue to the exit.
-    pub fn least_delay(&self) -> Duration {
-        self.chain.least_delay()
+    pub fn min_delay(&self) -> Duration {
+        self.chain.min_delay()
     }
 
     /// Ends the counting.

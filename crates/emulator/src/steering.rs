@@ -30,7 +30,7 @@ pub(crate) fn receive_elsewhere() -> io::Result<()> {
 
 /// A set of processors as the kernel reads it: words of 32 bits, the highest first.
 fn mask(processors: &[usize]) -> String {
-    let words = processors.iter().max().map_or(1, |most| most / 32 + 1);
+    let words = processors.iter().max().map_or(1, |max| max / 32 + 1);
     let mut text = String::new();
     for word in (0..words).rev() {
         let own = processors.iter().filter(|processor| *processor / 32 == word);

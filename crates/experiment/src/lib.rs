@@ -23,7 +23,7 @@
 //!     congestion = "newreno"
 //!     "#,
 //! )?;
-//! let bounds = SearchBounds { least: 100, most: 1200, tolerance: 0.01 };
+//! let bounds = SearchBounds { min: 100, max: 1200, tolerance: 0.01 };
 //! let mft = find_mft(&Theory, &scenario, bounds, 1, Workers::ONE)?;
 //! // From C x T_m = 625 packets on the path is full: the MFT is C.
 //! assert_eq!(mft.rate_bps, 50e6);

@@ -57,8 +57,8 @@ impl Axis {
     }
 
     /// This axis with a domain between two values.
-    pub fn between(self, least: f64, most: f64) -> Axis {
-        Axis { domain: Some((least, most)), ..self }
+    pub fn between(self, min: f64, max: f64) -> Axis {
+        Axis { domain: Some((min, max)), ..self }
     }
 
     /// An axis of cases with a name each: the first stands at 1.

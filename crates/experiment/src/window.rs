@@ -74,7 +74,7 @@ fn cross_traffic(question: &WindowQuestion, CrossShare { kind, share }: CrossSha
         CrossKind::Elephants => {
             // Each fills its share of the path; two packets are the least that keeps an ACK clock.
             let packets = bits / 8.0 * question.rtt.as_secs_f64() / packet;
-            let count = (packets / LEAST_ELEPHANT).clamp(1.0, ELEPHANT_COUNT).round();
+            let count = (packets / MIN_ELEPHANT).clamp(1.0, ELEPHANT_COUNT).round();
             let window = (packets / count).round().max(1.0);
             format!(
                 "[[cross]]\nkind = \"elephants\"\ncount = {count}\nwindow = \"{window}pkt\"\n{}\n",
@@ -104,7 +104,7 @@ fn round_trips(question: &WindowQuestion) -> String {
 
 const UDP_SOURCES: u64 = 10;
 const ELEPHANT_COUNT: f64 = 20.0;
-const LEAST_ELEPHANT: f64 = 2.0;
+const MIN_ELEPHANT: f64 = 2.0;
 /// Packets of a mouse, from and to: the first paper's.
 const MOUSE: (u64, u64) = (10, 15);
 

@@ -108,8 +108,8 @@ mod tests {
             left: false,
         };
         assert_eq!(none.words(), [0; 6]);
-        let least = Command { limit: Some(Bytes::ZERO), pace: Some(Rate::ZERO), ..none };
-        assert_eq!(least.words(), [1, 1, 0, 0, 0, 0]);
+        let min = Command { limit: Some(Bytes::ZERO), pace: Some(Rate::ZERO), ..none };
+        assert_eq!(min.words(), [1, 1, 0, 0, 0, 0]);
         // 8 Mbit/s are 1,000,000 bytes a second.
         let pace = Some(Rate::from_mbit_per_second(8));
         assert_eq!(Command { pace, left: true, ..none }.words(), [0, 1_000_000, 0, 1, 0, 0]);

@@ -42,10 +42,10 @@ struct EthtoolValue {
 #[derive(Default)]
 struct RingParameters {
     command: u32,
-    receive_most: u32,
-    receive_mini_most: u32,
-    receive_jumbo_most: u32,
-    transmit_most: u32,
+    receive_max: u32,
+    receive_mini_max: u32,
+    receive_jumbo_max: u32,
+    transmit_max: u32,
     receive: u32,
     receive_mini: u32,
     receive_jumbo: u32,
@@ -110,11 +110,11 @@ pub struct Rings {
     /// The receive ring.
     pub receive: u64,
     /// The largest receive ring.
-    pub receive_most: u64,
+    pub receive_max: u64,
     /// The transmit ring.
     pub transmit: u64,
     /// The largest transmit ring.
-    pub transmit_most: u64,
+    pub transmit_max: u64,
 }
 
 /// Which offloads a device uses; `None` if unknown.
@@ -135,9 +135,9 @@ pub fn rings(device: &str) -> io::Result<Rings> {
     unsafe { command(device, &mut p) }?;
     Ok(Rings {
         receive: p.receive.into(),
-        receive_most: p.receive_most.into(),
+        receive_max: p.receive_max.into(),
         transmit: p.transmit.into(),
-        transmit_most: p.transmit_most.into(),
+        transmit_max: p.transmit_max.into(),
     })
 }
 

@@ -14,11 +14,11 @@ use crate::tcp::options;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferLimits {
     /// The smallest buffer.
-    pub least: Bytes,
+    pub min: Bytes,
     /// The buffer of a new connection.
     pub initial: Bytes,
     /// The largest buffer.
-    pub most: Bytes,
+    pub max: Bytes,
 }
 
 /// The largest SO_RCVBUF that may be asked for (`net.core.rmem_max`).
@@ -100,7 +100,7 @@ fn autotuning(path: &str) -> io::Result<BufferLimits> {
     let text = read(path)?;
     let mut words = text.split_whitespace();
     let mut next = || parse(path, words.next().unwrap_or("")).map(Bytes::new);
-    Ok(BufferLimits { least: next()?, initial: next()?, most: next()? })
+    Ok(BufferLimits { min: next()?, initial: next()?, max: next()? })
 }
 
 fn parse(path: &str, text: &str) -> io::Result<u64> {
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn the_limits_of_autotuning_come_in_order() {
         for limits in [tcp_rmem().unwrap(), tcp_wmem().unwrap()] {
-            assert!(limits.least <= limits.most, "{limits:?}");
+            assert!(limits.min <= limits.max, "{limits:?}");
         }
     }
 

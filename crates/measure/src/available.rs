@@ -9,7 +9,7 @@ use crate::observation::StreamRecord;
 use crate::trend::{OVERFLOW_SHARE, Trend, growth, trend};
 
 /// The min part of the capacity on either side of the value, due to clocks and the capacity's own interval.
-const LEAST_HALF_WIDTH: f64 = 0.01;
+const MIN_HALF_WIDTH: f64 = 0.01;
 
 /// A stream is well above the available bandwidth by this part of the capacity.
 const WELL_ABOVE: f64 = 0.15;
@@ -24,24 +24,24 @@ pub fn available_bandwidth(
     streams: &[StreamRecord],
     noise: Duration,
 ) -> Finding<Rate> {
-    let (mut judged, mut steady, mut least_above) = (Vec::new(), 0.0f64, f64::INFINITY);
+    let (mut judged, mut steady, mut min_above) = (Vec::new(), 0.0f64, f64::INFINITY);
     for stream in streams {
         let Some(rate) = dispersion(stream).map(|found| found.rate_in.as_f64()) else { continue };
         let trend = trend(stream, noise);
         match trend {
-            Some(Trend::Increasing) => least_above = least_above.min(rate),
+            Some(Trend::Increasing) => min_above = min_above.min(rate),
             Some(Trend::Steady) => steady = steady.max(rate),
             _ => {}
         }
         judged.extend(from_one(capacity.as_f64(), stream).map(|found| (rate, found, trend)));
     }
     let found = well_above(capacity.as_f64(), &judged);
-    let most = capacity.as_f64();
-    let half_least = most * LEAST_HALF_WIDTH;
-    let bound = |rate: f64| Rate::from_f64(rate.clamp(0.0, most).round());
+    let max = capacity.as_f64();
+    let half_min = max * MIN_HALF_WIDTH;
+    let bound = |rate: f64| Rate::from_f64(rate.clamp(0.0, max).round());
     match mean_interval(&found) {
         Some((mean, half)) => {
-            let half = half.max(half_least);
+            let half = half.max(half_min);
             // Cross traffic that yields to one stream has not yet yielded to another: the available bandwidth lies between
             // their estimates.
             let range = found.iter().fold((mean - half, mean + half), |range, one| {
@@ -55,9 +55,9 @@ pub fn available_bandwidth(
             Finding::known(bound(mean), bound(range.0), bound(range.1), how)
         }
         None if steady > 0.0 => Finding::known(
-            bound(steady.min(least_above)),
-            bound(steady.min(least_above)),
-            bound(least_above),
+            bound(steady.min(min_above)),
+            bound(steady.min(min_above)),
+            bound(min_above),
             "the fastest stream whose delays did not grow",
         ),
         None => Finding::unknown("no stream arrived whole enough to judge its delays"),

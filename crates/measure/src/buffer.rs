@@ -58,7 +58,7 @@ impl Overload<'_> {
     }
 
     /// The shortest that packets beside the drops of the last quarter waited, but for one in twenty.
-    pub(crate) fn least_wait_beside_drops(&self) -> Option<f64> {
+    pub(crate) fn min_wait_beside_drops(&self) -> Option<f64> {
         let late = self.stream.sent / 4 * 3;
         let beside = self.beside_losses().into_iter().filter(|beside| beside.index >= late);
         beside.map(|beside| beside.waited_s).collect::<Sorted>().quantile(0.05)

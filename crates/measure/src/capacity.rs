@@ -10,7 +10,7 @@ use crate::observation::StreamRecord;
 /// A stream keeps the link busy if it was sent faster than it arrived by this factor.
 const BUSY_RATIO: f64 = 1.05;
 /// The min part of the interval on either side, due to clocks and other packets.
-const LEAST_HALF_WIDTH: f64 = 0.005;
+const MIN_HALF_WIDTH: f64 = 0.005;
 
 /// Evidence from streams on a capacity.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,8 +43,8 @@ pub fn capacity<'a>(
     let coalesced = busy.iter().filter(|d| d.coalesced).count() * 2 > busy.len();
     let capacity = match (all.iter().map(|d| d.rate_out).max(), busy.is_empty()) {
         (None, _) => Finding::unknown("too few packets of the trains arrived"),
-        (Some(most), true) => Finding::unknown(format!(
-            "this host sent no faster than the path carried: it is {most} or more"
+        (Some(max), true) => Finding::unknown(format!(
+            "this host sent no faster than the path carried: it is {max} or more"
         )),
         _ => fitted(&busy),
     };
@@ -68,7 +68,7 @@ fn fitted(busy: &[Dispersion]) -> Finding<Rate> {
     let rate = 1.0 / intercept;
     let own: Vec<f64> = points.iter().map(|(x, y, _)| 1.0 / (y - slope * x).max(1e-15)).collect();
     let half = mean_interval(&own).map_or(0.1 * rate, |(_, half)| half);
-    let half = half.max(rate * LEAST_HALF_WIDTH);
+    let half = half.max(rate * MIN_HALF_WIDTH);
     let how = format!(
         "dispersion of {} streams sent faster than the link, fitted over their rates",
         busy.len()

@@ -45,7 +45,7 @@ const OWN_QUEUE: f64 = 0.3;
 /// A queue shorter than this many packets cannot be told from none.
 const NO_QUEUE_PACKETS: f64 = 3.0;
 /// Below this wait a queue of its own cannot be told from jitter.
-const LEAST_WAIT_S: f64 = 0.005;
+const MIN_WAIT_S: f64 = 0.005;
 
 /// The discipline of the queue that `overload` filled, or why it cannot be told. `slight` is a stream that is only a
 /// little too fast: where the queue grows slowly, CoDel and its like have the time to drop before the buffer is full.
@@ -199,7 +199,7 @@ fn own_queue(overload: &Overload<'_>, longest: f64) -> bool {
     let meanwhile = echoes.filter(|echo| (middle..=last).contains(&crossed(echo)));
     let base = overload.base_rtt.as_secs_f64();
     let waited = median(meanwhile.map(|echo| echo.round_trip().as_secs_f64() - base));
-    longest >= LEAST_WAIT_S && waited.is_some_and(|waited| waited < longest * OWN_QUEUE)
+    longest >= MIN_WAIT_S && waited.is_some_and(|waited| waited < longest * OWN_QUEUE)
 }
 
 /// The bytes passed before the first loss in excess of the rate.

@@ -7,7 +7,7 @@ use sweetspot_units::{Duration, Rate};
 use crate::observation::StreamRecord;
 
 /// The fewest packets that show a rate.
-const LEAST_PACKETS: usize = 4;
+const MIN_PACKETS: usize = 4;
 /// Gaps below this share of the median belong to one interrupt: the receiver's card or kernel handed several packets
 /// over at once.
 const COALESCED_GAP: f64 = 0.1;
@@ -31,7 +31,7 @@ pub struct Dispersion {
 /// little; packets that were lost are not counted. `None` where too few arrived.
 pub fn dispersion(stream: &StreamRecord) -> Option<Dispersion> {
     let arrivals = &stream.arrivals;
-    if arrivals.len() < LEAST_PACKETS {
+    if arrivals.len() < MIN_PACKETS {
         return None;
     }
     let (first, last) = (arrivals.first()?.received, arrivals.last()?.received);
@@ -80,7 +80,7 @@ fn is_coalesced(stream: &StreamRecord) -> bool {
 /// The rate at which pairs of neighbouring packets come most often: the half-sample mode of the pairs' rates
 /// (Bickel, Fruehwirth 2006, "On a fast, robust estimator of the mode"). `None` below twenty pairs.
 pub fn pair_mode<'a>(streams: impl IntoIterator<Item = &'a StreamRecord>) -> Option<Rate> {
-    const LEAST_PAIRS: usize = 20;
+    const MIN_PAIRS: usize = 20;
     let mut rates = Vec::new();
     for stream in streams {
         let bits = stream.size.as_f64() * 8.0;
@@ -88,8 +88,7 @@ pub fn pair_mode<'a>(streams: impl IntoIterator<Item = &'a StreamRecord>) -> Opt
         let gaps = adjacent.map(|two| two[1].received.since(two[0].received).as_secs_f64());
         rates.extend(gaps.filter(|gap| *gap > 0.0).map(|gap| bits / gap));
     }
-    (rates.len() >= LEAST_PAIRS)
-        .then(|| half_sample_mode(&rates.into_iter().collect::<Sorted>()))?
+    (rates.len() >= MIN_PAIRS).then(|| half_sample_mode(&rates.into_iter().collect::<Sorted>()))?
 }
 
 fn half_sample_mode(sorted: &[f64]) -> Option<Rate> {

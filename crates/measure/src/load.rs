@@ -72,7 +72,7 @@ impl Grade {
 /// The first part of a load, in which the window still grows, does not count.
 const SETTLING_SHARE: f64 = 0.3;
 /// The fewest round trips that say something.
-const LEAST_SAMPLES: usize = 5;
+const MIN_SAMPLES: usize = 5;
 
 /// Delay under `load`, beside the `idle` median round trip.
 pub fn delay_under_load(idle: Option<Duration>, load: &LoadRecord) -> DelayUnderLoad {
@@ -86,7 +86,7 @@ pub fn delay_under_load(idle: Option<Duration>, load: &LoadRecord) -> DelayUnder
     let foreign = settled(&load.echoes);
     let own: Sorted = load.round_trips.iter().map(|rtt| rtt.as_secs_f64()).collect();
     let span = Duration::from_secs_f64;
-    let median = foreign.quantile(0.5).filter(|_| foreign.len() >= LEAST_SAMPLES);
+    let median = foreign.quantile(0.5).filter(|_| foreign.len() >= MIN_SAMPLES);
     let (low, high) = (foreign.quantile(0.05), foreign.quantile(0.95));
     let round_trip = match (median, low, high) {
         (Some(median), Some(low), Some(high)) => Finding::known(
@@ -114,7 +114,7 @@ pub fn delay_under_load(idle: Option<Duration>, load: &LoadRecord) -> DelayUnder
 fn responsiveness(foreign: &[f64], own: &[f64]) -> Finding<f64> {
     let trimmed = |sorted: &[f64]| {
         let kept = sorted.len() - sorted.len() / 20;
-        (sorted.len() >= LEAST_SAMPLES)
+        (sorted.len() >= MIN_SAMPLES)
             .then(|| sorted[..kept].iter().sum::<f64>() / kept as f64)
             .filter(|mean| *mean > 0.0)
     };

@@ -7,13 +7,13 @@ use crate::finding::Finding;
 use crate::observation::{Arrival, StreamRecord};
 
 /// The fewest losses from which a rate is more than an upper bound.
-const LEAST_LOSSES: u64 = 5;
+const MIN_LOSSES: u64 = 5;
 /// The min number of bursts for a mean length.
-const LEAST_BURSTS: usize = 8;
+const MIN_BURSTS: usize = 8;
 /// A queue with a shorter wait than this part of that at which it drops drops nothing.
 const SHORT: f64 = 0.5;
 /// The least part of the packets that must have met such a queue for the others to be left out.
-const LEAST_CLEAR: f64 = 0.5;
+const MIN_CLEAR: f64 = 0.5;
 
 /// Losses of streams below the available bandwidth.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +52,7 @@ pub fn losses<'a>(
         all.add(fates.iter().map(|fate| Some(fate.came)));
         clear.add(fates.iter().map(|fate| fate.is_clear.then_some(fate.came)));
     }
-    let enough = clear.sent as f64 >= all.sent as f64 * LEAST_CLEAR;
+    let enough = clear.sent as f64 >= all.sent as f64 * MIN_CLEAR;
     let without_queue = queue.is_some() && enough;
     let counted = if without_queue { clear } else { all };
     LossEstimate {
@@ -139,7 +139,7 @@ fn rate(sent: u64, lost: u64, without_queue: bool) -> Finding<Probability> {
             share(high),
             format!("none of {sent} {which} was lost"),
         ),
-        1..LEAST_LOSSES => Finding::known(
+        1..MIN_LOSSES => Finding::known(
             share(lost as f64 / sent as f64),
             share(low),
             share(high),
@@ -156,14 +156,14 @@ fn rate(sent: u64, lost: u64, without_queue: bool) -> Finding<Probability> {
 
 fn burst(lengths: &[f64]) -> Finding<f64> {
     match mean_interval(lengths) {
-        Some((mean, half)) if lengths.len() >= LEAST_BURSTS => Finding::known(
+        Some((mean, half)) if lengths.len() >= MIN_BURSTS => Finding::known(
             mean,
             (mean - half).max(1.0),
             mean + half,
             format!("{} gaps in the numbers of the packets", lengths.len()),
         ),
         _ => Finding::unknown(format!(
-            "{} losses apart from one another; it takes {LEAST_BURSTS}",
+            "{} losses apart from one another; it takes {MIN_BURSTS}",
             lengths.len()
         )),
     }

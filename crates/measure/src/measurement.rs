@@ -38,16 +38,16 @@ const LOSS_SHARE: f64 = 0.3;
 /// After this many losses, their rate is known to a factor of 1.5: (1.96 / ln 1.5)^2. Until then counting goes on, up to a max
 /// number of streams.
 const LOSSES_WANTED: u32 = 24;
-const MOST_SLOW_STREAMS: usize = 3;
+const MAX_SLOW_STREAMS: usize = 3;
 /// The longest that losses are counted in one stream, and the most packets per second, which a host sends evenly.
 const LONGEST_LOSS: Duration = Duration::from_secs(12);
 const LOSS_PACKETS_PER_SECOND: f64 = 4000.0;
 /// The fewest packets of a stream.
-const LEAST_STREAM_PACKETS: u32 = 30;
+const MIN_STREAM_PACKETS: u32 = 30;
 /// The most packets of a stream.
-const MOST_STREAM_PACKETS: u32 = 100_000;
+const MAX_STREAM_PACKETS: u32 = 100_000;
 /// Delays that grow by less than this are noise of clocks and schedulers.
-const LEAST_NOISE: Duration = Duration::from_micros(300);
+const MIN_NOISE: Duration = Duration::from_micros(300);
 
 /// The observations of one direction.
 #[derive(Debug, Clone, Default)]
@@ -109,13 +109,13 @@ impl Observations {
     /// The one-way delay without a queue of ours: of the streams that were slow enough the least median, so that
     /// jitter counts as it does in any dense stream.
     pub fn reference_s(&self) -> Option<f64> {
-        let slow = self.streams.iter().filter(|s| trend(s, LEAST_NOISE).is_some());
+        let slow = self.streams.iter().filter(|s| trend(s, MIN_NOISE).is_some());
         let medians = slow
             .chain(&self.slow)
             .chain(&self.sparse)
             .filter_map(|s| median(s.arrivals.iter().map(|arrival| arrival.delay_s())));
-        let least = medians.fold(f64::INFINITY, f64::min);
-        least.is_finite().then_some(least)
+        let min = medians.fold(f64::INFINITY, f64::min);
+        min.is_finite().then_some(min)
     }
 }
 
@@ -153,7 +153,7 @@ pub struct Measurement {
 }
 
 /// After this many failed steps in a row the rest is skipped.
-const MOST_FAILURES: u32 = 3;
+const MAX_FAILURES: u32 = 3;
 
 impl Measurement {
     /// A measurement as `plan` says.
@@ -166,7 +166,7 @@ impl Measurement {
     /// The next step; `None` at the end. The same until [`Measurement::handle`] was called.
     pub fn poll_step(&mut self) -> Option<Step> {
         loop {
-            if self.stage == Stage::Done || self.failures >= MOST_FAILURES {
+            if self.stage == Stage::Done || self.failures >= MAX_FAILURES {
                 return None;
             }
             match self.step() {
@@ -244,7 +244,7 @@ impl Measurement {
                 slow.push(record);
                 let lost: u32 = slow.iter().map(StreamRecord::lost).sum();
                 // Too few for an interval of a factor of 1.5: more are waited for.
-                let more = (1..LOSSES_WANTED).contains(&lost) && slow.len() < MOST_SLOW_STREAMS;
+                let more = (1..LOSSES_WANTED).contains(&lost) && slow.len() < MAX_SLOW_STREAMS;
                 if !more {
                     self.skip();
                 }
@@ -327,8 +327,8 @@ impl Measurement {
                 if self.observations[d].undisturbed(packet).is_some() {
                     return None;
                 }
-                let most = self.plan.bounding;
-                let rate = self.search(d)?.next_rate(most)?;
+                let max = self.plan.bounding;
+                let rate = self.search(d)?.next_rate(max)?;
                 Some(self.stream(d, rate, self.plan.stream, false))
             }
             Stage::Averaging(d, _) => {
@@ -350,8 +350,8 @@ impl Measurement {
             }
             Stage::Load(d) => {
                 let (duration, capacity) = (self.plan.load?, self.capacity(d)?);
-                let most = (capacity * duration).scaled(1.2) + Bytes::new(1_000_000);
-                Some(Step::Load { direction: self.plan.directions[d], duration, most })
+                let max = (capacity * duration).scaled(1.2) + Bytes::new(1_000_000);
+                Some(Step::Load { direction: self.plan.directions[d], duration, max })
             }
             Stage::Done => None,
         }
@@ -372,7 +372,7 @@ impl Measurement {
         let packets = (rate * length).in_packets(size);
         Step::Stream {
             direction: self.plan.directions[d],
-            packets: packets.clamp(LEAST_STREAM_PACKETS, MOST_STREAM_PACKETS),
+            packets: packets.clamp(MIN_STREAM_PACKETS, MAX_STREAM_PACKETS),
             size,
             gap: gap(size, rate),
             spacing: Spacing::Even,
@@ -412,8 +412,8 @@ impl Measurement {
     }
 
     fn at_random(&self, d: usize, size: Bytes, rate: Rate, spacing: Spacing) -> Option<Step> {
-        let packets = (rate * self.plan.sparse).in_packets(size).min(MOST_STREAM_PACKETS);
-        (packets >= LEAST_STREAM_PACKETS).then(|| Step::Stream {
+        let packets = (rate * self.plan.sparse).in_packets(size).min(MAX_STREAM_PACKETS);
+        (packets >= MIN_STREAM_PACKETS).then(|| Step::Stream {
             direction: self.plan.directions[d],
             packets,
             size,
@@ -456,7 +456,7 @@ impl Measurement {
         let fastest = ECHO_SIZE.as_f64() * 8.0 * LOSS_PACKETS_PER_SECOND;
         let rate = Rate::from_f64((available.as_f64() * LOSS_SHARE).min(fastest));
         let packets = (rate * LONGEST_LOSS).in_packets(ECHO_SIZE).min(self.plan.loss_packets);
-        (packets >= LEAST_STREAM_PACKETS).then(|| Step::Stream {
+        (packets >= MIN_STREAM_PACKETS).then(|| Step::Stream {
             direction: self.plan.directions[d],
             packets,
             size: ECHO_SIZE,
@@ -471,7 +471,7 @@ impl Measurement {
         let echoes = self.idle.iter().flat_map(|record| &record.echoes);
         let delays: Sorted = echoes.map(|echo| echo.round_trip().as_secs_f64()).collect();
         let spread = delays.quantiles([0.25, 0.75]).map_or(0.0, |[low, high]| high - low);
-        LEAST_NOISE.max(Duration::from_secs_f64(spread / 2.0))
+        MIN_NOISE.max(Duration::from_secs_f64(spread / 2.0))
     }
 
     fn affords(&self, step: &Step) -> bool {

@@ -148,7 +148,7 @@ pub enum Step {
         /// For how long.
         duration: Duration,
         /// The most payload.
-        most: Bytes,
+        max: Bytes,
     },
 }
 
@@ -159,7 +159,7 @@ impl Step {
             // There and back.
             Step::Echo { packets, size, .. } => size * (2 * u64::from(packets)),
             Step::Stream { packets, size, .. } => size * u64::from(packets),
-            Step::Load { most, .. } => most,
+            Step::Load { max, .. } => max,
         }
     }
 }

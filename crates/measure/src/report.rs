@@ -156,7 +156,7 @@ fn dropping_queue(
     base_rtt: Duration,
 ) -> Option<DroppingQueue> {
     let overload = overload(direction, o, capacity?, base_rtt, 0.0)?;
-    let wait_s = overload.is_full().then(|| overload.least_wait_beside_drops())??;
+    let wait_s = overload.is_full().then(|| overload.min_wait_beside_drops())??;
     Some(DroppingQueue { wait_s, reference_s: overload.reference_s })
 }
 
@@ -198,7 +198,7 @@ fn of_queue(
 fn jitter(o: &Observations, capacity: Option<Rate>, available: Option<Rate>) -> Finding<Duration> {
     let sparse = o.slow.iter().chain(&o.sparse);
     let delays: Sorted = sparse.flat_map(|s| s.arrivals.iter().map(|a| a.delay_s())).collect();
-    let Some([least, low, high, most]) = delays.quantiles([0.0, 0.05, 0.95, 1.0]) else {
+    let Some([min, low, high, max]) = delays.quantiles([0.0, 0.05, 0.95, 1.0]) else {
         return Finding::unknown("no sparse packets were sent");
     };
     let span = |s: f64| Duration::from_secs_f64(s.max(0.0));
@@ -213,9 +213,9 @@ fn jitter(o: &Observations, capacity: Option<Rate>, available: Option<Rate>) -> 
         ));
     }
     Finding::known(
-        span(delays.quantile(0.99).unwrap_or(high) - least),
+        span(delays.quantile(0.99).unwrap_or(high) - min),
         span(high - low),
-        span(most - least),
+        span(max - min),
         format!("one-way delays of {} small packets on a link that is free", delays.len()),
     )
 }

@@ -20,7 +20,7 @@ pub struct RoundTrip {
 /// The min delay that two hosts' schedulers and cards add to a round trip; Linux wake-ups take some 0.1 ms.
 const HOSTS: Duration = Duration::from_micros(100);
 /// The min number of echoes for a variation.
-const LEAST_ECHOES: usize = 10;
+const MIN_ECHOES: usize = 10;
 
 /// The RTT from `records`; the first was taken before all other steps. `capacities` of both directions, where known, give a
 /// packet's own serialisation time.
@@ -46,9 +46,9 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
         Some([base[0] - own[2], base[1] - own[1], base[2] - own[0]])
     });
     // The measurement's own queue may still stand when later echoes are sent.
-    let least = bases.min_by(|a, b| a[2].total_cmp(&b[2]));
+    let min = bases.min_by(|a, b| a[2].total_cmp(&b[2]));
     let (Some([lowest, base, highest]), Some(low), Some(middle), Some(high)) =
-        (least, at(0.05), at(0.5), at(0.95))
+        (min, at(0.05), at(0.5), at(0.95))
     else {
         let why = format!("none of {sent} echoes came back");
         return RoundTrip {
@@ -64,13 +64,13 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
         span(highest),
         format!("the earliest of {how}, each way"),
     );
-    let enough = samples.len() >= LEAST_ECHOES;
-    let few = || Finding::unknown(format!("{how}; it takes {LEAST_ECHOES}"));
+    let enough = samples.len() >= MIN_ECHOES;
+    let few = || Finding::unknown(format!("{how}; it takes {MIN_ECHOES}"));
     let median = Finding::known(span(middle), span(low), span(high), how.clone());
     let variation = if enough {
-        let most = at(1.0).unwrap_or(high) - at(0.0).unwrap_or(low);
+        let max = at(1.0).unwrap_or(high) - at(0.0).unwrap_or(low);
         let quarter = at(0.75).unwrap_or(high) - at(0.25).unwrap_or(low);
-        Finding::known(span(high - low), span(quarter), span(most), format!("5 to 95 % of {how}"))
+        Finding::known(span(high - low), span(quarter), span(max), format!("5 to 95 % of {how}"))
     } else {
         few()
     };
@@ -80,7 +80,7 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
 /// F(4, 4) is below this with a probability of 95 %.
 const F_4_4: f64 = 6.39;
 /// If the one-way delays differ by more than this factor of their sum, the clocks did not keep time.
-const MOST_CLOCK_SHARE: f64 = 4.0;
+const MAX_CLOCK_SHARE: f64 = 4.0;
 
 /// The min RTT without queues: its lower bound, the value, its upper bound, in seconds.
 ///
@@ -93,15 +93,15 @@ fn base(record: &EchoRecord) -> Option<[f64; 3]> {
     let there = ends(record.echoes.iter().map(|echo| (echo.sent, echo.reflected)));
     let back = ends(record.echoes.iter().map(|echo| (echo.reflected + echo.held, echo.received)));
     match there.zip(back).filter(|_| keeps_time(record)) {
-        Some(([least, second], [least_back, second_back])) => {
-            let earliest = least + least_back;
+        Some(([min, second], [min_back, second_back])) => {
+            let earliest = min + min_back;
             let gaps = second + second_back - earliest;
             Some([earliest - F_4_4 * gaps, earliest - gaps, earliest])
         }
         None => {
-            let (least, low) = (whole.quantile(0.0)?, whole.quantile(0.05)?);
+            let (min, low) = (whole.quantile(0.0)?, whole.quantile(0.05)?);
             // The least of n is above the base by about as much as the 5th percentile is above the least, or less.
-            Some([2.0 * least - low, least, least])
+            Some([2.0 * min - low, min, min])
         }
     }
 }
@@ -131,7 +131,7 @@ fn keeps_time(record: &EchoRecord) -> bool {
     let there = |echo: &Echo| one_way(echo.sent, echo.reflected);
     let back = |echo: &Echo| one_way(echo.reflected + echo.held, echo.received);
     let sum = spread(&|echo| there(echo).wrapping_add(back(echo)));
-    spread(&|echo| there(echo).wrapping_sub(back(echo))) <= MOST_CLOCK_SHARE * sum
+    spread(&|echo| there(echo).wrapping_sub(back(echo))) <= MAX_CLOCK_SHARE * sum
 }
 
 /// Base round trips that differ by this much and by this part are of two paths.
@@ -141,8 +141,8 @@ const OTHER_PATH_SHARE: f64 = 0.1;
 /// The base round trips of the first record and of the last, if they are so far apart that the path, or a clock, changed
 /// in between.
 pub fn path_change(records: &[EchoRecord]) -> Option<(Duration, Duration)> {
-    let least = |record: &EchoRecord| record.echoes.iter().map(|echo| echo.round_trip()).min();
-    let (first, last) = (least(records.first()?)?, least(records.last()?)?);
+    let min = |record: &EchoRecord| record.echoes.iter().map(|echo| echo.round_trip()).min();
+    let (first, last) = (min(records.first()?)?, min(records.last()?)?);
     let apart = first.max(last).saturating_sub(first.min(last));
     (apart > OTHER_PATH.max(first.min(last).scaled(OTHER_PATH_SHARE))).then_some((first, last))
 }
@@ -182,7 +182,7 @@ mod tests {
             waits in proptest::collection::vec(0u64..50_000, 10..60), base in 5_000u64..500_000, ahead in 0u64..u64::MAX / 4,
         ) {
             let us = Duration::from_micros;
-            let least = waits.iter().min().copied().unwrap_or(0);
+            let min = waits.iter().min().copied().unwrap_or(0);
             let echoes = waits.iter().enumerate().map(|(n, wait)| {
                 let sent = Time::ZERO + us(n as u64 * 1_000_000);
                 Echo {
@@ -197,7 +197,7 @@ mod tests {
             let rate = Rate::from_mbit_per_second(1);
             let rate = Some(Estimate { value: rate, low: rate, high: rate });
             let found = round_trip(&[record], [rate, rate]).base.estimate().unwrap();
-            let off = found.value.as_secs_f64() - us(base + least).as_secs_f64();
+            let off = found.value.as_secs_f64() - us(base + min).as_secs_f64();
             prop_assert!(off.abs() < 2e-9);
             prop_assert!(found.low <= found.value && found.value <= found.high);
         }

@@ -46,10 +46,10 @@ impl RateSearch {
         RateSearch { capacity, low: 0.0, high: capacity.as_f64(), streams: 0 }
     }
 
-    /// The rate of the next stream; `None` once the bounds are close, or after `most` streams.
-    pub fn next_rate(&self, most: u32) -> Option<Rate> {
+    /// The rate of the next stream; `None` once the bounds are close, or after `max` streams.
+    pub fn next_rate(&self, max: u32) -> Option<Rate> {
         let close = self.high - self.low <= self.capacity.as_f64() * RESOLUTION;
-        (!close && self.streams < most).then(|| Rate::from_f64((self.low + self.high) / 2.0))
+        (!close && self.streams < max).then(|| Rate::from_f64((self.low + self.high) / 2.0))
     }
 
     /// A stream of `rate` was judged. One that is unclear is close: the range shrinks from both sides.

@@ -9,7 +9,7 @@ use crate::undisturbed::{lower_line, points};
 /// The error of a rate due to clocks and schedulers, on either side.
 const HALF_WIDTH: f64 = 0.02;
 /// The fewest packets of either size.
-const LEAST_PACKETS: usize = 8;
+const MIN_PACKETS: usize = 8;
 
 /// The rate from the extra delay of the earliest full packets over the earliest small ones (Jacobson 1997, "pathchar").
 ///
@@ -24,11 +24,11 @@ pub fn serialization<'a>(
 ) -> Finding<Rate> {
     let small = points(sparse, None);
     let origin = sparse.arrivals.iter().min_by_key(|arrival| arrival.index);
-    let Some(origin) = origin.filter(|_| small.len() >= LEAST_PACKETS) else {
+    let Some(origin) = origin.filter(|_| small.len() >= MIN_PACKETS) else {
         return Finding::unknown("too few small packets arrived");
     };
     let (intercept, slope) = lower_line(&small);
-    let (mut found, mut least, mut bits) = (0, f64::INFINITY, 0.0);
+    let (mut found, mut min, mut bits) = (0, f64::INFINITY, 0.0);
     for stream in heads {
         let head = StreamRecord {
             arrivals: stream.arrivals.iter().filter(|a| a.index == 0).copied().collect(),
@@ -36,14 +36,14 @@ pub fn serialization<'a>(
         };
         for (at, delay) in points(&head, Some(origin.sent)) {
             found += 1;
-            least = least.min(delay - intercept - slope * at);
+            min = min.min(delay - intercept - slope * at);
             bits = (stream.size.as_f64() - sparse.size.as_f64()) * 8.0;
         }
     }
-    if found < LEAST_PACKETS || bits <= 0.0 || least <= 0.0 {
+    if found < MIN_PACKETS || bits <= 0.0 || min <= 0.0 {
         return Finding::unknown(format!("{found} full packets met no other: too few"));
     }
-    let rate = bits / least;
+    let rate = bits / min;
     let bound = |rate: f64| Rate::from_f64(rate.round());
     let (low, high) = (bound(rate * (1.0 - HALF_WIDTH)), bound(rate * (1.0 + HALF_WIDTH)));
     let how = format!(

@@ -34,7 +34,7 @@ impl DirectionTrace {
     pub(crate) fn of(direction: Direction, o: &Observations) -> DirectionTrace {
         let reference_s = o.reference_s();
         let waits = |stream: Option<&StreamRecord>| {
-            stream.zip(reference_s).map_or_else(Vec::new, |(s, least)| waits(s, least))
+            stream.zip(reference_s).map_or_else(Vec::new, |(s, min)| waits(s, min))
         };
         DirectionTrace {
             direction,
@@ -56,11 +56,11 @@ pub(crate) fn round_trips(record: &EchoRecord) -> Vec<DelayPoint> {
     echoes.iter().map(point).collect()
 }
 
-fn waits(stream: &StreamRecord, least_s: f64) -> Vec<DelayPoint> {
+fn waits(stream: &StreamRecord, min_s: f64) -> Vec<DelayPoint> {
     let mut arrivals = stream.arrivals.clone();
     arrivals.sort_unstable_by_key(|arrival| arrival.index);
     let first = arrivals.first().map_or(0, |arrival| arrival.sent.as_nanos());
     let at = |sent: u64| sent.wrapping_sub(first) as i64 as f64 / 1e9;
-    let point = |a: &crate::Arrival| (at(a.sent.as_nanos()), (a.delay_s() - least_s).max(0.0));
+    let point = |a: &crate::Arrival| (at(a.sent.as_nanos()), (a.delay_s() - min_s).max(0.0));
     arrivals.iter().map(point).collect()
 }

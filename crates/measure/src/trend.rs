@@ -11,7 +11,7 @@ use crate::observation::StreamRecord;
 const PCT: (f64, f64) = (0.66, 0.54);
 const PDT: (f64, f64) = (0.55, 0.45);
 /// The fewest packets that show a trend.
-const LEAST_PACKETS: usize = 16;
+const MIN_PACKETS: usize = 16;
 
 /// Whether the delays of a stream grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) const OVERFLOW_SHARE: f64 = 0.05;
 /// groups. Growth of less than `noise` over the stream counts as none. `None` where too few packets arrived.
 pub fn trend(stream: &StreamRecord, noise: Duration) -> Option<Trend> {
     let delays = delays(stream);
-    if delays.len() < LEAST_PACKETS {
+    if delays.len() < MIN_PACKETS {
         return None;
     }
     if f64::from(stream.lost()) > f64::from(stream.sent) * OVERFLOW_SHARE {
@@ -62,7 +62,7 @@ pub fn trend(stream: &StreamRecord, noise: Duration) -> Option<Trend> {
 /// bandwidth A of a link of capacity C.
 pub(crate) fn growth(stream: &StreamRecord) -> Option<f64> {
     let delays = delays(stream);
-    if delays.len() < LEAST_PACKETS {
+    if delays.len() < MIN_PACKETS {
         return None;
     }
     Line::through(&delays).map(|line| line.slope)

@@ -10,17 +10,17 @@ use crate::observation::{Arrival, StreamRecord};
 /// The number of parts of the stream; their differences give the interval.
 const PARTS: usize = 12;
 /// The fewest packets, or pairs, in one part.
-const LEAST_IN_PART: usize = 16;
+const MIN_IN_PART: usize = 16;
 /// A packet found the link idle if it waited less than this part of a full packet's time on it; the first that clocks
 /// and schedulers can tell counts.
 const NO_WAIT: [f64; 3] = [1.0 / 32.0, 1.0 / 16.0, 1.0 / 8.0];
 /// A link that is idle for less than this share of the time cannot be told from one that is never.
-const LEAST_IDLE: f64 = 0.02;
+const MIN_IDLE: f64 = 0.02;
 /// The least part of the capacity on either side of the value.
-const LEAST_HALF_WIDTH: f64 = 0.01;
+const MIN_HALF_WIDTH: f64 = 0.01;
 /// Pairs come too close together only by noise of clocks and schedulers; where that takes more than this part of a
 /// packet's time on the link, its clipping bends their mean.
-const MOST_PAIR_NOISE: f64 = 0.75;
+const MAX_PAIR_NOISE: f64 = 0.75;
 
 /// The available bandwidth of a link of `capacity` by the share of time in which it is idle. `sparse` are small packets
 /// with exponential gaps, `full_packet` is the largest size on the path in bytes.
@@ -45,9 +45,9 @@ pub fn by_idle_time(capacity: Rate, sparse: &StreamRecord, full_packet: f64) -> 
     let shares: Vec<f64> = parts.iter().map(|part| idle_share(part, bound)).collect();
     // A packet that was dropped for want of room found the link busy; one lost at random says nothing.
     let lost = f64::from(sparse.lost()) / f64::from(sparse.sent.max(1));
-    let most = capacity.as_f64();
+    let max = capacity.as_f64();
     let how = format!("the link was idle when {} sparse packets came (PASTA)", waits.len());
-    interval(most, &shares, |share| most * share + own, most * lost, how)
+    interval(max, &shares, |share| max * share + own, max * lost, how)
 }
 
 /// The available bandwidth from the spacing of pairs of full packets, sent closer together than the link's serialisation time
@@ -65,19 +65,19 @@ pub fn by_pairs(capacity: Rate, pairs: &StreamRecord) -> Finding<Rate> {
     };
     let out: Sorted = gaps.iter().map(|(_, t_out)| *t_out).collect();
     let closest = out.quantile(0.05).unwrap_or(0.0);
-    if closest < packet_s * (1.0 - MOST_PAIR_NOISE) {
+    if closest < packet_s * (1.0 - MAX_PAIR_NOISE) {
         return Finding::unknown("pairs come closer together than the link can send them");
     }
-    let most = capacity.as_f64();
+    let max = capacity.as_f64();
     let others: Vec<f64> = parts
         .iter()
         .map(|part| {
             let (t_in, t_out) = part.iter().fold((0.0, 0.0), |sum, g| (sum.0 + g.0, sum.1 + g.1));
-            (most * t_out - bits * part.len() as f64) / t_in
+            (max * t_out - bits * part.len() as f64) / t_in
         })
         .collect();
     let how = format!("how far apart {} pairs of packets came", gaps.len());
-    interval(most, &others, |others| most - others, 0.0, how)
+    interval(max, &others, |others| max - others, 0.0, how)
 }
 
 fn interval(
@@ -91,11 +91,11 @@ fn interval(
         return Finding::unknown("too few packets arrived");
     };
     let (one, other) = (available(mean - half), available(mean + half));
-    let least = capacity * LEAST_HALF_WIDTH;
+    let min = capacity * MIN_HALF_WIDTH;
     let bound = |rate: f64| Rate::from_f64(rate.clamp(0.0, capacity).round());
     let value = available(mean);
-    let low = one.min(other).min(value - least) - less;
-    Finding::known(bound(value), bound(low), bound(one.max(other).max(value + least)), how)
+    let low = one.min(other).min(value - min) - less;
+    Finding::known(bound(value), bound(low), bound(one.max(other).max(value + min)), how)
 }
 
 /// The share of packets that did not wait: those below `bound`, less those at the end of a service time; as many of those lie
@@ -116,7 +116,7 @@ fn resolves(waits: &[f64], bound: f64) -> bool {
     // Three standard deviations, and one in a hundred of those below.
     noisy <= free + 3.0 * (noisy + free).sqrt() + 0.01 * below
         && below > 2.0 * above
-        && below - above > LEAST_IDLE * waits.len() as f64
+        && below - above > MIN_IDLE * waits.len() as f64
 }
 
 /// Place and wait of each packet, in the order of sending: its delay above the line under all delays, which is the path
@@ -185,7 +185,7 @@ fn own_rate(stream: &StreamRecord) -> f64 {
 }
 
 fn in_parts<T>(samples: &[T]) -> Option<Vec<&[T]>> {
-    (samples.len() >= PARTS * LEAST_IN_PART)
+    (samples.len() >= PARTS * MIN_IN_PART)
         .then(|| samples.chunks_exact(samples.len() / PARTS).take(PARTS).collect())
 }
 

@@ -92,7 +92,7 @@ impl<P: Packet> Chain<P> {
             let own = hop.poll_timeout().map(|through| through + behind);
             due = [due, own].into_iter().flatten().min();
             if !self.leaves_early {
-                behind += hop.least_delay();
+                behind += hop.min_delay();
             }
         }
         due
@@ -114,8 +114,8 @@ impl<P: Packet> Chain<P> {
     }
 
     /// The least time from the first hop's queue to the end.
-    pub fn least_delay(&self) -> Duration {
-        self.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.least_delay())
+    pub fn min_delay(&self) -> Duration {
+        self.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.min_delay())
     }
 
     /// Hop `hop` varies as `variation` says from now on; its time 0 is `start`.
@@ -156,7 +156,7 @@ impl<P: Packet> Chain<P> {
     fn work_off(&mut self, end: usize, until: Time) {
         let Some(hop) = end.checked_sub(1) else { return };
         // A packet that leaves the link later than this is not through by then.
-        let of_link = until - self.hops[hop].least_delay();
+        let of_link = until - self.hops[hop].min_delay();
         self.work_off(hop, of_link);
         self.decided[hop] = self.decided[hop].max(of_link);
         while let Some((at, routed)) = self.hops[hop].poll_delivery(until) {

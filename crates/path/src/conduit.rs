@@ -51,7 +51,7 @@ pub struct Waits {
     /// Bytes waiting times nanoseconds.
     pub byte_time: u128,
     /// The most packets that waited at once.
-    pub most: u64,
+    pub max: u64,
 }
 
 /// How long the link takes for one size.
@@ -139,10 +139,10 @@ impl<P: Packet + Copy + Default> Conduit<P> {
             Volume::Bytes(room) => self.taken - self.left + size <= room.get(),
         };
         if fits {
-            self.waits.most = self.waits.most.max(held as u64);
+            self.waits.max = self.waits.max.max(held as u64);
         }
         let harmless = match self.limit {
-            Volume::Packets(room) => room.min(self.waits.most + 1),
+            Volume::Packets(room) => room.min(self.waits.max + 1),
             // The next packet may be larger.
             Volume::Bytes(_) => 0,
         };
@@ -203,8 +203,8 @@ impl<P: Packet + Copy + Default> Conduit<P> {
     }
 
     /// Restarts the maximum of waiting packets at `now`.
-    pub fn reset_most(&mut self, now: Time) {
-        self.waits.most = self.backlog_packets(now).saturating_sub(1);
+    pub fn reset_max(&mut self, now: Time) {
+        self.waits.max = self.backlog_packets(now).saturating_sub(1);
         self.harmless = 0;
     }
 

@@ -86,7 +86,7 @@ impl<P: Packet> Direction<P> {
     /// The next packet that is through by `now`, with the time at which it was due.
     pub fn poll_delivery(&mut self, now: Time) -> Option<(Time, P)> {
         // A packet that leaves the link later than this cannot be through by `now`.
-        self.advance(now - self.least_delay());
+        self.advance(now - self.min_delay());
         self.line.poll_exit(now)
     }
 
@@ -97,8 +97,8 @@ impl<P: Packet> Direction<P> {
     }
 
     /// The least propagation that a packet which has not left the link can have.
-    pub fn least_delay(&self) -> Duration {
-        self.line.least_delay()
+    pub fn min_delay(&self) -> Duration {
+        self.line.min_delay()
     }
 
     /// Varies as `variation` says from now on; its time 0 is `start`.

@@ -161,11 +161,11 @@ impl DirectionSpec {
         if self.delay > Duration::from_secs(60) {
             return refuse("delay", "one way it must be 60s or less");
         }
-        let least = match self.buffer {
+        let min = match self.buffer {
             Volume::Bytes(_) => packet,
             Volume::Packets(_) => Bytes::new(1),
         };
-        if self.buffer.in_bytes(packet) < least {
+        if self.buffer.in_bytes(packet) < min {
             let why =
                 format!("it is below one packet, so nothing would pass; use {packet} or more");
             return Err(("buffer", why));
@@ -186,8 +186,8 @@ impl DirectionSpec {
             return refuse("loss_burst", "it must be a whole number of packets, 1 or more");
         }
         // Runs that follow each other with one packet between them.
-        let most = f64::from(self.loss_burst) / f64::from(self.loss_burst + 1);
-        if self.loss_burst > 1 && self.loss.get() > most {
+        let max = f64::from(self.loss_burst) / f64::from(self.loss_burst + 1);
+        if self.loss_burst > 1 && self.loss.get() > max {
             return refuse("loss", "runs of this length cannot lose so many; raise loss_burst");
         }
         if self.reorder > Probability::ZERO && self.reorder_by == Duration::ZERO {

@@ -6,21 +6,21 @@ use crate::Random;
 /// order, so jitter stretches gaps and never reorders.
 #[derive(Debug, Clone)]
 pub struct Jitter {
-    most: Duration,
+    max: Duration,
     random: Random,
 }
 
 impl Jitter {
-    /// Jitter of up to `most`. The same seed gives the same delays.
-    pub fn new(most: Duration, seed: u64) -> Jitter {
-        Jitter { most, random: Random::new(seed) }
+    /// Jitter of up to `max`. The same seed gives the same delays.
+    pub fn new(max: Duration, seed: u64) -> Jitter {
+        Jitter { max, random: Random::new(seed) }
     }
 
     /// The next packet's extra delay.
     pub fn next_delay(&mut self) -> Duration {
-        if self.most == Duration::ZERO {
+        if self.max == Duration::ZERO {
             return Duration::ZERO;
         }
-        self.most.scaled(self.random.unit())
+        self.max.scaled(self.random.unit())
     }
 }

@@ -27,8 +27,8 @@ impl<P: Packet> Line<P> {
     }
 
     /// The least propagation that a packet which has not left the link can have.
-    pub fn least_delay(&self) -> Duration {
-        self.changes.least(&self.propagation)
+    pub fn min_delay(&self) -> Duration {
+        self.changes.min(&self.propagation)
     }
 
     /// `packet` has left the link at `left`.
@@ -48,7 +48,7 @@ impl<P: Packet> Line<P> {
             return through;
         }
         // A packet that leaves the link at t comes out at t + delay at the earliest.
-        let next = link_ends.map(|ends| ends + self.least_delay());
+        let next = link_ends.map(|ends| ends + self.min_delay());
         [through, next].into_iter().flatten().min()
     }
 

@@ -70,7 +70,7 @@ impl Changes {
     }
 
     /// The least propagation that a packet which has not left the link can have.
-    pub(crate) fn least(&self, propagation: &Propagation) -> Duration {
+    pub(crate) fn min(&self, propagation: &Propagation) -> Duration {
         let delays = self.upcoming.iter().filter_map(|change| change.delay);
         delays.fold(propagation.delay(), Duration::min)
     }

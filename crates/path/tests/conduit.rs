@@ -144,8 +144,8 @@ proptest! {
         let mut now = Time::ZERO;
         for (number, (gap, size)) in arrivals.into_iter().enumerate() {
             if number == 60 {
-                asked.reset_most(now);
-                left_alone.reset_most(now);
+                asked.reset_max(now);
+                left_alone.reset_max(now);
             }
             now += Duration::from_nanos(gap * 8_000);
             asked.backlog_packets(now);

@@ -157,14 +157,14 @@ impl DecoderState {
     fn after_header(have: [u8; FRAME_HEADER_BYTES]) -> Result<DecoderState, FrameError> {
         let [kind, a, b, c, d] = have;
         let length = u32::from_be_bytes([a, b, c, d]);
-        let (least, limit) = match kind {
+        let (min, limit) = match kind {
             PIECE => (PIECE_HEADER_BYTES as u32 + 1, MAX_PIECE_FRAME_BYTES),
             MESSAGE => (1, MAX_MESSAGE_BYTES),
             RECORD => (1, MAX_RECORD_BYTES),
             _ => return Err(FrameError::Kind(kind)),
         };
         match length {
-            _ if length < least => Err(FrameError::Empty),
+            _ if length < min => Err(FrameError::Empty),
             _ if length > limit => Err(FrameError::TooLong { length, limit }),
             _ if kind == PIECE => {
                 let length = length - PIECE_HEADER_BYTES as u32;
@@ -236,8 +236,8 @@ impl FrameDecoder {
     }
 }
 
-fn take<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {
-    let (taken, rest) = input.split_at(most.min(input.len()));
+fn take<'a>(input: &mut &'a [u8], max: usize) -> &'a [u8] {
+    let (taken, rest) = input.split_at(max.min(input.len()));
     *input = rest;
     taken
 }

@@ -53,7 +53,7 @@ pub enum MeasureMessage {
         /// For how long, milliseconds.
         duration_ms: u64,
         /// The most content, bytes.
-        most_bytes: u64,
+        max_bytes: u64,
     },
     /// Order: read content until [`MeasureMessage::Filled`] comes, and say how much it was.
     Drain,

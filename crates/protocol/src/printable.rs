@@ -34,9 +34,9 @@ impl<T: AsRef<OsStr> + ?Sized> fmt::Display for Printable<'_, T> {
     }
 }
 
-/// Writes text of any encoding as [`Printable`] shows it, `most` characters of it.
-pub(crate) fn write_bytes(text: &[u8], most: usize, to: &mut dyn Write) -> fmt::Result {
-    let mut left = most;
+/// Writes text of any encoding as [`Printable`] shows it, `max` characters of it.
+pub(crate) fn write_bytes(text: &[u8], max: usize, to: &mut dyn Write) -> fmt::Result {
+    let mut left = max;
     for chunk in text.utf8_chunks() {
         for c in chunk.valid().chars().take(left) {
             write_escaped(c, to)?;
@@ -47,7 +47,7 @@ pub(crate) fn write_bytes(text: &[u8], most: usize, to: &mut dyn Write) -> fmt::
         }
         left = left.saturating_sub(chunk.invalid().len());
     }
-    let whole = text.len() <= most || String::from_utf8_lossy(text).chars().count() <= most;
+    let whole = text.len() <= max || String::from_utf8_lossy(text).chars().count() <= max;
     if whole { Ok(()) } else { to.write_char('…') }
 }
 

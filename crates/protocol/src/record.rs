@@ -218,26 +218,26 @@ impl Record {
     }
 }
 
-/// Reads a list of `MOST` items at most. A longer one is refused before it takes memory: in a record an item may be much
+/// Reads a list of `MAX` items at most. A longer one is refused before it takes memory: in a record an item may be much
 /// shorter than in memory.
-fn at_most<'de, const MOST: usize, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
+fn at_most<'de, const MAX: usize, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    struct Items<const MOST: usize, T>(PhantomData<T>);
+    struct Items<const MAX: usize, T>(PhantomData<T>);
 
-    impl<'de, const MOST: usize, T: Deserialize<'de>> Visitor<'de> for Items<MOST, T> {
+    impl<'de, const MAX: usize, T: Deserialize<'de>> Visitor<'de> for Items<MAX, T> {
         type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a list of at most {MOST} items")
+            write!(f, "a list of at most {MAX} items")
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<T>, A::Error> {
             let mut list = Vec::new();
             while let Some(item) = items.next_element()? {
-                if list.len() == MOST {
+                if list.len() == MAX {
                     return Err(A::Error::custom("a list is too long"));
                 }
                 list.push(item);
@@ -246,7 +246,7 @@ where
         }
     }
 
-    deserializer.deserialize_seq(Items::<MOST, T>(PhantomData))
+    deserializer.deserialize_seq(Items::<MAX, T>(PhantomData))
 }
 
 impl EntryKind {

@@ -17,12 +17,12 @@ const MAX_SAMPLES: u64 = 4_000_000;
 
 /// An interval so short that there were too many samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("{interval}: more than {MAX_SAMPLES} samples; take {least} or more")]
+#[error("{interval}: more than {MAX_SAMPLES} samples; take {min} or more")]
 pub struct TooManySamples {
     /// The interval.
     pub interval: Duration,
     /// The shortest that will do, in whole microseconds.
-    pub least: Duration,
+    pub min: Duration,
 }
 
 impl RunSeries {
@@ -33,10 +33,10 @@ impl RunSeries {
     pub fn of(scenario: &Scenario, interval: Duration) -> Result<RunSeries, TooManySamples> {
         let span = scenario.warmup + scenario.duration;
         let transfers = scenario.transfers.len().max(1) as u64;
-        let least = span * transfers / MAX_SAMPLES;
-        if interval < least.max(Duration::from_micros(1)) {
-            let least = Duration::from_micros(least.as_nanos().div_ceil(1000).max(1));
-            return Err(TooManySamples { interval, least });
+        let min = span * transfers / MAX_SAMPLES;
+        if interval < min.max(Duration::from_micros(1)) {
+            let min = Duration::from_micros(min.as_nanos().div_ceil(1000).max(1));
+            return Err(TooManySamples { interval, min });
         }
         Ok(RunSeries { interval, samples: Vec::new() })
     }

@@ -135,8 +135,8 @@ fn agrees_with_tcptrace(capture: &Path, flow: &Value, trips: Option<&Trips>) -> 
         return Ok(());
     };
     assert!(!down.is_empty(), "no acknowledgement");
-    let least = |trips: &[f64]| trips.first().map_or(0.0, |trip| trip * 1e3);
-    let range = theirs.min(least(down)) - 0.4..theirs + least(up) + 0.4;
+    let min = |trips: &[f64]| trips.first().map_or(0.0, |trip| trip * 1e3);
+    let range = theirs.min(min(down)) - 0.4..theirs + min(up) + 0.4;
     assert!(range.contains(&ours), "{ours} {range:?}");
     Ok(())
 }

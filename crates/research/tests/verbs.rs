@@ -80,9 +80,9 @@ fn the_blog_s_experiment_is_a_table_of_five() -> Tested {
         }
         // Whatever the machine is doing: SOBAS eq. (3), and the link's capacity without headers.
         let window = number(row, "window_advertised_bytes")?;
-        let most = (window * 8.0 / number(row, "rtt_min_s")?).min(94.15e6);
+        let max = (window * 8.0 / number(row, "rtt_min_s")?).min(94.15e6);
         let measured = number(row, "measured_bps")?;
-        assert!(measured > 0.0 && measured <= most, "{row}");
+        assert!(measured > 0.0 && measured <= max, "{row}");
         // A larger buffer is a larger window.
         assert!(window >= window_before, "{row}");
         window_before = window;

@@ -92,8 +92,8 @@ pub struct HopChain {
 impl Path {
     /// Index of the bottleneck: the first hop with the lowest rate that lasts.
     pub fn bottleneck(&self) -> usize {
-        let least = self.hops.iter().map(DirectionSpec::lasting_rate).min();
-        self.hops.iter().position(|hop| Some(hop.lasting_rate()) == least).unwrap_or(0)
+        let min = self.hops.iter().map(DirectionSpec::lasting_rate).min();
+        self.hops.iter().position(|hop| Some(hop.lasting_rate()) == min).unwrap_or(0)
     }
 
     /// The bottleneck.

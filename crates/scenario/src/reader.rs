@@ -121,16 +121,16 @@ impl<'a> Reader<'a> {
     pub(crate) fn whole(
         &mut self,
         key: &'static str,
-        least: u64,
-        most: u64,
+        min: u64,
+        max: u64,
     ) -> Result<Option<u64>, ScenarioError> {
         let Some(node) = self.node(key) else { return Ok(None) };
         match node.value {
-            Value::Number(n) if n.fract() == 0.0 && n >= least as f64 && n <= most as f64 => {
+            Value::Number(n) if n.fract() == 0.0 && n >= min as f64 && n <= max as f64 => {
                 Ok(Some(n as u64))
             }
             _ => {
-                let reason = format!("it must be a whole number between {least} and {most}");
+                let reason = format!("it must be a whole number between {min} and {max}");
                 Err(self.error(key, node, reason))
             }
         }

@@ -119,7 +119,7 @@ mod tests {
         };
         let median = gap("poisson=8Mbit/s", 1.0 - (-1.0_f64).exp());
         assert!((median - 0.001).abs() < 1e-9, "{median}");
-        let least = gap("pareto=8Mbit/s", 0.0);
-        assert!((least - 0.001 / 3.0).abs() < 1e-9, "{least}");
+        let min = gap("pareto=8Mbit/s", 0.0);
+        assert!((min - 0.001 / 3.0).abs() < 1e-9, "{min}");
     }
 }

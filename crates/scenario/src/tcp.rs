@@ -76,7 +76,7 @@ pub struct Tcp {
     pub initial_window: u64,
     /// Share of the window that Reno, in all its recoveries, keeps after a loss.
     pub backoff: Probability,
-    /// Least retransmission timeout.
+    /// Minimum retransmission timeout.
     pub min_rto: Duration,
     /// Retransmission timeout before the first RTT sample.
     pub initial_rto: Duration,

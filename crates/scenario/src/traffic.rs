@@ -200,9 +200,9 @@ const DEFAULT_SERVERS: u64 = 20;
 
 impl Inputs {
     fn read(reader: &mut Reader<'_>, word: Word) -> Result<Option<Inputs>, ScenarioError> {
-        let count = reader.whole("inputs", 1, MOST_INPUTS)?;
+        let count = reader.whole("inputs", 1, MAX_INPUTS)?;
         let rate: Option<Rate> = reader.quantity("input_rate")?;
-        let servers = reader.whole("servers", count.unwrap_or(1), MOST_INPUTS)?;
+        let servers = reader.whole("servers", count.unwrap_or(1), MAX_INPUTS)?;
         let Some(count) = count else {
             return match (rate, servers) {
                 (None, None) => Ok(None),
@@ -221,7 +221,7 @@ impl Inputs {
     }
 }
 
-const MOST_INPUTS: u64 = 1_000_000;
+const MAX_INPUTS: u64 = 1_000_000;
 
 impl TrafficKind {
     /// The name in a scenario.
@@ -310,7 +310,7 @@ impl TrafficKind {
 
     /// A spread of start times that keeps flows from synchronising.
     fn usual_start(&self) -> (Duration, Duration) {
-        let most = match self {
+        let max = match self {
             TrafficKind::Pareto { .. }
             | TrafficKind::Poisson { .. }
             | TrafficKind::Arrivals { .. } => Duration::from_secs(1),
@@ -319,7 +319,7 @@ impl TrafficKind {
             TrafficKind::Mice { sleep, .. } => sleep.1 + Duration::from_millis(400),
             TrafficKind::ClosedLoop { think_mean, .. } => *think_mean * 2,
         };
-        (Duration::ZERO, most)
+        (Duration::ZERO, max)
     }
 }
 

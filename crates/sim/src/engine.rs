@@ -137,7 +137,7 @@ impl<S: Scheduler> Simulation<'_, S> {
             }
             if now == times.measured.0 && start.is_none() {
                 let narrow = self.world.observers.path.narrow();
-                self.world.network.hop(narrow).reset_most(now);
+                self.world.network.hop(narrow).reset_max(now);
                 start = Some(self.snapshot());
             }
             if now == times.measured.1 {

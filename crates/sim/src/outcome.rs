@@ -166,7 +166,7 @@ fn bottleneck_outcome(
         utilisation_before: before.map_or(0.0, |(a, b)| used(&a, &b)),
         loss_rate: ratio(b.drops - a.drops, b.arrivals - a.arrivals),
         queue_mean_packets: waited(a.waits.packet_time, b.waits.packet_time),
-        queue_max_packets: b.waits.most,
+        queue_max_packets: b.waits.max,
         queue_delay_mean_s: waited(a.waits.byte_time, b.waits.byte_time) * 8.0
             / rate(begin.at, end.at).as_f64(),
     }

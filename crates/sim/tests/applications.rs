@@ -26,7 +26,7 @@ fn mbps(overrides: &[&str]) -> f64 {
 
 #[test]
 fn a_slow_reader_sets_the_rate_and_loses_nothing() {
-    for (sizing, flavour, least) in [
+    for (sizing, flavour, min) in [
         ("fixed:600kB", "ns2", 19.0),
         ("kernel", "linux", 19.0),
         ("sobas", "linux", 19.0),
@@ -42,7 +42,7 @@ fn a_slow_reader_sets_the_rate_and_loses_nothing() {
         // Ten seconds of 20 Mbit/s, give or take a window of 600 kB (2.4 %) at either end; receivers that measure reads per RTT
         // may leave the application without data now and then.
         let rate = transfer.goodput_bps / 1e6;
-        assert!((least..20.5).contains(&rate), "{sizing}: {rate}");
+        assert!((min..20.5).contains(&rate), "{sizing}: {rate}");
         assert_eq!(transfer.retransmitted_packets, 0, "{sizing}");
     }
 }
@@ -157,13 +157,13 @@ fn a_send_buffer_that_counts_memory_holds_less_and_is_written_by_thirds() {
 fn senders_that_share_a_pool_share_it_max_min_fair() {
     // Four senders of 600 kB windows and 1 MB for all: 250 kB each per RTT of 40 ms are 50 Mbit/s, twice the link's share for
     // each; with 100 kB for all each gets 25 kB per RTT, 5 Mbit/s.
-    for (pool, least, most) in [("1MB", 23.0, 25.1), ("100kB", 4.5, 5.1)] {
+    for (pool, min, max) in [("1MB", 23.0, 25.1), ("100kB", 4.5, 5.1)] {
         let pool = format!("send_pool={pool}");
         let overrides = [&*pool, "transfer.0.count=4", "path.buffer=2000pkt"];
         let outcome = play(PATH, &overrides);
         for transfer in &outcome.transfers {
             let rate = transfer.goodput_bps / 1e6;
-            assert!((least..most).contains(&rate), "{pool}: {rate}");
+            assert!((min..max).contains(&rate), "{pool}: {rate}");
         }
     }
 }

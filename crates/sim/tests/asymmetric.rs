@@ -109,8 +109,8 @@ fn a_full_link_carries_the_integral_of_its_trace() {
     let outcome = play(&traced(content, flood), &["duration=20s"]);
     let carried = outcome.cross[0].goodput_bps / 1e6 + outcome.transfers[0].goodput_bps / 1e6;
     // Headers off.
-    let most = 12.5 * 1448.0 / 1500.0;
-    assert!(carried <= most * 1.001 && carried > most * 0.99, "{carried} of {most}");
+    let max = 12.5 * 1448.0 / 1500.0;
+    assert!(carried <= max * 1.001 && carried > max * 0.99, "{carried} of {max}");
     assert!((0.995..=1.0).contains(&outcome.bottleneck.utilisation), "{outcome:?}");
 }
 
@@ -118,12 +118,12 @@ fn a_full_link_carries_the_integral_of_its_trace() {
 fn tcp_never_gets_more_than_its_trace_lets_through() {
     // An opportunity per millisecond: 12.032 Mbit/s; then an outage of half a second in each.
     let even: String = (1..=500).map(|ms| format!("{ms}\\n")).collect();
-    for (content, most) in
+    for (content, max) in
         [(even.clone(), 12.032), (format!("{even}1000\\n"), 12.032 * 501.0 / 1000.0)]
     {
         let found = goodput(&traced(&content, ""), &[]);
-        assert!(found <= most * 1448.0 / 1500.0 * 1.001, "{found} of {most}");
-        assert!(found > most * 0.7, "{found} of {most}");
+        assert!(found <= max * 1448.0 / 1500.0 * 1.001, "{found} of {max}");
+        assert!(found > max * 0.7, "{found} of {max}");
     }
 }
 

@@ -128,11 +128,11 @@ fn a_path_that_jitters_adds_its_mean_to_every_round_trip_of_a_single_packet() {
         let transfer = common::play(DUMBBELL, &set).transfers.remove(0);
         (transfer.rtt_mean_s, transfer.goodput_bps)
     };
-    let (least, _) = play("0ms");
+    let (min, _) = play("0ms");
     let (mean, goodput) = play("20ms");
     // Twice 10 ms. A draw's deviation is 20 ms / sqrt(12), two are in a round trip, and 5000 round
     // trips of 120 ms in 600 s: a standard error of 0.12 ms.
-    assert!((mean - least - 0.020).abs() < 5.0 * 0.12e-3, "{least} {mean}");
+    assert!((mean - min - 0.020).abs() < 5.0 * 0.12e-3, "{min} {mean}");
     // R = S / T, eq. (3), and a packet of 1000 bytes.
     assert!((goodput * mean / 8000.0 - 1.0).abs() < 0.01, "{goodput}");
 }

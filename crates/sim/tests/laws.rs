@@ -173,17 +173,17 @@ proptest! {
         // Conservation is asserted inside, in every element.
         let outcome = play(&text, &[]);
         let transfer = &outcome.transfers[0];
-        let most = (rate as f64 * 1e6).min(window as f64 * 8000.0 / (rtt as f64 / 1e3));
+        let max = (rate as f64 * 1e6).min(window as f64 * 8000.0 / (rtt as f64 / 1e3));
         // Plus a window acknowledged at once right after the interval's start.
         let slack = window as f64 * 8000.0 / 5.0;
-        prop_assert!(transfer.goodput_bps <= most + slack, "{} > {most}", transfer.goodput_bps);
+        prop_assert!(transfer.goodput_bps <= max + slack, "{} > {max}", transfer.goodput_bps);
         prop_assert!(transfer.rtt_mean_s == 0.0 || transfer.rtt_mean_s >= rtt as f64 / 1e3);
         prop_assert!((0.0..=1.0).contains(&outcome.bottleneck.loss_rate));
         prop_assert!((0.0..=1.0).contains(&transfer.loss_rate));
         prop_assert!(outcome.bottleneck.utilisation <= 1.0);
         prop_assert!(outcome.bottleneck.queue_max_packets <= buffer);
-        let most = outcome.bottleneck.queue_max_packets as f64;
-        prop_assert!(outcome.bottleneck.queue_mean_packets <= most);
+        let max = outcome.bottleneck.queue_max_packets as f64;
+        prop_assert!(outcome.bottleneck.queue_mean_packets <= max);
     }
 }
 

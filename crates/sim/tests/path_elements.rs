@@ -24,7 +24,7 @@ fn a_policer_passes_its_rate_of_what_does_not_yield() {
 
 #[test]
 fn a_transfer_gets_no_more_than_its_policer_lets_through_and_most_of_that() {
-    for (congestion, least) in [("reno", 0.6), ("cubic", 0.6), ("bbr", 0.7)] {
+    for (congestion, min) in [("reno", 0.6), ("cubic", 0.6), ("bbr", 0.7)] {
         let congestion = format!("transfer.congestion={congestion}");
         let set = [
             "path.policer=10Mbit/s",
@@ -34,7 +34,7 @@ fn a_transfer_gets_no_more_than_its_policer_lets_through_and_most_of_that() {
             &congestion,
         ];
         let goodput = play(DUMBBELL, &set).transfers[0].goodput_bps;
-        assert!(goodput <= 10.01e6 && goodput > least * 10e6, "{congestion}: {goodput}");
+        assert!(goodput <= 10.01e6 && goodput > min * 10e6, "{congestion}: {goodput}");
     }
 }
 

@@ -74,22 +74,22 @@ fn read_slowly(sizing: &str) -> (f64, f64, f64) {
     let scenario = Scenario::parse_with(PATH, &overrides).expect("it is a scenario");
     let mut windows = Windows::default();
     let outcome = Simulator.run(&scenario, &mut windows).expect("it can be played");
-    let least = windows.0.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = windows.0.iter().copied().fold(0.0, f64::max);
-    (outcome.transfers[0].goodput_bps / 5e6, least, most)
+    let min = windows.0.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = windows.0.iter().copied().fold(0.0, f64::max);
+    (outcome.transfers[0].goodput_bps / 5e6, min, max)
 }
 
 #[test]
 fn a_slow_reader_has_its_steady_state_only_if_reads_are_counted() {
     // Heffner section 4.2.1: the window is what is read in a round trip, 5 Mbit/s x 70 ms = 43.75 kB, and the reader never
     // waits. The eight segments on top, and one segment's rounding, are 13 kB.
-    let (rate, least, most) = read_slowly("heffner:read");
+    let (rate, min, max) = read_slowly("heffner:read");
     assert!(rate > 0.97, "{rate}");
-    assert!(least > 30e3 && most < 2.0 * 43.75e3, "{least} {most}");
+    assert!(min > 30e3 && max < 2.0 * 43.75e3, "{min} {max}");
     // `theory::host::heffner::slow_reader_growth`: twice the arrivals swing, until the window is closed.
-    let (rate, least, most) = read_slowly("heffner:twice");
+    let (rate, min, max) = read_slowly("heffner:twice");
     assert!(rate < 0.9, "{rate}");
-    assert!(least < 1.0 && most > 3.0 * 43.75e3, "{least} {most}");
+    assert!(min < 1.0 && max > 3.0 * 43.75e3, "{min} {max}");
 }
 
 #[test]

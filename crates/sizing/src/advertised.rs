@@ -59,8 +59,8 @@ impl<R: RightSizer> Controller for R {
 /// The window that a right-sizing controller advertises, and the outputs that set it.
 #[derive(Debug)]
 pub(crate) struct Advertised {
-    least: Bytes,
-    most: Bytes,
+    min: Bytes,
+    max: Bytes,
     window: Option<Bytes>,
     outputs: VecDeque<Output>,
 }
@@ -69,8 +69,8 @@ impl Advertised {
     pub(crate) fn new(config: &ControllerConfig) -> Advertised {
         Advertised {
             // With less than one segment nothing could be sent.
-            least: config.mss.min(config.max_window),
-            most: config.max_window,
+            min: config.mss.min(config.max_window),
+            max: config.max_window,
             window: None,
             outputs: VecDeque::new(),
         }
@@ -82,12 +82,12 @@ impl Advertised {
     }
 
     /// The largest window that the host allows.
-    pub(crate) fn most(&self) -> Bytes {
-        self.most
+    pub(crate) fn max(&self) -> Bytes {
+        self.max
     }
 
     pub(crate) fn set(&mut self, now: Time, window: Bytes) {
-        let window = window.clamp(self.least, self.most);
+        let window = window.clamp(self.min, self.max);
         if self.window != Some(window) {
             self.window = Some(window);
             self.outputs.push_back(Output::Window(Some(window)));

@@ -79,8 +79,8 @@ impl RightSizing {
             }
             limit.get()
         });
-        if let Some(most) = self.wanted.iter().max() {
-            self.advertised.set(now, (*most).min(limit));
+        if let Some(max) = self.wanted.iter().max() {
+            self.advertised.set(now, (*max).min(limit));
         }
     }
 }

@@ -110,7 +110,7 @@ impl LinuxAutotuning {
     }
 
     /// `tcp_rcv_space_adjust`, at the end of a round trip.
-    fn adjust(&mut self, round: Round, unread: Bytes, rtt: Duration, most: Bytes) {
+    fn adjust(&mut self, round: Round, unread: Bytes, rtt: Duration, max: Bytes) {
         let copied = match self.rule {
             LinuxRule::UpTo6_15 => round.bytes,
             _ => round.bytes.saturating_sub(unread),
@@ -120,7 +120,7 @@ impl LinuxAutotuning {
         }
         let window = self.rule.window(copied, self.space, rtt, self.mss);
         self.space = copied;
-        self.clamp = self.clamp.max(window.min(most));
+        self.clamp = self.clamp.max(window.min(max));
     }
 }
 
@@ -132,7 +132,7 @@ impl RightSizer for LinuxAutotuning {
         if let Some(rtt) = self.rtt
             && let Some(round) = self.reception.poll_round(now, rtt)
         {
-            self.adjust(round, unread, rtt, self.advertised.most());
+            self.adjust(round, unread, rtt, self.advertised.max());
         }
         // tcp_grow_window: two bytes of window for each that arrives in full segments.
         self.ssthresh = (self.ssthresh + bytes * 2).min(self.clamp);

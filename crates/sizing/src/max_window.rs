@@ -9,7 +9,7 @@ use sweetspot_units::{Bytes, Time};
 pub(crate) struct MaxWindow {
     mss: Bytes,
     /// The host's limit.
-    most: Bytes,
+    max: Bytes,
     /// maxwnd now.
     cap: Bytes,
     /// Bytes per second in the interval before this one.
@@ -26,7 +26,7 @@ struct Interval {
     bytes: Bytes,
     rounds: u32,
     /// The least and the largest congestion window inferred.
-    least: Bytes,
+    min: Bytes,
     largest: Bytes,
 }
 
@@ -44,8 +44,8 @@ const DECREASE: f64 = 15.0 / 16.0;
 const REMEMBERED: u32 = 64;
 
 impl MaxWindow {
-    pub(crate) fn new(mss: Bytes, most: Bytes) -> MaxWindow {
-        MaxWindow { mss, most, cap: most, before: None, overshot: None, interval: None }
+    pub(crate) fn new(mss: Bytes, max: Bytes) -> MaxWindow {
+        MaxWindow { mss, max, cap: max, before: None, overshot: None, interval: None }
     }
 
     pub(crate) fn get(&self) -> Bytes {
@@ -64,14 +64,14 @@ impl MaxWindow {
                 since: now,
                 bytes: Bytes::ZERO,
                 rounds: 0,
-                least: cwnd,
+                min: cwnd,
                 largest: cwnd,
             });
             return;
         };
         interval.bytes += bytes;
         interval.rounds += 1;
-        interval.least = interval.least.min(cwnd);
+        interval.min = interval.min.min(cwnd);
         interval.largest = interval.largest.max(cwnd);
         if interval.rounds < ROUNDS {
             return;
@@ -83,7 +83,7 @@ impl MaxWindow {
 
     fn judge(&mut self, now: Time, interval: &Interval) {
         let rate = interval.bytes.as_f64() / now.since(interval.since).as_secs_f64().max(1e-9);
-        let fluctuates = interval.largest.as_f64() > FLUCTUATION * interval.least.as_f64().max(1.0);
+        let fluctuates = interval.largest.as_f64() > FLUCTUATION * interval.min.as_f64().max(1.0);
         // The first interval has none to compare with: the host's limit counts as an increase.
         let degraded = self.before.is_none_or(|before| rate < before);
         self.before = Some(rate);
@@ -93,7 +93,7 @@ impl MaxWindow {
             self.overshot = Some((reached, REMEMBERED));
             self.cap = reached.scaled(DECREASE).max(self.mss * 2);
         } else if !fluctuates {
-            let limit = self.overshot.map_or(self.most, |(cap, _)| cap.scaled(DECREASE));
+            let limit = self.overshot.map_or(self.max, |(cap, _)| cap.scaled(DECREASE));
             self.cap = (self.cap + self.mss).min(limit).max(self.cap);
         }
     }

@@ -28,7 +28,7 @@ pub struct MeasuredBdp {
 /// A static scheme of the SOBAS paper's section II.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StaticScheme {
-    /// `wad`: the Work Around Daemon (Dunigan, Mathis, Tierney 2002): the least RTT by ping times the capacity by pipechar.
+    /// `wad`: the Work Around Daemon (Dunigan, Mathis, Tierney 2002): the minimum RTT by ping times the capacity by pipechar.
     Wad,
     /// `nlanr`: NLANR's automatically tuned FTP: the median of several bandwidth-delay products.
     Nlanr,
@@ -72,8 +72,8 @@ impl MeasuredBdp {
 
     fn limit(&mut self, now: Time, window: Bytes) {
         // Below one segment nothing would move.
-        let least = self.config.mss.min(self.config.max_window);
-        let window = window.clamp(least, self.config.max_window);
+        let min = self.config.mss.min(self.config.max_window);
+        let window = window.clamp(min, self.config.max_window);
         self.outputs.push_back(Output::Window(Some(window)));
         let kind = EventKind::Limited { window };
         self.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));

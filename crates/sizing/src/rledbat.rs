@@ -32,7 +32,7 @@ const SHORTEST_ROUND: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Rledbat {
     mss: Bytes,
-    most: Bytes,
+    max: Bytes,
     window: Bytes,
     state: State,
     base: Option<Duration>,
@@ -58,7 +58,7 @@ impl Rledbat {
     pub fn new(config: &ControllerConfig) -> Rledbat {
         Rledbat {
             mss: config.mss,
-            most: config.max_window,
+            max: config.max_window,
             window: config.mss * INITIAL_SEGMENTS,
             state: State::SlowStart { limit: config.max_window, since: Time::ZERO },
             base: None,
@@ -72,17 +72,17 @@ impl Rledbat {
     /// Starts anew; only the base RTT is kept.
     fn begin_again(&mut self) {
         self.window = self.mss * INITIAL_SEGMENTS;
-        self.state = State::SlowStart { limit: self.most, since: Time::ZERO };
+        self.state = State::SlowStart { limit: self.max, since: Time::ZERO };
         (self.lowest, self.lost, self.round_ends) = (None, false, None);
         self.outputs.push_back(Output::Window(None));
     }
 
-    fn least(&self) -> Bytes {
-        (self.mss * RLEDBAT_MIN_SEGMENTS).min(self.most)
+    fn min(&self) -> Bytes {
+        (self.mss * RLEDBAT_MIN_SEGMENTS).min(self.max)
     }
 
     fn set(&mut self, now: Time, window: Bytes) {
-        let window = window.clamp(self.least(), self.most);
+        let window = window.clamp(self.min(), self.max);
         if window != self.window {
             self.window = window;
             self.outputs.push_back(Output::Window(Some(window)));
@@ -112,7 +112,7 @@ impl Rledbat {
             State::Steady { slowdown } if now >= slowdown => {
                 let back_to = self.window;
                 self.state = State::Slowdown { rounds: SLOWDOWN_ROUNDS, back_to, since: now };
-                self.set(now, self.least());
+                self.set(now, self.min());
             }
             State::Steady { .. } if lost => self.set(now, self.window / 2),
             State::Steady { .. } => {

@@ -114,8 +114,8 @@ impl SocketLink {
     pub fn receive(&mut self) {
         let Some(open) = &mut self.open else { return };
         let mut datagram = [0; MAX_DATAGRAM_BYTES];
-        let most = if open.is_connected { MAX_DATAGRAMS } else { MAX_STRANGERS };
-        for _ in 0..most {
+        let max = if open.is_connected { MAX_DATAGRAMS } else { MAX_STRANGERS };
+        for _ in 0..max {
             // A datagram that cannot be received counts as lost.
             let Ok(Some(arrival)) = open.udp.receive(&mut datagram) else { return };
             let Some(bytes) = datagram.get(..arrival.length) else { continue };

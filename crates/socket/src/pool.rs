@@ -60,7 +60,7 @@ impl Pool {
     pub fn new() -> Result<Pool, AttachError> {
         let system = |call| move |source| AttachError::System { call, source };
         let generation = fork_generation().map_err(system("pthread_atfork"))?;
-        let max_window = sysctl::tcp_rmem().map_err(system("tcp_rmem"))?.most;
+        let max_window = sysctl::tcp_rmem().map_err(system("tcp_rmem"))?.max;
         let shared = Shared {
             state: Mutex::new(PoolState::new(max_window)),
             earlier: Condvar::new(),

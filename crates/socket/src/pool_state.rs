@@ -252,13 +252,9 @@ impl PoolState {
                 Some(link) if is_helped => link.group.take().map(|group| *group),
                 _ => self.cache.recall(now, &key, |_| false),
             };
-            let (mss, most) = (reading.info.advmss, self.max_window);
+            let (mss, max) = (reading.info.advmss, self.max_window);
             let new = || {
-                if is_helped {
-                    Path::helped_group(mss, most)
-                } else {
-                    Path::group(sizing, mss, most)
-                }
+                if is_helped { Path::helped_group(mss, max) } else { Path::group(sizing, mss, max) }
             };
             // Only sizings that need to know the path have no controller, and those cannot be chosen.
             let Some(group) = known.or_else(new) else { return };
@@ -301,8 +297,8 @@ impl PoolState {
     /// Divides the memory budget max-min fair among the paths.
     fn share_memory(&mut self) {
         let Some(memory) = self.memory else { return };
-        let most = self.max_window;
-        let demand = |path: &Path| path.group.window().unwrap_or(most * path.members.len() as u64);
+        let max = self.max_window;
+        let demand = |path: &Path| path.group.window().unwrap_or(max * path.members.len() as u64);
         let demands: Vec<Bytes> = self.paths.values().map(demand).collect();
         for (path, share) in self.paths.values_mut().zip(max_min(memory, &demands)) {
             path.group.set_ceiling(Some(share));

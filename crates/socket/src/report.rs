@@ -99,8 +99,8 @@ mod tests {
     fn a_locked_buffer_bounds_the_rate_by_half_of_itself_per_round_trip() {
         let off = Autotuning::Off { buffer: Bytes::new(425_984) };
         let rtt = Duration::from_millis(100);
-        let most = off.max_rate(rtt).map(|rate| rate.bits_per_second());
-        assert_eq!(most, Some(17_039_360));
+        let max = off.max_rate(rtt).map(|rate| rate.bits_per_second());
+        assert_eq!(max, Some(17_039_360));
         assert_eq!(off.max_rate(Duration::ZERO), None);
         assert_eq!(Autotuning::On.max_rate(rtt), None);
     }

@@ -29,14 +29,14 @@ impl RestingQueue {
     }
 
     /// The sockets with a turn now, up to this number in this interval.
-    pub fn poll(&mut self, now: Time, (interval, most): (Duration, usize)) -> Vec<u64> {
+    pub fn poll(&mut self, now: Time, (interval, max): (Duration, usize)) -> Vec<u64> {
         if self.due().is_none_or(|due| due > now) {
             return Vec::new();
         }
         self.next_look = now + interval;
         let after = self.cookies.range(self.last.saturating_add(1)..);
         let wrapped = self.cookies.range(..=self.last);
-        let turn: Vec<u64> = after.chain(wrapped).take(most).copied().collect();
+        let turn: Vec<u64> = after.chain(wrapped).take(max).copied().collect();
         self.last = turn.last().copied().unwrap_or(self.last);
         turn
     }

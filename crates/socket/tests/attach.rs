@@ -204,8 +204,8 @@ fn the_memory_budget_bounds_the_sum_of_all_windows() {
     });
     let sum = limits().into_iter().flatten().fold(Bytes::ZERO, |sum, limit| sum + limit);
     // Four segments of loopback's 65,483 B at least.
-    let least = 3 * 4 * 65_483;
-    assert!(sum <= Bytes::new(budget.max(least)), "{sum}");
+    let min = 3 * 4 * 65_483;
+    assert!(sum <= Bytes::new(budget.max(min)), "{sum}");
 }
 
 /// A program frees its observer's state after it detached the socket.

@@ -38,8 +38,8 @@ impl<const BITS: u32> Histogram<BITS> {
         }
         self.total += weight;
         self.sum += u128::from(value) * u128::from(weight);
-        let (least, largest) = self.range.unwrap_or((value, value));
-        self.range = Some((least.min(value), largest.max(value)));
+        let (min, largest) = self.range.unwrap_or((value, value));
+        self.range = Some((min.min(value), largest.max(value)));
     }
 
     fn add_elsewhere(&mut self, bin: u16, weight: u64) {
@@ -67,8 +67,8 @@ impl<const BITS: u32> Histogram<BITS> {
     }
 
     /// The least number counted, exactly.
-    pub fn least(&self) -> Option<u64> {
-        self.range.map(|(least, _)| least)
+    pub fn min(&self) -> Option<u64> {
+        self.range.map(|(min, _)| min)
     }
 
     /// The largest number counted, exactly.
@@ -79,8 +79,8 @@ impl<const BITS: u32> Histogram<BITS> {
     /// The least number that `share` of all do not exceed (0.5: the median), if there are any: the middle of its bin, but no
     /// number outside of what was counted.
     pub fn quantile(&self, share: f64) -> Option<u64> {
-        let (least, largest) = self.range?;
-        Some(self.quantile_bin(share)?.middle().clamp(least, largest))
+        let (min, largest) = self.range?;
+        Some(self.quantile_bin(share)?.middle().clamp(min, largest))
     }
 
     /// The bin in which that number lies.
@@ -118,7 +118,7 @@ impl<const BITS: u32> Histogram<BITS> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HistogramBin {
     /// The least of them.
-    pub least: u64,
+    pub min: u64,
     /// The largest.
     pub largest: u64,
 }
@@ -131,14 +131,14 @@ impl HistogramBin {
 
     /// The number in the middle, of two the upper one.
     pub fn middle(self) -> u64 {
-        self.least + (self.largest - self.least).div_ceil(2)
+        self.min + (self.largest - self.min).div_ceil(2)
     }
 
     fn numbered(bin: u16, bits: u32) -> HistogramBin {
         let bin = u64::from(bin);
         let shift = (bin >> bits).saturating_sub(1);
-        let least = (bin - (shift << bits)) << shift;
-        HistogramBin { least, largest: least + ((1 << shift) - 1) }
+        let min = (bin - (shift << bits)) << shift;
+        HistogramBin { min, largest: min + ((1 << shift) - 1) }
     }
 }
 
@@ -206,10 +206,10 @@ mod tests {
             let coarse = HistogramBin::of::<4>(value);
             let finer = [(HistogramBin::of::<5>(value), 64), (HistogramBin::of::<7>(value), 256)];
             for (bin, parts) in finer.into_iter().chain([(coarse, 32)]) {
-                prop_assert!((bin.least..=bin.largest).contains(&value));
+                prop_assert!((bin.min..=bin.largest).contains(&value));
                 prop_assert!(bin.middle().abs_diff(value) <= value / parts);
             }
-            let before = coarse.least.checked_sub(1);
+            let before = coarse.min.checked_sub(1);
             prop_assert!(before.is_none_or(|last| HistogramBin::of::<4>(last).largest == last));
         }
 
@@ -228,12 +228,12 @@ mod tests {
             joined.extend(&rest);
             let mut sorted = values.clone();
             sorted.sort_unstable();
-            prop_assert_eq!(whole.least(), Some(sorted[0]));
+            prop_assert_eq!(whole.min(), Some(sorted[0]));
             for share in [0.0, 0.5, 0.9, 0.99, 1.0] {
                 let (expected, found) = (nearest_rank(&sorted, share), whole.quantile(share).unwrap());
                 prop_assert!(found.abs_diff(expected) as f64 <= 0.004 * expected as f64);
                 let bin = whole.quantile_bin(share).unwrap();
-                prop_assert!((bin.least..=bin.largest).contains(&expected));
+                prop_assert!((bin.min..=bin.largest).contains(&expected));
                 prop_assert_eq!(joined.quantile(share), Some(found));
             }
             prop_assert_eq!(joined.mean(), whole.mean());

@@ -17,7 +17,7 @@ pub struct SenderConfig {
     pub packet: Bytes,
     /// Share of the window that Reno keeps after a loss: 0.5 in RFC 5681.
     pub backoff: f32,
-    /// The least retransmission timeout.
+    /// The minimum retransmission timeout.
     pub min_rto: Duration,
     /// Retransmission timeout before the first sample.
     pub initial_rto: Duration,

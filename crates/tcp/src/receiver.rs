@@ -254,10 +254,10 @@ impl Receiver {
         u32::try_from(self.advertised()).unwrap_or(u32::MAX)
     }
 
-    /// A window that opened by itself: the number expected next and the window to tell, where that is `least`
+    /// A window that opened by itself: the number expected next and the window to tell, where that is `min`
     /// packets or more.
-    pub fn update_window(&mut self, least: u64) -> Option<(u64, u32)> {
-        (self.open() >= least.max(1)).then(|| (self.next, self.readvertise(self.right_edge)))
+    pub fn update_window(&mut self, min: u64) -> Option<(u64, u32)> {
+        (self.open() >= min.max(1)).then(|| (self.next, self.readvertise(self.right_edge)))
     }
 
     /// The advertised window, packets.

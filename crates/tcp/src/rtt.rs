@@ -15,7 +15,7 @@ pub struct RttEstimator {
     phase: u64,
     min_timeout: Duration,
     /// The least that the variance adds to the smoothed round trip.
-    least_variance: Duration,
+    min_variance: Duration,
     /// SRTT in ticks, three bits behind the binary point; 0: no sample yet.
     srtt: i64,
     /// RTTVAR in ticks, two bits behind the binary point.
@@ -36,7 +36,7 @@ impl RttEstimator {
             tick: tick.as_nanos().max(1),
             phase: phase.as_nanos(),
             min_timeout,
-            least_variance: Duration::ZERO,
+            min_variance: Duration::ZERO,
             srtt: 0,
             rttvar: 0,
             base: initial,
@@ -50,8 +50,8 @@ impl RttEstimator {
     /// As Linux: the floor applies not to the timeout but to its excess over the RTT (`tcp_rtt_estimator`: `rttvar_us` is
     /// `tcp_rto_min_us` at least).
     #[must_use]
-    pub fn with_least_variance(mut self, least: Duration) -> Self {
-        self.least_variance = least;
+    pub fn with_min_variance(mut self, min: Duration) -> Self {
+        self.min_variance = min;
         self
     }
 
@@ -93,7 +93,7 @@ impl RttEstimator {
         let ticks = ((self.rttvar << 3) + self.srtt) >> 3;
         let smoothed = Duration::from_nanos((self.srtt >> 3) as u64 * self.tick);
         let base = Duration::from_nanos(ticks as u64 * self.tick);
-        self.base = base.max(smoothed + self.least_variance);
+        self.base = base.max(smoothed + self.min_variance);
         self.refresh();
     }
 

@@ -47,7 +47,7 @@ impl Capacity {
     pub fn of(descriptors: u64) -> Capacity {
         let all = usize::try_from(descriptors).unwrap_or(usize::MAX);
         let all = all.saturating_sub(RESERVED_DESCRIPTORS);
-        let within = |most: usize, share: usize| most.min(share).max(1);
+        let within = |max: usize, share: usize| max.min(share).max(1);
         let sessions = within(MAX_SESSIONS, all / 2 / SESSION_DESCRIPTORS);
         Capacity {
             unauthenticated: within(MAX_UNAUTHENTICATED, all / 4 / CONNECTION_DESCRIPTORS),

@@ -18,7 +18,7 @@ use crate::tuner::TunerOptions;
 const SETTLING_TIME: Duration = Duration::from_millis(20);
 
 /// The shortest time between two rounds.
-const LEAST_ROUND: Duration = Duration::from_micros(1);
+const MIN_ROUND: Duration = Duration::from_micros(1);
 
 /// Connections without a sample for this long count as stalled: a receiver delays an ACK, and with it a sample, by 40 ms at
 /// most (RFC 9293, section 3.8.6.3, allows 500).
@@ -146,7 +146,7 @@ impl TunedPath {
 
     /// Ends a round at `at`. Samples of several connections may come in any order; rounds do not.
     fn handle_round(&mut self, at: Time) {
-        self.heard = at.max(self.heard + LEAST_ROUND);
+        self.heard = at.max(self.heard + MIN_ROUND);
         self.group.handle_round(self.heard);
     }
 
@@ -272,8 +272,8 @@ impl TunedPath {
 /// The samples of connections, in rounds of one sample each: the last samples together, before them the last but one. A host
 /// that samples late still sees the arrival times, and not everything at once.
 fn rounds<S>(shown: &[(u64, Vec<S>)]) -> impl Iterator<Item = Vec<(u64, &S)>> {
-    let most = shown.iter().map(|(_, all)| all.len()).max().unwrap_or(0);
-    (0..most).rev().map(|after| {
+    let max = shown.iter().map(|(_, all)| all.len()).max().unwrap_or(0);
+    (0..max).rev().map(|after| {
         let of_each = shown.iter().filter_map(move |(cookie, all)| {
             let place = all.len().checked_sub(after + 1)?;
             Some((*cookie, &all[place]))

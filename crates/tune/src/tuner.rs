@@ -214,9 +214,9 @@ impl<S: Scope> Tuner<S> {
     /// Divides the memory budget max-min fair among the path groups.
     fn share_memory(&mut self) {
         let Some(memory) = self.options.memory else { return };
-        let most = self.options.max_window;
+        let max = self.options.max_window;
         let demand =
-            |path: &TunedPath| path.group.window().unwrap_or(most * path.connections.len() as u64);
+            |path: &TunedPath| path.group.window().unwrap_or(max * path.connections.len() as u64);
         let demands: Vec<Bytes> = self.groups.values().map(demand).collect();
         for (path, share) in self.groups.values_mut().zip(max_min(memory, &demands)) {
             path.group.set_ceiling(Some(share));

@@ -6,12 +6,12 @@ const TOP = 8;
 const BOTTOM = 34;
 
 /** Round values between two ends, about so many. */
-function ticks(least, most, about) {
-  const rough = (most - least) / about;
+function ticks(min, max, about) {
+  const rough = (max - min) / about;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough);
   const values = [];
-  for (let v = Math.ceil(least / step) * step; v <= most + step * 1e-9; v += step) values.push(v);
+  for (let v = Math.ceil(min / step) * step; v <= max + step * 1e-9; v += step) values.push(v);
   return values;
 }
 

@@ -57,9 +57,9 @@ function readControls() {
 }
 
 function showControls() {
-  const most = largestWindow(settings);
-  settings.window = Math.min(settings.window, most);
-  $("window").max = most;
+  const max = largestWindow(settings);
+  settings.window = Math.min(settings.window, max);
+  $("window").max = max;
   for (const key of ["rate", "rtt", "buffer"]) $(key).value = toSlider(key, settings[key]);
   for (const key of ["cross", "load", "sizing", "window"]) $(key).value = settings[key];
   $("load").disabled = settings.cross === "none";
@@ -88,9 +88,9 @@ const typedField = (key) => document.querySelector(`.typed[data-for=${key}]`);
 function take(typed) {
   const key = typed.dataset.for;
   const value = fromTyped(key, typed.value);
-  const [least, most] = key === "window" ? [1, largestWindow(settings)] : range(key);
+  const [min, max] = key === "window" ? [1, largestWindow(settings)] : range(key);
   const wrong = value === null ? "Write it with its unit: 50 Mbit/s, 80 ms, 300 kB." : "This lies beyond the slider.";
-  typed.setCustomValidity(value !== null && value >= least && value <= most ? "" : wrong);
+  typed.setCustomValidity(value !== null && value >= min && value <= max ? "" : wrong);
   if (!typed.reportValidity()) return;
   settings[key] = value;
   $(key).value = key === "window" ? value : toSlider(key, value);
@@ -141,8 +141,8 @@ async function schedule(job) {
 }
 
 async function askPaper() {
-  const most = largestWindow(settings);
-  const windows = Array.from({ length: 161 }, (_, i) => Math.max(1, Math.round((i / 160) * most)) * PACKET);
+  const max = largestWindow(settings);
+  const windows = Array.from({ length: 161 }, (_, i) => Math.max(1, Math.round((i / 160) * max)) * PACKET);
   const curve = await paper.ask({ ask: "curve", scenario: scenario(settings, settings.window, "max"), windows_bytes: windows });
   view.curve = curve.error ? null : { ...curve, windows };
   $("because").textContent = curve.because ? `Where the dashed line ends: ${curve.because.split(";")[0]}.` : "";
@@ -207,9 +207,9 @@ async function simulateCurve(seen, played) {
 const DOTS = 16;
 
 function dotWindows(s) {
-  const most = largestWindow(s);
+  const max = largestWindow(s);
   const order = [16, 8, 4, 12, 2, 6, 10, 14, 1, 3, 5, 7, 9, 11, 13, 15];
-  return [...new Set(order.map((i) => Math.max(1, Math.round((i / DOTS) * most))))];
+  return [...new Set(order.map((i) => Math.max(1, Math.round((i / DOTS) * max))))];
 }
 
 // ---- pictures
@@ -217,7 +217,7 @@ function dotWindows(s) {
 function drawCurve() {
   const s = settings;
   const unit = units(s);
-  const most = (largestWindow(s) * PACKET) / unit.size;
+  const max = (largestWindow(s) * PACKET) / unit.size;
   const { curve, series } = view;
   const played = dotWindows(s)
     .map((packets) => ({ window: packets * PACKET, told: view.points.get(scenario(s, packets, "fixed")) }))
@@ -227,7 +227,7 @@ function drawCurve() {
   const picture = {
     words: `Goodput in ${unit.goodput} against the window in ${unit.window}`,
     x: `window S, ${unit.window}`,
-    xs: [0, most],
+    xs: [0, max],
     ys: [0, (s.rate / unit.rate) * 1.08],
     lines: [],
     dots: [{ class: "dot", points: dots((dot) => !late(dot)) }, { class: "dot late", points: dots(late) }],
@@ -236,14 +236,14 @@ function drawCurve() {
   };
   $("curve-caption").textContent = `Goodput, ${unit.goodput}, against window, R(S)`;
   if (curve) {
-    picture.lines.push({ class: "theory", points: curve.windows.map((w, i) => [w / unit.size, curve.goodput_bps[i] === null ? null : curve.goodput_bps[i] / unit.rate]).filter(([x]) => x <= most) });
+    picture.lines.push({ class: "theory", points: curve.windows.map((w, i) => [w / unit.size, curve.goodput_bps[i] === null ? null : curve.goodput_bps[i] / unit.rate]).filter(([x]) => x <= max) });
     if (curve.sweet_from_bytes) picture.bands.push({ x: [curve.sweet_from_bytes / unit.size, curve.sweet_to_bytes / unit.size] });
   }
   if (s.sizing === "fixed") picture.now = (s.window * PACKET) / unit.size;
   if (series) {
     const told = series.outcome.transfers[0];
     const at = series.settings.sizing === "fixed" ? series.settings.window * PACKET : told.window_final_bytes;
-    picture.dots.push({ class: "now-dot", points: [[Math.min(at / unit.size, most), told.goodput_bps / unit.rate]] });
+    picture.dots.push({ class: "now-dot", points: [[Math.min(at / unit.size, max), told.goodput_bps / unit.rate]] });
   }
   charts.curve.draw(picture);
 }
@@ -263,7 +263,7 @@ function measured(s, { at_s: at, dropped_packets: dropped, acked_bytes: acked })
 /** A second half so much faster than the first one is not a steady state. */
 const STILL_GROWING = 1.1;
 
-const top = (values, least) => Math.max(least, ...values.filter((v) => v !== null)) * 1.08;
+const top = (values, min) => Math.max(min, ...values.filter((v) => v !== null)) * 1.08;
 
 function drawSeries() {
   if (!view.series) return;
@@ -283,12 +283,12 @@ function drawSeries() {
   const advertised = samples.window_bytes.map((w) => w / 1e3);
   const cwnd = samples.cwnd_packets.map((c) => (c * PACKET) / 1e3);
   // Beyond what the path and its buffer hold one window differs from another in nothing.
-  const most = (largestWindow(s) * PACKET) / 1e3;
+  const max = (largestWindow(s) * PACKET) / 1e3;
   const { sweet_from_bytes: from, sweet_to_bytes: to } = view.curve ?? {};
   charts.windows.draw({
-    words: "Advertised window and congestion window over time", xs, ys: [0, Math.min(most, top([...advertised, ...cwnd], 1))],
+    words: "Advertised window and congestion window over time", xs, ys: [0, Math.min(max, top([...advertised, ...cwnd], 1))],
     lines: [{ class: "cwnd", points: over(cwnd) }, { class: "adv", points: over(advertised) }],
-    bands: from ? [{ y: [from / 1e3, Math.min(to / 1e3, most)] }] : [],
+    bands: from ? [{ y: [from / 1e3, Math.min(to / 1e3, max)] }] : [],
   });
   // Over five round trips: within one, ACKs come in bursts.
   const back = Math.max(1, Math.ceil((5 * s.rtt) / (at[1] - at[0])));

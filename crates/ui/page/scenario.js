@@ -8,7 +8,7 @@ const PACKETS = 300_000;
 /** Round trips that a run has at least, however many packets that takes, */
 const ROUND_TRIPS = 60;
 /** up to so many: a run of more would keep somebody waiting, and the closed forms answer alone. */
-const MOST_PACKETS = 2_500_000;
+const MAX_PACKETS = 2_500_000;
 
 export const DEFAULTS = {
   rate: 50e6, // bit/s
@@ -35,8 +35,8 @@ export function fromSlider(key, place) {
 
 /** The least and the largest value of a slider. */
 export function range(key) {
-  const [least, decades] = RANGES[key];
-  return [least, least * 10 ** decades];
+  const [min, decades] = RANGES[key];
+  return [min, min * 10 ** decades];
 }
 
 /** Factors of the units of a quantity; those without a unit are the usual ones. */
@@ -73,12 +73,12 @@ export const largestWindow = (s) => Math.min(overflowing(s), Math.floor(LIMIT / 
 export const packets = (s) => (span(s) * s.rate) / 8 / PACKET;
 
 /** Whether a run would take longer than somebody waits for a page. */
-export const isTooLong = (s) => packets(s) > MOST_PACKETS;
+export const isTooLong = (s) => packets(s) > MAX_PACKETS;
 
 /** Simulated time, seconds: 600 round trips, or what a run may take. */
 export function span(s) {
-  const most = Math.max((PACKETS * PACKET * 8) / s.rate, ROUND_TRIPS * s.rtt);
-  return Number(Math.min(Math.max(600 * s.rtt, 2), most, 120).toPrecision(3));
+  const max = Math.max((PACKETS * PACKET * 8) / s.rate, ROUND_TRIPS * s.rtt);
+  return Number(Math.min(Math.max(600 * s.rtt, 2), max, 120).toPrecision(3));
 }
 
 /**

@@ -52,11 +52,11 @@ const IN_SERVICE = 2 * PACKET;
 export function recovering(s, curve, window, { goodput_bps: rate, loss_rate: loss }) {
   if (s.cross !== "none" || !curve?.sweet_from_bytes) return null;
   const steady = onPaper(curve, window);
-  const least = window <= curve.sweet_to_bytes ? SETTLED.lossless : SETTLED.losing;
+  const min = window <= curve.sweet_to_bytes ? SETTLED.lossless : SETTLED.losing;
   // A window that overflows the buffer does so in each period of the steady state's sawtooth: where nothing was lost,
   // not one has passed.
   const partial = window > curve.sweet_to_bytes + IN_SERVICE && loss === 0;
-  return steady !== null && (partial || rate < least * steady) ? steady : null;
+  return steady !== null && (partial || rate < min * steady) ? steady : null;
 }
 
 /** Words about a run that has not come to its steady state. */

@@ -80,8 +80,8 @@ impl Notation {
             }
         }
         // A prefix of many says nothing.
-        const MOST: usize = 3;
-        if meant.is_empty() || meant.len() > MOST {
+        const MAX: usize = 3;
+        if meant.is_empty() || meant.len() > MAX {
             return format!("unknown unit \"{unit}\"");
         }
         format!("unknown unit \"{unit}\" (did you mean {}?)", meant.join(" or "))

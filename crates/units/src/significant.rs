@@ -12,7 +12,7 @@ use core::fmt;
 pub struct Significant<const DIGITS: usize>(pub f64);
 
 /// No `f64` has more decimals that tell anything of a number about one.
-const MOST_DECIMALS: i32 = 17;
+const MAX_DECIMALS: i32 = 17;
 
 impl<const DIGITS: usize> fmt::Display for Significant<DIGITS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -20,7 +20,7 @@ impl<const DIGITS: usize> fmt::Display for Significant<DIGITS> {
         // The exponent after rounding: 9.996 has three digits as 10.0.
         let rounded = format!("{:.behind_first$e}", self.0);
         let exponent = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok());
-        let decimals = (behind_first as i32 - exponent.unwrap_or(0)).clamp(0, MOST_DECIMALS);
+        let decimals = (behind_first as i32 - exponent.unwrap_or(0)).clamp(0, MAX_DECIMALS);
         let mut text = format!("{:.*}", decimals as usize, self.0);
         if text.contains('.') {
             text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());

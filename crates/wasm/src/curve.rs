@@ -76,10 +76,10 @@ impl ClosedForms {
             return None;
         }
         let narrow = self.0.path.narrow();
-        let most = self.0.path.bdp() + narrow.buffer.in_bytes(self.0.path.packet);
+        let max = self.0.path.bdp() + narrow.buffer.in_bytes(self.0.path.packet);
         // The search ends above any window that can be lossless.
-        let most = 2 * most.get() / packet + 2;
-        let to = last(1, most, |packets| lossless(&self.at(packets * packet)));
+        let max = 2 * max.get() / packet + 2;
+        let to = last(1, max, |packets| lossless(&self.at(packets * packet)));
         let best = self.at(to * packet).ok()?.goodput_bps;
         let too_small = |answered: Result<Answered, EngineError>| {
             answered.is_ok_and(|answered| answered.goodput_bps < FULL_THROUGHPUT_SHARE * best)

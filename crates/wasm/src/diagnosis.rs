@@ -10,7 +10,7 @@ use sweetspot_trace::packet::Dissector;
 use crate::simulated;
 
 /// Flows that a page shows: those with the most payload.
-const MOST_FLOWS: usize = 20;
+const MAX_FLOWS: usize = 20;
 /// The longest text. It is kept as a whole, beside what is read from it.
 const MAX_TEXT_BYTES: usize = 64 << 20;
 
@@ -113,11 +113,11 @@ impl Diagnosis {
         }
         match std::mem::replace(&mut self.pass, Pass::Ended) {
             Pass::Text(text) if text.len() > MAX_TEXT_BYTES => {
-                let most = MAX_TEXT_BYTES >> 20;
-                Err(format!("it has more than {most} MiB of text; give a part of it"))
+                let max = MAX_TEXT_BYTES >> 20;
+                Err(format!("it has more than {max} MiB of text; give a part of it"))
             }
             Pass::Text(text) => {
-                let report = recorded::report(&String::from_utf8_lossy(&text), MOST_FLOWS)?;
+                let report = recorded::report(&String::from_utf8_lossy(&text), MAX_FLOWS)?;
                 let drawings = Drawings::new(&report.flows);
                 Ok(Some(self.page(report, drawings)))
             }
@@ -146,7 +146,7 @@ impl Diagnosis {
         self.pass = if recorded::is_text(&head) {
             Pass::Text(Vec::new())
         } else {
-            let reading = Reading::new(MOST_FLOWS);
+            let reading = Reading::new(MAX_FLOWS);
             Pass::Capture(Box::new(FirstPass { pieces: Pieces::default(), reading, error: None }))
         };
         self.take(&head)

@@ -7,13 +7,13 @@ use sweetspot_sim::Simulator;
 use sweetspot_units::{Bytes, Duration};
 
 /// Segments simulated for one report, both runs together: a second or so.
-const MOST_SEGMENTS: u64 = 300_000;
+const MAX_SEGMENTS: u64 = 300_000;
 /// Points of a curve.
 const POINTS: u64 = 300;
 
 /// Simulates `flows`, the largest first, within a time limit.
 pub fn play(flows: &mut [Flow]) {
-    let mut left = MOST_SEGMENTS;
+    let mut left = MAX_SEGMENTS;
     for flow in flows {
         flow.simulated = flow.replay.as_ref().map(|replay| match replay {
             Err(why) => Simulation::unknown(why.as_str()),

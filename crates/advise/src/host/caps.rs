@@ -57,8 +57,8 @@ pub(super) fn receiver(host: &Snapshot, end: PathEnd) -> Vec<Cap> {
             false => ("net.ipv4.tcp_moderate_rcvbuf", rmem[1]),
         };
         all.push(cap(what, window_of(Bytes::new(memory), kernel, s)));
-        if let Some(most) = s.bytes("net.core.rmem_max") {
-            let scale = WindowScale::of_linux(Bytes::new(rmem[2]), most, None);
+        if let Some(max) = s.bytes("net.core.rmem_max") {
+            let scale = WindowScale::of_linux(Bytes::new(rmem[2]), max, None);
             all.push(cap("the window scale of tcp_rmem and rmem_max", scale.largest_window()));
         }
     }
@@ -69,11 +69,11 @@ pub(super) fn receiver(host: &Snapshot, end: PathEnd) -> Vec<Cap> {
 /// The caps of `host` as sender, smallest window first.
 pub(super) fn sender(host: &Snapshot, end: PathEnd) -> Vec<Cap> {
     let wmem = host.sysctls.triple("net.ipv4.tcp_wmem");
-    wmem.map(|[_, _, most]| Cap {
+    wmem.map(|[_, _, max]| Cap {
         what: "net.ipv4.tcp_wmem".to_owned(),
         end,
         side: FlowRole::Sender,
-        window: Bytes::new(most).scaled(SEND_SHARE),
+        window: Bytes::new(max).scaled(SEND_SHARE),
     })
     .into_iter()
     .collect()

@@ -104,9 +104,9 @@ fn directions(q: &HostQuestion, target: &PathTarget) -> Vec<HostDirection> {
     };
     let speeds = [Some(&q.here), q.peer.as_ref()];
     let line = speeds.into_iter().flatten().filter_map(|h| h.device.as_ref()?.speed).min();
-    let most = line.map_or(target.rate, |speed| speed.min(target.rate));
+    let max = line.map_or(target.rate, |speed| speed.min(target.rate));
     let direction = |name, cap: Option<Cap>| {
-        let rate = cap.as_ref().map_or(most, |c| c.rate(target.rtt).min(most));
+        let rate = cap.as_ref().map_or(max, |c| c.rate(target.rtt).min(max));
         HostDirection { name, cap, rate }
     };
     vec![direction("receiving", receiving), direction("sending", sending)]

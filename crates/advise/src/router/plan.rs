@@ -210,8 +210,8 @@ fn choose(
         }
         (Best::At(buffer), range) if buffer > bdp => (bdp, Basis::BandwidthDelay, range),
         (Best::At(buffer), range) => {
-            let least = bursts(q.favour).min(bdp.get());
-            (Packets::new(buffer.get().max(least))?, Basis::Optimum, range)
+            let min = bursts(q.favour).min(bdp.get());
+            (Packets::new(buffer.get().max(min))?, Basis::Optimum, range)
         }
         (Best::Zero, range) => (Packets::new(bursts(q.favour))?, Basis::Simulation, range),
         (Best::Unbounded, range) => (bdp, Basis::BandwidthDelay, range),

@@ -149,10 +149,10 @@ impl RouterAdvice {
         if self.gamma < 1.0 || self.question.inputs.is_some() {
             return String::new();
         }
-        let most = libm::floor(self.gamma);
-        let send = if most > 1.0 { "such inputs send" } else { "such input sends" };
+        let max = libm::floor(self.gamma);
+        let send = if max > 1.0 { "such inputs send" } else { "such input sends" };
         format!(
-            " Nothing queues unless more than {most:.0} {send} at once; it is assumed that they do."
+            " Nothing queues unless more than {max:.0} {send} at once; it is assumed that they do."
         )
     }
 

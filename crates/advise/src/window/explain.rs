@@ -40,11 +40,11 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
         ),
         source: "Jain, Prasad, Dovrolis, eqs (4), (5), (17)",
     });
-    if let (Some(most), Some(p)) = (s.lossy, s.question.loss) {
+    if let (Some(max), Some(p)) = (s.lossy, s.question.loss) {
         all.push(Formula {
             what: "what loss allows",
             rule: "R = m / (T sqrt(2bp/3) + T_0 min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2))",
-            numbers: format!("p = {}, T = {t}, b = 2: {most}", p.get()),
+            numbers: format!("p = {}, T = {t}, b = 2: {max}", p.get()),
             source: "Padhye, Firoiu, Towsley, Kurose 1998",
         });
     }

@@ -60,8 +60,8 @@ impl WindowAdvice {
         let (from, to) = (spot.low.as_f64() / 2.0, highest.as_f64() * BEYOND_EDGE);
         let ratio = to / from;
         let at = |i: usize| from * libm::pow(ratio, i as f64 / (WINDOW_STEPS - 1) as f64);
-        let least = self.question.mtu * 2;
-        Some((0..WINDOW_STEPS).map(|i| Bytes::from_f64(at(i)).max(least)).collect())
+        let min = self.question.mtu * 2;
+        Some((0..WINDOW_STEPS).map(|i| Bytes::from_f64(at(i)).max(min)).collect())
     }
 
     /// This advice with the simulator's results in place of the closed forms'.

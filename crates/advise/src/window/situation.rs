@@ -56,9 +56,9 @@ impl Situation {
 
     /// The expected rate with `window`; `None` where no closed form is known.
     pub(super) fn rate_at(&self, window: Bytes) -> Result<Option<Rate>, AdviceError> {
-        if let Some(most) = self.lossy.filter(|_| self.loss_limited()) {
+        if let Some(max) = self.lossy.filter(|_| self.loss_limited()) {
             // Loss keeps the window below the BDP: no queue, with or without cross traffic.
-            return Ok(Some(most.min(window / self.left.minimum_rtt())));
+            return Ok(Some(max.min(window / self.left.minimum_rtt())));
         }
         let base = match self.elephants {
             None => Some(saturation::throughput(&self.left, window)?.rate),
@@ -67,7 +67,7 @@ impl Situation {
             }
             .map(|rate| rate.min(window / self.left.minimum_rtt())),
         };
-        Ok(base.map(|rate| self.lossy.map_or(rate, |most| rate.min(most))))
+        Ok(base.map(|rate| self.lossy.map_or(rate, |max| rate.min(max))))
     }
 
     pub(super) fn sweet_spot(&self) -> SweetSpot {
@@ -82,7 +82,7 @@ impl Situation {
 
     /// Whether loss keeps the transfer below its window's rate.
     pub(super) fn loss_limited(&self) -> bool {
-        self.lossy.is_some_and(|most| most < self.left.capacity())
+        self.lossy.is_some_and(|max| max < self.left.capacity())
     }
 
     pub(super) fn recommended(&self) -> Bytes {
@@ -114,9 +114,9 @@ impl Situation {
         let mut state = six_bdps::alone(&self.left, self.question.mtu)?;
         state.capacity = self.bare.capacity();
         state.largest_window = self.above_every_window() - self.question.mtu;
-        if let Some(most) = self.lossy.filter(|most| *most < state.bulk_transfer_capacity) {
+        if let Some(max) = self.lossy.filter(|max| *max < state.bulk_transfer_capacity) {
             // Too slow to queue.
-            state.bulk_transfer_capacity = most;
+            state.bulk_transfer_capacity = max;
             state.average_rtt = self.left.minimum_rtt();
         }
         Ok(state)

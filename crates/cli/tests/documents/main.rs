@@ -15,9 +15,9 @@ use shell::Shell;
 
 /// The least number of blocks that are run: one cannot take an example out of the test by a mark
 /// without taking this number down.
-const LEAST_RUN: usize = 30;
+const MIN_RUN: usize = 30;
 /// How often an example is run that its emulator's certificate does not trust.
-const MOST_RUNS: usize = 10;
+const MAX_RUNS: usize = 10;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -66,7 +66,7 @@ fn run_examples(name: &str) -> Result<(), Box<dyn std::error::Error>> {
         }
         // A run that its certificate does not trust shows the machine and not the program.
         let mut ran = shell.run(block);
-        for _ in 1..MOST_RUNS {
+        for _ in 1..MAX_RUNS {
             if !ran.as_ref().is_err_and(|said| said.contains("DO NOT TRUST")) {
                 break;
             }
@@ -123,7 +123,7 @@ fn most_examples_are_run() -> Result<(), Box<dyn std::error::Error>> {
         .iter()
         .map(|(_, blocks)| blocks.iter().filter(|block| !block.is_marked()).count())
         .sum();
-    assert!(run >= LEAST_RUN, "{run} blocks are run, {LEAST_RUN} must be");
+    assert!(run >= MIN_RUN, "{run} blocks are run, {MIN_RUN} must be");
     Ok(())
 }
 

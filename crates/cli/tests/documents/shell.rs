@@ -14,7 +14,7 @@ use crate::block::{Block, Command};
 /// Marks the end of a command's output, followed by its exit code.
 const END: char = '\u{1e}';
 /// A block that hangs is ended after this many seconds.
-const MOST_SECONDS: &str = "900";
+const MAX_SECONDS: &str = "900";
 
 /// The initial directory of a document: a clone's files, as far as examples need them.
 pub struct Shell {
@@ -64,7 +64,7 @@ impl Shell {
         let path = std::env::var("PATH").unwrap_or_default();
         let script = format!("{script}trap '' TERM\nkill -s TERM 0\n");
         Process::new("timeout")
-            .args(["--kill-after=5", MOST_SECONDS, "sh", "-c", &script])
+            .args(["--kill-after=5", MAX_SECONDS, "sh", "-c", &script])
             .current_dir(self.directory.path())
             .env_clear()
             .env("PATH", format!("{programs}:{path}"))

@@ -17,7 +17,7 @@ use crate::running::{SWEETSPOT, Serve, eventually, file, names, send, signal};
 const LONGEST_SPARSE: u64 = 16 << 40;
 /// An honest sender of a million files makes a receiver take 64 MB beside its windows; a hostile one costs some times as
 /// much at most (crates/transfer/src/limits.rs).
-const MOST_MEMORY: u64 = 200_000_000;
+const MAX_MEMORY: u64 = 200_000_000;
 
 /// The most memory that a process has had, bytes.
 fn peak_memory(child: &Child) -> u64 {
@@ -60,7 +60,7 @@ fn an_announced_size_takes_no_memory() {
     });
     assert!(reason.raw().contains("pieces of it are missing"), "{reason}");
     honest_transfer_succeeds(&serve);
-    assert!(peak_memory(&serve.child) < MOST_MEMORY);
+    assert!(peak_memory(&serve.child) < MAX_MEMORY);
     serve.interrupt();
 }
 
@@ -116,7 +116,7 @@ fn names_to_be_kept_have_a_limit() {
         }
     }
     assert!(refused.expect("no limit").raw().contains("send it in parts"));
-    assert!(peak_memory(&serve.child) < MOST_MEMORY);
+    assert!(peak_memory(&serve.child) < MAX_MEMORY);
     drop(raw);
     honest_transfer_succeeds(&serve);
     serve.interrupt();
@@ -132,7 +132,7 @@ fn attributes_have_a_limit() {
         // The receiver may leave them out, or refuse the file.
         assert_eq!(answers(&mut raw).len(), 1);
     }
-    assert!(peak_memory(&serve.child) < MOST_MEMORY);
+    assert!(peak_memory(&serve.child) < MAX_MEMORY);
     drop(raw);
     honest_transfer_succeeds(&serve);
     serve.interrupt();
@@ -158,7 +158,7 @@ fn a_sender_that_does_not_read_is_not_read_from() {
         }
         assert!(sent < 100_000_000, "it reads on");
     }
-    assert!(peak_memory(&serve.child) < MOST_MEMORY);
+    assert!(peak_memory(&serve.child) < MAX_MEMORY);
     honest_transfer_succeeds(&serve);
     drop(raw);
     serve.interrupt();

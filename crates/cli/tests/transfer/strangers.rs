@@ -149,7 +149,7 @@ fn a_measurement_ends_when_its_client_is_taken_out_of_the_file() {
     let mut raw = Raw::dial(&service.serve.ticket(), &dial(1)).unwrap();
     raw.say(&raw.hello_with(Role::Receiver, true, true));
     assert!(is_welcome(&raw.next()));
-    raw.say(&Message::Measure(MeasureMessage::Fill { duration_ms: 60_000, most_bytes: 1 << 50 }));
+    raw.say(&Message::Measure(MeasureMessage::Fill { duration_ms: 60_000, max_bytes: 1 << 50 }));
     assert!(raw.next_frame().unwrap().is_some(), "content comes");
     service.edit(&line(2, "bob", ""));
     // A measurement that is not cut ends with a message.

@@ -628,11 +628,11 @@ fn the_second_upload_over_a_path_has_its_pace_from_the_first_and_loses_nothing()
     let socket = connection(second.client(), RECEIVES);
     uploads.wait_for("the path is remembered");
     // A trial tries a fifth more. 1448 of 1500 bytes are payload: 48.3 Mbit/s.
-    let most = Rate::from_mbit_per_second(59);
+    let max = Rate::from_mbit_per_second(59);
     // Slow start would have filled path and buffer, of 781 kB, twice by then.
     let info = wait_for("slow start's end", || {
         let pace = socket.with(|fd| options::max_pacing_rate(fd)).unwrap().unwrap();
-        assert!(pace.is_some_and(|pace| pace < most), "{pace:?}");
+        assert!(pace.is_some_and(|pace| pace < max), "{pace:?}");
         let info = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
         (info.bytes_acked > Bytes::new(1_562_000)).then_some(info)
     });

@@ -36,9 +36,9 @@ impl FromStr for Peers {
             None => (text, None),
         };
         let network: IpAddr = network.parse().map_err(|_| PEER_USAGE)?;
-        let most = if network.is_ipv4() { 32 } else { 128 };
-        let length = length.unwrap_or(most);
-        if length > most { Err(PEER_USAGE) } else { Ok(Peers { network, length }) }
+        let max = if network.is_ipv4() { 32 } else { 128 };
+        let length = length.unwrap_or(max);
+        if length > max { Err(PEER_USAGE) } else { Ok(Peers { network, length }) }
     }
 }
 

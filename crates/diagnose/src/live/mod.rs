@@ -159,12 +159,12 @@ struct ConnectionHistory {
     /// Both ends are on one host.
     within_host: bool,
     largest_peer_window: Bytes,
-    least_peer_window: Option<Bytes>,
+    min_peer_window: Option<Bytes>,
     largest_window: Bytes,
     /// The peer's windows while they held the sender, and the flights while nothing of it did.
     held: HeldWindows,
     free: HeldWindows,
-    least_receiver_rtt: Option<Duration>,
+    min_receiver_rtt: Option<Duration>,
     arrivals: RecentArrivals,
     /// The best rate between two samples, and the best while a queue stood: the capacity.
     fastest: Rate,
@@ -279,7 +279,7 @@ impl Live {
     pub fn rtt_min(&self) -> Option<Duration> {
         match self.direction() {
             Side::Sender => self.last.map(|s| s.rtt_min).filter(|t| *t > Duration::ZERO),
-            Side::Receiver => self.history.least_receiver_rtt,
+            Side::Receiver => self.history.min_receiver_rtt,
         }
     }
 
@@ -288,8 +288,8 @@ impl Live {
     pub fn sweet_spot(&self) -> Option<Bytes> {
         let spot = self.history.fastest * self.rtt_min()?;
         // Below two segments no window helps.
-        let least = self.last?.mss * 2;
-        (spot > Bytes::ZERO && spot >= least).then_some(spot)
+        let min = self.last?.mss * 2;
+        (spot > Bytes::ZERO && spot >= min).then_some(spot)
     }
 
     /// The largest window that the receiver of the data was seen to advertise.
@@ -328,7 +328,7 @@ impl Live {
             rtt: median.or(self.rtt()),
             window,
             window_round: held.map(|(_, rtt)| rtt).filter(|_| direction == Side::Sender),
-            least_window: self.history.least_peer_window,
+            min_window: self.history.min_peer_window,
             largest_window: self.largest_window(),
             scale: Some(scale),
             flight: self.history.free.mean().map(|(flight, _)| flight),
@@ -393,8 +393,7 @@ impl ConnectionHistory {
         let is_narrow = window <= self.largest_peer_window.scaled(READ);
         self.narrow = self.narrow << 1 | u16::from(is_narrow);
         self.windows = (self.windows + 1).min(u16::BITS);
-        self.least_peer_window =
-            Some(self.least_peer_window.map_or(window, |least| least.min(window)));
+        self.min_peer_window = Some(self.min_peer_window.map_or(window, |min| min.min(window)));
     }
 
     fn learn(&mut self, step: &Step, side: Side) {
@@ -413,16 +412,16 @@ impl ConnectionHistory {
         self.largest_window = self.largest_window.max(now.window.unwrap_or_default());
         // The receiver of a connection knows the handshake's round trip, too.
         let known = [now.receiver_rtt, now.rtt_min].into_iter().filter(|t| *t > Duration::ZERO);
-        self.least_receiver_rtt = known.chain(self.least_receiver_rtt).min();
+        self.min_receiver_rtt = known.chain(self.min_receiver_rtt).min();
         match side {
             Side::Sender if now.queues(QUEUE_AFTER_LOSS) => {
                 self.capacity = self.capacity.max(Some(rate));
             }
             Side::Sender => {}
             Side::Receiver => {
-                let least = self.least_receiver_rtt.unwrap_or_default();
+                let min = self.min_receiver_rtt.unwrap_or_default();
                 let received = now.received.saturating_sub(last.received);
-                let horizon = now.receiver_rtt.max(least) * ARRIVAL_ROUNDS;
+                let horizon = now.receiver_rtt.max(min) * ARRIVAL_ROUNDS;
                 self.arrivals.add(received, step.time, horizon);
                 if receiving::queues(step, self) {
                     self.capacity = self.capacity.max(Some(self.arrivals.rate()));

@@ -28,11 +28,11 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
 /// Whether a queue stands on the way, by the receiver's own estimate of the round trip.
 pub fn queues(step: &Step, history: &ConnectionHistory) -> bool {
     let rtt = step.sample.receiver_rtt;
-    let least = history.least_receiver_rtt.unwrap_or(Duration::ZERO);
-    let standing = least.scaled(QUEUE_AFTER_LOSS) + Duration::from_millis(1);
+    let min = history.min_receiver_rtt.unwrap_or(Duration::ZERO);
+    let standing = min.scaled(QUEUE_AFTER_LOSS) + Duration::from_millis(1);
     // The estimate of a receiver that little comes to is the sender's pauses, not a queue.
     let much = step.rate(Side::Receiver) * rtt >= step.sample.mss * MUCH;
-    least > Duration::ZERO && rtt > standing && much
+    min > Duration::ZERO && rtt > standing && much
 }
 
 fn class(step: &Step, history: &ConnectionHistory) -> Class {
@@ -51,9 +51,9 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
         return Class::Bandwidth;
     }
     // A sender waits for room for a whole segment; two may be missing.
-    let least = history.least_receiver_rtt.unwrap_or(Duration::ZERO);
+    let min = history.min_receiver_rtt.unwrap_or(Duration::ZERO);
     let lately = history.arrivals.rate();
-    let bound = lately * least;
+    let bound = lately * min;
     let filled = bound.saturating_add(now.mss * 2) >= window || bound >= window.scaled(FULL);
     if window > Bytes::ZERO && filled {
         return Class::ReceiverWindow;
@@ -63,7 +63,7 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
         return Class::Bandwidth;
     }
     // A hole limits the sender for an RTT or two; its behaviour then does not show here.
-    if history.has_lost_within(now, least * ROUNDS + step.time) {
+    if history.has_lost_within(now, min * ROUNDS + step.time) {
         Class::Congestion
     } else if history.starts && history.loss_events == 0 {
         // Each interval brings a quarter more than the best before: slow start (RFC 5681 §3.1).

@@ -147,8 +147,8 @@ impl Drawing {
         };
         self.thinned |= thinned;
         let bin = self.bin(now);
-        let (least, most) = bin.sent.unwrap_or((start, end));
-        bin.sent = Some((least.min(start), most.max(end)));
+        let (min, max) = bin.sent.unwrap_or((start, end));
+        bin.sent = Some((min.min(start), max.max(end)));
         bin.flight = bin.flight.max(Some(flight));
         bin.window = bin.window.or(window);
     }
@@ -223,8 +223,8 @@ impl Drawing {
         let row = |(n, bin): (usize, &Bin)| -> Row {
             (
                 n,
-                bin.sent.map(|(least, _)| least),
-                bin.sent.map(|(_, most)| most),
+                bin.sent.map(|(min, _)| min),
+                bin.sent.map(|(_, max)| max),
                 bin.ack,
                 bin.edge,
                 bin.flight,

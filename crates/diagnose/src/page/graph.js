@@ -56,16 +56,16 @@ function draw(section, graph) {
     const x = t => left + (t - from) / (to - from) * (right - left);
     const visible = t => t >= from && t <= to;
     // The sequence graph.
-    let least = Infinity, most = 0;
-    const stretch = (a, b) => { if (a < least) least = a; if (b > most) most = b; };
+    let min = Infinity, max = 0;
+    const stretch = (a, b) => { if (a < min) min = a; if (b > max) max = b; };
     for (const b of bins) if (visible((b[0] + 1) * graph.bin) || visible(b[0] * graph.bin)) {
       if (b[1] !== null) stretch(b[1], b[2]);
       if (b[3] !== null) stretch(b[3], b[3]);
     }
-    if (least === Infinity) { least = 0; most = 1; }
-    const room = Math.max((most - least) * .06, 1); least = Math.max(0, least - room); most += room;
-    const y = s => top + mainHeight - (s - least) / (most - least) * mainHeight;
-    frame(top, mainHeight, least, most, size);
+    if (min === Infinity) { min = 0; max = 1; }
+    const room = Math.max((max - min) * .06, 1); min = Math.max(0, min - room); max += room;
+    const y = s => top + mainHeight - (s - min) / (max - min) * mainHeight;
+    frame(top, mainHeight, min, max, size);
     clip(top, mainHeight, () => {
       const step = (points, time, value, colour) => {
         context.strokeStyle = colour; context.lineWidth = 1; context.beginPath();

@@ -86,7 +86,7 @@ pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
 fn message(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
     let causes: Vec<Class> = flows.iter().map(|(flow, _)| flow.verdict.cause).collect();
     let times = |cause: &Class| causes.iter().filter(|other| *other == cause).count();
-    let Some(most) = causes.iter().max_by_key(|cause| times(cause)) else {
+    let Some(commonest) = causes.iter().max_by_key(|cause| times(cause)) else {
         return format!("{name} has no connection with data");
     };
     match flows {
@@ -94,13 +94,13 @@ fn message(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
             "{name}: {:.2} Mbit/s, {:.0} % of the time {}",
             flow.goodput_bps / 1e6,
             flow.verdict.share_of_time * 100.0,
-            state(*most),
+            state(*commonest),
         ),
         _ => format!(
             "{name}: {} of {} connections most of the time {}",
-            times(most),
+            times(commonest),
             flows.len(),
-            state(*most)
+            state(*commonest)
         ),
     }
 }

@@ -18,7 +18,7 @@ const HEADERS: u64 = 40;
 const IPV6_MORE: u64 = 20;
 const TIMESTAMPS: u64 = 12;
 /// Full segments in trains that must have been timed.
-const LEAST_SEGMENTS: u64 = 100;
+const MIN_SEGMENTS: u64 = 100;
 /// Rates agree within this factor of the reported one; the same share of the bytes must agree.
 const AGREE: f64 = 1.25;
 const AGREED: f64 = 0.5;
@@ -86,7 +86,7 @@ struct Seen<'a> {
 impl<'a> Seen<'a> {
     fn new(stream: &'a Stream, header: u64) -> Seen<'a> {
         let trips = stream.round_trips();
-        let base = trips.least();
+        let base = trips.min();
         let wait = |trip: Duration| trip.saturating_sub(base.unwrap_or(trip));
         let queue = trips.quantile(0.99).map_or(Duration::ZERO, wait);
         let mss = stream.mss();
@@ -125,9 +125,9 @@ impl<'a> Seen<'a> {
         let Some(rate) = self.stream.train_rate() else {
             return Finding::unknown("no full segments were acknowledged one behind the other");
         };
-        if rates.total() < LEAST_SEGMENTS * self.mss {
+        if rates.total() < MIN_SEGMENTS * self.mss {
             return Finding::unknown(format!(
-                "fewer than {LEAST_SEGMENTS} full segments were acknowledged one behind the other"
+                "fewer than {MIN_SEGMENTS} full segments were acknowledged one behind the other"
             ));
         }
         if rate < goodput.scaled(0.95) {

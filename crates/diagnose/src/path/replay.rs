@@ -10,7 +10,7 @@ const PROGRAMS: f64 = 0.2;
 /// The limit must have held it for this much of the time.
 const HELD: f64 = 0.5;
 /// A transfer shorter than this many segments never met its limit for long.
-const LEAST_SEGMENTS: u64 = 50;
+const MIN_SEGMENTS: u64 = 50;
 
 /// How to play a transfer again.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +54,7 @@ impl Replay {
             ));
         }
         let segments = e.bytes.get() / path.segment_bytes.max(1);
-        if segments < LEAST_SEGMENTS || e.goodput == Rate::ZERO {
+        if segments < MIN_SEGMENTS || e.goodput == Rate::ZERO {
             return Err("the transfer is too short to compare".to_owned());
         }
         let scenario = path.scenario("the path of the capture")?;

@@ -8,7 +8,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use super::PathEstimate;
 
 /// Hosts have links of this rate or more to their routers.
-const LEAST_ACCESS: Rate = Rate::from_mbit_per_second(1000);
+const MIN_ACCESS: Rate = Rate::from_mbit_per_second(1000);
 /// The packets that scenarios and the emulator take.
 const PACKETS: std::ops::RangeInclusive<u64> = 576..=9000;
 
@@ -36,7 +36,7 @@ impl PathEstimate {
             (self.segment_bytes + self.header_bytes).clamp(*PACKETS.start(), *PACKETS.end());
         let (buffer, buffer_how) = self.depth(rate, rtt);
         let loss = self.loss.value().map_or(0.0, |loss| loss.get());
-        let access = rate.scaled(10.0).max(LEAST_ACCESS);
+        let access = rate.scaled(10.0).max(MIN_ACCESS);
         let mut text = String::new();
         // Writing to a String cannot fail.
         let mut line = |words: std::fmt::Arguments<'_>| {

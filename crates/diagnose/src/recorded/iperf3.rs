@@ -118,7 +118,7 @@ fn sample(stream: &Value, last: &Sample) -> Option<Sample> {
             .min(segments),
         not_sent: last.mss * 64,
         rtt,
-        rtt_min: known.map_or(rtt, |least| least.min(rtt)),
+        rtt_min: known.map_or(rtt, |min| min.min(rtt)),
         peer_window,
         segments: last.segments.saturating_add(sent.get() / last.mss.get().max(1)),
         retransmitted: last.retransmitted.saturating_add(number("retransmits").unwrap_or(0)),

@@ -187,8 +187,8 @@ pub fn is_text(head: &[u8]) -> bool {
     !head.is_empty() && head.iter().take(HEAD_BYTES).all(is_printed)
 }
 
-/// The report on the recordings in `text`, with the `most` flows that carried most; the error says what it is not.
-pub fn report(text: &str, most: usize) -> Result<DiagnosisReport, String> {
+/// The report on the recordings in `text`, with the `max` flows that carried most; the error says what it is not.
+pub fn report(text: &str, max: usize) -> Result<DiagnosisReport, String> {
     let recorded = read(text)?;
     let mut flows: Vec<_> =
         flows(&recorded.recordings).into_iter().map(|flow| (flow.bytes, flow)).collect();
@@ -199,8 +199,8 @@ pub fn report(text: &str, most: usize) -> Result<DiagnosisReport, String> {
         remarks
             .push("port 0 stands for a service whose number is not known here (ss -n)".to_owned());
     }
-    let flows_left_out = flows.len().saturating_sub(most) as u64;
-    flows.truncate(most);
+    let flows_left_out = flows.len().saturating_sub(max) as u64;
+    flows.truncate(max);
     Ok(DiagnosisReport {
         flows: flows.into_iter().map(|(_, flow)| flow).collect(),
         flows_left_out,

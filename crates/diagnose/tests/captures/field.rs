@@ -221,11 +221,11 @@ fn a_sack_option_that_a_device_did_not_translate_is_remarked_and_the_loss_is_sti
 #[test]
 fn no_sentence_names_a_round_trip_below_the_shortest() {
     for flow in [granted(20), granted(40)] {
-        let least = flow.rtt_min_s.unwrap() * 1e3;
+        let min = flow.rtt_min_s.unwrap() * 1e3;
         let words: Vec<&str> = flow.verdict.words.split(' ').collect();
         let times = words.windows(2).filter(|pair| pair[1].starts_with("ms"));
         for time in times.filter_map(|pair| pair[0].parse::<f64>().ok()) {
-            assert!(time >= least.floor(), "{time} < {least}: {}", flow.verdict.words);
+            assert!(time >= min.floor(), "{time} < {min}: {}", flow.verdict.words);
         }
     }
 }

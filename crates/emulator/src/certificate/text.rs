@@ -52,7 +52,7 @@ fn histogram(
     up: &LatenessCertificate,
     down: &LatenessCertificate,
 ) -> fmt::Result {
-    let most = up.buckets.iter().chain(&down.buckets).map(|b| b.packets).max().unwrap_or(0);
+    let max = up.buckets.iter().chain(&down.buckets).map(|b| b.packets).max().unwrap_or(0);
     let mut last = Duration::ZERO;
     for (up, down) in up.buckets.iter().zip(&down.buckets) {
         let name = match up.up_to {
@@ -63,7 +63,7 @@ fn histogram(
         if up.packets + down.packets == 0 {
             continue;
         }
-        let bar = |packets: u64| "#".repeat((packets * BAR_COLUMNS).div_ceil(most.max(1)) as usize);
+        let bar = |packets: u64| "#".repeat((packets * BAR_COLUMNS).div_ceil(max.max(1)) as usize);
         let line = format!(
             "  {name:>16} {:>9} {:16} {:>9} {}",
             up.packets,

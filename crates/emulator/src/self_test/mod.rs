@@ -50,8 +50,8 @@ impl SelfTest {
     /// Why the least rate above the highest was not emulated truthfully; empty if every rate was.
     pub fn limits(&self) -> &[String] {
         let too_high = |trial: &&RateTrial| self.highest.is_none_or(|highest| trial.rate > highest);
-        let least = self.trials.iter().filter(too_high).min_by_key(|trial| trial.rate);
-        least.map_or(&[], |trial| &trial.reasons)
+        let min = self.trials.iter().filter(too_high).min_by_key(|trial| trial.rate);
+        min.map_or(&[], |trial| &trial.reasons)
     }
 }
 

@@ -350,7 +350,7 @@ pub fn emulations_follow_one_another() {
 }
 
 /// The least of five round trips of datagrams between the hosts of a pair.
-fn least_round_trip(emulation: &Emulation, number: usize) -> Duration {
+fn min_round_trip(emulation: &Emulation, number: usize) -> Duration {
     let (near, far) = (emulation.near(), emulation.far());
     let bind = |side: &Side| {
         let socket = side.run(|| UdpSocket::bind((side.host_pair(number), 7))).unwrap().unwrap();
@@ -380,10 +380,10 @@ pub fn host_pairs_share_the_bottleneck_and_have_round_trips_of_their_own() {
     };
     let path = "rate=100Mbit/s rtt=10ms buffer=100kB".parse().unwrap();
     let emulation = Emulation::start_with(&path, &[host_pair(ms(0)), host_pair(ms(40))]).unwrap();
-    for (number, least) in [(0, ms(10)), (1, ms(90))] {
-        let best = least_round_trip(&emulation, number);
+    for (number, min) in [(0, ms(10)), (1, ms(90))] {
+        let best = min_round_trip(&emulation, number);
         // 5 ms each way, and the extra delay each way; with room for a busy machine.
-        assert!(best >= least && best < least + ms(10), "host pair {number}: {best}");
+        assert!(best >= min && best < min + ms(10), "host pair {number}: {best}");
     }
     let certificate = emulation.finish().unwrap();
     assert_eq!(certificate.up.packets_out, 10);
@@ -425,9 +425,9 @@ pub fn a_host_pair_crosses_the_hops_that_it_names_alone() {
     let pair = |hops| HostPair { hops: Some(hops), ..HostPair::default() };
     let emulation = Emulation::start_chain(&hops, &[pair((0, 0)), pair((0, 1))]).unwrap();
     let ms = Duration::from_millis;
-    for (number, least, most) in [(0, ms(10), ms(60)), (1, ms(70), ms(300))] {
-        let best = least_round_trip(&emulation, number);
-        assert!(best >= least && best < most, "host pair {number}: {best}");
+    for (number, min, max) in [(0, ms(10), ms(60)), (1, ms(70), ms(300))] {
+        let best = min_round_trip(&emulation, number);
+        assert!(best >= min && best < max, "host pair {number}: {best}");
     }
     assert_sane(&emulation.finish().unwrap());
 }

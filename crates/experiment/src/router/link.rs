@@ -79,7 +79,7 @@ impl SimulatedLink {
              packet = \"{packet}B\"\naccess_rate = \"{access}\"\nreverse = \"clean\"\n\
              [[cross]]\nkind = \"closed-loop\"\nusers = {users}\ninputs = {inputs}\n\
              input_rate = \"{input}\"\nsize_mean = \"{size}B\"\nsize_shape = {tail}\n\
-             think_mean = \"{think}ms\"\nrtt = [\"{least}\", \"{most}\"]\ncongestion = \"sack\"\n",
+             think_mean = \"{think}ms\"\nrtt = [\"{min}\", \"{max}\"]\ncongestion = \"sack\"\n",
             rate = bits(self.rate),
             rtt = nanos(1.0),
             // Both ways a third of the shortest round trip.
@@ -92,8 +92,8 @@ impl SimulatedLink {
             size = self.size_mean.get(),
             tail = self.tail_index,
             think = THINK.as_nanos() / 1_000_000,
-            least = nanos(SPREAD.0),
-            most = nanos(SPREAD.1),
+            min = nanos(SPREAD.0),
+            max = nanos(SPREAD.1),
         );
         Ok(Scenario::parse(&text)?)
     }

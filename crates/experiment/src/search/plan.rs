@@ -26,10 +26,10 @@ impl WindowTrial {
 /// Where a search looks, and how closely.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchBounds {
-    /// The least window, packets.
-    pub least: u64,
+    /// The minimum window, packets.
+    pub min: u64,
     /// The largest.
-    pub most: u64,
+    pub max: u64,
     /// How far from the peak the result may lie, as a share of the window.
     pub tolerance: f64,
 }
@@ -41,7 +41,7 @@ impl SearchBounds {
         let packet = scenario.path.packet;
         let bdp = scenario.path.bdp().get().div_ceil(packet.get());
         let buffer = scenario.path.narrow().buffer.in_packets(packet);
-        SearchBounds { least: (bdp / 32).max(2), most: 2 * (bdp + buffer), tolerance: 0.005 }
+        SearchBounds { min: (bdp / 32).max(2), max: 2 * (bdp + buffer), tolerance: 0.005 }
     }
 }
 
@@ -156,17 +156,17 @@ impl Search {
         let near = [1, 3].into_iter().flat_map(|n| {
             [best.window.saturating_sub(n * step), best.window.saturating_add(n * step)]
         });
-        near.filter(|window| (self.bounds.least..=self.bounds.most).contains(window)).collect()
+        near.filter(|window| (self.bounds.min..=self.bounds.max).contains(window)).collect()
     }
 }
 
-/// Geometric rungs from the least window to the largest, both included.
+/// Geometric rungs from the minimum window to the largest, both included.
 fn ladder(bounds: SearchBounds) -> Vec<u64> {
-    let (least, most) = (bounds.least.max(1), bounds.most.max(bounds.least.max(1)));
-    let doublings = libm::log2(most as f64 / least as f64);
+    let (min, max) = (bounds.min.max(1), bounds.max.max(bounds.min.max(1)));
+    let doublings = libm::log2(max as f64 / min as f64);
     let steps = libm::ceil(doublings * RUNGS_PER_DOUBLING).max(1.0);
-    let rung = |i: u64| least as f64 * libm::exp2(doublings * i as f64 / steps);
-    (0..=steps as u64).map(|i| (libm::round(rung(i)) as u64).clamp(least, most)).collect()
+    let rung = |i: u64| min as f64 * libm::exp2(doublings * i as f64 / steps);
+    (0..=steps as u64).map(|i| (libm::round(rung(i)) as u64).clamp(min, max)).collect()
 }
 
 /// Narrows every bracket as far as the trials tell, and names the windows that tell more.
@@ -204,7 +204,7 @@ mod tests {
         (search.best().unwrap(), search.trials().count())
     }
 
-    const BOUNDS: SearchBounds = SearchBounds { least: 20, most: 3750, tolerance: 0.005 };
+    const BOUNDS: SearchBounds = SearchBounds { min: 20, max: 3750, tolerance: 0.005 };
 
     #[test]
     fn a_smooth_peak_is_found_within_the_tolerance_wherever_it_lies() {
@@ -284,12 +284,12 @@ mod tests {
         // Every window from 625 on is as good; one rung lies within a factor of sqrt 2 of it.
         assert_eq!(best.rate_bps, 625.0);
         let (best, _) = search(BOUNDS, |_| 1.0, 3750);
-        assert_eq!(best.window, BOUNDS.least);
+        assert_eq!(best.window, BOUNDS.min);
     }
 
     #[test]
     fn bounds_that_leave_one_window_are_no_trouble() {
-        let bounds = SearchBounds { least: 7, most: 7, tolerance: 0.01 };
+        let bounds = SearchBounds { min: 7, max: 7, tolerance: 0.01 };
         let (best, trials) = search(bounds, |s| s as f64, 0);
         assert_eq!((best.window, trials), (7, 1));
     }

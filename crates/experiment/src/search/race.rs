@@ -27,7 +27,7 @@ pub struct Race {
     running: usize,
     /// Seeds of everyone in the race.
     seeds: usize,
-    most_seeds: usize,
+    max_seeds: usize,
     round: usize,
 }
 
@@ -41,10 +41,10 @@ pub struct Entrant {
 }
 
 impl Race {
-    /// A race of `entrants`, all with rates of the same seeds, one at least. It ends at `most_seeds` for each.
-    pub fn new(entrants: Vec<Entrant>, most_seeds: usize) -> Race {
+    /// A race of `entrants`, all with rates of the same seeds, one at least. It ends at `max_seeds` for each.
+    pub fn new(entrants: Vec<Entrant>, max_seeds: usize) -> Race {
         let (running, seeds) = (entrants.len(), entrants.first().map_or(0, |e| e.rates.len()));
-        Race { entrants, running, seeds, most_seeds, round: 0 }
+        Race { entrants, running, seeds, max_seeds, round: 0 }
     }
 
     /// The runs to be made next, each a window and the number of its seed, from 0; none: the race is over.
@@ -53,11 +53,11 @@ impl Race {
         if self.round > 0 {
             self.running = self.running.div_ceil(2);
         }
-        if self.running <= 1 || self.seeds >= self.most_seeds || self.are_alike() {
+        if self.running <= 1 || self.seeds >= self.max_seeds || self.are_alike() {
             return Vec::new();
         }
         self.round += 1;
-        let next = (2 * self.seeds).min(self.most_seeds);
+        let next = (2 * self.seeds).min(self.max_seeds);
         let seeds = self.seeds..next;
         self.seeds = next;
         let running = &self.entrants[..self.running];

@@ -117,11 +117,11 @@ fn the_clamp_that_was_there_is_never_loosened_and_comes_back_exactly() {
         limit(&mut inside, cookie, low);
         record(&mut inside, "the low limit", |r| r.clamp == low);
         limit(&mut inside, cookie, high);
-        let most = before.min(high);
-        record(&mut inside, "the high limit", |r| r.clamp == most);
+        let max = before.min(high);
+        record(&mut inside, "the high limit", |r| r.clamp == max);
         for _ in 0..50 {
             let sample = record(&mut inside, "samples", |r| r.kind == RecordKind::Sample);
-            assert_eq!(sample.clamp, most);
+            assert_eq!(sample.clamp, max);
         }
         limit(&mut inside, cookie, low);
         record(&mut inside, "the low limit again", |r| r.clamp == low);

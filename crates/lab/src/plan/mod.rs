@@ -123,12 +123,12 @@ impl LabPlan {
             // No more than that gets through.
             let burst = hop.policer.map_or(hop.burst, |policer| policer.burst);
             let rate = scenario.path.mean_rate(transfer.start, end);
-            let most = rate * end.saturating_sub(transfer.start) + burst + mtu;
+            let max = rate * end.saturating_sub(transfer.start) + burst + mtu;
             let full = mtu.saturating_sub(headers(&transfer.tcp));
             plan.targets.push(TargetPlan {
                 host_pair,
                 start: transfer.start,
-                size: transfer.size.map_or(most, |size| size.min(most)),
+                size: transfer.size.map_or(max, |size| size.min(max)),
                 ends: transfer.size.is_some(),
                 sizing: transfer.sizing,
                 congestion: kernel_name(transfer.congestion),
@@ -277,12 +277,12 @@ fn settings(scenario: &Scenario) -> Vec<(&'static str, String)> {
     // Room for eight times the path and its buffer, in kernel memory: never the limit. At least the kernel's own default, 6
     // MiB.
     let holds = scenario.path.bdp() + hop.buffer.in_bytes(scenario.path.packet);
-    let most = (holds * 8).max(Bytes::new(6 << 20)).min(Bytes::new(1 << 30));
-    let buffers = |most: Bytes| format!("4096 {} {}", INITIAL_BUFFER.min(most).get(), most.get());
+    let max = (holds * 8).max(Bytes::new(6 << 20)).min(Bytes::new(1 << 30));
+    let buffers = |max: Bytes| format!("4096 {} {}", INITIAL_BUFFER.min(max).get(), max.get());
     let truth = |yes: bool| u8::from(yes).to_string();
     vec![
-        ("tcp_rmem", buffers(most)),
-        ("tcp_wmem", buffers(common_send_buffer(scenario).unwrap_or(most))),
+        ("tcp_rmem", buffers(max)),
+        ("tcp_wmem", buffers(common_send_buffer(scenario).unwrap_or(max))),
         // Each flow asks for its own. One that began with BBR, the default of some hosts, is paced for good
         // (`bbr_init`, net/ipv4/tcp_bbr.c: SK_PACING_NEEDED), whatever it is given afterwards.
         ("tcp_congestion_control", "reno".to_owned()),

@@ -49,15 +49,15 @@ pub fn a_slow_reader_sets_the_rate_and_the_window_closes() {
     // Flow control, not loss, holds the sender back.
     assert_eq!(played.outcome.bottleneck.loss_rate, 0.0, "{:?}", played.outcome.bottleneck);
     // The flight may hold the bytes read during an RTT, 12.5 kB, and the kernel's rounding.
-    let least = between(&played, 2.0, 6.0).map(|row| row.window_bytes).min().unwrap();
-    assert!(least < 125_000 / 4, "{least}");
+    let min = between(&played, 2.0, 6.0).map(|row| row.window_bytes).min().unwrap();
+    assert!(min < 125_000 / 4, "{min}");
 }
 
 pub fn a_reader_that_stops_closes_the_window_and_opens_it_again() {
     let played = play(&["transfer.0.sizing=kernel", "transfer.0.reader=pause=3s+1500ms"]);
     // RFC 9293 section 3.8.6: a window that is full is closed, and nothing but probes moves.
-    let least = between(&played, 4.0, 4.4).map(|row| row.window_bytes).min().unwrap();
-    assert!(least < 3 * 1500, "{least}");
+    let min = between(&played, 4.0, 4.4).map(|row| row.window_bytes).min().unwrap();
+    assert!(min < 3 * 1500, "{min}");
     let (stopped, before, after) =
         (acked(&played, 4.0, 4.4), acked(&played, 2.0, 3.0), acked(&played, 5.0, 6.0));
     assert!(stopped < 0.02 * before, "{stopped} of {before}");

@@ -157,8 +157,8 @@ congestion = "cubic"
     let played = Lab.play(&Scenario::parse(text).unwrap()).unwrap();
     let transfer = &played.outcome.transfers[0];
     // Three periods of 10 and 4 Mbit/s, headers off; the earlier queue counts for 50 packets at most.
-    let most = 7e6 * 1448.0 / 1500.0 + 50.0 * 1448.0 * 8.0 / 3.0;
-    assert!(transfer.goodput_bps <= most && transfer.goodput_bps > 3e6, "{transfer:?}");
+    let max = 7e6 * 1448.0 / 1500.0 + 50.0 * 1448.0 * 8.0 / 3.0;
+    assert!(transfer.goodput_bps <= max && transfer.goodput_bps > 3e6, "{transfer:?}");
     // 2 + 2 ms there, 2 + 6 ms back, the rest of 20 ms on the hosts' links.
     assert!(transfer.rtt_mean_s >= 0.020, "{transfer:?}");
     // Traffic across the first hop alone does not affect the second one.

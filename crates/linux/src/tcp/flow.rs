@@ -106,22 +106,22 @@ impl Flow {
         }
     }
 
-    /// Sends at most `most` bytes of filler. Returns how many; zero if the send buffer is full.
-    pub fn send(&self, most: Bytes) -> io::Result<Bytes> {
-        let length = (most.get() as usize).min(FILLER.len());
+    /// Sends at most `max` bytes of filler. Returns how many; zero if the send buffer is full.
+    pub fn send(&self, max: Bytes) -> io::Result<Bytes> {
+        let length = (max.get() as usize).min(FILLER.len());
         moved(self.0.send(&FILLER[..length]))
     }
 
-    /// Discards at most `most` bytes of the arrived data. Returns the number: zero if the peer has closed, `None` if nothing
+    /// Discards at most `max` bytes of the arrived data. Returns the number: zero if the peer has closed, `None` if nothing
     /// waits.
-    pub fn discard(&self, most: Bytes) -> io::Result<Option<Bytes>> {
+    pub fn discard(&self, max: Bytes) -> io::Result<Option<Bytes>> {
         // tcp(7): with MSG_TRUNC the received bytes are discarded, and the pointer is not used.
         // SAFETY: the kernel writes nothing through the null pointer.
         let n = unsafe {
             libc::recv(
                 self.0.as_raw_fd(),
                 std::ptr::null_mut(),
-                most.get() as usize,
+                max.get() as usize,
                 libc::MSG_TRUNC,
             )
         };

@@ -227,8 +227,8 @@ mod tests {
         let (near, _far) = pair();
         // 100 kB are granted twice over (socket(7)).
         assert_eq!(set_send_buffer(&near, Bytes::new(100_000)).unwrap(), Bytes::new(200_000));
-        let most = crate::sysctl::wmem_max().unwrap();
-        assert_eq!(set_send_buffer(&near, Bytes::new(1 << 30)).unwrap(), most * 2);
+        let max = crate::sysctl::wmem_max().unwrap();
+        assert_eq!(set_send_buffer(&near, Bytes::new(1 << 30)).unwrap(), max * 2);
     }
 
     #[test]

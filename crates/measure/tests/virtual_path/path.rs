@@ -189,13 +189,13 @@ fn carry_out(step: &Step, ways: &mut [Way; 2], now: &mut Time) -> StepResult {
             StepResult::Echo(echoes(&sent, size, ways, &[], 0).0)
         }
         Step::Stream { direction, packets, size, gap, spacing, echoes: beside } => {
-            let least = size / Rate::from_mbit_per_second(HOST_RATE);
+            let min = size / Rate::from_mbit_per_second(HOST_RATE);
             let due = spacing.due(gap, now.as_nanos()).take(packets as usize);
             let mut ready = Duration::ZERO;
             let stream: Vec<_> = due
                 .map(|due| {
                     let at = due.max(ready);
-                    ready = at + least;
+                    ready = at + min;
                     (*now + at, size, 1)
                 })
                 .collect();

@@ -115,13 +115,13 @@ impl<P> Red<P> {
 
     /// p_b: the probability by the average alone; `None` means every packet.
     fn base_probability(&self) -> Option<f64> {
-        let RedConfig { lower, upper, max_probability: most, gentle, .. } = self.config;
+        let RedConfig { lower, upper, max_probability: max, gentle, .. } = self.config;
         if self.average < upper {
             // p_b = max_p (avg - min_th) / (max_th - min_th)
-            Some(most * (self.average - lower) / (upper - lower))
+            Some(max * (self.average - lower) / (upper - lower))
         } else if gentle && self.average < 2.0 * upper {
             // from max_p at max_th to one at 2 max_th
-            Some(most + (1.0 - most) * (self.average - upper) / upper)
+            Some(max + (1.0 - max) * (self.average - upper) / upper)
         } else {
             None
         }

@@ -133,10 +133,10 @@ fn the_same_seed_gives_the_same_fate() {
 
 #[test]
 fn jitter_stays_between_zero_and_its_maximum() {
-    let most = Duration::from_millis(3);
-    let mut jitter = Jitter::new(most, 1);
+    let max = Duration::from_millis(3);
+    let mut jitter = Jitter::new(max, 1);
     let delays: Vec<_> = (0..10_000).map(|_| jitter.next_delay()).collect();
-    assert!(delays.iter().all(|d| *d <= most));
+    assert!(delays.iter().all(|d| *d <= max));
     // Uniform: the mean is 1.5 ms, with a standard error of 3 ms / sqrt(12 x 10,000) = 9 us.
     let mean = delays.iter().map(|d| d.as_secs_f64()).sum::<f64>() / 1e4;
     assert!((mean - 1.5e-3).abs() < 5.0 * 9e-6, "{mean}");

@@ -174,8 +174,8 @@ proptest! {
     ) {
         let [start, end] = [from, from + length].map(Duration::from_nanos);
         let mean = rates(&steps).mean_rate_between(start, end).bits_per_second();
-        let least = integral(&steps, from, from + length) / u128::from(length);
-        prop_assert_eq!(u128::from(mean), least);
+        let min = integral(&steps, from, from + length) / u128::from(length);
+        prop_assert_eq!(u128::from(mean), min);
     }
 }
 

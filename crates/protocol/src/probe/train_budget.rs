@@ -21,13 +21,13 @@ impl TrainBudget {
     /// false if it is too much.
     pub fn take(&mut self, packets: u32, payload: u32, acked: Bytes) -> bool {
         /// No packet of a train is shorter, whatever is asked for: its own fields need that much.
-        const LEAST_PACKET: Bytes = Bytes::new(64);
+        const MIN_PACKET: Bytes = Bytes::new(64);
         /// IPv6 and UDP headers: small packets cost their headers, too.
         const HEADERS: Bytes = Bytes::new(48);
         if packets > MAX_TRAIN_PACKETS || payload > MAX_TRAIN_PACKET_BYTES {
             return false;
         }
-        let each = Bytes::new(payload.into()).max(LEAST_PACKET) + HEADERS;
+        let each = Bytes::new(payload.into()).max(MIN_PACKET) + HEADERS;
         let sent = self.sent + u64::from(packets) * each.get();
         let is_allowed = sent <= FREE_TRAIN_BYTES + acked.get() / TRAIN_SHARE;
         if is_allowed {

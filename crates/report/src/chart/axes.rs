@@ -25,10 +25,10 @@ impl PlotFrame {
         let mut xs: Vec<f64> = curves().map(|point| point.0).collect();
         let mut ys: Vec<f64> = curves().map(|point| point.1).collect();
         // The frame holds whole intervals; a quantity that is never negative, a rate or a time, has no interval below zero.
-        let least = if ys.iter().all(|y| *y >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
+        let min = if ys.iter().all(|y| *y >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
         for curve in &plot.curves {
             let both = curve.points.iter().zip(&curve.half_widths);
-            ys.extend(both.flat_map(|(&(_, y), half)| [(y - half).max(least), y + half]));
+            ys.extend(both.flat_map(|(&(_, y), half)| [(y - half).max(min), y + half]));
         }
         ys.extend(plot.boxes.iter().flat_map(|each| each.quantiles));
         for mark in &plot.marks {

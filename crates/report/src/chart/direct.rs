@@ -8,7 +8,7 @@ use super::legend::named_curves;
 use crate::svg::typeset;
 
 /// More lines than colours cannot be told apart by anything.
-const MOST: usize = 7;
+const MAX: usize = 7;
 /// Longer names leave too little room for the frame.
 const LONGEST: usize = 18;
 /// A line of text.
@@ -28,7 +28,7 @@ const NEAR_THE_EDGE: f64 = 0.85;
 pub fn room(plot: &Plot) -> Option<f64> {
     let curves = named_curves(plot);
     let longest = curves.iter().map(|curve| curve.label.chars().count()).max()?;
-    let fit = (2..=MOST).contains(&curves.len()) && longest <= LONGEST;
+    let fit = (2..=MAX).contains(&curves.len()) && longest <= LONGEST;
     fit.then_some(LEAD + longest as f64 * LETTER)
 }
 

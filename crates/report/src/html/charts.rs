@@ -136,17 +136,17 @@ fn window(f: &mut PanelFrame<'_>) -> String {
 }
 
 fn rtt(f: &mut PanelFrame<'_>) -> String {
-    let least = f.path.rtt.as_secs_f64() * 1e3;
+    let min = f.path.rtt.as_secs_f64() * 1e3;
     let wait = f.path.longest_wait().as_secs_f64() * 1e3;
     Panel {
         title: "Round-trip time, ms",
         key: "rtt",
         x: f.x,
-        y: LinearScale::new((least - wait * 0.25, least + wait * 1.35), f.at),
+        y: LinearScale::new((min - wait * 0.25, min + wait * 1.35), f.at),
         band: None,
         rules: vec![
-            ReferenceLine { at: least, label: &format!("T_m {least:.0}") },
-            ReferenceLine { at: least + wait, label: &format!("buffer full {:.0}", least + wait) },
+            ReferenceLine { at: min, label: &format!("T_m {min:.0}") },
+            ReferenceLine { at: min + wait, label: &format!("buffer full {:.0}", min + wait) },
         ],
         runs: vec![f.measured(&f.c.series.rtt)],
         filled: false,

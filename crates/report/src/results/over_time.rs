@@ -82,7 +82,7 @@ pub struct Recorded<'a> {
 type TransferRows<'a> = (String, Vec<&'a SeriesRow>);
 
 /// More lines than colours cannot be told apart.
-const MOST_TRANSFERS: usize = 7;
+const MAX_TRANSFERS: usize = 7;
 
 /// Each transfer of each series.
 fn transfers<'a>(recorded: &[Recorded<'a>]) -> Vec<TransferRows<'a>> {
@@ -119,13 +119,13 @@ fn quantity(all: &[TransferRows<'_>], label: &str, of: impl Fn(&SeriesRow) -> Op
 /// The series' summary: each transfer's median goodput and RTT.
 fn message(all: &[TransferRows<'_>]) -> String {
     /// More do not fit into a title.
-    const MOST: usize = 3;
+    const MAX: usize = 3;
     let median = |rows: &[&SeriesRow], of: fn(&SeriesRow) -> Option<f64>| {
         let mut values: Vec<f64> = rows.iter().filter_map(|row| of(row)).collect();
         values.sort_by(f64::total_cmp);
         values.get(values.len() / 2).copied()
     };
-    let each = all.iter().take(MOST).filter_map(|(name, rows)| {
+    let each = all.iter().take(MAX).filter_map(|(name, rows)| {
         let goodput = median(rows, |row| row.goodput_bps)? / 1e6;
         let rtt = median(rows, |row| row.rtt_s)
             .map_or(String::new(), |rtt| format!(" at {:.1} ms", rtt * 1e3));
@@ -206,7 +206,7 @@ impl OverTime {
 /// Time series side by side, each quantity in one picture. `title` overrides the summary of medians.
 pub fn series(recorded: &[Recorded<'_>], title: Option<String>) -> Sheet {
     let every = transfers(recorded);
-    let all = &every[..every.len().min(MOST_TRANSFERS)];
+    let all = &every[..every.len().min(MAX_TRANSFERS)];
     let mut over_time = OverTime::of(all);
     let first = recorded.first().and_then(|first| first.path);
     if let Some(path) = first.filter(|path| recorded.iter().all(|r| r.path == Some(*path))) {

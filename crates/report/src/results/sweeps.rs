@@ -223,12 +223,12 @@ fn sweet_spot(sweep: &SweepFile, axis: usize, unit: &str) -> Option<(String, f64
 /// How goodput is distributed over the seeds of each variant; of many, the fastest. `None` where all seeds give the same.
 fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Option<Plot> {
     /// More lines than colours cannot be told apart,
-    const MOST_VARIANTS: usize = 7;
+    const MAX_VARIANTS: usize = 7;
     /// and of those left out these are the least missed.
     const FASTEST: usize = 4;
     let mut shown: Vec<(f64, &Point)> = points.iter().map(|p| (p.mean_goodput(), p)).collect();
     let mut title = String::new();
-    if shown.len() > MOST_VARIANTS {
+    if shown.len() > MAX_VARIANTS {
         shown.sort_by(|a, b| b.0.total_cmp(&a.0));
         shown.truncate(FASTEST);
         title = format!("the {FASTEST} fastest variants");

@@ -28,8 +28,8 @@ pub fn number(value: f64) -> String {
 /// The words of ticks: as many decimals as tell them apart.
 pub fn tick_words(ticks: &[f64]) -> Vec<String> {
     let steps = ticks.windows(2).map(|pair| (pair[1] - pair[0]).abs());
-    let least = steps.fold(f64::INFINITY, f64::min);
-    let decimals = if least > 0.0 && least.is_finite() { -least.log10().floor() } else { 0.0 };
+    let min = steps.fold(f64::INFINITY, f64::min);
+    let decimals = if min > 0.0 && min.is_finite() { -min.log10().floor() } else { 0.0 };
     let decimals = (decimals as i64).clamp(3, 12) as usize;
     // Beside an axis there is room for five digits.
     let long = ticks.iter().any(|tick| tick.abs() >= 1e5);

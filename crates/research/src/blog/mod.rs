@@ -90,7 +90,7 @@ pub struct BlogRow {
     pub measured_bps: f64,
     /// Measured over the blog's expected.
     pub accuracy: f64,
-    /// The least round trip that the sender's kernel saw, seconds.
+    /// The minimum round trip that the sender's kernel saw, seconds.
     pub rtt_min_s: f64,
     /// Segments sent again.
     pub retransmitted: u64,
@@ -111,8 +111,8 @@ impl Expectation {
         let ratio = ScalingRatio::measured(payload, PACKET_MEMORY)?;
         // The handshake chose a scale for the window that the buffer had then.
         let first = era.window_of_so_rcvbuf(asked, rmem_max, None)?;
-        let most = WindowScale::of_linux(rmem_max, rmem_max, Some(first)).largest_window();
-        let window = era.window_of_so_rcvbuf(asked, rmem_max, Some(ratio))?.min(most);
+        let max = WindowScale::of_linux(rmem_max, rmem_max, Some(first)).largest_window();
+        let window = era.window_of_so_rcvbuf(asked, rmem_max, Some(ratio))?.min(max);
         let serialisation = Framing::COMMON.on_the_wire(payload)? / LINK;
         Ok(Expectation {
             window,

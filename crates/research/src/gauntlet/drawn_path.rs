@@ -84,8 +84,8 @@ impl DrawnPath {
         let carried = |seconds: f64| basics.mbit * 1e6 / 8.0 * seconds * RATE_CREDIT;
         let mut transfer = String::new();
         if population == Population::Sizes {
-            let most = carried(duration.as_secs_f64());
-            let size = stream("transfer size").log_between(1e6, most.clamp(1e6, 1e9));
+            let max = carried(duration.as_secs_f64());
+            let size = stream("transfer size").log_between(1e6, max.clamp(1e6, 1e9));
             let _ = writeln!(transfer, "size = \"{size:.0}B\"");
         }
         // tcp_rmem[2] of 6 MiB, as before kernel 6.16, at a scaling ratio of one half; otherwise
@@ -94,9 +94,9 @@ impl DrawnPath {
             transfer.push_str("window_scale = 7\nmax_window = \"3145728B\"\n");
         }
         let sizes = (population == Population::Again).then(|| {
-            let seconds = |which, least, most| stream(which).log_between(least, most);
+            let seconds = |which, min, max| stream(which).log_between(min, max);
             [("first transfer", 2.0, 20.0), ("second transfer", 0.2, 10.0)]
-                .map(|(which, least, most)| carried(seconds(which, least, most)))
+                .map(|(which, min, max)| carried(seconds(which, min, max)))
         });
         let starts = starts(&stream, population);
         DrawnPath { population, seed, index, duration, body, starts, sizes, transfer }

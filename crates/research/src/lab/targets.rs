@@ -42,8 +42,8 @@ fn demo(cell: &Cell) -> Vec<Target> {
         measured: words(retransmitted, |share| format!("{:.4} %", share * 100.0)),
         met: retransmitted.is_some_and(|share| share <= MAX_RETRANSMITTED_SHARE),
     });
-    let least = cell.outcome.path.rtt.as_secs_f64();
-    let median = sobas.and_then(|c| c.rtt_median).map(|rtt| rtt.as_secs_f64() / least);
+    let min = cell.outcome.path.rtt.as_secs_f64();
+    let median = sobas.and_then(|c| c.rtt_median).map(|rtt| rtt.as_secs_f64() / min);
     all.push(Target {
         what: format!("{}: median RTT <= {MAX_MEDIAN_RTT_RATIO:.2} x T_m", cell.name),
         measured: words(median, |ratio| format!("{ratio:.3} x T_m")),

@@ -67,7 +67,7 @@ impl MatrixCase {
     ) -> Result<Scenario, StudyError> {
         let overrides: Vec<String> = self.set.iter().map(|set| (*set).to_owned()).collect();
         let mut scenario = Scenario::parse_with(test.text, &overrides)?;
-        scenario.duration = longest.map_or(scenario.duration, |most| scenario.duration.min(most));
+        scenario.duration = longest.map_or(scenario.duration, |max| scenario.duration.min(max));
         let first = scenario.transfers.len() - 1;
         if let Tested::Alike { flows, every } = self.tested {
             let like = scenario.transfers[first].clone();

@@ -17,11 +17,11 @@ const ABSTRACT: Abstract<'_> = Abstract {
 };
 
 /// Largest allowed median deviation of goodput.
-pub const MEDIAN_AT_MOST: f64 = 0.05;
+pub const MAX_MEDIAN: f64 = 0.05;
 /// Largest allowed deviation of goodput in one case.
-pub const WORST_AT_MOST: f64 = 0.12;
+pub const MAX_WORST: f64 = 0.12;
 /// Largest allowed deviation of the Maximum Feasible Throughput and of its window.
-pub const MAXIMUM_AT_MOST: f64 = 0.08;
+pub const MAX_FOR_MAXIMUM: f64 = 0.08;
 
 /// Settings that are reported together.
 struct SettingFamily {
@@ -111,8 +111,8 @@ fn summary(text: &mut String, comparisons: &[Ns2Comparison]) {
     let _ = writeln!(
         text,
         "\n## Goodput\n\nTarget: the median within {:.0} %, the worst within {:.0} %.\n",
-        MEDIAN_AT_MOST * 100.0,
-        WORST_AT_MOST * 100.0
+        MAX_MEDIAN * 100.0,
+        MAX_WORST * 100.0
     );
     let columns = ["cases", "windows", "median", "worst", "where", "target"];
     let mut table = MarkdownTable::new(&columns);
@@ -126,7 +126,7 @@ fn summary(text: &mut String, comparisons: &[Ns2Comparison]) {
         let place = worst.map_or(String::new(), |c| {
             format!("{} B={} S={}", c.setting.congestion, c.setting.buffer, c.window)
         });
-        let met = spread.median <= MEDIAN_AT_MOST && spread.worst <= WORST_AT_MOST;
+        let met = spread.median <= MAX_MEDIAN && spread.worst <= MAX_WORST;
         table.row(&[
             family.title.to_owned(),
             spread.count.to_string(),
@@ -163,7 +163,7 @@ fn maximum_table<E: Engine + Sync>(
         "## Maximum Feasible Throughput\n\nThe best of the windows that ns-2 played, Mbit/s at S \
          in packets, and what the bracketing search finds when it may choose the windows itself. \
          Target for elephants and pareto: MFT and S within {:.0} %.\n",
-        MAXIMUM_AT_MOST * 100.0
+        MAX_FOR_MAXIMUM * 100.0
     );
     let columns =
         ["setting", "B_t", "ns-2", "here, same windows", "MFT", "S", "target", "here, search"];
@@ -190,7 +190,7 @@ fn maximum_table<E: Engine + Sync>(
 
 /// Whether a maximum is within the bound of ns-2's.
 pub(super) fn agrees(maximum: &Ns2Maximum) -> bool {
-    let close = |ours: f64, theirs: f64| (ours / theirs - 1.0).abs() <= MAXIMUM_AT_MOST;
+    let close = |ours: f64, theirs: f64| (ours / theirs - 1.0).abs() <= MAX_FOR_MAXIMUM;
     close(maximum.ours.0, maximum.theirs.0) && close(maximum.ours.1 as f64, maximum.theirs.1 as f64)
 }
 

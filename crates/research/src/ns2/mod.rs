@@ -6,4 +6,4 @@ mod document;
 
 pub use agreement::{DeviationSpread, Ns2Comparison, Ns2Maximum, compare, maxima, spread};
 pub use case::{Ns2Case, Ns2Measured, Ns2Setting, cases};
-pub use document::{MAXIMUM_AT_MOST, MEDIAN_AT_MOST, WORST_AT_MOST, document};
+pub use document::{MAX_FOR_MAXIMUM, MAX_MEDIAN, MAX_WORST, document};

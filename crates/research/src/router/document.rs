@@ -103,9 +103,9 @@ fn forms(rows: &[PlayedRow]) -> Result<String, StudyError> {
     ]);
     for row in rows {
         let ratio = gamma(&row.scenario)?;
-        let most = row.measured.iter().map(|m| m.utilisation).fold(0.0, f64::max);
+        let max = row.measured.iter().map(|m| m.utilisation).fold(0.0, f64::max);
         let mut cells =
-            vec![name(row), format!("{:.1}", ratio.gamma()), format!("{:.0} %", most * 100.0)];
+            vec![name(row), format!("{:.1}", ratio.gamma()), format!("{:.0} %", max * 100.0)];
         match &row.fits {
             Ok(fits) => cells.extend(form_cells(row, fits)?),
             Err(_) => cells.resize(12, "-".to_owned()),
@@ -320,7 +320,7 @@ fn figure_table(figure: &FigureData) -> String {
         figure.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
-    let every = places.len().div_ceil(MOST_ROWS).max(1);
+    let every = places.len().div_ceil(MAX_ROWS).max(1);
     let mut table = MarkdownTable::new(&heads);
     for place in places.into_iter().step_by(every) {
         let mut cells = vec![Significant::<3>(place).to_string()];
@@ -346,4 +346,4 @@ fn figure_table(figure: &FigureData) -> String {
 }
 
 /// The max number of rows in a figure.
-const MOST_ROWS: usize = 31;
+const MAX_ROWS: usize = 31;

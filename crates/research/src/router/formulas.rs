@@ -126,12 +126,12 @@ pub(super) fn figure_18(fits: &Fits) -> Result<FigureData, StudyError> {
     Ok(figure)
 }
 
-fn models(figure: &mut FigureData, fits: &Fits, form: Form, most: u32) -> Result<(), StudyError> {
+fn models(figure: &mut FigureData, fits: &Fits, form: Form, max: u32) -> Result<(), StudyError> {
     for (label, objective) in
         [("S-model, 30 packets", Objective::Short), ("L-model", Objective::Long)]
     {
         let router = fits.router(form, objective)?;
-        let buffers = (0..=60).map(|step| f64::from(step * most) / 60.0);
+        let buffers = (0..=60).map(|step| f64::from(step * max) / 60.0);
         figure.formula(label, buffers.map(|b| (b, throughput(&router, b) / 1e6)));
     }
     Ok(())

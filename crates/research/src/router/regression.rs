@@ -161,7 +161,7 @@ impl Regression {
             errors[2].push(found.delay_slope - 1.0 / (1.0 + libm::exp(-link.parameters[LOGIT_F])));
             for m in link.counted() {
                 let Ok(buffer) = Packets::new(m.buffer as f64) else { continue };
-                if m.loss > LEAST_LOSS {
+                if m.loss > MIN_LOSS {
                     errors[0].push(log_error(&found, Form::PowerLaw, buffer, m.loss));
                     errors[1].push(log_error(&found, Form::Exponential, buffer, m.loss));
                 }
@@ -242,7 +242,7 @@ fn row(
 }
 
 /// A loss that is a few packets of a run says nothing.
-const LEAST_LOSS: f64 = 1e-4;
+const MIN_LOSS: f64 = 1e-4;
 /// Fewer flows have no median.
 const FEWEST: u64 = 10;
 
@@ -291,8 +291,8 @@ impl Described {
 
     /// Section VI-B's "sufficiently large" buffers, and no more than anybody would install.
     fn counted(&self) -> impl Iterator<Item = &BufferMeasured> {
-        let most = 2.0 * self.traffic.bdp.get();
-        self.situation.measured.iter().filter(move |m| m.buffer >= 5 && m.buffer as f64 <= most)
+        let max = 2.0 * self.traffic.bdp.get();
+        self.situation.measured.iter().filter(move |m| m.buffer >= 5 && m.buffer as f64 <= max)
     }
 
     /// The buffer that is advised from these parameters, packets.
@@ -330,11 +330,11 @@ impl Described {
         let rate = |m: &BufferMeasured| of(m).median_bps;
         let bdp = self.traffic.bdp.get();
         let within = |m: &&BufferMeasured| favour == Favour::Short || m.buffer as f64 <= bdp;
-        let most = counted.iter().filter(within).map(rate).fold(0.0, f64::max);
+        let max = counted.iter().filter(within).map(rate).fold(0.0, f64::max);
         // C T_o itself lies between two that were played.
-        let most = if favour == Favour::Short { most } else { most.max(at(&counted, bdp, rate)?) };
-        (counted.len() >= 6 && most > 0.0).then_some(())?;
-        Some(at(&counted, buffer, rate)? / most)
+        let max = if favour == Favour::Short { max } else { max.max(at(&counted, bdp, rate)?) };
+        (counted.len() >= 6 && max > 0.0).then_some(())?;
+        Some(at(&counted, buffer, rate)? / max)
     }
 }
 

@@ -144,9 +144,9 @@ fn mean_rtt(scenario: &Scenario, delay: f64) -> Duration {
 /// Round trips of an entry's servers without queueing, seconds: spread evenly.
 fn round_trips(cross: &Cross) -> Vec<f64> {
     let servers = cross.inputs.map_or(1, |inputs| inputs.servers);
-    let (least, most) = (cross.rtt.0.as_secs_f64(), cross.rtt.1.as_secs_f64());
+    let (min, max) = (cross.rtt.0.as_secs_f64(), cross.rtt.1.as_secs_f64());
     let share = |i: u64| if servers > 1 { i as f64 / (servers - 1) as f64 } else { 0.5 };
-    (0..servers).map(|i| least + (most - least) * share(i)).collect()
+    (0..servers).map(|i| min + (max - min) * share(i)).collect()
 }
 
 /// A mean of fewer flows says nothing.

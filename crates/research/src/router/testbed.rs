@@ -164,16 +164,16 @@ impl Testbed {
         let variation = |m: Option<&BufferMeasured>, of: super::simulations::ClassOf| {
             m.map_or("-".to_owned(), |m| seeded(m, |run| of(run).variation))
         };
-        let most = |experiment: &Experiment| {
+        let max = |experiment: &Experiment| {
             experiment.measured.last().map_or("-".to_owned(), |m| percent(m, |run| run.utilisation))
         };
-        let (least, all) = (u3000.measured.first(), u3000.measured.last());
+        let (min, all) = (u3000.measured.first(), u3000.measured.last());
         let heavy_load = |run: &Run| heavy(&run.loads, 10.0, 0.95);
         let loads = BufferMeasured::of(SAMPLED_BUFFER, self.loads.clone());
         vec![
             line("Figure 2: longest wait over B / C", "", "1", u3000.longest_wait()),
-            line("Figure 3: U_1000 uses, with enough buffer", "%", "60-70", most(u1000)),
-            line("Figure 3: U_1200 uses, with enough buffer", "%", "80-90", most(u1200)),
+            line("Figure 3: U_1000 uses, with enough buffer", "%", "60-70", max(u1000)),
+            line("Figure 3: U_1200 uses, with enough buffer", "%", "80-90", max(u1200)),
             line(
                 "Figure 3: use by 1000 users",
                 "%",
@@ -186,7 +186,7 @@ impl Testbed {
                 "80-90",
                 percent(&self.as_printed[1], |run| run.utilisation),
             ),
-            line("Figure 3: U_3000 uses, with enough buffer", "%", "saturated", most(u3000)),
+            line("Figure 3: U_3000 uses, with enough buffer", "%", "saturated", max(u3000)),
             line("Figure 3: least buffer for the most use, U_3000", "kB", ">= 200", u3000.enough()),
             line("Figure 3: least buffer for the most use, U_1000", "kB", "more", u1000.enough()),
             line("Figure 3: least buffer for the most use, U_1200", "kB", "more", u1200.enough()),
@@ -232,7 +232,7 @@ impl Testbed {
                 "Figure 8: variation of small flows, 30 kB",
                 "",
                 "0.94",
-                variation(least, |r| &r.small),
+                variation(min, |r| &r.small),
             ),
             line(
                 "Figure 8: variation of small flows, 38 MB",
@@ -244,7 +244,7 @@ impl Testbed {
                 "Figure 8: variation of large flows, 30 kB",
                 "",
                 "0.75",
-                variation(least, |r| &r.large),
+                variation(min, |r| &r.large),
             ),
             line(
                 "Figure 8: variation of large flows, 38 MB",
@@ -264,7 +264,7 @@ impl Testbed {
                 "no difference",
                 open.best(|m| &m.large),
             ),
-            line("Footnote 4: open loop uses, with enough buffer", "%", "", most(open)),
+            line("Footnote 4: open loop uses, with enough buffer", "%", "", max(open)),
         ]
     }
 }
@@ -357,15 +357,15 @@ impl Experiment {
                 longest * 1e3 / (kilobytes(m) * 8e-3)
             })
             .collect();
-        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = ratios.iter().copied().fold(0.0, f64::max);
-        format!("{least:.2} to {most:.2} over {} buffers that overflow", ratios.len())
+        let min = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        let max = ratios.iter().copied().fold(0.0, f64::max);
+        format!("{min:.2} to {max:.2} over {} buffers that overflow", ratios.len())
     }
 
     /// The smallest buffer with the link utilisation of the best one, within a percent.
     fn enough(&self) -> String {
-        let most = self.measured.iter().map(|m| m.utilisation).fold(0.0, f64::max);
-        let enough = self.measured.iter().find(|m| m.utilisation >= 0.99 * most);
+        let max = self.measured.iter().map(|m| m.utilisation).fold(0.0, f64::max);
+        let enough = self.measured.iter().find(|m| m.utilisation >= 0.99 * max);
         enough.map_or("-".to_owned(), |m| format!("{:.0}", kilobytes(m)))
     }
 

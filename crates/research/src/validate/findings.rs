@@ -133,9 +133,9 @@ fn granularity(
         .filter_map(|o| Some((o.engine.as_str(), o.transfers.get(i)?.window_final_bytes as f64)))
         .filter(|(_, window)| *window > 0.0)
         .collect();
-    let least = windows.iter().map(|(_, w)| *w).fold(f64::INFINITY, f64::min);
-    let most = windows.iter().map(|(_, w)| *w).fold(0.0, f64::max);
-    if windows.len() > 1 && most / least - 1.0 > WINDOW_DEVIATION {
+    let min = windows.iter().map(|(_, w)| *w).fold(f64::INFINITY, f64::min);
+    let max = windows.iter().map(|(_, w)| *w).fold(0.0, f64::max);
+    if windows.len() > 1 && max / min - 1.0 > WINDOW_DEVIATION {
         let each: Vec<String> =
             windows.iter().map(|(name, w)| format!("{name} {:.1} kB", w / 1e3)).collect();
         note(

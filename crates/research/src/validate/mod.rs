@@ -47,9 +47,9 @@ impl ComparedQuantity {
     /// them is zero.
     pub fn gap(&self) -> Option<f64> {
         let known: Vec<f64> = self.values.iter().flatten().copied().collect();
-        let least = known.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = known.iter().copied().fold(0.0, f64::max);
-        (known.len() > 1 && least > 0.0).then(|| most / least - 1.0)
+        let min = known.iter().copied().fold(f64::INFINITY, f64::min);
+        let max = known.iter().copied().fold(0.0, f64::max);
+        (known.len() > 1 && min > 0.0).then(|| max / min - 1.0)
     }
 }
 

@@ -142,9 +142,9 @@ impl EnginePair {
 
 /// Whether `value` lies among `others`, which differ.
 fn lies_among(value: f64, others: impl Iterator<Item = f64> + Clone) -> bool {
-    let least = others.clone().fold(f64::INFINITY, f64::min);
-    let most = others.fold(f64::NEG_INFINITY, f64::max);
-    least < most && (least..=most).contains(&value)
+    let min = others.clone().fold(f64::INFINITY, f64::min);
+    let max = others.fold(f64::NEG_INFINITY, f64::max);
+    min < max && (min..=max).contains(&value)
 }
 
 impl Agreement {

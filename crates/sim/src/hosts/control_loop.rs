@@ -228,8 +228,8 @@ mod tests {
                     receiver.hear(now, rtt, bytes);
                 }
                 // `None` is no limit.
-                let least = alone.iter().filter_map(|receiver| receiver.window).min();
-                prop_assert_eq!(clamped.window, least);
+                let min = alone.iter().filter_map(|receiver| receiver.window).min();
+                prop_assert_eq!(clamped.window, min);
             }
         }
     }

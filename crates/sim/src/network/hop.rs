@@ -201,12 +201,12 @@ impl Hop {
     }
 
     /// Begins the maximum of waiting packets anew at `now`.
-    pub(crate) fn reset_most(&mut self, now: Time) {
+    pub(crate) fn reset_max(&mut self, now: Time) {
         match &mut self.elements {
-            Elements::Plain(conduit) => conduit.reset_most(now),
+            Elements::Plain(conduit) => conduit.reset_max(now),
             Elements::Managed(managed) => {
                 managed.look(now);
-                managed.waits.most = managed.link.waiting_packets();
+                managed.waits.max = managed.link.waiting_packets();
             }
         }
     }
@@ -231,7 +231,7 @@ impl Managed {
         self.accepted += 1;
         self.accepted_bytes += u64::from(packet.size);
         let taken = self.link.handle_arrival(now, packet);
-        self.waits.most = self.waits.most.max(self.link.waiting_packets());
+        self.waits.max = self.waits.max.max(self.link.waiting_packets());
         taken.inspect_err(|packet| self.refuse(packet))
     }
 

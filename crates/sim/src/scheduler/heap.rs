@@ -17,18 +17,18 @@ impl QuadHeap {
         let mut at = 0;
         loop {
             let first = 4 * at + 1;
-            let least = match keys.get(first..first + 4) {
-                Some(four) => first + least_of_four(four),
+            let min = match keys.get(first..first + 4) {
+                Some(four) => first + min_of_four(four),
                 None => match (first..keys.len()).min_by_key(|child| keys[*child]) {
                     None => break,
                     Some(child) => child,
                 },
             };
-            if keys[least] >= key {
+            if keys[min] >= key {
                 break;
             }
-            keys[at] = keys[least];
-            at = least;
+            keys[at] = keys[min];
+            at = min;
         }
         keys[at] = key;
     }
@@ -64,7 +64,7 @@ impl QuadHeap {
 
 /// Without branches: which of four is least is a coin that no predictor calls.
 #[inline]
-fn least_of_four(four: &[Key]) -> usize {
+fn min_of_four(four: &[Key]) -> usize {
     let low = usize::from(four[1] < four[0]);
     let high = 2 + usize::from(four[3] < four[2]);
     if four[high] < four[low] { high } else { low }

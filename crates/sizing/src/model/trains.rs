@@ -141,9 +141,9 @@ impl Trains {
             let longest = (rate * target_dispersion()).min((rate * rtt).scaled(MAX_TRAIN_BDPS));
             let packets = longest.get() / self.packet.get().max(1);
             let wanted = u32::try_from(packets).unwrap_or(u32::MAX).max(first_train_packets());
-            let most = self.length * MAX_DISPERSION_GROWTH;
-            self.settled = wanted <= most;
-            self.length = wanted.min(most);
+            let max = self.length * MAX_DISPERSION_GROWTH;
+            self.settled = wanted <= max;
+            self.length = wanted.min(max);
             let apart = self.spread(rtt) / (TRAIN_COUNT as u64 - 1);
             // Twice the dispersion from one train's start to the next: the first has left the bottleneck by then, and the
             // transfer's own data passes between them.
@@ -174,8 +174,8 @@ impl Trains {
 
     /// The rates of those that were long enough to be timed, bit/s.
     fn timed(&self) -> impl Iterator<Item = f64> {
-        let least = self.longest_received() / 2;
-        let timed = self.received.iter().filter(move |received| received.packets >= least);
+        let min = self.longest_received() / 2;
+        let timed = self.received.iter().filter(move |received| received.packets >= min);
         timed.map(|received| received.rate.as_f64())
     }
 
@@ -194,18 +194,17 @@ impl Trains {
     /// Whether those that were long enough to be timed agree. Others' packets and jitter make
     /// trains differ; two that agree by chance are rare, five more so.
     pub(crate) fn agreement(&self) -> Agreement {
-        let (least, most) = self
-            .timed()
-            .fold((f64::INFINITY, 0.0_f64), |(least, most), r| (least.min(r), most.max(r)));
+        let (min, max) =
+            self.timed().fold((f64::INFINITY, 0.0_f64), |(min, max), r| (min.min(r), max.max(r)));
         let gaps = self.longest_received().saturating_sub(1).max(1);
         let bits = self.packet.as_f64() * 8.0 * f64::from(gaps);
-        let blur = CLOCK_ERROR.as_secs_f64() * least / bits;
-        if most > least * (1.0 + RATE_TOLERANCE + blur) {
+        let blur = CLOCK_ERROR.as_secs_f64() * min / bits;
+        if max > min * (1.0 + RATE_TOLERANCE + blur) {
             return Agreement::Apart;
         }
         match self.timed().count() {
             0 | 1 => Agreement::Unknown,
-            trains => Agreement::Close { slowest: Rate::from_f64(least), trains },
+            trains => Agreement::Close { slowest: Rate::from_f64(min), trains },
         }
     }
 

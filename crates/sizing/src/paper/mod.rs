@@ -75,8 +75,8 @@ impl SobasPaper {
 
     fn limit(&mut self, now: Time, window: Bytes) {
         // Below one segment nothing would move.
-        let least = self.config.mss.min(self.config.max_window);
-        let window = window.clamp(least, self.config.max_window);
+        let min = self.config.mss.min(self.config.max_window);
+        let window = window.clamp(min, self.config.max_window);
         self.outputs.push_back(Output::Window(Some(window)));
         self.emit(now, EventKind::Limited { window });
     }

@@ -48,10 +48,10 @@ impl Step {
 
     /// Whether the rate is about that pace; `None` until that is significant.
     fn is_followed(&self, path_is_full: bool) -> Option<bool> {
-        let least = self.pace.as_f64() * COLLAPSE;
+        let min = self.pace.as_f64() * COLLAPSE;
         let rates = self.seen.rates;
-        let is_clear = rates.exceeds(least) || rates.falls_below(least) || path_is_full;
-        (is_clear || rates.count() >= cycle_epochs()).then(|| rates.mean() > least)
+        let is_clear = rates.exceeds(min) || rates.falls_below(min) || path_is_full;
+        (is_clear || rates.count() >= cycle_epochs()).then(|| rates.mean() > min)
     }
 }
 
@@ -163,7 +163,7 @@ impl Sobas {
 
     /// Raises the pace, no further than to the capacity by packet trains.
     fn take_step(&mut self, now: Time, mut step: Step) {
-        step.pace = self.capacity_above(step.from).map_or(step.pace, |most| most.min(step.pace));
+        step.pace = self.capacity_above(step.from).map_or(step.pace, |max| max.min(step.pace));
         let State::Climb(climb) = &mut self.state else { return };
         climb.step = Some(step);
         self.limits.congestion(now, CongestionChoice::Bbr);

@@ -3,7 +3,7 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::limits::{RESOLUTION, target_queue};
-use super::memory::{LEAST_ROOM, Memory, opened};
+use super::memory::{MIN_ROOM, Memory, opened};
 use super::paced::Paced;
 use super::performance::Traffic;
 use super::state::State;
@@ -285,7 +285,7 @@ impl Held {
                 if mean > probe.rate.scaled((1.0 + probe.step) / 2.0) {
                     self.capacity = self.capacity.scaled(probe.step);
                     let followed = probe.followed + 1;
-                    let next = (2.0 * probe.step - 1.0).min(1.0 + LEAST_ROOM).max(step);
+                    let next = (2.0 * probe.step - 1.0).min(1.0 + MIN_ROOM).max(step);
                     let probe = BandwidthProbe { rate: mean, step: next, followed, ..probe };
                     self.change(Hold::Probing(Streaks::default(), probe));
                 } else {

@@ -12,7 +12,7 @@ const ROOM_SHARE: f64 = 0.75;
 
 /// The smallest buffer worth serving, in BDPs. The window exceeds the BDP by as much during startup and in the largest step up;
 /// with as much room a remembered window opens within a few round trips (`startup_is_limited_to_1_1_bdp_of_the_first_train`).
-pub(super) const LEAST_ROOM: f64 = 0.1;
+pub(super) const MIN_ROOM: f64 = 0.1;
 
 /// A path on which a window was held to the end of a transfer, so that it is known to have cost no rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Memory {
 
     /// Whether the window can be opened within a few round trips.
     pub(super) fn has_room(&self) -> bool {
-        self.longest_queue >= self.base.scaled(LEAST_ROOM)
+        self.longest_queue >= self.base.scaled(MIN_ROOM)
     }
 
     /// Whether opening the window by the room leaves less unused than an overflow did.

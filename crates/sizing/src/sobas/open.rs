@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use super::held::{COLLAPSE, LOSS_FREE};
 use super::limits::{PROBING_GAIN, RESOLUTION, is_busy, target_queue};
-use super::memory::LEAST_ROOM;
+use super::memory::MIN_ROOM;
 use super::startup::{Startup, first_window};
 use super::state::State;
 use super::trial::Trial;
@@ -67,7 +67,7 @@ impl Open {
 /// Whether the rate did not answer the window, so that a trial is likely to be free: a window that moves by the least room
 /// changes it by less than the resolution, with a standard error to spare.
 fn is_inelastic(estimate: &ElasticityEstimate) -> bool {
-    estimate.slope + estimate.error < RESOLUTION / LEAST_ROOM
+    estimate.slope + estimate.error < RESOLUTION / MIN_ROOM
         && estimate.moved >= MOVED
         && estimate.varied <= RESOLUTION
 }

@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::held::Held;
 use super::limits::target_queue;
-use super::memory::LEAST_ROOM;
+use super::memory::MIN_ROOM;
 use super::open::Open;
 use super::state::State;
 use super::{Sensors, Sobas, TIMESTAMP_TICK};
@@ -82,7 +82,7 @@ impl Sobas {
     /// Whether the transfer is too small for trains of the present length.
     pub(super) fn is_short(&self) -> bool {
         let affordable = self.config.size.map(|size| size.scaled(MEASURING_SHARE));
-        affordable.is_some_and(|most| self.trains.total() > most)
+        affordable.is_some_and(|max| self.trains.total() > max)
     }
 
     fn wait_for_trains(&mut self, now: Time, agreement: Agreement, base: Option<Duration>) {
@@ -100,7 +100,7 @@ impl Sobas {
         if let Some((rate, base)) = self.trains.first().zip(base) {
             let rate = rate.scaled(self.limits.payload());
             // Slow start is not held back, and no buffer that is worth serving overflows. At least TCP's initial window (RFC 6928).
-            let window = (rate * base).scaled(1.0 + LEAST_ROOM);
+            let window = (rate * base).scaled(1.0 + MIN_ROOM);
             self.limits.limit(now, window.max(self.config.mss * INITIAL_SEGMENTS));
         }
     }

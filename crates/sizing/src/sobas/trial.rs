@@ -142,12 +142,12 @@ impl Sobas {
         (trial.epochs, trial.rates) = (0, Rate::ZERO);
         trial.paid = Some(trial.queue);
         trial.queue = trial.queue / 2;
-        let least = target_queue(base);
-        if trial.queue > least {
+        let min = target_queue(base);
+        if trial.queue > min {
             return self.apply_trial(now);
         }
         let (rate, began) = (trial.rate, trial.began);
-        let queue = trial.paid.unwrap_or(least).max(least);
+        let queue = trial.paid.unwrap_or(min).max(min);
         self.settle(now, rate, queue, began);
     }
 

@@ -295,9 +295,9 @@ fn round_trips_in_whole_milliseconds_make_no_window_too_small() {
     }
     show_over(base, &mut *controller, (at, at + 2.0), (100.0, |_| whole(2.9)), (0, 0));
     // The trial leaves three quarters of the queue that stood over the last second, and no less on average.
-    let least = 12_500.0 * (2.1 + 0.75 * queue(at - 1.0));
+    let min = 12_500.0 * (2.1 + 0.75 * queue(at - 1.0));
     let last = last_window(&mut *controller).as_f64();
-    assert!(last >= least, "{last} of {least} bytes");
+    assert!(last >= min, "{last} of {min} bytes");
 }
 
 /// The last window that `controller` has asked for.

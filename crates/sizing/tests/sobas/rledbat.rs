@@ -36,8 +36,8 @@ fn others_who_keep_a_queue_get_the_path() {
 
 #[test]
 fn a_host_that_allows_less_than_two_segments_is_not_asked_for_more() {
-    for most in [1, 1448, 2896] {
-        let run = play(Sizing::Rledbat, most, &path(), 5.0);
-        assert!(run.window <= Some(Bytes::new(most)), "{most}: {:?}", run.window);
+    for max in [1, 1448, 2896] {
+        let run = play(Sizing::Rledbat, max, &path(), 5.0);
+        assert!(run.window <= Some(Bytes::new(max)), "{max}: {:?}", run.window);
     }
 }

@@ -345,8 +345,8 @@ fn an_open_window_grows_by_two_bytes_for_each_to_eight_flights() {
         let grown = 65_535.0 + 2.0 * arrived;
         if grown < 8.0 * 0.2 * BDP {
             // In the first milliseconds eight flights were less than the first window.
-            let least = (grown - 20e3) / 1.25 - 4.0 * MSS;
-            assert!(script.window() >= least, "{} {grown}", script.window());
+            let min = (grown - 20e3) / 1.25 - 4.0 * MSS;
+            assert!(script.window() >= min, "{} {grown}", script.window());
         }
         assert!(script.window() <= grown + 4.0 * MSS, "{} {grown}", script.window());
     }

@@ -54,7 +54,7 @@ struct HyStart2008 {
     round_start: Time,
     last_ack: Time,
     end_seq: u64,
-    /// The least round trip of this round, microseconds.
+    /// The minimum round trip of this round, microseconds.
     curr_rtt: Option<u64>,
 }
 
@@ -122,8 +122,8 @@ impl LinuxCubic {
             return;
         }
         let delay = (rtt.as_nanos() / 1000).max(1);
-        let least = &mut self.curve.delay_min;
-        *least = if *least == 0 { delay } else { delay.min(*least) };
+        let min = &mut self.curve.delay_min;
+        *min = if *min == 0 { delay } else { delay.min(*min) };
         if !self.hystart.found && self.in_slow_start() {
             let threshold = self.train_threshold(ack, rtt);
             self.hystart.update(ack, self.cwnd, delay, self.curve.delay_min, threshold);
@@ -193,13 +193,13 @@ impl HyStart2008 {
             self.last_ack = ack.now;
             self.found |= ack.now.since(self.round_start) > train;
         }
-        let least = self.curr_rtt.map_or(delay, |least| least.min(delay));
-        self.curr_rtt = Some(least);
+        let min = self.curr_rtt.map_or(delay, |min| min.min(delay));
+        self.curr_rtt = Some(min);
         if self.samples < HYSTART_MIN_SAMPLES {
             self.samples += 1;
         } else {
             let (shortest, longest) = HYSTART_DELAY_US;
-            self.found |= least > delay_min + (delay_min / 8).clamp(shortest, longest);
+            self.found |= min > delay_min + (delay_min / 8).clamp(shortest, longest);
         }
     }
 }

@@ -5,7 +5,7 @@ use super::{AckSample, CongestionConfig, CongestionControl, CongestionEvent, Ren
 /// TCP-LP (Kuzmanovic and Knightly, "TCP-LP: a distributed algorithm for low priority data transfer",
 /// INFOCOM 2003): Reno that yields when delay shows that a queue builds up, before packets are lost.
 ///
-/// An early congestion indication is a smoothed delay above the least delay and [`Lp::DELTA`] of its range. It
+/// An early congestion indication is a smoothed delay above the minimum delay and [`Lp::DELTA`] of its range. It
 /// halves the window and begins an inference phase in which the window does not grow; another indication
 /// within that phase means that others keep the queue, and the window becomes one packet. The paper's delay is
 /// one-way, from timestamps of two clocks. This sender knows the RTT alone, which includes the queues of the reverse path and
@@ -15,8 +15,8 @@ use super::{AckSample, CongestionConfig, CongestionControl, CongestionEvent, Ren
 pub struct Lp {
     reno: Reno,
     smoothed: Option<Duration>,
-    least: Duration,
-    most: Duration,
+    min: Duration,
+    max: Duration,
     /// When the inference phase ends.
     inference: Option<Time>,
     /// SND.NXT at the last indication: one reaction per round trip.
@@ -41,8 +41,8 @@ impl Lp {
         Lp {
             reno: Reno::new(config),
             smoothed: None,
-            least: Duration::MAX,
-            most: Duration::ZERO,
+            min: Duration::MAX,
+            max: Duration::ZERO,
             inference: None,
             reacted: 0,
             round_end: 0,
@@ -68,8 +68,8 @@ impl Lp {
 
     /// Takes the delay of `segments`; returns the moving average, weighted as if each segment were a sample.
     fn measure(&mut self, rtt: Duration, segments: u64) -> Duration {
-        self.least = self.least.min(rtt);
-        self.most = self.most.max(rtt);
+        self.min = self.min.min(rtt);
+        self.max = self.max.max(rtt);
         let kept = libm::pow(1.0 - GAMMA, segments as f64);
         let smoothed = match self.smoothed {
             Some(before) => before.scaled(kept) + rtt.scaled(1.0 - kept),
@@ -81,7 +81,7 @@ impl Lp {
 
     /// Section III-A, equation (2): sd > dmin + (dmax - dmin) delta.
     fn indicates_congestion(&self, smoothed: Duration) -> bool {
-        smoothed > self.least + (self.most - self.least).scaled(Lp::DELTA)
+        smoothed > self.min + (self.max - self.min).scaled(Lp::DELTA)
     }
 
     /// Section III-B: half the window, or one packet where congestion persists.
@@ -101,7 +101,7 @@ impl Lp {
     /// to itself for ever.
     fn forget_range(&mut self) {
         if let Some(smoothed) = self.smoothed.take() {
-            self.most = smoothed * 2;
+            self.max = smoothed * 2;
         }
     }
 }

@@ -36,8 +36,8 @@ impl Prr {
             (self.ssthresh - pipe).min(limit).floor()
         };
         // The fast retransmit itself always goes out (RFC 9937 section 5).
-        let least = if self.out == 0.0 { 1.0 } else { 0.0 };
-        allowed.max(least) as u32
+        let min = if self.out == 0.0 { 1.0 } else { 0.0 };
+        allowed.max(min) as u32
     }
 
     /// Takes the packets that were sent: prr_out.

@@ -142,7 +142,7 @@ impl Sender {
 
     fn rate_sample(&mut self, now: Time, rtt: Duration) -> Option<RateSample> {
         let stamps = self.stamps.as_mut()?;
-        let min_rtt = stamps.min_rtt.map_or(rtt, |least| least.min(rtt));
+        let min_rtt = stamps.min_rtt.map_or(rtt, |min| min.min(rtt));
         stamps.min_rtt = Some(min_rtt);
         stamps.rate.poll_sample(now, min_rtt)
     }

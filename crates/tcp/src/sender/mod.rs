@@ -131,7 +131,7 @@ struct Pacer {
 #[derive(Debug, Clone, Default)]
 struct Stamps {
     rate: DeliveryRate,
-    /// The least round trip seen. A shorter interval is no sample.
+    /// The minimum round trip seen. A shorter interval is no sample.
     min_rtt: Option<Duration>,
     sent: std::collections::VecDeque<Option<SentStamp>>,
 }
@@ -163,7 +163,7 @@ impl Sender {
         let rtt =
             RttEstimator::new(config.clock, config.clock_phase, config.min_rto, config.initial_rto);
         let rtt = match config.recovery {
-            RecoveryStyle::Linux => rtt.with_least_variance(config.min_rto),
+            RecoveryStyle::Linux => rtt.with_min_variance(config.min_rto),
             _ => rtt,
         };
         let repair = Repair::new(config.recovery, config.algorithm);

@@ -5,16 +5,16 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use crate::pair::{Pair, RECEIVER, SENDER, ms};
 
 /// The largest flight, from the times of sending and acknowledgement.
-fn most_in_flight(pair: &Pair) -> u64 {
-    let mut most = 0;
+fn max_in_flight(pair: &Pair) -> u64 {
+    let mut max = 0;
     for sent in &pair.sent {
         // An ACK that left 20 ms ago has arrived.
         let heard =
             pair.acks.iter().filter(|(at, _)| *at + Duration::from_millis(20) <= ms(sent.at));
         let una = heard.map(|(_, ack)| ack.next).max().unwrap_or(0);
-        most = most.max((sent.number + 1).saturating_sub(una));
+        max = max.max((sent.number + 1).saturating_sub(una));
     }
-    most
+    max
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn the_flight_fills_the_smallest_of_window_send_buffer_and_congestion_window() {
         let mut pair = Pair::new(config, receiver, Some(packets));
         pair.run_until(ms(10_000));
         assert!(pair.sender.is_done());
-        most_in_flight(&pair)
+        max_in_flight(&pair)
     };
     assert_eq!(flight(1000, 17, 500), 17);
     assert_eq!(flight(23, 1000, 500), 23);
@@ -131,15 +131,15 @@ fn a_send_buffer_counts_what_segments_take_of_the_kernels_memory() {
         payload: Bytes::new(1000),
         overhead: Bytes::new(832),
     };
-    let most = |offload| {
+    let max = |offload| {
         let config =
             SenderConfig { initial_window: 500, offload, send_memory: Some(memory), ..LINUX };
         let mut pair = Pair::new(config, RECEIVER, None);
         pair.run_until(ms(2000));
-        most_in_flight(&pair)
+        max_in_flight(&pair)
     };
-    assert_eq!(most(false), 100);
-    assert_eq!(most(true), 176);
+    assert_eq!(max(false), 100);
+    assert_eq!(max(true), 176);
 }
 
 #[test]

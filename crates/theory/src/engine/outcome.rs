@@ -32,7 +32,7 @@ pub(super) fn outcome(scenario: &Scenario, terms: &Terms<'_>, steady: Steady) ->
     let lost: f64 = steady.flows.iter().map(|flow| flow.rate.as_f64() * flow.loss).sum();
     let sent = all + steady.cross.as_f64();
     let used = terms.used.as_f64();
-    let (mean, most) = steady.backlog;
+    let (mean, max) = steady.backlog;
     let mut assumptions = terms.assumptions.clone();
     assumptions.extend(steady.assumptions);
     Outcome {
@@ -47,7 +47,7 @@ pub(super) fn outcome(scenario: &Scenario, terms: &Terms<'_>, steady: Steady) ->
             utilisation_before: used / capacity,
             loss_rate: if sent > 0.0 { lost / sent } else { 0.0 },
             queue_mean_packets: mean.as_f64() / terms.packet.as_f64(),
-            queue_max_packets: most.get() / terms.packet.get(),
+            queue_max_packets: max.get() / terms.packet.get(),
             queue_delay_mean_s: mean.as_f64() * 8.0 / capacity,
         },
         derivation: Some(Derivation { formulas: steady.formulas, assumptions }),

@@ -133,8 +133,8 @@ fn lossy(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     let flow = pftk::Flow::new(terms.packet, left.minimum_rtt(), timeout, terms.loss)?
         .with_segments_per_ack(segments_per_step(transfer))?;
     let rate = flow.on_congested_path(window.wire);
-    let most = saturation::congestion_limited(&left);
-    if rate > most.scaled(0.8) {
+    let max = saturation::congestion_limited(&left);
+    if rate > max.scaled(0.8) {
         return Err(not_covered(format!(
             "loss of {} alone would leave {rate}, so near to the capacity that random losses and \
              those of the buffer mix",
@@ -212,11 +212,11 @@ fn shared(terms: &Terms<'_>, transfers: &[Transfer]) -> Result<Steady, EngineErr
     })
 }
 
-fn one(flow: SteadyFlow, (mean, most): (u64, u64)) -> Steady {
+fn one(flow: SteadyFlow, (mean, max): (u64, u64)) -> Steady {
     Steady {
         flows: vec![flow],
         cross: Rate::ZERO,
-        backlog: (Bytes::new(mean), Bytes::new(most)),
+        backlog: (Bytes::new(mean), Bytes::new(max)),
         formulas: Vec::new(),
         assumptions: Vec::new(),
     }

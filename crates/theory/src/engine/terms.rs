@@ -251,7 +251,7 @@ fn forward_loss(scenario: &Scenario) -> Probability {
 }
 
 /// The mean of 1/T over round trips spread evenly from the first to the second: ln(b/a) / (b - a).
-pub(super) fn mean_inverse((least, most): (Duration, Duration)) -> f64 {
-    let (a, b) = (least.as_secs_f64(), most.as_secs_f64());
+pub(super) fn mean_inverse((min, max): (Duration, Duration)) -> f64 {
+    let (a, b) = (min.as_secs_f64(), max.as_secs_f64());
     if b - a < 1e-9 { 1.0 / a } else { libm::log(b / a) / (b - a) }
 }

@@ -25,9 +25,9 @@ pub fn advertised_window(congestion_window: Bytes, mss: Bytes, phase: WindowGrow
 }
 
 // DRS §II: fwnd = min(cwnd, awnd, maxwnd).
-/// The sender's flow-control window, where one connection may use `most` memory.
-pub fn flow_window(congestion_window: Bytes, advertised: Bytes, most: Bytes) -> Bytes {
-    congestion_window.min(advertised).min(most)
+/// The sender's flow-control window, where one connection may use `max` memory.
+pub fn flow_window(congestion_window: Bytes, advertised: Bytes, max: Bytes) -> Bytes {
+    congestion_window.min(advertised).min(max)
 }
 
 // DRS §IV-D: "bandwidth proportional to the memory they dedicate".

@@ -55,7 +55,7 @@ pub struct Prediction {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Utilisation {
     /// u.
-    pub most: f64,
+    pub max: f64,
     /// h: with one packet the link is used u / (1 + e^-h).
     pub level: f64,
     /// k.
@@ -152,7 +152,7 @@ impl Traffic {
             exponential: LossForm::exponential(ex_a, libm::exp(ex_log_b) / bdp)?,
             delay_slope: 1.0 / (1.0 + libm::exp(-logit_f)),
             utilisation: Utilisation {
-                most: self.load.min(1.0),
+                max: self.load.min(1.0),
                 level: level + k * log_share,
                 slope: k,
             },
@@ -174,7 +174,7 @@ impl Utilisation {
     /// Share of the capacity that is used with `buffer`.
     pub fn at(&self, buffer: Packets) -> f64 {
         let odds = libm::exp(self.level) * libm::pow(buffer.get(), self.slope);
-        self.most * odds / (1.0 + odds)
+        self.max * odds / (1.0 + odds)
     }
 }
 

@@ -17,7 +17,7 @@ const ENHANCED_PACKET: u32 = 6;
 /// Type, length, and the length once more at the end.
 const BLOCK_OVERHEAD: usize = 12;
 /// More than any machine has; a hostile file could claim billions.
-const MOST_INTERFACES: usize = 4096;
+const MAX_INTERFACES: usize = 4096;
 
 /// Properties of the packets to come, from the blocks so far.
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ impl Section {
                 return Ok(Item::Other(length as u64));
             }
             INTERFACE => {
-                if self.interfaces.len() == MOST_INTERFACES {
+                if self.interfaces.len() == MAX_INTERFACES {
                     return Err(CaptureError::Corrupt { at, what: "too many interfaces" });
                 }
                 self.interfaces.push(Interface::read(self.order, body).ok_or(short)?);

@@ -7,7 +7,7 @@ use super::round_trips::{RoundTrips, Vantage};
 pub struct Distance {
     up: Duration,
     /// An upper bound: the sender's data show which acknowledgements it had received.
-    most: Option<Duration>,
+    max: Option<Duration>,
     /// The latest samples, the newest first.
     samples: [Option<Duration>; 4],
 }
@@ -27,18 +27,18 @@ impl Distance {
                 self.samples.rotate_right(1);
                 self.samples[0] = Some(sample);
                 let few = self.samples.iter().flatten().copied().min().unwrap_or(sample);
-                few.min(round_trips.up.least().unwrap_or(few) * 2)
+                few.min(round_trips.up.min().unwrap_or(few) * 2)
             }
         };
-        self.up = self.up.min(self.most.unwrap_or(self.up));
+        self.up = self.up.min(self.max.unwrap_or(self.up));
     }
 
-    /// The sender reacted within `most` to a segment that passed the capture.
-    pub fn bound(&mut self, most: Duration, round_trips: &RoundTrips) {
-        self.most = Some(self.most.map_or(most, |known| known.min(most)));
+    /// The sender reacted within `max` to a segment that passed the capture.
+    pub fn bound(&mut self, max: Duration, round_trips: &RoundTrips) {
+        self.max = Some(self.max.map_or(max, |known| known.min(max)));
         self.up = match round_trips.vantage() {
             Vantage::Sender | Vantage::Unknown => Duration::ZERO,
-            Vantage::Receiver | Vantage::Middle => self.up.min(most),
+            Vantage::Receiver | Vantage::Middle => self.up.min(max),
         };
     }
 }

@@ -1,7 +1,7 @@
 use sweetspot_units::Time;
 
 /// More holes than this at once are a ruin; the oldest is then taken as filled.
-const MOST: usize = 256;
+const MAX: usize = 256;
 
 /// The parts of a stream that the capture has not seen yet.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ struct Hole {
 impl Holes {
     /// The bytes from `start` to `end` were skipped.
     pub fn open(&mut self, start: u64, end: u64, now: Time) {
-        if self.holes.len() == MOST {
+        if self.holes.len() == MAX {
             self.holes.remove(0);
         }
         self.holes.push(Hole { start, end, since: now });
@@ -35,7 +35,7 @@ impl Holes {
             self.holes.insert(index + at, Hole { start, end, since: hole.since });
         }
         // Filling one of 256 may leave two.
-        self.holes.truncate(MOST);
+        self.holes.truncate(MAX);
         Some(hole.since)
     }
 

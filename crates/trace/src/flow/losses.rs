@@ -60,10 +60,10 @@ impl Retransmissions {
     }
 }
 
-/// The least retransmission timeout in use: Linux has 200 ms above the smoothed round trip, the
+/// The minimum retransmission timeout in use: Linux has 200 ms above the smoothed round trip, the
 /// RFC a second.
 /// Less a tick of a clock of 100 Hz.
-const LEAST_TIMEOUT: Duration = Duration::from_millis(190);
+const MIN_TIMEOUT: Duration = Duration::from_millis(190);
 
 /// Loss state: evidence from the receiver, and the current recovery.
 #[derive(Debug, Default)]
@@ -120,7 +120,7 @@ pub struct Again {
 impl Again {
     /// Whether only a timer can have ended the silence before.
     pub fn is_timed_out(&self) -> bool {
-        self.pause >= LEAST_TIMEOUT.max(self.rtt)
+        self.pause >= MIN_TIMEOUT.max(self.rtt)
     }
 }
 
@@ -155,7 +155,7 @@ impl Losses {
         if taken_back {
             return kind;
         }
-        let timed_out = kind == RetransmissionKind::Timeout && again.pause >= LEAST_TIMEOUT;
+        let timed_out = kind == RetransmissionKind::Timeout && again.pause >= MIN_TIMEOUT;
         self.retransmissions.timeouts += u64::from(timed_out);
         // If data sent since recovery began are also lost, that is another event (RFC 6675 §5).
         let another = self.recovery.is_none_or(|recovery| again.end > recovery.point);

@@ -56,7 +56,7 @@ pub struct RoundTrips {
 /// Samples of a half, in nanoseconds.
 #[derive(Debug, Default)]
 pub struct HalfTrips {
-    least: Option<Duration>,
+    min: Option<Duration>,
     latest: Option<Duration>,
     samples: Histogram,
 }
@@ -64,14 +64,14 @@ pub struct HalfTrips {
 impl HalfTrips {
     /// Takes a sample.
     pub fn add(&mut self, sample: Duration) {
-        self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
+        self.min = Some(self.min.map_or(sample, |min| min.min(sample)));
         self.latest = Some(sample);
         self.samples.add(sample.as_nanos(), 1);
     }
 
     /// The shortest.
-    pub fn least(&self) -> Option<Duration> {
-        self.least
+    pub fn min(&self) -> Option<Duration> {
+        self.min
     }
 
     /// The one that `share` of all do not exceed.
@@ -83,11 +83,11 @@ impl HalfTrips {
         self.samples.mean().map(Duration::from_nanos)
     }
 
-    /// None is longer than `most`: samples that were are void.
-    fn bound(&mut self, most: Duration) {
-        self.least = self.least.map(|least| least.min(most));
+    /// None is longer than `max`: samples that were are void.
+    fn bound(&mut self, max: Duration) {
+        self.min = self.min.map(|min| min.min(max));
         self.samples = Histogram::default();
-        self.samples.add(most.as_nanos(), 1);
+        self.samples.add(max.as_nanos(), 1);
     }
 }
 
@@ -173,7 +173,7 @@ impl RoundTrips {
     /// the sender takes them off.
     pub fn echo_is_stuck(&self, now: Time) -> bool {
         const TRIPS: u64 = 4;
-        let long = self.least().unwrap_or_default() * TRIPS;
+        let long = self.min().unwrap_or_default() * TRIPS;
         !self.echo_moved && self.clocks.front().is_some_and(|(_, at)| now.since(*at) > long)
     }
 
@@ -199,22 +199,22 @@ impl RoundTrips {
 
     /// Whether the way to the sender is long and how long is unknown.
     pub fn is_blind(&self) -> bool {
-        self.up.least.is_none() && matches!(self.local, Some([false, _]))
+        self.up.min.is_none() && matches!(self.local, Some([false, _]))
     }
 
     /// The shortest round trip.
-    pub fn least(&self) -> Option<Duration> {
+    pub fn min(&self) -> Option<Duration> {
         if self.is_blind() {
             return None;
         }
-        sum(self.down.least(), self.up.least())
+        sum(self.down.min(), self.up.min())
     }
 
-    /// The sender reacted within `most` to a segment that passed the capture: the way there and back is no longer, whatever the
+    /// The sender reacted within `max` to a segment that passed the capture: the way there and back is no longer, whatever the
     /// handshake took.
-    pub fn bound_up(&mut self, most: Duration) {
-        if self.up.least.is_some_and(|least| least > most) {
-            self.up.bound(most);
+    pub fn bound_up(&mut self, max: Duration) {
+        if self.up.min.is_some_and(|min| min > max) {
+            self.up.bound(max);
         }
     }
 
@@ -224,8 +224,8 @@ impl RoundTrips {
             return None;
         }
         match self.vantage() {
-            Vantage::Sender => sum(self.down.latest, self.up.least),
-            Vantage::Receiver => sum(self.up.latest, self.down.least),
+            Vantage::Sender => sum(self.down.latest, self.up.min),
+            Vantage::Receiver => sum(self.up.latest, self.down.min),
             _ => sum(self.down.latest, self.up.latest),
         }
     }
@@ -250,12 +250,12 @@ impl RoundTrips {
             return None;
         }
         let whole = match self.vantage() {
-            Vantage::Sender => sum(of(&self.down), self.up.least()),
-            Vantage::Receiver => sum(of(&self.up), self.down.least()),
+            Vantage::Sender => sum(of(&self.down), self.up.min()),
+            Vantage::Receiver => sum(of(&self.up), self.down.min()),
             Vantage::Middle => sum(of(&self.down), of(&self.up)),
             Vantage::Unknown => of(&self.down).or(of(&self.up)),
         };
-        whole.max(self.least())
+        whole.max(self.min())
     }
 
     /// When the data that ends at `end` passed, if it waits for its acknowledgement.
@@ -271,7 +271,7 @@ impl RoundTrips {
 
     /// The capture point.
     pub fn vantage(&self) -> Vantage {
-        let (Some(down), Some(up)) = (self.down.least(), self.up.least()) else {
+        let (Some(down), Some(up)) = (self.down.min(), self.up.min()) else {
             // Routers count packets' time to live down.
             return match self.local {
                 Some([true, false]) => Vantage::Sender,

@@ -20,7 +20,7 @@ pub struct Spacing {
     short_bytes: u64,
     /// When the latest full segment went, and the least time from one to the next.
     latest: Option<Time>,
-    least: Option<Duration>,
+    min: Option<Duration>,
 }
 
 impl Spacing {
@@ -28,7 +28,7 @@ impl Spacing {
     pub fn sent(&mut self, now: Time, bytes: u64, full: bool) {
         let before = std::mem::replace(&mut self.latest, full.then_some(now));
         let apart = before.filter(|_| full).map(|before| now.since(before));
-        self.least = apart.into_iter().chain(self.least).min();
+        self.min = apart.into_iter().chain(self.min).min();
         if !full {
             self.last = None;
             self.short_bytes += bytes;
@@ -51,8 +51,8 @@ impl Spacing {
 
     /// How long a full segment takes at the slowest device between the sender and the capture, if two went one behind
     /// the other; it took no longer.
-    pub fn least(&self) -> Option<Duration> {
-        self.least
+    pub fn min(&self) -> Option<Duration> {
+        self.min
     }
 
     /// Whether at least `bytes` passed and the middle four fifths of them, and of the time, have rates that differ by

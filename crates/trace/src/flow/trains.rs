@@ -8,7 +8,7 @@ use crate::Histogram;
 /// must also fit into a third of what is under way, so that some trains do not reach over the pause between two flights.
 const SEGMENTS: u64 = 32;
 /// And never less than this.
-const LEAST_SEGMENTS: u64 = 2;
+const MIN_SEGMENTS: u64 = 2;
 /// One segment in this many may be short.
 const SHORT: u64 = 8;
 /// Short segments remembered at once.
@@ -45,7 +45,7 @@ impl Trains {
             return;
         };
         let bytes = una.saturating_sub(from);
-        if bytes < (flight / 3).clamp(LEAST_SEGMENTS * mss, SEGMENTS * mss) {
+        if bytes < (flight / 3).clamp(MIN_SEGMENTS * mss, SEGMENTS * mss) {
             return;
         }
         let nanos = now.since(begun).as_nanos();

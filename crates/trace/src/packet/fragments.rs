@@ -5,7 +5,7 @@ use super::Segment;
 use super::ip::{Packet, Part};
 
 /// TCP avoids fragments; where they are, few packets are under way in pieces at once.
-const MOST: usize = 16;
+const MAX: usize = 16;
 
 /// Segments with a first fragment seen. Only lengths are kept: the last fragment gives the total length.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl Fragments {
     /// Remembers a segment until its last fragment comes.
     pub fn begin(&mut self, ip: &Packet<'_>, segment: Segment) {
         let Part::First { id } = ip.part else { return };
-        if self.begun.len() == MOST {
+        if self.begun.len() == MAX {
             self.begun.pop_front();
         }
         // The header is what the fragment holds more than payload.

@@ -7,7 +7,7 @@ use super::NotASegment;
 /// The number of TCP.
 pub const TCP: u8 = 6;
 /// Chains of extension headers are short; a longer one is an attack.
-const MOST_EXTENSIONS: usize = 16;
+const MAX_EXTENSIONS: usize = 16;
 
 /// A packet on its way up.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +95,7 @@ fn version_6(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
     let mut kind = head[6];
     let mut at = 40;
     let mut whole = Part::Whole;
-    for _ in 0..MOST_EXTENSIONS {
+    for _ in 0..MAX_EXTENSIONS {
         let next = || packet.get(at..).and_then(|rest| rest.first_chunk::<8>());
         match kind {
             // RFC 8200 §4.5.

@@ -69,9 +69,9 @@ const MPLS: [u16; 2] = [0x8847, 0x8848];
 /// IEEE 802.1Q, 802.1ad, and the number that switches used before it.
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 /// Below this an EtherType is a length, and LLC follows (IEEE 802.3).
-const LEAST_ETHERTYPE: u16 = 0x0600;
+const MIN_ETHERTYPE: u16 = 0x0600;
 /// Two are usual; more than this is not a packet but an attack.
-const MOST_TAGS: usize = 8;
+const MAX_TAGS: usize = 8;
 /// LLC and SNAP with an EtherType behind them (RFC 1042).
 const SNAP: [u8; 3] = [0xaa, 0xaa, 0x03];
 
@@ -168,7 +168,7 @@ fn ethertype(frame: &[u8], offset: usize) -> Result<&[u8], NotASegment> {
 
 /// Content of EtherType `kind`, perhaps behind VLAN tags, labels or PPPoE.
 pub(crate) fn tagged(mut kind: u16, mut rest: &[u8]) -> Result<&[u8], NotASegment> {
-    for _ in 0..MOST_TAGS {
+    for _ in 0..MAX_TAGS {
         match kind {
             IPV4 | IPV6 => return Ok(rest),
             TRANSPARENT_ETHERNET => {
@@ -182,7 +182,7 @@ pub(crate) fn tagged(mut kind: u16, mut rest: &[u8]) -> Result<&[u8], NotASegmen
                 rest = &rest[4..];
             }
             label if MPLS.contains(&label) => return labelled(rest),
-            length if length < LEAST_ETHERTYPE => return llc(rest),
+            length if length < MIN_ETHERTYPE => return llc(rest),
             _ => return Err(NotASegment::NotIp),
         }
     }
@@ -192,7 +192,7 @@ pub(crate) fn tagged(mut kind: u16, mut rest: &[u8]) -> Result<&[u8], NotASegmen
 /// The payload of a stack of MPLS labels, which do not name its protocol: IP, or Ethernet, perhaps behind a control word (RFC
 /// 4385).
 fn labelled(mut rest: &[u8]) -> Result<&[u8], NotASegment> {
-    for _ in 0..MOST_TAGS {
+    for _ in 0..MAX_TAGS {
         let label: &[u8; 4] = rest.first_chunk().ok_or(NotASegment::CutShort)?;
         rest = &rest[4..];
         if label[2] & 1 == 1 {

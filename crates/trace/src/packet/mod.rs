@@ -84,7 +84,7 @@ impl Dissector {
     fn try_dissect(&mut self, record: &Record<'_>) -> Result<Segment, NotASegment> {
         let packet = record.link.strip(record.bytes)?;
         let mut ip = read(record, packet)?;
-        for _ in 0..MOST_TUNNELS {
+        for _ in 0..MAX_TUNNELS {
             if ip.protocol == TCP {
                 return self.assemble(record, &ip);
             }
@@ -114,7 +114,7 @@ impl Dissector {
 }
 
 /// Tunnels in tunnels; more is an attack.
-const MOST_TUNNELS: usize = 4;
+const MAX_TUNNELS: usize = 4;
 
 /// The IP packet that begins with `packet`, the last bytes of `record`.
 fn read<'a>(record: &Record<'_>, packet: &'a [u8]) -> Result<Packet<'a>, NotASegment> {

@@ -58,10 +58,10 @@ impl Segment {
 }
 
 /// Ports, numbers, flags and window; checksum and urgent pointer may be cut off.
-const LEAST: usize = 16;
+const MIN: usize = 16;
 
 pub fn read(time: Time, ip: &Packet<'_>) -> Result<Segment, NotASegment> {
-    let head: &[u8; LEAST] = ip.content.first_chunk().ok_or(NotASegment::CutShort)?;
+    let head: &[u8; MIN] = ip.content.first_chunk().ok_or(NotASegment::CutShort)?;
     let header = usize::from(head[12] >> 4) * 4;
     if header < 20 || header > ip.length {
         return Err(NotASegment::Malformed);

@@ -14,7 +14,7 @@ const GENEVE: u16 = 6081;
 /// GTP-U (3GPP TS 29.281).
 const GTP: u16 = 2152;
 /// Extension headers of GTP; more is an attack.
-const MOST_EXTENSIONS: usize = 8;
+const MAX_EXTENSIONS: usize = 8;
 
 /// The IP packet in a packet of `protocol` with `content`, if that is a tunnel.
 pub fn inner(protocol: u8, content: &[u8]) -> Result<&[u8], NotASegment> {
@@ -85,7 +85,7 @@ fn gtp(content: &[u8]) -> Result<&[u8], NotASegment> {
     if head[0] & 7 != 0 {
         at = 12;
         let mut next = content.get(11).copied().filter(|_| head[0] & 4 != 0).unwrap_or(0);
-        for _ in 0..MOST_EXTENSIONS {
+        for _ in 0..MAX_EXTENSIONS {
             if next == 0 {
                 break;
             }

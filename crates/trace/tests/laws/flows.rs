@@ -21,7 +21,7 @@ fn the_shortest_round_trip_is_found_and_the_capture_is_at_the_sender() {
     let connection = script.end();
     let trips = connection.streams[0].round_trips();
     assert_eq!(trips.vantage(), Vantage::Sender);
-    assert_eq!(trips.least(), ms(90));
+    assert_eq!(trips.min(), ms(90));
     assert_eq!(connection.handshake.to_opened, ms(100));
 }
 
@@ -346,7 +346,7 @@ fn data_beyond_the_known_window_shows_that_the_handshake_was_slow() {
     let stream = &connection.streams[0];
     assert!(stream.counts().handshake_was_slow);
     // A millisecond to the receiver and back in the handshake, and the sender answers in one.
-    assert_eq!(stream.round_trips().least(), ms(2));
+    assert_eq!(stream.round_trips().min(), ms(2));
     assert_eq!(stream.largest_flight().get(), u64::from(2 * MSS));
 }
 
@@ -382,7 +382,7 @@ fn more_than_an_initial_window_shows_that_acknowledgements_have_arrived() {
     }
     let connection = script.end();
     let stream = &connection.streams[0];
-    assert_eq!(stream.round_trips().least(), ms(100));
+    assert_eq!(stream.round_trips().min(), ms(100));
     assert!(stream.counts().handshake_was_slow);
     assert!(!is_mostly_own(&connection));
 }
@@ -405,7 +405,7 @@ fn an_acknowledgement_that_the_capture_missed_brings_the_sender_no_nearer() {
         }
     }
     let connection = script.end();
-    assert_eq!(connection.streams[0].round_trips().least(), ms(100));
+    assert_eq!(connection.streams[0].round_trips().min(), ms(100));
 }
 
 /// A request and its answer each 100 ms; then the capture's clock is set back by five seconds.

@@ -54,7 +54,7 @@ struct ReceiverState {
     control_loop: ControlLoop,
     clamp_method: ClampMethod,
     /// The largest receive buffer that this host allows (tcp_rmem).
-    most_buffer: Bytes,
+    max_buffer: Bytes,
     connections: Vec<Connection>,
     /// The controller's window over all connections, once it asked for one.
     limit: Option<Option<Bytes>>,
@@ -113,9 +113,7 @@ impl<'a> ReceiverControl<'a> {
         let state = ReceiverState {
             control_loop,
             clamp_method,
-            most_buffer: sysctl::tcp_rmem()
-                .map_err(TransferError::system("reading tcp_rmem"))?
-                .most,
+            max_buffer: sysctl::tcp_rmem().map_err(TransferError::system("reading tcp_rmem"))?.max,
             connections: vec![first],
             limit: None,
             flowing: false,
@@ -391,7 +389,7 @@ impl ReceiverState {
     fn is_at_limit(&self) -> bool {
         let at_limit = |connection: &Connection| {
             let buffer = options::receive_buffer(connection.channel.socket());
-            buffer.is_ok_and(|buffer| buffer >= self.most_buffer.scaled(0.9))
+            buffer.is_ok_and(|buffer| buffer >= self.max_buffer.scaled(0.9))
         };
         self.connections.iter().all(at_limit)
     }

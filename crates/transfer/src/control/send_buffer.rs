@@ -36,10 +36,10 @@ enum BufferPolicy {
 }
 
 /// `tcp_wmem[2]` bounds autotuning, twice `wmem_max` an explicit size.
-fn plan(window: Bytes, tcp_wmem_most: Bytes, wmem_max: Bytes) -> BufferPolicy {
+fn plan(window: Bytes, tcp_wmem_max: Bytes, wmem_max: Bytes) -> BufferPolicy {
     let needed = Bytes::from_f64(window.as_f64() / PAYLOAD_SHARE);
     let by_hand = needed.get().min(wmem_max.get().saturating_mul(2));
-    if needed <= tcp_wmem_most || by_hand <= tcp_wmem_most.get() {
+    if needed <= tcp_wmem_max || by_hand <= tcp_wmem_max.get() {
         return BufferPolicy::Leave;
     }
     BufferPolicy::Ask(Bytes::new(by_hand.div_ceil(2)))
@@ -62,7 +62,7 @@ impl SendBuffer {
         let failed = || TransferError::system("making room in the send buffer");
         let tcp_wmem = sysctl::tcp_wmem().map_err(failed())?;
         let wmem_max = sysctl::wmem_max().map_err(failed())?;
-        let BufferPolicy::Ask(size) = plan(window, tcp_wmem.most, wmem_max) else { return Ok(()) };
+        let BufferPolicy::Ask(size) = plan(window, tcp_wmem.max, wmem_max) else { return Ok(()) };
         let mut made = lock(&self.made);
         // Never smaller: a smaller buffer would block new data behind those already queued.
         if made.is_none_or(|made| made < size * 2) {
@@ -75,11 +75,11 @@ impl SendBuffer {
     /// Whether it is as large as this host lets it be.
     pub fn is_at_its_limit(&self) -> bool {
         let limits = || -> std::io::Result<bool> {
-            let most = match *lock(&self.made) {
+            let max = match *lock(&self.made) {
                 Some(_) => sysctl::wmem_max()? * 2,
-                None => sysctl::tcp_wmem()?.most,
+                None => sysctl::tcp_wmem()?.max,
             };
-            Ok(options::send_buffer(self.channel.socket())? >= most.scaled(0.9))
+            Ok(options::send_buffer(self.channel.socket())? >= max.scaled(0.9))
         };
         !self.kept && limits().unwrap_or(false)
     }
@@ -96,18 +96,18 @@ impl SendBuffer {
         if share.is_nan() || share <= LIMITED_SHARE {
             return Ok(None);
         }
-        let (sysctl, now, most) = match *lock(&self.made) {
+        let (sysctl, now, max) = match *lock(&self.made) {
             Some(_) => {
                 let now = sysctl::wmem_max()?;
                 ("net.core.wmem_max", now, now * 2)
             }
             None => {
-                let now = sysctl::tcp_wmem()?.most;
+                let now = sysctl::tcp_wmem()?.max;
                 ("net.ipv4.tcp_wmem (its third number)", now, now)
             }
         };
         // A buffer that could still have grown was not kept small by this limit.
-        let grown = options::send_buffer(self.channel.socket())? >= most.scaled(0.9);
+        let grown = options::send_buffer(self.channel.socket())? >= max.scaled(0.9);
         Ok(grown.then(|| {
             format!(
                 "the send buffer held the connection back {:.0} % of the time: raise {sysctl}, now {}, on the sending host",

@@ -10,9 +10,9 @@ use crate::TransferError;
 use crate::control::send_buffer::SendBuffer;
 use crate::wire::channel::Channel;
 
-/// Each of several connections should drain its unsent data in this time, if that exceeds [`LEAST_UNSENT`].
+/// Each of several connections should drain its unsent data in this time, if that exceeds [`MIN_UNSENT`].
 const UNSENT_TIME: Duration = Duration::from_millis(100);
-const LEAST_UNSENT: Bytes = Bytes::new(128 << 10);
+const MIN_UNSENT: Bytes = Bytes::new(128 << 10);
 
 /// One connection that carries content.
 pub(crate) struct SenderLink {
@@ -56,6 +56,6 @@ pub(crate) fn bound_unsent(states: &[LinkState<'_>]) {
     for LinkState { link, info } in states {
         let soon = info.delivery_rate * UNSENT_TIME;
         // Without the bound the end comes later, and is the same.
-        let _ = options::set_notsent_low_water(link.channel.socket(), soon.max(LEAST_UNSENT));
+        let _ = options::set_notsent_low_water(link.channel.socket(), soon.max(MIN_UNSENT));
     }
 }

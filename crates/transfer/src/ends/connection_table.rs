@@ -8,7 +8,7 @@ use crate::lock::lock;
 pub(crate) struct ConnectionTable {
     present: Mutex<Present>,
     /// The most unauthenticated connections at once.
-    most: usize,
+    max: usize,
 }
 
 #[derive(Default)]
@@ -29,9 +29,9 @@ struct Connection {
 }
 
 impl ConnectionTable {
-    /// For `most` unauthenticated connections at once.
-    pub fn new(most: usize) -> ConnectionTable {
-        ConnectionTable { present: Mutex::default(), most }
+    /// For `max` unauthenticated connections at once.
+    pub fn new(max: usize) -> ConnectionTable {
+        ConnectionTable { present: Mutex::default(), max }
     }
 
     /// Adds an unauthenticated connection and returns its number; `None` if the server closes, or cannot keep up. Where
@@ -40,7 +40,7 @@ impl ConnectionTable {
     pub fn enter(&self, socket: &TcpStream) -> Option<u64> {
         let mut present = lock(&self.present);
         let dropped = present.connections.iter().filter(|connection| connection.dropped).count();
-        if present.closing || dropped >= self.most {
+        if present.closing || dropped >= self.max {
             return None;
         }
         let network = socket.peer_addr().map_or([0; 8], |peer| network(peer.ip()));
@@ -51,7 +51,7 @@ impl ConnectionTable {
             let from_there = || unproven.iter().filter(|(_, c)| c.network == network);
             if from_there().count() >= MAX_PER_NETWORK {
                 from_there().next().map(|(i, _)| *i)
-            } else if unproven.len() >= self.most {
+            } else if unproven.len() >= self.max {
                 unproven.first().map(|(i, _)| *i)
             } else {
                 None
@@ -142,16 +142,16 @@ mod tests {
     fn strangers_that_come_faster_than_their_threads_end_are_not_taken_in() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (table, most) = (ConnectionTable::new(4), 4);
+        let (table, max) = (ConnectionTable::new(4), 4);
         let connect = || {
             let peer = TcpStream::connect(address).unwrap();
             (peer, table.enter(&listener.accept().unwrap().0))
         };
         // No thread notices that its connection was dropped: as many again are dropped, and no more.
-        let strangers: Vec<_> = (0..2 * most).map(|_| connect()).collect();
+        let strangers: Vec<_> = (0..2 * max).map(|_| connect()).collect();
         assert!(strangers.iter().all(|(_, number)| number.is_some()));
         assert_eq!(connect().1, None);
-        assert_eq!(lock(&table.present).connections.len(), 2 * most);
+        assert_eq!(lock(&table.present).connections.len(), 2 * max);
         table.leave(strangers[0].1.unwrap());
         assert!(connect().1.is_some());
     }

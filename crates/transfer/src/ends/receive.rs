@@ -416,14 +416,14 @@ impl Receiving<'_> {
 
     /// The sysctl that kept the window below `wanted`, if any.
     fn limit(&self, wanted: Bytes, advertised: Option<Bytes>) -> Option<String> {
-        let most = sysctl::tcp_rmem().ok()?.most;
+        let max = sysctl::tcp_rmem().ok()?.max;
         let buffer = options::receive_buffer(self.channel.socket()).ok()?;
         // A buffer below its limit was not held back by it; the window is rounded down to
         // whole segments.
-        (buffer >= most && advertised? < wanted.scaled(0.9)).then(|| {
+        (buffer >= max && advertised? < wanted.scaled(0.9)).then(|| {
             format!(
                 "a window of {wanted} was wanted: raise net.ipv4.tcp_rmem (its third number), now {}, on the receiving host",
-                most.get()
+                max.get()
             )
         })
     }
@@ -591,6 +591,6 @@ fn controller_config(
     let mss = info.snd_mss;
     // Half of a buffer is window where the kernel assumes the worst of its bookkeeping
     // (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h).
-    let max_window = Bytes::new(limits.most.get() / 2);
+    let max_window = Bytes::new(limits.max.get() / 2);
     Ok(ControllerConfig { mss, packet: mss + TCP_HEADERS, max_window, size: None, path })
 }

@@ -122,11 +122,11 @@ impl SessionTable {
         let all: usize = sessions.places.values().sum();
         let of_client = sessions.places.get(&credential).copied().unwrap_or(0);
         // The one ticket of a server may be in many hands.
-        let most = match client.name.is_empty() {
+        let max = match client.name.is_empty() {
             true => self.capacity.sessions,
             false => self.capacity.sessions_per_client,
         };
-        if of_client >= most + more {
+        if of_client >= max + more {
             return Err(Refusal::ClientIsBusy);
         }
         if all >= self.capacity.sessions + more {
@@ -244,12 +244,12 @@ mod tests {
         let take = |client, n: usize| -> Vec<_> {
             (0..n).map(|_| table.place(client, None).unwrap()).collect()
         };
-        let most = table.capacity.sessions_per_client;
-        let mut places = take(&alice, most);
+        let max = table.capacity.sessions_per_client;
+        let mut places = take(&alice, max);
         assert_eq!(table.place(&alice, None).err(), Some(Refusal::ClientIsBusy));
         places.pop();
         places.extend(take(&alice, 1));
-        places.extend(take(&bob, most));
+        places.extend(take(&bob, max));
         drop(places);
         assert!(lock(&table.sessions).places.is_empty());
         // With 1024 descriptors there are three.

@@ -335,11 +335,11 @@ impl Reading<'_> {
     }
 }
 
-/// The beginning of a file, at most `most` bytes: it may leave before the receiver has answered. The last byte of a piece comes
+/// The beginning of a file, at most `max` bytes: it may leave before the receiver has answered. The last byte of a piece comes
 /// with its hash. `None` if the file is empty or no longer as listed.
-pub(crate) fn beginning(file: &SourceFile, most: u64) -> Option<Vec<u8>> {
+pub(crate) fn beginning(file: &SourceFile, max: u64) -> Option<Vec<u8>> {
     let listed = file.listed.filter(|_| !file.sparse)?;
-    let length = most.min(piece_length(listed.size, 0).saturating_sub(1));
+    let length = max.min(piece_length(listed.size, 0).saturating_sub(1));
     let mut content = vec![0; length as usize];
     let open = file.open().ok()?;
     snapshot(&open, &listed).ok()?;

@@ -292,8 +292,8 @@ impl Channel {
         let Some(pace) = self.reader.get() else { return (&self.socket).read(raw) };
         match pace::wait_to_read(&**pace, &self.socket, raw.len()) {
             0 => Err(io::ErrorKind::WouldBlock.into()),
-            most => {
-                let n = (&self.socket).read(&mut raw[..most])?;
+            max => {
+                let n = (&self.socket).read(&mut raw[..max])?;
                 pace.handle_moved(Bytes::new(n as u64));
                 Ok(n)
             }
@@ -302,8 +302,8 @@ impl Channel {
 
     fn write_socket(&self, rest: &[u8]) -> io::Result<usize> {
         let Some(pace) = self.writer.get() else { return (&self.socket).write(rest) };
-        let most = pace::wait_to_write(&**pace, rest.len());
-        let n = (&self.socket).write(&rest[..most])?;
+        let max = pace::wait_to_write(&**pace, rest.len());
+        let n = (&self.socket).write(&rest[..max])?;
         pace.handle_moved(Bytes::new(n as u64));
         Ok(n)
     }

@@ -55,7 +55,7 @@ pub(crate) fn wait_to_read(pace: &dyn ApplicationPace, socket: &TcpStream, lengt
 fn wait(pace: &dyn ApplicationPace, length: usize, mut idle: bool) -> usize {
     loop {
         match pace.poll_allowance(clock::now(), idle) {
-            Allowance::Bytes(most) => return length.min(most.get() as usize),
+            Allowance::Bytes(max) => return length.min(max.get() as usize),
             Allowance::Nothing { until } => clock::sleep_until(until),
         }
         idle = false;

@@ -14,7 +14,7 @@ pub(super) fn check(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &
 
 fn receive(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
     let s = &host.sysctls;
-    let (Some([least, first, most]), Some(kernel)) = (s.triple("net.ipv4.tcp_rmem"), host.kernel)
+    let (Some([min, first, max]), Some(kernel)) = (s.triple("net.ipv4.tcp_rmem"), host.kernel)
     else {
         return;
     };
@@ -33,19 +33,19 @@ fn receive(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<F
             Finding::sysctl(
                 end,
                 "net.ipv4.tcp_rmem",
-                format!("{least} {first} {most}"),
-                format!("{least} {first} {}", wanted.get().max(most)),
+                format!("{min} {first} {max}"),
+                format!("{min} {first} {}", wanted.get().max(max)),
                 why,
             )
             .gains(target.gain_over(window))
-            .costs(memory(wanted, Bytes::new(most), target)),
+            .costs(memory(wanted, Bytes::new(max), target)),
         );
     }
 }
 
 fn send(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
-    let Some([least, first, most]) = host.sysctls.triple("net.ipv4.tcp_wmem") else { return };
-    let window = Bytes::new(most).scaled(SEND_SHARE);
+    let Some([min, first, max]) = host.sysctls.triple("net.ipv4.tcp_wmem") else { return };
+    let window = Bytes::new(max).scaled(SEND_SHARE);
     if window >= target.rate * target.rtt {
         return;
     }
@@ -60,12 +60,12 @@ fn send(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Find
         Finding::sysctl(
             end,
             "net.ipv4.tcp_wmem",
-            format!("{least} {first} {most}"),
-            format!("{least} {first} {wanted}", wanted = wanted.get()),
+            format!("{min} {first} {max}"),
+            format!("{min} {first} {wanted}", wanted = wanted.get()),
             why,
         )
         .gains(target.gain_over(window))
-        .costs(memory(wanted, Bytes::new(most), target)),
+        .costs(memory(wanted, Bytes::new(max), target)),
     );
 }
 
@@ -74,13 +74,13 @@ fn explicit(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<
     let s = &host.sysctls;
     let Some(kernel) = host.kernel else { return };
     for (name, option) in [("net.core.rmem_max", "SO_RCVBUF"), ("net.core.wmem_max", "SO_SNDBUF")] {
-        let Some(most) = s.bytes(name) else { continue };
+        let Some(max) = s.bytes(name) else { continue };
         let wanted = kernel.era().so_rcvbuf_for(target.window, None);
-        if most >= wanted {
+        if max >= wanted {
             continue;
         }
         // Twice the request; SO_SNDBUF's payload share is the same as any send buffer's.
-        let doubled = most.saturating_add(most);
+        let doubled = max.saturating_add(max);
         let window = match option {
             "SO_RCVBUF" => kernel.era().window(doubled, None),
             _ => doubled.scaled(SEND_SHARE),
@@ -93,7 +93,7 @@ fn explicit(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<
             target.rtt
         );
         found.push(
-            Finding::sysctl(end, name, most.get(), wanted.get(), why)
+            Finding::sysctl(end, name, max.get(), wanted.get(), why)
                 .gains(Some(gain))
                 .costs(Some(Bytes::ZERO)),
         );

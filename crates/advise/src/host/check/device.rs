@@ -100,18 +100,18 @@ fn queue(device: &Device, end: PathEnd, target: Option<&PathTarget>, found: &mut
 
 fn rings(device: &Device, end: PathEnd, found: &mut Vec<Finding>) {
     transmit_ring(device, end, found);
-    if let Some((now, most)) = device.receive_ring.filter(|(now, most)| now < most) {
+    if let Some((now, max)) = device.receive_ring.filter(|(now, max)| now < max) {
         found.push(Finding {
             what: format!("receive ring of {}", device.name),
             end,
             why: "a burst that arrives while the CPU is busy is dropped when the ring is full"
                 .to_owned(),
             now: now.to_string(),
-            wanted: most.to_string(),
+            wanted: max.to_string(),
             gain: None,
             // A descriptor points at a page or at a packet; 2 KiB is the common size.
-            cost: Some(Bytes::new((most - now) * 2048)),
-            command: format!("ethtool -G {} rx {most}", device.name),
+            cost: Some(Bytes::new((max - now) * 2048)),
+            command: format!("ethtool -G {} rx {max}", device.name),
         });
     }
 }
@@ -121,14 +121,14 @@ fn rings(device: &Device, end: PathEnd, found: &mut Vec<Finding>) {
 const INTERRUPT_INTERVAL: Duration = Duration::from_micros(100);
 
 fn transmit_ring(device: &Device, end: PathEnd, found: &mut Vec<Finding>) {
-    let (Some((now, most)), Some(speed)) = (device.transmit_ring, device.speed) else { return };
+    let (Some((now, max)), Some(speed)) = (device.transmit_ring, device.speed) else { return };
     let packet = device.mtu.unwrap_or(ETHERNET_MTU);
     let lasts = packet * now / speed;
-    if lasts >= INTERRUPT_INTERVAL || now >= most {
+    if lasts >= INTERRUPT_INTERVAL || now >= max {
         return;
     }
     let needed =
-        (speed * INTERRUPT_INTERVAL).get().div_ceil(packet.get()).next_power_of_two().min(most);
+        (speed * INTERRUPT_INTERVAL).get().div_ceil(packet.get()).next_power_of_two().min(max);
     found.push(Finding {
         what: format!("transmit ring of {}", device.name),
         end,

@@ -17,13 +17,13 @@ pub(super) fn check(
         return;
     };
     let now = format!("{} {} {}", mem[0], mem[1], mem[2]);
-    let most = page.get().saturating_mul(mem[2]);
+    let max = page.get().saturating_mul(mem[2]);
     let pages = memory.get() / page.get().max(1);
-    if most > memory.get() {
+    if max > memory.get() {
         let why = format!(
             "its unit is pages of {page}: this allows {} on a host of {memory}. Given in bytes by \
              mistake? The kernel's own value is wanted",
-            Bytes::new(most)
+            Bytes::new(max)
         );
         // Linux tcp_init_mem(): a sixteenth of memory, 3/4 and 3/2 of it beside.
         let limit = pages / 16;

@@ -65,16 +65,16 @@ fn small_clamp(
     found: &mut Vec<Finding>,
 ) {
     let s = &host.sysctls;
-    let Some([least, first, most]) = s.triple("net.ipv4.tcp_rmem") else { return };
+    let Some([min, first, max]) = s.triple("net.ipv4.tcp_rmem") else { return };
     let Some(rmem_max) = s.bytes("net.core.rmem_max") else { return };
-    if most.max(rmem_max.get()) > SIXTEEN_BITS.get() || target.is_some() {
+    if max.max(rmem_max.get()) > SIXTEEN_BITS.get() || target.is_some() {
         // With a target the buffer itself is a finding already.
         return;
     }
     let why = "buffers below 64 KiB make every handshake offer a window scale of 0: no window \
                above 65,535 B for the life of the connection";
-    let now = format!("{least} {first} {most}");
-    let wanted = format!("{least} {first} 6291456");
+    let now = format!("{min} {first} {max}");
+    let wanted = format!("{min} {first} 6291456");
     found.push(Finding::sysctl(end, "net.ipv4.tcp_rmem", now, wanted, why));
 }
 

@@ -26,7 +26,7 @@ fn asked_for(
     found: &mut Vec<Finding>,
 ) {
     let (Some(kernel), Some(target)) = (host.kernel, target) else { return };
-    let granted = host.sysctls.bytes("net.core.rmem_max").map_or(asked, |most| asked.min(most));
+    let granted = host.sysctls.bytes("net.core.rmem_max").map_or(asked, |max| asked.min(max));
     let window = kernel.era().window(granted * 2, None);
     let Some(gain) = target.gain_over(window) else { return };
     let cut = match granted < asked {

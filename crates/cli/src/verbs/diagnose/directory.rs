@@ -23,7 +23,7 @@ pub struct Entry {
 }
 
 /// Reads the captures in `directory`, by name; other files are left out.
-pub fn read(directory: &Path, most: usize) -> Result<Vec<Entry>, String> {
+pub fn read(directory: &Path, max: usize) -> Result<Vec<Entry>, String> {
     let name = directory.shown();
     let listing =
         fs::read_dir(directory).map_err(|error| format!("cannot list {name}: {error}"))?;
@@ -35,11 +35,11 @@ pub fn read(directory: &Path, most: usize) -> Result<Vec<Entry>, String> {
     if files.is_empty() {
         return Err(format!("there is no capture in {name} (pcap or pcapng, compressed or not)"));
     }
-    Ok(files.into_iter().map(|file| entry(file, most)).collect())
+    Ok(files.into_iter().map(|file| entry(file, max)).collect())
 }
 
-fn entry(file: PathBuf, most: usize) -> Entry {
-    match capture::read(&file, most) {
+fn entry(file: PathBuf, max: usize) -> Entry {
+    match capture::read(&file, max) {
         Ok(report) => Entry { file, report: Some(report), error: None },
         Err(error) => Entry { file, report: None, error: Some(error) },
     }

@@ -52,8 +52,8 @@ pub fn read_text(path: &Path) -> Result<String, String> {
     let read = open(path)?.take(MAX_TEXT_BYTES + 1).read_to_string(&mut text);
     read.map_err(|error| format!("cannot read {name}: {error}"))?;
     if text.len() as u64 > MAX_TEXT_BYTES {
-        let most = MAX_TEXT_BYTES >> 20;
-        return Err(format!("{name}: it has more than {most} MiB of text; give a part of it"));
+        let max = MAX_TEXT_BYTES >> 20;
+        return Err(format!("{name}: it has more than {max} MiB of text; give a part of it"));
     }
     Ok(text)
 }

@@ -14,9 +14,9 @@ use sweetspot_program::print::Shown;
 
 /// Reads the captures `first` and `second`. For each flow in both, the capture nearer to the sender gives the verdict: it
 /// shows most.
-pub fn read(first: &Path, second: &Path, most: usize) -> Result<DiagnosisReport, String> {
-    let mut report = capture::read(first, most)?;
-    let other = capture::read(second, most)?;
+pub fn read(first: &Path, second: &Path, max: usize) -> Result<DiagnosisReport, String> {
+    let mut report = capture::read(first, max)?;
+    let other = capture::read(second, max)?;
     let mut joinings: HashMap<Key, Joining> =
         report.flows.iter().map(|flow| (key(flow), Joining::default())).collect();
     pass(first, &mut joinings, Joining::first)?;

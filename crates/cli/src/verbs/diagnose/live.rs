@@ -16,12 +16,12 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// Largest number of connections watched at once: the kernel is queried for each separately.
 const MAX_WATCHED: usize = 1000;
 
-/// Samples the connections of `target` and diagnoses the `most` with the most payload.
+/// Samples the connections of `target` and diagnoses the `max` with the most payload.
 pub fn watch(
     target: &LiveTarget,
     netns: Option<&str>,
     time: Duration,
-    most: usize,
+    max: usize,
 ) -> Result<DiagnosisReport, String> {
     if time < SAMPLE_INTERVAL * 2 {
         return Err(format!("--for {time} is too short to see anything; 10s is usual"));
@@ -62,8 +62,8 @@ pub fn watch(
     owners.learn(watched.iter().map(|each| each.connection.inode), clock::now());
     let mut flows: Vec<(u64, Flow)> = tellers(&watched).map(|each| each.flow(&owners)).collect();
     rank(&mut flows);
-    let left_out = flows.len().saturating_sub(most);
-    flows.truncate(most);
+    let left_out = flows.len().saturating_sub(max);
+    flows.truncate(max);
     Ok(DiagnosisReport {
         flows: flows.into_iter().map(|(_, flow)| flow).collect(),
         flows_left_out: left_out as u64,

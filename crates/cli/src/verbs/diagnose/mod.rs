@@ -112,22 +112,22 @@ pub struct Arguments {
 const WATCH_FOR: Duration = Duration::from_secs(10);
 
 pub fn run(arguments: Arguments) -> Ending {
-    let most = arguments.flows;
+    let max = arguments.flows;
     if let Some(what) = &arguments.follow {
         return follow::run(what, &arguments);
     }
     let report = match (&arguments.file[..], &arguments.tcpinfo, &arguments.target) {
         ([], None, Some(DiagnosisTarget::Capture(file))) if input::is_text(file)? => {
-            tcpinfo::read(file, most)?
+            tcpinfo::read(file, max)?
         }
         ([file], ..) | ([], None, Some(DiagnosisTarget::Capture(file))) => told(file, &arguments)?,
         ([first, second], ..) => both(first, second, &arguments)?,
         ([_, _, ..], ..) => return Err("two captures can be joined, not more".into()),
-        ([], Some(file), _) => tcpinfo::read(file, most)?,
+        ([], Some(file), _) => tcpinfo::read(file, max)?,
         ([], None, Some(DiagnosisTarget::StandardInput)) => {
             let spooled = input::spool()?;
             match input::is_text(&spooled.path())? {
-                true => tcpinfo::read(&spooled.path(), most)?,
+                true => tcpinfo::read(&spooled.path(), max)?,
                 false => told(&spooled.path(), &arguments)?,
             }
         }
@@ -141,7 +141,7 @@ pub fn run(arguments: Arguments) -> Ending {
         }
         ([], None, Some(DiagnosisTarget::Live(target))) => {
             let time = arguments.watch_for.unwrap_or(WATCH_FOR);
-            live::watch(target, arguments.netns.as_deref(), time, most)?
+            live::watch(target, arguments.netns.as_deref(), time, max)?
         }
         ([], None, None) => {
             return Err("name a process, an end of a connection, or --file".into());

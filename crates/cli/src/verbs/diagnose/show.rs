@@ -39,8 +39,8 @@ fn flow(flow: &Flow) {
     out!("  {}", verdict.words);
     out!("  {}", flow.fix);
     let round_trips = match (flow.rtt_min_s, flow.rtt_median_s) {
-        (Some(least), Some(median)) => {
-            format!("round trip {:.1} ms, median {:.1} ms; ", least * 1e3, median * 1e3)
+        (Some(min), Some(median)) => {
+            format!("round trip {:.1} ms, median {:.1} ms; ", min * 1e3, median * 1e3)
         }
         _ => String::new(),
     };

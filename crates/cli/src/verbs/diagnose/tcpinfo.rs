@@ -8,8 +8,8 @@ use sweetspot_program::print::Shown;
 
 use super::input;
 
-/// Reads the recording `path` and keeps the `most` flows that carried most.
-pub fn read(path: &Path, most: usize) -> Result<DiagnosisReport, String> {
+/// Reads the recording `path` and keeps the `max` flows that carried most.
+pub fn read(path: &Path, max: usize) -> Result<DiagnosisReport, String> {
     let text = input::read_text(path)?;
-    recorded::report(&text, most).map_err(|error| format!("{}: {error}", path.shown()))
+    recorded::report(&text, max).map_err(|error| format!("{}: {error}", path.shown()))
 }

@@ -23,7 +23,7 @@ use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
 /// A measurement takes longer than this.
-const LEAST_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 const MEASURE_EXAMPLES: &str = "\
 Examples:
@@ -145,8 +145,8 @@ pub fn run(arguments: Arguments) -> Ending {
 
 /// Measures again and again; a measurement that fails is a line that says why.
 fn watched(arguments: &Arguments, interval: Duration, file: &Path) -> Ending {
-    if interval < LEAST_INTERVAL {
-        return Err(format!("--watch: {interval} is too short; it takes {LEAST_INTERVAL}").into());
+    if interval < MIN_INTERVAL {
+        return Err(format!("--watch: {interval} is too short; it takes {MIN_INTERVAL}").into());
     }
     let common = &arguments.common;
     if common.server().is_some() {

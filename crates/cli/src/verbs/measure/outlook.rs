@@ -11,7 +11,7 @@ use super::path_file::PathFile;
 /// The simulated time, and the most packets that are simulated: so that it takes a few seconds at most.
 const DURATION: Duration = Duration::from_secs(15);
 const WARMUP: Duration = Duration::from_secs(5);
-const MOST_PACKETS: f64 = 2e6;
+const MAX_PACKETS: f64 = 2e6;
 /// The window that fills the path with a short queue, over the bandwidth-delay product.
 const WINDOW_RATIO: f64 = 1.05;
 
@@ -57,7 +57,7 @@ impl Outlook {
     fn simulated(file: &PathFile) -> Result<Outlook, String> {
         let packets =
             (file.rate * (DURATION + WARMUP)).as_f64() / file.scenario.path.packet.as_f64();
-        if packets > MOST_PACKETS {
+        if packets > MAX_PACKETS {
             return Err(format!(
                 "{} would take too long to simulate here; run the scenario",
                 file.rate

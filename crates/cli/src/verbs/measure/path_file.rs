@@ -12,13 +12,13 @@ use super::watch::Series;
 /// Cross traffic below this share is left out.
 const OTHERS_SHARE: f64 = 0.05;
 /// Less jitter than this comes of the hosts' clocks and schedulers.
-const LEAST_JITTER: Duration = Duration::from_micros(500);
+const MIN_JITTER: Duration = Duration::from_micros(500);
 /// Others' traffic is written as this many sources.
 const OTHERS: u64 = 10;
 /// How long a path plays that does not change.
 const DURATION: Duration = Duration::from_secs(20);
 /// Hosts have links of this rate or more to their routers.
-const LEAST_ACCESS: Rate = Rate::from_mbit_per_second(1000);
+const MIN_ACCESS: Rate = Rate::from_mbit_per_second(1000);
 
 /// A scenario with the path as it was measured: data goes in the direction that was measured first, ACKs in the other.
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ fn written(
         line(format_args!("delay = \"{}us\"", rtt.as_micros() / 2));
     }
     line(format_args!("packet = \"{packet}B\""));
-    let access = rate.scaled(10.0).max(LEAST_ACCESS);
+    let access = rate.scaled(10.0).max(MIN_ACCESS);
     line(format_args!("access_rate = \"{}bit/s\"", access.bits_per_second()));
     line(format_args!("reverse = \"clean\""));
     line(format_args!("{}", direction(forward, (rate, rtt, packet), samples.len())));
@@ -143,7 +143,7 @@ fn direction(
         samples => format!("what others left of it, at each of {samples} measurements"),
     };
     let jitter = match found.jitter.value() {
-        Some(jitter) if jitter < LEAST_JITTER => {
+        Some(jitter) if jitter < MIN_JITTER => {
             format!("# jitter of {jitter} is the hosts' own and left out")
         }
         Some(jitter) => {

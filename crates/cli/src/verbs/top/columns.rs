@@ -78,10 +78,10 @@ fn sparkline(past: impl DoubleEndedIterator<Item = u64>) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let mut last: Vec<u64> = past.rev().take(PAST_WIDTH).collect();
     last.reverse();
-    let most = last.iter().copied().max().unwrap_or(0).max(1) as f64;
+    let max = last.iter().copied().max().unwrap_or(0).max(1) as f64;
     let bar = |value: &u64| match *value {
         0 => ' ',
-        some => BARS[((some as f64 / most * BARS.len() as f64).ceil() as usize).clamp(1, 8) - 1],
+        some => BARS[((some as f64 / max * BARS.len() as f64).ceil() as usize).clamp(1, 8) - 1],
     };
     let bars: String = last.iter().map(bar).collect();
     format!("{bars:>PAST_WIDTH$}")

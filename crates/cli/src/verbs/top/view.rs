@@ -277,10 +277,10 @@ fn share((class, share): &(Class, f64)) -> String {
 
 /// The history of a quantity, and its newest and largest value in display units.
 fn draw_past(frame: &mut Frame<'_>, area: Rect, (unit, scale): (&str, f64), past: &[u64]) {
-    let most = past.iter().copied().max().unwrap_or(0);
+    let max = past.iter().copied().max().unwrap_or(0);
     let now = past.last().copied().unwrap_or(0);
     let show = |value: u64| format!("{:.1}", value as f64 / scale);
-    let title = format!("{unit}: {} now, {} at most", show(now), show(most));
+    let title = format!("{unit}: {} now, {} at most", show(now), show(max));
     let shown = past.len().saturating_sub(usize::from(area.width.saturating_sub(2)));
     let line = Sparkline::default().data(&past[shown..]).block(Block::bordered().title(title));
     frame.render_widget(line, area);

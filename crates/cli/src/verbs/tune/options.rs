@@ -125,7 +125,7 @@ impl Common {
     }
 
     pub fn options(&self) -> Result<TunerOptions, Box<dyn std::error::Error>> {
-        let max_window = sysctl::tcp_rmem()?.most;
+        let max_window = sysctl::tcp_rmem()?.max;
         let (uploads, dry_run) = (self.send, self.dry_run);
         Ok(TunerOptions { memory: None, uploads, dry_run, max_window })
     }

@@ -55,7 +55,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let page = directory.join("pictures.svg");
     write(&page, &svg_file("The published matrix", &matrix_pictures(&results), Theme::Screen))?;
     let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let longest = arguments.longest.map(|most| format!(" --longest {}s", most.as_secs_f64()));
+    let longest = arguments.longest.map(|max| format!(" --longest {}s", max.as_secs_f64()));
     let info = MatrixInfo {
         command: format!("sweetspot-research bench matrix{}", longest.unwrap_or_default()),
         machine: machine::here(),

@@ -235,8 +235,8 @@ fn deep(sides: &[RunMedians; 2]) -> [Target; 3] {
     let [goodput, queue] = empties(words, sides);
     let [alone, tuned] = sides.map(|side| side.answer_s);
     // The response time above the min is the queue.
-    let least = alone[0].min(tuned[0]);
-    let p99 = cut(alone[2] - least, tuned[2] - least);
+    let min = alone[0].min(tuned[0]);
+    let p99 = cut(alone[2] - min, tuned[2] - min);
     [
         goodput,
         queue,

@@ -120,12 +120,12 @@ fn targets(text: &mut String, f: &SpeedResults) {
         };
         let _ = writeln!(text, "| {target} | {measured} | {outcome} |");
     };
-    for (name, case, least) in
+    for (name, case, min) in
         [("elephants", &f.elephants, 8.0), ("2000 mice each way", &f.mice, 50.0)]
     {
-        let target = format!("{name}: {least} times ns-2");
+        let target = format!("{name}: {min} times ns-2");
         match speedup(case) {
-            Ok(times) => row(&target, format!("{times:.1} times"), Some(times >= least)),
+            Ok(times) => row(&target, format!("{times:.1} times"), Some(times >= min)),
             Err(why) => row(&target, why, None),
         }
     }
@@ -173,10 +173,10 @@ fn beside_peers(text: &mut String, f: &SpeedResults) {
          |---|---|--:|--:|--:|--:|--:|\n",
     );
     let mut row = |case: &str, program: &str, costs: &RunCosts| {
-        let (least, most) = costs.range_s();
+        let (min, max) = costs.range_s();
         let _ = writeln!(
             text,
-            "| {case} | {program} | {:.0} | {:.3} ({least:.3}-{most:.3}) | {:.2} | {:.0} | {:.1} |",
+            "| {case} | {program} | {:.0} | {:.3} ({min:.3}-{max:.3}) | {:.2} | {:.0} | {:.1} |",
             costs.0.first().map_or(0.0, |cost| cost.packets),
             costs.wall_s(),
             costs.packets_per_second() / 1e6,

@@ -216,7 +216,7 @@ impl CurveFigure {
                 let tolerance = stage.precision.tolerance();
                 (
                     scenario.clone(),
-                    SearchBounds { most: MAX_WINDOW, tolerance, ..SearchBounds::around(scenario) },
+                    SearchBounds { max: MAX_WINDOW, tolerance, ..SearchBounds::around(scenario) },
                 )
             })
             .collect();
@@ -327,8 +327,8 @@ fn plateau(best: u64, mft: &Mft) -> String {
     let close = mft.trials.iter().filter(|trial| trial.rate_bps >= 0.99 * mft.rate_bps);
     let windows: Vec<u64> = close.map(|trial| trial.window).collect();
     match (windows.iter().min(), windows.iter().max()) {
-        (Some(least), Some(most)) if least < most => {
-            format!("{best} ({least} to {most} within 1 %)")
+        (Some(min), Some(max)) if min < max => {
+            format!("{best} ({min} to {max} within 1 %)")
         }
         _ => best.to_string(),
     }

@@ -26,9 +26,9 @@ pub(super) struct Prediction {
     pub window: Option<(f64, f64)>,
 }
 
-/// Windows up to `most` packets, close enough that a line between them is the curve.
-fn windows(most: u64) -> impl Iterator<Item = u64> {
-    (1..=200).map(move |i| (most * i).div_ceil(200))
+/// Windows up to `max` packets, close enough that a line between them is the curve.
+fn windows(max: u64) -> impl Iterator<Item = u64> {
+    (1..=200).map(move |i| (max * i).div_ceil(200))
 }
 
 fn mbps(rate: Rate) -> f64 {
@@ -40,29 +40,29 @@ fn packets(bytes: Bytes) -> f64 {
 }
 
 /// Against UDP: equations (4) and (5) with A for C and T_e for T_m.
-pub(super) fn udp(buffer: u64, most: u64) -> Result<Prediction, TheoryError> {
+pub(super) fn udp(buffer: u64, max: u64) -> Result<Prediction, TheoryError> {
     let path =
         unresponsive::path(CAPACITY, CAPACITY - AVAILABLE, RTT_AGAINST_UDP, PACKET * buffer)?;
-    let mut prediction = bare(&path, most)?;
+    let mut prediction = bare(&path, max)?;
     let spot = sweet_spot(&path);
     prediction.window = Some((packets(spot.low), packets(spot.high)));
     prediction.mft = Some(mbps(AVAILABLE));
     Ok(prediction)
 }
 
-fn bare(path: &Path, most: u64) -> Result<Prediction, TheoryError> {
+fn bare(path: &Path, max: u64) -> Result<Prediction, TheoryError> {
     let point = |s: u64| Ok((s as f64, mbps(throughput(path, PACKET * s)?.rate)));
     Ok(Prediction {
-        curve: windows(most).map(point).collect::<Result<_, _>>()?,
+        curve: windows(max).map(point).collect::<Result<_, _>>()?,
         ..Prediction::default()
     })
 }
 
 /// Against elephants: equations (6) to (8). The curve ends at the optimum: no closed form covers an overflow.
-pub(super) fn elephants(buffer: u64, most: u64) -> Result<Prediction, TheoryError> {
+pub(super) fn elephants(buffer: u64, max: u64) -> Result<Prediction, TheoryError> {
     let cross = Elephants::new(CAPACITY, AVAILABLE, RTT, RTT, PACKET * buffer)?;
     let best = cross.optimum();
-    let end = packets(best.socket_buffer).min(most as f64) as u64;
+    let end = packets(best.socket_buffer).min(max as f64) as u64;
     let point = |s: u64| Ok((s as f64, mbps(cross.throughput(PACKET * s)?.rate)));
     Ok(Prediction {
         curve: windows(end).map(point).collect::<Result<_, _>>()?,
@@ -84,10 +84,10 @@ pub(super) fn mice_bounds(buffer: u64) -> Result<(f64, f64), TheoryError> {
 pub(super) fn congested(
     loss: Probability,
     rtt: Duration,
-    most: u64,
+    max: u64,
 ) -> Result<Prediction, TheoryError> {
     let flow = Flow::new(PACKET, rtt, rtt * 4, loss)?;
     let rate = |s: u64| mbps(flow.on_congested_path(PACKET * s));
-    let curve = windows(most).map(|s| (s as f64, rate(s))).collect();
+    let curve = windows(max).map(|s| (s as f64, rate(s))).collect();
     Ok(Prediction { curve, mft: Some(rate(u64::from(u32::MAX))), window: None })
 }

@@ -9,32 +9,32 @@ use sweetspot_units::{Bytes, Rate};
 use super::kinds::{STATIC_WINDOW, count, kilopackets};
 
 /// Thousand packets per static and per dynamic flow with windows of [`STATIC_WINDOW`] and
-/// `most`; `None` where the windows overflow the queue, which the measure does not cover.
+/// `max`; `None` where the windows overflow the queue, which the measure does not cover.
 pub(super) fn share(
     scenario: &Scenario,
     queue: u64,
-    most: u64,
+    max: u64,
 ) -> Result<Option<(f64, f64)>, TheoryError> {
-    if held(scenario, most) > scenario.path.bdp() + scenario.path.packet * queue {
+    if held(scenario, max) > scenario.path.bdp() + scenario.path.packet * queue {
         return Ok(None);
     }
-    memory_shares(scenario, most).map(Some)
+    memory_shares(scenario, max).map(Some)
 }
 
 /// Thousand packets per static and per dynamic flow by the windows they hold, whatever the queue does.
-pub(super) fn memory_shares(scenario: &Scenario, most: u64) -> Result<(f64, f64), TheoryError> {
+pub(super) fn memory_shares(scenario: &Scenario, max: u64) -> Result<(f64, f64), TheoryError> {
     let rate = scenario.path.narrow().rate;
     let one = |window: u64| -> Result<f64, TheoryError> {
         let own = scenario.path.packet * window;
         let alone: Rate = own / scenario.path.rtt;
-        let shared = fair_share(rate, own, held(scenario, most))?;
+        let shared = fair_share(rate, own, held(scenario, max))?;
         Ok(kilopackets(scenario, alone.min(shared).as_f64()))
     };
-    Ok((one(STATIC_WINDOW)?, one(most)?))
+    Ok((one(STATIC_WINDOW)?, one(max)?))
 }
 
 /// The buffer memory of all flows together.
-fn held(scenario: &Scenario, most: u64) -> Bytes {
+fn held(scenario: &Scenario, max: u64) -> Bytes {
     let (fixed, dynamic) = (count(scenario, true), count(scenario, false));
-    scenario.path.packet * (fixed * STATIC_WINDOW + dynamic * most)
+    scenario.path.packet * (fixed * STATIC_WINDOW + dynamic * max)
 }

@@ -39,12 +39,12 @@ const PLANS: [Change; 8] = [
 ];
 
 /// maxwnd, packets.
-const MOST: u64 = 700;
+const MAX: u64 = 700;
 
 /// One static flow and one dynamic, with a queue of 100 packets.
 pub(super) fn solutions(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_SOLUTIONS.figure(format!(
-        "`{}` with a queue of 100 packets, maxwnd = {MOST} and `drs`, changed as the first column says. The paper proposes \
+        "`{}` with a queue of 100 packets, maxwnd = {MAX} and `drs`, changed as the first column says. The paper proposes \
          three solutions to the bursts of losses and plays the first one only. The second resets the congestion window to \
          another fraction of the one before the loss, or avoids losses as Vegas does; the third lowers maxwnd slightly where \
          performance degrades and the congestion window fluctuates (`drs:maxwnd`).",
@@ -57,7 +57,7 @@ pub(super) fn solutions(stage: &Stage<'_>) -> Result<Figure, StudyError> {
 /// Five static flows and five dynamic ones.
 pub(super) fn plans(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_FUTURE.figure(format!(
-        "`{}` with maxwnd = {MOST} and `drs`, changed as the first column says: the extensions and queues with which the paper \
+        "`{}` with maxwnd = {MAX} and `drs`, changed as the first column says: the extensions and queues with which the paper \
          plans to study right-sizing. RED and BLUE mark packets of flows that support ECN. It prints no numbers.",
         DRS_6.file
     ));
@@ -80,7 +80,7 @@ fn played(
         for (_, settings, sizing) in changes {
             let mut all = vec![format!("path.buffer={queue}pkt"), "ties=seeded".to_owned()];
             all.extend(settings.iter().map(|text| (*text).to_owned()));
-            runs.extend(seeded(&dynamic(&base.with(&all)?, *sizing, MOST), seeds));
+            runs.extend(seeded(&dynamic(&base.with(&all)?, *sizing, MAX), seeds));
         }
         let outcomes = play_all(engine, &runs, stage.workers)?;
         let heads = [
@@ -134,7 +134,7 @@ pub(super) fn split(stage: &Stage<'_>) -> Result<Figure, StudyError> {
             DRS_2.with(&[format!("path.rtt={rtt}ms"), "path.delay=5ms".to_owned()])?;
         for transfer in &mut scenario.transfers {
             transfer.sizing = sizing;
-            transfer.tcp.max_window = Volume::Packets(MOST);
+            transfer.tcp.max_window = Volume::Packets(MAX);
         }
         let outcomes = play_all(engine, &[scenario], stage.workers)?;
         Ok(outcomes.first().map_or(0.0, |outcome| goodput(outcome) / 1e6))

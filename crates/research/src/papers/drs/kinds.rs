@@ -42,8 +42,8 @@ pub(super) fn each(scenario: &Scenario, outcome: &Outcome, fixed: bool) -> Strin
 /// The largest flow of a kind over the smallest one.
 pub(super) fn spread_of(scenario: &Scenario, outcome: &Outcome, fixed: bool) -> f64 {
     let rates = rates(scenario, outcome, fixed);
-    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-    rates.iter().copied().fold(0.0, f64::max) / least.max(1.0)
+    let min = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    rates.iter().copied().fold(0.0, f64::max) / min.max(1.0)
 }
 
 fn rates(scenario: &Scenario, outcome: &Outcome, fixed: bool) -> Vec<f64> {
@@ -52,13 +52,13 @@ fn rates(scenario: &Scenario, outcome: &Outcome, fixed: bool) -> Vec<f64> {
     of.map(|(_, flow)| flow.goodput_bps).collect()
 }
 
-/// `scenario` with another sizing for the dynamic flows; their host allows `most` packets.
-pub(super) fn dynamic(scenario: &Scenario, sizing: Sizing, most: u64) -> Scenario {
+/// `scenario` with another sizing for the dynamic flows; their host allows `max` packets.
+pub(super) fn dynamic(scenario: &Scenario, sizing: Sizing, max: u64) -> Scenario {
     let mut scenario = scenario.clone();
     for transfer in &mut scenario.transfers {
         if transfer.sizing != STATIC {
             transfer.sizing = sizing;
-            transfer.tcp.max_window = Volume::Packets(most);
+            transfer.tcp.max_window = Volume::Packets(max);
         }
     }
     scenario

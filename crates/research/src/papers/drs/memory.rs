@@ -121,10 +121,10 @@ fn lab_row(sizing: Sizing, origin: Origin, outcomes: &[Outcome]) -> Vec<String> 
     let memory = outcomes.first().and_then(|outcome| outcome.socket_memory);
     cells.extend(match memory {
         Some(memory) => {
-            let most = memory.receive_buffer_bytes / 1e6;
+            let max = memory.receive_buffer_bytes / 1e6;
             [
-                format!("{most:.1}"),
-                format!("{:.1}", goodput / most),
+                format!("{max:.1}"),
+                format!("{:.1}", goodput / max),
                 format!("{:.2}", memory.received_bytes / 1e6),
             ]
         }

@@ -36,7 +36,7 @@ const REMARKS: [Remark; 7] = [
 
 const QUEUES: [u64; 2] = [100, 500];
 /// maxwnd, packets.
-const MOST: u64 = 650;
+const MAX: u64 = 650;
 
 const HEADS: [&str; 6] = [
     "changed",
@@ -51,7 +51,7 @@ const HEADS: [&str; 6] = [
 pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let seeds = stage.precision.seeds(1, 4);
     let mut figure = ENTRY_REMARKS.figure(format!(
-        "`{}` with maxwnd = {MOST}, changed as the first column says: thousand packets acknowledged per flow of a \
+        "`{}` with maxwnd = {MAX}, changed as the first column says: thousand packets acknowledged per flow of a \
          kind, ± two standard errors over {seeds} seeds (`ties = \"seeded\"`). The paper prints no numbers here. Sources at the link's rate always have data: the window is the limit, not they.",
         DRS_6.file
     ));
@@ -61,7 +61,7 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         for queue in QUEUES {
             let mut all = vec![format!("path.buffer={queue}pkt"), "ties=seeded".to_owned()];
             all.extend(overrides.iter().map(|text| (*text).to_owned()));
-            let scenario = dynamic(&DRS_6.with(&all)?, Sizing::Fixed(Volume::Packets(MOST)), MOST);
+            let scenario = dynamic(&DRS_6.with(&all)?, Sizing::Fixed(Volume::Packets(MAX)), MAX);
             runs.extend(seeded(&scenario, seeds));
         }
     }

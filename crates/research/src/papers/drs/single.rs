@@ -75,16 +75,16 @@ pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         [(Origin::Sim, stage.sim, &[small, large]), (Origin::Lab, stage.lab, &[large])];
     for (origin, engine, flows) in flows {
         let Some(engine) = engine else { continue };
-        for (transfer, label, most) in flows {
+        for (transfer, label, max) in flows {
             let (_, watch) = TransferSeries::run(engine, &scenario, *transfer, scenario.path.rtt)?;
             if *transfer == 1 {
-                let most = watch
+                let max = watch
                     .loss_per_interval(scenario.path.narrow().rate, scenario.path.packet)
                     .fold(0.0, f64::max);
-                published.put(origin, &["loss of a burst"], most * 100.0);
+                published.put(origin, &["loss of a burst"], max * 100.0);
             }
             // The effective window: a window beyond the receiver's limit sends nothing.
-            let point = |s: &sweetspot_scenario::Sample| (s.at_s, s.cwnd_packets.min(*most as f64));
+            let point = |s: &sweetspot_scenario::Sample| (s.at_s, s.cwnd_packets.min(*max as f64));
             plot.curve(*label, origin, *transfer, watch.samples.iter().map(point).collect());
         }
     }

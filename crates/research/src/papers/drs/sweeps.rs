@@ -116,9 +116,9 @@ impl SweepFigure {
             fixed.push((*window as f64, static_flow));
             changing.push((*window as f64, dynamic_flow));
         }
-        let most = *self.windows.last().unwrap_or(&1);
+        let max = *self.windows.last().unwrap_or(&1);
         if queue == 16_384 {
-            let (fixed, changing) = memory_shares(scenario, most)?;
+            let (fixed, changing) = memory_shares(scenario, max)?;
             published.put(Origin::Theory, &["over static"], changing / fixed);
             published.put(Origin::Theory, &["dynamic flow"], changing);
             published.put(Origin::Theory, &["static flow"], fixed);

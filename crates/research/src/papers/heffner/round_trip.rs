@@ -49,8 +49,8 @@ pub(super) fn figure(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     for (case, changes) in CASES {
         let changes: Vec<String> = changes.iter().map(|text| (*text).to_owned()).collect();
         let scenario = HEFFNER_4.with(&changes)?;
-        let most = |variant| format!("{:.0}", largest_window(&scenario, variant, 1.0));
-        let [timed, untimed] = [HeffnerVariant::Twice, HeffnerVariant::NoTimestamps].map(most);
+        let max = |variant| format!("{:.0}", largest_window(&scenario, variant, 1.0));
+        let [timed, untimed] = [HeffnerVariant::Twice, HeffnerVariant::NoTimestamps].map(max);
         table.rows.push(vec![case.to_owned(), timed, untimed]);
     }
     figure.tables.push(table);
@@ -61,8 +61,8 @@ pub(super) fn figure(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     // A queue that holds what the largest of these windows sends.
     let scenario = HEFFNER_4.with(&["path.buffer=20000pkt".to_owned()])?;
     for factor in INFLATION {
-        let most = largest_window(&scenario, HeffnerVariant::Twice, factor);
-        table.rows.push(vec![format!("{factor:.0}"), format!("{most:.0}")]);
+        let max = largest_window(&scenario, HeffnerVariant::Twice, factor);
+        table.rows.push(vec![format!("{factor:.0}"), format!("{max:.0}")]);
     }
     figure.tables.push(table);
     Ok(figure)

@@ -79,19 +79,18 @@ pub(super) fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
 fn stop_and_go(origin: Origin, samples: &[Sample]) -> Table {
     let between =
         |from: f64, until: f64| samples.iter().filter(move |s| s.at_s >= from && s.at_s < until);
-    let most = |from, until| between(from, until).map(|s| s.window_bytes).max().unwrap_or_default();
-    let least =
-        |from, until| between(from, until).map(|s| s.window_bytes).min().unwrap_or_default();
+    let max = |from, until| between(from, until).map(|s| s.window_bytes).max().unwrap_or_default();
+    let min = |from, until| between(from, until).map(|s| s.window_bytes).min().unwrap_or_default();
     let (stop, go) = PAUSE;
-    let before = most(stop - 0.5, stop);
+    let before = max(stop - 0.5, stop);
     let back = samples.iter().find(|s| s.at_s > go && 10 * s.window_bytes >= 9 * before);
     let mut table = Table::new(origin.name(), &["advertised window", "kB"]);
     let mut row = |what: &str, bytes: u64| {
         table.rows.push(vec![what.to_owned(), format!("{:.0}", bytes as f64 / 1e3)]);
     };
     row("before the pause", before);
-    row("at the end of the pause", least(go - 0.2, go));
-    row("within 200 ms of its end, at least", least(go + 0.01, go + 0.2));
+    row("at the end of the pause", min(go - 0.2, go));
+    row("within 200 ms of its end, at least", min(go + 0.01, go + 0.2));
     table.rows.push(vec![
         "nine tenths of what it was, after".to_owned(),
         back.map_or("-".to_owned(), |s| format!("{:.0} ms", (s.at_s - go) * 1e3)),

@@ -60,15 +60,15 @@ pub(super) fn figure(stage: &Stage<'_>) -> Result<Figure, StudyError> {
             let windows: Vec<f64> =
                 watch.samples.iter().filter(|s| s.at_s >= start).map(kilobytes).collect();
             let rate = outcome.transfers.first().map_or(0.0, |t| t.goodput_bps);
-            let least = windows.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = windows.iter().copied().fold(0.0, f64::max);
+            let min = windows.iter().copied().fold(f64::INFINITY, f64::min);
+            let max = windows.iter().copied().fold(0.0, f64::max);
             let mean = windows.iter().sum::<f64>() / windows.len().max(1) as f64;
             table.rows.push(vec![
                 sizing.to_string(),
                 format!("{:.2}", rate / READS.as_f64()),
-                format!("{least:.0}"),
+                format!("{min:.0}"),
                 format!("{mean:.0}"),
-                format!("{most:.0}"),
+                format!("{max:.0}"),
             ]);
         }
         figure.tables.push(table);

@@ -76,8 +76,8 @@ fn summary(pairs: &[EnginePair]) -> MarkdownTable {
     ]);
     let mut row = |name: &str, chosen: &dyn Fn(&&EnginePair) -> bool| {
         let Some(of) = Agreement::of(pairs.iter().filter(chosen)) else { return };
-        let percent = |[median, most]: [f64; 2]| {
-            [format!("{:.1} %", 100.0 * median), format!("{:.1} %", 100.0 * most)]
+        let percent = |[median, max]: [f64; 2]| {
+            [format!("{:.1} %", 100.0 * median), format!("{:.1} %", 100.0 * max)]
         };
         let mut cells = vec![name.to_owned(), of.pairs.to_string()];
         cells.extend(percent(of.goodput));

@@ -334,12 +334,12 @@ impl Rounds {
         }
     }
 
-    /// The time since the peer last acknowledged data counts as silence if `least` retransmissions got no answer. A capture
+    /// The time since the peer last acknowledged data counts as silence if `min` retransmissions got no answer. A capture
     /// behind a path that was down shows only the last of them, and not before two timeouts have passed.
-    fn divide_silence(&mut self, view: &View, least: u64) {
+    fn divide_silence(&mut self, view: &View, min: u64) {
         let Some(round) = &mut self.round else { return };
         let unanswered = std::mem::take(&mut round.unanswered);
-        if view.repeats >= least || (view.repeats > 0 && unanswered >= TWO_TIMEOUTS) {
+        if view.repeats >= min || (view.repeats > 0 && unanswered >= TWO_TIMEOUTS) {
             round.busy = round.busy.saturating_sub(unanswered);
             self.accounts.book(quiet(Hold::Silent), unanswered, view.now);
         }
@@ -448,11 +448,11 @@ impl Rounds {
     fn doubles(&self, flight: u64) -> bool {
         let before = |rounds: usize| self.flights.get(rounds - 1).copied().unwrap_or(0);
         // A flight smaller than an earlier one is not slow start.
-        let most = self.flights[..self.known].iter().copied().max().unwrap_or(0);
+        let max = self.flights[..self.known].iter().copied().max().unwrap_or(0);
         match self.known {
             0 => true,
             1 => 4 * flight >= 5 * before(1),
-            _ => flight > most && (4 * flight >= 5 * before(1) || 2 * flight >= 3 * before(2)),
+            _ => flight > max && (4 * flight >= 5 * before(1) || 2 * flight >= 3 * before(2)),
         }
     }
 

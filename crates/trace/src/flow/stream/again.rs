@@ -17,7 +17,7 @@ impl Stream {
         timestamps: Option<Timestamps>,
     ) {
         let since = self.holes.fill(start, end);
-        let base = self.round_trips.least().unwrap_or_default();
+        let base = self.round_trips.min().unwrap_or_default();
         let soon = base.max(Duration::from_millis(6)) / 2;
         let crossed = self.unseen.fill(start, end).is_some_and(|at| now.since(at) < soon);
         if crossed {

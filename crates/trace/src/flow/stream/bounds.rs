@@ -14,13 +14,13 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// At `now` the sender reacted to a segment that passed the capture `most` ago; `at_once` if that was the first
+    /// At `now` the sender reacted to a segment that passed the capture `max` ago; `at_once` if that was the first
     /// acknowledgement. Returns the upper bound of its distance, if known: a capture that missed or reordered packets shows
     /// other acknowledgements than those that counted.
     pub fn learn(
         &mut self,
         now: Time,
-        most: Duration,
+        max: Duration,
         at_once: bool,
         counts: &Counts,
     ) -> Option<Duration> {
@@ -28,12 +28,12 @@ impl Bounds {
             return None;
         }
         if at_once {
-            return Some(most);
+            return Some(max);
         }
-        if self.learnt.is_none_or(|learnt| now.since(learnt) >= most / 2) {
+        if self.learnt.is_none_or(|learnt| now.since(learnt) >= max / 2) {
             self.learnt = Some(now);
             self.latest.rotate_right(1);
-            self.latest[0] = Some(most);
+            self.latest[0] = Some(max);
         }
         self.latest.iter().copied().min().flatten()?;
         self.latest.iter().flatten().copied().max()

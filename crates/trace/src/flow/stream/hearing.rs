@@ -46,7 +46,7 @@ impl Stream {
         let sample = self.round_trips.acked(ack, now, segment.options.timestamps);
         // Where the handshake shows one half alone, the first samples of the other tell where the capture is.
         if sample.is_some() && self.round_trips.samples() <= FIRST_SAMPLES {
-            let up = self.round_trips.up.least();
+            let up = self.round_trips.up.min();
             up.into_iter().for_each(|up| self.distance.learn(up, &self.round_trips));
         }
         // Of fewer than two full segments the acknowledgement may have been delayed (RFC 1122
@@ -54,7 +54,7 @@ impl Stream {
         let prompt = self.next.saturating_sub(self.passed_ack) >= 2 * self.mss();
         let tells = prompt && self.round_trips.vantage() != Vantage::Receiver;
         if let Some(sample) = sample.filter(|_| tells) {
-            self.rounds.rtt(sample + self.round_trips.up.least().unwrap_or_default());
+            self.rounds.rtt(sample + self.round_trips.up.min().unwrap_or_default());
         }
         self.counts.unseen += self.holes.close_below(ack);
         let flight = self.next.saturating_sub(self.una);

@@ -204,7 +204,7 @@ impl Stream {
         };
         let away = match self.round_trips.vantage() {
             Vantage::Sender => Duration::ZERO,
-            _ => self.round_trips.up.least().unwrap_or_default(),
+            _ => self.round_trips.up.min().unwrap_or_default(),
         };
         self.rounds.settle(hold, now, away);
     }
@@ -314,8 +314,8 @@ impl Stream {
         let Some(passed) = self.round_trips.passed(end).filter(|_| start < self.next) else {
             return false;
         };
-        let least = self.round_trips.least().unwrap_or(Duration::from_millis(8));
-        now.since(passed) < least / 8 && !self.losses.has_evidence(self.una)
+        let min = self.round_trips.min().unwrap_or(Duration::from_millis(8));
+        now.since(passed) < min / 8 && !self.losses.has_evidence(self.una)
     }
 
     /// The sender's segments show which acknowledgements it has received: it never sends beyond the window that it knows, nor
@@ -348,9 +348,8 @@ impl Stream {
         let Some(allowing) = self.acks.iter().find(|ack| known(ack)).map(|ack| ack.passed) else {
             return;
         };
-        if let Some(most) = self.bounds.learn(now, now.since(allowing), beyond_start, &self.counts)
-        {
-            self.bound(most);
+        if let Some(max) = self.bounds.learn(now, now.since(allowing), beyond_start, &self.counts) {
+            self.bound(max);
         }
         while self.acks.front().is_some_and(|ack| ack.passed <= allowing) {
             let Some(first) = self.acks.pop_front() else { break };
@@ -360,16 +359,16 @@ impl Stream {
         self.acks.iter_mut().for_each(|ack| ack.due = ack.due.min(ack.passed + up));
     }
 
-    /// A sent segment shows that the round trip to the sender is at most `most`.
-    fn bound(&mut self, most: Duration) {
-        if let Some(least) = self.round_trips.up.least().filter(|least| *least > most) {
+    /// A sent segment shows that the round trip to the sender is at most `max`.
+    fn bound(&mut self, max: Duration) {
+        if let Some(min) = self.round_trips.up.min().filter(|min| *min > max) {
             self.counts.handshake_was_slow = true;
-            if least > most + self.blur() {
+            if min > max + self.blur() {
                 self.rounds.forget_flights();
             }
-            self.round_trips.bound_up(most);
+            self.round_trips.bound_up(max);
         }
-        self.distance.bound(most, &self.round_trips);
+        self.distance.bound(max, &self.round_trips);
     }
 
     /// Whether the receiver has closed its window; zero is zero, whatever the scale.
@@ -430,7 +429,7 @@ impl Stream {
             return;
         };
         let waited = heard.since(sent);
-        let base = self.round_trips.least().unwrap_or_default();
+        let base = self.round_trips.min().unwrap_or_default();
         if now.since(heard) <= AT_ONCE && waited >= base + DELAYED && base < DELAYED {
             self.counts.nagle_waits += 1;
             self.counts.nagle_time += waited;
@@ -452,7 +451,7 @@ impl Stream {
     /// How well the time is known at which an acknowledgement reaches the sender: seen from afar,
     /// to a millisecond of the receiver's clock, and as well as the queue on the way is known.
     fn blur(&self) -> Duration {
-        let base = self.round_trips.least().unwrap_or_default();
+        let base = self.round_trips.min().unwrap_or_default();
         if self.distance.up() == Duration::ZERO {
             AT_ONCE.max(base / 16)
         } else {
@@ -462,7 +461,7 @@ impl Stream {
 
     /// Whether the flight at any time is known: not if acknowledgements arrive at times known less well than to a round trip.
     fn knows_flights(&self) -> bool {
-        let base = self.round_trips.least().unwrap_or_default();
+        let base = self.round_trips.min().unwrap_or_default();
         self.distance.up() == Duration::ZERO || self.blur() < base
     }
 
@@ -473,8 +472,8 @@ impl Stream {
     fn patience(&self) -> Duration {
         match self.distance.up() {
             Duration::ZERO => {
-                let longer = self.spacing.least().unwrap_or_default().min(LONGEST_FRAME) * 2;
-                AT_ONCE + self.round_trips.up.least().unwrap_or_default() + longer
+                let longer = self.spacing.min().unwrap_or_default().min(LONGEST_FRAME) * 2;
+                AT_ONCE + self.round_trips.up.min().unwrap_or_default() + longer
             }
             _ if self.drained => AT_ONCE * 2,
             _ => self.blur(),
@@ -484,11 +483,11 @@ impl Stream {
     /// Whether the sender paused before it sent at `now`, and if so whether an acknowledgement
     /// made it go on.
     fn pause(&self, now: Time) -> Option<bool> {
-        self.round_trips.least()?;
+        self.round_trips.min()?;
         let up = self.distance.up();
         let short = self.patience();
-        let least = if self.drained { short } else { self.blur() };
-        if now.since(self.last_sent?) <= least {
+        let min = if self.drained { short } else { self.blur() };
+        if now.since(self.last_sent?) <= min {
             return None;
         }
         // A sender limited by a buffer or a window sends at every few acknowledgements. A sender that lets many pass, until
@@ -526,7 +525,7 @@ impl Stream {
         self.echo = self.round_trips.echo(segment.time, segment.options.timestamps);
         let Some(took) = self.echo else { return };
         // A sender that sent other data meanwhile did not pause for that long.
-        let known = self.round_trips.up.least().and(self.round_trips.least());
+        let known = self.round_trips.up.min().and(self.round_trips.min());
         let base = known.unwrap_or(took);
         let paused = self.last_sent.is_none_or(|last| segment.time.since(last) > base / 2);
         if paused {
@@ -534,7 +533,7 @@ impl Stream {
         }
         self.round_trips.up.add(took);
         let sample = took;
-        if let Some(down) = self.round_trips.down.least() {
+        if let Some(down) = self.round_trips.down.min() {
             self.distance.learn(sample, &self.round_trips);
             if self.distance.up() > Duration::ZERO {
                 self.rounds.rtt(sample + down);
@@ -563,7 +562,7 @@ impl Stream {
             largest: self.counts.largest_window,
             finished: self.finished,
             last_repair: self.losses.last_repair(),
-            base: self.round_trips.least(),
+            base: self.round_trips.min(),
             repeats: self.silences.repeats(),
         }
     }

@@ -173,10 +173,10 @@ fn arrival(arrival: &Arrival) -> StreamArrival {
 
 fn serve_load(mut link: Link, account: &MeasureAccount<'_>) -> Result<(), TransferError> {
     match next_word(&mut link.frames, clock::now() + WORD_TIMEOUT)? {
-        MeasureMessage::Fill { duration_ms, most_bytes } => {
+        MeasureMessage::Fill { duration_ms, max_bytes } => {
             let duration =
                 Duration::from_millis(duration_ms.min(LONGEST_LOAD.as_nanos() / 1_000_000));
-            let asked = Cost { bytes: Bytes::new(most_bytes), time: duration };
+            let asked = Cost { bytes: Bytes::new(max_bytes), time: duration };
             let paid = account.pay(asked)?;
             let filled = fill(&link.channel, paid.time, paid.bytes)?;
             if let MeasureMessage::Filled { content_bytes, .. } = &filled {

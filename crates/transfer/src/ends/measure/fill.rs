@@ -17,16 +17,16 @@ const PIECE_BYTES: usize = 16 << 10;
 /// The interval between samples of the connection's RTT.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Writes content for `duration`, `most` bytes at most; returns its final message.
+/// Writes content for `duration`, `max` bytes at most; returns its final message.
 pub(super) fn fill(
     channel: &Channel,
     duration: Duration,
-    most: Bytes,
+    max: Bytes,
 ) -> Result<MeasureMessage, TransferError> {
     let deadline = clock::now() + duration;
     let samples = thread::scope(|scope| -> Result<_, TransferError> {
         let sampling = scope.spawn(|| sample(channel, deadline));
-        let written = write(channel, deadline, most);
+        let written = write(channel, deadline, max);
         let samples = sampling.join().unwrap_or_default();
         Ok((written?, samples))
     });
@@ -41,10 +41,10 @@ pub(super) fn fill(
     })
 }
 
-fn write(channel: &Channel, deadline: Time, most: Bytes) -> Result<Bytes, TransferError> {
+fn write(channel: &Channel, deadline: Time, max: Bytes) -> Result<Bytes, TransferError> {
     let content = [0; PIECE_BYTES];
     let mut written = Bytes::ZERO;
-    while clock::now() < deadline && written < most {
+    while clock::now() < deadline && written < max {
         let header = PieceHeader { entry: 0, piece: 0, hash: [0; 32], length: PIECE_BYTES as u32 };
         channel.write(&[&header.to_bytes(), &content])?;
         written += Bytes::new(PIECE_BYTES as u64);

@@ -34,7 +34,7 @@ const ECHO_SIZE: Bytes = Bytes::new(100);
 /// How long after the last echo one may still come back.
 const ECHO_PATIENCE: Duration = Duration::from_secs(2);
 /// The pause between steps, in which their queues drain.
-const LEAST_PAUSE: Duration = Duration::from_millis(50);
+const MIN_PAUSE: Duration = Duration::from_millis(50);
 
 /// A measurement of the path to a server.
 #[derive(Debug, Clone, PartialEq)]
@@ -164,7 +164,7 @@ impl Prober<'_> {
         while let Some(step) = measurement.poll_step() {
             progress(measurement.what());
             measurement.handle(self.carry_out(&step)?);
-            clock::sleep_until(clock::now() + LEAST_PAUSE);
+            clock::sleep_until(clock::now() + MIN_PAUSE);
         }
         Ok(())
     }
@@ -217,7 +217,7 @@ impl Prober<'_> {
                 arrivals.retain(|arrival| arrival.index < packets);
                 Ok(StepResult::Stream(StreamRecord { sent: packets, size, arrivals }, beside))
             }
-            Step::Load { direction, duration, most } => {
+            Step::Load { direction, duration, max } => {
                 let dialed = self.contact.dial_to_measure(true);
                 // The path is known by now; a second connection may be refused.
                 let Ok(link) = dialed else {
@@ -225,8 +225,8 @@ impl Prober<'_> {
                     return Ok(StepResult::Failed(why.into()));
                 };
                 let (mut load, beside) = self.beside(true, |_| match direction {
-                    Direction::Down => load_down(link, duration, most),
-                    Direction::Up => load_up(link, duration, most),
+                    Direction::Down => load_down(link, duration, max),
+                    Direction::Up => load_up(link, duration, max),
                 })?;
                 load.echoes = beside;
                 Ok(StepResult::Load(load))
@@ -291,13 +291,13 @@ impl Prober<'_> {
             stream: stream.number,
             packets: stream.packets,
         }))?;
-        let (mut arrivals, most) = (Vec::new(), 2 * stream.packets as usize);
+        let (mut arrivals, max) = (Vec::new(), 2 * stream.packets as usize);
         self.frames.wait_for(deadline(stream), |part| match part {
             FramePart::Record(body) => {
                 let record = Record::read(&body).map_err(ProtocolError::from)?;
                 let Record::Arrivals(batch) = record else { return Err(out_of_order()) };
                 // A packet comes once, or twice where a network doubles it.
-                if arrivals.len() + batch.len() > most {
+                if arrivals.len() + batch.len() > max {
                     return Err(out_of_order());
                 }
                 arrivals.extend(batch.iter().map(|arrival| Arrival {
@@ -326,19 +326,19 @@ fn deadline(stream: Stream) -> Time {
     clock::now() + stream.gap * (2 * u64::from(stream.packets)) + WORD_TIMEOUT
 }
 
-fn load_down(mut link: Link, duration: Duration, most: Bytes) -> Result<LoadRecord, TransferError> {
+fn load_down(mut link: Link, duration: Duration, max: Bytes) -> Result<LoadRecord, TransferError> {
     link.channel.say(&Message::Measure(MeasureMessage::Fill {
         duration_ms: duration.as_nanos() / 1_000_000,
-        most_bytes: most.get(),
+        max_bytes: max.get(),
     }))?;
     let drained = drain(&mut link.frames, duration)?;
     link.channel.sever();
     record(drained.last, drained.content, drained.elapsed)
 }
 
-fn load_up(mut link: Link, duration: Duration, most: Bytes) -> Result<LoadRecord, TransferError> {
+fn load_up(mut link: Link, duration: Duration, max: Bytes) -> Result<LoadRecord, TransferError> {
     link.channel.say(&Message::Measure(MeasureMessage::Drain))?;
-    let filled = fill(&link.channel, duration, most)?;
+    let filled = fill(&link.channel, duration, max)?;
     link.channel.say(&Message::Measure(filled.clone()))?;
     match next_word(&mut link.frames, clock::now() + duration + WORD_TIMEOUT)? {
         MeasureMessage::Drained { content_bytes, elapsed_us } => {

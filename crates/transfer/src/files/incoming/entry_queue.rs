@@ -120,8 +120,8 @@ mod tests {
                 "a sender does not wait for a transfer that is over"
             );
         });
-        let most = 50 + MAX_QUEUED_BYTES / LIST + 1;
-        assert!((50..=most).contains(&added.into_inner()));
+        let max = 50 + MAX_QUEUED_BYTES / LIST + 1;
+        assert!((50..=max).contains(&added.into_inner()));
         assert!(queue.next().is_none());
     }
 

@@ -379,14 +379,14 @@ impl Case {
         IncomingFiles::new(destination, policy, Bounds { quota, ..Bounds::default() }, expected)
     }
 
-    /// Sends the first `most` pieces that are not `known`, the first without its `skipped` bytes, and the end if all are sent.
+    /// Sends the first `max` pieces that are not `known`, the first without its `skipped` bytes, and the end if all are sent.
     fn send(
         &self,
         files: &IncomingFiles,
         content: &[u8],
         skipped: usize,
         known: &[PieceHash],
-        most: u32,
+        max: u32,
     ) {
         let (jobs, taken) = crossbeam_channel::unbounded();
         let count = pieces(content.len() as u64) as u32;
@@ -394,7 +394,7 @@ impl Case {
         for (piece, bytes) in (0..count).zip(content.chunks(PIECE_BYTES as usize)) {
             let hash = piece_hash(piece, count == 1, bytes);
             hashes.push(hash);
-            if known.get(piece as usize) == Some(&hash) || piece >= most {
+            if known.get(piece as usize) == Some(&hash) || piece >= max {
                 continue;
             }
             sent += 1;
@@ -404,7 +404,7 @@ impl Case {
         }
         drop(jobs);
         files.work(&taken, &crossbeam_channel::unbounded().0).unwrap();
-        if most == 0 || most == u32::MAX {
+        if max == 0 || max == u32::MAX {
             let hash = *root(&hashes).as_bytes();
             let size = content.len() as u64;
             files
@@ -444,13 +444,13 @@ fn sparse_files_of_one_piece_take_their_room() {
     let scratch = tempfile::tempdir().unwrap();
     let quotas = QuotaTable::default();
     let mut sender = Sender::new(&quotas, scratch.path(), false);
-    let most = QUOTA / PIECE_BYTES;
-    for number in 0..2 * most {
+    let max = QUOTA / PIECE_BYTES;
+    for number in 0..2 * max {
         sender.list(&format!("{number}"), EntryKind::File { size: PIECE_BYTES, sparse: true });
         sender.send(number as usize, 0, 1, 1, true);
     }
     // Each needs a name besides: one fewer than the quota divided by their size.
-    assert_eq!(fs::read_dir(scratch.path()).unwrap().count() as u64, most - 1);
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count() as u64, max - 1);
     assert!(on_disk(scratch.path(), &mut HashSet::new()) <= QUOTA);
 }
 
@@ -491,7 +491,7 @@ fn what_is_kept_of_files_that_are_closed_is_bounded() {
 fn runs_of_holes_are_counted_over_all_files() {
     let scratch = tempfile::tempdir().unwrap();
     let mut sender = Sender::new(&QuotaTable::default(), scratch.path(), false);
-    let most = crate::limits::MAX_HOLE_RUNS as u32;
+    let max = crate::limits::MAX_HOLE_RUNS as u32;
     for name in NAMES.iter().take(3) {
         let size = crate::limits::MAX_SPARSE_BYTES;
         sender.list(name, EntryKind::File { size, sparse: true });
@@ -499,7 +499,7 @@ fn runs_of_holes_are_counted_over_all_files() {
     let is_open = |file: u32| lock(&sender.files.state).open.contains_key(&file);
     let (jobs, taken) = crossbeam_channel::unbounded();
     for file in 0..2 {
-        for run in 0..most * 5 / 8 {
+        for run in 0..max * 5 / 8 {
             jobs.send(Job::Holes(file, 2 * run, 1)).unwrap();
         }
     }

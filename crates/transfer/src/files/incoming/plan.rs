@@ -539,8 +539,8 @@ fn compared(there: &Metadata, size: u64) -> u32 {
     let whole = |pieces: u64| pieces * PIECE_BYTES <= length || length >= size;
     let covered = if whole(pieces) { pieces } else { pieces - 1 };
     let content = hash_tree::pieces(there.blocks() * STAT_BLOCK_BYTES);
-    let most = FREE_COMPARED_PIECES + content.saturating_mul(HOLES_PER_PIECE);
-    u32::try_from(covered.min(most)).unwrap_or(u32::MAX)
+    let max = FREE_COMPARED_PIECES + content.saturating_mul(HOLES_PER_PIECE);
+    u32::try_from(covered.min(max)).unwrap_or(u32::MAX)
 }
 
 /// `path` with its first name replaced.

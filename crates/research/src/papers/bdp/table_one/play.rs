@@ -101,5 +101,5 @@ fn bounds(scenario: &Scenario, precision: Precision) -> SearchBounds {
         Precision::Quick => 0.05,
         Precision::Careful => 0.02,
     };
-    SearchBounds { least: MIN_WINDOW, tolerance, ..SearchBounds::around(scenario) }
+    SearchBounds { min: MIN_WINDOW, tolerance, ..SearchBounds::around(scenario) }
 }

@@ -110,8 +110,8 @@ fn minor(played: &[PlayedCell]) -> String {
     // A T_m and A T_e do not exist there, NA in the paper; BTC T_a has half of the others in its table, too.
     let spread = |cell: &PlayedCell| {
         let rates = [0, 1, 5, PAPER].map(|column| cell.schemes[column]);
-        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-        rates.iter().copied().fold(0.0, f64::max) / least
+        let min = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        rates.iter().copied().fold(0.0, f64::max) / min
     };
     let ratios: Vec<f64> = cells(played, |load, _| load >= CONGESTED).map(spread).collect();
     let holds = ratios.iter().filter(|ratio| **ratio < 1.25).count();
