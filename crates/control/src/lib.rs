@@ -36,7 +36,7 @@
 //! let mut group = PathGroup::new(Goal::Throughput.controller(&config), mss);
 //! group.set_ceiling(Some(Bytes::new(300_000)));
 //!
-//! let look = |received| ConnectionSample {
+//! let sample = |received| ConnectionSample {
 //!     received: Bytes::new(received),
 //!     unread: Bytes::ZERO,
 //!     rtt: Duration::from_millis(40),
@@ -46,8 +46,8 @@
 //! };
 //! let now = Time::from_nanos(1_000_000_000);
 //! for cookie in [1, 2] {
-//!     group.add(now, cookie, look(0));
-//!     group.handle_sample(now + Duration::from_millis(50), cookie, look(100_000));
+//!     group.add(now, cookie, sample(0));
+//!     group.handle_sample(now + Duration::from_millis(50), cookie, sample(100_000));
 //! }
 //! group.handle_round(now + Duration::from_millis(50));
 //! assert_eq!(group.limit(1), Some(Bytes::new(150_000)));

@@ -60,7 +60,7 @@ impl OwnClamp {
 
     /// Takes the `clamp` that a connection has now, with its buffer before and after the clamp was read.
     pub fn handle_clamp(&mut self, clamp: Bytes, before: BufferState, after: BufferState) {
-        // The kernel has set no clamp since the last look.
+        // The kernel has set no clamp since the last sample.
         let is_quiet = self.seen == Some(after);
         self.seen = Some(before);
         if self.set.or(self.found) == Some(clamp) {

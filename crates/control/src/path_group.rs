@@ -141,7 +141,7 @@ struct Member {
     refuses: bool,
 }
 
-/// The sums over the looks of the current round.
+/// The sums over the samples of the current round.
 #[derive(Debug, Default)]
 struct RoundTotals {
     taken: Bytes,
@@ -216,13 +216,13 @@ impl PathGroup {
         self.help.as_mut()?.poll()
     }
 
-    /// Adds a connection with its first look.
-    pub fn add(&mut self, now: Time, cookie: u64, look: ConnectionSample) {
+    /// Adds a connection with its first sample.
+    pub fn add(&mut self, now: Time, cookie: u64, sample: ConnectionSample) {
         if self.members.is_empty() {
             self.added = Some(now);
         }
         let member = Member {
-            last: look,
+            last: sample,
             rate: Rate::ZERO,
             arrived: Bytes::ZERO,
             is_sampled: false,
@@ -245,29 +245,29 @@ impl PathGroup {
         }
     }
 
-    /// Takes a look at a connection.
-    pub fn handle_sample(&mut self, now: Time, cookie: u64, look: ConnectionSample) {
+    /// Takes a sample of a connection.
+    pub fn handle_sample(&mut self, now: Time, cookie: u64, sample: ConnectionSample) {
         let Some(member) = self.members.get_mut(&cookie) else { return };
-        let taken = |look: &ConnectionSample| look.received.saturating_sub(look.unread);
-        let arrived = look.received.saturating_sub(member.last.received);
-        self.round.taken += taken(&look).saturating_sub(taken(&member.last));
-        self.round.unread += look.unread;
-        let gaps = look.out_of_order.saturating_sub(member.last.out_of_order);
+        let taken = |sample: &ConnectionSample| sample.received.saturating_sub(sample.unread);
+        let arrived = sample.received.saturating_sub(member.last.received);
+        self.round.taken += taken(&sample).saturating_sub(taken(&member.last));
+        self.round.unread += sample.unread;
+        let gaps = sample.out_of_order.saturating_sub(member.last.out_of_order);
         self.out_of_order += gaps;
         // An estimate is only as new as the data that it was made from.
-        if arrived > Bytes::ZERO && look.rtt > Duration::ZERO && member.is_bulk() {
-            self.round.rtts.push(look.rtt);
+        if arrived > Bytes::ZERO && sample.rtt > Duration::ZERO && member.is_bulk() {
+            self.round.rtts.push(sample.rtt);
         }
-        let minimum = Some(look.minimum_rtt).filter(|rtt| *rtt > Duration::ZERO);
+        let minimum = Some(sample.minimum_rtt).filter(|rtt| *rtt > Duration::ZERO);
         if let Some(minimum) = minimum.filter(|m| self.minimum.is_none_or(|min| *m < min)) {
             self.minimum = Some(minimum);
         }
-        member.last = look;
+        member.last = sample;
         member.arrived = arrived;
         member.is_sampled = true;
         // A rate never exceeds window over round trip: where the kernel does not tell the window,
         // it was at least this.
-        let shown = look.advertised.or_else(|| Some(member.rate * self.minimum?));
+        let shown = sample.advertised.or_else(|| Some(member.rate * self.minimum?));
         if let Some((limit, window)) = member.limit.zip(shown)
             && !member.refuses
             && member.clamp_check.is_broken(now, limit, window, arrived)
@@ -520,14 +520,14 @@ const YOUNG_AGE: Duration = Duration::from_secs(1);
 /// ... between two rounds of a young group: four round trips after the first data, slow start has filled the path
 /// and a small buffer ...
 const YOUNG_PAUSE: Duration = Duration::from_millis(10);
-/// ... while looks may take this multiple of their usual share of a core.
+/// ... while samples may take this multiple of their usual share of a core.
 const YOUNG_COST_FACTOR: u64 = 8;
 
 /// How long windows open after the first bulk transfer began: slow start and its aftermath.
 const OPENING_TIME: Duration = Duration::from_secs(3);
 /// The time between two rounds meanwhile, so that a burst that can be timed is seen twice, ...
 const OPENING_PAUSE: Duration = Duration::from_millis(3);
-/// ... while looks may take this multiple of their usual share of a core.
+/// ... while samples may take this multiple of their usual share of a core.
 const OPENING_COST_FACTOR: u64 = 25;
 /// The longest time between two rounds.
 const IDLE_PAUSE: Duration = Duration::from_millis(50);

@@ -97,7 +97,7 @@ fn play(sizing: &str, begins: &[f64], seconds: f64, path_cache: Option<Bytes>) -
         if t >= next_round {
             let ms = ((RTT + queue / RATE) * 1e3).floor() as u64;
             for (i, flow) in flows.iter().enumerate().filter(|(_, f)| f.begins <= t) {
-                let look = ConnectionSample {
+                let sample = ConnectionSample {
                     received: Bytes::from_f64(flow.received),
                     unread: Bytes::ZERO,
                     rtt: Duration::from_millis(ms),
@@ -106,9 +106,9 @@ fn play(sizing: &str, begins: &[f64], seconds: f64, path_cache: Option<Bytes>) -
                     advertised: None,
                 };
                 if seen.insert(i) {
-                    group.add(now, i as u64, look);
+                    group.add(now, i as u64, sample);
                 }
-                group.handle_sample(now, i as u64, look);
+                group.handle_sample(now, i as u64, sample);
             }
             group.handle_round(now);
             while let Some(action) = group.poll_limit_change() {
@@ -194,7 +194,7 @@ fn at(ms: u64) -> Time {
     Time::from_nanos(ms * 1_000_000)
 }
 
-fn look(received: u64) -> ConnectionSample {
+fn sample(received: u64) -> ConnectionSample {
     ConnectionSample {
         received: Bytes::new(received),
         unread: Bytes::ZERO,
@@ -217,11 +217,11 @@ fn the_window_is_divided_max_min_fair() {
     // want 585 kB of 600 kB.
     let rates = [(1, 5_000), (2, 5_000), (3, 250)];
     for (cookie, _) in rates {
-        group.add(at(0), cookie, look(60_000));
+        group.add(at(0), cookie, sample(60_000));
     }
     for ms in (10..=4_000).step_by(10) {
         for (cookie, per_ms) in rates {
-            group.handle_sample(at(ms), cookie, look(60_000 + per_ms * ms));
+            group.handle_sample(at(ms), cookie, sample(60_000 + per_ms * ms));
         }
         group.handle_round(at(ms));
         actions(&mut group);
@@ -238,12 +238,12 @@ fn the_window_is_divided_max_min_fair() {
 fn what_a_download_leaves_goes_to_the_others_and_nothing_stays_after_the_last() {
     let mut group = group("fixed:600kB");
     for cookie in [1, 2, 3] {
-        group.add(at(0), cookie, look(0));
+        group.add(at(0), cookie, sample(0));
     }
     // The third is no bulk transfer, and is never touched.
     let round = |group: &mut PathGroup, ms: u64, bulk: &[u64]| {
-        bulk.iter().for_each(|cookie| group.handle_sample(at(ms), *cookie, look(100_000 * ms)));
-        group.handle_sample(at(ms), 3, look(1_000));
+        bulk.iter().for_each(|cookie| group.handle_sample(at(ms), *cookie, sample(100_000 * ms)));
+        group.handle_sample(at(ms), 3, sample(1_000));
         group.handle_round(at(ms));
         actions(group)
     };
@@ -262,10 +262,10 @@ fn a_download_after_the_last_one_is_limited_as_the_first_was() {
     for sizing in ["sobas:live", "rledbat", "fixed:600kB"] {
         let mut group = group(sizing);
         let limits = [(1, 0), (2, 10_000)].map(|(cookie, begins)| {
-            group.add(at(begins), cookie, look(0));
+            group.add(at(begins), cookie, sample(0));
             // 10 MB/s for five seconds, looked at a hundred times a second.
             for ms in (10..5_000).step_by(10) {
-                group.handle_sample(at(begins + ms), cookie, look(10_000 * ms));
+                group.handle_sample(at(begins + ms), cookie, sample(10_000 * ms));
                 group.handle_round(at(begins + ms));
                 actions(&mut group);
             }
@@ -284,7 +284,7 @@ fn an_open_path_is_not_limited_below_what_was_advertised() {
     let first_limit = |sizing: &str, ceiling: Option<u64>| {
         let mut group = group(sizing);
         group.set_ceiling(ceiling.map(Bytes::new));
-        let begun = ConnectionSample { advertised: Some(Bytes::new(150_000)), ..look(61_000) };
+        let begun = ConnectionSample { advertised: Some(Bytes::new(150_000)), ..sample(61_000) };
         group.add(at(0), 1, begun);
         group.handle_sample(at(3), 1, ConnectionSample { received: Bytes::new(62_000), ..begun });
         group.handle_round(at(3));
@@ -300,7 +300,7 @@ fn an_open_path_is_not_limited_below_what_was_advertised() {
 #[test]
 fn a_new_connection_is_looked_at_before_slow_start_has_passed_the_path() {
     let mut group = group("sobas:live");
-    group.add(at(0), 1, ConnectionSample { rtt: Duration::ZERO, ..look(0) });
+    group.add(at(0), 1, ConnectionSample { rtt: Duration::ZERO, ..sample(0) });
     let cpu_budget = Duration::from_millis(75);
     assert!(group.pause(at(0), cpu_budget) <= Duration::from_millis(10));
     // One over which nothing comes costs as little as any.
@@ -311,9 +311,9 @@ fn a_new_connection_is_looked_at_before_slow_start_has_passed_the_path() {
 #[test]
 fn a_bulk_transfer_is_looked_at_every_3_ms_for_its_first_three_seconds_unless_it_is_held() {
     let mut group = group("sobas:live");
-    group.add(at(0), 1, look(0));
+    group.add(at(0), 1, sample(0));
     for ms in [10, 20] {
-        group.handle_sample(at(ms), 1, look(100_000 * ms));
+        group.handle_sample(at(ms), 1, sample(100_000 * ms));
         group.handle_round(at(ms));
     }
     assert_eq!(group.pause(at(20), Duration::ZERO), Duration::from_millis(3));
@@ -327,7 +327,7 @@ fn a_bulk_transfer_is_looked_at_every_3_ms_for_its_first_three_seconds_unless_it
 fn a_bulk_transfer_over_a_short_path_is_looked_at_no_more_often_than_any_other() {
     let mut group = group("sobas:live");
     let short =
-        |received| ConnectionSample { minimum_rtt: Duration::from_micros(30), ..look(received) };
+        |received| ConnectionSample { minimum_rtt: Duration::from_micros(30), ..sample(received) };
     group.add(at(0), 1, short(0));
     for ms in [10, 20] {
         group.handle_sample(at(ms), 1, short(100_000 * ms));

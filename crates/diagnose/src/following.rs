@@ -9,14 +9,14 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::{Class, LimitVerdict, Limits, capture};
 
-/// A connection since the last look.
+/// A connection since the last sample.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RecentFlow {
     /// The address of the end that sent most of the data.
     pub source: SocketAddr,
     /// The receiver's address.
     pub destination: SocketAddr,
-    /// Payload acknowledged per second since the last look.
+    /// Payload acknowledged per second since the last sample.
     pub goodput_bps: f64,
     /// The latest round trip.
     pub rtt_s: Option<f64>,
@@ -49,7 +49,7 @@ pub struct Following {
 
 impl Following {
     /// Activity of the connections in `table` since the last sample, at `now` on the capture's clock; the fastest first.
-    pub fn look(&mut self, table: &Table, now: Time) -> Vec<RecentFlow> {
+    pub fn sample(&mut self, table: &Table, now: Time) -> Vec<RecentFlow> {
         let since = self.last.replace(now);
         let time = since.map_or(Duration::ZERO, |since| now.since(since));
         let mut seen = HashMap::new();

@@ -652,17 +652,17 @@ fn of_several_uploads_the_first_with_much_to_send_has_what_the_path_is_remembere
     let sending = Arc::new(Mutex::new(Sending { goes_on: false, written: 0 }));
     let mut host = Host { inside, sending };
     let pid = host.inside.process.id();
-    let look = |socket: &LiveSocket| {
+    let sample = |socket: &LiveSocket| {
         let info = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
         (info.bytes_acked, socket.with(|fd| options::max_pacing_rate(fd)).unwrap().unwrap())
     };
     let all = host.soon("all data", || {
         let mut all = connections(pid);
         all.sort_by_key(LiveSocket::fd);
-        let sent = |socket: &LiveSocket| look(socket).0 > Bytes::new(6_000_000);
+        let sent = |socket: &LiveSocket| sample(socket).0 > Bytes::new(6_000_000);
         (all.len() == 3 && all[1..].iter().all(sent)).then_some(all)
     });
-    let (first, second) = (look(&all[1]).1, look(&all[2]).1);
+    let (first, second) = (sample(&all[1]).1, sample(&all[2]).1);
     if first.is_none() {
         return sweetspot_testing::skipped("a handshake took too long for the same path");
     }

@@ -81,7 +81,7 @@ fn with_display<T: Send>(
     supervise(
         work,
         |step| match step {
-            Message::Look => progress.show(done()),
+            Message::Poll => progress.show(done()),
             Message::End => progress.clear(),
         },
         interrupted,
@@ -96,7 +96,7 @@ pub fn while_it_says<T: Send>(
 ) -> T {
     let mut next = clock::now() + WORD_INTERVAL;
     let watch = |step| {
-        if matches!(step, Message::Look) && clock::now() >= next {
+        if matches!(step, Message::Poll) && clock::now() >= next {
             next = clock::now() + WORD_INTERVAL;
             note!("{}", line());
         }
@@ -115,7 +115,7 @@ pub fn until_interrupted<T: Send>(
 /// A message to the progress display.
 enum Message {
     /// Update the display.
-    Look,
+    Poll,
     /// The work has ended.
     End,
 }
@@ -130,7 +130,7 @@ fn supervise<T: Send>(
     std::thread::scope(|scope| {
         let worker = scope.spawn(work);
         while !worker.is_finished() {
-            watch(Message::Look);
+            watch(Message::Poll);
             match interruption.wait_until(clock::now() + POLL_INTERVAL) {
                 Ok(Some(code)) => {
                     watch(Message::End);

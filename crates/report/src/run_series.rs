@@ -45,9 +45,9 @@ impl RunSeries {
     pub fn columns(&self, outcome: &Outcome) -> Columns {
         let mut rows: Vec<SeriesEntry> = Vec::with_capacity(self.samples.len());
         // The time of each transfer's last sample, and its bytes by then.
-        let mut looked = vec![(0.0, 0); outcome.transfers.len()];
+        let mut sampled = vec![(0.0, 0); outcome.transfers.len()];
         for sample in &self.samples {
-            let Some(before) = looked.get_mut(sample.transfer) else { continue };
+            let Some(before) = sampled.get_mut(sample.transfer) else { continue };
             rows.push(SeriesEntry::of_sample(sample, *before));
             *before = (sample.at_s, sample.acked_bytes);
         }

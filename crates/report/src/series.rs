@@ -66,10 +66,10 @@ impl Series {
 
     /// Bytes received by `t`, interpolated linearly between two samples.
     fn received_at(&self, t: Duration) -> Bytes {
-        let after = self.t.partition_point(|&look| look < t);
-        let look = |i: usize| (self.t[i].as_secs_f64(), self.received[i].as_f64());
-        let (t0, r0) = after.checked_sub(1).map_or((0.0, 0.0), look);
-        let (t1, r1) = if after < self.t.len() { look(after) } else { (t0, r0) };
+        let after = self.t.partition_point(|&sample| sample < t);
+        let sample = |i: usize| (self.t[i].as_secs_f64(), self.received[i].as_f64());
+        let (t0, r0) = after.checked_sub(1).map_or((0.0, 0.0), sample);
+        let (t1, r1) = if after < self.t.len() { sample(after) } else { (t0, r0) };
         let part = if t1 > t0 { (t.as_secs_f64() - t0) / (t1 - t0) } else { 0.0 };
         Bytes::from_f64(r0 + (r1 - r0) * part)
     }

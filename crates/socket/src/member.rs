@@ -134,7 +134,7 @@ impl Member {
         Ok(())
     }
 
-    /// Data move since the last look: begins to watch the connection. Returns its ends, this one first, and that look.
+    /// Data move since the last sample: begins to watch the connection. Returns its ends, this one first, and that sample.
     pub fn begin(&mut self) -> Option<((IpAddr, IpAddr), Reading)> {
         let (ends, reading) = self.ends.zip(self.latest)?;
         let now = reading.at;
@@ -195,28 +195,28 @@ impl Member {
         now.since(self.moved) >= REST_AFTER
     }
 
-    /// Looks at a socket on which nothing moved so far.
-    pub fn look(&mut self, now: Time) -> Look {
+    /// Polls a socket on which nothing moved so far.
+    pub fn poll(&mut self, now: Time) -> Movement {
         let is_open = self.ends.is_some();
         // Cheaper than a whole reading: there may be thousands of such sockets.
         let reading = match self.socket.with(|fd| Info::read(fd)) {
             Ok(Ok(info)) => Reading { at: now, info, unread: Bytes::ZERO, memory: None },
-            Err(lost) if !lost.is_over() => return Look::Still,
-            Ok(Err(_)) | Err(_) => return Look::Over,
+            Err(lost) if !lost.is_over() => return Movement::Still,
+            Ok(Err(_)) | Err(_) => return Movement::Over,
         };
         match reading.info.state {
             // Not connected yet, or a handshake that failed: the program may try again or close it.
-            CLOSE | SYN_SENT | SYN_RECEIVED if !is_open => return Look::Still,
-            CLOSE | TIME_WAIT | LISTEN => return Look::Over,
+            CLOSE | SYN_SENT | SYN_RECEIVED if !is_open => return Movement::Still,
+            CLOSE | TIME_WAIT | LISTEN => return Movement::Over,
             _ => {}
         }
         let socket = self.socket;
         if !is_open && !matches!(socket.with(|fd| self.open(fd, &reading)), Ok(Ok(()))) {
-            return Look::Over;
+            return Movement::Over;
         }
         let before = self.latest.map_or((Bytes::ZERO, SYN), |last| last.moved());
         self.latest = Some(reading);
-        if reading.moved() == before { Look::Still } else { Look::Moved }
+        if reading.moved() == before { Movement::Still } else { Movement::Moved }
     }
 
     /// Limits the window; `None` lifts the limit. The error is the kernel's refusal.
@@ -348,8 +348,8 @@ impl Member {
     }
 }
 
-/// The result of a look at a resting socket.
-pub(crate) enum Look {
+/// The result of a poll of a resting socket.
+pub(crate) enum Movement {
     /// Nothing has moved.
     Still,
     /// Data have moved.

@@ -8,7 +8,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::both_ends::BothEnds;
 use crate::error::AttachError;
-use crate::member::{Look, Member, Told};
+use crate::member::{Member, Movement, Told};
 use crate::options::{Observer, Options, SocketEvent};
 use crate::path::{Path, PathKey};
 use crate::report::{Activity, Report};
@@ -17,18 +17,18 @@ use crate::woken::Woken;
 
 /// A socket that was attached this recently is young: data may come at any moment, and slow start is short.
 const YOUNG_AGE: Duration = Duration::from_secs(2);
-/// The times between two looks at sockets on which nothing moves, and the number of sockets in each. A look costs a few
+/// The times between two polls of sockets on which nothing moves, and the number of sockets in each. A poll costs a few
 /// microseconds.
-struct Looks {
+struct Sampling {
     young: (Duration, usize),
     idle: (Duration, usize),
 }
 
 /// Sockets have their turns, and nothing else tells of the first data.
-const BLIND: Looks = Looks { young: (YOUNG_INTERVAL, 10), idle: (IDLE_INTERVAL, 25) };
+const BLIND: Sampling = Sampling { young: (YOUNG_INTERVAL, 10), idle: (IDLE_INTERVAL, 25) };
 /// The kernel tells of activity. Turns notice the rest: that a socket was closed, and that the program sends without ever
 /// filling the buffer.
-const WATCHING: Looks = Looks { young: (YOUNG_INTERVAL, 2), idle: (IDLE_INTERVAL, 5) };
+const WATCHING: Sampling = Sampling { young: (YOUNG_INTERVAL, 2), idle: (IDLE_INTERVAL, 5) };
 const YOUNG_INTERVAL: Duration = Duration::from_millis(10);
 const IDLE_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -98,7 +98,7 @@ impl PoolState {
         let link = options.both_ends.as_ref().map(BothEnds::take).transpose()?;
         self.rest(now, Member::new(socket, options, link, now));
         // An observer is called by polls alone.
-        self.look(now, cookie, &mut Vec::new());
+        self.poll_resting(now, cookie, &mut Vec::new());
         Ok(())
     }
 
@@ -120,14 +120,14 @@ impl PoolState {
     pub fn poll(&mut self, now: Time) -> Vec<Notice> {
         let mut notices = Vec::new();
         self.age(now);
-        let looks = if self.woken.is_watching() { WATCHING } else { BLIND };
+        let sampling = if self.woken.is_watching() { WATCHING } else { BLIND };
         let turns = [
             self.woken.poll(now),
-            self.young.poll(now, looks.young),
-            self.idle.poll(now, looks.idle),
+            self.young.poll(now, sampling.young),
+            self.idle.poll(now, sampling.idle),
         ];
         for cookie in turns.into_iter().flatten() {
-            self.look(now, cookie, &mut notices);
+            self.poll_resting(now, cookie, &mut notices);
         }
         self.share_memory();
         let due = self.paths.iter().filter(|(_, path)| path.next_round <= now);
@@ -222,17 +222,17 @@ impl PoolState {
         Some(member)
     }
 
-    /// Looks at a socket on which nothing moved.
-    fn look(&mut self, now: Time, cookie: u64, notices: &mut Vec<Notice>) {
+    /// Polls a socket on which nothing moved.
+    fn poll_resting(&mut self, now: Time, cookie: u64, notices: &mut Vec<Notice>) {
         let Some(member) = self.resting.get_mut(&cookie) else { return };
-        match member.look(now) {
-            Look::Still => {}
-            Look::Over => {
+        match member.poll(now) {
+            Movement::Still => {}
+            Movement::Over => {
                 if let Some(member) = self.wake(cookie) {
                     self.end(&member, notices);
                 }
             }
-            Look::Moved => {
+            Movement::Moved => {
                 if let Some(member) = self.wake(cookie) {
                     self.join(now, member);
                 }

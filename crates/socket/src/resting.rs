@@ -8,13 +8,13 @@ pub(crate) struct RestingQueue {
     cookies: BTreeSet<u64>,
     /// The socket that had the last turn.
     last: u64,
-    next_look: Time,
+    next_sample: Time,
 }
 
 impl RestingQueue {
     pub fn insert(&mut self, now: Time, cookie: u64) {
         if self.cookies.is_empty() {
-            self.next_look = now;
+            self.next_sample = now;
         }
         self.cookies.insert(cookie);
     }
@@ -23,9 +23,9 @@ impl RestingQueue {
         self.cookies.remove(&cookie);
     }
 
-    /// When to look next; `None`: there are no sockets.
+    /// When to take the next sample; `None`: there are no sockets.
     pub fn due(&self) -> Option<Time> {
-        (!self.cookies.is_empty()).then_some(self.next_look)
+        (!self.cookies.is_empty()).then_some(self.next_sample)
     }
 
     /// The sockets with a turn now, up to this number in this interval.
@@ -33,7 +33,7 @@ impl RestingQueue {
         if self.due().is_none_or(|due| due > now) {
             return Vec::new();
         }
-        self.next_look = now + interval;
+        self.next_sample = now + interval;
         let after = self.cookies.range(self.last.saturating_add(1)..);
         let wrapped = self.cookies.range(..=self.last);
         let turn: Vec<u64> = after.chain(wrapped).take(max).copied().collect();
@@ -49,15 +49,15 @@ mod tests {
     #[test]
     fn every_socket_has_its_turn_and_a_removed_one_has_none() {
         let mut queue = RestingQueue::default();
-        let looks = (Duration::from_millis(50), 2);
-        assert_eq!((queue.due(), queue.poll(Time::ZERO, looks)), (None, Vec::new()));
+        let sampling = (Duration::from_millis(50), 2);
+        assert_eq!((queue.due(), queue.poll(Time::ZERO, sampling)), (None, Vec::new()));
         [7, 3, 5].into_iter().for_each(|cookie| queue.insert(Time::ZERO, cookie));
         let mut now = Time::ZERO;
         let mut turn = |queue: &mut RestingQueue| -> Vec<u64> {
-            let looked = queue.poll(now, looks);
-            assert!(queue.poll(now, looks).is_empty());
-            now += looks.0;
-            looked
+            let sampled = queue.poll(now, sampling);
+            assert!(queue.poll(now, sampling).is_empty());
+            now += sampling.0;
+            sampled
         };
         assert_eq!(turn(&mut queue), vec![3, 5]);
         assert_eq!(turn(&mut queue), vec![7, 3]);

@@ -8,8 +8,8 @@ use sweetspot_sizing::SavedWindow;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::guard::{AppliedLimit, Leases};
-use crate::handle::{Handle, Looked};
-use crate::look::Seen;
+use crate::handle::{Handle, Sampled};
+use crate::sample::Seen;
 
 /// Why a connection has another congestion control.
 const NAMED: &str = "the policy names it";
@@ -37,10 +37,10 @@ pub struct TunedConnection {
 }
 
 impl TunedConnection {
-    /// A connection to which nothing was done yet, with its first look.
+    /// A connection to which nothing was done yet, with its first sample.
     pub fn new(handle: Handle, who: ConnectionOwner, seen: &Seen) -> TunedConnection {
         // The buffer grows with what arrives.
-        let is_young = seen.look.received < BULK_BYTES;
+        let is_young = seen.sample.received < BULK_BYTES;
         TunedConnection {
             own_clamp: handle.own_clamp(is_young, seen.advertised_mss),
             handle,
@@ -53,7 +53,7 @@ impl TunedConnection {
             paced_before: None,
             congestion: None,
             leave_upload: false,
-            upload_seen: (seen.delivery_rate, seen.rtt, seen.look.minimum_rtt),
+            upload_seen: (seen.delivery_rate, seen.rtt, seen.sample.minimum_rtt),
         }
     }
 
@@ -68,7 +68,7 @@ impl TunedConnection {
     }
 
     /// Limits its window; `None` lifts the limit. The error says why the kernel refused. A connection that is gone is no
-    /// error; the next look finds that out.
+    /// error; the next sample finds that out.
     pub fn limit(&mut self, leases: &mut Leases, to: Option<Bytes>) -> Result<(), String> {
         self.handle.note_clamp(&mut self.own_clamp);
         let mut planned = self.own_clamp;
@@ -87,15 +87,15 @@ impl TunedConnection {
     }
 
     /// Looks at it, and sets its limit again if that was overwritten.
-    pub fn look(&mut self, leases: &mut Leases, limit: Option<Bytes>) -> Looked {
+    pub fn sample(&mut self, leases: &mut Leases, limit: Option<Bytes>) -> Sampled {
         let (limit, touched) = (limit.filter(|_| self.limited), self.touched());
         let before = self.own_clamp;
-        let looked = self.handle.look(limit, touched, &mut self.own_clamp);
+        let sampled = self.handle.sample(limit, touched, &mut self.own_clamp);
         if self.limited && self.own_clamp != before {
             // Without a guardian this process lifts everything.
             let _ = self.handle.lease(leases, AppliedLimit::Window(self.own_clamp));
         }
-        looked
+        sampled
     }
 
     /// Limits its pace, never above the program's own limit.
@@ -180,7 +180,7 @@ impl TunedConnection {
         dry_run: bool,
     ) -> Vec<TuneEvent> {
         let mut told = Vec::new();
-        self.upload_seen = (seen.delivery_rate, seen.rtt, seen.look.minimum_rtt);
+        self.upload_seen = (seen.delivery_rate, seen.rtt, seen.sample.minimum_rtt);
         told.extend(self.handle_congestion(seen.congestion));
         if let Some(advice) = self.buffer.handle_sample(seen.at, &seen.buffer) {
             let change = AppliedChange::Pace { from: None, to: None, kernel: None };

@@ -10,7 +10,7 @@ use sweetspot_linux::signals::Supervisor;
 use sweetspot_units::Rate;
 
 use crate::leftovers::Record;
-use crate::look::{lift, pace};
+use crate::sample::{lift, pace};
 
 /// The limits that are to be lifted in the end. The guardian process learns of each before it is set, so that it is
 /// lifted even after `kill -9`. The same lines stand in a record, for the last guardian and for the next tuner.

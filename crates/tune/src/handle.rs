@@ -9,7 +9,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::guard::{AppliedLimit, Leases};
 use crate::kernel::{KernelConnection, Latest};
-use crate::look::{self, Seen};
+use crate::sample::{self, Seen};
 
 /// The mechanism that samples and limits a connection.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub enum Handle {
 }
 
 /// The result of a sample.
-pub enum Looked {
+pub enum Sampled {
     /// The kernel's reports since the last sample, oldest first.
     Seen(Vec<Seen>),
     /// Nothing new, or it is out of reach for a moment.
@@ -41,20 +41,20 @@ impl Handle {
 
     /// Looks at it, and sets its limit again if it is set from outside. A `touched` one, on which a limit was set, is
     /// searched for when its program moves it. A clamp that the program set itself is noted in `own`.
-    pub fn look(&self, limit: Option<Bytes>, touched: bool, own: &mut OwnClamp) -> Looked {
+    pub fn sample(&self, limit: Option<Bytes>, touched: bool, own: &mut OwnClamp) -> Sampled {
         match self {
-            Handle::Borrowed(socket, _) => match look::look(socket, limit, touched, own) {
-                Ok(Ok(seen)) => Looked::Seen(vec![seen]),
+            Handle::Borrowed(socket, _) => match sample::sample(socket, limit, touched, own) {
+                Ok(Ok(seen)) => Sampled::Seen(vec![seen]),
                 // The limits on it are yet to be undone.
-                Err(error) if touched && !error.is_over() => Looked::Nothing,
-                _ => Looked::Over,
+                Err(error) if touched && !error.is_over() => Sampled::Nothing,
+                _ => Sampled::Over,
             },
             Handle::InKernel(connection) => match connection.take_news(clock::now()) {
                 Latest::News(records) => {
-                    Looked::Seen(records.iter().map(Seen::of_record).collect())
+                    Sampled::Seen(records.iter().map(Seen::of_record).collect())
                 }
-                Latest::Nothing => Looked::Nothing,
-                Latest::Over => Looked::Over,
+                Latest::Nothing => Sampled::Nothing,
+                Latest::Over => Sampled::Over,
             },
         }
     }
@@ -70,11 +70,11 @@ impl Handle {
     }
 
     /// Limits its window, as planned with the program's `own` clamp; `None` lifts the limit. The error says why the
-    /// kernel refused. A connection that is gone is no error; the next look finds that out.
+    /// kernel refused. A connection that is gone is no error; the next sample finds that out.
     pub fn limit(&self, to: Option<Bytes>, own: &mut OwnClamp) -> Result<(), String> {
         match self {
             Handle::Borrowed(socket, _) => {
-                heard(look::limit(socket, to, own), "TCP_WINDOW_CLAMP").map(drop)
+                heard(sample::limit(socket, to, own), "TCP_WINDOW_CLAMP").map(drop)
             }
             // The program in the kernel knows the program's own.
             Handle::InKernel(connection) => connection.limit(to).map_err(words),
@@ -85,7 +85,7 @@ impl Handle {
     pub fn pace(&self, to: Option<Rate>) -> Result<(), String> {
         match self {
             Handle::Borrowed(socket, _) => {
-                heard(look::pace(socket, to), "SO_MAX_PACING_RATE").map(drop)
+                heard(sample::pace(socket, to), "SO_MAX_PACING_RATE").map(drop)
             }
             Handle::InKernel(connection) => connection.pace(to).map_err(words),
         }
@@ -115,16 +115,16 @@ impl Handle {
     /// advertised `mss`.
     pub fn own_clamp(&self, is_young: bool, mss: Bytes) -> OwnClamp {
         match self {
-            Handle::Borrowed(socket, _) => look::own_clamp(socket, is_young, mss),
+            Handle::Borrowed(socket, _) => sample::own_clamp(socket, is_young, mss),
             // The program in the kernel keeps it.
             Handle::InKernel(_) => OwnClamp::default(),
         }
     }
 
-    /// Notes in `own` the clamp that its program or the kernel set since the last look.
+    /// Notes in `own` the clamp that its program or the kernel set since the last sample.
     pub fn note_clamp(&self, own: &mut OwnClamp) {
         if let Handle::Borrowed(socket, _) = self {
-            look::note_clamp(socket, own);
+            sample::note_clamp(socket, own);
         }
     }
 

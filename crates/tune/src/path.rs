@@ -10,8 +10,8 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::connection::TunedConnection;
 use crate::guard::Leases;
-use crate::handle::Looked;
-use crate::look::Seen;
+use crate::handle::Sampled;
+use crate::sample::Seen;
 use crate::tuner::TunerOptions;
 
 /// The effect of a change is read after two round trips and this time.
@@ -24,9 +24,9 @@ const MIN_ROUND: Duration = Duration::from_micros(1);
 /// most (RFC 9293, section 3.8.6.3, allows 500).
 const STILL_TIME: Duration = Duration::from_millis(60);
 
-/// Samples of an upload for each look at it, where they come by themselves: the latest one is then new enough to be what
-/// the controller would see if it looked for itself.
-const UPLOAD_SAMPLES_PER_LOOK: u64 = 4;
+/// Samples of an upload for each of its readings, where they come by themselves: the latest one is then new enough to be what
+/// the controller would see if it read for itself.
+const UPLOAD_SAMPLES_PER_READING: u64 = 4;
 
 /// A path group and the connections in it.
 pub struct TunedPath {
@@ -42,7 +42,7 @@ pub struct TunedPath {
 }
 
 impl TunedPath {
-    /// A path without connections. `seen` is the first look at its first connection.
+    /// A path without connections. `seen` is the first sample of its first connection.
     pub fn new(now: Time, goal: Goal, seen: &Seen, max_window: Bytes) -> TunedPath {
         let config = receiver_config(seen.advertised_mss, max_window);
         TunedPath::again(now, PathGroup::new(goal.controller(&config), config.mss))
@@ -60,10 +60,10 @@ impl TunedPath {
         }
     }
 
-    /// Adds a connection with its first look.
+    /// Adds a connection with its first sample.
     pub fn add(&mut self, now: Time, connection: TunedConnection, seen: &Seen) {
         let cookie = connection.handle.cookie();
-        self.group.add(now, cookie, seen.look);
+        self.group.add(now, cookie, seen.sample);
         self.next_round = now;
         self.connections.insert(cookie, connection);
     }
@@ -80,7 +80,7 @@ impl TunedPath {
 
     /// Looks at every connection and applies what was decided. Returns the events to report.
     pub fn round(&mut self, options: &TunerOptions, leases: &mut Leases) -> Vec<TuneEvent> {
-        let (mut told, shown) = self.look(options, leases);
+        let (mut told, shown) = self.sample(options, leases);
         if self.connections.is_empty() {
             told.extend(self.ripe(Time::MAX));
             return told;
@@ -96,7 +96,7 @@ impl TunedPath {
         for samples in rounds(&shown) {
             let latest = samples.iter().map(|(_, seen)| seen.at).max().unwrap_or(now);
             for (cookie, seen) in samples {
-                self.group.handle_sample(seen.at, cookie, seen.look);
+                self.group.handle_sample(seen.at, cookie, seen.sample);
             }
             self.handle_round(latest);
         }
@@ -118,7 +118,7 @@ impl TunedPath {
         let due =
             self.connections.values().map(TunedConnection::upload_due).fold(Time::MAX, Time::min);
         self.next_round = due.max(done + cpu_budget).min(done + pause);
-        let interval = if uploads { pause / UPLOAD_SAMPLES_PER_LOOK } else { pause };
+        let interval = if uploads { pause / UPLOAD_SAMPLES_PER_READING } else { pause };
         self.connections.values().for_each(|connection| connection.handle.set_interval(interval));
     }
 
@@ -151,7 +151,7 @@ impl TunedPath {
     }
 
     /// Looks at every connection. Returns the events to report, and what was seen of each connection, in order of time.
-    fn look(
+    fn sample(
         &mut self,
         options: &TunerOptions,
         leases: &mut Leases,
@@ -159,18 +159,18 @@ impl TunedPath {
         let (mut gone, mut told, mut shown) = (Vec::new(), Vec::new(), Vec::new());
         for (cookie, connection) in &mut self.connections {
             let now = clock::now();
-            match connection.look(leases, self.group.limit(*cookie)) {
-                Looked::Seen(all) => {
+            match connection.sample(leases, self.group.limit(*cookie)) {
+                Sampled::Seen(all) => {
                     for seen in all.iter().filter(|_| options.uploads) {
                         told.extend(connection.handle_upload(seen, leases, options.dry_run));
                     }
                     if let Some(seen) = all.last() {
-                        connection.advertised = seen.look.advertised;
+                        connection.advertised = seen.sample.advertised;
                         shown.push((*cookie, all));
                     }
                 }
-                Looked::Nothing => {}
-                Looked::Over => {
+                Sampled::Nothing => {}
+                Sampled::Over => {
                     gone.push(*cookie);
                     continue;
                 }

@@ -83,7 +83,7 @@ pub enum Found {
 /// A bulk transfer that the kernel programs sample.
 #[derive(Debug, Clone)]
 pub struct FoundConnection {
-    /// For looks and limits.
+    /// For samples and limits.
     pub connection: KernelConnection,
     /// Its first record.
     pub record: Record,

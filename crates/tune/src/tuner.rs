@@ -22,16 +22,16 @@ use crate::connection::TunedConnection;
 use crate::error::{TuneError, Untunable};
 use crate::guard::Leases;
 use crate::handle::Handle;
-use crate::look::{Seen, look};
 use crate::metrics::{PeerSnapshot, TunerSnapshot};
 use crate::path::TunedPath;
+use crate::sample::{Seen, sample};
 use crate::scope::{Found, FoundConnection, FoundSocket, Scope};
 
 /// The time between two searches for new connections. A handshake and a request take two round trips, and slow start
 /// takes three more until a buffer can overflow.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The CPU budget: a search for new connections, or a round of looks with the reading before it, is followed by a pause that is this many times as
+/// The CPU budget: a search for new connections, or a round of samples with the reading before it, is followed by a pause that is this many times as
 /// long as the CPU time it took. Together that is less than a hundredth of a core.
 const SEARCH_CPU_BUDGET: u64 = 400;
 /// The budget of a search while no connection is watched: a hundredth of a core, so that a new connection is noticed early.
@@ -232,7 +232,7 @@ impl<S: Scope> Tuner<S> {
             Err(error) => return self.refused.push(error.into()),
         };
         // Neither TCP nor anything else that can be looked at.
-        let Ok(Ok(seen)) = look(&socket, None, false, &mut OwnClamp::default()) else { return };
+        let Ok(Ok(seen)) = sample(&socket, None, false, &mut OwnClamp::default()) else { return };
         match TcpState::from_number(seen.state) {
             Some(TcpState::SynSent | TcpState::SynReceived | TcpState::Close) => {
                 return self.scope.forget(inode);
@@ -283,7 +283,7 @@ impl<S: Scope> Tuner<S> {
         self.add(now, goal, tuned, &seen);
     }
 
-    /// Adds a connection with its first look.
+    /// Adds a connection with its first sample.
     fn add(&mut self, now: Time, goal: Goal, connection: TunedConnection, seen: &Seen) {
         let (local, remote) = (connection.who.local, connection.who.remote);
         let max_window = self.options.max_window;

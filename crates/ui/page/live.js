@@ -3,7 +3,7 @@
 import { Chart } from "./chart.js";
 import { bytes, escape, rate, share, time } from "./words.js";
 
-/** Between two looks at the files, milliseconds. */
+/** Between two polls of the files, milliseconds. */
 const LOOK = 500;
 /** Samples of one connection that are kept: an hour of twenty per second. */
 const KEPT = 72_000;
@@ -17,7 +17,7 @@ export async function watch(section, place) {
   const files = about.watched.map((name, index) => new Followed(index, name, place));
   if (files.length === 0) return;
   for (;;) {
-    await Promise.all(files.map((file) => file.look()));
+    await Promise.all(files.map((file) => file.poll()));
     await new Promise((resolve) => setTimeout(resolve, LOOK));
   }
 }
@@ -38,7 +38,7 @@ class Followed {
   }
 
   /** Reads what is new, until there is no more. */
-  async look() {
+  async poll() {
     let more = true;
     while (more) {
       const response = await fetch(`watch?file=${this.index}&from=${this.from}`).catch(() => null);

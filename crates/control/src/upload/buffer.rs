@@ -37,21 +37,21 @@ pub struct BufferAdvice {
 }
 
 impl BufferAdvice {
-    /// Takes a look at the connection. Returns the advice, once.
-    pub fn handle_sample(&mut self, now: Time, look: &SendBufferSample) -> Option<String> {
-        let (since, before) = *self.first.get_or_insert((now, look.acked));
-        if !look.app_limited {
-            self.fastest = self.fastest.max(look.delivery_rate);
+    /// Takes a sample of the connection. Returns the advice, once.
+    pub fn handle_sample(&mut self, now: Time, sample: &SendBufferSample) -> Option<String> {
+        let (since, before) = *self.first.get_or_insert((now, sample.acked));
+        if !sample.app_limited {
+            self.fastest = self.fastest.max(sample.delivery_rate);
         }
-        let sent = look.acked.saturating_sub(before);
+        let sent = sample.acked.saturating_sub(before);
         if self.said || now.since(since) < OBSERVATION_TIME || sent < MIN_SENT {
             return None;
         }
         self.said = true;
         let rate = sent / now.since(since);
-        let limited = look.sndbuf_limited.scaled(2.0) > look.busy;
+        let limited = sample.sndbuf_limited.scaled(2.0) > sample.busy;
         limited.then(|| {
-            let buffer = buffer_for(self.fastest, look.minimum_rtt);
+            let buffer = buffer_for(self.fastest, sample.minimum_rtt);
             format!(
                 "the send buffer holds it back at {rate}; SO_SNDBUF of {buffer} lets {} through",
                 self.fastest
@@ -72,7 +72,7 @@ mod tests {
     /// The advice on a connection that sends 2 MB/s over 40 ms, with a buffer that limited it for a `share` of the time.
     fn advice(share: f64) -> Option<String> {
         let mut advice = BufferAdvice::default();
-        let look = |seconds: u64| SendBufferSample {
+        let sample = |seconds: u64| SendBufferSample {
             acked: Bytes::new(seconds * 2_000_000),
             delivery_rate: Rate::from_mbit_per_second(16),
             app_limited: false,
@@ -80,7 +80,7 @@ mod tests {
             busy: Duration::from_secs(seconds),
             minimum_rtt: Duration::from_millis(40),
         };
-        (0..10).find_map(|s| advice.handle_sample(Time::from_nanos(s * 1_000_000_000), &look(s)))
+        (0..10).find_map(|s| advice.handle_sample(Time::from_nanos(s * 1_000_000_000), &sample(s)))
     }
 
     #[test]

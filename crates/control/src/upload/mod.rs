@@ -53,7 +53,7 @@ impl PacedUpload {
     pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(25);
 
     fn new(now: Time, controller: sweetspot_sizing::Upload) -> PacedUpload {
-        // Called at this connection's looks.
+        // Called at this connection's samples.
         let driver = Driver::new(Box::new(controller), now, InputSource::Caller);
         let (kernel, delivered) = (KernelView::default(), Bytes::ZERO);
         PacedUpload { driver, kernel, delivered, pace: None, saved: None, now }
@@ -72,7 +72,7 @@ impl PacedUpload {
         self.saved.take()
     }
 
-    /// Takes a look at the connection: the payload that reached the peer since the connection began, the smoothed
+    /// Takes a sample of the connection: the payload that reached the peer since the connection began, the smoothed
     /// round trip (zero for none), and the sender's report. Returns the change to apply or report, if any.
     pub fn handle_sample(
         &mut self,

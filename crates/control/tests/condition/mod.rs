@@ -232,7 +232,7 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
         }
         if t >= next_round {
             let seen = full_rtt + condition.jitter * (0.25 + 0.5 * noise.next());
-            let look = ConnectionSample {
+            let sample = ConnectionSample {
                 received: Bytes::from_f64(senders[0].delivered),
                 unread: Bytes::from_f64(senders[0].delivered - read),
                 // The kernel's estimate counts in milliseconds and rounds down.
@@ -244,9 +244,9 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
             let now = Time::from_nanos((t * 1e9) as u64 + 1);
             let cookie = run.downloads.len() as u64;
             if known.replace(cookie) != Some(cookie) {
-                group.add(now, cookie, look);
+                group.add(now, cookie, sample);
             }
-            group.handle_sample(now, cookie, look);
+            group.handle_sample(now, cookie, sample);
             group.handle_round(now);
             while let Some(action) = group.poll_limit_change() {
                 run.limit = action.limit.map_or(f64::INFINITY, |l| l.as_f64());

@@ -63,7 +63,7 @@ enum SearchStage {
     Narrowing(Vec<Bracket>),
     /// Trying neighbours of the best window, this many times more.
     Around {
-        looks: u32,
+        steps: u32,
     },
 }
 
@@ -88,9 +88,9 @@ impl Search {
                 SearchStage::Narrowing(brackets) => {
                     narrow(brackets, &self.trials, self.bounds.tolerance)
                 }
-                SearchStage::Around { looks: 0 } => return None,
-                SearchStage::Around { looks } => {
-                    *looks -= 1;
+                SearchStage::Around { steps: 0 } => return None,
+                SearchStage::Around { steps } => {
+                    *steps -= 1;
                     self.neighbours()
                 }
             };
@@ -102,7 +102,7 @@ impl Search {
             }
             self.stage = match self.stage {
                 SearchStage::Ladder => SearchStage::Narrowing(self.brackets()),
-                SearchStage::Narrowing(_) => SearchStage::Around { looks: MAX_NEIGHBOUR_STEPS },
+                SearchStage::Narrowing(_) => SearchStage::Around { steps: MAX_NEIGHBOUR_STEPS },
                 SearchStage::Around { .. } => return None,
             };
         }

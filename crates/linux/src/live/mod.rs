@@ -1,4 +1,4 @@
-//! Sockets of other processes, borrowed for each look or action (pidfd_getfd(2)), and sockets of other parts of this
+//! Sockets of other processes, borrowed for each sample or action (pidfd_getfd(2)), and sockets of other parts of this
 //! process ([`OwnSocket`]).
 //!
 //! While a descriptor is borrowed, the program's `close` sends no FIN. So it is borrowed for microseconds only. Each

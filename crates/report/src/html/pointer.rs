@@ -33,11 +33,11 @@ fn run(c: &VariantOutcome, end: f64) -> Value {
     let seconds = |times: &[sweetspot_units::Duration]| -> Vec<f64> {
         times.iter().map(|t| t.as_secs_f64()).collect()
     };
-    let (looks, queue_looks) = (seconds(&s.t), seconds(&s.queue.t));
+    let (times, queue_times) = (seconds(&s.t), seconds(&s.queue.t));
     json!({
-        "goodput": column(&looks, &|i| s.goodput.get(i).map(|g| g.as_f64() / 1e6)),
-        "window": column(&looks, &|i| s.window.get(i).copied().flatten().map(|w| w.as_f64() / 1e3)),
-        "rtt": column(&looks, &|i| s.rtt.get(i).copied().flatten().map(|r| r.as_secs_f64() * 1e3)),
-        "queue": column(&queue_looks, &|i| s.queue.bytes.get(i).map(|b| b.as_f64() / 1e3)),
+        "goodput": column(&times, &|i| s.goodput.get(i).map(|g| g.as_f64() / 1e6)),
+        "window": column(&times, &|i| s.window.get(i).copied().flatten().map(|w| w.as_f64() / 1e3)),
+        "rtt": column(&times, &|i| s.rtt.get(i).copied().flatten().map(|r| r.as_secs_f64() * 1e3)),
+        "queue": column(&queue_times, &|i| s.queue.bytes.get(i).map(|b| b.as_f64() / 1e3)),
     })
 }

@@ -99,15 +99,15 @@ impl Testbed {
     /// Sends at full rate for `each`, or somewhat longer where this process was held up at the end.
     fn run(mut self, each: Duration) -> Result<BlogMeasurement, LabError> {
         let end = self.started + each;
-        let (mut ready, mut look) = (Vec::new(), self.started + SAMPLE_INTERVAL);
+        let (mut ready, mut next_sample) = (Vec::new(), self.started + SAMPLE_INTERVAL);
         while clock::now() < end {
-            let due = look.min(end);
+            let due = next_sample.min(end);
             wait_readable(&[self.epoll.as_fd(), self.listener.as_fd()], due).doing("wait")?;
             self.work(&mut ready).doing("move data")?;
-            if clock::now() >= look {
+            if clock::now() >= next_sample {
                 let window = Info::read(&self.near).doing("read TCP_INFO")?.snd_wnd;
                 self.window = self.window.max(window.unwrap_or_default());
-                look += SAMPLE_INTERVAL;
+                next_sample += SAMPLE_INTERVAL;
             }
         }
         let lasted = clock::now().since(self.started);

@@ -47,9 +47,9 @@ impl Upload {
             return self.begin_drain(now, rate.min(pace), base, Reason::PathSlower);
         }
         let may_begin = held.binds && !held.has_queue && !surges && !self.starved;
-        let look = UploadState { pace, base, queue, may_begin };
+        let state = UploadState { pace, base, queue, may_begin };
         let was_on = held.trial.is_on();
-        let outcome = held.trial.handle_look(now, &look, &self.delivery_rate);
+        let outcome = held.trial.handle_sample(now, &state, &self.delivery_rate);
         if was_on && !held.trial.is_on() {
             // The remaining queue is not cross traffic's.
             held.has_queue = false;

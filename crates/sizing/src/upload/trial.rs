@@ -110,10 +110,10 @@ impl PaceTrial {
     }
 
     /// Updates the trial with the upload's present state.
-    pub(super) fn handle_look(
+    pub(super) fn handle_sample(
         &mut self,
         now: Time,
-        look: &UploadState,
+        state: &UploadState,
         delivered: &DeliveryRate,
     ) -> TrialResult {
         let (TrialStage::Resting { until }
@@ -122,19 +122,19 @@ impl PaceTrial {
         if now < until {
             return TrialResult::Wait;
         }
-        let base = look.base;
+        let base = state.base;
         match self.stage {
-            TrialStage::Resting { .. } if !look.may_begin => TrialResult::Wait,
-            TrialStage::Resting { .. } => TrialResult::Set(self.begin(now, look.pace, look)),
+            TrialStage::Resting { .. } if !state.may_begin => TrialResult::Wait,
+            TrialStage::Resting { .. } => TrialResult::Set(self.begin(now, state.pace, state)),
             TrialStage::Trying { from, began, .. } => {
                 // A late update let the trial last longer.
                 let lasted = now.since(began);
                 let seen = delivered.between(began, now).filter(|_| lasted >= base * 2);
-                if let Some(rate) = seen.filter(|_| look.no_queue()) {
+                if let Some(rate) = seen.filter(|_| state.no_queue()) {
                     // By now all of the trial has been delivered except for a round trip of it.
                     let share = 1.0 - base.as_secs_f64() / lasted.as_secs_f64();
                     let rose = (rate.as_f64() - from.as_f64()) / share;
-                    return self.conclude(now, from, Rate::from_f64(from.as_f64() + rose), look);
+                    return self.conclude(now, from, Rate::from_f64(from.as_f64() + rose), state);
                 }
                 let (since, end) = (began + base, now + base + CONTROL_INTERVAL);
                 let until = now + lasted.max(base);
@@ -144,30 +144,30 @@ impl PaceTrial {
             TrialStage::PayingBack { from, since, end, .. } => {
                 // Without an update in time the trial has no result.
                 let rate = delivered.between(since, end).unwrap_or(from);
-                self.conclude(now, from, rate, look)
+                self.conclude(now, from, rate, state)
             }
         }
     }
 
     /// The path delivered `rate` when more was sent than `from`.
-    fn conclude(&mut self, now: Time, from: Rate, rate: Rate, look: &UploadState) -> TrialResult {
+    fn conclude(&mut self, now: Time, from: Rate, rate: Rate, state: &UploadState) -> TrialResult {
         let step = self.step();
         let tried = from.scaled(1.0 + step);
         // The rate is nearer to the tried one.
-        if look.no_queue() && rate + rate >= from + tried {
+        if state.no_queue() && rate + rate >= from + tried {
             self.grows = true;
-            return TrialResult::Paid(self.begin(now, tried, look));
+            return TrialResult::Paid(self.begin(now, tried, state));
         }
         // Behind the trial's own queue the path delivered all it can.
-        let held = if look.no_queue() { from } else { from.max(rate.scaled(PACE_SHARE)) };
+        let held = if state.no_queue() { from } else { from.max(rate.scaled(PACE_SHARE)) };
         let grew = self.grows && rate > from;
-        *self = PaceTrial::new(now, look.pace, look.base);
+        *self = PaceTrial::new(now, state.pace, state.base);
         if grew { TrialResult::Full(rate) } else { TrialResult::Set(held) }
     }
 
     /// Begins a trial; its pace.
-    fn begin(&mut self, now: Time, from: Rate, look: &UploadState) -> Rate {
-        let until = now + unit(look.pace, look.base);
+    fn begin(&mut self, now: Time, from: Rate, state: &UploadState) -> Rate {
+        let until = now + unit(state.pace, state.base);
         self.stage = TrialStage::Trying { from, began: now, until };
         from.scaled(1.0 + self.step())
     }

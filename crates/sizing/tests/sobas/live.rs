@@ -244,10 +244,10 @@ fn show_over(
     (rate, rtt): (f64, impl Fn(f64) -> Duration),
     (lost, unread): (u64, u64),
 ) {
-    for look in (from / 0.005) as u64..(to / 0.005) as u64 {
-        let now = Time::from_nanos(look * 5_000_000);
+    for sample in (from / 0.005) as u64..(to / 0.005) as u64 {
+        let now = Time::from_nanos(sample * 5_000_000);
         controller.handle(now, &Input::MinimumRtt(base));
-        controller.handle(now, &Input::KernelRtt(rtt(look as f64 * 0.005)));
+        controller.handle(now, &Input::KernelRtt(rtt(sample as f64 * 0.005)));
         if lost > 0 {
             controller.handle(now, &Input::OutOfOrder { segments: lost });
         }

@@ -36,7 +36,7 @@ impl LimitWatch {
 
     /// Takes the present state. Every [`LIMIT_INTERVAL`] it returns the transfer's limit, if this end can tell, and the rate of
     /// one connection under that limit, if known. The receiver wants the congestion control `wanted`.
-    pub fn look(
+    pub fn poll(
         &mut self,
         now: Time,
         states: &[LinkState<'_>],

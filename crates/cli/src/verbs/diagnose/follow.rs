@@ -42,7 +42,7 @@ pub fn run(what: &Path, arguments: &Arguments) -> Ending {
     loop {
         let now = clock::now();
         if now >= end.map_or(due, |end| end.min(due)) {
-            let flows = following.look(reading.table(), last);
+            let flows = following.sample(reading.table(), last);
             if !print(&flows, last, followed.lost(), arguments)? {
                 return Ok(ExitCode::SUCCESS);
             }

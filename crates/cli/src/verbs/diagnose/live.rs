@@ -46,7 +46,7 @@ pub fn watch(
     loop {
         let now = clock::now();
         for each in watched.iter_mut().filter(|each| !each.over) {
-            each.look(&mut host, now)?;
+            each.sample(&mut host, now)?;
         }
         if now >= end || watched.iter().all(|each| each.over) {
             break;
@@ -100,7 +100,7 @@ impl WatchedConnection {
         WatchedConnection { connection, live, over: false }
     }
 
-    fn look(&mut self, host: &mut NamespaceConnections, now: Time) -> Result<(), String> {
+    fn sample(&mut self, host: &mut NamespaceConnections, now: Time) -> Result<(), String> {
         // The query carries the cookie, so that the answer is never about another connection.
         match host.read_again(&self.connection, Detail::ALL)? {
             Some(seen) => match sample(&seen, now) {

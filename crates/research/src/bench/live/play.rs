@@ -159,7 +159,7 @@ fn download(
         if rival_due.take_if(|at| begun + *at <= now).is_some() {
             rival = Some(start(&mut download_of("big", RIVAL_PORT, emulation))?);
         }
-        watch.look(now)?;
+        watch.sample(now)?;
         samples.extend(emulation.observe().into_iter().map(|sample| (now, sample)));
         clock::sleep_until(now + SAMPLE_INTERVAL);
         now = clock::now();

@@ -40,7 +40,7 @@ impl ConnectionWatch {
     }
 
     /// Reads the counters of both sides.
-    pub fn look(&mut self, now: Time) -> Result<(), String> {
+    pub fn sample(&mut self, now: Time) -> Result<(), String> {
         let detail = Detail { info: true, ..Detail::NONE };
         let sends = self.sends;
         let is_client = |c: &DiagConnection| c.remote.port() == PORT;

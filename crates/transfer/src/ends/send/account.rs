@@ -104,7 +104,7 @@ impl Sending<'_> {
             }));
             observer.progress(&Progress { bytes, files, totals });
             sender_link::bound_unsent(&states);
-            if let Some((by, each)) = limits.look(now, &states, control.congestion) {
+            if let Some((by, each)) = limits.poll(now, &states, control.congestion) {
                 let each_bps = each.map(Rate::bits_per_second);
                 let _ = self.channel.say_soon(&Message::SenderLimit { by, each_bps });
             }

@@ -23,7 +23,7 @@ pub struct Seen {
     /// The rate at which the peer received lately.
     pub delivery_rate: Rate,
     /// For the path group.
-    pub look: ConnectionSample,
+    pub sample: ConnectionSample,
     /// For the upload: payload that reached the peer, and the sender's report.
     pub delivered: Bytes,
     pub report: SenderReport,
@@ -42,7 +42,7 @@ impl Seen {
             advertised_mss: info.advmss,
             rtt: info.rtt,
             delivery_rate: info.delivery_rate,
-            look: readings::download(info, unread),
+            sample: readings::download(info, unread),
             delivered: readings::delivered(info),
             report: readings::sender_report(info),
             buffer: readings::send_buffer(info),
@@ -60,7 +60,7 @@ impl Seen {
             advertised_mss: record.advertised_mss,
             rtt: record.smoothed_rtt,
             delivery_rate: record.delivery_rate,
-            look: ConnectionSample {
+            sample: ConnectionSample {
                 received: record.received,
                 unread: record.unread,
                 rtt: record.receiver_rtt,
@@ -95,19 +95,19 @@ impl Seen {
 /// A `touched` socket, on which a limit was set, is searched for when its program moves it. Others are not.
 ///
 /// A clamp that the program set itself is noted in `own`, and never loosened.
-pub fn look(
+pub fn sample(
     socket: &LiveSocket,
     limit: Option<Bytes>,
     touched: bool,
     own: &mut OwnClamp,
 ) -> Result<io::Result<Seen>, BorrowError> {
-    let look = |fd: &OwnedFd| {
+    let sample = |fd: &OwnedFd| {
         let info = Info::read(fd)?;
         // Also without a limit: a program may set its clamp at any time, and the kernel may overwrite that before a limit comes.
         window::hold(fd, &info, limit, own)?;
         Ok(Seen::of_info(clock::now(), &info, options::unread(fd)?))
     };
-    if touched { lend(socket, look) } else { socket.with(look) }
+    if touched { lend(socket, sample) } else { socket.with(sample) }
 }
 
 /// Begins to watch for clamps that its program sets, on a connection that is not limited yet. The kernel has not grown the
@@ -173,8 +173,8 @@ mod tests {
         let moved = stream.try_clone().unwrap();
         drop(stream);
         let mut own = OwnClamp::default();
-        assert!(look(&socket, None, false, &mut own).is_err_and(|error| error.is_over()));
-        assert!(look(&socket, None, true, &mut own).is_ok());
+        assert!(sample(&socket, None, false, &mut own).is_err_and(|error| error.is_over()));
+        assert!(sample(&socket, None, true, &mut own).is_ok());
         assert_eq!(socket.fd(), moved.as_raw_fd());
     }
 }
