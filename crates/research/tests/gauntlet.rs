@@ -174,3 +174,31 @@ fn the_null_of_a_path_without_chance_is_one() {
     }
     assert!(table(&report).lines().all(|line| line.chars().count() <= 80));
 }
+
+#[test]
+fn a_table_leads_with_the_verdict_and_explains_its_headings() {
+    let plan = plan(4);
+    let player = Player { engine: &Simulator, store: &NoStore, tag: "" };
+    let report =
+        GauntletReport::of(&plan, &player.play(&plan, Workers::new(2)).expect("it can be played"));
+    let text = table(&report);
+    let (before, tables) = text.split_once("\nnull, ").expect("the null's table");
+    let result = &report.variants[1];
+    let all = &result.classes[0];
+    let verdict = format!(
+        "{}, {}: goodput {:.3}, queueing delay {:.3} of the kernel's (medians).",
+        result.sizing,
+        result.congestion,
+        all.goodput.p50.expect("paths"),
+        all.delay_median.expect("queues")
+    );
+    let (verdicts, reading) = before.split_once("How to read").expect("the explanation");
+    assert!(verdicts.contains(&verdict), "{text}");
+    let worse = all.surely_worse.expect("several seeds") * 100.0;
+    assert!(verdicts.contains(&format!("Surely slower on {worse:.1} % of the paths")), "{text}");
+    let is_heading = |line: &&str| line.starts_with(' ');
+    let headings = tables.lines().filter(is_heading).flat_map(str::split_whitespace);
+    for heading in headings.filter(|heading| heading.parse::<f64>().is_err() && *heading != "%") {
+        assert!(reading.contains(heading), "{heading}: {text}");
+    }
+}

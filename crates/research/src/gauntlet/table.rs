@@ -1,6 +1,22 @@
-use super::report::{GauntletReport, Quantiles, VariantResult};
+use super::class::PathClass;
+use super::report::{ClassSummary, GauntletReport, Quantiles, VariantResult};
 
-/// A report as text tables of at most 80 columns.
+/// The meaning of the headings.
+const READING: &str = "
+How to read the tables; every number but paths and worse is a ratio to the
+kernel's, under the same seeds: 1.000 is equal
+  1 % to 95 %   quantiles over the paths: of 20 paths one is below the 5 %
+  mean          the mean over the paths
+  worse         share of paths surely more than 3 % slower than the kernel
+  delay         time in queues: the median path's, and the sums over all paths
+  retx          retransmitted packets; timeout: retransmission timeouts
+  rivals        goodput of the cross traffic, on shared paths
+  null          the kernel again, under other seeds: the effect of chance
+  -             no path of the class has it
+Rows are classes of paths; repeatable: the kernel's runs lie within 5 % of
+their mean; clean: no random loss; alone: neither cross traffic nor jitter";
+
+/// A report as text of at most 80 columns: the verdicts, the meaning of the headings, the tables.
 pub fn table(report: &GauntletReport) -> String {
     let mut lines = vec![format!(
         "{} paths of the population {}, seed {}, from {} on; {} seeds each, {} s",
@@ -11,6 +27,10 @@ pub fn table(report: &GauntletReport) -> String {
         report.seeds,
         report.duration_s
     )];
+    for result in report.variants.iter().filter(|result| result.sizing != NULL) {
+        lines.extend(verdict(report, result));
+    }
+    lines.extend(READING.lines().map(str::to_owned));
     for result in &report.variants {
         lines.extend(tested(result));
     }
@@ -18,9 +38,47 @@ pub fn table(report: &GauntletReport) -> String {
 }
 
 const NAME: usize = 16;
+const NULL: &str = "null";
+
+fn name(result: &VariantResult) -> String {
+    format!("{}, {}", result.sizing, result.congestion)
+}
+
+/// Over every path.
+fn overall(result: &VariantResult) -> Option<&ClassSummary> {
+    result.classes.iter().find(|summary| summary.class == PathClass::All)
+}
+
+/// The result of a variant in two lines, beside chance.
+fn verdict(report: &GauntletReport, result: &VariantResult) -> Vec<String> {
+    let Some(all) = overall(result) else { return Vec::new() };
+    let is_null =
+        |other: &&VariantResult| other.sizing == NULL && other.congestion == result.congestion;
+    let chance = report.variants.iter().find(is_null).and_then(overall);
+    let chance = chance.and_then(|all| all.surely_worse);
+    vec![
+        String::new(),
+        format!(
+            "{}: goodput {}, queueing delay {} of the kernel's (medians).",
+            name(result),
+            number(all.goodput.p50),
+            number(all.delay_median)
+        ),
+        match all.surely_worse.zip(chance) {
+            Some((worse, chance)) => format!(
+                "Surely slower on {:.1} % of the paths; by chance alone (null) on {:.1} %.",
+                worse * 100.0,
+                chance * 100.0
+            ),
+            None => {
+                "One seed per path: more --seeds show which paths are surely slower.".to_owned()
+            }
+        },
+    ]
+}
 
 fn tested(result: &VariantResult) -> Vec<String> {
-    let who = format!("{}, {}", result.sizing, result.congestion);
+    let who = name(result);
     let heads = ["paths", "1 %", "5 %", "25 %", "50 %", "75 %", "95 %", "mean", "worse"];
     let mut lines = vec![String::new(), format!("{who}: goodput over the kernel's")];
     lines.push(row("", &heads.map(str::to_owned)));
