@@ -51,6 +51,12 @@ impl ComparedQuantity {
         let max = known.iter().copied().fold(0.0, f64::max);
         (known.len() > 1 && min > 0.0).then(|| max / min - 1.0)
     }
+
+    /// Whether it is zero for some engines and not for others.
+    fn is_zero_for_some(&self) -> bool {
+        let known = || self.values.iter().flatten();
+        known().any(|value| *value == 0.0) && known().any(|value| *value != 0.0)
+    }
 }
 
 impl EngineComparison {
@@ -96,31 +102,46 @@ impl EngineComparison {
         }
     }
 
-    /// The quantity with the largest gap among those that count, and the gap.
-    pub fn largest_gap(&self) -> Option<(&ComparedQuantity, f64)> {
-        let compared = self.rows.iter().filter(|row| row.compared);
-        let gaps = compared.filter_map(|row| Some((row, row.gap()?)));
+    /// The quantity with the largest gap among those that count or among the others, and the gap.
+    pub fn largest_gap(&self, compared: bool) -> Option<(&ComparedQuantity, f64)> {
+        let rows = self.rows.iter().filter(|row| row.compared == compared);
+        let gaps = rows.filter_map(|row| Some((row, row.gap()?)));
         gaps.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// The result in a sentence.
+    /// The result in sentences that follow from the rows.
     pub fn summary(&self) -> String {
-        match self.largest_gap() {
-            None => "One engine alone: there is nothing to compare.".to_owned(),
-            Some((_, gap)) if gap <= AGREEMENT => {
-                format!("The engines agree within {:.1} %.", gap * 100.0)
+        let others = self.differences(false).map_or(String::new(), |differ| {
+            format!(" Losses, windows and queues are not judged; they differ {differ}.")
+        });
+        let is_zero = self.zero_for_some(true).is_some();
+        match (self.largest_gap(true), self.differences(true)) {
+            (_, None) => "One engine alone: there is nothing to compare.".to_owned(),
+            (Some((_, gap)), _) if gap <= AGREEMENT && !is_zero => format!(
+                "The engines agree within {:.1} % in rates, round trips and utilisation.{others}",
+                gap * 100.0
+            ),
+            (_, Some(differ)) if self.findings.is_empty() => format!(
+                "The engines differ {differ}, and no known difference between them explains it.{others}"
+            ),
+            (_, Some(differ)) => {
+                format!("The engines differ {differ}.{others} What broke or may have broken:")
             }
-            Some((row, gap)) if self.findings.is_empty() => format!(
-                "The engines differ by up to {:.1} % ({}), and no known difference between them explains it.",
-                gap * 100.0,
-                row.name
-            ),
-            Some((row, gap)) => format!(
-                "The engines differ by up to {:.1} % ({}); what broke or may have broken:",
-                gap * 100.0,
-                row.name
-            ),
         }
+    }
+
+    /// A quantity that is zero for some engines and not for others: no gap in percent shows that.
+    fn zero_for_some(&self, compared: bool) -> Option<&ComparedQuantity> {
+        self.rows.iter().find(|row| row.compared == compared && row.is_zero_for_some())
+    }
+
+    /// The largest differences among the rows that count or among the others.
+    fn differences(&self, compared: bool) -> Option<String> {
+        let by = self.largest_gap(compared);
+        let by = by.map(|(row, gap)| format!("by up to {:.1} % ({})", gap * 100.0, row.name));
+        let zero = self.zero_for_some(compared).map(|row| format!("from zero ({})", row.name));
+        let both: Vec<String> = by.into_iter().chain(zero).collect();
+        (!both.is_empty()).then(|| both.join(" or "))
     }
 }
 
@@ -141,16 +162,25 @@ mod tests {
     }
 
     #[test]
-    fn the_judgement_names_the_worst_quantity() {
-        let comparison = EngineComparison {
-            scenario: String::new(),
-            engines: vec!["sim".into(), "lab".into()],
-            rows: vec![quantity(&[Some(1.0), Some(1.02)])],
-            findings: Vec::new(),
+    fn the_judgement_follows_from_the_rows_and_names_the_worst() {
+        let of = |rows: &[ComparedQuantity]| {
+            let engines = vec!["sim".into(), "lab".into()];
+            let (scenario, rows, findings) = (String::new(), rows.to_vec(), Vec::new());
+            EngineComparison { scenario, engines, rows, findings }.summary()
         };
-        assert_eq!(comparison.summary(), "The engines agree within 2.0 %.");
-        let rows = vec![quantity(&[Some(1.0), Some(1.5)])];
-        let words = EngineComparison { rows, ..comparison }.summary();
+        let close = quantity(&[Some(1.0), Some(1.02)]);
+        let agree = "The engines agree within 2.0 % in rates, round trips and utilisation.";
+        assert_eq!(of(std::slice::from_ref(&close)), agree);
+        let far = quantity(&[Some(1.0), Some(1.5)]);
+        let queue = ComparedQuantity { name: "queue".into(), compared: false, ..far.clone() };
+        let also =
+            "Losses, windows and queues are not judged; they differ by up to 50.0 % (queue).";
+        assert_eq!(of(&[close.clone(), queue]), format!("{agree} {also}"));
+        let words = of(&[close, far]);
         assert!(words.contains("up to 50.0 % (goodput), and no known difference"), "{words}");
+        let words = of(&[quantity(&[Some(0.0), Some(1.0)])]);
+        assert!(words.starts_with("The engines differ from zero (goodput), and no"), "{words}");
+        let none = ComparedQuantity { compared: false, ..quantity(&[Some(0.0), Some(1.0)]) };
+        assert!(of(&[quantity(&[Some(1.0), Some(1.0)]), none]).ends_with("from zero (goodput)."));
     }
 }

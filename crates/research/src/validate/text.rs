@@ -5,13 +5,25 @@ use sweetspot_experiment::markdown::MarkdownTable;
 
 impl EngineComparison {
     /// The comparison in Markdown: result, broken assumptions, numbers.
+    pub fn markdown(&self) -> String {
+        format!("{}\n{}", self.words(), self.table())
+    }
+
+    /// The same for a terminal.
     pub fn text(&self) -> String {
+        format!("{}\n{}", self.words(), self.table().aligned())
+    }
+
+    fn words(&self) -> String {
         let mut text = format!("{}\n", self.summary());
         for finding in &self.findings {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "* {}: {}", finding.assumption, finding.words);
         }
-        text.push('\n');
+        text
+    }
+
+    fn table(&self) -> MarkdownTable {
         let mut columns = vec![""];
         columns.extend(self.engines.iter().map(String::as_str));
         columns.push("gap");
@@ -22,8 +34,7 @@ impl EngineComparison {
             cells.push(row.gap().map_or(String::new(), |gap| format!("{:.1} %", gap * 100.0)));
             table.row(&cells);
         }
-        let _ = write!(text, "{table}");
-        text
+        table
     }
 }
 

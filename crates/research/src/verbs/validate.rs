@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use sweetspot_research::validate::{EngineComparison, STANDING, StandingScenario};
+use sweetspot_research::validate::{BoundCheck, EngineComparison, STANDING, StandingScenario};
 use sweetspot_scenario::{EngineError, NoRecorder, Outcome, Scenario};
 
 use super::Ending;
@@ -64,8 +64,12 @@ struct Validation {
     findings: Vec<FindingLine>,
     refused: Vec<String>,
     answers: Vec<EngineAnswer>,
+    /// For a terminal.
     #[serde(skip)]
     text: String,
+    /// For a document.
+    #[serde(skip)]
+    markdown: String,
 }
 
 #[derive(Serialize)]
@@ -107,21 +111,24 @@ fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, E
     }
     let outcomes: Vec<Outcome> = answers.iter().map(|played| played.outcome.clone()).collect();
     let comparison = EngineComparison::of(scenario, &outcomes);
-    let mut text = comparison.text();
+    let mut after = String::new();
     for why in &refused {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "\nLeft out: {why}");
+        let _ = writeln!(after, "\nLeft out: {why}");
     }
     for certificate in answers.iter().filter_map(|played| played.certificate.as_ref()) {
         let _ = match certificate.trust {
-            true => writeln!(text, "\nThe emulation can be trusted."),
-            false => writeln!(
-                text,
-                "\n**The emulation cannot be trusted**: {}",
-                certificate.reasons.join("; ")
-            ),
+            true => writeln!(after, "\nThe emulation can be trusted."),
+            false => {
+                writeln!(
+                    after,
+                    "\nThe emulation cannot be trusted: {}",
+                    certificate.reasons.join("; ")
+                )
+            }
         };
     }
+    let (text, markdown) = (comparison.text() + &after, comparison.markdown() + &after);
     Ok(Validation {
         judgement: comparison.summary(),
         findings: comparison
@@ -132,18 +139,20 @@ fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, E
         refused,
         answers,
         text,
+        markdown,
     })
 }
 
 /// The standing set: each scenario, its bounds, the document.
 fn standing(arguments: &Arguments) -> Ending {
-    let (mut rows, mut details, mut broken) = (String::new(), String::new(), 0);
+    let (mut rows, mut details) = (Vec::new(), String::new());
     for one in STANDING {
         note!("{} ...", one.name);
         let scenario = one.scenario()?;
         let validation = validate(&scenario, &arguments.engine)?;
-        broken += check_bounds(&one, &validation, &mut rows);
-        let _ = write!(details, "\n## {}\n\n{}\n\n{}", one.name, scenario.title, validation.text);
+        rows.extend(check_bounds(&one, &validation));
+        let Validation { markdown, .. } = &validation;
+        let _ = write!(details, "\n## {}\n\n{}\n\n{markdown}", one.name, scenario.title);
         if arguments.json {
             out!("{}", serde_json::to_string(&validation)?);
         }
@@ -153,8 +162,20 @@ fn standing(arguments: &Arguments) -> Ending {
         std::fs::write(out, &document)
             .map_err(|error| format!("--out {}: {error}; name another file", out.shown()))?;
     }
+    let broken = rows.iter().filter(|row| row.judgement == BROKEN).count();
     if !arguments.json {
-        out!("{rows}");
+        let kept = rows.iter().filter(|row| row.judgement == KEPT).count();
+        out!("{kept} of {} bounds are kept, {broken} are broken.\n", rows.len());
+        out!(
+            "{:<16} {:<42} {:>8} {:>6}",
+            "scenario",
+            "goodput of the first transfer",
+            "off",
+            "bound"
+        );
+        for BoundRow { scenario, words, off, bound, judgement } in &rows {
+            out!("{scenario:<16} {words:<42} {off:>8} {bound:>6}  {judgement}");
+        }
     }
     match broken {
         0 => Ok(ExitCode::SUCCESS),
@@ -162,34 +183,43 @@ fn standing(arguments: &Arguments) -> Ending {
     }
 }
 
-/// Adds a line per bound; returns how many are broken. Bounds broken by an untrusted emulation do
-/// not count.
-fn check_bounds(one: &StandingScenario, validation: &Validation, rows: &mut String) -> usize {
+/// A bound of the standing set and whether it holds.
+struct BoundRow {
+    scenario: &'static str,
+    words: String,
+    off: String,
+    bound: String,
+    judgement: &'static str,
+}
+
+const KEPT: &str = "kept";
+const BROKEN: &str = "broken";
+
+/// A row per bound. Bounds broken by an untrusted emulation are not judged.
+fn check_bounds(one: &StandingScenario, validation: &Validation) -> Vec<BoundRow> {
     let trusted = validation.answers.iter().all(|a| a.certificate.as_ref().is_none_or(|c| c.trust));
     let outcomes: Vec<Outcome> =
         validation.answers.iter().map(|played| played.outcome.clone()).collect();
-    let mut broken = 0;
-    for check in one.bound_checks(&outcomes) {
-        let word = match (check.kept(), trusted) {
-            (true, _) => "kept",
-            (false, true) => {
-                broken += 1;
-                "**broken**"
-            }
+    let row = |check: BoundCheck| BoundRow {
+        scenario: one.name,
+        off: format!("{:+.1} %", check.off * 100.0),
+        bound: format!("{:.0} %", check.bound * 100.0),
+        judgement: match (check.kept(), trusted) {
+            (true, _) => KEPT,
+            (false, true) => BROKEN,
             (false, false) => "not judged: the emulation cannot be trusted",
-        };
-        let (off, bound) = (check.off * 100.0, check.bound * 100.0);
-        let _ = writeln!(
-            rows,
-            "| {} | {} | {off:+.1} % | {bound:.0} % | {word} |",
-            one.name, check.words
-        );
-    }
-    broken
+        },
+        words: check.words,
+    };
+    one.bound_checks(&outcomes).into_iter().map(row).collect()
 }
 
-fn document(engines: &[EngineName], rows: &str, details: &str) -> String {
+fn document(engines: &[EngineName], rows: &[BoundRow], details: &str) -> String {
     let names: Vec<String> = engines.iter().map(EngineName::to_string).collect();
+    let mut table = String::new();
+    for BoundRow { scenario, words, off, bound, judgement } in rows {
+        let _ = writeln!(table, "| {scenario} | {words} | {off} | {bound} | {judgement} |");
+    }
     let date: String = machine::date().chars().take_while(|c| *c != 'T').collect();
     format!(
         "# The same scenario by every engine\n\n{ABSTRACT}\
@@ -197,7 +227,7 @@ fn document(engines: &[EngineName], rows: &str, details: &str) -> String {
          Written by `sweetspot-research validate --standing --engine {} --out docs/results/validate.md`.\n\n\
          | | |\n|---|---|\n| program | sweetspot {} |\n| measured on | {}, {}, {date} |\n\n\
          ## Bounds\n\n| scenario | goodput of the first transfer | off | bound | |\n\
-         |---|---|--:|--:|---|\n{rows}{details}",
+         |---|---|--:|--:|---|\n{table}{details}",
         names.join(","),
         env!("CARGO_PKG_VERSION"),
         machine::machine(),
