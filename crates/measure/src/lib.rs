@@ -64,7 +64,7 @@ pub use measurement::Measurement;
 pub use observation::{
     Arrival, Direction, Echo, EchoRecord, LoadRecord, Step, StepResult, StreamRecord,
 };
-pub use plan::Plan;
+pub use plan::{PAUSE, Plan};
 pub use reordering::{Reordering, reordering};
 pub use report::{DirectionReport, Intrusion, Report};
 pub use round_trip::{RoundTrip, path_change, round_trip};

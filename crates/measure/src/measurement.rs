@@ -18,12 +18,12 @@ use crate::{
 /// An echo on the wire: as small as its datagram may be.
 const ECHO_SIZE: Bytes = Bytes::new(100);
 /// The time between echoes on an idle path.
-const ECHO_INTERVAL: Duration = Duration::from_millis(20);
+pub(crate) const ECHO_INTERVAL: Duration = Duration::from_millis(20);
 /// The ratio to the link's rate of a stream that fills the buffer.
 const OVERLOAD_RATIO: f64 = 1.5;
 /// The first such stream; where the buffer is not full at its end, the next is longer by the factor.
-const FIRST_OVERLOAD: Duration = Duration::from_millis(400);
-const OVERLOAD_GROWTH: u64 = 3;
+pub(crate) const FIRST_OVERLOAD: Duration = Duration::from_millis(400);
+pub(crate) const OVERLOAD_GROWTH: u64 = 3;
 /// A stream that is only a little too fast exceeds the upper end of the available bandwidth by this part of the capacity.
 const SLIGHT_EXCESS: f64 = 0.02;
 /// A train of so few packets fits into most buffers.
@@ -38,10 +38,10 @@ const LOSS_SHARE: f64 = 0.3;
 /// After this many losses, their rate is known to a factor of 1.5: (1.96 / ln 1.5)^2. Until then counting goes on, up to a max
 /// number of streams.
 const LOSSES_WANTED: u32 = 24;
-const MAX_SLOW_STREAMS: usize = 3;
+pub(crate) const MAX_SLOW_STREAMS: usize = 3;
 /// The longest that losses are counted in one stream, and the most packets per second, which a host sends evenly.
-const LONGEST_LOSS: Duration = Duration::from_secs(12);
-const LOSS_PACKETS_PER_SECOND: f64 = 4000.0;
+pub(crate) const LONGEST_LOSS: Duration = Duration::from_secs(12);
+pub(crate) const LOSS_PACKETS_PER_SECOND: f64 = 4000.0;
 /// The fewest packets of a stream.
 const MIN_STREAM_PACKETS: u32 = 30;
 /// The most packets of a stream.

@@ -2,7 +2,14 @@
 
 use sweetspot_units::{Bytes, Duration};
 
+use crate::measurement::{
+    ECHO_INTERVAL, FIRST_OVERLOAD, LONGEST_LOSS, LOSS_PACKETS_PER_SECOND, MAX_SLOW_STREAMS,
+    OVERLOAD_GROWTH,
+};
 use crate::observation::Direction;
+
+/// The pause between steps, in which their queues drain.
+pub const PAUSE: Duration = Duration::from_millis(50);
 
 /// The limits of a measurement.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +47,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A full measurement of both directions: about a minute.
+    /// A full measurement of both directions.
     pub fn full() -> Plan {
         Plan {
             directions: vec![Direction::Down, Direction::Up],
@@ -61,7 +68,7 @@ impl Plan {
         }
     }
 
-    /// The short form: about fifteen seconds.
+    /// The short form.
     pub fn short() -> Plan {
         Plan {
             echoes: 20,
@@ -93,4 +100,49 @@ impl Plan {
             ..self
         }
     }
+
+    /// Bounds on the time of the steps and the pauses between them. Below 10 Mbit/s trains take longer, and each step
+    /// waits for round trips. A budget may end it earlier.
+    pub fn duration(&self) -> (Duration, Duration) {
+        let echoes = ECHO_INTERVAL * (2 * u64::from(self.echoes));
+        let (min, max) = self.direction();
+        let directions = self.directions.len() as u64;
+        (echoes + PAUSE * 2 + min * directions, echoes + PAUSE * 2 + max * directions)
+    }
+
+    /// The same of one direction. In the shortest one, sparse packets show the available bandwidth, and the first
+    /// overload fills the buffer.
+    fn direction(&self) -> (Duration, Duration) {
+        let fixed = self.sparse
+            + self.slight.unwrap_or(Duration::ZERO)
+            + self.load.unwrap_or(Duration::ZERO);
+        let once = [self.overload.is_some(), self.slight.is_some(), self.load.is_some()];
+        let once = once.into_iter().filter(|is_planned| *is_planned).count() as u64;
+        let steps = u64::from(self.scouts) + u64::from(self.trains) + 1 + once;
+        let fastest =
+            Duration::from_secs_f64(f64::from(self.loss_packets) / LOSS_PACKETS_PER_SECOND);
+        let (slow, counts) = (MAX_SLOW_STREAMS as u64, u64::from(self.loss_packets > 0));
+        let overloads = self.overload.map_or_else(Vec::new, overloads);
+        let streams = u64::from(self.bounding) + u64::from(self.averaged);
+        let first = overloads.first().copied().unwrap_or(Duration::ZERO);
+        let min = fixed + fastest + first + PAUSE * (steps + counts);
+        let all = overloads.iter().fold(Duration::ZERO, |sum, length| sum + *length);
+        let more = streams + slow * counts + (overloads.len() as u64).saturating_sub(1) + 1;
+        let max = fixed
+            + self.sparse
+            + self.stream * streams
+            + LONGEST_LOSS * (slow * counts)
+            + all
+            + PAUSE * (steps + more);
+        (min, max)
+    }
+}
+
+/// The streams that fill the buffer, each longer than the one before.
+fn overloads(longest: Duration) -> Vec<Duration> {
+    let mut lengths = vec![FIRST_OVERLOAD.min(longest)];
+    while let Some(last) = lengths.last().filter(|last| **last < longest) {
+        lengths.push((*last * OVERLOAD_GROWTH).min(longest));
+    }
+    lengths
 }

@@ -2,7 +2,7 @@
 
 mod path;
 
-use path::{Truth, measure};
+use path::{Truth, measure, timed};
 use sweetspot_measure::{Direction, DirectionReport, Discipline, Plan};
 use sweetspot_path::Random;
 use sweetspot_units::{Bytes, Duration, Rate};
@@ -150,6 +150,27 @@ fn a_gentle_measurement_fills_no_queue() {
     let down = &report.directions[0];
     assert!(off(down.capacity.value(), Rate::from_mbit_per_second(50)) < 0.02);
     assert!(down.buffer.bytes.value().is_none() && down.discipline.is_err());
+}
+
+#[test]
+fn the_time_of_a_plan_bounds_the_time_of_its_steps() {
+    let plain = Truth::plain();
+    let cross = Rate::from_mbit_per_second(25);
+    let paths = [
+        plain,
+        Truth { cross, pareto: true, ..plain },
+        Truth { loss: 0.001, ..plain },
+        Truth { jitter: Duration::from_millis(3), ..plain },
+    ];
+    for plan in [Plan::full(), Plan::short(), Plan::full().gentle(), Plan::short().gentle()] {
+        let (min, max) = plan.duration();
+        for path in paths {
+            let taken = timed(path, plan.clone(), 3).1;
+            // Random gaps differ from their mean, and trains take the time of their packets.
+            let bounds = min.scaled(0.95)..=max.scaled(1.05);
+            assert!(bounds.contains(&taken), "{taken} is not in {min} to {max}: {path:?}");
+        }
+    }
 }
 
 /// Paths that nobody chose: 2 to 500 Mbit/s, 2 to 150 ms each way, buffers of 0.1 to 3 BDP, load up to 60 %.

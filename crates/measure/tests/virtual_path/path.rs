@@ -1,8 +1,8 @@
 //! A path in virtual time on which a measurement runs: the elements of `sweetspot-path`, and other traffic.
 
 use sweetspot_measure::{
-    Arrival, Direction, Echo, EchoRecord, LoadRecord, Measurement, Plan, Report, Step, StepResult,
-    StreamRecord,
+    Arrival, Direction, Echo, EchoRecord, LoadRecord, Measurement, PAUSE, Plan, Report, Step,
+    StepResult, StreamRecord,
 };
 use sweetspot_path::{
     Codel, CodelConfig, DirectionSpec, Discipline, DropTail, FqCodel, FqCodelConfig, Link, Packet,
@@ -169,16 +169,27 @@ impl Way {
 
 /// Runs a measurement.
 pub fn measure(truth: Truth, plan: Plan, seed: u64) -> Report {
+    timed(truth, plan, seed).0
+}
+
+/// Runs a measurement; also returns the time of its steps and the pauses between them, without round trips.
+pub fn timed(truth: Truth, plan: Plan, seed: u64) -> (Report, Duration) {
+    let mut taken = Duration::ZERO;
     let mut measurement = Measurement::new(plan);
     let mut ways = [Way::new(truth, seed), Way::new(truth, seed + 1000)];
     let mut now = Time::ZERO + Duration::from_secs(1);
     while let Some(step) = measurement.poll_step() {
+        let began = now;
         let result = carry_out(&step, &mut ways, &mut now);
+        taken += PAUSE + now.since(began);
+        if let Step::Load { duration, .. } = step {
+            taken += duration;
+        }
         measurement.handle(result);
         // A round trip for the final message, and the time for the queue to drain.
         now += Duration::from_millis(300) + truth.delay * 2;
     }
-    measurement.report()
+    (measurement.report(), taken)
 }
 
 fn carry_out(step: &Step, ways: &mut [Way; 2], now: &mut Time) -> StepResult {

@@ -48,7 +48,7 @@ Examples:
 ///
 /// Reports, each with its interval and method: RTT, capacity, available bandwidth, buffer and queue
 /// discipline, random loss, reordering, jitter, and delay under load, in both directions. It lists
-/// what it cannot measure, with the reason. Datagrams go to the same port as TCP. It takes one to two
+/// what it cannot measure, with the reason. Datagrams go to the same port as TCP. It takes one to three
 /// minutes, and fills the path's queue unless --gentle. From any other TCP server, HOST:PORT, it gets the
 /// RTT and the options that both kernels agree on.
 #[derive(Debug, clap::Args)]
@@ -59,7 +59,7 @@ pub struct Arguments {
     /// Never fill a queue: neither buffer, discipline nor delay under load are measured
     #[arg(long)]
     gentle: bool,
-    /// Measure for about 20 seconds, and print one verdict: the rate, the RTT idle and under load, its grade, and the gain of a
+    /// Measure for 15 to 30 seconds, and print one verdict: the rate, the RTT idle and under load, its grade, and the gain of a
     /// window of the right size
     #[arg(long, conflicts_with_all = ["gentle", "direction", "watch"])]
     quick: bool,
@@ -143,6 +143,16 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
+/// How long a measurement by `plan` takes.
+fn duration_in_words(plan: &Plan) -> String {
+    let (min, max) = plan.duration();
+    let (min, max) = (min.as_secs_f64(), max.as_secs_f64());
+    match plan.budget {
+        None => format!("this takes {min:.0} to {max:.0} s, and more over long or slow paths"),
+        Some(budget) => format!("this takes up to {max:.0} s, and ends at {budget}"),
+    }
+}
+
 /// Measures again and again; a measurement that fails is a line that says why.
 fn watched(arguments: &Arguments, interval: Duration, file: &Path) -> Ending {
     if interval < MIN_INTERVAL {
@@ -218,6 +228,9 @@ impl Common {
         let contact = self.contact()?;
         let plan = Plan { budget: self.budget, ..plan };
         let shown = !self.quiet && std::io::stderr().is_terminal();
+        if shown {
+            err!("measuring: {}", duration_in_words(&plan));
+        }
         let mut last = String::new();
         let measured = measure(&contact, plan, &mut |what| {
             if shown && last != what {
@@ -259,5 +272,42 @@ impl Common {
         let contact = self.contact.contact(self.far_end.as_deref())?;
         let next = "start `sweetspot serve --dir DIR` at the far end and give the line it prints";
         Ok(contact.ok_or_else(|| UsageError::new(format!("there is no ticket: {next}")))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args;
+
+    use super::*;
+
+    fn rounded(plan: &Plan, unit: f64) -> (f64, f64) {
+        let (min, max) = plan.duration();
+        let round = |time: Duration| (time.as_secs_f64() / unit).round();
+        (round(min), round(max))
+    }
+
+    #[test]
+    fn the_help_and_the_page_tell_the_time_of_the_plans() {
+        assert_eq!(rounded(&Plan::full(), 60.0), (1.0, 3.0));
+        assert_eq!(rounded(&Plan::short(), 5.0), (3.0, 6.0));
+        let mut command = Arguments::augment_args(clap::Command::new("measure"));
+        let help = command.render_long_help().to_string();
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(help.contains("It takes one to three minutes"), "{help}");
+        assert!(help.contains("Measure for 15 to 30 seconds"), "{help}");
+        let page = include_str!("../../../../../docs/measure-a-path.md");
+        assert!(page.contains("A full measurement takes one to three minutes"));
+    }
+
+    #[test]
+    fn a_measurement_begins_with_its_time_or_its_budget() {
+        let (min, max) = Plan::full().duration();
+        let (min, max) = (min.as_secs_f64(), max.as_secs_f64());
+        let words = duration_in_words(&Plan::full());
+        assert!(words.starts_with(&format!("this takes {min:.0} to {max:.0} s")), "{words}");
+        let budget = Some(Bytes::new(10_000_000));
+        let words = duration_in_words(&Plan { budget, ..Plan::full() });
+        assert_eq!(words, format!("this takes up to {max:.0} s, and ends at 10 MB"));
     }
 }

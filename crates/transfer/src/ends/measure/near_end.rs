@@ -8,7 +8,7 @@ use std::thread;
 use sweetspot_linux::udp::Udp;
 use sweetspot_linux::{clock, tcp};
 use sweetspot_measure::{
-    Arrival, Direction, EchoRecord, LoadRecord, Measurement, Plan, Report, Spacing, Step,
+    Arrival, Direction, EchoRecord, LoadRecord, Measurement, PAUSE, Plan, Report, Spacing, Step,
     StepResult, StreamRecord, Traces,
 };
 use sweetspot_protocol::frame::FramePart;
@@ -33,8 +33,6 @@ const ECHO_INTERVAL: Duration = Duration::from_millis(20);
 const ECHO_SIZE: Bytes = Bytes::new(100);
 /// How long after the last echo one may still come back.
 const ECHO_PATIENCE: Duration = Duration::from_secs(2);
-/// The pause between steps, in which their queues drain.
-const MIN_PAUSE: Duration = Duration::from_millis(50);
 
 /// A measurement of the path to a server.
 #[derive(Debug, Clone, PartialEq)]
@@ -164,7 +162,7 @@ impl Prober<'_> {
         while let Some(step) = measurement.poll_step() {
             progress(measurement.what());
             measurement.handle(self.carry_out(&step)?);
-            clock::sleep_until(clock::now() + MIN_PAUSE);
+            clock::sleep_until(clock::now() + PAUSE);
         }
         Ok(())
     }
