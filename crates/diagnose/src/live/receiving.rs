@@ -2,7 +2,8 @@
 
 use sweetspot_units::{Bytes, Duration};
 
-use super::{AT_CAPACITY, ConnectionHistory, QUEUE_AFTER_LOSS, Side, Step};
+use super::history::ConnectionHistory;
+use super::{AT_CAPACITY, QUEUE_AFTER_LOSS, Side, Step};
 use crate::{Class, Limits};
 
 /// A window this full binds: the arrivals of one RTT, relative to the advertised window.

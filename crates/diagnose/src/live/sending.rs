@@ -2,9 +2,8 @@
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{
-    AT_CAPACITY, ConnectionHistory, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step,
-};
+use super::history::ConnectionHistory;
+use super::{AT_CAPACITY, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step};
 use crate::{Class, Limits};
 
 /// A congestion window this full binds: the kernel sends in pieces of several segments.

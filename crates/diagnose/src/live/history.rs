@@ -1,0 +1,169 @@
+//! The history of a connection, with which its next sample is compared.
+
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use super::{QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step, receiving};
+
+/// A writer blocks when its queued data reach the buffer's size (sk_stream_memory_free); a sample may already lack data that
+/// were acknowledged since.
+const NEARLY: f64 = 0.9;
+
+/// Round trips over which a receiver's rate is averaged.
+const ARRIVAL_ROUNDS: u64 = 4;
+
+/// A peer that reads at once mostly has more than this share of its largest window open: the last data may not have been read
+/// when they were acknowledged.
+const READ: f64 = 2.0 / 3.0;
+
+/// Windows weighted with the time in which they held the sender, and the round trip meanwhile.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HeldWindows {
+    byte_seconds: f64,
+    round_trip_seconds: f64,
+    seconds: f64,
+}
+
+impl HeldWindows {
+    pub fn add(&mut self, window: Bytes, rtt: Duration, time: Duration) {
+        let seconds = time.as_secs_f64();
+        self.byte_seconds += window.as_f64() * seconds;
+        self.round_trip_seconds += rtt.as_secs_f64() * seconds;
+        self.seconds += seconds;
+    }
+
+    /// The window and the round trip in the mean, if any time was so spent.
+    pub fn mean(&self) -> Option<(Bytes, Duration)> {
+        let rtt = Duration::from_nanos((self.round_trip_seconds / self.seconds * 1e9) as u64);
+        let window = Bytes::new((self.byte_seconds / self.seconds) as u64);
+        (self.seconds > 0.0 && rtt > Duration::ZERO).then_some((window, rtt))
+    }
+}
+
+/// Bytes received in the last round trips, with exponentially decaying weight. A single interval misleads: it may hold one window
+/// more or less, and data behind a hole arrives with the retransmission.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RecentArrivals {
+    bytes: f64,
+    seconds: f64,
+}
+
+impl RecentArrivals {
+    /// `bytes` arrived in `time`; data as old as `horizon` count 1/e.
+    pub fn add(&mut self, bytes: Bytes, time: Duration, horizon: Duration) {
+        let horizon = horizon.max(time).as_secs_f64();
+        let kept = if horizon > 0.0 { (-time.as_secs_f64() / horizon).exp() } else { 0.0 };
+        self.bytes = self.bytes * kept + bytes.as_f64();
+        self.seconds = self.seconds * kept + time.as_secs_f64();
+    }
+
+    pub fn rate(&self) -> Rate {
+        Rate::from_f64(if self.seconds > 0.0 { self.bytes * 8.0 / self.seconds } else { 0.0 })
+    }
+}
+
+/// State from earlier samples that later ones are compared with.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ConnectionHistory {
+    /// Both ends are on one host.
+    pub within_host: bool,
+    pub largest_peer_window: Bytes,
+    pub min_peer_window: Option<Bytes>,
+    pub largest_window: Bytes,
+    /// The peer's windows while they held the sender, and the flights while nothing of it did.
+    pub held: HeldWindows,
+    pub free: HeldWindows,
+    pub min_receiver_rtt: Option<Duration>,
+    pub arrivals: RecentArrivals,
+    /// The best rate between two samples, and the best while a queue stood: the capacity.
+    pub fastest: Rate,
+    /// The last interval was that much better than all before it that its sender is starting.
+    pub starts: bool,
+    pub capacity: Option<Rate>,
+    pub rate: Rate,
+    /// Of each of the peer's latest windows, the newest in the lowest bit, whether it was far below the largest; and how
+    /// many of them there are.
+    pub narrow: u16,
+    pub windows: u32,
+    pub loss_events: u64,
+    /// Retransmission timeouts since the peer last acknowledged anything.
+    pub unanswered: u64,
+    /// When something was last lost while it was watched.
+    pub lost: Option<Time>,
+    /// The send buffer was full at its present size: only a writer that blocks fills it.
+    pub buffer_was_full: bool,
+    pub zero_windows: u64,
+}
+
+impl ConnectionHistory {
+    /// The window that the peer advertises at a time, the first time, too.
+    pub fn see_window(&mut self, now: &Sample) {
+        let Some(window) = now.peer_window else { return };
+        self.largest_peer_window = self.largest_peer_window.max(window);
+        let is_narrow = window <= self.largest_peer_window.scaled(READ);
+        self.narrow = self.narrow << 1 | u16::from(is_narrow);
+        self.windows = (self.windows + 1).min(u16::BITS);
+        self.min_peer_window = Some(self.min_peer_window.map_or(window, |min| min.min(window)));
+    }
+
+    pub fn learn(&mut self, step: &Step, side: Side) {
+        let (last, now) = (&step.last, &step.sample);
+        let full = |s: &Sample| s.queued >= s.send_buffer.scaled(NEARLY);
+        self.buffer_was_full &= now.send_buffer == last.send_buffer;
+        self.buffer_was_full |= full(now) || (full(last) && now.send_buffer == last.send_buffer);
+        let rate = step.delivery_rate(side);
+        if let Some(window) = now.peer_window {
+            self.held.add(window, now.rtt, now.window_limited.saturating_sub(last.window_limited));
+        }
+        let busy = now.busy.saturating_sub(last.busy);
+        let bound = now.window_limited.saturating_sub(last.window_limited);
+        let flight = now.mss * u64::from(now.under_way);
+        self.free.add(flight, now.rtt, busy.saturating_sub(bound));
+        self.largest_window = self.largest_window.max(now.window.unwrap_or_default());
+        // The receiver of a connection knows the handshake's round trip, too.
+        let known = [now.receiver_rtt, now.rtt_min].into_iter().filter(|t| *t > Duration::ZERO);
+        self.min_receiver_rtt = known.chain(self.min_receiver_rtt).min();
+        match side {
+            Side::Sender if now.queues(QUEUE_AFTER_LOSS) => {
+                self.capacity = self.capacity.max(Some(rate));
+            }
+            Side::Sender => {}
+            Side::Receiver => {
+                let min = self.min_receiver_rtt.unwrap_or_default();
+                let received = now.received.saturating_sub(last.received);
+                let horizon = now.receiver_rtt.max(min) * ARRIVAL_ROUNDS;
+                self.arrivals.add(received, step.time, horizon);
+                if receiving::queues(step, self) {
+                    self.capacity = self.capacity.max(Some(self.arrivals.rate()));
+                }
+            }
+        }
+        let known = self.fastest.as_f64();
+        self.starts = known > 0.0 && rate.as_f64() >= STARTING * known;
+        self.fastest = self.fastest.max(rate);
+        let answered = now.acked > last.acked || now.delivered > last.delivered;
+        let timeouts = now.timeouts.saturating_sub(last.timeouts);
+        self.unanswered = if answered { 0 } else { self.unanswered + timeouts };
+        let lost = now.retransmitted > last.retransmitted || now.out_of_order > last.out_of_order;
+        self.loss_events += u64::from(lost);
+        self.lost = if lost { Some(now.at) } else { self.lost };
+        let closed = |s: &Sample| s.peer_window == Some(Bytes::ZERO);
+        self.zero_windows += u64::from(closed(now) && !closed(last));
+    }
+
+    /// Whether the peer's window is small because data lie unread there: mostly far below its earlier size. The difference was
+    /// acknowledged and is still in the buffer, as no window's edge goes back (RFC 9293, SHLD-14). The max window that its
+    /// scale allows shows nothing.
+    pub fn peer_reads_slowly(&self) -> bool {
+        2 * self.narrow.count_ones() > self.windows
+    }
+
+    /// Whether sent data lie unread at the peer: within a host nothing else delays its acknowledgement.
+    pub fn waits_at_reader(&self, now: &Sample) -> bool {
+        self.within_host && now.rtt > now.rtt_min.scaled(QUEUE) + Duration::from_millis(1)
+    }
+
+    /// Whether something was lost less than `time` ago, while it was watched.
+    pub fn has_lost_within(&self, now: &Sample, time: Duration) -> bool {
+        self.lost.is_some_and(|then| now.at.since(then) <= time)
+    }
+}
