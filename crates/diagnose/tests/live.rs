@@ -376,3 +376,70 @@ fn who_cannot_tell_at_the_receiving_end_is_sent_to_the_sending_one() {
     assert!(verdict.words.contains("receiving end"), "{}", verdict.words);
     assert!(verdict.fix.contains("at the sending end"), "{}", verdict.fix);
 }
+
+#[test]
+fn retransmissions_of_data_that_the_peer_dropped_are_its_programs() {
+    // 50 kB are under way when the peer takes its window back; each second 10 segments are retransmitted.
+    let started =
+        Sample { outstanding: Some(Bytes::new(50_000)), slow_start_threshold: 30, ..bulk() };
+    for (window, dropped) in [(20_000, true), (0, true), (49_990, false), (200_000, false)] {
+        let mut live = Live::default();
+        live.handle(Sample { at: Time::ZERO, ..started });
+        let before = Sample { at: Time::ZERO + SECOND, busy: SECOND * 2, ..started };
+        live.handle(Sample { peer_window: Some(Bytes::new(window)), ..before });
+        let repairing = Sample {
+            at: Time::ZERO + SECOND * 2,
+            busy: SECOND * 3,
+            retransmitted: 10,
+            recovering: true,
+            ..started
+        };
+        live.handle(repairing);
+        let class = if dropped { Class::ReceiverApplication } else { Class::Congestion };
+        assert_eq!(live.recent().dominant(), class, "{window}");
+        // Once all of it is acknowledged, the path lost what is retransmitted.
+        let arrived = Sample {
+            at: Time::ZERO + SECOND * 3,
+            busy: SECOND * 4,
+            acked: started.acked + Bytes::new(60_000),
+            ..repairing
+        };
+        live.handle(arrived);
+        live.handle(Sample {
+            at: Time::ZERO + SECOND * 4,
+            busy: SECOND * 5,
+            acked: arrived.acked + Bytes::new(1_000_000),
+            retransmitted: 20,
+            ..arrived
+        });
+        assert_eq!(live.recent().dominant(), Class::Congestion, "{window}");
+        assert_eq!(live.evidence().loss_events, 2 - u64::from(dropped));
+    }
+}
+
+#[test]
+fn bbr_that_starts_anew_behind_data_that_the_peer_dropped_waits_for_its_program() {
+    let start = Sample { outstanding: Some(Bytes::new(50_000)), model_based: true, ..bulk() };
+    for (window, class) in [(20_000, Class::ReceiverApplication), (200_000, Class::Opportunity)] {
+        let mut live = Live::default();
+        live.handle(Sample { at: Time::ZERO, ..start });
+        let peer_window = Some(Bytes::new(window));
+        live.handle(Sample { at: Time::ZERO + SECOND, busy: SECOND * 2, peer_window, ..start });
+        // The second after brings retransmissions and twice the data of any before.
+        live.handle(Sample {
+            at: Time::ZERO + SECOND * 2,
+            busy: SECOND * 3,
+            retransmitted: 10,
+            acked: start.acked + Bytes::new(40_000),
+            delivered: start.delivered + 40,
+            ..start
+        });
+        assert_eq!(live.recent().dominant(), class, "{window}");
+    }
+}
+
+#[test]
+fn a_window_that_stays_closed_is_full_of_data_that_the_program_does_not_read() {
+    let closed = Sample { window_limited: SECOND, peer_window: Some(Bytes::ZERO), ..bulk() };
+    assert_eq!(after_a_second(closed).recent().dominant(), Class::ReceiverApplication);
+}

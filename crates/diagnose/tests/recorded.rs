@@ -12,12 +12,19 @@ fn measurement(n: u64, window: Option<u64>) -> String {
     let window = window.map_or(String::new(), |window| format!(r#","SndWnd":{window}"#));
     let micros = n * 100_000;
     let acked = n * 100_000 + 1;
+    let [sent, again] = sent(n);
     format!(
         r#"{{"TCPInfo":{{"ElapsedTime":{micros},"BytesAcked":{acked},"BusyTime":{micros},
+        "BytesSent":{sent},"BytesRetrans":{again},
         "RWndLimited":{micros},"SndMSS":1448,"RTT":100000,"MinRTT":100000,"SndCwnd":500,
         "SndSsThresh":2147483647,"Unacked":70,"NotsentBytes":100000,"WScale":136,
         "MaxPacingRate":-1{window}}}}}"#
     )
+}
+
+/// Bytes sent until then, and retransmitted ones among them: 90,000 are outstanding.
+fn sent(n: u64) -> [u64; 2] {
+    [n * 100_000 + 95_000, 5_000]
 }
 
 fn document(window: Option<u64>) -> String {
@@ -131,6 +138,7 @@ fn sample() -> impl Strategy<Value = Sample> {
                 congestion_window: a,
                 slow_start_threshold: b,
                 under_way: c,
+                outstanding: memory.1.map(bytes),
                 not_sent: bytes(d),
                 recovering: words.0,
                 model_based: words.1,
@@ -369,7 +377,8 @@ fn archived(n: u64, length: usize) -> String {
     put(6, &[0x88]);
     let words = [(16, 1448), (24, 70), (68, 100_000), (76, 0x7fff_ffff), (80, 500)];
     words.iter().for_each(|(at, word): &(usize, u32)| put(*at, &word.to_le_bytes()));
-    [(112, u64::MAX), (120, acked), (168, micros), (176, micros)]
+    let [sent, again] = sent(n);
+    [(112, u64::MAX), (120, acked), (168, micros), (176, micros), (200, sent), (208, again)]
         .iter()
         .for_each(|(at, word)| put(*at, &word.to_le_bytes()));
     [(144, 100_000_u32), (148, 100_000), (228, 100_000)]
@@ -404,6 +413,7 @@ fn an_archive_of_tcp_info_is_the_measurement_that_it_holds() {
         let due = read(&due.join("\n")).unwrap().recordings.remove(0);
         let midnight = recording.samples[0].at;
         for (sample, due) in recording.samples.iter().zip(&due.samples) {
+            assert_eq!(sample.outstanding, Some(Bytes::new(90_000)));
             assert_eq!(sample.at.since(midnight), due.at.since(Time::ZERO));
             assert_eq!(Sample { at: due.at, ..*sample }, *due);
         }

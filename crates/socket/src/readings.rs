@@ -81,6 +81,9 @@ pub fn diagnosis(info: &Info, surroundings: &Surroundings, at: Time) -> Sample {
         congestion_window: info.snd_cwnd,
         slow_start_threshold: info.snd_ssthresh,
         under_way: packets_in_flight(info),
+        outstanding: info.bytes_sent.zip(info.bytes_retrans).map(|(sent, again)| {
+            Sample::outstanding([sent, again, acked], info.unacked, info.snd_mss)
+        }),
         not_sent: info.notsent,
         recovering: info.ca_state >= RECOVERY,
         model_based,

@@ -87,8 +87,11 @@ pub struct ConnectionHistory {
     pub loss_events: u64,
     /// Retransmission timeouts since the peer last acknowledged anything.
     pub unanswered: u64,
-    /// When something was last lost while it was watched.
-    pub lost: Option<Time>,
+    /// When something was last retransmitted while it was watched, and whether the peer had dropped it, having taken its
+    /// window back.
+    pub repaired: Option<(Time, bool)>,
+    /// The stream's end when the peer last had taken its window back.
+    pub withdrawn: Bytes,
     /// The send buffer was full at its present size: only a writer that blocks fills it.
     pub buffer_was_full: bool,
     pub zero_windows: u64,
@@ -99,6 +102,9 @@ impl ConnectionHistory {
     pub fn see_window(&mut self, now: &Sample) {
         let Some(window) = now.peer_window else { return };
         self.largest_peer_window = self.largest_peer_window.max(window);
+        if now.exceeds_window() {
+            self.withdrawn = now.acked.saturating_add(now.outstanding.unwrap_or_default());
+        }
         let is_narrow = window <= self.largest_peer_window.scaled(READ);
         self.narrow = self.narrow << 1 | u16::from(is_narrow);
         self.windows = (self.windows + 1).min(u16::BITS);
@@ -144,8 +150,10 @@ impl ConnectionHistory {
         let timeouts = now.timeouts.saturating_sub(last.timeouts);
         self.unanswered = if answered { 0 } else { self.unanswered + timeouts };
         let lost = now.retransmitted > last.retransmitted || now.out_of_order > last.out_of_order;
-        self.loss_events += u64::from(lost);
-        self.lost = if lost { Some(now.at) } else { self.lost };
+        // The peer drops everything under way beyond its window; an acknowledgement of all of it ends that.
+        let dropped = last.acked < self.withdrawn;
+        self.loss_events += u64::from(lost && !dropped);
+        self.repaired = if lost { Some((now.at, dropped)) } else { self.repaired };
         let closed = |s: &Sample| s.peer_window == Some(Bytes::ZERO);
         self.zero_windows += u64::from(closed(now) && !closed(last));
     }
@@ -162,8 +170,13 @@ impl ConnectionHistory {
         self.within_host && now.rtt > now.rtt_min.scaled(QUEUE) + Duration::from_millis(1)
     }
 
-    /// Whether something was lost less than `time` ago, while it was watched.
-    pub fn has_lost_within(&self, now: &Sample, time: Duration) -> bool {
-        self.lost.is_some_and(|then| now.at.since(then) <= time)
+    /// Whether something was retransmitted less than `time` ago, while it was watched.
+    pub fn has_repaired_within(&self, now: &Sample, time: Duration) -> bool {
+        self.repaired.is_some_and(|(then, _)| now.at.since(then) <= time)
+    }
+
+    /// Whether the latest retransmission was of data that the peer had dropped, having taken its window back.
+    pub fn was_dropped_by_peer(&self) -> bool {
+        self.repaired.is_some_and(|(_, dropped)| dropped)
     }
 }

@@ -40,6 +40,8 @@ pub struct Sample {
     pub slow_start_threshold: u32,
     /// Segments under way.
     pub under_way: u32,
+    /// Bytes sent and not acknowledged, if the kernel tells.
+    pub outstanding: Option<Bytes>,
     /// Bytes that wait to be sent for the first time.
     pub not_sent: Bytes,
     /// Whether a loss is being repaired.
@@ -322,6 +324,19 @@ const QUEUE: f64 = 1.1;
 const QUEUE_AFTER_LOSS: f64 = 1.25;
 
 impl Sample {
+    /// Bytes sent and not acknowledged: those `sent` less those `again` and those `acked`. No more than `segments` of `mss` hold.
+    pub fn outstanding([sent, again, acked]: [Bytes; 3], segments: u32, mss: Bytes) -> Bytes {
+        sent.saturating_sub(again).saturating_sub(acked).min(mss * u64::from(segments))
+    }
+
+    /// Whether more is under way than the peer's window takes, beyond the rounding of its scale: it took back a part of the
+    /// window (RFC 7323 §2.4), and drops the data there.
+    fn exceeds_window(&self) -> bool {
+        let grain = Bytes::new(1 << self.peer_scale.min(14));
+        let limit = self.peer_window.map(|window| window.saturating_add(grain));
+        self.outstanding.zip(limit).is_some_and(|(outstanding, limit)| outstanding > limit)
+    }
+
     /// Whether the sender's round trip stands above its least by `factor`, and a millisecond.
     fn queues(&self, factor: f64) -> bool {
         // With fewer segments delayed acknowledgements add as much.

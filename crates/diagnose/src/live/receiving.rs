@@ -64,7 +64,7 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
         return Class::Bandwidth;
     }
     // A hole limits the sender for an RTT or two; its behaviour then does not show here.
-    if history.has_lost_within(now, min * ROUNDS + step.time) {
+    if history.has_repaired_within(now, min * ROUNDS + step.time) {
         Class::Congestion
     } else if history.starts && history.loss_events == 0 {
         // Each interval brings a quarter more than the best before: slow start (RFC 5681 §3.1).

@@ -44,7 +44,9 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
 
 /// The cause of the peer's full window during `full`.
 fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Class {
-    let reads_late = history.waits_at_reader(&step.sample) || reopens_late(step, full);
+    let closed = |sample: &Sample| sample.peer_window == Some(Bytes::ZERO);
+    let took_back = step.sample.exceeds_window() || (closed(&step.last) && closed(&step.sample));
+    let reads_late = took_back || history.waits_at_reader(&step.sample) || reopens_late(step, full);
     if history.peer_reads_slowly() || reads_late {
         Class::ReceiverApplication
     } else {
@@ -105,10 +107,15 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
 fn congestion_class(now: &Sample, history: &ConnectionHistory, rate: Rate) -> Class {
     let starting = rate.as_f64() >= STARTING * history.rate.as_f64();
     let full = history.capacity.is_some_and(|c| rate.as_f64() >= AT_CAPACITY * c.as_f64());
-    match now.recovering || history.has_lost_within(now, AFTER_LOSS) {
+    let repaired = history.has_repaired_within(now, AFTER_LOSS);
+    let dropped = history.was_dropped_by_peer();
+    match now.recovering || repaired {
+        // It starts anew behind data that the peer dropped.
+        _ if now.model_based && starting && repaired && dropped => Class::ReceiverApplication,
         _ if now.model_based && starting => Class::Opportunity,
         _ if now.model_based || full => Class::Bandwidth,
         true if now.queues(QUEUE_AFTER_LOSS) && !now.recovering => Class::Bandwidth,
+        true if dropped => Class::ReceiverApplication,
         true => Class::Congestion,
         false if now.queues(QUEUE) => Class::Bandwidth,
         false if now.congestion_window < now.slow_start_threshold => Class::Opportunity,

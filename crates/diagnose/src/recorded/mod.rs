@@ -99,6 +99,7 @@ fn bounded(sample: &Sample) -> Sample {
         acked: sample.acked.min(MAX_BYTES),
         received: sample.received.min(MAX_BYTES),
         delivered: sample.delivered.min(u32::MAX.into()),
+        outstanding: sample.outstanding.map(|bytes| bytes.min(MAX_BYTES)),
         not_sent: sample.not_sent.min(MAX_BYTES),
         mss: sample.mss.min(MAX_SEGMENT),
         queued: sample.queued.min(MAX_BYTES),

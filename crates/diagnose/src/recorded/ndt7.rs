@@ -127,6 +127,12 @@ fn measurement(value: &Value) -> Option<Sample> {
         under_way: small("Unacked")
             .saturating_add(small("Retrans"))
             .saturating_sub(small("Sacked").saturating_add(small("Lost"))),
+        outstanding: memory("Outstanding").or_else(|| {
+            let acked = count("BytesAcked").saturating_sub(1);
+            let bytes = [number("BytesSent")?, number("BytesRetrans")?, acked].map(Bytes::new);
+            let mss = Bytes::new(count("SndMSS")).min(super::MAX_SEGMENT);
+            Some(Sample::outstanding(bytes, small("Unacked"), mss))
+        }),
         not_sent: Bytes::new(count("NotsentBytes")),
         recovering: count("CAState") >= 3,
         model_based: value.get("BBRInfo").is_some_and(Value::is_object),
@@ -192,6 +198,9 @@ pub fn written(ends: [SocketAddr; 2], sample: &Sample) -> String {
     });
     if s.send_buffer != Bytes::MAX {
         measurement["Memory"]["SendBuffer"] = s.send_buffer.get().into();
+    }
+    if let Some(outstanding) = s.outstanding {
+        measurement["Memory"]["Outstanding"] = outstanding.get().into();
     }
     if s.model_based {
         measurement["BBRInfo"] = json!({});

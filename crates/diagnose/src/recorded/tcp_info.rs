@@ -15,7 +15,7 @@ const AF_INET: u8 = 2;
 
 /// Fields of `struct tcp_info` as NDT7 names them: offset and size in bytes. Kernels append to the structure: a shorter one lacks
 /// the last fields.
-const FIELDS: [(&str, usize, usize); 27] = [
+const FIELDS: [(&str, usize, usize); 29] = [
     ("CAState", 1, 1),
     ("WScale", 6, 1),
     ("SndMSS", 16, 4),
@@ -38,6 +38,8 @@ const FIELDS: [(&str, usize, usize); 27] = [
     ("RWndLimited", 176, 8),
     ("SndBufLimited", 184, 8),
     ("Delivered", 192, 4),
+    ("BytesSent", 200, 8),
+    ("BytesRetrans", 208, 8),
     ("RcvOooPack", 224, 4),
     ("SndWnd", 228, 4),
     ("RcvWnd", 232, 4),

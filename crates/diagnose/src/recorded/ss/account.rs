@@ -73,6 +73,12 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, [unread, queued]: [Byt
         // It is not printed while it is not set.
         slow_start_threshold: number("ssthresh").map_or(u32::MAX, |n| n as u32),
         under_way,
+        outstanding: number("bytes_sent").map(|sent| {
+            // Linux counts the SYN as a byte acknowledged.
+            let acked = count("bytes_acked").saturating_sub(1);
+            let bytes = [sent, count("bytes_retrans"), acked].map(Bytes::new);
+            Sample::outstanding(bytes, unacked, mss)
+        }),
         not_sent,
         recovering: small("lost") > 0,
         model_based: words.iter().any(|word| word.starts_with("bbr")),
