@@ -7,7 +7,7 @@ use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, QuantileBox, 
 use sweetspot_scenario::{Outcome, TransferOutcome};
 
 use super::file::ResultFile;
-use super::sheets::{Sheet, distribution, spread_out};
+use super::sheets::{DISTRIBUTION, Sheet, distribution, picture_title, spread_out};
 
 /// Metric of a transfer, its name with the unit, the factor to it, decimals.
 struct Quantity {
@@ -202,7 +202,11 @@ fn boxes(a: &Side<'_>, b: &Side<'_>, quantity: &Quantity) -> Option<Plot> {
         return None;
     }
     let names = [a, b].map(|side| side.name.to_owned()).to_vec();
-    let mut plot = Plot::new("", Axis::named("", names), Axis::new(named(quantity)));
+    let mut plot = Plot::new(
+        picture_title(quantity.label, " of the transfers"),
+        Axis::named("file", names),
+        Axis::new(named(quantity)),
+    );
     for (group, side) in [a, b].into_iter().enumerate() {
         let at = group as f64 + 1.0;
         plot.boxes.extend(QuantileBox::of(side.name, (group, at), side.values(quantity)));
@@ -223,7 +227,8 @@ fn distributions(a: &Side<'_>, b: &Side<'_>, quantity: &Quantity) -> Option<Plot
         return None;
     }
     let share = Axis::new("share of transfers").between(0.0, 1.0);
-    let mut plot = Plot::new("", Axis::new(named(quantity)), share);
+    let title = picture_title(quantity.label, DISTRIBUTION);
+    let mut plot = Plot::new(title, Axis::new(named(quantity)), share);
     for (group, side) in [a, b].into_iter().enumerate() {
         plot.curve(side.name, Origin::Recorded, group, distribution(side.values(quantity)));
     }
@@ -236,7 +241,9 @@ fn paired(a: &Side<'_>, b: &Side<'_>, quantity: &Quantity, differences: &[f64]) 
         return None;
     }
     let words = format!("{} − {}: {}", b.name, a.name, named(quantity));
-    let mut plot = Plot::new("", Axis::new(words), Axis::new("share of pairs").between(0.0, 1.0));
+    let title = picture_title(quantity.label, ": differences of pairs, share of values below");
+    let share = Axis::new("share of pairs").between(0.0, 1.0);
+    let mut plot = Plot::new(title, Axis::new(words), share);
     plot.curve("pairs", Origin::Recorded, 1, distribution(differences.iter().copied()));
     plot.mark("no difference", 6, MarkPosition::Span(0.0, 0.0));
     let interval = Spread::of(differences).and_then(|s| Some((s.mean, s.half_width?)));

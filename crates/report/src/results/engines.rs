@@ -1,7 +1,7 @@
 use sweetspot_experiment::plot::{Axis, Origin, Plot, Table};
 use sweetspot_scenario::{Outcome, TransferOutcome};
 
-use super::sheets::{Sheet, distribution};
+use super::sheets::{DISTRIBUTION, Sheet, distribution, picture_title};
 
 /// Every run in a table, the engines side by side, and how goodput and RTT are distributed. `hint`: whether to
 /// say which files have more to draw.
@@ -156,8 +156,11 @@ fn distributions(runs: &[&Outcome]) -> Vec<Plot> {
         return Vec::new();
     }
     let plot = |label: &str, of: &dyn Fn(&TransferOutcome) -> f64| {
-        let mut plot =
-            Plot::new("", Axis::new(label), Axis::new("share of transfers").between(0.0, 1.0));
+        let mut plot = Plot::new(
+            picture_title(label, DISTRIBUTION),
+            Axis::new(label),
+            Axis::new("share of transfers").between(0.0, 1.0),
+        );
         for (group, (engine, sizing)) in names.iter().enumerate() {
             let values = transfers()
                 .filter(|(e, t)| e == engine && t.sizing == *sizing)

@@ -4,7 +4,7 @@ use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
 use sweetspot_units::Duration;
 
 use super::file::SeriesRow;
-use super::sheets::{Sheet, distribution, spread_out};
+use super::sheets::{DISTRIBUTION, Sheet, distribution, picture_title, spread_out};
 use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::sweep::SweepPath;
 
@@ -21,7 +21,8 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
         points.filter_map(|(t, value)| value.map(|value| (t, value))).collect()
     };
     let draw = |label: &str, of: &dyn Fn(&VariantOutcome) -> Points| {
-        let mut plot = Plot::new("", Axis::new("time, s"), Axis::new(label));
+        let mut plot =
+            Plot::new(picture_title(label, " over time"), Axis::new("time, s"), Axis::new(label));
         for (group, variant) in demo.variants.iter().enumerate() {
             plot.curve(variant.name(), Origin::Recorded, group, of(variant));
         }
@@ -49,11 +50,7 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
         let values = c.series.queue.bytes.iter().map(|b| Some(b.as_f64() / 1e3));
         over(&c.series.queue.t, values.collect())
     });
-    let mut round_trips = Plot::new(
-        "",
-        Axis::new("round-trip time, ms"),
-        Axis::new("share of samples").between(0.0, 1.0),
-    );
+    let mut round_trips = round_trip_plot();
     for (group, variant) in demo.variants.iter().enumerate() {
         let rtts = variant.series.rtts().into_iter().map(|rtt| rtt.as_secs_f64() * 1e3);
         round_trips.curve(variant.name(), Origin::Recorded, group, distribution(rtts));
@@ -107,7 +104,8 @@ fn transfers<'a>(recorded: &[Recorded<'a>]) -> Vec<TransferRows<'a>> {
 
 /// A quantity of samples over time, a curve per transfer.
 fn quantity(all: &[TransferRows<'_>], label: &str, of: impl Fn(&SeriesRow) -> Option<f64>) -> Plot {
-    let mut plot = Plot::new("", Axis::new("time, s"), Axis::new(label));
+    let mut plot =
+        Plot::new(picture_title(label, " over time"), Axis::new("time, s"), Axis::new(label));
     for (group, (name, rows)) in all.iter().enumerate() {
         let samples = rows.iter().filter(|row| row.event.is_none());
         let points = samples.filter_map(|row| of(row).map(|value| (row.t_s, value)));
@@ -139,13 +137,15 @@ fn message(all: &[TransferRows<'_>]) -> String {
     }
 }
 
+fn round_trip_plot() -> Plot {
+    let label = "round-trip time, ms";
+    let share = Axis::new("share of samples").between(0.0, 1.0);
+    Plot::new(picture_title(label, DISTRIBUTION), Axis::new(label), share)
+}
+
 /// The distribution that a picture of RTTs shows below its title.
 fn round_trips(all: &[TransferRows<'_>]) -> Plot {
-    let mut plot = Plot::new(
-        "",
-        Axis::new("round-trip time, ms"),
-        Axis::new("share of samples").between(0.0, 1.0),
-    );
+    let mut plot = round_trip_plot();
     for (group, (name, rows)) in all.iter().enumerate() {
         let values = rows.iter().filter(|row| row.event.is_none()).filter_map(|row| row.rtt_s);
         let spread = distribution(values.map(|rtt| rtt * 1e3));

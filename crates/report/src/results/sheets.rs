@@ -96,3 +96,14 @@ pub fn spread_out(mut plot: Plot) -> Plot {
 pub fn distribution(values: impl IntoIterator<Item = f64>) -> Vec<(f64, f64)> {
     values.into_iter().filter(|value| value.is_finite()).collect::<Sorted>().distribution()
 }
+
+/// The title of a picture: the quantity of an axis without its unit, and how it is shown.
+pub fn picture_title(label: &str, how: &str) -> String {
+    let quantity = label.split(',').next().unwrap_or(label);
+    let mut letters = quantity.chars();
+    let first = letters.next().map_or(String::new(), |letter| letter.to_uppercase().to_string());
+    format!("{first}{}{how}", letters.as_str())
+}
+
+/// How a cumulative distribution is shown.
+pub const DISTRIBUTION: &str = ": share of values below";

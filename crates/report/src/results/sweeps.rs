@@ -2,7 +2,7 @@ use sweetspot_experiment::plot::{Axis, Curve, Plot, Table};
 use sweetspot_experiment::{Fastest, Metric, SweepPoint};
 
 use super::engines::origin;
-use super::sheets::{Sheet, distribution, spread_out};
+use super::sheets::{Sheet, distribution, picture_title, spread_out};
 use crate::sweep::{SweepFile, SweepFilePoint};
 
 /// A sweep: each quantity against the key that is a number, a line per combination of the others.
@@ -129,7 +129,9 @@ fn against(
     let first = points.iter().find(|point| number(&point.values[axis]).is_some());
     let unit = first.map_or("", |point| unit(&point.values[axis]));
     let of = if unit.is_empty() { String::new() } else { format!(", {unit}") };
-    let mut plot = Plot::new("", Axis::new(format!("{}{of}", sweep.keys[axis])), Axis::new(label));
+    let key = &sweep.keys[axis];
+    let title = picture_title(label, &format!(" by {key}"));
+    let mut plot = Plot::new(title, Axis::new(format!("{key}{of}")), Axis::new(label));
     let mut curves: Vec<Curve> = Vec::new();
     for point in points {
         let Some(x) = number(&point.values[axis]) else { continue };
@@ -227,14 +229,15 @@ fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Option<Plot> {
     /// and of those left out these are the least missed.
     const FASTEST: usize = 4;
     let mut shown: Vec<(f64, &Point)> = points.iter().map(|p| (p.mean_goodput(), p)).collect();
-    let mut title = String::new();
+    let label = "goodput, Mbit/s";
+    let mut title = picture_title(label, ": share of seeds below");
     if shown.len() > MAX_VARIANTS {
         shown.sort_by(|a, b| b.0.total_cmp(&a.0));
         shown.truncate(FASTEST);
-        title = format!("the {FASTEST} fastest variants");
+        title += &format!(", of the {FASTEST} fastest variants");
     }
     let share = Axis::new("share of seeds").between(0.0, 1.0);
-    let mut plot = Plot::new(title, Axis::new("goodput, Mbit/s"), share);
+    let mut plot = Plot::new(title, Axis::new(label), share);
     for (group, (_, point)) in shown.into_iter().enumerate() {
         let rates = point.statistics.outcomes.iter().filter_map(|o| o.transfers.first());
         let rates = rates.map(|transfer| transfer.goodput_bps / 1e6);

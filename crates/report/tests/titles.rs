@@ -1,0 +1,94 @@
+//! Every picture of a report says what it shows.
+
+mod synthetic;
+
+use sweetspot_report::{
+    ResultFile, RunFile, RunSeries, SWEEP_FORMAT, Sheet, SweepFile, SweepFilePoint, SweepPath,
+    Theme, read, report_page, run_file, sheets,
+};
+use sweetspot_scenario::{Engine, NoRecorder, Outcome, Scenario};
+use sweetspot_sim::Simulator;
+use sweetspot_units::Duration;
+
+fn scenario(window: u64) -> Scenario {
+    let text = format!(
+        "title = \"ten\"\nwarmup = \"2s\"\nduration = \"5s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"40ms\"\n\
+         buffer = \"50pkt\"\n[[transfer]]\nsizing = \"fixed:{window}pkt\""
+    );
+    Scenario::parse(&text).unwrap()
+}
+
+/// The outcome under several seeds, whose rates differ.
+fn under_seeds(window: u64) -> Vec<Outcome> {
+    let outcome = Simulator.run(&scenario(window), &mut NoRecorder).unwrap();
+    let of = |seed: u64| {
+        let mut outcome = Outcome { seed, ..outcome.clone() };
+        outcome.transfers[0].goodput_bps += seed as f64 * 1e5;
+        outcome
+    };
+    (0..11).map(of).collect()
+}
+
+fn sweep() -> ResultFile {
+    let point = |window| SweepFilePoint {
+        values: vec![format!("fixed:{window}pkt")],
+        path: SweepPath::of(&scenario(window)),
+        outcomes: under_seeds(window),
+    };
+    ResultFile::Sweep(SweepFile {
+        sweetspot_sweep: SWEEP_FORMAT,
+        version: "0".to_owned(),
+        command: "sweetspot sweep".to_owned(),
+        keys: vec!["transfer.sizing".to_owned()],
+        points: [10, 20, 40].map(point).to_vec(),
+    })
+}
+
+fn runs(window: u64) -> ResultFile {
+    let run = |outcome| RunFile { outcome, path: None, series: Vec::new() };
+    ResultFile::Runs(under_seeds(window).into_iter().map(run).collect())
+}
+
+fn run_over_time() -> ResultFile {
+    let scenario = scenario(40);
+    let mut recorder = RunSeries::of(&scenario, Duration::from_millis(100)).unwrap();
+    let outcome = Simulator.run(&scenario, &mut recorder).unwrap();
+    let columns = recorder.columns(&outcome);
+    read(&run_file(&outcome, &scenario, Some(&columns)).unwrap().to_string(), "0").unwrap()
+}
+
+/// The sheets of every kind of file.
+fn every_kind() -> Vec<Sheet> {
+    let named = |files: Vec<ResultFile>| -> Vec<(String, ResultFile)> {
+        files.into_iter().enumerate().map(|(i, file)| (format!("{i}.json"), file)).collect()
+    };
+    let kinds = [
+        vec![ResultFile::Demo(synthetic::outcome())],
+        vec![sweep()],
+        vec![runs(20), runs(40)],
+        vec![run_over_time()],
+    ];
+    kinds.into_iter().flat_map(|files| sheets(&named(files))).collect()
+}
+
+#[test]
+fn every_picture_has_a_title_and_named_axes_with_units() {
+    let sheets = every_kind();
+    for name in ["demo-0", "sweep-0", "comparison", "series"] {
+        assert!(sheets.iter().any(|sheet| sheet.name == name && !sheet.plots.is_empty()), "{name}");
+    }
+    for sheet in &sheets {
+        for plot in &sheet.plots {
+            let title = &plot.title;
+            assert!(title.starts_with(char::is_uppercase), "{}: {title:?}", sheet.name);
+            for axis in [&plot.x, &plot.y] {
+                assert!(!axis.label.is_empty(), "{}: {title}", sheet.name);
+            }
+            let unit = [&plot.x, &plot.y].iter().any(|axis| axis.label.contains(", "));
+            assert!(unit, "{}: {title}", sheet.name);
+        }
+        let page = report_page("files", std::slice::from_ref(sheet), &[], "0", Theme::Screen);
+        let pictures = page.matches(r#"class="title""#).count();
+        assert!(pictures >= sheet.plots.len(), "{}: {pictures} titles", sheet.name);
+    }
+}
