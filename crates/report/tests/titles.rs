@@ -1,4 +1,4 @@
-//! Every picture of a report says what it shows.
+//! Every picture of a report has a title and named axes.
 
 mod synthetic;
 
