@@ -18,7 +18,7 @@ fn scenario(window: u64) -> Scenario {
     Scenario::parse(&text).unwrap()
 }
 
-/// The outcome under several seeds, whose rates differ.
+/// The outcome with a different rate under each of eleven seeds.
 fn under_seeds(window: u64) -> Vec<Outcome> {
     let outcome = Simulator.run(&scenario(window), &mut NoRecorder).unwrap();
     let of = |seed: u64| {
