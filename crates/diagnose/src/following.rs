@@ -32,7 +32,7 @@ pub struct RecentFlow {
 
 /// The state of a connection from sample to sample.
 #[derive(Debug, Clone, Copy)]
-struct Before {
+struct Earlier {
     acked: u64,
     limits: Limits,
 }
@@ -43,7 +43,7 @@ type Key = ([SocketAddr; 2], Time, usize);
 /// Looks at the connections of a table again and again.
 #[derive(Debug, Default)]
 pub struct Following {
-    before: HashMap<Key, Before>,
+    before: HashMap<Key, Earlier>,
     last: Option<Time>,
 }
 
@@ -69,7 +69,7 @@ impl Following {
         connection: &Connection,
         since: Option<Time>,
         time: Duration,
-        seen: &mut HashMap<Key, Before>,
+        seen: &mut HashMap<Key, Earlier>,
     ) -> RecentFlow {
         let acked = |side: usize| connection.streams[side].counts().acked;
         let side = usize::from(acked(1) > acked(0));
@@ -95,7 +95,7 @@ impl Following {
         };
         let carried = Bytes::new(acked(side) - before.map_or(0, |b| b.acked.min(acked(side))));
         let rate = if time > Duration::ZERO { carried / time } else { Rate::ZERO };
-        seen.insert(key, Before { acked: acked(side), limits });
+        seen.insert(key, Earlier { acked: acked(side), limits });
         RecentFlow {
             source: connection.ends[side],
             destination: connection.ends[1 - side],

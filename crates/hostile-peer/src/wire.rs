@@ -66,10 +66,10 @@ pub fn frame(kind: u8, body: &[u8]) -> Vec<u8> {
 pub fn entries(list: &[RawEntry]) -> Vec<u8> {
     // The first variant of `Record`, with paths that nobody checked.
     #[derive(Serialize)]
-    enum Raw<'a> {
+    enum RawRecord<'a> {
         Entries(&'a [RawEntry]),
     }
-    frame(RECORD, &postcard::to_stdvec(&Raw::Entries(list)).expect("entries can be written"))
+    frame(RECORD, &postcard::to_stdvec(&RawRecord::Entries(list)).expect("entries can be written"))
 }
 
 /// The frame of a piece, under any hash.

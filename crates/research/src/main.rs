@@ -22,19 +22,19 @@ mod verbs;
 #[command(name = "sweetspot-research", version, max_term_width = 100)]
 struct CommandLine {
     #[command(subcommand)]
-    study: Study,
+    study: ResearchVerb,
     /// Print nothing but results and errors
     #[arg(short, long, global = true)]
     quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
-enum Study {
+enum ResearchVerb {
     /// Compare sizings with the kernel's autotuning on a population of random paths
     Gauntlet(verbs::gauntlet::Arguments),
     /// Experiments on this machine's kernel, each with a document of its results
     #[command(subcommand, after_help = "Examples:\n  sweetspot-research lab blog")]
-    Lab(verbs::lab::Experiment),
+    Lab(verbs::lab::LabExperiment),
     /// Run a scenario by several engines and report where they differ, and why
     Validate(verbs::validate::Arguments),
     /// Reproduce the papers' figures and tables beside the published numbers
@@ -82,11 +82,11 @@ fn main() -> ExitCode {
     // Without it a study still obeys signals.
     let _ = lifeline::hold(true);
     let result = match typed.study {
-        Study::Gauntlet(arguments) => verbs::gauntlet::run(arguments),
-        Study::Lab(experiment) => verbs::lab::run(experiment),
-        Study::Validate(arguments) => verbs::validate::run(arguments),
-        Study::Reproduce(arguments) => verbs::reproduce::run(arguments),
-        Study::Bench(benchmark) => bench(benchmark),
+        ResearchVerb::Gauntlet(arguments) => verbs::gauntlet::run(arguments),
+        ResearchVerb::Lab(experiment) => verbs::lab::run(experiment),
+        ResearchVerb::Validate(arguments) => verbs::validate::run(arguments),
+        ResearchVerb::Reproduce(arguments) => verbs::reproduce::run(arguments),
+        ResearchVerb::Bench(benchmark) => bench(benchmark),
     };
     result.unwrap_or_else(|error| {
         usage_error::failed("sweetspot-research", error.as_ref(), &error.to_string())

@@ -21,7 +21,7 @@ pub struct MeasuredBdp {
     minimum_rtt: Option<Duration>,
     /// Train by train: its rate times the RTT of that moment, bytes.
     products: Vec<Bytes>,
-    state: State,
+    state: SchemeState,
     outputs: VecDeque<Output>,
 }
 
@@ -35,7 +35,7 @@ pub enum StaticScheme {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum SchemeState {
     New,
     Measuring,
     /// The window is set for good, or nothing could be measured.
@@ -65,7 +65,7 @@ impl MeasuredBdp {
             latest_rtt: None,
             minimum_rtt: None,
             products: Vec::new(),
-            state: State::New,
+            state: SchemeState::New,
             outputs: VecDeque::new(),
         }
     }
@@ -85,18 +85,18 @@ impl MeasuredBdp {
     }
 
     fn advance(&mut self, now: Time) {
-        if self.state == State::New {
-            self.state = State::Measuring;
+        if self.state == SchemeState::New {
+            self.state = SchemeState::Measuring;
             self.limit(now, INITIAL);
         }
-        if self.state != State::Measuring {
+        if self.state != SchemeState::Measuring {
             return;
         }
         while let Some(request) = self.trains.poll_request(now) {
             self.outputs.push_back(Output::Train(request));
         }
         if self.trains.are_over(now) {
-            self.state = State::Decided;
+            self.state = SchemeState::Decided;
             if let Some(window) = self.product() {
                 self.limit(now, window);
             }
@@ -147,9 +147,9 @@ impl Controller for MeasuredBdp {
 
     fn poll_timeout(&self) -> Option<Time> {
         match self.state {
-            State::New => Some(Time::ZERO),
-            State::Measuring => self.trains.poll_timeout(),
-            State::Decided => None,
+            SchemeState::New => Some(Time::ZERO),
+            SchemeState::Measuring => self.trains.poll_timeout(),
+            SchemeState::Decided => None,
         }
     }
 
@@ -158,14 +158,15 @@ impl Controller for MeasuredBdp {
     }
 
     fn needs(&self) -> Needs {
-        let probes = if self.state == State::Decided { Probing::Never } else { Probing::Periodic };
+        let probes =
+            if self.state == SchemeState::Decided { Probing::Never } else { Probing::Periodic };
         Needs { probes, trains: true, data: true, ..Needs::NOTHING }
     }
 
     fn phase(&self) -> SizingPhase {
         match self.state {
-            State::New | State::Measuring => SizingPhase::Measuring,
-            State::Decided => SizingPhase::Holding,
+            SchemeState::New | SchemeState::Measuring => SizingPhase::Measuring,
+            SchemeState::Decided => SizingPhase::Holding,
         }
     }
 }

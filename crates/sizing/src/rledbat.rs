@@ -34,7 +34,7 @@ pub struct Rledbat {
     mss: Bytes,
     max: Bytes,
     window: Bytes,
-    state: State,
+    state: RledbatState,
     base: Option<Duration>,
     /// The lowest sample of the round.
     lowest: Option<Duration>,
@@ -44,7 +44,7 @@ pub struct Rledbat {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum State {
+enum RledbatState {
     /// Slow start up to `limit`.
     SlowStart { limit: Bytes, since: Time },
     /// Congestion avoidance until the next slowdown.
@@ -60,7 +60,7 @@ impl Rledbat {
             mss: config.mss,
             max: config.max_window,
             window: config.mss * INITIAL_SEGMENTS,
-            state: State::SlowStart { limit: config.max_window, since: Time::ZERO },
+            state: RledbatState::SlowStart { limit: config.max_window, since: Time::ZERO },
             base: None,
             lowest: None,
             lost: false,
@@ -72,7 +72,7 @@ impl Rledbat {
     /// Starts anew; only the base RTT is kept.
     fn begin_again(&mut self) {
         self.window = self.mss * INITIAL_SEGMENTS;
-        self.state = State::SlowStart { limit: self.max, since: Time::ZERO };
+        self.state = RledbatState::SlowStart { limit: self.max, since: Time::ZERO };
         (self.lowest, self.lost, self.round_ends) = (None, false, None);
         self.outputs.push_back(Output::Window(None));
     }
@@ -95,7 +95,7 @@ impl Rledbat {
     fn round(&mut self, now: Time, delay: Duration, base: Duration) {
         let lost = std::mem::take(&mut self.lost);
         match self.state {
-            State::SlowStart { limit, since } => {
+            RledbatState::SlowStart { limit, since } => {
                 if lost || delay > TARGET_DELAY.scaled(SLOW_START_ENDS) || self.window >= limit {
                     // A slowdown took as long as it lasted and as the way back took.
                     let pause = if since == Time::ZERO {
@@ -103,19 +103,20 @@ impl Rledbat {
                     } else {
                         now.since(since) * BETWEEN_SLOWDOWNS
                     };
-                    self.state = State::Steady { slowdown: now + pause };
+                    self.state = RledbatState::Steady { slowdown: now + pause };
                     self.set(now, if lost { self.window / 2 } else { self.window });
                 } else {
                     self.set(now, (self.window * 2).min(limit));
                 }
             }
-            State::Steady { slowdown } if now >= slowdown => {
+            RledbatState::Steady { slowdown } if now >= slowdown => {
                 let back_to = self.window;
-                self.state = State::Slowdown { rounds: SLOWDOWN_ROUNDS, back_to, since: now };
+                self.state =
+                    RledbatState::Slowdown { rounds: SLOWDOWN_ROUNDS, back_to, since: now };
                 self.set(now, self.min());
             }
-            State::Steady { .. } if lost => self.set(now, self.window / 2),
-            State::Steady { .. } => {
+            RledbatState::Steady { .. } if lost => self.set(now, self.window / 2),
+            RledbatState::Steady { .. } => {
                 // GAIN = 1 / min(16, ceil(2 TARGET / base)), and the multiplicative decrease
                 // W - W (delay / TARGET - 1), at most to half (LEDBAT++ section 4.2).
                 let steps = (TARGET_DELAY * 2).as_nanos().div_ceil(base.as_nanos().max(1)).min(16);
@@ -125,11 +126,11 @@ impl Rledbat {
                 let change = (gain - window * over).max(-window / 2.0);
                 self.set(now, Bytes::from_f64(window + change));
             }
-            State::Slowdown { rounds: 0, back_to, since } => {
-                self.state = State::SlowStart { limit: back_to, since };
+            RledbatState::Slowdown { rounds: 0, back_to, since } => {
+                self.state = RledbatState::SlowStart { limit: back_to, since };
             }
-            State::Slowdown { rounds, back_to, since } => {
-                self.state = State::Slowdown { rounds: rounds - 1, back_to, since };
+            RledbatState::Slowdown { rounds, back_to, since } => {
+                self.state = RledbatState::Slowdown { rounds: rounds - 1, back_to, since };
             }
         }
     }
@@ -176,8 +177,8 @@ impl Controller for Rledbat {
     }
     fn phase(&self) -> SizingPhase {
         match self.state {
-            State::SlowStart { .. } => SizingPhase::Ramping,
-            State::Steady { .. } | State::Slowdown { .. } => SizingPhase::Holding,
+            RledbatState::SlowStart { .. } => SizingPhase::Ramping,
+            RledbatState::Steady { .. } | RledbatState::Slowdown { .. } => SizingPhase::Holding,
         }
     }
 }

@@ -55,7 +55,7 @@ impl PathEstimate {
     pub fn new(stream: &Stream, goodput: Rate, ipv6: bool) -> PathEstimate {
         let clock = if stream.counts().timestamps { TIMESTAMPS } else { 0 };
         let header = HEADERS + clock + if ipv6 { IPV6_MORE } else { 0 };
-        let seen = Seen::new(stream, header);
+        let seen = PathEvidence::new(stream, header);
         let capacity = seen.capacity(goodput);
         PathEstimate {
             rtt_s: seen.round_trip(),
@@ -69,7 +69,7 @@ impl PathEstimate {
 }
 
 /// The evidence for the findings.
-struct Seen<'a> {
+struct PathEvidence<'a> {
     stream: &'a Stream,
     mss: u64,
     header: u64,
@@ -83,8 +83,8 @@ struct Seen<'a> {
     full: Duration,
 }
 
-impl<'a> Seen<'a> {
-    fn new(stream: &'a Stream, header: u64) -> Seen<'a> {
+impl<'a> PathEvidence<'a> {
+    fn new(stream: &'a Stream, header: u64) -> PathEvidence<'a> {
         let trips = stream.round_trips();
         let base = trips.min();
         let wait = |trip: Duration| trip.saturating_sub(base.unwrap_or(trip));
@@ -103,7 +103,7 @@ impl<'a> Seen<'a> {
             seen += n;
             2 * seen >= at_full
         });
-        Seen {
+        PathEvidence {
             stream,
             mss,
             header,

@@ -10,19 +10,29 @@ use super::file::ResultFile;
 use super::sheets::{DISTRIBUTION, Sheet, distribution, picture_title, spread_out};
 
 /// Metric of a transfer, its name with the unit, the factor to it, decimals.
-struct Quantity {
+struct ComparedQuantity {
     label: &'static str,
     unit: &'static str,
     of: fn(&TransferOutcome, &Outcome) -> f64,
     decimals: usize,
 }
 
-const QUANTITIES: [Quantity; 5] = [
-    Quantity { label: "goodput", unit: "Mbit/s", of: |t, _| t.goodput_bps / 1e6, decimals: 2 },
-    Quantity { label: "mean RTT", unit: "ms", of: |t, _| t.rtt_mean_s * 1e3, decimals: 2 },
-    Quantity { label: "99 % of RTTs below", unit: "ms", of: |t, _| t.rtt_p99_s * 1e3, decimals: 2 },
-    Quantity { label: "loss", unit: "%", of: |t, _| t.loss_rate * 100.0, decimals: 4 },
-    Quantity {
+const QUANTITIES: [ComparedQuantity; 5] = [
+    ComparedQuantity {
+        label: "goodput",
+        unit: "Mbit/s",
+        of: |t, _| t.goodput_bps / 1e6,
+        decimals: 2,
+    },
+    ComparedQuantity { label: "mean RTT", unit: "ms", of: |t, _| t.rtt_mean_s * 1e3, decimals: 2 },
+    ComparedQuantity {
+        label: "99 % of RTTs below",
+        unit: "ms",
+        of: |t, _| t.rtt_p99_s * 1e3,
+        decimals: 2,
+    },
+    ComparedQuantity { label: "loss", unit: "%", of: |t, _| t.loss_rate * 100.0, decimals: 4 },
+    ComparedQuantity {
         label: "queueing delay",
         unit: "ms",
         of: |_, outcome| outcome.bottleneck.queue_delay_mean_s * 1e3,
@@ -78,11 +88,11 @@ impl<'a> Side<'a> {
         self.measured.windows(2).all(|pair| pair[0].key[part] == pair[1].key[part])
     }
 
-    fn values<'b>(&'b self, quantity: &'b Quantity) -> impl Iterator<Item = f64> + 'b {
+    fn values<'b>(&'b self, quantity: &'b ComparedQuantity) -> impl Iterator<Item = f64> + 'b {
         self.measured.iter().map(|m| (quantity.of)(m.transfer, m.outcome))
     }
 
-    fn mean(&self, quantity: &Quantity) -> f64 {
+    fn mean(&self, quantity: &ComparedQuantity) -> f64 {
         self.values(quantity).sum::<f64>() / self.measured.len() as f64
     }
 }
@@ -168,8 +178,8 @@ struct MeanDifference {
     beyond_chance: bool,
 }
 
-fn difference(quantity: &Quantity, differences: &[f64]) -> Option<MeanDifference> {
-    let Quantity { decimals, .. } = *quantity;
+fn difference(quantity: &ComparedQuantity, differences: &[f64]) -> Option<MeanDifference> {
+    let ComparedQuantity { decimals, .. } = *quantity;
     let spread = Spread::of(differences)?;
     let half = spread.half_width.map_or(String::new(), |half| format!(" ± {half:.decimals$}"));
     // The least that the digits show.
@@ -193,11 +203,11 @@ fn about(a: &Side<'_>, b: &Side<'_>, pairs: usize) -> String {
     }
 }
 
-fn named(quantity: &Quantity) -> String {
+fn named(quantity: &ComparedQuantity) -> String {
     format!("{}, {}", quantity.label, quantity.unit)
 }
 
-fn boxes(a: &Side<'_>, b: &Side<'_>, quantity: &Quantity) -> Option<Plot> {
+fn boxes(a: &Side<'_>, b: &Side<'_>, quantity: &ComparedQuantity) -> Option<Plot> {
     if a.measured.len().min(b.measured.len()) < FEWEST_FOR_A_BOX {
         return None;
     }
@@ -222,7 +232,7 @@ fn boxes(a: &Side<'_>, b: &Side<'_>, quantity: &Quantity) -> Option<Plot> {
     Some(plot)
 }
 
-fn distributions(a: &Side<'_>, b: &Side<'_>, quantity: &Quantity) -> Option<Plot> {
+fn distributions(a: &Side<'_>, b: &Side<'_>, quantity: &ComparedQuantity) -> Option<Plot> {
     if a.measured.len().min(b.measured.len()) < FEWEST_FOR_A_CURVE {
         return None;
     }
@@ -236,7 +246,12 @@ fn distributions(a: &Side<'_>, b: &Side<'_>, quantity: &Quantity) -> Option<Plot
 }
 
 /// How the differences of pairs are distributed, with the interval of their mean.
-fn paired(a: &Side<'_>, b: &Side<'_>, quantity: &Quantity, differences: &[f64]) -> Option<Plot> {
+fn paired(
+    a: &Side<'_>,
+    b: &Side<'_>,
+    quantity: &ComparedQuantity,
+    differences: &[f64],
+) -> Option<Plot> {
     if differences.len() < FEWEST_FOR_A_CURVE {
         return None;
     }

@@ -60,9 +60,9 @@ fn message(sweep: &SweepFile, points: &[Point]) -> String {
 }
 
 /// Metric, the axis' name, the factor to its unit.
-type Quantity = (&'static str, &'static str, f64);
+type SweptQuantity = (&'static str, &'static str, f64);
 
-const QUANTITIES: [Quantity; 3] = [
+const QUANTITIES: [SweptQuantity; 3] = [
     ("goodput_bps", "goodput, Mbit/s", 1e-6),
     ("rtt_mean_s", "mean RTT, ms", 1e3),
     ("queue_delay_mean_s", "mean queueing delay, ms", 1e3),
@@ -124,7 +124,7 @@ fn against(
     sweep: &SweepFile,
     points: &[Point],
     axis: usize,
-    (name, label, scale): Quantity,
+    (name, label, scale): SweptQuantity,
 ) -> Plot {
     let first = points.iter().find(|point| number(&point.values[axis]).is_some());
     let unit = first.map_or("", |point| unit(&point.values[axis]));

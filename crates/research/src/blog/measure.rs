@@ -32,7 +32,7 @@ pub(super) fn row(
 ) -> Result<BlogRow, LabError> {
     let emulation = Emulation::start(&path()?)?;
     settings::set(emulation.far(), "tcp_moderate_rcvbuf", "0")?;
-    let seen = Testbed::new(&emulation, asked)?.run(each)?;
+    let seen = BlogTestbed::new(&emulation, asked)?.run(each)?;
     let certificate = Certificate::from(&emulation.finish()?);
     let measured = (seen.received / seen.lasted).as_f64();
     Ok(BlogRow {
@@ -71,7 +71,7 @@ struct BlogMeasurement {
 }
 
 /// A sender, a receiver, and their readings.
-struct Testbed {
+struct BlogTestbed {
     started: Time,
     epoll: Epoll,
     listener: Listener,
@@ -81,8 +81,8 @@ struct Testbed {
     window: Bytes,
 }
 
-impl Testbed {
-    fn new(emulation: &Emulation, asked: Bytes) -> Result<Testbed, LabError> {
+impl BlogTestbed {
+    fn new(emulation: &Emulation, asked: Bytes) -> Result<BlogTestbed, LabError> {
         let (near, far) = (emulation.near(), emulation.far());
         let buffer = FlowOptions { receive_buffer: Some(asked), ..FlowOptions::default() };
         let at = (far.address(), IPERF_PORT).into();
@@ -93,7 +93,7 @@ impl Testbed {
         let near = on(near, || Flow::connect(at, &reno)).doing("connect")?;
         epoll.watch(&near, NEAR).doing("watch a socket")?;
         let (received, window) = (Bytes::ZERO, Bytes::ZERO);
-        Ok(Testbed { started, epoll, listener, near, far: None, received, window })
+        Ok(BlogTestbed { started, epoll, listener, near, far: None, received, window })
     }
 
     /// Sends at full rate for `each`, or somewhat longer where this process was held up at the end.

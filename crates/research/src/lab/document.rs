@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use sweetspot_units::{Bytes, Duration, Percent, grouped};
 
-use super::targets::{Target, targets};
+use super::targets::{LabTarget, targets};
 use super::{Cell, LabBench, cpu_per_gb};
 use crate::page_abstract::Abstract;
 use sweetspot_report::VariantOutcome;
@@ -66,7 +66,7 @@ fn head(bench: &LabBench) -> String {
 
 fn verdict(bench: &LabBench) -> String {
     let all = targets(bench);
-    let missed: Vec<&Target> = all.iter().filter(|t| !t.met).collect();
+    let missed: Vec<&LabTarget> = all.iter().filter(|t| !t.met).collect();
     let mut text = format!(
         "## Targets\n\n{} of {} targets are met; {} of {} cells of the matrix were measured.\n\n",
         all.len() - missed.len(),

@@ -2,7 +2,7 @@ use super::{Cell, LabBench};
 use sweetspot_report::VariantOutcome;
 
 /// A target and its measurement.
-pub struct Target {
+pub struct LabTarget {
     /// The path and the target, in words.
     pub what: String,
     /// The measurement, in words.
@@ -23,17 +23,17 @@ const MIN_SHARE_OF_BEST: f64 = 0.97;
 const MAX_LATENESS_US: f64 = 200.0;
 
 /// Every target with a measured cell, in the order of the document.
-pub fn targets(bench: &LabBench) -> Vec<Target> {
+pub fn targets(bench: &LabBench) -> Vec<LabTarget> {
     let mut all = bench.demo.as_ref().map(demo).unwrap_or_default();
     all.extend(bench.matrix.iter().flat_map(matrix_cell));
     all
 }
 
-fn demo(cell: &Cell) -> Vec<Target> {
+fn demo(cell: &Cell) -> Vec<LabTarget> {
     let mut all = vec![share(cell)];
     let sobas = sobas(cell);
     let retransmitted = sobas.and_then(VariantOutcome::retransmitted_share);
-    all.push(Target {
+    all.push(LabTarget {
         what: format!(
             "{}: segments retransmitted <= {} %",
             cell.name,
@@ -44,14 +44,14 @@ fn demo(cell: &Cell) -> Vec<Target> {
     });
     let min = cell.outcome.path.rtt.as_secs_f64();
     let median = sobas.and_then(|c| c.rtt_median).map(|rtt| rtt.as_secs_f64() / min);
-    all.push(Target {
+    all.push(LabTarget {
         what: format!("{}: median RTT <= {MAX_MEDIAN_RTT_RATIO:.2} x T_m", cell.name),
         measured: words(median, |ratio| format!("{ratio:.3} x T_m")),
         met: median.is_some_and(|ratio| ratio <= MAX_MEDIAN_RTT_RATIO),
     });
     let certificates = cell.outcome.variants.iter().filter_map(|c| c.certificate.as_ref());
     let worst = certificates.map(|k| k.lateness_p99.as_secs_f64() * 1e6).reduce(f64::max);
-    all.push(Target {
+    all.push(LabTarget {
         what: format!("{}: p99 lateness of every run < {MAX_LATENESS_US} us", cell.name),
         measured: words(worst, |us| format!("{us:.0} us in the worst run")),
         met: worst.is_some_and(|us| us < MAX_LATENESS_US),
@@ -59,13 +59,13 @@ fn demo(cell: &Cell) -> Vec<Target> {
     all
 }
 
-fn matrix_cell(cell: &Cell) -> Vec<Target> {
+fn matrix_cell(cell: &Cell) -> Vec<LabTarget> {
     vec![share(cell), beside_the_best(cell)]
 }
 
-fn share(cell: &Cell) -> Target {
+fn share(cell: &Cell) -> LabTarget {
     let share = sobas(cell).and_then(|c| c.share_of_capacity);
-    Target {
+    LabTarget {
         what: format!(
             "{}: sobas >= {:.0} % of the payload capacity",
             cell.name,
@@ -76,7 +76,7 @@ fn share(cell: &Cell) -> Target {
     }
 }
 
-fn beside_the_best(cell: &Cell) -> Target {
+fn beside_the_best(cell: &Cell) -> LabTarget {
     let best = cell
         .outcome
         .variants
@@ -86,7 +86,7 @@ fn beside_the_best(cell: &Cell) -> Target {
         .max_by_key(|(goodput, _)| *goodput);
     let own = sobas(cell).and_then(|c| c.goodput);
     let ratio = best.zip(own).map(|((best, c), own)| (own.as_f64() / best.as_f64(), c));
-    Target {
+    LabTarget {
         what: format!(
             "{}: sobas >= {:.0} % of the best other",
             cell.name,

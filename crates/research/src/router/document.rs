@@ -7,7 +7,7 @@ use sweetspot_units::{Percent, Significant};
 use super::analysis::{Fits, Objective, SimulatedBest, simulated};
 use super::bootstrap::BestOfSamples;
 use super::drawing::FigureData;
-use super::grid::{Cell, Grid};
+use super::grid::{Grid, GridCell};
 use super::regression::Regression;
 use super::setup::{EXPONENTIAL_BUSY, POWER_LAW, Setup, gamma, inputs};
 use super::study::{PlayedRow, Study, StudyEffort};
@@ -280,7 +280,7 @@ fn section_6b(grid: &Grid) -> String {
     )
 }
 
-fn cell(cell: &Cell) -> String {
+fn cell(cell: &GridCell) -> String {
     let Ok(fits) = &cell.fits else { return "no fit".to_owned() };
     let r2 = format!("{:.3} / {:.3}", fits.comparison.power_law_r2, fits.comparison.exponential_r2);
     match (cell.better(), &cell.bootstrap) {

@@ -14,7 +14,7 @@ use sweetspot_experiment::router::measure::{BufferMeasured, Player, measure};
 
 /// A ratio and a tail, played.
 #[derive(Debug)]
-pub struct Cell {
+pub struct GridCell {
     /// C_out / C_in.
     pub gamma: f64,
     /// Shape of the flow sizes' Pareto distribution.
@@ -31,7 +31,7 @@ pub struct Cell {
 #[derive(Debug)]
 pub struct Grid {
     /// The cells.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<GridCell>,
 }
 
 impl Grid {
@@ -48,7 +48,7 @@ impl Grid {
         let mut cells = Vec::new();
         for tail_index in Grid::TAILS {
             for gamma in Grid::GAMMAS {
-                cells.push(Cell::new(player, gamma, tail_index, scale)?);
+                cells.push(GridCell::new(player, gamma, tail_index, scale)?);
             }
         }
         Ok(Grid { cells })
@@ -63,20 +63,20 @@ const WARMUP: u64 = 15;
 /// To twice C T_o: beyond, the load no longer fills the buffer.
 const REACH: f64 = 2.0;
 
-impl Cell {
+impl GridCell {
     fn new(
         player: &Player<'_>,
         gamma: f64,
         tail_index: f64,
         scale: StudyEffort,
-    ) -> Result<Cell, StudyError> {
-        let link = Cell::link(gamma, tail_index)?;
+    ) -> Result<GridCell, StudyError> {
+        let link = GridCell::link(gamma, tail_index)?;
         let scenario = link.scenario(WARMUP, scale.grid_seconds)?;
         let buffers = ladder((REACH * link.bdp()) as u64, scale.grid_buffers);
         let measured = measure(player, &scenario, &buffers, scale.grid_seeds)?;
         let fits = Fits::of(&scenario, &measured);
         let bootstrap = Bootstrap::of(&scenario, &measured);
-        Ok(Cell { gamma, tail_index, measured, fits, bootstrap })
+        Ok(GridCell { gamma, tail_index, measured, fits, bootstrap })
     }
 
     fn link(gamma: f64, tail_index: f64) -> Result<SimulatedLink, StudyError> {

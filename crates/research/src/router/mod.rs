@@ -22,7 +22,7 @@ pub use bootstrap::{BestOfSamples, Bootstrap};
 pub use document::document;
 pub use drawing::{FigureAxis, FigureCurve, FigureData, PublishedNumber};
 pub use formulas::{figure_11, figure_19, rules_table, section_5};
-pub use grid::{Cell, Grid};
+pub use grid::{Grid, GridCell};
 pub use regression::Regression;
 pub use setup::{EXPONENTIAL, EXPONENTIAL_BUSY, POWER_LAW, Setup, TABLE_1, gamma, inputs};
 pub use situations::{COLUMNS, Situation, drawn};

@@ -237,7 +237,7 @@ fn in_the_lab(
     store: &dyn ResultStore,
     tag: &str,
 ) -> Result<(GauntletPlan, Vec<RunMeasured>), StudyError> {
-    let player = Player { engine: &CertifiedLab, store, tag };
+    let player = Player { engine: &RetriedLab, store, tag };
     let one = Workers::new(1);
     let total = plan.paths().count();
     let mut kept = Vec::new();
@@ -254,12 +254,12 @@ fn in_the_lab(
 }
 
 /// The lab, until its certificate says that the path was emulated truthfully.
-struct CertifiedLab;
+struct RetriedLab;
 
 /// Largest number of attempts per run until one is certified.
 const MAX_ATTEMPTS: u32 = 3;
 
-impl Engine for CertifiedLab {
+impl Engine for RetriedLab {
     fn name(&self) -> &'static str {
         Lab.name()
     }

@@ -12,7 +12,7 @@ use sweetspot_program::print::Shown;
 use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Subcommand)]
-pub enum Experiment {
+pub enum LabExperiment {
     /// Five receive buffers at 100 Mbit/s and 10 ms: the experiment of S. Gordon's blog
     Blog(BlogArguments),
 }
@@ -40,8 +40,8 @@ const MIN_MEASURED: Duration = Duration::from_millis(100);
 /// Longest measured time.
 const MAX_MEASURED: Duration = Duration::from_secs(3600);
 
-pub fn run(experiment: Experiment) -> Ending {
-    let Experiment::Blog(arguments) = experiment;
+pub fn run(experiment: LabExperiment) -> Ending {
+    let LabExperiment::Blog(arguments) = experiment;
     if !(MIN_MEASURED..=MAX_MEASURED).contains(&arguments.each) {
         return Err(
             format!("--each {}: give {MIN_MEASURED} to {MAX_MEASURED}", arguments.each).into()

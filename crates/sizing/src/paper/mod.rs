@@ -33,7 +33,7 @@ const PAPER_STALL_UNREAD_SHARE: f64 = 0.5;
 #[derive(Debug)]
 pub struct SobasPaper {
     config: ControllerConfig,
-    state: State,
+    state: PaperState,
     trains: Trains,
     saturation: RateSaturation,
     congestion: CongestionCheck,
@@ -42,7 +42,7 @@ pub struct SobasPaper {
 }
 
 #[derive(Debug)]
-enum State {
+enum PaperState {
     /// The trains are out.
     Measuring,
     /// Limited to the initial limit plus its increases.
@@ -60,7 +60,7 @@ impl SobasPaper {
         // maximum possible value."
         SobasPaper {
             config: *config,
-            state: State::Measuring,
+            state: PaperState::Measuring,
             trains: Trains::new(config),
             saturation: RateSaturation::default(),
             congestion: CongestionCheck::default(),
@@ -82,7 +82,7 @@ impl SobasPaper {
     }
 
     fn advance(&mut self, now: Time) {
-        if matches!(self.state, State::Measuring) {
+        if matches!(self.state, PaperState::Measuring) {
             self.set_initial_limit(now);
         }
         if let Some(rate) = self.saturation.poll_measurement(now) {
@@ -107,9 +107,9 @@ impl SobasPaper {
                 self.emit(now, EventKind::CapacityEstimated { rate, rtt });
                 let limit = rate * rtt;
                 self.limit(now, limit);
-                self.state = State::Ramping { limit, next_growth: None };
+                self.state = PaperState::Ramping { limit, next_growth: None };
             }
-            _ => self.state = State::Unlimited,
+            _ => self.state = PaperState::Unlimited,
         }
     }
 
@@ -118,7 +118,7 @@ impl SobasPaper {
     fn grow(&mut self, now: Time) {
         let Some(rtt) = self.round_trip.average() else { return };
         let step = self.config.mss * SEGMENTS_PER_ROUND_TRIP;
-        let State::Ramping { limit, next_growth: Some(due) } = &mut self.state else { return };
+        let PaperState::Ramping { limit, next_growth: Some(due) } = &mut self.state else { return };
         if now < *due {
             return;
         }
@@ -135,7 +135,7 @@ impl SobasPaper {
         let Some(rtt) = self.round_trip.average() else { return f64::INFINITY };
         let window = (rate * rtt).as_f64();
         match self.state {
-            State::Ramping { limit, .. } if window >= limit.as_f64() * REACHED_SHARE => {
+            PaperState::Ramping { limit, .. } if window >= limit.as_f64() * REACHED_SHARE => {
                 f64::INFINITY
             }
             _ => SEGMENTS * self.config.mss.as_f64() / (window * rtt.as_secs_f64()),
@@ -145,7 +145,7 @@ impl SobasPaper {
     /// Starts the linear growth when a second's throughput shows that the limit was reached.
     fn check_reached(&mut self, now: Time, rate: Rate) {
         let Some(rtt) = self.round_trip.average() else { return };
-        if let State::Ramping { limit, next_growth: next @ None } = &mut self.state
+        if let PaperState::Ramping { limit, next_growth: next @ None } = &mut self.state
             && (rate * rtt) >= limit.scaled(REACHED_SHARE)
         {
             *next = Some(now);
@@ -154,22 +154,22 @@ impl SobasPaper {
 
     fn react_to_saturation(&mut self, now: Time, rate: Rate) {
         let Some(rtt) = self.round_trip.average() else { return };
-        if matches!(self.state, State::Measuring | State::Saturated) {
+        if matches!(self.state, PaperState::Measuring | PaperState::Saturated) {
             return;
         }
         self.emit(now, EventKind::Saturated { rate, rtt });
         if self.congestion.is_congested() {
-            if !matches!(self.state, State::Unlimited) {
+            if !matches!(self.state, PaperState::Unlimited) {
                 self.outputs.push_back(Output::Window(None));
                 self.emit(now, EventKind::Congested);
-                self.state = State::Unlimited;
+                self.state = PaperState::Unlimited;
             }
             return;
         }
         // "SOBAS limits then the receive-socket buffer size to S_rs = R_rs x T_rs", and "does not
         // attempt to readjust the socket buffer size after it has already done so once".
         self.limit(now, rate * rtt);
-        self.state = State::Saturated;
+        self.state = PaperState::Saturated;
     }
 }
 
@@ -180,8 +180,8 @@ impl Controller for SobasPaper {
                 self.trains.handle_data(now);
                 self.saturation.handle_data(now, bytes);
                 let window = match self.state {
-                    State::Ramping { limit, .. } => limit,
-                    State::Measuring | State::Unlimited | State::Saturated => {
+                    PaperState::Ramping { limit, .. } => limit,
+                    PaperState::Measuring | PaperState::Unlimited | PaperState::Saturated => {
                         self.config.max_window
                     }
                 };
@@ -214,9 +214,9 @@ impl Controller for SobasPaper {
 
     fn poll_timeout(&self) -> Option<Time> {
         let trains = match self.state {
-            State::Measuring => self.trains.poll_timeout(),
-            State::Ramping { next_growth, .. } => next_growth,
-            State::Unlimited | State::Saturated => None,
+            PaperState::Measuring => self.trains.poll_timeout(),
+            PaperState::Ramping { next_growth, .. } => next_growth,
+            PaperState::Unlimited | PaperState::Saturated => None,
         };
         [trains, self.saturation.poll_timeout()].into_iter().flatten().min()
     }
@@ -231,11 +231,11 @@ impl Controller for SobasPaper {
 
     fn phase(&self) -> SizingPhase {
         match self.state {
-            State::Measuring => SizingPhase::Measuring,
-            State::Ramping { .. } => SizingPhase::Ramping,
-            State::Saturated => SizingPhase::Holding,
-            State::Unlimited if self.congestion.is_congested() => SizingPhase::Congested,
-            State::Unlimited => SizingPhase::Ramping,
+            PaperState::Measuring => SizingPhase::Measuring,
+            PaperState::Ramping { .. } => SizingPhase::Ramping,
+            PaperState::Saturated => SizingPhase::Holding,
+            PaperState::Unlimited if self.congestion.is_congested() => SizingPhase::Congested,
+            PaperState::Unlimited => SizingPhase::Ramping,
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::held::Held;
-use super::state::State;
+use super::held::HeldUpload;
+use super::state::PacingState;
 use super::trial::PaceTrial;
 use super::{PACE_SHARE, Upload, target_queue};
 use crate::Reason;
@@ -43,14 +43,14 @@ impl Upload {
     /// Begins to drain the queue of a path that delivers `rate`.
     pub(super) fn begin_drain(&mut self, now: Time, rate: Rate, base: Duration, reason: Reason) {
         let drain = Drain::new(now, rate, self.queue(base));
-        self.transition_to(now, State::Draining(drain), reason);
+        self.transition_to(now, PacingState::Draining(drain), reason);
         self.pace(Some(rate.scaled(PACE_SHARE)));
     }
 
     /// Updates the remaining queue.
     pub(super) fn drain(&mut self, now: Time, base: Duration) {
         let queue = self.queue(base);
-        let State::Draining(drain) = &mut self.state else { return };
+        let PacingState::Draining(drain) = &mut self.state else { return };
         // The buffer's earlier contents become visible one RTT later.
         drain.longest = drain.longest.max(queue);
         let elapsed = now.since(drain.began);
@@ -61,8 +61,8 @@ impl Upload {
         let capacity = drain.since.unwrap_or(drain.before);
         if elapsed >= base && queue <= target_queue(base) {
             let pace = capacity.max(drain.before).scaled(PACE_SHARE);
-            let held = Held::new(PaceTrial::new(now, pace, base));
-            self.transition_to(now, State::Held(held), Reason::CapacityKnown);
+            let held = HeldUpload::new(PaceTrial::new(now, pace, base));
+            self.transition_to(now, PacingState::Held(held), Reason::CapacityKnown);
             self.epochs.restart(now, base, &mut self.round_trip);
             return self.pace(Some(pace));
         }

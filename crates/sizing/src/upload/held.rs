@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Duration, Time};
 
-use super::state::State;
+use super::state::PacingState;
 use super::trial::{PaceTrial, TrialResult, UploadState};
 use super::{Upload, target_queue};
 use crate::Reason;
@@ -15,7 +15,7 @@ const SURGE_RTT_SHARE: f64 = 0.5;
 
 /// State of an upload paced at a known rate.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Held {
+pub(super) struct HeldUpload {
     /// Whether a queue that is not tolerated stood throughout the last epoch.
     has_queue: bool,
     /// Whether its pace (not its window, losses or other traffic) was the limit in the last epoch.
@@ -27,10 +27,10 @@ pub(super) struct Held {
     pub(super) trial: PaceTrial,
 }
 
-impl Held {
+impl HeldUpload {
     /// The state before the first trial.
-    pub(super) fn new(trial: PaceTrial) -> Held {
-        Held { has_queue: false, binds: false, surge: None, trial }
+    pub(super) fn new(trial: PaceTrial) -> HeldUpload {
+        HeldUpload { has_queue: false, binds: false, surge: None, trial }
     }
 }
 
@@ -38,7 +38,7 @@ impl Upload {
     /// Tries a higher pace now and then, and drains a fast-growing queue at once.
     pub(super) fn probe(&mut self, now: Time, base: Duration) {
         let queue = self.queue(base);
-        let (State::Held(held), Some(pace)) = (&mut self.state, self.pacing) else { return };
+        let (PacingState::Held(held), Some(pace)) = (&mut self.state, self.pacing) else { return };
         let surges = !self.starved && queue > base.scaled(SURGE_RTT_SHARE).max(target_queue(base));
         held.surge = surges.then(|| held.surge.unwrap_or(now));
         if held.surge.is_some_and(|since| now.since(since) >= base)
@@ -59,7 +59,7 @@ impl Upload {
             TrialResult::Wait => {}
             TrialResult::Set(pace) => self.pace(Some(pace)),
             TrialResult::Paid(pace) => {
-                let held = State::Held(*held);
+                let held = PacingState::Held(*held);
                 self.transition_to(now, held, Reason::PathFaster);
                 self.pace(Some(pace));
             }
@@ -69,7 +69,7 @@ impl Upload {
 
     /// Evaluates an epoch between trials.
     pub(super) fn check_hold(&mut self, now: Time, epoch: &Epoch, base: Duration) {
-        let (State::Held(held), Some(pace)) = (&mut self.state, self.pacing) else { return };
+        let (PacingState::Held(held), Some(pace)) = (&mut self.state, self.pacing) else { return };
         if held.trial.is_on() {
             return;
         }

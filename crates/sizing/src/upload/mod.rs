@@ -11,14 +11,14 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use state::State;
+use state::PacingState;
 
 use crate::model::{DeliveryRate, Epoch, Epochs, MinRtt, PACE_SHARE, RoundTrip};
 use crate::{
     Controller, EventKind, Input, Needs, Output, PROBE_SIZE, Reason, SavedWindow, SizingEvent,
     SizingPhase,
 };
-use held::Held;
+use held::HeldUpload;
 use trial::PaceTrial;
 
 /// Epochs last a round trip, and this at least: a few samples of a tuner that looks every 25 ms. At
@@ -38,7 +38,7 @@ const STEP: f64 = 0.2;
 /// measured. It runs at the sender and decides whenever payload is delivered.
 #[derive(Debug)]
 pub struct Upload {
-    state: State,
+    state: PacingState,
     epochs: Epochs,
     round_trip: RoundTrip,
     min_rtt: MinRtt,
@@ -55,7 +55,7 @@ pub struct Upload {
 impl Default for Upload {
     fn default() -> Upload {
         Upload {
-            state: State::Measuring { last: Rate::ZERO },
+            state: PacingState::Measuring { last: Rate::ZERO },
             epochs: Epochs::new(MIN_UPLOAD_EPOCH),
             round_trip: RoundTrip::default(),
             min_rtt: MinRtt::default(),
@@ -74,8 +74,8 @@ impl Upload {
     pub fn resumed(now: Time, saved: SavedWindow) -> Upload {
         let (base, mut upload) = (saved.minimum_rtt, Upload::default());
         let pace = saved.window / base;
-        let held = Held::new(PaceTrial::new(now, pace, base));
-        upload.state = State::Held(held);
+        let held = HeldUpload::new(PaceTrial::new(now, pace, base));
+        upload.state = PacingState::Held(held);
         upload.tell_phase(now, Reason::PathRemembered);
         upload.pace(Some(pace));
         upload
@@ -84,8 +84,8 @@ impl Upload {
     /// The parameters to save for the path; `None`: the transfer has not found any.
     fn saved(&self) -> Option<Option<SavedWindow>> {
         match (&self.state, self.pacing, self.min_rtt.get()) {
-            (State::Measuring { .. } | State::Ended, ..) => None,
-            (State::Held(held), Some(pace), Some(minimum_rtt)) => {
+            (PacingState::Measuring { .. } | PacingState::Ended, ..) => None,
+            (PacingState::Held(held), Some(pace), Some(minimum_rtt)) => {
                 let window = held.trial.rested(pace) * minimum_rtt;
                 // A round trip too short to be timed.
                 Some((window > Bytes::ZERO).then_some(SavedWindow { window, minimum_rtt }))
@@ -95,7 +95,7 @@ impl Upload {
     }
 
     /// Changes the state; there is no other way to do so.
-    fn transition_to(&mut self, now: Time, next: State, reason: Reason) {
+    fn transition_to(&mut self, now: Time, next: PacingState, reason: Reason) {
         debug_assert!(self.state.may_become(&next, reason), "{:?} {reason}", self.state);
         self.state = next;
         self.tell_phase(now, reason);
@@ -121,7 +121,7 @@ impl Upload {
     }
 
     fn handle_data(&mut self, now: Time, bytes: Bytes) {
-        if matches!(self.state, State::Ended) {
+        if matches!(self.state, PacingState::Ended) {
             *self = Upload::default();
         }
         if self.began == Time::ZERO {
@@ -137,17 +137,17 @@ impl Upload {
     /// How long the measurement that is under way has lasted.
     fn measured_for(&self, now: Time) -> Duration {
         let began = match &self.state {
-            State::Draining(drain) => Some(drain.began()),
-            State::Held(held) => held.trial.began(),
-            State::Measuring { .. } | State::Open(_) | State::Ended => None,
+            PacingState::Draining(drain) => Some(drain.began()),
+            PacingState::Held(held) => held.trial.began(),
+            PacingState::Measuring { .. } | PacingState::Open(_) | PacingState::Ended => None,
         };
         began.map_or(Duration::ZERO, |began| now.since(began))
     }
 
     fn end(&mut self, now: Time) {
         self.outputs.extend(self.saved().map(Output::Saved));
-        if !matches!(self.state, State::Ended) {
-            self.transition_to(now, State::Ended, Reason::Ended);
+        if !matches!(self.state, PacingState::Ended) {
+            self.transition_to(now, PacingState::Ended, Reason::Ended);
         }
         self.pace(None);
     }
@@ -162,10 +162,10 @@ impl Upload {
         let is_busy = |e: &Epoch| !e.stalled || e.rtt > base + target_queue(base);
         let Some(epoch) = epoch.filter(|e| e.rate > Rate::ZERO && is_busy(e)) else { return };
         match self.state {
-            State::Measuring { last } => self.measure(now, &epoch, base, last),
-            State::Held(_) => self.check_hold(now, &epoch, base),
-            State::Open(_) => self.reconsider(now, &epoch),
-            State::Draining(_) | State::Ended => {}
+            PacingState::Measuring { last } => self.measure(now, &epoch, base, last),
+            PacingState::Held(_) => self.check_hold(now, &epoch, base),
+            PacingState::Open(_) => self.reconsider(now, &epoch),
+            PacingState::Draining(_) | PacingState::Ended => {}
         }
     }
 
@@ -175,7 +175,7 @@ impl Upload {
         if queue > target_queue(base) && epoch.rate <= last {
             return self.begin_drain(now, epoch.rate, base, Reason::RateInelastic);
         }
-        self.state = State::Measuring { last: epoch.rate };
+        self.state = PacingState::Measuring { last: epoch.rate };
     }
 }
 
@@ -203,8 +203,11 @@ impl Controller for Upload {
 
     fn poll_timeout(&self) -> Option<Time> {
         match &self.state {
-            State::Held(held) => held.trial.poll_timeout(),
-            State::Measuring { .. } | State::Draining(_) | State::Open(_) | State::Ended => None,
+            PacingState::Held(held) => held.trial.poll_timeout(),
+            PacingState::Measuring { .. }
+            | PacingState::Draining(_)
+            | PacingState::Open(_)
+            | PacingState::Ended => None,
         }
     }
 

@@ -2,14 +2,14 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::state::State;
+use super::state::PacingState;
 use super::{PACE_SHARE, Upload};
 use crate::Reason;
 use crate::model::Epoch;
 
 /// An unpaced upload, and the rate to which it was paced before.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Open {
+pub(super) struct OpenUpload {
     until: Time,
     held: Rate,
     /// Sum of the rates of the epochs, and their number.
@@ -17,9 +17,9 @@ pub(super) struct Open {
     epochs: u32,
 }
 
-impl Open {
-    fn new(until: Time, held: Rate) -> Open {
-        Open { until, held, sum: Rate::ZERO, epochs: 0 }
+impl OpenUpload {
+    fn new(until: Time, held: Rate) -> OpenUpload {
+        OpenUpload { until, held, sum: Rate::ZERO, epochs: 0 }
     }
 }
 
@@ -27,8 +27,8 @@ impl Upload {
     /// Leaves the upload to congestion control, because others keep a queue.
     pub(super) fn open(&mut self, now: Time, base: Duration) {
         let held = self.delivery_rate.over(base).unwrap_or(Rate::ZERO);
-        let open = Open::new(self.twice_as_old(now), held);
-        self.transition_to(now, State::Open(open), Reason::OthersQueue);
+        let open = OpenUpload::new(self.twice_as_old(now), held);
+        self.transition_to(now, PacingState::Open(open), Reason::OthersQueue);
         self.pace(None);
     }
 
@@ -41,7 +41,7 @@ impl Upload {
     /// Measures again if pacing cost no more than it is meant to.
     pub(super) fn reconsider(&mut self, now: Time, epoch: &Epoch) {
         let next = self.twice_as_old(now);
-        let State::Open(open) = &mut self.state else { return };
+        let PacingState::Open(open) = &mut self.state else { return };
         open.sum = open.sum + epoch.rate;
         open.epochs += 1;
         if now < open.until {
@@ -49,9 +49,9 @@ impl Upload {
         }
         let free = open.sum.scaled(f64::from(open.epochs).recip());
         if open.held >= free.scaled(PACE_SHARE) {
-            let measuring = State::Measuring { last: epoch.rate };
+            let measuring = PacingState::Measuring { last: epoch.rate };
             return self.transition_to(now, measuring, Reason::TrialPaid);
         }
-        *open = Open::new(next, open.held);
+        *open = OpenUpload::new(next, open.held);
     }
 }

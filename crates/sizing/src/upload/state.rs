@@ -1,8 +1,8 @@
 use sweetspot_units::Rate;
 
 use super::drain::Drain;
-use super::held::Held;
-use super::open::Open;
+use super::held::HeldUpload;
+use super::open::OpenUpload;
 use crate::Reason::{self, *};
 use crate::SizingPhase;
 use crate::transitions::Why::Reported;
@@ -10,7 +10,7 @@ use crate::transitions::{Transition, is_reported};
 
 /// A state as the table of transitions names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Name {
+enum PacingName {
     Measuring,
     Draining,
     Held,
@@ -18,14 +18,14 @@ enum Name {
 }
 
 /// Every transition: from where, why, and to where. Over a path that is remembered an upload begins as
-/// [`State::Held`], and each state also leads to [`State::Ended`].
-const TRANSITIONS: [Transition<Name>; 6] = [
-    (Name::Measuring, Reported(&[RateInelastic]), Name::Draining),
-    (Name::Draining, Reported(&[CapacityKnown]), Name::Held),
-    (Name::Draining, Reported(&[OthersQueue]), Name::Open),
-    (Name::Held, Reported(&[PathFaster]), Name::Held),
-    (Name::Held, Reported(&[PathSlower, RateInelastic]), Name::Draining),
-    (Name::Open, Reported(&[TrialPaid]), Name::Measuring),
+/// [`PacingState::Held`], and each state also leads to [`PacingState::Ended`].
+const TRANSITIONS: [Transition<PacingName>; 6] = [
+    (PacingName::Measuring, Reported(&[RateInelastic]), PacingName::Draining),
+    (PacingName::Draining, Reported(&[CapacityKnown]), PacingName::Held),
+    (PacingName::Draining, Reported(&[OthersQueue]), PacingName::Open),
+    (PacingName::Held, Reported(&[PathFaster]), PacingName::Held),
+    (PacingName::Held, Reported(&[PathSlower, RateInelastic]), PacingName::Draining),
+    (PacingName::Open, Reported(&[TrialPaid]), PacingName::Measuring),
 ];
 
 /// The controller's state. [`TRANSITIONS`] in words:
@@ -40,7 +40,7 @@ const TRANSITIONS: [Transition<Name>; 6] = [
 /// Open       -> Measuring   a smaller window cost no rate
 /// ```
 #[derive(Debug)]
-pub(super) enum State {
+pub(super) enum PacingState {
     /// Not paced until there is a standing queue at a rate that no longer rises.
     Measuring {
         /// The rate of the last epoch.
@@ -49,29 +49,29 @@ pub(super) enum State {
     /// Sending less than the path delivers, to test whether the queue drains.
     Draining(Drain),
     /// Paced just below the path's delivery rate.
-    Held(Held),
+    Held(HeldUpload),
     /// Left to congestion control.
-    Open(Open),
+    Open(OpenUpload),
     /// The transfer is over.
     Ended,
 }
 
-impl State {
+impl PacingState {
     /// Its name; `None` at the end.
-    fn name(&self) -> Option<Name> {
+    fn name(&self) -> Option<PacingName> {
         Some(match self {
-            State::Measuring { .. } => Name::Measuring,
-            State::Draining(_) => Name::Draining,
-            State::Held(_) => Name::Held,
-            State::Open(_) => Name::Open,
-            State::Ended => return None,
+            PacingState::Measuring { .. } => PacingName::Measuring,
+            PacingState::Draining(_) => PacingName::Draining,
+            PacingState::Held(_) => PacingName::Held,
+            PacingState::Open(_) => PacingName::Open,
+            PacingState::Ended => return None,
         })
     }
 
     /// Whether `next` may follow for that reason.
-    pub(super) fn may_become(&self, next: &State, reason: Reason) -> bool {
+    pub(super) fn may_become(&self, next: &PacingState, reason: Reason) -> bool {
         let (Some(from), Some(to)) = (self.name(), next.name()) else {
-            return reason == Ended && matches!(next, State::Ended);
+            return reason == Ended && matches!(next, PacingState::Ended);
         };
         is_reported(&TRANSITIONS, from, to, reason)
     }
@@ -79,11 +79,11 @@ impl State {
     /// The phase for display.
     pub(super) fn phase(&self) -> SizingPhase {
         match self {
-            State::Measuring { .. } => SizingPhase::Measuring,
-            State::Draining(_) => SizingPhase::Trying,
-            State::Held(_) => SizingPhase::Holding,
-            State::Open(_) => SizingPhase::Open,
-            State::Ended => SizingPhase::HandsOff,
+            PacingState::Measuring { .. } => SizingPhase::Measuring,
+            PacingState::Draining(_) => SizingPhase::Trying,
+            PacingState::Held(_) => SizingPhase::Holding,
+            PacingState::Open(_) => SizingPhase::Open,
+            PacingState::Ended => SizingPhase::HandsOff,
         }
     }
 }
@@ -100,6 +100,6 @@ mod tests {
 
     #[test]
     fn every_state_is_reached_and_left() {
-        assert_connected(&TRANSITIONS, Name::Measuring);
+        assert_connected(&TRANSITIONS, PacingName::Measuring);
     }
 }

@@ -52,9 +52,9 @@ pub struct Decoder {
 enum Format {
     #[default]
     Unknown,
-    Pcap(pcap::Header),
+    Pcap(pcap::PcapHeader),
     Pcapng(pcapng::Section),
-    Snoop(snoop::Header),
+    Snoop(snoop::SnoopHeader),
 }
 
 /// The first item of the input.
@@ -128,10 +128,10 @@ fn recognise(input: &[u8]) -> Result<Option<Format>, CaptureError> {
         return Ok(Some(Format::Pcapng(pcapng::Section::default())));
     }
     if u32::from_be_bytes(*magic) == snoop::MAGIC {
-        return Ok(Some(Format::Snoop(snoop::Header::default())));
+        return Ok(Some(Format::Snoop(snoop::SnoopHeader::default())));
     }
     for order in [Order::Little, Order::Big] {
-        if let Some(header) = pcap::Header::recognise(order, order.u32(*magic)) {
+        if let Some(header) = pcap::PcapHeader::recognise(order, order.u32(*magic)) {
             return Ok(Some(Format::Pcap(header)));
         }
     }

@@ -33,7 +33,7 @@ const RECORD_HEADER: usize = 16;
 
 /// Fields of the file's header that apply to every record.
 #[derive(Debug)]
-pub struct Header {
+pub struct PcapHeader {
     order: Order,
     nanoseconds: bool,
     /// Bytes of header that Kuznetsov's variant of the format adds to each record.
@@ -55,16 +55,16 @@ enum Lengths {
     Unknown,
 }
 
-impl Header {
+impl PcapHeader {
     /// A header that begins with `magic`, read in that order.
-    pub fn recognise(order: Order, magic: u32) -> Option<Header> {
+    pub fn recognise(order: Order, magic: u32) -> Option<PcapHeader> {
         let (nanoseconds, extra) = match magic {
             0xa1b2_c3d4 => (false, 0),
             0xa1b2_3c4d => (true, 0),
             0xa1b2_cd34 => (false, 8),
             _ => return None,
         };
-        Some(Header { order, nanoseconds, extra, lengths: Lengths::KeptFirst, link: None })
+        Some(PcapHeader { order, nanoseconds, extra, lengths: Lengths::KeptFirst, link: None })
     }
 
     pub fn next<'a>(&mut self, input: &'a [u8], at: u64) -> Result<Item<'a>, CaptureError> {

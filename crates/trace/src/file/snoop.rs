@@ -14,12 +14,12 @@ const ORDER: Order = Order::Big;
 
 /// Fields of the file's header that apply to every record.
 #[derive(Debug, Default)]
-pub struct Header {
+pub struct SnoopHeader {
     /// Known after the header.
     link: Option<Link>,
 }
 
-impl Header {
+impl SnoopHeader {
     pub fn next<'a>(&mut self, input: &'a [u8], at: u64) -> Result<Item<'a>, CaptureError> {
         match self.link {
             Some(link) => record(link, input, at),

@@ -10,10 +10,10 @@ const MAX: usize = 16;
 /// Segments with a first fragment seen. Only lengths are kept: the last fragment gives the total length.
 #[derive(Debug, Default)]
 pub struct Fragments {
-    begun: VecDeque<(Key, Segment)>,
+    begun: VecDeque<(DatagramKey, Segment)>,
 }
 
-type Key = (IpAddr, IpAddr, u32);
+type DatagramKey = (IpAddr, IpAddr, u32);
 
 impl Fragments {
     /// Remembers a segment until its last fragment comes.

@@ -55,7 +55,7 @@ struct ReceiverState {
     clamp_method: ClampMethod,
     /// The largest receive buffer that this host allows (tcp_rmem).
     max_buffer: Bytes,
-    connections: Vec<Connection>,
+    connections: Vec<ReceiveConnection>,
     /// The controller's window over all connections, once it asked for one.
     limit: Option<Option<Bytes>>,
     /// Content flows, so the window may be limited.
@@ -72,7 +72,7 @@ struct ReceiverState {
     notes: Vec<String>,
 }
 
-struct Connection {
+struct ReceiveConnection {
     channel: Arc<Channel>,
     actuator: WindowActuator,
 }
@@ -106,7 +106,7 @@ impl<'a> ReceiverControl<'a> {
         streams: StreamCount,
         observer: &'a mut dyn TransferObserver,
     ) -> Result<ReceiverControl<'a>, TransferError> {
-        let first = Connection {
+        let first = ReceiveConnection {
             channel: Arc::clone(channel),
             actuator: WindowActuator::new(clamp_method),
         };
@@ -144,7 +144,7 @@ impl<'a> ReceiverControl<'a> {
     pub fn join(&self, channel: &Arc<Channel>) {
         let mut state = lock(&self.state);
         let actuator = WindowActuator::new(state.clamp_method);
-        state.connections.push(Connection { channel: Arc::clone(channel), actuator });
+        state.connections.push(ReceiveConnection { channel: Arc::clone(channel), actuator });
         state.share();
     }
 
@@ -177,7 +177,8 @@ impl<'a> ReceiverControl<'a> {
             return Ok(());
         }
         // Reading is when the kernel's autotuning grows the buffer and overwrites the limit.
-        let read = |connection: &&mut Connection| std::ptr::eq(&*connection.channel, channel);
+        let read =
+            |connection: &&mut ReceiveConnection| std::ptr::eq(&*connection.channel, channel);
         match state.connections.iter_mut().find(read) {
             Some(connection) => connection.hold(),
             None => Ok(()),
@@ -316,7 +317,7 @@ impl<'a> ReceiverControl<'a> {
             state.control_loop.handle_timeout(clock::now(), &kernel);
             self.perform(state)?;
             if state.flowing {
-                state.connections.iter_mut().try_for_each(Connection::hold)?;
+                state.connections.iter_mut().try_for_each(ReceiveConnection::hold)?;
             }
             if let Some(count) = state.update_streams(&kernel) {
                 self.say(state, &Message::Streams { count })?;
@@ -371,7 +372,7 @@ impl ReceiverState {
 
     /// The kernel's view of all connections together.
     fn kernel(&self) -> Result<KernelView, TransferError> {
-        let read = |connection: &Connection| -> Result<KernelView, TransferError> {
+        let read = |connection: &ReceiveConnection| -> Result<KernelView, TransferError> {
             let info = Info::read(connection.channel.socket());
             let info = info.map_err(TransferError::system("TCP_INFO"))?;
             Ok(KernelView {
@@ -387,7 +388,7 @@ impl ReceiverState {
 
     /// Whether no connection's window can grow further on this host.
     fn is_at_limit(&self) -> bool {
-        let at_limit = |connection: &Connection| {
+        let at_limit = |connection: &ReceiveConnection| {
             let buffer = options::receive_buffer(connection.channel.socket());
             buffer.is_ok_and(|buffer| buffer >= self.max_buffer.scaled(0.9))
         };
@@ -424,7 +425,7 @@ impl ReceiverState {
     }
 }
 
-impl Connection {
+impl ReceiveConnection {
     fn hold(&mut self) -> Result<(), TransferError> {
         let held = self.actuator.hold(self.channel.socket());
         held.map_err(TransferError::system("TCP_WINDOW_CLAMP"))

@@ -28,7 +28,7 @@ pub(crate) struct OutgoingFiles {
     dry_run: bool,
     /// Receives a record of each file.
     log: Option<Arc<dyn FileLog>>,
-    state: Mutex<State>,
+    state: Mutex<OutgoingState>,
     changed: Condvar,
     hashes: Arc<HashBudget>,
 }
@@ -53,7 +53,7 @@ struct Sent {
 }
 
 #[derive(Default)]
-struct State {
+struct OutgoingState {
     /// How many entries were listed.
     listed: u64,
     /// Listed and not answered, in order; `None` without content.
@@ -112,8 +112,9 @@ impl OutgoingFiles {
     /// transfer is over.
     pub fn listing(&self, entries: impl ExactSizeIterator<Item = Option<SourceFile>>) -> bool {
         let mut state = lock(&self.state);
-        let is_far_ahead =
-            |state: &State| state.unresolved > MAX_AHEAD || state.wanted.len() > MAX_UNCONFIRMED;
+        let is_far_ahead = |state: &OutgoingState| {
+            state.unresolved > MAX_AHEAD || state.wanted.len() > MAX_UNCONFIRMED
+        };
         while is_far_ahead(&state) && !state.over {
             state = wait(&self.changed, state);
         }
@@ -160,7 +161,11 @@ impl OutgoingFiles {
     }
 
     /// The content that the answer to the next entry asks for.
-    fn wanted(&self, state: &mut State, answer: Answer) -> Result<Option<Want>, TransferError> {
+    fn wanted(
+        &self,
+        state: &mut OutgoingState,
+        answer: Answer,
+    ) -> Result<Option<Want>, TransferError> {
         let entry = state.next_answer;
         let file = state.unanswered.pop_front().ok_or(ProtocolError::NoEntry(entry))?;
         state.next_answer += 1;
@@ -380,8 +385,8 @@ impl OutgoingFiles {
 
 fn wait<'a>(
     changed: &Condvar,
-    state: std::sync::MutexGuard<'a, State>,
-) -> std::sync::MutexGuard<'a, State> {
+    state: std::sync::MutexGuard<'a, OutgoingState>,
+) -> std::sync::MutexGuard<'a, OutgoingState> {
     changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 

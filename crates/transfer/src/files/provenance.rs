@@ -18,7 +18,7 @@ use crate::lock::lock;
 /// The entries that this process's transfers made. Entries beyond the limits push out the oldest, which then count as foreign.
 pub(crate) struct Provenance {
     directories: Mutex<Recent<DirectoryId>>,
-    files: Mutex<Recent<FileId>>,
+    files: Mutex<Recent<FileDigest>>,
 }
 
 /// A directory, by device, inode and time of birth: a file system may give the inode to another directory later.
@@ -30,7 +30,7 @@ struct DirectoryId {
 }
 
 /// The hash of a client's name and of a file's inode, type, length and time.
-type FileId = [u8; 16];
+type FileDigest = [u8; 16];
 
 /// The transfer's view of a directory: its owner, and the files that it may learn about.
 #[derive(Clone, Default)]
@@ -80,7 +80,7 @@ impl View {
         !self.own_only || lock(&self.provenance.files).contains(&self.file_id(stat))
     }
 
-    fn file_id(&self, stat: &Stat) -> FileId {
+    fn file_id(&self, stat: &Stat) -> FileDigest {
         let mut hasher = blake3::Hasher::new();
         for number in [stat.st_dev, stat.st_ino, stat.st_mode.into(), stat.st_size as u64] {
             hasher.update(&number.to_le_bytes());

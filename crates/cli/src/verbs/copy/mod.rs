@@ -89,7 +89,7 @@ pub struct Arguments {
     port: u16,
     /// Which connections to try: auto, direct (to the far end), reverse (from it), ssh (through ssh)
     #[arg(long, value_name = "WAY", default_value = "auto")]
-    via: Via,
+    via: Route,
     /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: sobas]
     #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
     sizing: Option<Sizing>,
@@ -101,16 +101,16 @@ pub struct Arguments {
 
 /// Which connections carry the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Via {
+enum Route {
     Auto,
     Direct,
     Reverse,
     Ssh,
 }
 
-impl Via {
-    fn tries(self, way: Via) -> bool {
-        self == Via::Auto || self == way
+impl Route {
+    fn tries(self, way: Route) -> bool {
+        self == Route::Auto || self == way
     }
 }
 
@@ -267,8 +267,9 @@ fn copy_once(
     let (ssh, jump) = (&arguments.ssh, arguments.jump.as_deref());
     // While ssh connects, which takes several round trips.
     let (heard, name) = thread::scope(|scope| {
-        let name = scope
-            .spawn(|| via.tries(Via::Direct).then(|| far_end::name_of(ssh, jump, host)).flatten());
+        let name = scope.spawn(|| {
+            via.tries(Route::Direct).then(|| far_end::name_of(ssh, jump, host)).flatten()
+        });
         (far_end.hear(), name.join().ok().flatten())
     });
     let (ticket, addresses, client) = match heard? {
@@ -281,7 +282,7 @@ fn copy_once(
         Reply::Failed { reason } => return Err(TransferError::Refused(reason).into()),
         Reply::Connected => return Err("the far end spoke out of turn".into()),
     };
-    if via.tries(Via::Direct) {
+    if via.tries(Route::Direct) {
         let hosts = name.into_iter().chain(addresses.into_iter().map(TicketHost::Address));
         let tickets = hosts.map(|host| Ticket { host, ..ticket.clone() });
         if let Some(contact) = first_reachable(&tickets.collect::<Vec<_>>(), DIRECT_TIMEOUT) {
@@ -290,7 +291,7 @@ fn copy_once(
             far_end.close();
             return Ok(moved);
         }
-        if via == Via::Direct {
+        if via == Route::Direct {
             return Err(format!(
                 "no connection to {host} on port {}: open it in its firewall (--port chooses it), or leave --via at auto",
                 ticket.port
@@ -298,19 +299,19 @@ fn copy_once(
             .into());
         }
     }
-    if via.tries(Via::Reverse) {
+    if via.tries(Route::Reverse) {
         if let Some(moved) = reverse(job, &mut far_end, client, role, reporter)? {
             far_end.close();
             return Ok(moved);
         }
-        if via == Via::Reverse {
+        if via == Route::Reverse {
             return Err("the far end cannot connect to this host; leave --via at auto".into());
         }
     }
     reporter.print(&format!(
         "no connection to {host} or from it ({}): data goes through ssh, whose own window limits it on long paths; \
          open a port there and name it with --port",
-        if via == Via::Ssh { "--via ssh" } else { "a firewall?" }
+        if via == Route::Ssh { "--via ssh" } else { "a firewall?" }
     ));
     far_end.say(&Order::Tunnel)?;
     let tunnel = Tunnel::open(far_end)?;

@@ -23,7 +23,7 @@ const END_WIDTH: usize = 22;
 
 /// One table in JSON.
 #[derive(Serialize)]
-struct Document<'a> {
+struct FollowDocument<'a> {
     at_s: f64,
     connections_total: usize,
     lost_packets: u64,
@@ -73,7 +73,7 @@ fn print(
     arguments: &Arguments,
 ) -> Result<bool, Box<dyn std::error::Error>> {
     if arguments.json {
-        let document = Document {
+        let document = FollowDocument {
             at_s: at.as_secs_f64(),
             connections_total: flows.len(),
             lost_packets: lost,

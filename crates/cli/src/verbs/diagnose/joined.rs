@@ -17,7 +17,7 @@ use sweetspot_program::print::Shown;
 pub fn read(first: &Path, second: &Path, max: usize) -> Result<DiagnosisReport, String> {
     let mut report = capture::read(first, max)?;
     let other = capture::read(second, max)?;
-    let mut joinings: HashMap<Key, Joining> =
+    let mut joinings: HashMap<EndPair, Joining> =
         report.flows.iter().map(|flow| (key(flow), Joining::default())).collect();
     pass(first, &mut joinings, Joining::first)?;
     pass(second, &mut joinings, Joining::second)?;
@@ -46,16 +46,16 @@ pub fn read(first: &Path, second: &Path, max: usize) -> Result<DiagnosisReport, 
 }
 
 /// Sender and receiver.
-type Key = [SocketAddr; 2];
+type EndPair = [SocketAddr; 2];
 
-fn key(flow: &Flow) -> Key {
+fn key(flow: &Flow) -> EndPair {
     [flow.source, flow.destination]
 }
 
 /// Gives the packets of `capture` to the joinings that they belong to.
 fn pass(
     capture: &Path,
-    joinings: &mut HashMap<Key, Joining>,
+    joinings: &mut HashMap<EndPair, Joining>,
     take: impl Fn(&mut Joining, &Segment, bool),
 ) -> Result<(), String> {
     let mut file = input::open(capture)?;

@@ -55,7 +55,7 @@ Examples:
 #[command(after_help = MEASURE_EXAMPLES)]
 pub struct Arguments {
     #[command(flatten)]
-    common: Common,
+    common: SharedArguments,
     /// Never fill a queue: neither buffer, discipline nor delay under load are measured
     #[arg(long)]
     gentle: bool,
@@ -79,7 +79,7 @@ pub struct Arguments {
 }
 
 #[derive(Debug, clap::Args)]
-struct Common {
+struct SharedArguments {
     /// The ticket that `sweetspot serve` printed there, or HOST:PORT of any TCP server
     #[arg(value_name = "TICKET|HOST:PORT", value_hint = clap::ValueHint::Hostname)]
     far_end: Option<OsString>,
@@ -197,7 +197,7 @@ fn watched(arguments: &Arguments, interval: Duration, file: &Path) -> Ending {
 }
 
 /// A short measurement with one verdict.
-fn quick(common: &Common) -> Ending {
+fn quick(common: &SharedArguments) -> Ending {
     let (measured, outlook) = common.measure(Plan::short())?;
     let verdict = verdict::verdict(&measured, &outlook);
     common.write_page(&measured, &outlook, "measure --quick")?;
@@ -211,7 +211,7 @@ fn quick(common: &Common) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Common {
+impl SharedArguments {
     /// Measures, writes the scenario, and simulates the path as it was measured.
     fn measure(
         &self,

@@ -9,7 +9,7 @@ use sweetspot_watch::ConnectionRow;
 
 /// One reading.
 #[derive(Debug, Serialize)]
-pub struct Document {
+pub struct TopDocument {
     /// All connections that matched, printed or not.
     connections_total: usize,
     connections: Vec<ConnectionJson>,
@@ -40,8 +40,8 @@ struct ConnectionJson {
 }
 
 /// The content of the table.
-pub fn document(rows: &[&ConnectionRow], all: usize) -> Document {
-    Document { connections_total: all, connections: rows.iter().map(|row| entry(row)).collect() }
+pub fn document(rows: &[&ConnectionRow], all: usize) -> TopDocument {
+    TopDocument { connections_total: all, connections: rows.iter().map(|row| entry(row)).collect() }
 }
 
 fn entry(row: &ConnectionRow) -> ConnectionJson {

@@ -48,11 +48,11 @@ Examples:
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Arguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: TuneVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum TuneVerb {
     Run(run::Arguments),
     Attach(attach::Arguments),
     Daemon(daemon::Arguments),
@@ -62,11 +62,11 @@ enum Verb {
 
 pub fn run(arguments: Arguments) -> Ending {
     match arguments.verb {
-        Verb::Run(arguments) => run::run(arguments),
-        Verb::Attach(arguments) => attach::run(arguments),
-        Verb::Daemon(arguments) => daemon::run(arguments),
-        Verb::Doctor(arguments) => doctor::run(arguments),
-        Verb::Undo(arguments) => undo::run(arguments),
+        TuneVerb::Run(arguments) => run::run(arguments),
+        TuneVerb::Attach(arguments) => attach::run(arguments),
+        TuneVerb::Daemon(arguments) => daemon::run(arguments),
+        TuneVerb::Doctor(arguments) => doctor::run(arguments),
+        TuneVerb::Undo(arguments) => undo::run(arguments),
     }
 }
 

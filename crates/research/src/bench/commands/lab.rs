@@ -8,7 +8,7 @@ use sweetspot_research::lab::{Cell, LabBench, ReferenceTransfer, markdown, notes
 
 use super::Ending;
 use super::selection::Selection;
-use crate::bench::lab::{PathPlan, demo, iperf3, matrix};
+use crate::bench::lab::{CellPlan, demo, iperf3, matrix};
 use crate::bench::store::Store;
 use sweetspot_comparison::{Content, Ticker, Variant, VariantRunner, machine, scratch, usual};
 use sweetspot_program::build::build;
@@ -86,7 +86,7 @@ impl Bench<'_> {
         self.selection.is_due::<serde_json::Value>(self.store, name)
     }
 
-    fn measure_cell(&self, plan: &PathPlan, due: &[Variant], scratch: &Path) -> Result<(), String> {
+    fn measure_cell(&self, plan: &CellPlan, due: &[Variant], scratch: &Path) -> Result<(), String> {
         let content = Content::random(scratch, plan.size, plan.path.seed)?;
         let runner =
             VariantRunner { path: &plan.path, content: &content, scratch, program: self.program };
@@ -116,7 +116,7 @@ impl Bench<'_> {
     }
 
     /// The results of one path, as far as there are any.
-    fn cell(&self, plan: &PathPlan) -> Option<Cell> {
+    fn cell(&self, plan: &CellPlan) -> Option<Cell> {
         let kept = |c: &Variant| self.store.get::<DemoOutcome>(&run_name(plan, c));
         let (runs, not_measured): (Vec<_>, Vec<_>) = usual()
             .into_iter()
@@ -146,10 +146,10 @@ impl Bench<'_> {
     }
 }
 
-fn run_name(plan: &PathPlan, variant: &Variant) -> String {
+fn run_name(plan: &CellPlan, variant: &Variant) -> String {
     format!("{}/{variant}", plan.name)
 }
 
-fn reference_name(plan: &PathPlan) -> String {
+fn reference_name(plan: &CellPlan) -> String {
     format!("{}/iperf3", plan.name)
 }

@@ -5,8 +5,8 @@ use sweetspot_emulator::isolate;
 use super::Ending;
 use super::selection::Selection;
 use crate::bench::transfer::{
-    DrawnResult, FaultResult, LocalResult, PathResult, Peers, Results, drawn_cases, local_cases,
-    markdown, path_cases, play_faults, play_path,
+    DrawnResult, FaultResult, LocalResult, Peers, Results, TransferResult, drawn_cases,
+    local_cases, markdown, path_cases, play_faults, play_path,
 };
 
 #[derive(Debug, clap::Args)]
@@ -54,7 +54,7 @@ pub fn run(arguments: Arguments) -> Ending {
             }
         }
         for case in path_cases() {
-            if selection.is_due::<PathResult>(&store, case.name) {
+            if selection.is_due::<TransferResult>(&store, case.name) {
                 err!("{} ...", case.name);
                 store.put(case.name, &play_path(&case, &scratch, &program)?)?;
             }
@@ -87,7 +87,7 @@ pub fn run(arguments: Arguments) -> Ending {
     selection.write_document(NAME, |_| {
         let locals: Vec<LocalResult> =
             local_cases().iter().filter_map(|case| store.get(&case.name)).collect();
-        let paths: Vec<PathResult> =
+        let paths: Vec<TransferResult> =
             path_cases().iter().filter_map(|case| store.get(case.name)).collect();
         let drawn = drawn_cases(arguments.paths, arguments.paths_seed);
         let drawn: Vec<DrawnResult> =

@@ -2,7 +2,7 @@ use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
 /// One path of the benchmark.
-pub struct PathPlan {
+pub struct CellPlan {
     /// Its name in the document and for `--only`.
     pub name: String,
     /// The path.
@@ -14,13 +14,13 @@ pub struct PathPlan {
 }
 
 /// The demonstration's path.
-pub fn demo() -> PathPlan {
+pub fn demo() -> CellPlan {
     let tenth = 0.1;
-    PathPlan { name: "demo".into(), reference: true, ..cell(100, 100, tenth) }
+    CellPlan { name: "demo".into(), reference: true, ..cell(100, 100, tenth) }
 }
 
 /// Three rates, two round trips, a small and a large buffer.
-pub fn matrix() -> Vec<PathPlan> {
+pub fn matrix() -> Vec<CellPlan> {
     let mut all = Vec::new();
     for mbit in [20, 100, 400] {
         for ms in [20, 100] {
@@ -31,7 +31,7 @@ pub fn matrix() -> Vec<PathPlan> {
 }
 
 /// `mbit` Mbit/s, `ms` milliseconds, a buffer of `bdps` bandwidth-delay products.
-fn cell(mbit: u64, ms: u64, bdps: f64) -> PathPlan {
+fn cell(mbit: u64, ms: u64, bdps: f64) -> CellPlan {
     // Ten packets: fewer would drop the first flight of a connection (RFC 6928: ten segments).
     const MIN_BUFFER: Bytes = Bytes::new(15_000);
     // 16.6 s at the payload capacity: slow start is a small part of the whole.
@@ -39,7 +39,7 @@ fn cell(mbit: u64, ms: u64, bdps: f64) -> PathPlan {
     let (rate, rtt) = (Rate::from_mbit_per_second(mbit), Duration::from_millis(ms));
     let buffer = (rate * rtt).scaled(bdps).max(MIN_BUFFER);
     let direction = DirectionSpec::new(rate, rtt / 2, Volume::Bytes(buffer));
-    PathPlan {
+    CellPlan {
         name: format!("{mbit}Mbit-{ms}ms-{bdps:.1}BDP"),
         path: PathSpec { up: direction, down: direction, mtu: Bytes::new(1500), seed: 1 },
         size: SIZE_PER_MBIT * mbit,

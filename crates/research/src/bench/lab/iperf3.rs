@@ -6,14 +6,14 @@ use sweetspot_linux::clock;
 use sweetspot_research::lab::ReferenceTransfer;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::PathPlan;
+use super::CellPlan;
 use sweetspot_comparison::Program;
 
 const CONGESTION: &str = "cubic";
 
 /// Runs iperf3 over the same path with as much data and kernel defaults, as the reference for CPU
 /// time.
-pub fn iperf3(plan: &PathPlan) -> Result<ReferenceTransfer, String> {
+pub fn iperf3(plan: &CellPlan) -> Result<ReferenceTransfer, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
     let mut serve = Command::new("iperf3");
     serve.args(["--server", "--one-off", "--forceflush"]);

@@ -3,5 +3,5 @@
 mod cells;
 mod iperf3;
 
-pub use cells::{PathPlan, demo, matrix};
+pub use cells::{CellPlan, demo, matrix};
 pub use iperf3::iperf3;

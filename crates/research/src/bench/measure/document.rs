@@ -19,7 +19,7 @@ const ABSTRACT: Abstract<'_> = Abstract {
 };
 
 /// A quantity, the bound within which it should lie, and on which share of the paths.
-struct Target {
+struct QuantityTarget {
     name: &'static str,
     bound: &'static str,
     share: f64,
@@ -65,14 +65,14 @@ fn holds(found: &Value, truth: f64) -> Option<bool> {
     Some((low..=high).contains(&truth))
 }
 
-const TARGETS: [Target; 7] = [
-    Target {
+const TARGETS: [QuantityTarget; 7] = [
+    QuantityTarget {
         name: "capacity",
         bound: "3 %",
         share: 0.9,
         judge: |r| Some(relative(&down(r)["capacity_bps"], r.rate_bps, 0.03)),
     },
-    Target {
+    QuantityTarget {
         name: "available bandwidth, others present",
         bound: "10 %",
         share: 0.8,
@@ -81,7 +81,7 @@ const TARGETS: [Target; 7] = [
             Some(relative(&down(r)["available_bps"], r.available_bps, 0.1))
         },
     },
-    Target {
+    QuantityTarget {
         name: "buffer, of drop-tail queues",
         bound: "15 %",
         share: 0.9,
@@ -91,7 +91,7 @@ const TARGETS: [Target; 7] = [
             fills.then(|| relative(&down(r)["buffer_bytes"], r.buffer_bytes, 0.15))
         },
     },
-    Target {
+    QuantityTarget {
         name: "base round trip",
         bound: "0.3 ms",
         share: 0.9,
@@ -103,7 +103,7 @@ const TARGETS: [Target; 7] = [
             }))
         },
     },
-    Target {
+    QuantityTarget {
         name: "random loss, where there is some",
         bound: "a factor of 1.5",
         share: 0.9,
@@ -118,7 +118,7 @@ const TARGETS: [Target; 7] = [
             })
         },
     },
-    Target {
+    QuantityTarget {
         name: "queue discipline, where it can show",
         bound: "right",
         share: 0.9,
@@ -131,7 +131,7 @@ const TARGETS: [Target; 7] = [
             }
         },
     },
-    Target {
+    QuantityTarget {
         name: "said to be drop-tail or an AQM that does not show",
         bound: "right",
         share: 0.9,
@@ -176,7 +176,7 @@ pub fn document(results: &BTreeMap<String, PathResult>, facts: &str, notes: &str
     text
 }
 
-fn row(target: &Target, results: &BTreeMap<String, PathResult>) -> String {
+fn row(target: &QuantityTarget, results: &BTreeMap<String, PathResult>) -> String {
     let judged = |trusted: bool| {
         let counted = results.values().filter(move |result| result.trust || !trusted);
         let all: Vec<Judged> = counted.filter_map(|result| (target.judge)(result)).collect();
@@ -232,7 +232,7 @@ fn row(target: &Target, results: &BTreeMap<String, PathResult>) -> String {
     )
 }
 
-fn shown(target: &Target, off: f64) -> String {
+fn shown(target: &QuantityTarget, off: f64) -> String {
     match target.bound {
         "right" => "another".to_owned(),
         "0.3 ms" => format!("{:+.2} ms", off * 1e3),
@@ -240,7 +240,7 @@ fn shown(target: &Target, off: f64) -> String {
     }
 }
 
-fn misses(text: &mut String, target: &Target, results: &BTreeMap<String, PathResult>) {
+fn misses(text: &mut String, target: &QuantityTarget, results: &BTreeMap<String, PathResult>) {
     let missed: Vec<String> = results
         .iter()
         .filter_map(|(name, result)| match (target.judge)(result)? {

@@ -4,7 +4,7 @@ use sweetspot_comparison::machine;
 
 use super::drawn::{COMPARISONS, DrawnResult, ratios};
 use super::faults::FaultResult;
-use super::paths::PathResult;
+use super::paths::TransferResult;
 use super::peers::{Device, LocalResult};
 use sweetspot_research::page_abstract::Abstract;
 use sweetspot_statistics::median;
@@ -20,7 +20,7 @@ const ABSTRACT: Abstract<'_> = Abstract {
 /// The results that the document shows.
 pub struct Results<'a> {
     pub locals: &'a [LocalResult],
-    pub paths: &'a [PathResult],
+    pub paths: &'a [TransferResult],
     pub drawn: &'a [DrawnResult],
     pub faults: Option<FaultResult>,
 }

@@ -29,7 +29,7 @@ const DAMAGE_BYTES: usize = 50;
 
 /// The fault of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum FaultKind {
     KillSender,
     KillReceiver,
     EndReceiver,
@@ -38,13 +38,13 @@ enum Fault {
     Truncate,
 }
 
-const KINDS: [(Fault, &str); 6] = [
-    (Fault::KillSender, "sender killed (SIGKILL)"),
-    (Fault::KillReceiver, "receiver killed (SIGKILL)"),
-    (Fault::EndReceiver, "receiver ended (SIGTERM)"),
-    (Fault::CutPath, "path cut for a while"),
-    (Fault::Damage, "both killed, a partial file damaged"),
-    (Fault::Truncate, "both killed, a partial file cut off"),
+const KINDS: [(FaultKind, &str); 6] = [
+    (FaultKind::KillSender, "sender killed (SIGKILL)"),
+    (FaultKind::KillReceiver, "receiver killed (SIGKILL)"),
+    (FaultKind::EndReceiver, "receiver ended (SIGTERM)"),
+    (FaultKind::CutPath, "path cut for a while"),
+    (FaultKind::Damage, "both killed, a partial file damaged"),
+    (FaultKind::Truncate, "both killed, a partial file cut off"),
 ];
 const DISK_FULL: &str = "disk full, then enlarged";
 
@@ -152,7 +152,7 @@ impl Place {
         let ended = loop {
             let (fault, name) = KINDS[below(&mut self.random, KINDS.len() as u64) as usize];
             let disturbed = done < FAULTS;
-            let waits = !disturbed || fault == Fault::CutPath;
+            let waits = !disturbed || fault == FaultKind::CutPath;
             let mut sender = self.send(&server.ticket, if waits { "60s" } else { "1ms" })?;
             if disturbed {
                 done += 1;
@@ -191,30 +191,30 @@ impl Place {
     /// Lets `fault` happen; returns whether content was damaged.
     fn disturb(
         &mut self,
-        fault: Fault,
+        fault: FaultKind,
         sender: &mut Child,
         server: &mut Server,
     ) -> Result<bool, String> {
         match fault {
-            Fault::KillSender => kill(sender),
-            Fault::KillReceiver => {
+            FaultKind::KillSender => kill(sender),
+            FaultKind::KillReceiver => {
                 kill(&mut server.child);
                 *server = self.serve()?;
             }
-            Fault::EndReceiver => {
+            FaultKind::EndReceiver => {
                 Signal::TERMINATE.send(server.child.id());
                 wait(&mut server.child)?;
                 *server = self.serve()?;
             }
-            Fault::CutPath => {
+            FaultKind::CutPath => {
                 run("ip", &["link", "set", "lo", "down"])?;
                 sleep(Duration::from_secs_f64(self.random.unit()));
                 run("ip", &["link", "set", "lo", "up"])?;
             }
-            Fault::Damage | Fault::Truncate => {
+            FaultKind::Damage | FaultKind::Truncate => {
                 kill(sender);
                 kill(&mut server.child);
-                let damaged = self.damage(fault == Fault::Truncate)?;
+                let damaged = self.damage(fault == FaultKind::Truncate)?;
                 *server = self.serve()?;
                 return Ok(damaged);
             }

@@ -10,5 +10,5 @@ mod peers;
 pub use document::{Results, markdown};
 pub use drawn::{DrawnResult, drawn_cases};
 pub use faults::{FaultResult, play_faults};
-pub use paths::{PathResult, path_cases, play_path};
+pub use paths::{TransferResult, path_cases, play_path};
 pub use peers::{LocalResult, Peers, local_cases};

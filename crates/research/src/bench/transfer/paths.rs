@@ -21,7 +21,7 @@ pub struct PathCase {
 
 /// The result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PathResult {
+pub struct TransferResult {
     pub path: String,
     pub congestion: String,
     pub content: String,
@@ -107,7 +107,11 @@ pub fn path_cases() -> Vec<PathCase> {
 }
 
 /// Plays a case with `program` in `scratch`.
-pub fn play_path(case: &PathCase, scratch: &Path, program: &Path) -> Result<PathResult, String> {
+pub fn play_path(
+    case: &PathCase,
+    scratch: &Path,
+    program: &Path,
+) -> Result<TransferResult, String> {
     let target = scratch.join("incoming");
     let (source, bytes) = case.content.make(scratch).map_err(|error| error.to_string())?;
     let _ = fs::remove_dir_all(&target);
@@ -144,7 +148,7 @@ pub fn play_path(case: &PathCase, scratch: &Path, program: &Path) -> Result<Path
     let goodput_mbit = number("goodput_bps") / 1e6;
     let carries = case.rate_mbit * PAYLOAD_SHARE * (1.0 - case.loss);
     let (segments, again) = (number("segments"), number("retransmitted_segments"));
-    Ok(PathResult {
+    Ok(TransferResult {
         path: case.path.to_owned(),
         congestion: case.congestion.to_owned(),
         content: case.content.in_words(),

@@ -222,7 +222,7 @@ impl CurveFigure {
             .collect();
         let found = find_mfts(engine, &jobs, seeds, stage.workers)?;
         let best = match stage.precision {
-            Precision::Quick => found.iter().map(Best::as_searched).collect(),
+            Precision::Quick => found.iter().map(BestBySeed::as_searched).collect(),
             Precision::Careful => measure(engine, stage, &scenarios, &found)?,
         };
         for (group, ((buffer, mft), best)) in BUFFERS.into_iter().zip(&found).zip(&best).enumerate()
@@ -290,14 +290,14 @@ impl CurveFigure {
 }
 
 /// The best window and its rates by seed, Mbit/s.
-struct Best {
+struct BestBySeed {
     window: u64,
     mbit: Vec<f64>,
 }
 
-impl Best {
-    fn as_searched(mft: &Mft) -> Best {
-        Best { window: mft.window, mbit: vec![mft.rate_bps / 1e6] }
+impl BestBySeed {
+    fn as_searched(mft: &Mft) -> BestBySeed {
+        BestBySeed { window: mft.window, mbit: vec![mft.rate_bps / 1e6] }
     }
 }
 
@@ -307,7 +307,7 @@ fn measure(
     stage: &Stage<'_>,
     scenarios: &[Scenario],
     found: &[Mft],
-) -> Result<Vec<Best>, StudyError> {
+) -> Result<Vec<BestBySeed>, StudyError> {
     let pairs: Vec<(&Scenario, &Mft)> = scenarios.iter().zip(found).collect();
     let races = choose(engine, &pairs, stage.workers)?;
     let window = |(race, mft): (&Race, &Mft)| race.best().map_or(mft.window, |best| best.window);
@@ -319,7 +319,11 @@ fn measure(
     let outcomes = play_all(engine, &runs, stage.workers)?;
     let mbit = |of: &[Outcome]| of.iter().map(|o| goodput(o) / 1e6).collect();
     let rates = outcomes.chunks(FRESH_SEEDS as usize).map(mbit);
-    Ok(windows.iter().zip(rates).map(|(window, mbit)| Best { window: *window, mbit }).collect())
+    Ok(windows
+        .iter()
+        .zip(rates)
+        .map(|(window, mbit)| BestBySeed { window: *window, mbit })
+        .collect())
 }
 
 /// The best window, and between which windows R(S) is within 1 % of its maximum.
@@ -335,7 +339,7 @@ fn plateau(best: u64, mft: &Mft) -> String {
 }
 
 /// The windows that all three searches tried, as a table.
-fn rungs(found: &[Mft], best: &[Best]) -> Table {
+fn rungs(found: &[Mft], best: &[BestBySeed]) -> Table {
     let heads = ["S, packets", "B_t = 313", "B_t = 625", "B_t = 1250"];
     let mut table = Table::new("Goodput, Mbit/s", &heads);
     let at = |mft: &Mft, window: u64| mft.trials.iter().find(|t| t.window == window).copied();

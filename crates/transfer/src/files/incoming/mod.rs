@@ -99,7 +99,7 @@ pub(crate) struct IncomingFiles {
     policy: Policy,
     bounds: Bounds,
     expected: Mutex<Expected>,
-    state: Mutex<State>,
+    state: Mutex<IncomingState>,
     /// Disk space for large files that are wanted and for which none is reserved yet, bytes.
     promised: AtomicU64,
     /// Notified when the last open file is whole or given up.
@@ -138,7 +138,7 @@ impl SmallFiles {
 }
 
 #[derive(Default)]
-struct State {
+struct IncomingState {
     /// How many entries were decided on.
     planned: u32,
     /// Content that came before its entry was decided on.
@@ -555,7 +555,7 @@ impl From<&str> for Failure {
     }
 }
 
-impl State {
+impl IncomingState {
     /// Counts something that was written, or was there already.
     fn count(&mut self, written: bool) {
         let counts = &mut self.counts;

@@ -49,7 +49,7 @@ struct Level {
 
 /// A name in an open directory; for a root, the named path.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct EntryPlace<'a> {
     root: &'a Arc<SourceRoot>,
     directory: BorrowedFd<'a>,
     name: &'a OsStr,
@@ -79,7 +79,7 @@ impl<'a> Walk<'a> {
             (_, Some(only)) => only.iter().try_for_each(|below| self.only(&root, top, below)),
             (Some(name), None) => {
                 let path = RelativePath::new(name.clone())?;
-                let place = Place { root: &root, directory: CWD, name: top.path.as_os_str() };
+                let place = EntryPlace { root: &root, directory: CWD, name: top.path.as_os_str() };
                 match self.node(place, path, &stat)? {
                     Some(path) => self.tree(&root, Some(path)),
                     None => Ok(()),
@@ -142,7 +142,7 @@ impl<'a> Walk<'a> {
             Err(error) => return self.left_out(&root.shown(&path), &error),
         };
         let name = path.split().1.to_vec();
-        let place = Place { root, directory: parent.as_fd(), name: OsStr::from_bytes(&name) };
+        let place = EntryPlace { root, directory: parent.as_fd(), name: OsStr::from_bytes(&name) };
         match self.node(place, path, &stat)? {
             Some(path) => self.tree(root, Some(path)),
             None => Ok(()),
@@ -215,7 +215,7 @@ impl<'a> Walk<'a> {
         let name = OsStr::from_bytes(name);
         let looked = level.directory(root).and_then(|directory| {
             let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
-            Ok((Place { root, directory, name }, stat))
+            Ok((EntryPlace { root, directory, name }, stat))
         });
         let (place, stat) = match looked {
             Ok(found) => found,
@@ -234,7 +234,7 @@ impl<'a> Walk<'a> {
     /// Lists the file at `place`. Returns its path if it is a directory.
     fn node(
         &mut self,
-        place: Place<'_>,
+        place: EntryPlace<'_>,
         path: RelativePath,
         stat: &Stat,
     ) -> Result<Option<RelativePath>, TransferError> {
@@ -268,7 +268,7 @@ impl<'a> Walk<'a> {
 
     fn file(
         &mut self,
-        place: Place<'_>,
+        place: EntryPlace<'_>,
         path: RelativePath,
         stat: &Stat,
     ) -> Result<(), TransferError> {
@@ -347,7 +347,7 @@ fn entry(path: RelativePath, kind: EntryKind, stat: &Stat) -> Entry {
 }
 
 /// The extended attributes of a file that may be read.
-fn attributes(place: Place<'_>) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+fn attributes(place: EntryPlace<'_>) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     // The named path may be a link; below it none is followed.
     let follow = place.directory.as_raw_fd() == CWD.as_raw_fd();
     let nofollow = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };

@@ -22,7 +22,7 @@ const CLOSENESS_ASKED: f64 = 0.10;
 const REVERSE: [(Reverse, &str); 2] = [(Reverse::Mirror, "mirrored"), (Reverse::Clean, "clean")];
 
 /// One cell as printed, Mbit/s.
-struct Printed {
+struct PrintedCell {
     schemes: [Option<f64>; 6],
     sobas: f64,
     mft: f64,
@@ -95,7 +95,7 @@ fn about(stage: &Stage<'_>) -> String {
     )
 }
 
-fn printed() -> Result<Vec<Printed>, StudyError> {
+fn printed() -> Result<Vec<PrintedCell>, StudyError> {
     let text = include_str!("../../../../data/sobas_table1.csv");
     let table = csv::ReferenceTable::parse("sobas_table1.csv", text)?;
     let names =
@@ -106,7 +106,7 @@ fn printed() -> Result<Vec<Printed>, StudyError> {
             *text = Some(row.text(name)?).filter(|text| !text.is_empty());
             *scheme = text.map(|_| row.number(name)).transpose()?;
         }
-        Ok(Printed {
+        Ok(PrintedCell {
             schemes,
             sobas: row.number("sobas")?,
             mft: row.number("mft")?,

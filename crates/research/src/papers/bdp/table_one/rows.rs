@@ -1,14 +1,14 @@
 //! The table as it is printed.
 
 use super::play::PlayedCell;
-use super::{CLOSENESS_ASKED, Printed, SHARE_ASKED};
+use super::{CLOSENESS_ASKED, PrintedCell, SHARE_ASKED};
 use crate::papers::comparison::{EngineValue, PublishedComparison};
 use sweetspot_experiment::markdown::deviation;
 use sweetspot_experiment::plot::Origin;
 use sweetspot_experiment::plot::Table;
 
 /// The printed numbers of a cell and ours, for the table of claims.
-pub(super) fn cells(printed: &[Printed], played: &[PlayedCell]) -> Vec<PublishedComparison> {
+pub(super) fn cells(printed: &[PrintedCell], played: &[PlayedCell]) -> Vec<PublishedComparison> {
     let mut all = Vec::new();
     for (theirs, ours) in printed.iter().zip(played) {
         let mut push = |what: &str, published: Option<&'static str>, value: String| {
@@ -54,7 +54,7 @@ const HEADS: [&str; 12] = [
 
 /// Three rows per cell: as printed, as played, how far they are apart. The paper's SOBAS stands
 /// under `sobas:paper`, which is its algorithm; its share of the MFT is that one's.
-pub(super) fn rows(printed: &[Printed], played: &[PlayedCell]) -> Table {
+pub(super) fn rows(printed: &[PrintedCell], played: &[PlayedCell]) -> Table {
     let number = |n: f64| format!("{n:.1}");
     let share = |n: f64, mft: f64| format!("{:.0} %", n / mft * 100.0);
     let mark = |missed: bool| if missed { "*" } else { "" };
