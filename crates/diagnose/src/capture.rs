@@ -3,10 +3,10 @@
 use sweetspot_trace::flow::{Account, Connection, Ending, Held, Hold, Silence, Stream, Vantage};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use crate::evidence::Nagle;
 use crate::explained::explains;
 use crate::path::{PathEstimate, Replay};
 use crate::remarks::{beside, remarks};
-use crate::verdict::Nagle;
 use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Seen, Stall};
 
 /// The share of the capacity at which a path counts as full.

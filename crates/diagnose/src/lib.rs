@@ -26,6 +26,7 @@
 
 pub mod capture;
 mod class;
+mod evidence;
 mod explained;
 mod facts;
 mod flow;
@@ -42,7 +43,8 @@ mod verdict;
 mod words;
 
 pub use class::Class;
+pub use evidence::{Evidence, Failure, Nagle, Stall};
 pub use facts::{Facts, RetransmissionFacts, RttFacts, WindowFacts};
 pub use flow::{ApplicationTime, Flow, Seen};
 pub use limits::Limits;
-pub use verdict::{Evidence, Failure, LimitVerdict, Nagle, Stall};
+pub use verdict::LimitVerdict;

@@ -3,8 +3,8 @@
 use sweetspot_theory::reno::pftk;
 use sweetspot_units::{Bytes, Duration, Probability, Rate, grouped};
 
+use crate::evidence::{Failure, Nagle, Stall};
 use crate::explained::allowed;
-use crate::verdict::{Failure, Nagle, Stall};
 use crate::{Class, Evidence};
 
 /// The window with which a connection starts, in segments (RFC 6928).

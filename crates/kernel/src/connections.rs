@@ -6,15 +6,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, MapData, MapError, RingBuf};
-use sweetspot_units::Time;
+use sweetspot_units::{Duration, Time};
 
 use crate::command::{
     Command, CommandWords, PathWords, RememberedPath, SettingsWords, Transfers, Watch, destination,
     settings,
 };
 use crate::error::KernelError;
-use crate::programs::LEASE;
 use crate::record::Record;
+
+/// How long limits are held after [`Connections::renew`]. Together with the time until a connection's next segment this is less
+/// than the two seconds within which all limits must end, whoever was killed.
+pub const LEASE: Duration = Duration::from_millis(1_500);
 
 /// Saved path parameters, by destination.
 pub(crate) type Paths = LpmTrie<MapData, [u8; 16], PathWords>;

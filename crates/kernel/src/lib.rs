@@ -19,7 +19,7 @@ mod programs;
 mod record;
 
 pub use command::{Command, RememberedPath, Transfers, Watch};
-pub use connections::Connections;
+pub use connections::{Connections, LEASE};
 pub use error::KernelError;
-pub use programs::{LEASE, SocketPrograms};
+pub use programs::SocketPrograms;
 pub use record::{Congestion, Record, RecordKind};

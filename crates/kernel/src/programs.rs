@@ -13,16 +13,12 @@ use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::clock;
 use sweetspot_linux::namespace::NetworkNamespace;
 use sweetspot_linux::processes;
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::Time;
 
 use crate::command::{CommandWords, SettingsWords, Watch, settings};
 use crate::connections::{Connections, Paths};
 use crate::error::{KernelError, chain};
 use crate::probe;
-
-/// How long limits are held after [`Connections::renew`]. Together with the time until a connection's next segment this is less
-/// than the two seconds within which all limits must end, whoever was killed.
-pub const LEASE: Duration = Duration::from_millis(1_500);
 
 /// The names of the programs in bpf/tune.bpf.c.
 const OPS: &str = "sweetspot_ops";

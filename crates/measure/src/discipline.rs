@@ -5,8 +5,8 @@ use sweetspot_path::{DirectionSpec, Link, Packet, QueueDiscipline};
 use sweetspot_statistics::median;
 use sweetspot_units::{Bytes, Duration, Time, Volume};
 
-use crate::buffer::Overload;
 use crate::observation::{Arrival, Direction, Echo, StreamRecord};
+use crate::overload::Overload;
 
 /// A queue discipline, as far as it shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -34,6 +34,7 @@
 mod available;
 mod buffer;
 mod capacity;
+mod direction_observations;
 mod discipline;
 mod dispersion;
 mod finding;
@@ -41,6 +42,7 @@ mod load;
 mod loss;
 mod measurement;
 mod observation;
+mod overload;
 mod plan;
 mod reordering;
 mod report;
@@ -53,7 +55,7 @@ mod trend;
 mod undisturbed;
 
 pub use available::available_bandwidth;
-pub use buffer::{BufferDepth, Overload, buffer_depth};
+pub use buffer::{BufferDepth, buffer_depth};
 pub use capacity::{CapacityEstimate, capacity};
 pub use discipline::{Discipline, discipline};
 pub use dispersion::{Dispersion, dispersion, pair_mode};
@@ -64,6 +66,7 @@ pub use measurement::Measurement;
 pub use observation::{
     Arrival, Direction, Echo, EchoRecord, LoadRecord, Step, StepResult, StreamRecord,
 };
+pub use overload::Overload;
 pub use plan::{PAUSE, Plan};
 pub use reordering::{Reordering, reordering};
 pub use report::{DirectionReport, Intrusion, Report};

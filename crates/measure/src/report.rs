@@ -4,7 +4,7 @@ use serde::Serialize;
 use sweetspot_statistics::Sorted;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::measurement::Observations;
+use crate::direction_observations::Observations;
 use crate::observation::{Direction, EchoRecord, StreamRecord};
 use crate::plan::Plan;
 use crate::{

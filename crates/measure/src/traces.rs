@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::measurement::Observations;
+use crate::direction_observations::Observations;
 use crate::observation::{Direction, EchoRecord, StreamRecord};
 
 /// Seconds from the beginning, and a delay in seconds.

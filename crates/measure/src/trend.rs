@@ -6,6 +6,9 @@ use sweetspot_units::Duration;
 
 use crate::observation::StreamRecord;
 
+/// Delays that grow by less than this are noise of clocks and schedulers.
+pub(crate) const MIN_NOISE: Duration = Duration::from_micros(300);
+
 /// Of one stream, from the paper's section IV-B: above the first the delays grow by that metric, below the second they
 /// do not.
 const PCT: (f64, f64) = (0.66, 0.54);

@@ -62,6 +62,7 @@ mod ring;
 mod spec;
 mod token_bucket;
 mod trace;
+mod trace_error;
 mod variation;
 
 pub use chain::Chain;
@@ -85,7 +86,8 @@ pub use rate_trace::RateTrace;
 pub use ring::Ring;
 pub use spec::{PathError, PathSpec};
 pub use token_bucket::{Policer, TokenBucket};
-pub use trace::{DeliveryTrace, Trace, TraceError};
+pub use trace::{DeliveryTrace, Trace};
+pub use trace_error::TraceError;
 pub use variation::{Change, Changes, Variation};
 
 use sweetspot_units::Bytes;

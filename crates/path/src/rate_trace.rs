@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::TraceError;
+use crate::trace_error::TraceError;
 
 /// Rates that hold from a time on until the next, as a CSV file has them: lines of `seconds,rate`. Times count from the
 /// first line's; the last rate holds for as long as the one before it, and then the trace repeats. A rate of zero is an

@@ -1,11 +1,50 @@
 //! Reads the hops of a path, in both directions.
 
-use sweetspot_path::{DirectionSpec, PolicerSpec, QueueDiscipline};
+use sweetspot_path::{DirectionSpec, PolicerSpec, QueueDiscipline, Trace};
 use sweetspot_units::{BufferSize, Bytes, Duration, Rate};
 
 use crate::error::ScenarioError;
-use crate::path::{TracedHop, Way};
 use crate::reader::Reader;
+
+/// A direction of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// As the measured transfers' data goes.
+    Forward,
+    /// As their ACKs go.
+    Backward,
+}
+
+impl Way {
+    /// Both, by the names with which they are written.
+    pub const CHOICES: [(&'static str, Way); 2] =
+        [("forward", Way::Forward), ("backward", Way::Backward)];
+}
+
+/// `[[path.trace]]`: a hop with a recorded, varying capacity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TracedHop {
+    /// Index of the hop, from 0.
+    pub hop: usize,
+    /// The direction; `None`: both.
+    pub way: Option<Way>,
+    /// The trace; its time 0 is the run's.
+    pub trace: Trace,
+}
+
+impl TracedHop {
+    pub(crate) fn read(mut reader: Reader<'_>) -> Result<TracedHop, ScenarioError> {
+        if let Some(node) = reader.node("file") {
+            let reason = "this reader has no files; give the file's text as content";
+            return Err(reader.error("file", node, reason));
+        }
+        let trace = reader.required("content", "file = \"lte.trace\"")?;
+        let hop = reader.whole("hop", 0, u64::from(u16::MAX))?.unwrap_or(0) as usize;
+        let traced = TracedHop { hop, way: reader.choice("way", &Way::CHOICES)?, trace };
+        reader.finish()?;
+        Ok(traced)
+    }
+}
 
 /// The hops as the data takes them, and as the ACKs do.
 pub(crate) struct Hops {

@@ -43,12 +43,13 @@ pub use application::{Application, ApplicationError, Pace, Pause};
 pub use engine::{Engine, EngineError, FinishedFlow, NoRecorder, Recorder, Sample};
 pub use error::{ScenarioError, SourceLocation};
 pub use files::with_files;
+pub use hop::{TracedHop, Way};
 pub use nearest::nearest;
 pub use outcome::{
     AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,
     SocketMemoryOutcome, TransferOutcome,
 };
-pub use path::{Change, HopChain, Path, Reverse, TracedHop, Way};
+pub use path::{Change, HopChain, Path, Reverse};
 pub use scenario::{Scenario, Ties};
 pub use schedule::Schedule;
 pub use tcp::{Congestion, Flavour, Tcp};

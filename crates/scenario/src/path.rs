@@ -1,8 +1,8 @@
-use sweetspot_path::{DirectionSpec, PathSpec, Trace, Variation};
+use sweetspot_path::{DirectionSpec, PathSpec, Variation};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::error::ScenarioError;
-use crate::hop::{Hops, read_hops};
+use crate::hop::{Hops, TracedHop, Way, read_hops};
 use crate::reader::Reader;
 
 /// `[path]`: the path between the target's sender and its receiver.
@@ -28,21 +28,6 @@ pub struct Path {
     pub traces: Vec<TracedHop>,
 }
 
-/// A direction of a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// As the measured transfers' data goes.
-    Forward,
-    /// As their ACKs go.
-    Backward,
-}
-
-impl Way {
-    /// Both, by the names with which they are written.
-    pub const CHOICES: [(&'static str, Way); 2] =
-        [("forward", Way::Forward), ("backward", Way::Backward)];
-}
-
 /// `[[path.change]]`: a hop changes at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
@@ -56,17 +41,6 @@ pub struct Change {
     pub rate: Option<Rate>,
     /// Its new one-way propagation; `None`: unchanged.
     pub delay: Option<Duration>,
-}
-
-/// `[[path.trace]]`: a hop with a recorded, varying capacity.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TracedHop {
-    /// Index of the hop, from 0.
-    pub hop: usize,
-    /// The direction; `None`: both.
-    pub way: Option<Way>,
-    /// The trace; its time 0 is the run's.
-    pub trace: Trace,
 }
 
 /// The reverse path's traffic besides the target's ACKs.
@@ -288,19 +262,5 @@ impl Change {
         }
         reader.finish()?;
         Ok(change)
-    }
-}
-
-impl TracedHop {
-    fn read(mut reader: Reader<'_>) -> Result<TracedHop, ScenarioError> {
-        if let Some(node) = reader.node("file") {
-            let reason = "this reader has no files; give the file's text as content";
-            return Err(reader.error("file", node, reason));
-        }
-        let trace = reader.required("content", "file = \"lte.trace\"")?;
-        let hop = reader.whole("hop", 0, u64::from(u16::MAX))?.unwrap_or(0) as usize;
-        let traced = TracedHop { hop, way: reader.choice("way", &Way::CHOICES)?, trace };
-        reader.finish()?;
-        Ok(traced)
     }
 }

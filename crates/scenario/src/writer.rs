@@ -6,7 +6,8 @@ use core::str::FromStr;
 use sweetspot_path::DirectionSpec;
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
-use crate::path::{Change, Path, Reverse, TracedHop, Way};
+use crate::hop::{TracedHop, Way};
+use crate::path::{Change, Path, Reverse};
 use crate::scenario::{Scenario, Ties};
 use crate::tcp::{Flavour, Tcp};
 use crate::traffic::{Cross, TrafficKind, Transfer};

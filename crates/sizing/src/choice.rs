@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use crate::fixed::{Decision, Static};
 use crate::{
-    BdpDefinition, Controller, Heffner, HeffnerVariant, KnownPath, LinuxAutotuning, LinuxRule,
-    MeasuredBdp, RightSizing, Rledbat, Sobas, SobasPaper, StaticScheme,
+    BdpDefinition, Controller, ControllerConfig, Heffner, HeffnerVariant, LinuxAutotuning,
+    LinuxRule, MeasuredBdp, RightSizing, Rledbat, Sobas, SobasPaper, StaticScheme,
 };
 
 /// How a transfer's window is sized, as written on the command line or in a scenario.
@@ -43,23 +43,6 @@ pub enum Sizing {
     SobasLive,
     /// `rledbat`: gives way to others (RFC 9840).
     Rledbat,
-}
-
-/// The parameters of a controller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ControllerConfig {
-    /// Maximum segment size: payload bytes in a full packet. On a live connection this is the MSS that its receiver
-    /// advertised (`tcpi_advmss`). A smaller one gives windows below a whole segment, for which a sender waits by its timers:
-    /// on loopback, with segments of 65,483 bytes, `drs` receives 0.06 Gbit/s with 1448 and otherwise 8.
-    pub mss: Bytes,
-    /// Bytes of a full packet on the wire.
-    pub packet: Bytes,
-    /// The largest window that the host lets a connection advertise.
-    pub max_window: Bytes,
-    /// Bytes that the transfer will move, if known beforehand.
-    pub size: Option<Bytes>,
-    /// The path, if known beforehand.
-    pub path: Option<KnownPath>,
 }
 
 /// Why a text is not a sizing, or a sizing cannot be used.

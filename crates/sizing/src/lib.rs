@@ -30,6 +30,7 @@
 mod advertised;
 mod bdp;
 mod choice;
+mod config;
 mod contract;
 mod driver;
 mod drs;
@@ -49,7 +50,8 @@ mod transitions;
 mod upload;
 
 pub use bdp::BdpDefinition;
-pub use choice::{ControllerConfig, Sizing, SizingError};
+pub use choice::{Sizing, SizingError};
+pub use config::ControllerConfig;
 pub use contract::{
     CongestionChoice, CongestionState, Controller, EventKind, Input, Needs, Output, Probe, Probing,
     Reason, SavedWindow, SenderReport, SizingEvent, SizingPhase, Train, TrainRequest,

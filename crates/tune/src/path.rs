@@ -11,8 +11,8 @@ use sweetspot_units::{Bytes, Duration, Time};
 use crate::connection::TunedConnection;
 use crate::guard::Leases;
 use crate::handle::Sampled;
+use crate::options::TunerOptions;
 use crate::sample::Seen;
-use crate::tuner::TunerOptions;
 
 /// The effect of a change is read after two round trips and this time.
 const SETTLING_TIME: Duration = Duration::from_millis(20);

@@ -23,6 +23,7 @@ use crate::error::{TuneError, Untunable};
 use crate::guard::Leases;
 use crate::handle::Handle;
 use crate::metrics::{PeerSnapshot, TunerSnapshot};
+use crate::options::TunerOptions;
 use crate::path::TunedPath;
 use crate::sample::{Seen, sample};
 use crate::scope::{Found, FoundConnection, FoundSocket, Scope};
@@ -40,19 +41,6 @@ const ROUND_CPU_BUDGET: u64 = 250;
 
 /// The name of a program with an unknown process, as in a container that this process cannot see into.
 const UNKNOWN_PROGRAM: &str = "?";
-
-/// The options of a [`Tuner`].
-#[derive(Debug, Clone)]
-pub struct TunerOptions {
-    /// The limit on the sum of all windows; `None`: no limit.
-    pub memory: Option<Bytes>,
-    /// Whether uploads are paced.
-    pub uploads: bool,
-    /// Whether decisions are only reported, not applied.
-    pub dry_run: bool,
-    /// The largest window that this host allows a connection.
-    pub max_window: Bytes,
-}
 
 /// Looks at the connections of a scope and applies limits.
 ///

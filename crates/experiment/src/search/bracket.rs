@@ -1,4 +1,4 @@
-use super::WindowTrial;
+use super::trial::WindowTrial;
 
 /// An interval in which the best window may lie, and how it is narrowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

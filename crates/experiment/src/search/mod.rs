@@ -23,10 +23,12 @@ mod bracket;
 mod contest;
 mod plan;
 mod race;
+mod trial;
 
 pub use contest::{CANDIDATES, RACE_SEEDS, choose, fresh};
-pub use plan::{Search, SearchBounds, WindowTrial};
+pub use plan::{Search, SearchBounds};
 pub use race::{Entrant, Race};
+pub use trial::WindowTrial;
 
 use std::collections::BTreeMap;
 

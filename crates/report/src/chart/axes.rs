@@ -2,9 +2,11 @@ use std::fmt::Write;
 
 use sweetspot_experiment::plot::{Axis, MarkPosition, Plot};
 
-use super::legend::CHAR_WIDTH;
 use super::scale::PlotScale;
 use crate::svg::{tick_words, typeset};
+
+/// Width of an average letter of 11 units, with some room to spare.
+pub const CHAR_WIDTH: f64 = 5.9;
 
 /// The frame: both scales and where they stand.
 pub struct PlotFrame {

@@ -2,6 +2,7 @@ use std::fmt::Write;
 
 use sweetspot_experiment::plot::{Curve, Origin, Plot};
 
+use super::axes::CHAR_WIDTH;
 use super::curves::{is_named_level, sample, style};
 use crate::colour;
 use crate::svg::typeset;
@@ -15,8 +16,6 @@ pub struct Legend {
 }
 
 const LEGEND_LINE_HEIGHT: f64 = 16.0;
-/// Width of an average letter of 11 units, with some room to spare.
-pub const CHAR_WIDTH: f64 = 5.9;
 const SAMPLE: f64 = 24.0;
 const GAP: f64 = 12.0;
 

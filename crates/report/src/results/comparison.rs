@@ -7,7 +7,7 @@ use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, QuantileBox, 
 use sweetspot_scenario::{Outcome, TransferOutcome};
 
 use super::file::ResultFile;
-use super::sheets::{DISTRIBUTION, Sheet, distribution, picture_title, spread_out};
+use super::sheet::{DISTRIBUTION, Sheet, distribution, picture_title, spread_out};
 
 /// Metric of a transfer, its name with the unit, the factor to it, decimals.
 struct ComparedQuantity {

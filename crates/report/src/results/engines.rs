@@ -1,7 +1,7 @@
 use sweetspot_experiment::plot::{Axis, Origin, Plot, Table};
 use sweetspot_scenario::{Outcome, TransferOutcome};
 
-use super::sheets::{DISTRIBUTION, Sheet, distribution, picture_title};
+use super::sheet::{DISTRIBUTION, Sheet, distribution, picture_title};
 
 /// Every run in a table, the engines side by side, and how goodput and RTT are distributed. `hint`: whether to
 /// say which files have more to draw.

@@ -6,13 +6,15 @@ mod comparison;
 mod engines;
 mod file;
 mod over_time;
+mod sheet;
 mod sheets;
 mod sweeps;
 
 pub use any_file::read_file;
 pub use column_file::{read_columns, rows_of};
 pub use file::{ReadError, ResultFile, SeriesFile, SeriesRow, read};
-pub use sheets::{Sheet, sheets};
+pub use sheet::Sheet;
+pub use sheets::sheets;
 
 use maud::html;
 

@@ -4,7 +4,7 @@ use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
 use sweetspot_units::Duration;
 
 use super::file::SeriesRow;
-use super::sheets::{DISTRIBUTION, Sheet, distribution, picture_title, spread_out};
+use super::sheet::{DISTRIBUTION, Sheet, distribution, picture_title, spread_out};
 use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::sweep::SweepPath;
 

@@ -2,7 +2,7 @@ use sweetspot_experiment::plot::{Axis, Curve, Plot, Table};
 use sweetspot_experiment::{Fastest, Metric, SweepPoint};
 
 use super::engines::origin;
-use super::sheets::{Sheet, distribution, picture_title, spread_out};
+use super::sheet::{Sheet, distribution, picture_title, spread_out};
 use crate::sweep::{SweepFile, SweepFilePoint};
 
 /// A sweep: each quantity against the key that is a number, a line per combination of the others.

@@ -6,7 +6,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use super::analysis::Fits;
 use super::bootstrap::Bootstrap;
 use super::drawing::{FigureData, logarithmic, straight};
-use super::study::StudyEffort;
+use super::effort::StudyEffort;
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::router::ladder;
 use sweetspot_experiment::router::link::SimulatedLink;

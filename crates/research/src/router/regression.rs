@@ -6,7 +6,8 @@ use core::fmt::Write;
 use sweetspot_advise::router::{Favour, Mix, Parameters, RouterQuestion, advise};
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::capacity_ratio::Form;
-use sweetspot_theory::router::traffic::{FEATURES, PARAMETERS, Prediction, Traffic};
+use sweetspot_theory::router::traffic::{Prediction, Traffic};
+use sweetspot_theory::router::{FEATURES, PARAMETERS};
 
 use super::analysis::Fits;
 use super::situations::{Situation, parse};

@@ -6,9 +6,9 @@ use sweetspot_units::Duration;
 
 use super::analysis::{SimulatedBest, simulated};
 use super::drawing::{FigureData, logarithmic, straight};
+use super::effort::StudyEffort;
 use super::setup::{Setup, TESTBED};
 use super::simulations;
-use super::study::StudyEffort;
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::router::measure::{
     BufferMeasured, MedianThroughput, Player, ThroughputOf, measure, play_all,

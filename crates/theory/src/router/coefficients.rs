@@ -1,6 +1,6 @@
 //! Written by `sweetspot-research bench router`, which plays the links and fits this to them.
 
-use super::traffic::{FEATURES, PARAMETERS};
+use super::{FEATURES, PARAMETERS};
 
 /// A line per parameter, a column per number of [`super::traffic::Traffic::features`].
 #[rustfmt::skip]

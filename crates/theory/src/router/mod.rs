@@ -16,3 +16,9 @@ pub mod traffic;
 
 mod coefficients;
 mod regression;
+
+/// How many numbers of a link the regression is linear in.
+pub const FEATURES: usize = 13;
+/// How many parameters it gives: ln a and ln b of the power law, ln a and ln(b C T_o) of the
+/// exponential, ln(f / (1 - f)), h and ln k.
+pub const PARAMETERS: usize = 7;

@@ -4,6 +4,7 @@
 use super::capacity_ratio::Form;
 use super::coefficients::COEFFICIENTS;
 use super::loss_form::LossForm;
+use super::{FEATURES, PARAMETERS};
 use crate::TheoryError;
 use crate::error::require;
 use crate::packets::Packets;
@@ -61,12 +62,6 @@ pub struct Utilisation {
     /// k.
     pub slope: f64,
 }
-
-/// How many numbers of a link the regression is linear in.
-pub const FEATURES: usize = 13;
-/// How many parameters it gives: ln a and ln b of the power law, ln a and ln(b C T_o) of the
-/// exponential, ln(f / (1 - f)), h and ln k.
-pub const PARAMETERS: usize = 7;
 
 /// The least and the most that was simulated of each quantity.
 const RANGES: [(&str, f64, f64); 6] = [

@@ -11,10 +11,9 @@ pub use error::CaptureError;
 pub use pcap::{file_header, record_header};
 pub use pieces::Pieces;
 
-use sweetspot_units::Time;
+pub use crate::record::Record;
 
 use self::bytes::Order;
-use crate::packet::Link;
 
 /// The most bytes of a packet that any capturing program keeps (libpcap's MAXIMUM_SNAPLEN).
 const LARGEST_PACKET: usize = 262_144;
@@ -22,19 +21,6 @@ const LARGEST_PACKET: usize = 262_144;
 /// A buffer of this size always holds the next record: the largest packet with its block around
 /// it and the options behind it.
 pub const LARGEST_RECORD: usize = 2 * LARGEST_PACKET;
-
-/// A packet as it was captured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Record<'a> {
-    /// When, since 1970.
-    pub time: Time,
-    /// The link layer of the first header.
-    pub link: Link,
-    /// The captured bytes.
-    pub bytes: &'a [u8],
-    /// Its length on the wire.
-    pub length: usize,
-}
 
 /// Takes a capture apart, in whatever pieces it comes.
 ///

@@ -13,7 +13,7 @@ pub use segment::{Flags, Segment};
 
 use self::fragments::Fragments;
 use self::ip::{Packet, Part, TCP};
-use crate::file::Record;
+use crate::record::Record;
 
 /// Why a packet is no segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

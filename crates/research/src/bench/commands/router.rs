@@ -61,7 +61,7 @@ fn played(arguments: &Arguments) -> Result<String, Box<dyn std::error::Error>> {
 fn source(regression: &Regression) -> String {
     let mut text = String::from(
         "//! Written by `sweetspot-research bench router`, which plays the links and fits this to them.\n\n\
-         use super::traffic::{FEATURES, PARAMETERS};\n\n\
+         use super::{FEATURES, PARAMETERS};\n\n\
          /// A line per parameter, a column per number of [`super::traffic::Traffic::features`].\n\
          #[rustfmt::skip]\n\
          pub(super) const COEFFICIENTS: [[f64; FEATURES]; PARAMETERS] = [\n",

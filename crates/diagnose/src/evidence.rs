@@ -1,0 +1,108 @@
+use sweetspot_units::{Bytes, Duration, Rate};
+
+/// A time in which nothing was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stall {
+    /// How long after the beginning of the connection.
+    pub after: Duration,
+    /// How long it lasted.
+    pub lasted: Duration,
+    /// How often something was sent again meanwhile.
+    pub repeats: u64,
+    /// Whether an answer came after all.
+    pub ended: bool,
+    /// Whether the acknowledgement passed the capture and was lost beyond it.
+    pub beyond: bool,
+    /// Whether the capture has no packet of the receiver at all.
+    pub unheard: bool,
+}
+
+/// How a connection failed to open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The SYN was answered by a reset.
+    Refused,
+    /// The SYN was not answered.
+    Unanswered,
+    /// The answer came and was not confirmed.
+    Unconfirmed,
+}
+
+/// The evidence for a verdict, from whichever source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Evidence {
+    /// Payload delivered per second.
+    pub goodput: Rate,
+    /// The payload that the path could deliver, where that was seen.
+    pub capacity: Option<Rate>,
+    /// The most that was delivered in a round trip.
+    pub best: Option<Rate>,
+    /// The shortest round trip.
+    pub rtt_min: Option<Duration>,
+    /// The median round trip.
+    pub rtt: Option<Duration>,
+    /// The mean of the full window.
+    pub window: Option<Bytes>,
+    /// How long the rounds lasted in which it was full, in the mean.
+    pub window_round: Option<Duration>,
+    /// The minimum window that the receiver advertised once it had advertised more.
+    pub min_window: Option<Bytes>,
+    /// The largest window that the receiver advertised.
+    pub largest_window: Option<Bytes>,
+    /// Its scale, where known.
+    pub scale: Option<u8>,
+    /// The mean flight while no window of the receiver bounded it.
+    pub flight: Option<Bytes>,
+    /// How long those rounds lasted, in the mean.
+    pub flight_round: Option<Duration>,
+    /// Payload of a full segment.
+    pub mss: Bytes,
+    /// Segments sent.
+    pub segments: u64,
+    /// How many of them more than once; the receiver's kernel does not know.
+    pub retransmitted: Option<u64>,
+    /// Separate loss events.
+    pub loss_events: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Times the receiver closed its window.
+    pub zero_windows: u64,
+    /// How long the flow was seen.
+    pub lasted: Duration,
+    /// Payload in all.
+    pub bytes: Bytes,
+    /// The longest time without an answer.
+    pub stall: Option<Stall>,
+    /// Why the connection never opened, where it did not.
+    pub failure: Option<Failure>,
+    /// Its segments come evenly, as a link, a shaper or a sender that paces itself sets them apart.
+    pub even: bool,
+    /// The largest flight in bursts that small messages of the receiver released: a window above TCP.
+    pub granted: Option<Bytes>,
+    /// Small segments that waited for a delayed acknowledgement.
+    pub nagle: Option<Nagle>,
+    /// The largest payload that was acknowledged, if all larger segments vanished.
+    pub passes: Option<Bytes>,
+    /// The reason why the limit is unknown.
+    pub unknown_because: Option<&'static str>,
+}
+
+/// Small segments that Nagle's algorithm held until a delayed acknowledgement came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Nagle {
+    /// How many.
+    pub waits: u64,
+    /// How long they waited, all together.
+    pub time: Duration,
+    /// Whether that is most of the time in which the sending application was the limit.
+    pub leads: bool,
+}
+
+impl Nagle {
+    /// The mean wait.
+    pub fn each(&self) -> Duration {
+        self.time / self.waits.max(1)
+    }
+}

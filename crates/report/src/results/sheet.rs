@@ -1,0 +1,46 @@
+use serde::Serialize;
+use sweetspot_experiment::plot::{Plot, Table};
+use sweetspot_statistics::Sorted;
+
+/// A part of the page.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sheet {
+    /// The name of its files, e.g. `sweep-goodput`.
+    pub name: String,
+    /// Its heading.
+    pub title: String,
+    /// The sheet's subject.
+    pub about: String,
+    /// Pictures.
+    pub plots: Vec<Plot>,
+    /// Tables.
+    pub tables: Vec<Table>,
+}
+
+/// `plot` with an axis across as long as its curves: distributions have no zero to start from.
+pub fn spread_out(mut plot: Plot) -> Plot {
+    let across = plot.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0));
+    let (low, high) =
+        across.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+    if low < high {
+        let room = 0.04 * (high - low);
+        plot.x = plot.x.between(low - room, high + room);
+    }
+    plot
+}
+
+/// The cumulative distribution of the finite ones among `values`.
+pub fn distribution(values: impl IntoIterator<Item = f64>) -> Vec<(f64, f64)> {
+    values.into_iter().filter(|value| value.is_finite()).collect::<Sorted>().distribution()
+}
+
+/// The title of a picture: the quantity of an axis without its unit, and how it is shown.
+pub fn picture_title(label: &str, how: &str) -> String {
+    let quantity = label.split(',').next().unwrap_or(label);
+    let mut letters = quantity.chars();
+    let first = letters.next().map_or(String::new(), |letter| letter.to_uppercase().to_string());
+    format!("{first}{}{how}", letters.as_str())
+}
+
+/// How a cumulative distribution is shown.
+pub const DISTRIBUTION: &str = ": share of values below";
