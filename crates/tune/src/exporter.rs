@@ -1,153 +1,64 @@
-use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sweetspot_control::policy::is_loopback_host;
-use sweetspot_linux::clock;
-use sweetspot_units::{Duration, Time};
+use sweetspot_http::{BadRequest, Request, Response, Site, serve};
 
 /// Serves metrics over HTTP, to this host only.
 #[derive(Debug)]
 pub struct Exporter {
-    text: Arc<Mutex<String>>,
+    published: Arc<Published>,
 }
-
-/// A client must send its request within this time.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most clients that may wait. Beyond it the oldest are disconnected.
-const MAX_WAITING_CLIENTS: usize = 64;
-/// The longest request: a scraper's has a few hundred bytes.
-const MAX_REQUEST_BYTES: usize = 8 << 10;
-/// The most header fields of a request.
-const MAX_HEADER_FIELDS: usize = 64;
-/// The time between two looks at waiting clients.
-const ACCEPT_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Exporter {
     /// Listens at `address`, which must be a loopback one
     /// ([`loopback`](sweetspot_control::policy::loopback)).
     pub fn start(address: SocketAddr) -> io::Result<Exporter> {
-        let listener = TcpListener::bind(address)?;
-        let text = Arc::<Mutex<String>>::default();
-        let served = Arc::clone(&text);
-        thread::Builder::new().name("metrics".to_owned()).spawn(move || {
-            let mut waiting = WaitingClients::default();
-            // A listener that cannot be set up any more is none.
-            while waiting.serve(&listener, &served).is_ok() {}
-        })?;
-        Ok(Exporter { text })
+        let published = Arc::<Published>::default();
+        serve("metrics", TcpListener::bind(address)?, Arc::clone(&published))?;
+        Ok(Exporter { published })
     }
 
     /// Serves `metrics`, in Prometheus's text format, from now on.
     pub fn publish(&self, metrics: String) {
-        if let Ok(mut text) = self.text.lock() {
-            *text = metrics;
-        }
+        *self.published.lock() = metrics;
     }
 }
 
-/// A client with an incomplete request.
-#[derive(Debug)]
-struct WaitingClient {
-    stream: TcpStream,
-    until: Time,
-    request: Vec<u8>,
-}
-
-/// Clients that have connected and not sent their request, the oldest first.
+/// The metrics that were published last.
 #[derive(Debug, Default)]
-struct WaitingClients(VecDeque<WaitingClient>);
+struct Published(Mutex<String>);
 
-impl WaitingClients {
-    /// Accepts a client, if there is one, and answers those that sent a request.
-    fn serve(&mut self, listener: &TcpListener, text: &Mutex<String>) -> io::Result<()> {
-        listener.set_nonblocking(!self.0.is_empty())?;
-        match listener.accept() {
-            Ok((stream, _)) => {
-                stream.set_nonblocking(true)?;
-                let until = clock::now() + REQUEST_TIMEOUT;
-                self.0.push_back(WaitingClient { stream, until, request: Vec::new() });
-                self.0.drain(..self.0.len().saturating_sub(MAX_WAITING_CLIENTS));
-            }
-            // Nobody, or no descriptor left for anybody: later.
-            Err(_) => clock::sleep_until(clock::now() + ACCEPT_INTERVAL),
+impl Site for Published {
+    fn answer(&self, request: Result<&Request, BadRequest>) -> Response {
+        match request {
+            Err(bad) => Response::refusal(bad.code(), "expected a request of HTTP/1.1 with a Host"),
+            // A web page's own name was made to lead here (DNS rebinding).
+            Ok(request) if !is_loopback_host(&request.host) => Response::refusal(
+                421,
+                "metrics are for this host only: use 127.0.0.1 or localhost in the address",
+            ),
+            Ok(_) => Response::ok("text/plain; version=0.0.4", self.lock().clone()),
         }
-        let now = clock::now();
-        self.0.retain_mut(|client| client.is_waiting(now, text));
-        Ok(())
     }
-}
 
-impl WaitingClient {
-    /// Reads what has arrived, and answers a complete request. Whether the client is to wait on.
-    fn is_waiting(&mut self, now: Time, text: &Mutex<String>) -> bool {
-        let mut some = [0; 4096];
-        match self.stream.read(&mut some) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return now < self.until,
-            Err(_) | Ok(0) => return false,
-            Ok(read) => self.request.extend_from_slice(&some[..read]),
-        }
-        let Some(status) = status(&self.request) else { return now < self.until };
-        let body = match status {
-            Status::Ok => text.lock().map_or_else(|e| e.into_inner().clone(), |t| t.clone()),
-            Status::BadRequest => "expected a request of HTTP/1.1 with a Host\n".to_owned(),
-            Status::OtherHost => {
-                "metrics are for this host only: use 127.0.0.1 or localhost in the address\n"
-                    .to_owned()
-            }
-        };
-        // A client that goes away while being answered gets no answer.
-        let _ = answer(&mut self.stream, status, &body);
+    fn admits(&self, _: &Request) -> bool {
         false
     }
 }
 
-/// The answer to a request (RFC 9110, section 15).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Status {
-    Ok,
-    BadRequest,
-    /// Misdirected: a web page's own name was made to lead here (DNS rebinding).
-    OtherHost,
-}
-
-/// The status for a request's bytes; `None` while they are not complete.
-fn status(request: &[u8]) -> Option<Status> {
-    let mut fields = [httparse::EMPTY_HEADER; MAX_HEADER_FIELDS];
-    let mut head = httparse::Request::new(&mut fields);
-    match head.parse(request) {
-        Ok(httparse::Status::Complete(_)) => {}
-        Ok(httparse::Status::Partial) if request.len() <= MAX_REQUEST_BYTES => return None,
-        _ => return Some(Status::BadRequest),
+impl Published {
+    fn lock(&self) -> MutexGuard<'_, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    let mut hosts = head.headers.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
-    let host = hosts.next().and_then(|field| std::str::from_utf8(field.value).ok());
-    Some(match (host, hosts.next()) {
-        (Some(host), None) if is_loopback_host(host.trim()) => Status::Ok,
-        (Some(_), None) => Status::OtherHost,
-        _ => Status::BadRequest,
-    })
-}
-
-/// Sends `body`, which fits into a socket's buffer. The request was read, so that closing does not reset the connection.
-fn answer(stream: &mut TcpStream, status: Status, body: &str) -> io::Result<()> {
-    let (code, media_type) = match status {
-        Status::Ok => ("200 OK", "text/plain; version=0.0.4"),
-        Status::BadRequest => ("400 Bad Request", "text/plain"),
-        Status::OtherHost => ("421 Misdirected Request", "text/plain"),
-    };
-    let head = format!(
-        "HTTP/1.1 {code}\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n\
-         X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    stream.write_all((head + body).as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::TcpStream;
+
     use super::*;
 
     fn served(metrics: &str) -> SocketAddr {
@@ -198,17 +109,6 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_judged_once_it_is_complete_or_too_long() {
-        let whole = get("localhost");
-        for end in 0..whole.len() {
-            assert_eq!(status(&whole.as_bytes()[..end]), None, "{end}");
-        }
-        assert_eq!(status(whole.as_bytes()), Some(Status::Ok));
-        let endless = format!("GET /{}", "a".repeat(MAX_REQUEST_BYTES));
-        assert_eq!(status(endless.as_bytes()), Some(Status::BadRequest));
-    }
-
-    #[test]
     fn who_connects_and_says_nothing_keeps_nobody_waiting() {
         let at = served("watched 0\n");
         let connect = |count: usize| -> Vec<TcpStream> {
@@ -223,7 +123,7 @@ mod tests {
             assert_eq!(heard, Err(ErrorKind::WouldBlock));
         }
         // More than may wait: the oldest make room, and all of them stay connected at their end.
-        let crowd = connect(3 * MAX_WAITING_CLIENTS);
+        let crowd = connect(200);
         assert!(ask(at, &get("localhost")).ends_with("\r\n\r\nwatched 0\n"));
         drop((silent, crowd));
     }

@@ -14,9 +14,8 @@
 
 mod assets;
 mod auth;
-mod connections;
 mod diagnosis;
-mod http;
+mod isolation;
 mod routes;
 mod server;
 mod watched;

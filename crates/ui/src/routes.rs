@@ -2,15 +2,17 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use sweetspot_http::{BadRequest, Request, Response, Site};
+
 use crate::assets::{ASSETS, SIMULATOR};
 use crate::auth::{Token, is_own_host};
 use crate::diagnosis::diagnosis_page;
-use crate::http::{Isolation, Request, Response};
+use crate::isolation::Isolation;
 use crate::watched::WatchedFile;
 
 /// The content that the server offers.
 #[derive(Debug)]
-pub struct Site {
+pub struct Page {
     pub token: Token,
     pub port: u16,
     pub watched: Vec<WatchedFile>,
@@ -20,30 +22,45 @@ pub struct Site {
 
 const JSON: &str = "application/json";
 
-impl Site {
-    /// Whether a request is the page's own: it names this server and has the token.
-    pub fn admits(&self, request: &Request) -> bool {
-        is_own_host(&request.host, self.port) && self.token.strip(&request.path).is_some()
+impl Site for Page {
+    fn answer(&self, request: Result<&Request, BadRequest>) -> Response {
+        let (isolation, mut response) = match request {
+            Ok(request) => self.route(request),
+            Err(bad) => (Isolation::Origin, Response::refusal(bad.code(), &bad.to_string())),
+        };
+        response.fields.extend(isolation.fields());
+        response
     }
 
-    pub fn answer(&self, request: &Request) -> Response {
-        if !is_own_host(&request.host, self.port) {
-            return Response::refusal(
-                421,
-                "this server is 127.0.0.1, and no other name leads to it",
-            );
-        }
-        let Some(name) = self.token.strip(&request.path) else {
-            return Response::refusal(403, "open the whole address that sweetspot ui printed");
+    /// Whether a request is the page's own: it names this server and has the token.
+    fn admits(&self, request: &Request) -> bool {
+        is_own_host(&request.host, self.port) && self.token.strip(&request.path).is_some()
+    }
+}
+
+impl Page {
+    fn route(&self, request: &Request) -> (Isolation, Response) {
+        let name = self.token.strip(&request.path);
+        let response = match (is_own_host(&request.host, self.port), name) {
+            (false, _) => {
+                Response::refusal(421, "this server is 127.0.0.1, and no other name leads to it")
+            }
+            (true, None) => {
+                Response::refusal(403, "open the whole address that sweetspot ui printed")
+            }
+            (true, Some(name)) => match (request.method.as_str(), name) {
+                ("POST", "ask") => self.play(request),
+                ("GET" | "HEAD", "about") => self.about(),
+                ("GET" | "HEAD", "watch") => self.watch(&request.query),
+                ("GET" | "HEAD", "diagnose.html") => {
+                    let page = Response::ok("text/html; charset=utf-8", diagnosis_page());
+                    return (Isolation::Sandbox, page);
+                }
+                ("GET" | "HEAD", _) => file(name),
+                _ => Response::refusal(405, "there is nothing to be done here in this way"),
+            },
         };
-        match (request.method.as_str(), name) {
-            ("POST", "ask") => self.play(request),
-            ("GET" | "HEAD", "about") => self.about(),
-            ("GET" | "HEAD", "watch") => self.watch(&request.query),
-            ("GET" | "HEAD", "diagnose.html") => diagnosis(),
-            ("GET" | "HEAD", _) => file(name),
-            _ => Response::refusal(405, "there is nothing to be done here in this way"),
-        }
+        (Isolation::Origin, response)
     }
 
     fn play(&self, request: &Request) -> Response {
@@ -82,12 +99,6 @@ impl Site {
             Err(error) => Response::refusal(503, &format!("{}: {error}", file.path().display())),
         }
     }
-}
-
-/// It reads captures of strangers, and has no right over this server.
-fn diagnosis() -> Response {
-    let page = Response::ok("text/html; charset=utf-8", diagnosis_page());
-    Response { isolation: Isolation::Sandbox, ..page }
 }
 
 fn file(name: &str) -> Response {

@@ -1,5 +1,5 @@
-//! The open connections of the page's server. Other users of this machine can connect, too, and must not keep the page from its
-//! user: a client that has not shown the token makes room for a newer one.
+//! The open connections of a server. Other users of this machine can connect, too, and must not keep it from its user: a client
+//! that was not admitted makes room for a newer one.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,7 +21,7 @@ struct Open {
     count: usize,
     /// The number of the next connection.
     next: u64,
-    /// The connections without a token yet, the oldest first.
+    /// The connections not admitted yet, the oldest first.
     strangers: VecDeque<(u64, TcpStream)>,
 }
 
@@ -64,7 +64,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Keeps the place until its connection ends: the client has shown the token.
+    /// Keeps the place until its connection ends: the client was admitted.
     pub fn keep(&self) {
         Connections::forget(&mut self.connections.lock(), self.number);
     }

@@ -1,13 +1,8 @@
-//! The part of HTTP/1.1 (RFC 9112) that the local page needs: one request per connection, with a
-//! length, within bounds.
-
-use std::io::{self, Write};
-
 use thiserror::Error;
 
 /// The largest head of a request: line and header fields.
 pub const MAX_HEAD_BYTES: usize = 8 << 10;
-/// The largest body: a scenario.
+/// The largest body.
 pub const MAX_BODY_BYTES: usize = 256 << 10;
 /// The most header fields.
 const MAX_HEADER_FIELDS: usize = 64;
@@ -48,6 +43,9 @@ pub enum BadRequest {
     /// A body without its length.
     #[error("a request must say how long it is")]
     NoLength,
+    /// It did not arrive in time.
+    #[error("this took too long")]
+    TooSlow,
 }
 
 impl BadRequest {
@@ -55,6 +53,7 @@ impl BadRequest {
     pub fn code(self) -> u16 {
         match self {
             BadRequest::Garbage => 400,
+            BadRequest::TooSlow => 408,
             BadRequest::NoLength => 411,
             BadRequest::TooLong => 413,
         }
@@ -102,106 +101,6 @@ pub fn parse(bytes: &[u8]) -> Result<ParsedRequest, BadRequest> {
         host: host.to_owned(),
         body: body.to_vec(),
     }))
-}
-
-/// The rights of a page in the browser.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Isolation {
-    /// It is this server's, and connects only to it.
-    Origin,
-    /// It has an origin of its own and connects to nothing.
-    Sandbox,
-}
-
-impl Isolation {
-    /// Content-Security-Policy and Cross-Origin-Opener-Policy. A browser rejects a sandboxed page that isolates its opener.
-    fn policies(self) -> (String, &'static str) {
-        match self {
-            Isolation::Origin => (CONTENT_SECURITY_POLICY.to_owned(), "same-origin"),
-            Isolation::Sandbox => {
-                let policy = crate::diagnosis::POLICY;
-                (format!("sandbox allow-scripts; frame-ancestors 'none'; {policy}"), "unsafe-none")
-            }
-        }
-    }
-}
-
-/// A response.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Response {
-    /// RFC 9110 section 15.
-    pub code: u16,
-    /// Media type of the body.
-    pub media_type: &'static str,
-    /// The rights of a page.
-    pub isolation: Isolation,
-    /// Header fields in addition to the common ones.
-    pub fields: Vec<(&'static str, String)>,
-    /// The body.
-    pub body: Vec<u8>,
-}
-
-/// The page may load its own files, compile its own simulator and query its own server.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
-     connect-src 'self'; worker-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
-     frame-ancestors 'none'";
-
-impl Response {
-    /// A response with status 200.
-    pub fn ok(media_type: &'static str, body: impl Into<Vec<u8>>) -> Response {
-        Response {
-            code: 200,
-            media_type,
-            isolation: Isolation::Origin,
-            fields: Vec::new(),
-            body: body.into(),
-        }
-    }
-
-    /// An error response with its reason.
-    pub fn refusal(code: u16, why: &str) -> Response {
-        let body = format!("{why}\n").into_bytes();
-        Response { code, ..Response::ok("text/plain; charset=utf-8", body) }
-    }
-
-    /// Writes it; `with_body` is false for HEAD.
-    pub fn write(&self, to: &mut impl Write, with_body: bool) -> io::Result<()> {
-        let (policy, opener) = self.isolation.policies();
-        let mut head = format!(
-            "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\
-             Cache-Control: no-store\r\nContent-Security-Policy: {policy}\r\n\
-             Cross-Origin-Resource-Policy: same-origin\r\nCross-Origin-Opener-Policy: {opener}\r\n\
-             Referrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n",
-            self.code,
-            reason(self.code),
-            self.media_type,
-            self.body.len()
-        );
-        for (name, value) in &self.fields {
-            head += &format!("{name}: {value}\r\n");
-        }
-        head += "\r\n";
-        to.write_all(head.as_bytes())?;
-        if with_body {
-            to.write_all(&self.body)?;
-        }
-        to.flush()
-    }
-}
-
-fn reason(code: u16) -> &'static str {
-    match code {
-        200 => "OK",
-        400 => "Bad Request",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        408 => "Request Timeout",
-        411 => "Length Required",
-        413 => "Content Too Large",
-        421 => "Misdirected Request",
-        _ => "Service Unavailable",
-    }
 }
 
 #[cfg(test)]
