@@ -40,6 +40,11 @@ pub fn frames(data: &[u8]) {
                     assert_eq!(left, 0, "a piece is whole before the next");
                     left = header.length as usize;
                 }
+                FramePart::Packed(header, packed) => {
+                    assert_eq!(left, 0, "a piece is whole before the next");
+                    assert!(*packed < header.length && header.length <= 256 << 10);
+                    left = *packed as usize;
+                }
                 FramePart::Content(bytes) => left -= bytes.len(),
             }
             match receiver.handle(part) {

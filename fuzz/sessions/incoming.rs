@@ -251,7 +251,7 @@ impl Session {
         let entries = choices.of(&[entries, entries, entries, 0, u32::MAX]);
         let files = self.listed.iter().flatten().count() as u32;
         let bytes = choices.of(&[0, u64::MAX]);
-        self.send(Record::Listed { entries, files, bytes }.to_frame());
+        self.send(Record::Listed { entries, files, bytes, left_out: 0 }.to_frame());
     }
 
     fn message(&mut self, choices: &mut Choices<'_>) {

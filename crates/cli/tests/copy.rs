@@ -1,6 +1,7 @@
 //! `sweetspot copy` through a real sshd, in a network namespace of its own.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -124,7 +125,8 @@ fn where_only_ssh_passes_data_goes_through_ssh() {
     let tree = ssh.tree();
     let output = ssh.copy("", &[tree.to_str().unwrap(), &ssh.far("there"), "--via", "ssh"]);
     let said = succeeded(&output);
-    assert!(said.contains("data goes through ssh"), "{said}");
+    assert!(said.contains("data goes through ssh, as you chose"), "{said}");
+    assert!(!said.contains("no connection"), "none was tried: {said}");
     assert_same_tree(&tree, &ssh.path("there"));
     let back = ssh.path("back").display().to_string();
     succeeded(&ssh.copy("", &[&ssh.far("there"), &back, "--via", "ssh"]));
@@ -192,4 +194,195 @@ fn without_a_host_it_copies_here() {
     let output = command.output().unwrap();
     succeeded(&output);
     assert_same_tree(&source, &scratch.path().join("target"));
+}
+
+/// `sweetspot copy` on this host.
+fn copy_here(arguments: &[&str]) -> Output {
+    Command::new(SWEETSPOT).arg("copy").args(arguments).output().unwrap()
+}
+
+/// Names below `dir`, in order; directories end with a slash.
+fn names_below(dir: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut left = vec![dir.to_owned()];
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let slash = if path.symlink_metadata().unwrap().is_dir() { "/" } else { "" };
+            names.push(format!("{}{slash}", path.strip_prefix(dir).unwrap().display()));
+            if !slash.is_empty() {
+                left.push(path);
+            }
+        }
+    }
+    names.sort();
+    names
+}
+
+/// A source, and a target with the same, older, and more: the tree beside the target must never be touched.
+fn mirror() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let scratch = tempfile::tempdir().unwrap();
+    let (source, target) = (scratch.path().join("source"), scratch.path().join("target"));
+    fs::create_dir_all(source.join("a")).unwrap();
+    fs::write(source.join("a/kept"), "kept").unwrap();
+    fs::create_dir_all(scratch.path().join("beside")).unwrap();
+    fs::write(scratch.path().join("beside/safe"), "safe").unwrap();
+    let copy = target.join("source");
+    fs::create_dir_all(copy.join("old/deep")).unwrap();
+    fs::create_dir_all(copy.join("a")).unwrap();
+    for name in ["source/a/kept", "source/a/extra", "source/old/deep/f", "source/o.log", "other"] {
+        fs::write(target.join(name), "old").unwrap();
+    }
+    symlink("../../beside", copy.join("link")).unwrap();
+    (scratch, source, target)
+}
+
+#[test]
+fn delete_leaves_what_the_source_has_and_nothing_else_in_its_directories() {
+    let (scratch, source, target) = mirror();
+    let (from, to) = (source.to_str().unwrap(), target.to_str().unwrap());
+    let before = names_below(&target);
+    let said = succeeded(&copy_here(&["-n", "--delete", from, to]));
+    for name in ["source/a/extra", "source/old/", "source/old/deep/f", "source/link"] {
+        assert!(said.contains(&format!("would delete {name}\n")), "{name}: {said}");
+    }
+    assert!(!said.contains("would delete other"), "{said}");
+    assert_eq!(names_below(&target), before, "a dry run deletes nothing");
+    let said = succeeded(&copy_here(&["--delete", "--exclude", "*.log", from, to]));
+    assert!(said.contains("5 deleted"), "{said}");
+    let left = ["other", "source/", "source/a/", "source/a/kept", "source/o.log"];
+    assert_eq!(names_below(&target), left, "excluded names stay, and names beside the source");
+    assert_eq!(fs::read(scratch.path().join("beside/safe")).unwrap(), b"safe");
+    // A slash at the end: the target itself holds nothing else.
+    succeeded(&copy_here(&["--delete", &format!("{from}/"), to]));
+    assert_same_tree(&source, &target);
+}
+
+#[test]
+fn nothing_is_deleted_if_something_could_not_be_copied() {
+    let (_scratch, source, target) = mirror();
+    let _socket = std::os::unix::net::UnixListener::bind(source.join("socket")).unwrap();
+    let before = names_below(&target);
+    let output = copy_here(&["--delete", source.to_str().unwrap(), target.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(23), "{said}");
+    assert!(
+        said.contains("nothing was deleted, because the sender left some things out"),
+        "{said}"
+    );
+    assert_eq!(names_below(&target), before);
+    for other in ["--keep-existing", "--files-from=list"] {
+        let output = copy_here(&["--delete", other, "a", "b"]);
+        assert_eq!(output.status.code(), Some(2), "{other} leaves too much unsaid for --delete");
+    }
+}
+
+#[test]
+fn delete_reaches_the_other_host_in_either_direction() {
+    let Some(ssh) = Ssh::new() else { return };
+    let tree = ssh.tree();
+    succeeded(&ssh.copy("", &[tree.to_str().unwrap(), &ssh.far("there")]));
+    fs::write(ssh.path("there/a/extra"), "x").unwrap();
+    let contents = format!("{}/", tree.display());
+    let again = ssh.copy("", &["--delete", "--verbose", &contents, &ssh.far("there")]);
+    let said = succeeded(&again);
+    assert!(said.contains("deleted a/extra") && said.contains("1 deleted"), "{said}");
+    assert_same_tree(&tree, &ssh.path("there"));
+    fs::write(tree.join("more"), "x").unwrap();
+    let back = ssh.copy("", &["--delete", &ssh.far("there/"), &contents]);
+    assert!(succeeded(&back).contains("1 deleted"));
+    assert_same_tree(&tree, &ssh.path("there"));
+}
+
+#[test]
+fn owners_are_kept_for_root_and_refused_for_others() {
+    use std::os::unix::fs::{MetadataExt, chown, lchown};
+    let (scratch, source, _) = mirror();
+    let target = scratch.path().join("new");
+    if fs::metadata(&source).unwrap().uid() != 0 {
+        let output = copy_here(&["--owners", source.to_str().unwrap(), target.to_str().unwrap()]);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("root"), "{output:?}");
+        return;
+    }
+    symlink("a/kept", source.join("l")).unwrap();
+    fs::write(source.join("big"), vec![7; 600_000]).unwrap();
+    chown(source.join("a"), Some(4_000_001), Some(4_000_002)).unwrap();
+    chown(source.join("a/kept"), Some(4_000_003), None).unwrap();
+    chown(source.join("big"), Some(4_000_004), None).unwrap();
+    lchown(source.join("l"), Some(4_000_005), None).unwrap();
+    let owners = |top: &Path| {
+        ["", "a", "a/kept", "big", "l"].map(|name| {
+            let status = fs::symlink_metadata(top.join(name)).unwrap();
+            (status.uid(), status.gid())
+        })
+    };
+    let (from, to) = (source.to_str().unwrap(), target.to_str().unwrap());
+    succeeded(&copy_here(&[from, to]));
+    assert_eq!(owners(&target), [(0, 0); 5], "only on request");
+    // Of files that are there already, too.
+    succeeded(&copy_here(&["--owners", &format!("{from}/"), to]));
+    assert_eq!(owners(&target), owners(&source));
+    let fresh = scratch.path().join("fresh");
+    succeeded(&copy_here(&["--owners", from, fresh.to_str().unwrap()]));
+    assert_eq!(owners(&fresh), owners(&source));
+}
+
+#[test]
+fn bwlimit_bounds_the_rate() {
+    let scratch = tempfile::tempdir().unwrap();
+    let source = scratch.path().join("f");
+    // 4 Mbit at 8 Mbit/s take half a second.
+    fs::write(&source, b"0123456789abcdef".repeat(500_000 / 16)).unwrap();
+    let target = scratch.path().join("g");
+    for streams in ["1", "4"] {
+        let start = sweetspot_linux::clock::now();
+        let (from, to) = (source.to_str().unwrap(), target.to_str().unwrap());
+        succeeded(&copy_here(&[
+            "--bwlimit",
+            "8mbit",
+            "--checksum",
+            "--streams",
+            streams,
+            from,
+            to,
+        ]));
+        let took = sweetspot_linux::clock::now().since(start).as_secs_f64();
+        // The first burst, and the last flight, are not held back.
+        assert!(took > 0.3, "{streams} connections: {took} s");
+        fs::remove_file(&target).unwrap();
+    }
+    let output = copy_here(&["--bwlimit", "0", "a", "b"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// A path of 8 Mbit/s on the loopback device of a namespace of its own.
+const SLOW: &str =
+    "ip link set lo up && tc qdisc add dev lo root tbf rate 8mbit burst 200kb latency 500ms && ";
+
+#[test]
+fn what_shrinks_is_compressed_on_a_slow_path_and_noise_is_not() {
+    let Some(ssh) = Ssh::new() else { return };
+    let (text, noise) = (ssh.path("text"), ssh.path("noise"));
+    let line = |n: u32| format!("{n}: the quick brown fox jumps over the lazy dog\n");
+    fs::write(&text, (0..150_000).map(line).collect::<String>()).unwrap();
+    let mut bytes = vec![0; 2_000_000];
+    fs::File::open("/dev/urandom")
+        .and_then(|mut f| io::Read::read_exact(&mut f, &mut bytes))
+        .unwrap();
+    fs::write(&noise, &bytes).unwrap();
+    let copy = |from: &Path, more: &[&str]| -> serde_json::Value {
+        let there = ssh.far("there");
+        let arguments = [&[from.to_str().unwrap(), &there, "--json", "--checksum"], more].concat();
+        let output = ssh.copy(SLOW, &arguments);
+        succeeded(&output);
+        assert_eq!(fs::read(from).unwrap(), fs::read(ssh.path("there")).unwrap());
+        fs::remove_file(ssh.path("there")).unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let size = fs::metadata(&text).unwrap().len();
+    let outcome = copy(&text, &[]);
+    assert_eq!(outcome["bytes"], size);
+    assert!(outcome["saved_bytes"].as_u64().unwrap() > size / 3, "{outcome}");
+    assert_eq!(copy(&noise, &[])["saved_bytes"], 0);
+    assert_eq!(copy(&text, &["--no-compress", "--bwlimit", "100mbit"])["saved_bytes"], 0);
 }

@@ -23,6 +23,9 @@ pub struct TransferSummary {
     pub congestion: Option<PeerText>,
     /// Content that was moved, bytes.
     pub bytes: u64,
+    /// Of those, bytes that compression kept off the path.
+    #[serde(default)]
+    pub saved_bytes: u64,
     /// Seconds from the start of the connection (the sender's connect, the receiver's accept) until the content
     /// was verified at the receiver and acknowledged.
     pub seconds: f64,
@@ -65,6 +68,9 @@ pub struct TransferSummary {
     /// The files that would have been moved, in a dry run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub would_move: Vec<String>,
+    /// Names that were deleted at the receiver because the sender lacks them; in a dry run, names that would be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deleted: Vec<String>,
 }
 
 impl TransferSummary {
@@ -77,6 +83,7 @@ impl TransferSummary {
     ) -> TransferSummary {
         let seconds = end.took.as_secs_f64();
         let rtt = |i: usize| receiver.rtt_s.map(|rtt| rtt[i]);
+        let saved_bytes = sender.as_ref().map_or(0, |sender| sender.saved_bytes);
         let (congestion, segments, retransmitted, sender_limits) = match sender {
             Some(c) => {
                 (Some(c.congestion), Some(c.segments), Some(c.retransmitted_segments), c.limits)
@@ -90,6 +97,7 @@ impl TransferSummary {
             sizing: end.sizing.to_owned(),
             congestion,
             bytes: end.bytes.get(),
+            saved_bytes,
             seconds,
             goodput_bps: (end.bytes / end.took).as_f64(),
             segments,
@@ -110,6 +118,7 @@ impl TransferSummary {
             reconnects: end.reconnects,
             failures: end.failures.to_vec(),
             would_move: Vec::new(),
+            deleted: Vec::new(),
         }
     }
 }

@@ -21,7 +21,7 @@ fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
     };
     let receiver = ReceiverSummary {
         hash: Some("00".into()),
-        files: FileCounts { written: 1, unchanged: 0, failed: 0 },
+        files: FileCounts { written: 1, unchanged: 0, failed: 0, deleted: 0 },
         content_bytes: 1000,
         streams: 1,
         rtt_s: Some([0.01, 0.02, 0.03]),
@@ -36,6 +36,7 @@ fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
         segments: 1,
         retransmitted_segments: 0,
         limits: Vec::new(),
+        saved_bytes: 0,
     };
     let summary = TransferSummary::new(own, receiver, Some(sender));
     // 1000 bytes in a second are 8000 bits per second.

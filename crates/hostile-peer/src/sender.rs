@@ -70,7 +70,7 @@ impl Raw {
 
     /// Ends the list.
     pub fn listed(&mut self, entries: u32, files: u32, bytes: u64) {
-        self.tell(&Record::Listed { entries, files, bytes });
+        self.tell(&Record::Listed { entries, files, bytes, left_out: 0 });
     }
 
     /// Sends a piece that is all of the first file.
@@ -110,6 +110,7 @@ impl Raw {
             segments: 1,
             retransmitted_segments: 0,
             limits: vec![],
+            saved_bytes: 0,
         })
     }
 
@@ -119,8 +120,12 @@ impl Raw {
         let entries: Vec<_> = list.iter().map(|(entry, _)| entry.clone()).collect();
         let contents = list.iter().filter_map(|(_, content)| *content);
         let (files, bytes) = (contents.clone().count(), contents.map(<[u8]>::len).sum::<usize>());
-        let listed =
-            Record::Listed { entries: list.len() as u32, files: files as u32, bytes: bytes as u64 };
+        let listed = Record::Listed {
+            entries: list.len() as u32,
+            files: files as u32,
+            bytes: bytes as u64,
+            left_out: 0,
+        };
         let mut heard = Vec::new();
         let _ = self.try_send(&wire::entries(&entries));
         let _ = self.try_send(&listed.to_frame());

@@ -1,7 +1,7 @@
 use serde::Serialize;
 use sweetspot_protocol::frame::PieceHeader;
 use sweetspot_protocol::hash_tree::PieceHash;
-use sweetspot_protocol::record::EntryKind;
+use sweetspot_protocol::record::{EntryKind, Owner};
 
 /// The kind byte of a record's frame.
 pub(crate) const RECORD: u8 = 2;
@@ -19,6 +19,8 @@ pub struct RawEntry {
     pub mode: u32,
     /// Time of the last change: seconds since 1970, and nanoseconds.
     pub modified: (i64, u32),
+    /// Its owner.
+    pub owner: Option<Owner>,
     /// Extended attributes.
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -27,7 +29,7 @@ impl RawEntry {
     /// An entry of any kind with harmless metadata.
     pub fn new(path: impl AsRef<[u8]>, kind: EntryKind) -> RawEntry {
         let (path, modified) = (path.as_ref().to_vec(), (1_700_000_000, 0));
-        RawEntry { path, kind, mode: 0o644, modified, attributes: vec![] }
+        RawEntry { path, kind, mode: 0o644, modified, owner: None, attributes: vec![] }
     }
 
     /// A file of `size` bytes.
@@ -93,6 +95,7 @@ mod tests {
             kind: raw.kind.clone(),
             mode: raw.mode,
             modified: raw.modified,
+            owner: None,
             attributes: raw.attributes.clone(),
         };
         let frame = entries(&[raw]);

@@ -1,7 +1,8 @@
 //! Frames: one byte for the kind, four bytes for the length (big-endian), then that many bytes.
 //!
 //! A piece of a file (kind 0) begins with the entry's number, the piece's number (4 bytes each) and the piece's
-//! hash (32 bytes); its content is passed on as it arrives. Messages (kind 1) and records (kind 2) are collected
+//! hash (32 bytes); its content is passed on as it arrives. A packed piece (kind 3) also has the length of its content (4
+//! bytes), and its content follows as one zstd frame, which is shorter. Messages (kind 1) and records (kind 2) are collected
 //! first. All have a maximum length, so that a hostile peer cannot make this end allocate memory.
 
 use thiserror::Error;
@@ -17,9 +18,13 @@ pub const FRAME_HEADER_BYTES: usize = 5;
 /// The length of a piece's own header after the frame's, bytes.
 pub const PIECE_HEADER_BYTES: usize = 40;
 
+/// The length of a packed piece's own header after the frame's, bytes.
+pub const PACKED_HEADER_BYTES: usize = PIECE_HEADER_BYTES + 4;
+
 const PIECE: u8 = 0;
 const MESSAGE: u8 = 1;
 const RECORD: u8 = 2;
+const PACKED: u8 = 3;
 const MAX_PIECE_FRAME_BYTES: u32 = PIECE_BYTES as u32 + PIECE_HEADER_BYTES as u32;
 
 /// Why a frame is refused.
@@ -35,6 +40,14 @@ pub enum FrameError {
         length: u32,
         /// The maximum of this kind, bytes.
         limit: u32,
+    },
+    /// A packed piece is as long as its content or longer, or the content is longer than a piece.
+    #[error("a packed piece of {packed} bytes for {length} bytes of content")]
+    Packed {
+        /// The bytes that follow.
+        packed: u32,
+        /// The announced length of the content, bytes.
+        length: u32,
     },
     /// The frame is empty. It carries nothing and could be sent for ever.
     #[error("an empty frame")]
@@ -59,7 +72,7 @@ pub struct PieceHeader {
     pub piece: u32,
     /// The hash of its content.
     pub hash: PieceHash,
-    /// Bytes of content that follow, at least one.
+    /// Bytes of content, at least one. They follow, unless the piece is packed.
     pub length: u32,
 }
 
@@ -68,6 +81,8 @@ pub struct PieceHeader {
 pub enum FramePart<'a> {
     /// A piece begins; its content follows.
     Piece(PieceHeader),
+    /// A packed piece begins, and the number of bytes that follow: fewer than its content has.
+    Packed(PieceHeader, u32),
     /// The next bytes of the piece that began last.
     Content(&'a [u8]),
     /// The body of a whole message.
@@ -87,10 +102,22 @@ impl PieceHeader {
         bytes
     }
 
-    fn read(bytes: &[u8; PIECE_HEADER_BYTES], length: u32) -> PieceHeader {
+    /// The headers of a packed piece, with `packed` bytes to follow: fewer than its content has.
+    pub fn to_packed_bytes(&self, packed: u32) -> [u8; FRAME_HEADER_BYTES + PACKED_HEADER_BYTES] {
+        let mut bytes = [0; FRAME_HEADER_BYTES + PACKED_HEADER_BYTES];
+        let piece = PieceHeader { length: packed, ..*self }.to_bytes();
+        bytes[..piece.len()].copy_from_slice(&piece);
+        let frame = header(PACKED, packed + PACKED_HEADER_BYTES as u32);
+        bytes[..FRAME_HEADER_BYTES].copy_from_slice(&frame);
+        bytes[piece.len()..].copy_from_slice(&self.length.to_be_bytes());
+        bytes
+    }
+
+    fn read(bytes: &[u8; PACKED_HEADER_BYTES], length: Option<u32>) -> PieceHeader {
         let number = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
         let mut hash = [0; 32];
-        hash.copy_from_slice(&bytes[8..]);
+        hash.copy_from_slice(&bytes[8..PIECE_HEADER_BYTES]);
+        let length = length.unwrap_or_else(|| number(PIECE_HEADER_BYTES));
         PieceHeader { entry: number(0), piece: number(4), hash, length }
     }
 }
@@ -129,9 +156,11 @@ enum DecoderState {
         n: usize,
     },
     PieceHeader {
-        have: [u8; PIECE_HEADER_BYTES],
+        /// A piece that is not packed fills less of it.
+        have: [u8; PACKED_HEADER_BYTES],
         n: usize,
         length: u32,
+        packed: bool,
     },
     Content {
         left: u32,
@@ -154,6 +183,27 @@ impl Default for FrameDecoder {
 impl DecoderState {
     const AT_HEADER: DecoderState = DecoderState::Header { have: [0; FRAME_HEADER_BYTES], n: 0 };
 
+    /// The length of the header of a piece, packed or not.
+    fn piece_header(packed: bool) -> usize {
+        if packed { PACKED_HEADER_BYTES } else { PIECE_HEADER_BYTES }
+    }
+
+    /// The part that begins after a piece's header, with `length` bytes to follow.
+    fn after_piece_header(
+        have: &[u8; PACKED_HEADER_BYTES],
+        length: u32,
+        packed: bool,
+    ) -> Result<FramePart<'static>, FrameError> {
+        if !packed {
+            return Ok(FramePart::Piece(PieceHeader::read(have, Some(length))));
+        }
+        let header = PieceHeader::read(have, None);
+        if length >= header.length || u64::from(header.length) > PIECE_BYTES {
+            return Err(FrameError::Packed { packed: length, length: header.length });
+        }
+        Ok(FramePart::Packed(header, length))
+    }
+
     fn after_header(have: [u8; FRAME_HEADER_BYTES]) -> Result<DecoderState, FrameError> {
         let [kind, a, b, c, d] = have;
         let length = u32::from_be_bytes([a, b, c, d]);
@@ -161,14 +211,16 @@ impl DecoderState {
             PIECE => (PIECE_HEADER_BYTES as u32 + 1, MAX_PIECE_FRAME_BYTES),
             MESSAGE => (1, MAX_MESSAGE_BYTES),
             RECORD => (1, MAX_RECORD_BYTES),
+            PACKED => (PACKED_HEADER_BYTES as u32 + 1, MAX_PIECE_FRAME_BYTES),
             _ => return Err(FrameError::Kind(kind)),
         };
         match length {
             _ if length < min => Err(FrameError::Empty),
             _ if length > limit => Err(FrameError::TooLong { length, limit }),
-            _ if kind == PIECE => {
-                let length = length - PIECE_HEADER_BYTES as u32;
-                Ok(DecoderState::PieceHeader { have: [0; PIECE_HEADER_BYTES], n: 0, length })
+            _ if kind == PIECE || kind == PACKED => {
+                let (packed, have) = (kind == PACKED, [0; PACKED_HEADER_BYTES]);
+                let length = length - DecoderState::piece_header(packed) as u32;
+                Ok(DecoderState::PieceHeader { have, n: 0, length, packed })
             }
             _ => Ok(DecoderState::Body { kind, body: Vec::new(), left: length }),
         }
@@ -195,14 +247,19 @@ impl FrameDecoder {
                             DecoderState::after_header(*have).unwrap_or_else(DecoderState::Broken);
                     }
                 }
-                DecoderState::PieceHeader { have, n, length } => {
-                    let taken = take(input, PIECE_HEADER_BYTES - *n);
+                DecoderState::PieceHeader { have, n, length, packed } => {
+                    let whole = DecoderState::piece_header(*packed);
+                    let taken = take(input, whole - *n);
                     have[*n..*n + taken.len()].copy_from_slice(taken);
                     *n += taken.len();
-                    if *n == PIECE_HEADER_BYTES {
-                        let header = PieceHeader::read(have, *length);
-                        self.state = DecoderState::Content { left: header.length };
-                        return Ok(Some(FramePart::Piece(header)));
+                    if *n == whole {
+                        let (part, left) =
+                            (DecoderState::after_piece_header(have, *length, *packed), *length);
+                        self.state = match part {
+                            Ok(_) => DecoderState::Content { left },
+                            Err(error) => DecoderState::Broken(error),
+                        };
+                        return part.map(Some);
                     }
                 }
                 DecoderState::Content { left } => {
@@ -250,6 +307,7 @@ mod tests {
     #[derive(Debug, Clone, PartialEq)]
     enum Frame {
         Piece(PieceHeader, Vec<u8>),
+        Packed(PieceHeader, Vec<u8>),
         Message(Vec<u8>),
         Record(Vec<u8>),
     }
@@ -260,6 +318,10 @@ mod tests {
             (body(), any::<(u32, u32)>()).prop_map(|(content, (entry, piece))| {
                 let length = content.len() as u32;
                 Frame::Piece(PieceHeader { entry, piece, hash: [7; 32], length }, content)
+            }),
+            (body(), 1..1000u32).prop_map(|(packed, more)| {
+                let length = packed.len() as u32 + more;
+                Frame::Packed(PieceHeader { entry: 1, piece: 2, hash: [7; 32], length }, packed)
             }),
             body().prop_map(Frame::Message),
             body().prop_map(Frame::Record)
@@ -275,7 +337,12 @@ mod tests {
             while let Some(part) = decoder.next(&mut input)? {
                 match (part, frames.last_mut()) {
                     (FramePart::Piece(header), _) => frames.push(Frame::Piece(header, vec![])),
-                    (FramePart::Content(c), Some(Frame::Piece(_, all))) => all.extend(c),
+                    (FramePart::Packed(header, _), _) => {
+                        frames.push(Frame::Packed(header, vec![]));
+                    }
+                    (FramePart::Content(c), Some(Frame::Piece(_, all) | Frame::Packed(_, all))) => {
+                        all.extend(c)
+                    }
                     (FramePart::Content(_), _) => panic!("content without a piece"),
                     (FramePart::Message(m), _) => frames.push(Frame::Message(m)),
                     (FramePart::Record(r), _) => frames.push(Frame::Record(r)),
@@ -297,6 +364,10 @@ mod tests {
                     Frame::Piece(header, content) => {
                         stream.extend(header.to_bytes());
                         stream.extend(content);
+                    }
+                    Frame::Packed(header, packed) => {
+                        stream.extend(header.to_packed_bytes(packed.len() as u32));
+                        stream.extend(packed);
                     }
                     Frame::Message(m) => stream.extend(message(m)),
                     Frame::Record(r) => stream.extend(record(r)),
@@ -331,7 +402,22 @@ mod tests {
         }
         let no_content = header(PIECE, PIECE_HEADER_BYTES as u32);
         assert_eq!(decode(&no_content, &[9]).unwrap_err(), FrameError::Empty);
-        assert_eq!(decode(&header(3, 1), &[9]).unwrap_err(), FrameError::Kind(3));
+        assert_eq!(decode(&header(4, 1), &[9]).unwrap_err(), FrameError::Kind(4));
+    }
+
+    #[test]
+    fn a_packed_piece_is_shorter_than_its_content_and_that_no_longer_than_a_piece() {
+        let frame = |packed: u32, length: u32| {
+            let header = PieceHeader { entry: 0, piece: 0, hash: [0; 32], length };
+            let stream = header.to_packed_bytes(packed);
+            decode(&stream, &[9]).map(|frames| frames.len())
+        };
+        let most = PIECE_BYTES as u32;
+        assert_eq!(frame(1, 2), Ok(1));
+        assert_eq!(frame(1, most), Ok(1));
+        for (packed, length) in [(1, 0), (1, 1), (2, 1), (1, most + 1), (1, u32::MAX)] {
+            assert_eq!(frame(packed, length), Err(FrameError::Packed { packed, length }));
+        }
     }
 
     #[test]

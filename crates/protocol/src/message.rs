@@ -228,6 +228,9 @@ pub struct FileCounts {
     pub unchanged: u64,
     /// Entries of any kind that were refused or failed.
     pub failed: u64,
+    /// Things that were deleted at the receiver, because the sender does not have them.
+    #[serde(default)]
+    pub deleted: u64,
 }
 
 /// The sender's last message: its counts.
@@ -241,6 +244,9 @@ pub struct SenderSummary {
     pub retransmitted_segments: u64,
     /// Limits of the sending host that held the transfer back.
     pub limits: Vec<PeerText>,
+    /// Bytes of content that compression kept off the path.
+    #[serde(default)]
+    pub saved_bytes: u64,
 }
 
 /// The body of a frame is not a message. Holds the JSON reader's reason.

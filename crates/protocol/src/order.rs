@@ -81,11 +81,15 @@ pub enum SenderItem<'a> {
         files: u32,
         /// Bytes of all files together.
         bytes: u64,
+        /// How many things the sender has and could not list.
+        left_out: u32,
     },
     /// How the content of an entry begins, which may not be answered yet.
     Early(u32, Vec<u8>),
     /// A piece begins.
     Piece(PieceHeader),
+    /// A packed piece begins, and the number of bytes that follow.
+    Packed(PieceHeader, u32),
     /// The next bytes of that piece.
     Content(&'a [u8]),
     /// Pieces that are holes: the entry, the first piece, how many.
@@ -132,8 +136,13 @@ impl ReceiverOrder {
             FramePart::Message(body) => self.handle_message(Message::read(&body)?),
             FramePart::Record(body) => self.handle_record(Record::read(&body)?),
             FramePart::Piece(header) if self.is_moving() => Ok(SenderItem::Piece(header)),
+            FramePart::Packed(header, packed) if self.is_moving() => {
+                Ok(SenderItem::Packed(header, packed))
+            }
             FramePart::Content(bytes) if self.is_moving() => Ok(SenderItem::Content(bytes)),
-            FramePart::Piece(_) | FramePart::Content(_) => Err(self.out_of_order("content")),
+            FramePart::Piece(_) | FramePart::Packed(..) | FramePart::Content(_) => {
+                Err(self.out_of_order("content"))
+            }
         }
     }
 
@@ -176,11 +185,12 @@ impl ReceiverOrder {
                 self.entries = next;
                 Ok(SenderItem::Entries(first, entries))
             }
-            (ReceiverStage::Moving { listed: false }, Record::Listed { entries, files, bytes })
-                if entries == self.entries =>
-            {
+            (
+                ReceiverStage::Moving { listed: false },
+                Record::Listed { entries, files, bytes, left_out },
+            ) if entries == self.entries => {
                 self.stage = ReceiverStage::Moving { listed: true };
-                Ok(SenderItem::Listed { files, bytes })
+                Ok(SenderItem::Listed { files, bytes, left_out })
             }
             (ReceiverStage::Moving { .. }, Record::Holes { entry, first, pieces }) => {
                 Ok(SenderItem::Holes(entry, first, pieces))
@@ -259,6 +269,8 @@ pub enum ReceiverItem {
     Hashes(u32, u32, Vec<PieceHash>),
     /// The results of files.
     Results(Vec<FileResult>),
+    /// Names of things that the receiver deleted, or would delete, and why others were not deleted.
+    Deleted(Vec<PeerText>, Vec<PeerText>),
 }
 
 impl Default for SenderOrder {
@@ -283,7 +295,7 @@ impl SenderOrder {
     /// Checks that `part` is allowed now.
     pub fn handle(&mut self, part: FramePart<'_>) -> Result<ReceiverItem, ProtocolError> {
         match part {
-            FramePart::Piece(_) | FramePart::Content(_) => {
+            FramePart::Piece(_) | FramePart::Packed(..) | FramePart::Content(_) => {
                 Err(ProtocolError::OutOfOrder { what: "content", when: "to a sender" })
             }
             FramePart::Message(body) => self.handle_message(Message::read(&body)?),
@@ -327,6 +339,9 @@ impl SenderOrder {
                 Ok(ReceiverItem::Hashes(entry, first, hashes))
             }
             Record::Results(results) => Ok(ReceiverItem::Results(results)),
+            Record::Deleted { names, failures } if self.stage == SenderStage::Ended => {
+                Ok(ReceiverItem::Deleted(names, failures))
+            }
             other => Err(self.out_of_order(other.kind())),
         }
     }
@@ -360,6 +375,7 @@ mod tests {
             segments: 1,
             retransmitted_segments: 0,
             limits: vec![],
+            saved_bytes: 0,
         })
     }
 
@@ -369,6 +385,7 @@ mod tests {
             kind,
             mode: 0o644,
             modified: (0, 0),
+            owner: None,
             attributes: vec![],
         };
         Record::Entries(kinds.into_iter().map(entry).collect())
@@ -398,7 +415,7 @@ mod tests {
         let piece = PieceHeader { entry: 1, piece: 0, hash: [0; 32], length: 2 };
         assert_eq!(order.handle(FramePart::Piece(piece)), Ok(SenderItem::Piece(piece)));
         assert_eq!(order.handle(FramePart::Content(b"ab")), Ok(SenderItem::Content(b"ab")));
-        tell(&mut order, &Record::Listed { entries: 2, files: 1, bytes: 2 }).unwrap();
+        tell(&mut order, &Record::Listed { entries: 2, files: 1, bytes: 2, left_out: 0 }).unwrap();
         say(&mut order, Message::End).unwrap();
         say(&mut order, closing()).unwrap();
     }
@@ -430,7 +447,11 @@ mod tests {
         assert!(tell(&mut order, &early(2, 40)).is_ok());
         assert!(tell(&mut asked(100, 1), &early(1, 1)).is_err(), "the entry is not listed");
         assert!(
-            tell(&mut asked(100, 1), &Record::Listed { entries: 1, files: 1, bytes: 9 }).is_ok()
+            tell(
+                &mut asked(100, 1),
+                &Record::Listed { entries: 1, files: 1, bytes: 9, left_out: 0 }
+            )
+            .is_ok()
         );
         let mut order = ReceiverOrder::taking_early(100);
         assert!(tell(&mut order, &early(0, 1)).is_err(), "it comes after the offer");
@@ -447,7 +468,7 @@ mod tests {
     #[test]
     fn the_list_ends_once_and_with_the_right_number() {
         let mut order = accepted();
-        let listed = |entries| Record::Listed { entries, files: 0, bytes: 0 };
+        let listed = |entries| Record::Listed { entries, files: 0, bytes: 0, left_out: 0 };
         assert!(say(&mut order, Message::End).is_err());
         assert!(tell(&mut order, &listed(1)).is_err());
         assert!(tell(&mut order, &listed(0)).is_ok());
@@ -481,6 +502,22 @@ mod tests {
         assert!(answer(&mut order, 2) && !answer(&mut order, 1));
     }
 
+    #[test]
+    fn names_of_deleted_files_come_after_the_end_alone() {
+        let mut order = SenderOrder::default();
+        let part = |bytes: Vec<u8>| bytes[FRAME_HEADER_BYTES..].to_vec();
+        let deleted = |order: &mut SenderOrder| {
+            let record = Record::Deleted { names: vec!["old".into()], failures: vec![] };
+            order.handle(FramePart::Record(part(record.to_frame())))
+        };
+        assert!(deleted(&mut order).is_err(), "the offer is not answered");
+        let accept = Message::Refuse { reason: PeerText::default() }.to_frame();
+        order.handle(FramePart::Message(part(accept))).unwrap();
+        assert!(deleted(&mut order).is_err(), "content still flows");
+        order.end();
+        assert_eq!(deleted(&mut order), Ok(ReceiverItem::Deleted(vec!["old".into()], vec![])));
+    }
+
     proptest! {
         /// Whatever a hostile sender says in whatever order, an end comes only after a list that is whole, and
         /// nothing before the offer is accepted.
@@ -498,7 +535,7 @@ mod tests {
                         prop_assert!(is_accepted && !listed);
                         sent += 1;
                     },
-                    3 => if tell(&mut order, &Record::Listed { entries: sent, files: 0, bytes: 0 }).is_ok() {
+                    3 => if tell(&mut order, &Record::Listed { entries: sent, files: 0, bytes: 0, left_out: 0 }).is_ok() {
                         listed = true;
                     },
                     4 => if say(&mut order, Message::End).is_ok() {

@@ -35,6 +35,8 @@ pub enum Record {
         files: u32,
         /// Bytes of all files together.
         bytes: u64,
+        /// How many things the sender has and could not list.
+        left_out: u32,
     },
     /// Receiver: its answers to the next entries, in the order of the list.
     Answers(#[serde(deserialize_with = "at_most::<MAX_BATCH, _, _>")] Vec<Answer>),
@@ -76,6 +78,15 @@ pub enum Record {
         /// The first bytes of its first piece, without its last.
         content: Vec<u8>,
     },
+    /// Receiver: names that it deleted, or in a dry run would delete.
+    Deleted {
+        /// Names below its directory.
+        #[serde(deserialize_with = "at_most::<MAX_BATCH, _, _>")]
+        names: Vec<PeerText>,
+        /// Why something was not deleted, one line each.
+        #[serde(deserialize_with = "at_most::<MAX_BATCH, _, _>")]
+        failures: Vec<PeerText>,
+    },
 }
 
 /// The most arrivals in one record: none takes more than 25 bytes.
@@ -103,9 +114,24 @@ pub struct Entry {
     pub mode: u32,
     /// Time of the last change: seconds since 1970, and nanoseconds of the second.
     pub modified: (i64, u32),
+    /// Its owner, where the sender was asked for owners.
+    pub owner: Option<Box<Owner>>,
     /// Extended attributes: names and values.
     #[serde(deserialize_with = "at_most::<MAX_ATTRIBUTES, _, _>")]
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// The user and the group that own an entry, as its sender knows them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The user's number.
+    pub user: u32,
+    /// The group's number.
+    pub group: u32,
+    /// The user's name; empty if the sender knows none.
+    pub user_name: PeerText,
+    /// The group's name; empty if the sender knows none.
+    pub group_name: PeerText,
 }
 
 /// The kinds of entries.
@@ -214,6 +240,7 @@ impl Record {
             Record::Results(_) => "results",
             Record::Arrivals(_) => "arrivals",
             Record::Early { .. } => "early content",
+            Record::Deleted { .. } => "names of deleted files",
         }
     }
 }
@@ -268,6 +295,7 @@ mod tests {
             kind: EntryKind::File { size, sparse: false },
             mode: 0o600,
             modified: (1_700_000_000, 5),
+            owner: None,
             attributes: vec![(b"user.a".to_vec(), vec![0, 255])],
         }
     }
@@ -297,6 +325,8 @@ mod tests {
                 Record::Entries(vec![many]),
                 Record::Answers(vec![Answer::All; MAX_BATCH - 1 + n]),
                 Record::Results(vec![result; MAX_BATCH - 1 + n]),
+                Record::Deleted { names: vec!["f".into(); MAX_BATCH - 1 + n], failures: vec![] },
+                Record::Deleted { names: vec![], failures: vec!["f".into(); MAX_BATCH - 1 + n] },
             ]
         };
         for (longest, too_long) in lists(1).into_iter().zip(lists(2)) {

@@ -5,7 +5,7 @@ mod entries;
 
 use proptest::prelude::*;
 use sweetspot_protocol::frame::PieceHeader;
-use sweetspot_protocol::record::{Answer, Entry, EntryKind, Record, StreamArrival};
+use sweetspot_protocol::record::{Answer, Entry, EntryKind, Owner, Record, StreamArrival};
 use sweetspot_protocol::{CongestionMessage, MeasureMessage, Message, Offer, RelativePath};
 use sweetspot_units::Time;
 
@@ -43,9 +43,20 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
             kind: EntryKind::File { size, sparse: false },
             mode: 0o644,
             modified: (0, 0),
+            owner: Some(Box::new(Owner {
+                user: 0,
+                group: 7,
+                user_name: "root".into(),
+                group_name: "".into()
+            })),
             attributes: vec![],
         }])),
-        (0u32..3).prop_map(|entries| Record::Listed { entries, files: entries, bytes: 0 }),
+        (0u32..3).prop_map(|entries| Record::Listed {
+            entries,
+            files: entries,
+            bytes: 0,
+            left_out: 1
+        }),
         Just(Record::Answers(vec![Answer::All])),
         any::<[u64; 2]>().prop_map(|[sent_ns, received_ns]| {
             Record::Arrivals(vec![StreamArrival { index: 1, sent_ns, received_ns }])

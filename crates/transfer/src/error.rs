@@ -76,6 +76,11 @@ pub enum TransferError {
     /// A further name of a file that the sender did not bring.
     #[error("{} was refused: it is a further name of a file that did not arrive; send it by itself", Printable(.0))]
     ForeignLink(PathBuf),
+    /// Owners were asked for, where this process may not set them.
+    #[error(
+        "owners and groups can only be set by root at the receiving end; log in as root there, or leave the owners out"
+    )]
+    OwnersNeedRoot,
     /// Several things were sent to standard output.
     #[error("standard output takes one file; receive into a directory")]
     OneOutput,
@@ -399,6 +404,7 @@ impl TransferError {
             E::System { what, source } => format!("{what} failed there: {}", plain(source)),
             // The peer itself is meant, and it knows its own address.
             E::OneOutput
+            | E::OwnersNeedRoot
             | E::NotAskedFor(_)
             | E::CodeEnded
             | E::CodeCut(_)

@@ -80,7 +80,7 @@ pub use files::target::Target;
 pub use observer::{
     Agreed, FileLog, FileRecord, NullObserver, Progress, SeriesRecorder, TransferObserver,
 };
-pub use options::{Purpose, ReceiveOptions, SendOptions, ServeOptions, ServiceOptions};
+pub use options::{Delete, Purpose, ReceiveOptions, SendOptions, ServeOptions, ServiceOptions};
 pub use wire::identity::{Identity, draw_secret};
 pub use wire::link::{Contact, Reached};
 pub use wire::pace::{Allowance, ApplicationPace};

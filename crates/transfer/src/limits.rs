@@ -138,6 +138,8 @@ pub(crate) const MAX_LISTED_BYTES: usize = 48 << 20;
 pub(crate) const MAX_UNFINISHED_FILES: usize = 40;
 /// Compared files that are longer than a piece: none is read twice for one transfer.
 pub(crate) const MAX_COMPARED_FILES: usize = 1 << 21;
+/// Names that a receiver compares with its own to delete the rest, 8 bytes each. With more, nothing is deleted.
+pub(crate) const MAX_COMPARED_NAMES: usize = 1 << 22;
 /// The longest reason for a failure that is kept, bytes: a name and a sentence.
 pub(crate) const MAX_REASON_BYTES: usize = 512;
 /// The size of a dry run's list, bytes: a hundred thousand names.

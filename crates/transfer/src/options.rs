@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sweetspot_protocol::{DEFAULT_PORT, SpokenCode, TicketHost};
 use sweetspot_sizing::{KnownPath, Sizing};
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::files::incoming::Asked;
 use crate::files::source::Sources;
@@ -40,6 +40,10 @@ pub struct SendOptions {
     pub greedy: bool,
     /// A fixed send buffer (`SO_SNDBUF`); `None`: the kernel's autotuning, raised where it is too small.
     pub send_buffer: Option<Bytes>,
+    /// Whether to compress pieces where that makes the transfer faster.
+    pub compress: bool,
+    /// The most that all connections together may carry; `None`: as much as the path takes.
+    pub rate_limit: Option<Rate>,
     /// A pace at which to write; `None`: as fast as the connection takes it.
     pub writer: Option<Arc<dyn ApplicationPace>>,
     /// How long to try to go on after the path broke.
@@ -60,6 +64,8 @@ impl Default for SendOptions {
             streams: None,
             greedy: false,
             send_buffer: None,
+            compress: false,
+            rate_limit: None,
             writer: None,
             retry_for: Duration::from_secs(15 * 60),
         }
@@ -77,6 +83,10 @@ pub struct ReceiveOptions {
     pub overwrite: bool,
     /// Whether to take extended attributes (`user.*`).
     pub attributes: bool,
+    /// Whether to take owners and groups, which takes root.
+    pub owners: bool,
+    /// The deletion at the end; `None`: none.
+    pub delete: Option<Delete>,
     /// Whether names that begin with a dot may come into directories that no transfer made.
     pub dotfiles: bool,
     /// Whether symbolic links may lead out of the directory.
@@ -105,6 +115,8 @@ impl ReceiveOptions {
             asked: Asked::Anything,
             overwrite: false,
             attributes: false,
+            owners: false,
+            delete: None,
             dotfiles: false,
             outward_links: false,
             sizing: None,
@@ -121,6 +133,16 @@ impl ReceiveOptions {
     pub(crate) fn early_bytes(&self) -> u32 {
         if self.asked.is_dry_run() { 0 } else { MAX_EARLY_CONTENT }
     }
+}
+
+/// A deletion at a receiver, after all files have arrived. Only its own user can ask for it: no message of the protocol does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Delete {
+    /// Whether a source stands for the contents of the target, so that the target holds nothing else afterwards. Otherwise
+    /// only the directories that came hold nothing else.
+    pub contents: bool,
+    /// Patterns of names that stay: those that the sender leaves out ([`Sources::exclude`]).
+    pub keep: Vec<String>,
 }
 
 /// The options of a [`Server`](crate::Server).
@@ -175,6 +197,7 @@ pub struct ServiceOptions {
 
 /// The service for connecting peers.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a server has one, and most receive")]
 pub enum Purpose {
     /// It receives the clients' files.
     Receive(ReceiveOptions),

@@ -110,7 +110,7 @@ impl ChoiceArguments {
             return Err("--files-from names what is below one source; give one".into());
         }
         let exclude = self.exclude.clone();
-        Ok(Sources { paths, only, name, exclude, attributes: self.xattrs, dense: false })
+        Ok(Sources { paths, only, name, exclude, attributes: self.xattrs, ..Sources::default() })
     }
 }
 

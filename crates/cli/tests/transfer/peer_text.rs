@@ -94,6 +94,7 @@ const SENDER: [(&str, Step); 8] = [
             segments: 1,
             retransmitted_segments: 0,
             limits: vec![text()],
+            saved_bytes: 0,
         }));
     }),
     ("a message of an unknown kind", |raw| {

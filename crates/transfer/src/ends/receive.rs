@@ -19,7 +19,9 @@ use sweetspot_units::{Bytes, Duration, Time};
 use crate::TransferError;
 use crate::control::receiver_control::ReceiverControl;
 use crate::control::udp_demux::UdpDemux;
-use crate::files::incoming::{Bounds, Destination, EntryQueue, IncomingFiles, Job, Policy};
+use crate::files::incoming::{
+    Bounds, Deletion, Destination, EntryQueue, IncomingFiles, Job, Policy,
+};
 use crate::files::target::Target;
 use crate::limits::OFFER_TIMEOUT;
 use crate::lock::lock;
@@ -54,6 +56,9 @@ pub(crate) struct ReceiveConfig {
 impl ReceiveConfig {
     /// These options, and how this kernel's window is limited.
     pub fn new(options: ReceiveOptions) -> Result<ReceiveConfig, TransferError> {
+        if options.owners && process::effective_user() != 0 {
+            return Err(TransferError::OwnersNeedRoot);
+        }
         let clamp_method =
             ClampMethod::find().map_err(TransferError::system("testing the receive window"))?;
         Ok(ReceiveConfig { options, clamp_method, bounds: Bounds::default() })
@@ -116,7 +121,9 @@ pub(crate) fn receive(
             _ => config.options.streams.or(offer.streams),
         };
         let bounds = config.bounds.clone();
+        let deletion = config.options.delete.as_ref().map(Deletion::new).transpose()?;
         let files = IncomingFiles::new(plan.destination, plan.policy, bounds, expected);
+        let files = files.deleting(deletion);
         let control = ReceiverControl::new(
             &channel,
             control_loop,
@@ -192,6 +199,7 @@ impl Accepted {
             checksum: offer.checksum,
             dry_run: offer.dry_run,
             attributes: config.options.attributes,
+            owners: config.options.owners,
             dotfiles: config.options.dotfiles,
             outward_links: config.options.outward_links,
         };
@@ -281,12 +289,13 @@ impl Receiving<'_> {
                     return Err(error);
                 }
                 self.files.complete()?;
+                let deleted = self.files.tell_deleted(&**self.channel)?;
                 let summary = self.summary();
                 // Nothing is sent after the summary: a sender that leaves something unread would reset the
                 // connection, and its summary with it.
                 self.control.finish()?;
                 self.channel.say(&Message::ReceiverSummary(summary.clone()))?;
-                Ok((summary, reader.sender_summary(&mut order)))
+                Ok((summary, deleted, reader.sender_summary(&mut order)))
             })();
             self.over.set();
             self.stop_working();
@@ -296,7 +305,7 @@ impl Receiving<'_> {
             result
         });
         // A thread beside the main one knows the cause where the main one saw its effect.
-        let (summary, closing) = match (lock(&self.failed).take(), received) {
+        let (summary, deleted, closing) = match (lock(&self.failed).take(), received) {
             (Some(cause), Err(_)) | (None, Err(cause)) => return Err(self.counted(cause)),
             (_, received) => received?,
         };
@@ -317,6 +326,7 @@ impl Receiving<'_> {
         };
         let mut summary = TransferSummary::new(end, summary, closing);
         summary.would_move = self.files.would_move();
+        summary.deleted = deleted;
         Ok(summary)
     }
 
@@ -429,13 +439,20 @@ impl Receiving<'_> {
     }
 }
 
+/// A piece that is arriving, packed or not. `length` counts the bytes on the wire.
+struct Arriving {
+    header: PieceHeader,
+    length: usize,
+    bytes: Vec<u8>,
+}
+
 /// Reads one connection.
 struct LinkReader<'a, 'b> {
     transfer: &'a Receiving<'b>,
     channel: Arc<Channel>,
     frames: FrameReader,
     /// The piece that is arriving.
-    piece: Option<(PieceHeader, Vec<u8>)>,
+    piece: Option<Arriving>,
     /// Small pieces from one read.
     small: Vec<(PieceHeader, Vec<u8>)>,
     jobs: Sender<Job>,
@@ -451,7 +468,12 @@ impl LinkReader<'_, '_> {
             let mut content = Bytes::ZERO;
             while let Some(part) = self.frames.next_part()? {
                 match order.handle(part)? {
-                    SenderItem::Piece(header) => self.piece = Some(begin(header, &self.empty)),
+                    SenderItem::Piece(header) => {
+                        self.piece = Some(begin(header, header.length, &self.empty));
+                    }
+                    SenderItem::Packed(header, packed) => {
+                        self.piece = Some(begin(header, packed, &self.empty));
+                    }
                     SenderItem::Content(bytes) => {
                         content += Bytes::new(bytes.len() as u64);
                         extend(&mut self.piece, bytes, &mut self.small, &self.jobs)?;
@@ -463,8 +485,9 @@ impl LinkReader<'_, '_> {
                         content += Bytes::new(bytes.len() as u64);
                         files.take_early(entry, bytes);
                     }
-                    SenderItem::Listed { files, bytes } => {
-                        self.transfer.control.totals(u64::from(files), Bytes::new(bytes));
+                    SenderItem::Listed { files: number, bytes, left_out } => {
+                        files.list_ended(left_out);
+                        self.transfer.control.totals(u64::from(number), Bytes::new(bytes));
                     }
                     SenderItem::Holes(entry, first, pieces) => {
                         let job = Job::Holes(entry, first, pieces);
@@ -492,7 +515,12 @@ impl LinkReader<'_, '_> {
             let mut content = Bytes::ZERO;
             while let Some(part) = self.frames.next_part()? {
                 match part {
-                    FramePart::Piece(header) => self.piece = Some(begin(header, &self.empty)),
+                    FramePart::Piece(header) => {
+                        self.piece = Some(begin(header, header.length, &self.empty));
+                    }
+                    FramePart::Packed(header, packed) => {
+                        self.piece = Some(begin(header, packed, &self.empty));
+                    }
                     FramePart::Content(bytes) => {
                         content += Bytes::new(bytes.len() as u64);
                         extend(&mut self.piece, bytes, &mut self.small, &self.jobs)?;
@@ -543,38 +571,39 @@ impl LinkReader<'_, '_> {
     }
 }
 
-/// A piece begins, in a used buffer where there is one.
+/// A piece of `length` bytes begins, in a used buffer where there is one.
 fn begin(
     header: PieceHeader,
+    length: u32,
     empty: &crossbeam_channel::Receiver<Vec<u8>>,
-) -> (PieceHeader, Vec<u8>) {
-    let mut buffer = match header.length as usize {
+) -> Arriving {
+    let length = length as usize;
+    let mut bytes = match length {
         // Small pieces do not hold on to large buffers.
         length if length < SMALL_PIECE_BYTES => Vec::new(),
         _ => empty.try_recv().unwrap_or_default(),
     };
-    buffer.reserve_exact(header.length as usize);
-    (header, buffer)
+    bytes.reserve_exact(length);
+    Arriving { header, length, bytes }
 }
 
 /// Adds to the piece that is arriving; passes it on when it is whole.
 fn extend(
-    piece: &mut Option<(PieceHeader, Vec<u8>)>,
+    piece: &mut Option<Arriving>,
     bytes: &[u8],
     small: &mut Vec<(PieceHeader, Vec<u8>)>,
     jobs: &Sender<Job>,
 ) -> Result<(), TransferError> {
-    if let Some((header, buffer)) = piece {
-        buffer.extend_from_slice(bytes);
-        if buffer.len() == header.length as usize
-            && let Some((header, buffer)) = piece.take()
-        {
-            if buffer.len() < SMALL_PIECE_BYTES {
-                small.push((header, buffer));
-                return Ok(());
-            }
-            jobs.send(Job::Piece(header, buffer)).map_err(|_| TransferError::Interrupted)?;
+    let Some(Arriving { length, bytes: buffer, .. }) = piece else { return Ok(()) };
+    buffer.extend_from_slice(bytes);
+    if buffer.len() == *length
+        && let Some(Arriving { header, bytes, .. }) = piece.take()
+    {
+        if bytes.len() < SMALL_PIECE_BYTES {
+            small.push((header, bytes));
+            return Ok(());
         }
+        jobs.send(Job::Piece(header, bytes)).map_err(|_| TransferError::Interrupted)?;
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use crate::TransferError;
 use crate::files::outgoing::{OutgoingFiles, Want};
+use crate::files::packing::{Packer, WAITING_PIECES};
 use crate::files::source::{Snapshot, SourceFile, Undelivered, next_data};
 use crate::limits::MAX_KEPT_HASHES;
 use crate::wire::channel::Channel;
@@ -29,6 +30,8 @@ const SMALL_BATCH_BYTES: usize = 128 << 10;
 const MAX_PASSES: u32 = 4;
 /// How often a reader that waits for standard input looks whether the transfer is over.
 const INPUT_INTERVAL: Duration = Duration::from_millis(200);
+/// How often a reader checks whether the rate of the connections is known.
+const RATE_INTERVAL: Duration = Duration::from_micros(200);
 
 /// The outer error ends the transfer, the inner one is why this file is not sent.
 type Delivered = Result<Result<(), Undelivered>, TransferError>;
@@ -47,6 +50,8 @@ pub(crate) struct FileReader<'a> {
     pub channel: &'a Channel,
     pub out: Sender<Frames>,
     pub spent: Receiver<Vec<u8>>,
+    /// Compresses pieces, if that is wanted.
+    pub packer: Option<Packer>,
     pub small: Vec<u8>,
     pub small_content: u64,
 }
@@ -126,7 +131,9 @@ impl FileReader<'_> {
         }
         let hash = piece_hash(0, true, &self.small[at + HEADERS..]);
         let header = PieceHeader { entry: want.entry, piece: 0, hash, length: size as u32 };
-        self.small[at..at + HEADERS].copy_from_slice(&header.to_bytes());
+        let mut small = std::mem::take(&mut self.small);
+        self.frame(&header, &mut small, at);
+        self.small = small;
         self.small_content += size;
         self.files.sent(want.entry, &want.file, size, hash);
         if at == 0 {
@@ -226,7 +233,7 @@ impl FileReader<'_> {
                 continue;
             }
             let header = PieceHeader { entry, piece, hash, length: length as u32 };
-            buffer[..HEADERS].copy_from_slice(&header.to_bytes());
+            self.frame(&header, &mut buffer, 0);
             self.push(buffer, entry, length as u64)?;
         }
         run.tell(entry, self.channel)?;
@@ -264,7 +271,7 @@ impl FileReader<'_> {
             let only = piece == 0 && following == 0;
             let hash = piece_hash(piece, only, &buffer[HEADERS..]);
             let header = PieceHeader { entry, piece, hash, length: length as u32 };
-            buffer[..HEADERS].copy_from_slice(&header.to_bytes());
+            self.frame(&header, &mut buffer, 0);
             root.push(hash);
             piece += 1;
             size += length as u64;
@@ -283,10 +290,43 @@ impl FileReader<'_> {
         let length = rest.len() as u32;
         let header = PieceHeader { entry: want.entry, piece: 0, hash, length };
         self.files.queue();
-        self.files.writing(Bytes::new(content.len() as u64));
+        self.files.writing(Bytes::new(content.len() as u64), content.len());
         self.channel.write(&[&header.to_bytes(), rest])?;
-        self.files.written();
+        self.files.written(clock::now(), rest.len());
         Ok(())
+    }
+
+    /// Puts the header before the content, which lies behind the header's place at `at`, up to the end. Packs the content
+    /// where that pays.
+    fn frame(&mut self, header: &PieceHeader, buffer: &mut Vec<u8>, at: usize) {
+        if self.packer.is_some() {
+            self.wait_for_the_rate();
+        }
+        let content = &buffer[at + HEADERS..];
+        let (waiting, carried) = (self.out.len(), self.files.carried());
+        let packed = self.packer.as_mut().and_then(|packer| {
+            let pays = packer.pays(content.len(), waiting, carried);
+            if pays { packer.pack(content, clock::now) } else { None }
+        });
+        match packed {
+            Some(packed) => {
+                buffer.truncate(at);
+                buffer.extend_from_slice(&header.to_packed_bytes(packed.len() as u32));
+                buffer.extend_from_slice(packed);
+            }
+            None => buffer[at..at + HEADERS].copy_from_slice(&header.to_bytes()),
+        }
+    }
+
+    /// Waits while pieces wait and the rate of the connections is unknown: a small transfer would be read before anything
+    /// could be decided. A fast path empties the queue at once.
+    fn wait_for_the_rate(&self) {
+        while self.out.len() >= WAITING_PIECES
+            && self.files.carried().is_none()
+            && !self.files.is_over()
+        {
+            clock::sleep_until(clock::now() + RATE_INTERVAL);
+        }
     }
 
     fn end(&mut self, end: FileEnd) -> Delivered {

@@ -3,12 +3,14 @@
 //! `source`, `outgoing` and `file_reader` send; `incoming`, `target`, `temp_file`, `provenance` and `quota` receive. Paths from
 //! a peer are opened beneath a directory descriptor, and a file gets its name when all of its pieces are verified.
 
+pub mod accounts;
 pub mod arriving_hashes;
 pub mod beneath;
 pub mod failures;
 pub mod file_reader;
 pub mod incoming;
 pub mod outgoing;
+pub mod packing;
 pub mod provenance;
 pub mod quota;
 pub mod source;

@@ -7,14 +7,15 @@ use std::sync::{Arc, Condvar, Mutex};
 use crossbeam_channel::Sender;
 use sweetspot_protocol::hash_tree::{PieceHash, pieces};
 use sweetspot_protocol::record::{Answer, FileResult};
-use sweetspot_protocol::{FileCounts, Printable, ProtocolError};
-use sweetspot_units::Bytes;
+use sweetspot_protocol::{FileCounts, PeerText, Printable, ProtocolError};
+use sweetspot_units::{Bytes, Rate, Time};
 
 use crate::TransferError;
 use crate::files::arriving_hashes::{ArrivingHashes, HashBudget, KnownHashes};
 use crate::files::failures::Failures;
+use crate::files::packing::Meter;
 use crate::files::source::{SourceFile, Undelivered};
-use crate::limits::{MAX_AHEAD, MAX_UNCONFIRMED};
+use crate::limits::{MAX_AHEAD, MAX_UNCONFIRMED, MAX_WOULD_MOVE_BYTES};
 use crate::lock::lock;
 use crate::observer::{FileLog, FileRecord};
 
@@ -70,11 +71,17 @@ struct OutgoingState {
     /// Buffers that are on their way to a connection.
     queued: u64,
     bytes: Bytes,
+    /// The frames that carry it, and the bytes that compression kept off the path.
+    frames: Bytes,
+    saved: Bytes,
+    meter: Meter,
     files: u64,
     totals: Option<(u64, Bytes)>,
     failures: Failures,
     refused: bool,
     would_move: Vec<String>,
+    /// Names that the receiver deleted, or would delete, and their total length.
+    deleted: (Vec<String>, usize),
     over: bool,
 }
 
@@ -266,6 +273,23 @@ impl OutgoingFiles {
         Ok(())
     }
 
+    /// The receiver deleted this, or would, and could not delete that. Names beyond a limit are not kept.
+    pub fn deleted(&self, names: Vec<PeerText>, failures: &[PeerText]) {
+        let mut state = lock(&self.state);
+        for name in names {
+            state.deleted.1 += name.raw().len() + size_of::<String>();
+            if state.deleted.1 <= MAX_WOULD_MOVE_BYTES {
+                state.deleted.0.push(name.to_string());
+            }
+        }
+        failures.iter().for_each(|failure| state.failures.add(failure.to_string()));
+    }
+
+    /// Names that the receiver deleted, or would delete.
+    pub fn deleted_names(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.state).deleted.0)
+    }
+
     /// All of a file is about to be handed over; the receiver's result will follow.
     pub fn sent(&self, entry: u32, file: &SourceFile, size: u64, hash: [u8; 32]) {
         let logged = self.log.as_ref().map(|_| (file.shown(), size));
@@ -318,14 +342,35 @@ impl OutgoingFiles {
         (state.bytes, state.files, state.totals)
     }
 
-    /// A buffer with this much content is about to be written to a connection.
-    pub fn writing(&self, content: Bytes) {
-        lock(&self.state).bytes += content;
+    /// The content that the receiver's kernel has, when it has acknowledged `acked` bytes of all connections.
+    pub fn acknowledged(&self, acked: Bytes) -> Bytes {
+        let state = lock(&self.state);
+        let share = acked.as_f64() / state.frames.as_f64().max(1.0);
+        (acked + state.saved.scaled(share.min(1.0))).min(state.bytes)
     }
 
-    /// That buffer was written.
-    pub fn written(&self) {
+    /// Bytes that compression kept off the path.
+    pub fn saved(&self) -> Bytes {
+        lock(&self.state).saved
+    }
+
+    /// The rate of all connections together, once it is known.
+    pub fn carried(&self) -> Option<Rate> {
+        lock(&self.state).meter.rate()
+    }
+
+    /// A buffer of `length` bytes with this much content is about to be written to a connection.
+    pub fn writing(&self, content: Bytes, length: usize) {
+        let (mut state, length) = (lock(&self.state), Bytes::new(length as u64));
+        state.bytes += content;
+        state.frames += length;
+        state.saved += content.saturating_sub(length);
+    }
+
+    /// That buffer was written, `length` bytes by `now`.
+    pub fn written(&self, now: Time, length: usize) {
         let mut state = lock(&self.state);
+        state.meter.note(now, Bytes::new(length as u64));
         state.queued -= 1;
         if state.queued == 0 {
             self.changed.notify_all();

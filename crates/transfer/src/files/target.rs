@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 use sweetspot_linux::process;
 use sweetspot_protocol::RelativePath;
@@ -53,10 +53,7 @@ impl TargetDirectory {
 
     /// The directory that holds `path`.
     pub fn parent(&self, path: &RelativePath) -> io::Result<Arc<OwnedFd>> {
-        match path.split().0 {
-            Some(directory) => self.directory(directory),
-            None => Ok(Arc::clone(&self.root)),
-        }
+        self.at(path.split().0)
     }
 
     fn directory(&self, path: &[u8]) -> io::Result<Arc<OwnedFd>> {
@@ -103,13 +100,13 @@ impl TargetDirectory {
 
     /// Notes that a transfer of this process made the directory at `path`; `None`: the directory itself.
     pub fn note_made(&self, path: Option<&[u8]>) -> io::Result<()> {
-        let directory = path.map_or_else(|| Ok(Arc::clone(&self.root)), |p| self.directory(p))?;
+        let directory = self.at(path)?;
         self.view.provenance.note_directory(&directory)
     }
 
     /// Whether a transfer of this process made the directory at `path`; `None`: the directory itself.
     pub fn was_made(&self, path: Option<&[u8]>) -> io::Result<bool> {
-        let directory = path.map_or_else(|| Ok(Arc::clone(&self.root)), |p| self.directory(p))?;
+        let directory = self.at(path)?;
         self.view.provenance.made(&directory)
     }
 
@@ -160,6 +157,17 @@ impl TargetDirectory {
         }
     }
 
+    /// Gives `path` itself an owner, without following a link, if it has another.
+    pub fn give_owner(&self, path: &RelativePath, owner: (u32, u32)) -> io::Result<()> {
+        let file = self.find(path)?;
+        let stat = rustix::fs::fstat(&file)?;
+        if (stat.st_uid, stat.st_gid) == owner {
+            return Ok(());
+        }
+        let (user, group) = (Some(Uid::from_raw(owner.0)), Some(Gid::from_raw(owner.1)));
+        Ok(rustix::fs::chownat(&file, "", user, group, AtFlags::EMPTY_PATH)?)
+    }
+
     /// The regular file at `path`, not opened for reading, and its status.
     pub fn named_file(&self, path: &RelativePath) -> io::Result<(OwnedFd, Stat)> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -194,14 +202,16 @@ impl TargetDirectory {
         Ok(true)
     }
 
-    /// Sets a directory's mode and time.
+    /// Sets a directory's owner, mode and time.
     pub fn finish_directory(
         &self,
         path: &RelativePath,
         mode: u32,
         modified: (i64, u32),
+        owner: Option<(u32, u32)>,
     ) -> io::Result<()> {
         let directory = self.directory(path.as_bytes())?;
+        set_owner(&directory, owner)?;
         rustix::fs::fchmod(&directory, permissions(mode))?;
         Ok(rustix::fs::futimens(&directory, &times(modified))?)
     }
@@ -223,6 +233,46 @@ impl TargetDirectory {
         let metadata = file.metadata()?;
         let same = (metadata.dev(), metadata.ino()) == id;
         if same { Ok(file) } else { Err(io::Error::other("it changed meanwhile; send it again")) }
+    }
+
+    /// The names in a directory, in order; `None`: the directory itself.
+    pub fn names(&self, path: Option<&[u8]>) -> io::Result<Vec<Vec<u8>>> {
+        // Opened anew: a descriptor that others share has its place in the list.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = match path {
+            Some(path) => open_beneath(&self.root, path, flags)?,
+            None => rustix::fs::openat(&self.root, ".", flags, Mode::empty())?,
+        };
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::new(directory)? {
+            let name = entry?.file_name().to_bytes().to_vec();
+            if name != b"." && name != b".." {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// The status of `name` in a directory, without following a link.
+    pub fn status_in(&self, directory: Option<&[u8]>, name: &[u8]) -> io::Result<Stat> {
+        let directory = self.at(directory)?;
+        Ok(rustix::fs::statat(&directory, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Removes `name` from a directory; as a directory, which must be empty, or as anything else.
+    pub fn remove(
+        &self,
+        directory: Option<&[u8]>,
+        name: &[u8],
+        is_directory: bool,
+    ) -> io::Result<()> {
+        let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        Ok(rustix::fs::unlinkat(self.at(directory)?, OsStr::from_bytes(name), flags)?)
+    }
+
+    fn at(&self, directory: Option<&[u8]>) -> io::Result<Arc<OwnedFd>> {
+        directory.map_or_else(|| Ok(Arc::clone(&self.root)), |path| self.directory(path))
     }
 
     /// Opens `path` for its status only.
@@ -380,17 +430,19 @@ impl TargetDirectory {
 pub(crate) struct FileStatus {
     pub mode: u32,
     pub modified: (i64, u32),
+    /// User and group, where this end takes them.
+    pub owner: Option<(u32, u32)>,
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl FileStatus {
-    /// Gives `file` these extended attributes, permissions and time of the last change.
+    /// Gives `file` these extended attributes, owner, permissions and time of the last change.
     pub fn give(&self, file: &File) -> io::Result<()> {
         let flags = rustix::fs::XattrFlags::empty();
         for (name, value) in &self.attributes {
             rustix::fs::fsetxattr(file, OsStr::from_bytes(name), value, flags)?;
         }
-        set_mode_and_time(file, self)
+        set_owner_mode_and_time(file, self)
     }
 }
 
@@ -399,10 +451,16 @@ pub(crate) fn sync_parent(target: &TargetDirectory, path: &RelativePath) -> io::
     Ok(rustix::fs::fsync(target.parent(path)?.as_fd())?)
 }
 
-/// Sets permissions and time of the last change.
-pub(crate) fn set_mode_and_time(file: &File, status: &FileStatus) -> io::Result<()> {
+/// Sets the owner if there is one, permissions and time of the last change.
+pub(crate) fn set_owner_mode_and_time(file: &File, status: &FileStatus) -> io::Result<()> {
+    set_owner(file, status.owner)?;
     rustix::fs::fchmod(file, permissions(status.mode))?;
     Ok(rustix::fs::futimens(file, &times(status.modified))?)
+}
+
+fn set_owner(file: impl AsFd, owner: Option<(u32, u32)>) -> io::Result<()> {
+    let Some((user, group)) = owner else { return Ok(()) };
+    Ok(rustix::fs::fchown(file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)))?)
 }
 
 /// The permissions that a file of the peer's `mode` gets: never set-id or sticky bits, and less the umask.
@@ -513,7 +571,8 @@ mod tests {
         const WAYS: [Writing; 2] = [TargetDirectory::write_small, TargetDirectory::write_named];
         for write in WAYS {
             let (dir, target) = target();
-            let status = FileStatus { mode: 0o640, modified: (5, 7), attributes: Vec::new() };
+            let status =
+                FileStatus { mode: 0o640, modified: (5, 7), owner: None, attributes: Vec::new() };
             let write =
                 |content: &[u8], replace| write(&target, &path("f"), content, &status, replace);
             assert!(write(b"one", false).unwrap());

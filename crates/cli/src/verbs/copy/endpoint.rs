@@ -13,13 +13,13 @@ use std::thread::{self, Scope};
 use sweetspot_linux::{interfaces, signals};
 use sweetspot_protocol::{Role, Ticket, VERSION};
 use sweetspot_transfer::{
-    Contact, NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, Sources,
-    Target, TransferError, first_reachable, receive, send,
+    Contact, Delete, NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,
+    Sources, Target, TransferError, first_reachable, receive, send,
 };
-use sweetspot_units::Duration;
+use sweetspot_units::{Duration, Rate};
 
 use super::far_end::pump_both;
-use super::messages::{self, Order, Reply, Request};
+use super::messages::{self, Deletion, Order, Reply, Request};
 use super::{DIRECT_TIMEOUT, Unwatched};
 use crate::verbs::Ending;
 
@@ -157,6 +157,10 @@ fn purpose(request: &Request) -> Result<Purpose, Box<dyn std::error::Error>> {
         (Role::Receiver, Some(target)) => Purpose::Receive(ReceiveOptions {
             overwrite: !request.keep_existing,
             attributes: request.attributes,
+            owners: request.owners,
+            delete: request
+                .delete
+                .map(|Deletion { contents }| Delete { contents, keep: request.exclude.clone() }),
             // The user of the other end logged in to this one, and may do as much without this program.
             dotfiles: true,
             outward_links: true,
@@ -176,10 +180,13 @@ fn purpose(request: &Request) -> Result<Purpose, Box<dyn std::error::Error>> {
                 only: only.map(|only| only.iter().map(|path| path.0.clone()).collect()),
                 exclude: request.exclude.clone(),
                 attributes: request.attributes,
+                owners: request.owners,
                 ..Sources::default()
             };
             Purpose::Send(Box::new(SendOptions {
                 sources,
+                compress: request.compress,
+                rate_limit: request.rate_limit_bps.map(Rate::from_bits_per_second),
                 checksum: request.checksum,
                 dry_run: request.dry_run,
                 sizing,

@@ -30,6 +30,18 @@ pub struct Request {
     pub exclude: Vec<String>,
     /// Whether extended attributes are sent and taken.
     pub attributes: bool,
+    /// Whether owners are sent and taken.
+    #[serde(default)]
+    pub owners: bool,
+    /// The deletion at the far end, if it receives; `None`: none.
+    #[serde(default)]
+    pub delete: Option<Deletion>,
+    /// Whether the sender compresses where that pays.
+    #[serde(default)]
+    pub compress: bool,
+    /// The most that the sender sends, bits per second.
+    #[serde(default)]
+    pub rate_limit_bps: Option<u64>,
     /// Whether contents are compared.
     pub checksum: bool,
     /// Whether existing files stay.
@@ -46,6 +58,13 @@ pub struct Request {
     pub port: u16,
     /// How long a broken transfer may go on, seconds.
     pub retry_for_s: u64,
+}
+
+/// A deletion of everything at the far end that this end lacks, except for excluded names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deletion {
+    /// Whether a source stands for the contents of the target.
+    pub contents: bool,
 }
 
 /// A path in any encoding, as hexadecimal.

@@ -15,15 +15,15 @@ use sweetspot_linux::{clock, interfaces};
 use sweetspot_protocol::{Role, Ticket, TicketHost, VERSION};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
-    Asked, Contact, NamedThings, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,
-    ServerObserver, Sources, Target, TransferError, TransferObserver, first_reachable, receive,
-    send,
+    Asked, Contact, Delete, NamedThings, Purpose, ReceiveOptions, SendOptions, ServeOptions,
+    Server, ServerObserver, Sources, Target, TransferError, TransferObserver, first_reachable,
+    receive, send,
 };
-use sweetspot_units::Duration;
+use sweetspot_units::{Duration, Rate};
 
 pub use endpoint::{Arguments as EndpointArguments, run as run_endpoint};
 use far_end::{FarEnd, Tunnel};
-use messages::{Order, PathText, Reply, Request};
+use messages::{Deletion, Order, PathText, Reply, Request};
 pub use operand::Operand;
 
 use super::Ending;
@@ -69,6 +69,18 @@ pub struct Arguments {
     operands: Vec<OsString>,
     #[command(flatten)]
     choice: ChoiceArguments,
+    /// In the copied directories, delete files that the sources lack, once everything has arrived
+    #[arg(long, conflicts_with_all = ["files_from", "keep_existing"])]
+    delete: bool,
+    /// Keep owners and groups, by name where the receiving host knows it; the receiving end must run as root
+    #[arg(long)]
+    owners: bool,
+    /// Never compress; by default pieces that shrink are compressed while the path is slower than this host
+    #[arg(long)]
+    no_compress: bool,
+    /// Most that all connections together may carry, such as 20mbit
+    #[arg(long, value_name = "RATE", value_parser = rate_limit)]
+    bwlimit: Option<Rate>,
     /// Leave existing files alone
     #[arg(long)]
     keep_existing: bool,
@@ -120,9 +132,12 @@ struct Job {
     target: PathBuf,
     /// The requested files, if this end receives.
     asked: Asked,
+    delete: Option<Delete>,
     checksum: bool,
     keep_existing: bool,
     dry_run: bool,
+    compress: bool,
+    rate_limit: Option<Rate>,
     sizing: Option<Sizing>,
     congestion: Option<String>,
     streams: Option<u32>,
@@ -151,17 +166,29 @@ pub fn run(arguments: Arguments) -> Ending {
         }
         _ => Asked::Anything,
     };
-    let job = Job {
-        sources: arguments.choice.sources(paths, None)?,
+    let contents = match &far {
+        Some((_, Role::Sender)) => paths.iter().any(|path| NamedThings::stands_for_contents(path)),
+        _ => false,
+    };
+    let sources = Sources { owners: arguments.owners, ..arguments.choice.sources(paths, None)? };
+    let delete = arguments.delete.then(|| Delete { contents, keep: sources.exclude.clone() });
+    let mut job = Job {
+        sources,
         target,
         asked,
+        delete,
         checksum: arguments.choice.checksum,
         keep_existing: arguments.keep_existing,
         dry_run: arguments.dry_run,
+        compress: !arguments.no_compress,
+        rate_limit: arguments.bwlimit,
         sizing: arguments.sizing,
         congestion: arguments.connections.congestion.clone(),
         streams: arguments.connections.streams,
     };
+    if let (Some(delete), None | Some((_, Role::Receiver))) = (&mut job.delete, &far) {
+        delete.contents = job.sources.are_contents()?;
+    }
     let copied = match &far {
         None => job.copy_here(&reporter),
         Some((host, role)) => copy_with(&job, &arguments, host, *role, &reporter)
@@ -170,7 +197,23 @@ pub fn run(arguments: Arguments) -> Ending {
     for would in copied.iter().flat_map(|outcome| &outcome.would_move) {
         reporter.print(&format!("would copy {would}"));
     }
+    for name in copied.iter().flat_map(|outcome| &outcome.deleted) {
+        if arguments.dry_run {
+            reporter.print(&format!("would delete {name}"));
+        } else {
+            reporter.detail(&format!("deleted {name}"));
+        }
+    }
     reporter.finish(copied)
+}
+
+/// A limit of the rate.
+fn rate_limit(text: &str) -> Result<Rate, String> {
+    match text.parse::<Rate>() {
+        Ok(rate) if rate > Rate::ZERO => Ok(rate),
+        Ok(_) => Err("it must be more than zero".into()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 type Copied = Result<TransferSummary, Box<dyn std::error::Error>>;
@@ -308,11 +351,15 @@ fn copy_once(
             return Err("the far end cannot connect to this host; leave --via at auto".into());
         }
     }
-    reporter.print(&format!(
-        "no connection to {host} or from it ({}): data goes through ssh, whose own window limits it on long paths; \
-         open a port there and name it with --port",
-        if via == Route::Ssh { "--via ssh" } else { "a firewall?" }
-    ));
+    reporter.print(&match via {
+        Route::Ssh => {
+            "data goes through ssh, as you chose; its own window limits it on long paths".to_owned()
+        }
+        _ => format!(
+            "no connection to {host} or from it (a firewall?): data goes through ssh, whose own window limits it on long \
+             paths; open a port there and name it with --port"
+        ),
+    });
     far_end.say(&Order::Tunnel)?;
     let tunnel = Tunnel::open(far_end)?;
     let ticket = Ticket {
@@ -396,6 +443,8 @@ impl Job {
             sources: self.sources.clone(),
             checksum: self.checksum,
             dry_run: self.dry_run,
+            compress: self.compress,
+            rate_limit: self.rate_limit,
             sizing: if tunnelled { Some(Sizing::Kernel) } else { self.sizing },
             congestion: self.congestion.clone().filter(|_| !tunnelled),
             streams: if tunnelled { Some(1) } else { self.streams },
@@ -410,6 +459,8 @@ impl Job {
             asked: self.asked.clone(),
             overwrite: !self.keep_existing,
             attributes: self.sources.attributes,
+            owners: self.sources.owners,
+            delete: self.delete.clone(),
             dotfiles: true,
             outward_links: true,
             sizing: if tunnelled { Some(Sizing::Kernel) } else { self.sizing },
@@ -459,6 +510,14 @@ impl Job {
             target: (!sends).then(|| PathText::from(self.target.as_path())),
             exclude: self.sources.exclude.clone(),
             attributes: self.sources.attributes,
+            owners: self.sources.owners,
+            delete: self
+                .delete
+                .as_ref()
+                .filter(|_| !sends)
+                .map(|delete| Deletion { contents: delete.contents }),
+            compress: self.compress,
+            rate_limit_bps: self.rate_limit.filter(|_| sends).map(Rate::bits_per_second),
             checksum: self.checksum,
             keep_existing: self.keep_existing,
             dry_run: self.dry_run,

@@ -214,7 +214,10 @@ fn in_words(outcome: &TransferSummary) -> String {
     if outcome.hash.is_none() {
         line += &format!("{} files, ", files.written);
     }
-    if files.written == 0 && files.unchanged > 0 && outcome.bytes == 0 {
+    if files.deleted > 0 {
+        line += &format!("{} deleted, ", files.deleted);
+    }
+    if files.written == 0 && files.unchanged > 0 && outcome.bytes == 0 && files.deleted == 0 {
         return line.clone() + "unchanged, the receiver already has everything";
     }
     if files.unchanged > 0 {
@@ -226,6 +229,9 @@ fn in_words(outcome: &TransferSummary) -> String {
         outcome.seconds,
         outcome.sizing
     );
+    if outcome.saved_bytes > 0 {
+        line += &format!(", {} saved by compression", Bytes::new(outcome.saved_bytes));
+    }
     if outcome.streams > 1 {
         line += &format!(", {} connections", outcome.streams);
     }

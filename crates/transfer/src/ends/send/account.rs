@@ -55,6 +55,7 @@ impl Sending<'_> {
             segments,
             retransmitted_segments: retransmitted,
             limits: limits.into_iter().map(String::into).collect(),
+            saved_bytes: self.files.saved().get(),
         })
     }
 
@@ -83,7 +84,7 @@ impl Sending<'_> {
                 states.iter().map(|state| of(&state.info)).fold(Bytes::ZERO, |a, b| a + b)
             };
             let count = |of: fn(&Info) -> u32| states.iter().map(|s| u64::from(of(&s.info))).sum();
-            let bytes = sum(|info| info.bytes_acked).min(done);
+            let bytes = self.files.acknowledged(sum(|info| info.bytes_acked));
             let goodput = bytes.saturating_sub(last.1) / now.since(last.0);
             last = (now, bytes);
             let control = lock(&self.last_control).clone();
@@ -103,7 +104,9 @@ impl Sending<'_> {
                 timeouts: first.total_rto.map(u64::from),
             }));
             observer.progress(&Progress { bytes, files, totals });
-            sender_link::bound_unsent(&states);
+            if states.len() > 1 || self.options.compress {
+                sender_link::bound_unsent(&states);
+            }
             if let Some((by, each)) = limits.poll(now, &states, control.congestion) {
                 let each_bps = each.map(Rate::bits_per_second);
                 let _ = self.channel.say_soon(&Message::SenderLimit { by, each_bps });

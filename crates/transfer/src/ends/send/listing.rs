@@ -17,11 +17,14 @@ impl Sending<'_> {
     /// Lists everything that there is.
     pub(super) fn list(&self, list: &SourceList) -> Result<(), TransferError> {
         let (mut entries, mut files) = (Vec::new(), Vec::new());
-        let (mut count, mut with_content, mut bytes) = (0u32, 0u32, 0u64);
+        let (mut count, mut with_content, mut bytes, mut left_out) = (0u32, 0u32, 0u64, 0u32);
         let mut last = clock::now();
         list.list(|item| {
             match item {
-                Listed::LeftOut(reason) => self.files.left_out(reason),
+                Listed::LeftOut(reason) => {
+                    left_out = left_out.saturating_add(1);
+                    self.files.left_out(reason);
+                }
                 Listed::Entry(entry, file) => {
                     count += 1;
                     with_content += u32::from(file.is_some());
@@ -42,7 +45,7 @@ impl Sending<'_> {
         let first = count - entries.len() as u32;
         self.tell_entries(first, &mut entries, &mut files)?;
         self.files.listed(u64::from(with_content), Bytes::new(bytes));
-        self.channel.tell(&Record::Listed { entries: count, files: with_content, bytes })
+        self.channel.tell(&Record::Listed { entries: count, files: with_content, bytes, left_out })
     }
 
     /// Lists entries; the first has the number `first`.
@@ -113,5 +116,9 @@ fn encoded_bound(entry: &Entry) -> usize {
         _ => 0,
     };
     let attributes: usize = entry.attributes.iter().map(attribute).sum();
-    NUMBERS + entry.path.as_bytes().len() + target + attributes
+    let owner = entry
+        .owner
+        .as_ref()
+        .map_or(0, |owner| 20 + owner.user_name.raw().len() + owner.group_name.raw().len());
+    NUMBERS + entry.path.as_bytes().len() + target + owner + attributes
 }

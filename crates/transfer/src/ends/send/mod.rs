@@ -23,6 +23,7 @@ use crate::control::probe_responder::ProbeResponder;
 use crate::control::sender_link::SenderLink;
 use crate::files::file_reader::{FileReader, Frames};
 use crate::files::outgoing::OutgoingFiles;
+use crate::files::packing::Packer;
 use crate::files::source::SourceList;
 use crate::lock::lock;
 use crate::observer::{Agreed, FileLog, TransferObserver};
@@ -204,6 +205,7 @@ impl Sending<'_> {
                     channel: self.channel,
                     out: out.clone(),
                     spent: empty.clone(),
+                    packer: self.options.compress.then(Packer::new).flatten(),
                     small: Vec::new(),
                     small_content: 0,
                 };
@@ -273,6 +275,7 @@ impl Sending<'_> {
         };
         let mut summary = TransferSummary::new(end, summary, closing);
         summary.would_move = self.files.would_move();
+        summary.deleted = self.files.deleted_names();
         Ok(summary)
     }
 
@@ -365,15 +368,16 @@ impl Sending<'_> {
     /// Writes frames to one connection until there are no more.
     fn write(&self, channel: &Channel, ready: &Receiver<Frames>, spent: &Sender<Vec<u8>>) {
         for frames in ready {
+            let length = frames.bytes.len();
             // The receiver may have given a file up while its pieces waited here.
             if !frames.entry.is_some_and(|entry| self.files.is_given_up(entry)) {
                 self.note_if_dry(channel);
-                self.files.writing(frames.content);
+                self.files.writing(frames.content, length);
                 if let Err(error) = channel.write(&[&frames.bytes]) {
                     return self.fail(error);
                 }
             }
-            self.files.written();
+            self.files.written(clock::now(), length);
             let _ = spent.try_send(frames.bytes);
         }
     }

@@ -56,6 +56,9 @@ impl Sending<'_> {
 
     pub(super) fn add_link(&self, channel: &Arc<Channel>) -> Result<(), TransferError> {
         let link = SenderLink::new(channel, self.is_congestion_named(), self.options.send_buffer)?;
+        if self.options.compress {
+            link.bound_first_unsent();
+        }
         lock(&self.links).push(Arc::new(link));
         let control = lock(&self.last_control).clone();
         self.apply(&control)
@@ -77,6 +80,7 @@ impl Sending<'_> {
                         self.files.hashes(entry, first, hashes)?;
                     }
                     ReceiverItem::Results(results) => self.files.results(results)?,
+                    ReceiverItem::Deleted(names, failures) => self.files.deleted(names, &failures),
                     ReceiverItem::Message(Message::ReceiverSummary(summary)) => return Ok(summary),
                     ReceiverItem::Message(message) => {
                         control = self.obey(message)?.or(control);
@@ -134,9 +138,10 @@ impl Sending<'_> {
             let socket = link.channel.socket();
             let pacing = |control: &LastControl| (control.pacing, control.congestion);
             link.congestion.follow(socket, pacing(&before), pacing(control));
-            if control.pacing.is_some() || before.pacing.is_some() {
-                let pace =
-                    control.pacing.map_or(UNLIMITED_PACE, |pace| pace.scaled(1.0 / n as f64));
+            let (wanted, most) = (control.pacing, self.options.rate_limit);
+            if wanted.is_some() || before.pacing.is_some() || most.is_some() {
+                let pace = wanted.into_iter().chain(most).min();
+                let pace = pace.map_or(UNLIMITED_PACE, |pace| pace.scaled(1.0 / n as f64));
                 options::set_max_pacing_rate(socket, Some(pace.max(MIN_PACE)))
                     .map_err(TransferError::system("SO_MAX_PACING_RATE"))?;
             }

@@ -45,8 +45,7 @@ impl NamedThings {
         dry_run: bool,
     ) -> Result<NamedThings, Nameless> {
         let name = |path: &'a Path| {
-            let bytes = path.as_os_str().as_bytes();
-            if bytes == b"." || bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
+            if NamedThings::stands_for_contents(path) {
                 return Ok(None);
             }
             let name = path.file_name().map(|name| Some(name.as_bytes().to_vec()));
@@ -54,6 +53,12 @@ impl NamedThings {
         };
         let names = paths.into_iter().map(name).collect::<Result<_, _>>()?;
         Ok(NamedThings { names, dry_run })
+    }
+
+    /// Whether a source at this path stands for the contents of a directory.
+    pub fn stands_for_contents(path: &Path) -> bool {
+        let bytes = path.as_os_str().as_bytes();
+        bytes == b"." || bytes.ends_with(b"/") || bytes.ends_with(b"/.")
     }
 
     fn many(&self) -> bool {
@@ -161,7 +166,7 @@ mod tests {
 
     fn entry(path: &str, kind: EntryKind) -> Entry {
         let path = RelativePath::new(path).unwrap();
-        Entry { path, kind, mode: 0o644, modified: (0, 0), attributes: vec![] }
+        Entry { path, kind, mode: 0o644, modified: (0, 0), owner: None, attributes: vec![] }
     }
 
     fn offer(name: &str, many: bool, one_file: bool) -> Offer {

@@ -77,7 +77,12 @@ fn weight(entry: &Entry) -> usize {
         EntryKind::Symlink { target } => target.len(),
         _ => 0,
     };
-    size_of::<Entry>() + entry.path.as_bytes().len() + link + attribute_bytes(&entry.attributes)
+    let owner = entry.owner.as_ref();
+    let names = owner.map_or(0, |owner| {
+        size_of_val(&**owner) + owner.user_name.raw().len() + owner.group_name.raw().len()
+    });
+    let own = size_of::<Entry>() + entry.path.as_bytes().len();
+    own + link + names + attribute_bytes(&entry.attributes)
 }
 
 #[cfg(test)]
@@ -93,6 +98,7 @@ mod tests {
             kind: EntryKind::Stream,
             mode: 0,
             modified: (0, 0),
+            owner: None,
             attributes: vec![(Vec::new(), vec![0; attribute])],
         }]
     }

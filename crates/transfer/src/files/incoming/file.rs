@@ -98,6 +98,7 @@ impl IncomingFile {
             status: FileStatus {
                 mode: entry.mode,
                 modified: entry.modified,
+                owner: entry.owner.map(|owner| (owner.user, owner.group)),
                 attributes: entry.attributes,
             },
             size,

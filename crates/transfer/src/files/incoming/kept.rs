@@ -5,7 +5,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::file::FileId;
 use crate::limits::{
-    MAX_COMPARED_FILES, MAX_MADE_DIRECTORIES, MAX_REASON_BYTES, MAX_WOULD_MOVE_BYTES,
+    MAX_COMPARED_FILES, MAX_COMPARED_NAMES, MAX_MADE_DIRECTORIES, MAX_REASON_BYTES,
+    MAX_WOULD_MOVE_BYTES,
 };
 
 /// Numbers of entries, one bit each.
@@ -31,6 +32,7 @@ pub(super) struct LateDirectory {
     pub number: u32,
     pub mode: u32,
     pub modified: (i64, u32),
+    pub owner: Option<(u32, u32)>,
     pub depth: usize,
 }
 
@@ -52,6 +54,34 @@ impl MadeDirectories {
 
     pub fn contains(&self, path: &[u8]) -> bool {
         self.hashes.contains(&self.key.hash_one(path))
+    }
+}
+
+/// Names that the sender has, by a hash with a key unknown to the peer: of two names with one hash the second stays, too.
+#[derive(Default)]
+pub(super) struct ListedNames {
+    hashes: Vec<u64>,
+    key: RandomState,
+    /// There were more than fit.
+    pub overflowed: bool,
+}
+
+impl ListedNames {
+    pub fn push(&mut self, path: &[u8]) {
+        if self.hashes.len() >= MAX_COMPARED_NAMES {
+            self.overflowed = true;
+            return;
+        }
+        self.hashes.push(self.key.hash_one(path));
+    }
+
+    /// Makes ready for [`ListedNames::contains`].
+    pub fn sort(&mut self) {
+        self.hashes.sort_unstable();
+    }
+
+    pub fn contains(&self, path: &[u8]) -> bool {
+        self.hashes.binary_search(&self.key.hash_one(path)).is_ok()
     }
 }
 
@@ -126,6 +156,19 @@ mod tests {
             assert!(made.contains(&n.to_le_bytes()));
         }
         assert!(made.hashes.len() <= MAX_MADE_DIRECTORIES);
+    }
+
+    #[test]
+    fn names_beyond_the_limit_are_noticed_and_those_before_are_found() {
+        let mut listed = ListedNames::default();
+        (0..MAX_COMPARED_NAMES).for_each(|n| listed.push(&n.to_le_bytes()));
+        assert!(!listed.overflowed);
+        listed.push(b"one more");
+        assert!(listed.overflowed);
+        listed.sort();
+        assert!(
+            (0..MAX_COMPARED_NAMES).step_by(1 << 12).all(|n| listed.contains(&n.to_le_bytes()))
+        );
     }
 
     #[test]

@@ -100,6 +100,7 @@ impl Sender {
             checksum,
             dry_run: false,
             attributes: false,
+            owners: false,
             dotfiles: true,
             outward_links: true,
         };
@@ -122,6 +123,7 @@ impl Sender {
             // Directories, too, can be read without root.
             mode: 0o755,
             modified: (i64::from(number), 0),
+            owner: None,
             attributes: Vec::new(),
         };
         self.files.plan(number, vec![entry], &Deaf).unwrap();
@@ -294,6 +296,7 @@ impl Case {
             kind: EntryKind::File { size: content.len() as u64, sparse: false },
             mode: 0o644,
             modified: (1_700_000_000, 0),
+            owner: None,
             attributes: Vec::new(),
         };
         if self.left > 0 && content.len() as u64 > PIECE_BYTES {
@@ -369,6 +372,7 @@ impl Case {
             checksum: self.checksum,
             dry_run: self.dry_run,
             attributes: false,
+            owners: false,
             dotfiles: true,
             outward_links: true,
         };

@@ -11,6 +11,7 @@ mod laws;
 mod name_list;
 mod pieces;
 mod plan;
+mod prune;
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -27,6 +28,7 @@ use sweetspot_protocol::{FileCounts, ProtocolError, RelativePath};
 use sweetspot_units::Bytes;
 
 use crate::TransferError;
+use crate::files::accounts::Accounts;
 use crate::files::failures::Failures;
 use crate::files::provenance::View;
 use crate::files::quota::{Quota, room_of, room_on_disk};
@@ -44,6 +46,8 @@ use holes::HoleWork;
 use kept::{ComparedFiles, LateDirectory, MadeDirectories, NumberSet, WouldMove, shortened};
 use name_list::{Announced, NameList};
 pub(crate) use pieces::Job;
+pub(crate) use prune::Deletion;
+use prune::Pruning;
 
 /// Where records for the sender go.
 pub(crate) trait Answers: Sync {
@@ -76,6 +80,8 @@ pub(crate) struct Policy {
     pub dry_run: bool,
     /// Whether extended attributes (`user.*`) are accepted.
     pub attributes: bool,
+    /// Whether owners are accepted.
+    pub owners: bool,
     /// Whether names that begin with a dot may come into any directory, not only into those that transfers made.
     pub dotfiles: bool,
     /// Whether symbolic links may lead out of the directory.
@@ -99,6 +105,10 @@ pub(crate) struct IncomingFiles {
     policy: Policy,
     bounds: Bounds,
     expected: Mutex<Expected>,
+    /// The deletion at the end, if any.
+    deletion: Option<Deletion>,
+    /// The names of users and groups, if owners are accepted.
+    accounts: Accounts,
     state: Mutex<IncomingState>,
     /// Disk space for large files that are wanted and for which none is reserved yet, bytes.
     promised: AtomicU64,
@@ -167,6 +177,7 @@ struct IncomingState {
     /// Whether extended attributes came that this end did not ask for.
     attributes_left_out: bool,
     would_move: WouldMove,
+    pruning: Pruning,
 }
 
 impl IncomingFiles {
@@ -181,6 +192,8 @@ impl IncomingFiles {
             policy,
             bounds,
             expected: Mutex::new(expected),
+            deletion: None,
+            accounts: if policy.owners { Accounts::of_this_host() } else { Accounts::default() },
             state: Mutex::default(),
             promised: AtomicU64::new(0),
             idle: Condvar::new(),
@@ -188,6 +201,12 @@ impl IncomingFiles {
             descriptors: Arc::default(),
             over: AtomicBool::new(false),
         }
+    }
+
+    /// The same with a deletion at the end.
+    pub fn deleting(mut self, deletion: Option<Deletion>) -> IncomingFiles {
+        self.deletion = deletion;
+        self
     }
 
     /// Ends all work: the transfer is over.
@@ -324,7 +343,7 @@ impl IncomingFiles {
             let basis = target.open_same(&file.path, id).map_err(failed)?;
             if has_length(&basis, file.size) {
                 // The same content under another time or mode.
-                target::set_mode_and_time(&basis, &file.status).map_err(failed)?;
+                target::set_owner_mode_and_time(&basis, &file.status).map_err(failed)?;
                 return Ok(false);
             }
         }
@@ -469,11 +488,12 @@ impl IncomingFiles {
                 Err(error) => self.note_failure(&path.to_string(), &error.to_string()),
             }
         }
+        self.prune(target);
         // The deepest first: changes in a directory change its time.
         directories.sort_by_key(|directory| std::cmp::Reverse(directory.depth));
-        for LateDirectory { number, mode, modified, .. } in directories {
+        for LateDirectory { number, mode, modified, owner, .. } in directories {
             let Some((path, _)) = names.get(number).filter(|_| !self.is_over()) else { break };
-            if let Err(error) = target.finish_directory(&path, mode, modified) {
+            if let Err(error) = target.finish_directory(&path, mode, modified, owner) {
                 self.note_failure(&path.to_string(), &target::failed(&path, error).to_string());
             }
         }

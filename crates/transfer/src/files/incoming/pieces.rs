@@ -16,6 +16,7 @@ use sweetspot_units::Bytes;
 use super::file::{Content, IncomingFile, Slot};
 use super::{Destination, IncomingFiles, exists_or};
 use crate::TransferError;
+use crate::files::packing::Unpacker;
 use crate::files::quota::{blocks_of, room_of, room_on_disk};
 use crate::files::target;
 use crate::files::temp_file::{Keep, TempFile};
@@ -28,8 +29,12 @@ const WRITEBACK_BYTES: u64 = 8 << 20;
 /// wait meanwhile.
 const RESERVE_BYTES: u64 = 16 << 20;
 
+/// Why a file is given up if a piece does not match its header.
+const DAMAGED: &str = "its content was damaged on the way";
+
 /// A piece of work for the threads that hash and write.
 pub(crate) enum Job {
+    /// A piece: packed, if it has fewer bytes than content.
     Piece(PieceHeader, Vec<u8>),
     /// Several small ones.
     Pieces(Vec<(PieceHeader, Vec<u8>)>),
@@ -39,20 +44,44 @@ pub(crate) enum Job {
 impl IncomingFiles {
     /// Hashes and writes the pieces from `jobs`, until there are no more. Buffers go back to `spent`.
     pub fn work(&self, jobs: &Receiver<Job>, spent: &Sender<Vec<u8>>) -> Result<(), TransferError> {
+        let mut unpacker = Unpacker::default();
         for job in jobs {
             match job {
                 Job::Piece(header, mut bytes) => {
-                    self.take_piece(&header, &bytes)?;
+                    self.take(&header, &bytes, &mut unpacker)?;
                     bytes.clear();
                     let _ = spent.try_send(bytes);
                 }
                 Job::Pieces(pieces) => {
-                    pieces.iter().try_for_each(|(header, bytes)| self.take_piece(header, bytes))?;
+                    for (header, bytes) in &pieces {
+                        self.take(header, bytes, &mut unpacker)?;
+                    }
                 }
                 Job::Holes(entry, first, pieces) => self.take_holes(entry, first, pieces)?,
             }
         }
         Ok(())
+    }
+
+    /// A piece, packed or not.
+    fn take(
+        &self,
+        header: &PieceHeader,
+        bytes: &[u8],
+        unpacker: &mut Unpacker,
+    ) -> Result<(), TransferError> {
+        if bytes.len() == header.length as usize {
+            return self.take_piece(header, bytes);
+        }
+        // Nothing is unpacked for a file that is not open.
+        let Some(file) = self.file(header.entry)? else { return Ok(()) };
+        match unpacker.unpack(bytes, header.length) {
+            Some(content) => self.take_piece(header, &content),
+            None => {
+                self.give_up(&file, DAMAGED);
+                Ok(())
+            }
+        }
     }
 
     fn take_piece(&self, header: &PieceHeader, bytes: &[u8]) -> Result<(), TransferError> {
@@ -63,7 +92,7 @@ impl IncomingFiles {
         let hash = piece_hash(header.piece, only, bytes);
         let whole = || file.size.is_none() && header.piece == 0;
         if hash != header.hash && !(whole() && piece_hash(0, true, bytes) == header.hash) {
-            self.give_up(&file, "its content was damaged on the way");
+            self.give_up(&file, DAMAGED);
             return Ok(());
         }
         if matches!(self.destination, Destination::Output)

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 use sweetspot_protocol::hash_tree::{self, PIECE_BYTES, piece_hash, piece_length};
-use sweetspot_protocol::record::{Answer, Entry, EntryKind, MAX_HASHES, Record};
+use sweetspot_protocol::record::{Answer, Entry, EntryKind, MAX_HASHES, Owner, Record};
 use sweetspot_protocol::{ProtocolError, RelativePath};
 use sweetspot_units::Bytes;
 
@@ -87,12 +87,18 @@ impl IncomingFiles {
         }
         // Others are the system's: capabilities, labels, access lists.
         entry.attributes.retain(|(name, _)| name.starts_with(b"user."));
+        entry.owner = entry.owner.filter(|_| self.policy.owners).map(|owner| {
+            let (user, group) = self.accounts.numbers(&owner);
+            Box::new(Owner { user, group, ..*owner })
+        });
         let Destination::Directory { target, top_name } = &self.destination else {
             return self.plan_output(number, entry);
         };
+        let sent_as = entry.path.clone();
         if let Some(name) = top_name {
             entry.path = renamed(&entry.path, name)?;
         }
+        self.note_listed(&entry.path, &sent_as);
         self.check_dotfile(target, &entry.path, top_name.is_some())?;
         if self.policy.dry_run {
             return self.plan_dry_run(target, number, entry);
@@ -110,7 +116,9 @@ impl IncomingFiles {
                 if !self.policy.outward_links && leads_out(to, depth) {
                     return Err(TransferError::LeadsOut(path.to_string().into()));
                 }
-                self.plan_symlink(target, &path, to, entry.modified)
+                let planned = self.plan_symlink(target, &path, to, entry.modified)?;
+                self.give_owner(target, &entry)?;
+                Ok(planned)
             }
             EntryKind::HardLink { to } => {
                 self.take_room(&path, room_of(0))?;
@@ -213,7 +221,8 @@ impl IncomingFiles {
         // An existing file keeps its mode and time if nothing may be replaced.
         if new || self.policy.replace {
             let (mode, modified, depth) = (entry.mode, entry.modified, entry.path.depth());
-            state.directories.push(LateDirectory { number, mode, modified, depth });
+            let owner = entry.owner.map(|owner| (owner.user, owner.group));
+            state.directories.push(LateDirectory { number, mode, modified, owner, depth });
         }
         Ok((Answer::Nothing, None))
     }
@@ -238,6 +247,13 @@ impl IncomingFiles {
         }
         lock(&self.state).count(new);
         Ok((Answer::Nothing, None))
+    }
+
+    /// Gives something that is there the owner that it has at the sender, if it may be changed.
+    fn give_owner(&self, target: &TargetDirectory, entry: &Entry) -> Result<(), TransferError> {
+        let owner = entry.owner.as_ref().filter(|_| self.policy.replace);
+        let Some(owner) = owner.map(|owner| (owner.user, owner.group)) else { return Ok(()) };
+        target.give_owner(&entry.path, owner).map_err(|error| target::failed(&entry.path, error))
     }
 
     /// The files that would be wanted; writes nothing.
@@ -286,6 +302,7 @@ impl IncomingFiles {
             target.remove_leftover(&entry.path);
         }
         if same {
+            self.give_owner(target, &entry)?;
             let mut state = lock(&self.state);
             state.whole.insert(number);
             state.count(false);

@@ -19,6 +19,7 @@ use sweetspot_protocol::{PeerText, RelativePath};
 use sweetspot_units::Bytes;
 
 use crate::TransferError;
+use crate::files::accounts::Accounts;
 pub(crate) use root::{SourceFile, Undelivered};
 pub(crate) use snapshot::Snapshot;
 use walk::Walk;
@@ -36,6 +37,8 @@ pub struct Sources {
     pub exclude: Vec<String>,
     /// Whether to send extended attributes.
     pub attributes: bool,
+    /// Whether to send owners and groups.
+    pub owners: bool,
     /// Whether to send holes as content.
     pub dense: bool,
 }
@@ -45,6 +48,11 @@ impl Sources {
     pub fn check(&self) -> Result<(), TransferError> {
         SourceList::new(self).map(|_| ())
     }
+
+    /// Whether one of them stands for the contents of a directory.
+    pub fn are_contents(&self) -> Result<bool, TransferError> {
+        SourceList::new(self).map(|list| list.tops.iter().any(|top| top.name.is_none()))
+    }
 }
 
 /// Sources that have been checked, so that they can be listed.
@@ -53,6 +61,8 @@ pub(crate) struct SourceList {
     only: Option<Vec<PathBuf>>,
     exclude: GlobSet,
     attributes: bool,
+    /// The names of users and groups, if owners are sent.
+    owners: Option<Accounts>,
     dense: bool,
     /// Its name on this host.
     pub name: String,
@@ -109,6 +119,7 @@ impl SourceList {
             only: sources.only.clone(),
             exclude: patterns(&sources.exclude)?,
             attributes: sources.attributes,
+            owners: sources.owners.then(Accounts::of_this_host),
             dense: sources.dense,
             offered: offered(&tops, &name),
             tops,
@@ -186,7 +197,7 @@ fn offered(tops: &[Top], name: &str) -> String {
 }
 
 /// Patterns as in a shell: without a slash they match a name at any depth, with one from the top.
-fn patterns(patterns: &[String]) -> Result<GlobSet, TransferError> {
+pub(crate) fn patterns(patterns: &[String]) -> Result<GlobSet, TransferError> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         let bad = |error: globset::Error| TransferError::Pattern {

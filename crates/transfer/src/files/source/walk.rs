@@ -11,8 +11,8 @@ use std::vec;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
-use sweetspot_protocol::record::{Entry, EntryKind, MAX_ATTRIBUTES};
-use sweetspot_protocol::{Printable, RelativePath};
+use sweetspot_protocol::record::{Entry, EntryKind, MAX_ATTRIBUTES, Owner};
+use sweetspot_protocol::{PeerText, Printable, RelativePath};
 
 use super::root::{SourceFile, SourceRoot};
 use super::{Listed, SourceList, Top};
@@ -95,7 +95,8 @@ impl<'a> Walk<'a> {
         let root = Arc::new(SourceRoot::standard_input(&top.path, name));
         let file = SourceFile::standard_input(&root, &path);
         let (modified, attributes) = ((0, 0), Vec::new());
-        let entry = Entry { path, kind: EntryKind::Stream, mode: 0o644, modified, attributes };
+        let entry =
+            Entry { path, kind: EntryKind::Stream, mode: 0o644, modified, owner: None, attributes };
         self.emit(entry, Some(file))
     }
 
@@ -303,7 +304,11 @@ impl<'a> Walk<'a> {
         self.emit(entry, file)
     }
 
-    fn emit(&mut self, entry: Entry, file: Option<SourceFile>) -> Result<(), TransferError> {
+    fn emit(&mut self, mut entry: Entry, file: Option<SourceFile>) -> Result<(), TransferError> {
+        entry.owner = match (entry.owner, &self.list.owners) {
+            (Some(owner), Some(accounts)) => Some(Box::new(accounts.named(*owner))),
+            _ => None,
+        };
         self.next = self.next.checked_add(1).ok_or_else(|| {
             TransferError::NothingToSend("there are more than 4 billion files".into())
         })?;
@@ -343,7 +348,10 @@ fn shown(root: &SourceRoot, path: Option<&RelativePath>) -> std::path::PathBuf {
 
 fn entry(path: RelativePath, kind: EntryKind, stat: &Stat) -> Entry {
     let modified = (stat.st_mtime, stat.st_mtime_nsec as u32);
-    Entry { path, kind, mode: stat.st_mode & 0o777, modified, attributes: Vec::new() }
+    let (user_name, group_name) = (PeerText::default(), PeerText::default());
+    let owner = Owner { user: stat.st_uid, group: stat.st_gid, user_name, group_name };
+    let owner = Some(Box::new(owner));
+    Entry { path, kind, mode: stat.st_mode & 0o777, modified, owner, attributes: Vec::new() }
 }
 
 /// The extended attributes of a file that may be read.

@@ -1,0 +1,258 @@
+//! Deletes everything that the sender lacks, after all files have arrived.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use globset::GlobSet;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use sweetspot_protocol::record::Record;
+use sweetspot_protocol::{Printable, RelativePath, TEMP_FILE_PREFIX};
+
+use super::kept::{ListedNames, WouldMove, shortened};
+use super::{Answers, Destination, IncomingFiles};
+use crate::TransferError;
+use crate::files::source::patterns;
+use crate::files::target::{self, TargetDirectory};
+use crate::limits::{MAX_FAILURE_LINES, MAX_REASON_BYTES};
+use crate::lock::lock;
+use crate::options::Delete;
+
+/// Names of deleted things in one record: escaped, each may take 2 KB, and a record no more than 1 MiB.
+const NAMES_PER_RECORD: usize = 256;
+
+/// Limits of a deletion.
+pub(crate) struct Deletion {
+    /// Whether the target itself is to hold nothing else.
+    contents: bool,
+    /// Names that stay.
+    keep: GlobSet,
+}
+
+/// The state of a deletion.
+#[derive(Default)]
+pub(super) struct Pruning {
+    listed: ListedNames,
+    /// The name at the sender of the one thing at the top, which has another name here.
+    renamed: Option<Vec<u8>>,
+    /// Things that the sender has and could not list.
+    left_out: u32,
+    /// Names that were deleted, or would be.
+    deleted: WouldMove,
+    /// Why something was not.
+    failures: Vec<String>,
+}
+
+/// A name to remove. A directory comes up twice: before and after its contents.
+struct Removal {
+    path: Vec<u8>,
+    emptied: bool,
+}
+
+impl Deletion {
+    pub fn new(wanted: &Delete) -> Result<Deletion, TransferError> {
+        Ok(Deletion { contents: wanted.contents, keep: patterns(&wanted.keep)? })
+    }
+}
+
+impl IncomingFiles {
+    /// Notes the name of an entry here and as it was sent.
+    pub(super) fn note_listed(&self, path: &RelativePath, sent_as: &RelativePath) {
+        if self.deletion.is_none() {
+            return;
+        }
+        let pruning = &mut lock(&self.state).pruning;
+        pruning.listed.push(path.as_bytes());
+        if path != sent_as && pruning.renamed.is_none() {
+            pruning.renamed = sent_as.as_bytes().split(|byte| *byte == b'/').next().map(Into::into);
+        }
+    }
+
+    /// The list is complete, except for `left_out` things that the sender could not list.
+    pub fn list_ended(&self, left_out: u32) {
+        lock(&self.state).pruning.left_out = left_out;
+    }
+
+    /// Tells the sender which names were deleted, or would be, and returns them.
+    pub fn tell_deleted(&self, sender: &dyn Answers) -> Result<Vec<String>, TransferError> {
+        let (deleted, failures) = {
+            let pruning = &mut lock(&self.state).pruning;
+            (std::mem::take(&mut pruning.deleted), std::mem::take(&mut pruning.failures))
+        };
+        let text = |lines: &[String]| lines.iter().map(|line| line.as_str().into()).collect();
+        let names = deleted.into_lines();
+        for names in names.chunks(NAMES_PER_RECORD) {
+            sender.tell(&Record::Deleted { names: text(names), failures: Vec::new() })?;
+        }
+        for failures in failures.chunks(NAMES_PER_RECORD) {
+            sender.tell(&Record::Deleted { names: Vec::new(), failures: text(failures) })?;
+        }
+        Ok(names)
+    }
+
+    /// Deletes everything that the sender lacks, but only if all of its files arrived.
+    pub(super) fn prune(&self, target: &TargetDirectory) {
+        let Some(deletion) = &self.deletion else { return };
+        let (mut pruning, failed) = {
+            let mut state = lock(&self.state);
+            (std::mem::take(&mut state.pruning), state.failures.count > 0)
+        };
+        let obstacle = if failed {
+            Some("some files failed")
+        } else if pruning.left_out > 0 {
+            Some("the sender left some things out, as it says")
+        } else if pruning.listed.overflowed {
+            Some("there are more than four million names; copy in parts")
+        } else {
+            None
+        };
+        if let Some(why) = obstacle {
+            self.note_undeleted(format!("nothing was deleted, because {why}"));
+            return;
+        }
+        pruning.listed.sort();
+        let renames = matches!(&self.destination, Destination::Directory { top_name: Some(_), .. });
+        let walk = Prune { files: self, target, deletion, pruning: &pruning };
+        let mut extra = WouldMove::default();
+        walk.run(deletion.contents && !renames, &mut extra);
+        lock(&self.state).pruning.deleted = extra;
+    }
+
+    fn note_undeleted(&self, line: String) {
+        let mut state = lock(&self.state);
+        let line = shortened(line);
+        state.failures.add(line.clone());
+        if state.pruning.failures.len() < MAX_FAILURE_LINES {
+            state.pruning.failures.push(line);
+        }
+    }
+}
+
+struct Prune<'a> {
+    files: &'a IncomingFiles,
+    target: &'a TargetDirectory,
+    deletion: &'a Deletion,
+    pruning: &'a Pruning,
+}
+
+impl Prune<'_> {
+    /// Visits the directories that came. `top`: whether to remove their neighbours, too.
+    fn run(&self, top: bool, deleted: &mut WouldMove) {
+        let mut directories = vec![None];
+        while let Some(directory) = directories.pop() {
+            let at_top = directory.is_none();
+            for path in self.names(directory.as_deref()) {
+                if self.files.is_over() {
+                    return;
+                }
+                if !self.pruning.listed.contains(&path) {
+                    if top || !at_top {
+                        self.remove(path, deleted);
+                    }
+                } else if self.is_directory(&path) {
+                    directories.push(Some(path));
+                }
+            }
+        }
+    }
+
+    /// The paths in a directory; empty if it cannot be read, which is noted.
+    fn names(&self, directory: Option<&[u8]>) -> Vec<Vec<u8>> {
+        let named = self.target.names(directory).unwrap_or_else(|error| {
+            // A dry run makes no directories.
+            if !self.files.policy.dry_run
+                || error.raw_os_error() != Some(Errno::NOENT.raw_os_error())
+            {
+                self.failed(directory.unwrap_or_default(), &error.to_string());
+            }
+            Vec::new()
+        });
+        let path = |name: Vec<u8>| match directory {
+            Some(directory) => [directory, &b"/"[..], &name].concat(),
+            None => name,
+        };
+        named.into_iter().map(path).collect()
+    }
+
+    /// Removes `path`, the contents of a directory first. A directory with something that stays also stays.
+    fn remove(&self, path: Vec<u8>, deleted: &mut WouldMove) {
+        let mut removals = vec![Removal { path, emptied: false }];
+        while let Some(Removal { path, emptied }) = removals.pop() {
+            if self.stays(&path) || self.files.is_over() {
+                continue;
+            }
+            let (directory, name) = split(&path);
+            let is_directory = match self.target.status_in(directory, name) {
+                Ok(stat) => target::is(&stat, FileType::Directory),
+                Err(error) => {
+                    self.failed(&path, &error.to_string());
+                    continue;
+                }
+            };
+            if is_directory && !emptied {
+                let within = self.names(Some(&path));
+                removals.push(Removal { path, emptied: true });
+                removals.extend(within.into_iter().map(|path| Removal { path, emptied: false }));
+                continue;
+            }
+            self.remove_one(&path, is_directory, deleted);
+        }
+    }
+
+    fn remove_one(&self, path: &[u8], is_directory: bool, deleted: &mut WouldMove) {
+        let (directory, name) = split(path);
+        let removed = match self.files.policy.dry_run {
+            true if is_directory && self.names(Some(path)).iter().any(|path| self.stays(path)) => {
+                return;
+            }
+            true => Ok(()),
+            false => self.target.remove(directory, name, is_directory),
+        };
+        match removed {
+            Ok(()) => {
+                lock(&self.files.state).counts.deleted += 1;
+                deleted.add(shown(path, is_directory));
+            }
+            // Something that is to stay is in it.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::NOTEMPTY) => {}
+            Err(error) => self.failed(path, &error.to_string()),
+        }
+    }
+
+    /// Whether a name stays although the sender lacks it: it is excluded, or an unfinished transfer.
+    fn stays(&self, path: &[u8]) -> bool {
+        if split(path).1.starts_with(TEMP_FILE_PREFIX.as_bytes()) {
+            return true;
+        }
+        let sent_as = match (&self.pruning.renamed, path.iter().position(|byte| *byte == b'/')) {
+            (Some(top), Some(slash)) => [top, &path[slash..]].concat(),
+            _ => path.to_vec(),
+        };
+        self.deletion.keep.is_match(OsStr::from_bytes(&sent_as))
+    }
+
+    fn is_directory(&self, path: &[u8]) -> bool {
+        let (directory, name) = split(path);
+        let status = self.target.status_in(directory, name);
+        status.is_ok_and(|stat| target::is(&stat, FileType::Directory))
+    }
+
+    fn failed(&self, path: &[u8], reason: &str) {
+        self.files.note_undeleted(format!("{}: {reason}; it was not deleted", shown(path, false)));
+    }
+}
+
+/// The directory of a path, and the last name.
+fn split(path: &[u8]) -> (Option<&[u8]>, &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => (Some(&path[..slash]), &path[slash + 1..]),
+        None => (None, path),
+    }
+}
+
+/// A path for the user, short enough for a record.
+fn shown(path: &[u8], is_directory: bool) -> String {
+    let path = &path[path.len().saturating_sub(MAX_REASON_BYTES)..];
+    let slash = if is_directory { "/" } else { "" };
+    format!("{}{slash}", Printable(OsStr::from_bytes(path)))
+}
