@@ -17,9 +17,9 @@ const ASSUMED_SPEED: Rate = Rate::from_mbit_per_second(800);
 /// A packed piece has at most this share of its content: less gained is not worth the receiver's time.
 const WORTHWHILE: f64 = 7.0 / 8.0;
 /// Pieces that are passed over at most after some that did not shrink: 16 MiB.
-const MOST_PASSED_OVER: u32 = 64;
+const MAX_PASSED_OVER: u32 = 64;
 /// Content below this length, bytes, hardly shrinks by itself.
-const LEAST_CONTENT: usize = 512;
+const MIN_CONTENT: usize = 512;
 /// The shortest interval over which the rate of the connections is measured.
 const METER_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -48,7 +48,7 @@ impl Packer {
 
     /// Whether to compress the next piece, while `waiting` pieces wait for connections that carry `carried` in total.
     pub fn pays(&mut self, length: usize, waiting: usize, carried: Option<Rate>) -> bool {
-        length >= LEAST_CONTENT
+        length >= MIN_CONTENT
             && waiting >= WAITING_PIECES
             && carried.is_some_and(|carried| carried < self.speed)
             && self.trials.is_next()
@@ -81,7 +81,7 @@ impl Trials {
 
     fn note(&mut self, shrank: bool) {
         self.next_pass_over =
-            if shrank { 0 } else { (self.next_pass_over * 2 + 1).min(MOST_PASSED_OVER) };
+            if shrank { 0 } else { (self.next_pass_over * 2 + 1).min(MAX_PASSED_OVER) };
         self.pass_over = self.next_pass_over;
     }
 }
