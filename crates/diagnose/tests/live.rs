@@ -126,11 +126,36 @@ fn a_window_that_shrinks_is_the_readers_and_one_far_below_its_scale_is_not() {
     for (n, window) in (0..).zip([200_000, 120_000, 20_000, 20_000]) {
         let at = Time::ZERO + SECOND * n;
         let window_limited = SECOND * n;
-        let (busy, acked) = (SECOND * n, Bytes::new(400_000 * n));
+        // The unread part of the window was acknowledged, too.
+        let (busy, acked) = (SECOND * n, Bytes::new(400_000 * n + 200_000 - window));
         let peer_window = Some(Bytes::new(window));
         live.handle(Sample { at, window_limited, busy, acked, peer_window, ..small });
     }
     assert_eq!(live.recent().dominant(), Class::ReceiverApplication);
+}
+
+#[test]
+fn a_window_that_shrinks_and_costs_no_rate_is_a_limit_and_not_the_reader() {
+    // 1.25 MB/s at 40 ms; then the window falls from 1 MB to the BDP, 50 kB. A slow reader would leave 950 kB unread.
+    let judged = |rate: u64| {
+        let mut live = Live::default();
+        for n in 0..12 {
+            let (time, is_open) = (SECOND * n, n < 4);
+            let acked = 1_250_000 * n.min(4) + rate * n.saturating_sub(4);
+            live.handle(Sample {
+                at: Time::ZERO + time,
+                busy: time,
+                window_limited: time.saturating_sub(SECOND * 3),
+                acked: Bytes::new(acked),
+                delivered: acked / 1000,
+                peer_window: Some(Bytes::new(if is_open { 1_000_000 } else { rate / 25 })),
+                ..bulk()
+            });
+        }
+        live.recent().dominant()
+    };
+    assert_eq!(judged(1_250_000), Class::ReceiverWindow);
+    assert_eq!(judged(300_000), Class::ReceiverApplication);
 }
 
 #[test]
@@ -173,7 +198,7 @@ fn a_window_that_dips_now_and_then_is_read_and_one_that_stays_below_what_it_was_
                 at: Time::ZERO + step * n,
                 window_limited: step * n,
                 busy: step * n,
-                acked: Bytes::new(usual * 5 / 2 * n),
+                acked: Bytes::new(usual * 5 / 2 * n + windows[0].saturating_sub(*window)),
                 peer_window: Some(Bytes::new(*window)),
                 ..bulk()
             });

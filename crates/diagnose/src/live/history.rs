@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::{QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step, receiving};
+use super::{AT_CAPACITY, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step, receiving};
 
 /// A writer blocks when its queued data reach the buffer's size (sk_stream_memory_free); a sample may already lack data that
 /// were acknowledged since.
@@ -79,6 +79,8 @@ pub struct ConnectionHistory {
     /// The last interval was that much better than all before it that its sender is starting.
     pub starts: bool,
     pub capacity: Option<Rate>,
+    /// The rate at which the peer's window last became narrow.
+    pub narrowed_at: Option<Rate>,
     pub rate: Rate,
     /// Of each of the peer's latest windows, the newest in the lowest bit, whether it was far below the largest; and how
     /// many of them there are.
@@ -105,10 +107,33 @@ impl ConnectionHistory {
         if now.exceeds_window() {
             self.withdrawn = now.acked.saturating_add(now.outstanding.unwrap_or_default());
         }
-        let is_narrow = window <= self.largest_peer_window.scaled(READ);
-        self.narrow = self.narrow << 1 | u16::from(is_narrow);
+        self.narrow = self.narrow << 1 | u16::from(self.is_narrow(window));
         self.windows = (self.windows + 1).min(u16::BITS);
         self.min_peer_window = Some(self.min_peer_window.map_or(window, |min| min.min(window)));
+    }
+
+    fn is_narrow(&self, window: Bytes) -> bool {
+        window <= self.largest_peer_window.scaled(READ)
+    }
+
+    /// Whether somebody limited the peer's window: it became narrow, and the flow stayed as fast. If data had filled the peer's
+    /// buffer instead, the flow would since be slower by what the buffer no longer takes.
+    pub fn is_limited_by_choice(&self, rate: Rate) -> bool {
+        self.narrowed_at.is_some_and(|before| rate.as_f64() >= AT_CAPACITY * before.as_f64())
+    }
+
+    /// Notes the rate while the peer's window became narrow, if its buffer would have taken a part that shows.
+    fn see_narrowing(&mut self, step: &Step) {
+        let Some((before, after)) = step.last.peer_window.zip(step.sample.peer_window) else {
+            return;
+        };
+        if self.is_narrow(before) || !self.is_narrow(after) {
+            return;
+        }
+        let rate = step.rate(Side::Sender);
+        let filling = before.saturating_sub(after) / step.time;
+        let shows = filling.as_f64() >= (1.0 - AT_CAPACITY) * rate.as_f64();
+        self.narrowed_at = shows.then_some(rate);
     }
 
     pub fn learn(&mut self, step: &Step, side: Side) {
@@ -124,6 +149,7 @@ impl ConnectionHistory {
         let bound = now.window_limited.saturating_sub(last.window_limited);
         let flight = now.mss * u64::from(now.under_way);
         self.free.add(flight, now.rtt, busy.saturating_sub(bound));
+        self.see_narrowing(step);
         self.largest_window = self.largest_window.max(now.window.unwrap_or_default());
         // The receiver of a connection knows the handshake's round trip, too.
         let known = [now.receiver_rtt, now.rtt_min].into_iter().filter(|t| *t > Duration::ZERO);

@@ -47,7 +47,8 @@ fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Cla
     let closed = |sample: &Sample| sample.peer_window == Some(Bytes::ZERO);
     let took_back = step.sample.exceeds_window() || (closed(&step.last) && closed(&step.sample));
     let reads_late = took_back || history.waits_at_reader(&step.sample) || reopens_late(step, full);
-    if history.peer_reads_slowly() || reads_late {
+    let by_choice = history.is_limited_by_choice(step.rate(Side::Sender));
+    if (history.peer_reads_slowly() && !by_choice) || reads_late {
         Class::ReceiverApplication
     } else {
         Class::ReceiverWindow
