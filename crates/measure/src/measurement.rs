@@ -6,7 +6,10 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use crate::direction_observations::Observations;
 use crate::dispersion;
 use crate::observation::{EchoRecord, Step, StepResult, StreamRecord, gap};
-use crate::plan::Plan;
+use crate::plan::{
+    ECHO_INTERVAL, FIRST_OVERLOAD, LONGEST_LOSS, LOSS_PACKETS_PER_SECOND, MAX_SLOW_STREAMS,
+    OVERLOAD_GROWTH, Plan,
+};
 use crate::report::Report;
 use crate::search::{RateSearch, Verdict};
 use crate::spacing::Spacing;
@@ -16,13 +19,8 @@ use crate::{Finding, Overload, available_bandwidth};
 
 /// An echo on the wire: as small as its datagram may be.
 const ECHO_SIZE: Bytes = Bytes::new(100);
-/// The time between echoes on an idle path.
-pub(crate) const ECHO_INTERVAL: Duration = Duration::from_millis(20);
 /// The ratio to the link's rate of a stream that fills the buffer.
 const OVERLOAD_RATIO: f64 = 1.5;
-/// The first such stream; where the buffer is not full at its end, the next is longer by the factor.
-pub(crate) const FIRST_OVERLOAD: Duration = Duration::from_millis(400);
-pub(crate) const OVERLOAD_GROWTH: u64 = 3;
 /// A stream that is only a little too fast exceeds the upper end of the available bandwidth by this part of the capacity.
 const SLIGHT_EXCESS: f64 = 0.02;
 /// A train of so few packets fits into most buffers.
@@ -34,17 +32,14 @@ const SPARSE_SHARE: f64 = 0.1;
 const PAIR_GAP: f64 = 0.9;
 /// Small packets take this part of the available bandwidth.
 const LOSS_SHARE: f64 = 0.3;
-/// After this many losses, their rate is known to a factor of 1.5: (1.96 / ln 1.5)^2. Until then counting goes on, up to a max
-/// number of streams.
+/// After this many losses, their rate is known to a factor of 1.5: (1.96 / ln 1.5)^2. Until then counting goes on, up to
+/// [`MAX_SLOW_STREAMS`].
 const LOSSES_WANTED: u32 = 24;
-pub(crate) const MAX_SLOW_STREAMS: usize = 3;
-/// The longest that losses are counted in one stream, and the most packets per second, which a host sends evenly.
-pub(crate) const LONGEST_LOSS: Duration = Duration::from_secs(12);
-pub(crate) const LOSS_PACKETS_PER_SECOND: f64 = 4000.0;
 /// The fewest packets of a stream.
 const MIN_STREAM_PACKETS: u32 = 30;
 /// The most packets of a stream.
 const MAX_STREAM_PACKETS: u32 = 100_000;
+
 /// The next step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Stage {

@@ -2,14 +2,20 @@
 
 use sweetspot_units::{Bytes, Duration};
 
-use crate::measurement::{
-    ECHO_INTERVAL, FIRST_OVERLOAD, LONGEST_LOSS, LOSS_PACKETS_PER_SECOND, MAX_SLOW_STREAMS,
-    OVERLOAD_GROWTH,
-};
 use crate::observation::Direction;
 
 /// The pause between steps, in which their queues drain.
 pub const PAUSE: Duration = Duration::from_millis(50);
+/// The time between echoes on an idle path.
+pub(crate) const ECHO_INTERVAL: Duration = Duration::from_millis(20);
+/// The first stream that fills the buffer; where the buffer is not full at its end, the next is longer by the factor.
+pub(crate) const FIRST_OVERLOAD: Duration = Duration::from_millis(400);
+pub(crate) const OVERLOAD_GROWTH: u64 = 3;
+/// The most streams in which losses are counted.
+pub(crate) const MAX_SLOW_STREAMS: usize = 3;
+/// The longest that losses are counted in one stream, and the most packets per second, which a host sends evenly.
+pub(crate) const LONGEST_LOSS: Duration = Duration::from_secs(12);
+pub(crate) const LOSS_PACKETS_PER_SECOND: f64 = 4000.0;
 
 /// The limits of a measurement.
 #[derive(Debug, Clone, PartialEq)]
