@@ -69,6 +69,23 @@ fn ask(arguments: &[&str], list: &str, wanted: impl Fn(&Value) -> bool) -> Resul
 }
 
 #[test]
+fn a_device_is_looked_for_in_the_own_namespace_and_not_in_sys() -> Tested {
+    // /sys remains the host's, which has no such device.
+    let script = "ip link add follow0 type veth peer name follow1 || exit 77; \
+                  exec \"$0\" diagnose --follow follow0 --for 200ms";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--net", "sh", "-c", script]);
+    let output = command.arg(env!("CARGO_BIN_EXE_sweetspot")).output()?;
+    let said = stderr(&output);
+    if output.status.code() == Some(77) || said.starts_with("unshare") {
+        sweetspot_testing::skipped("no namespaces of an ordinary user here, or no veth");
+        return Ok(());
+    }
+    assert!(!said.contains("no such device"), "{said}");
+    Ok(())
+}
+
+#[test]
 fn connections_of_another_namespace_are_listed_and_diagnosed() -> Tested {
     let Some(namespace) = Namespace::new()? else { return Ok(()) };
     let (name, pid) = (&namespace.name[..], namespace.process.id().to_string());

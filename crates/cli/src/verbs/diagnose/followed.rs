@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use sweetspot_linux::clock;
 use sweetspot_linux::packet::PacketTap;
+use sweetspot_linux::route::RouteNetlink;
 use sweetspot_program::print::Shown;
 use sweetspot_trace::file::{Decoder, LARGEST_RECORD, Record};
 use sweetspot_trace::packet::Link;
@@ -27,12 +28,16 @@ pub enum Followed {
     Files(FollowedFiles),
 }
 
+/// Whether this network namespace has the device. /sys may be another namespace's, as in `emulate`.
+fn is_device(name: &str) -> bool {
+    RouteNetlink::new().and_then(|mut netlink| netlink.index_of(name)).is_ok()
+}
+
 impl Followed {
     /// The device, file or directory `what`, or all devices if it is "any". A device wins over a file of its name.
     pub fn open(what: &Path) -> Result<Followed, String> {
         let name = what.shown();
-        let is_device =
-            what.components().count() == 1 && Path::new("/sys/class/net").join(what).exists();
+        let is_device = what.components().count() == 1 && is_device(&name.to_string());
         let all = what == Path::new(ALL_DEVICES) && !is_device;
         if !is_device && !all {
             if !what.exists() {
