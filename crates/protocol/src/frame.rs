@@ -412,10 +412,10 @@ mod tests {
             let stream = header.to_packed_bytes(packed);
             decode(&stream, &[9]).map(|frames| frames.len())
         };
-        let most = PIECE_BYTES as u32;
+        let max = PIECE_BYTES as u32;
         assert_eq!(frame(1, 2), Ok(1));
-        assert_eq!(frame(1, most), Ok(1));
-        for (packed, length) in [(1, 0), (1, 1), (2, 1), (1, most + 1), (1, u32::MAX)] {
+        assert_eq!(frame(1, max), Ok(1));
+        for (packed, length) in [(1, 0), (1, 1), (2, 1), (1, max + 1), (1, u32::MAX)] {
             assert_eq!(frame(packed, length), Err(FrameError::Packed { packed, length }));
         }
     }

@@ -65,8 +65,8 @@ impl Packer {
         if content.len() as u64 * 4 >= PIECE_BYTES && took > Duration::ZERO {
             self.speed = Bytes::new(content.len() as u64) / took;
         }
-        let most = (content.len() as f64 * WORTHWHILE) as usize;
-        let packed = packed.ok().filter(|length| *length <= most);
+        let max = (content.len() as f64 * WORTHWHILE) as usize;
+        let packed = packed.ok().filter(|length| *length <= max);
         self.trials.note(packed.is_some());
         packed.map(|length| &self.packed[..length])
     }

@@ -138,9 +138,9 @@ impl Sending<'_> {
             let socket = link.channel.socket();
             let pacing = |control: &LastControl| (control.pacing, control.congestion);
             link.congestion.follow(socket, pacing(&before), pacing(control));
-            let (wanted, most) = (control.pacing, self.options.rate_limit);
-            if wanted.is_some() || before.pacing.is_some() || most.is_some() {
-                let pace = wanted.into_iter().chain(most).min();
+            let (wanted, max) = (control.pacing, self.options.rate_limit);
+            if wanted.is_some() || before.pacing.is_some() || max.is_some() {
+                let pace = wanted.into_iter().chain(max).min();
                 let pace = pace.map_or(UNLIMITED_PACE, |pace| pace.scaled(1.0 / n as f64));
                 options::set_max_pacing_rate(socket, Some(pace.max(MIN_PACE)))
                     .map_err(TransferError::system("SO_MAX_PACING_RATE"))?;
