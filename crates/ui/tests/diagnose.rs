@@ -109,6 +109,16 @@ fn a_dropped_capture_may_be_compressed() -> Tested {
     assert!(text(&mut browser, "#title")?.starts_with("small.pcap.gz: "));
     let shown = text(&mut browser, "#result")?;
     assert!(natively(&capture)?.iter().all(|words| shown.contains(words)), "{shown}");
+    let zstd = ruzstd::encoding::compress_to_vec(
+        &capture[..],
+        ruzstd::encoding::CompressionLevel::Fastest,
+    );
+    let file = directory.path().join("small.pcap.zst");
+    std::fs::write(&file, zstd)?;
+    browser.choose_file("#file", &file)?;
+    answered(&mut browser)?;
+    assert!(text(&mut browser, "#title")?.starts_with("small.pcap.zst: "));
+    assert_eq!(text(&mut browser, "#result")?, shown);
     assert_eq!(browser.errors, Vec::<String>::new());
     Ok(())
 }

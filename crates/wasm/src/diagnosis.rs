@@ -8,6 +8,7 @@ use sweetspot_trace::file::{CaptureError, Pieces, Record};
 use sweetspot_trace::packet::Dissector;
 
 use crate::simulated;
+use crate::zstd::{Frames, MAGIC};
 
 /// Flows that a page shows: those with the most payload.
 const MAX_FLOWS: usize = 20;
@@ -39,7 +40,19 @@ pub struct DiagnosisPage {
 #[derive(Debug)]
 pub struct Diagnosis {
     name: String,
+    source: Source,
     pass: Pass,
+}
+
+/// How the file is compressed, as far as a pass has read it.
+#[derive(Debug)]
+enum Source {
+    /// Too few bytes came to tell.
+    Unknown(Vec<u8>),
+    Plain,
+    Zstd(Box<Frames>),
+    /// Why it cannot be decompressed.
+    Broken(String),
 }
 
 #[derive(Debug)]
@@ -68,15 +81,10 @@ struct SecondPass {
     drawings: Drawings,
 }
 
-impl Diagnosis {
-    /// A diagnosis of the file `name`.
-    pub fn new(name: &str) -> Diagnosis {
-        Diagnosis { name: name.to_owned(), pass: Pass::Head(Vec::new()) }
-    }
-
-    /// Takes the next bytes of the file. False: the rest of it changes nothing; [`end`](Diagnosis::end) says why.
-    pub fn take(&mut self, piece: &[u8]) -> bool {
-        match &mut self.pass {
+impl Pass {
+    /// Takes the next bytes of the file's content. False: the rest changes nothing.
+    fn take(&mut self, piece: &[u8]) -> bool {
+        match self {
             Pass::Head(head) => {
                 head.extend_from_slice(piece);
                 head.len() < HEAD_BYTES || self.recognise()
@@ -103,13 +111,80 @@ impl Diagnosis {
         }
     }
 
+    /// Tells a capture from a text; returns whether more bytes are of use.
+    fn recognise(&mut self) -> bool {
+        let Pass::Head(head) = self else { return true };
+        let head = std::mem::take(head);
+        *self = if recorded::is_text(&head) {
+            Pass::Text(Vec::new())
+        } else {
+            let reading = Reading::new(MAX_FLOWS);
+            Pass::Capture(Box::new(FirstPass { pieces: Pieces::default(), reading, error: None }))
+        };
+        self.take(&head)
+    }
+}
+
+impl Diagnosis {
+    /// A diagnosis of the file `name`.
+    pub fn new(name: &str) -> Diagnosis {
+        let source = Source::Unknown(Vec::new());
+        Diagnosis { name: name.to_owned(), source, pass: Pass::Head(Vec::new()) }
+    }
+
+    /// Takes the next bytes of the file. False: the rest of it changes nothing; [`end`](Diagnosis::end) says why.
+    pub fn take(&mut self, piece: &[u8]) -> bool {
+        self.decompress(piece, false)
+    }
+
+    /// Takes bytes of the file as it is, the last ones if `last`.
+    fn decompress(&mut self, piece: &[u8], last: bool) -> bool {
+        match std::mem::replace(&mut self.source, Source::Plain) {
+            Source::Unknown(mut head) => {
+                head.extend_from_slice(piece);
+                if head.len() < MAGIC.len() && !last {
+                    self.source = Source::Unknown(head);
+                    return true;
+                }
+                if head.starts_with(&MAGIC) {
+                    self.source = Source::Zstd(Box::new(Frames::new()));
+                }
+                self.decompress(&head, last)
+            }
+            Source::Plain => self.pass.take(piece),
+            Source::Zstd(mut frames) => {
+                let taken = frames.take(piece, last, &mut |content| self.pass.take(content));
+                let (source, goes_on) = match taken {
+                    Ok(true) => (Source::Zstd(frames), true),
+                    // The rest changes nothing.
+                    Ok(false) => (Source::Plain, false),
+                    Err(why) => (Source::Broken(why), false),
+                };
+                self.source = source;
+                goes_on
+            }
+            Source::Broken(why) => {
+                self.source = Source::Broken(why);
+                false
+            }
+        }
+    }
+
     /// Ends a pass. `None`: give all of the file once more, for the graphs.
     ///
     /// # Errors
     /// The reason why the file cannot be diagnosed.
     pub fn end(&mut self) -> Result<Option<DiagnosisPage>, String> {
+        if matches!(self.source, Source::Unknown(_) | Source::Zstd(_)) {
+            self.decompress(&[], true);
+        }
+        let source = std::mem::replace(&mut self.source, Source::Unknown(Vec::new()));
+        if let Source::Broken(why) = source {
+            self.pass = Pass::Ended;
+            return Err(why);
+        }
         if let Pass::Head(_) = self.pass {
-            self.recognise();
+            self.pass.recognise();
         }
         match std::mem::replace(&mut self.pass, Pass::Ended) {
             Pass::Text(text) if text.len() > MAX_TEXT_BYTES => {
@@ -137,19 +212,6 @@ impl Diagnosis {
             Pass::Graphs(pass) => Ok(Some(self.page(pass.report, pass.drawings))),
             Pass::Head(_) | Pass::Ended => Err("it was ended before".to_owned()),
         }
-    }
-
-    /// Tells a capture from a text; returns whether more bytes are of use.
-    fn recognise(&mut self) -> bool {
-        let Pass::Head(head) = &mut self.pass else { return true };
-        let head = std::mem::take(head);
-        self.pass = if recorded::is_text(&head) {
-            Pass::Text(Vec::new())
-        } else {
-            let reading = Reading::new(MAX_FLOWS);
-            Pass::Capture(Box::new(FirstPass { pieces: Pieces::default(), reading, error: None }))
-        };
-        self.take(&head)
     }
 
     fn page(&self, report: DiagnosisReport, drawings: Drawings) -> DiagnosisPage {

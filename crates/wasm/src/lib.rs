@@ -30,6 +30,7 @@ mod exports;
 mod question;
 mod series;
 mod simulated;
+mod zstd;
 
 pub use curve::ThroughputCurve;
 pub use diagnosis::{Diagnosis, DiagnosisPage};
