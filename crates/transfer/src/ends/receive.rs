@@ -244,18 +244,7 @@ impl Receiving<'_> {
         let takers: Vec<_> = (0..workers).map(|_| taken.clone()).collect();
         drop(taken);
         let received = thread::scope(|scope| {
-            let spawn =
-                |name: &str, work: Box<dyn FnOnce() -> Result<(), TransferError> + Send>| {
-                    let run = move || {
-                        if let Err(error) = work() {
-                            self.fail(error);
-                        }
-                    };
-                    let builder = thread::Builder::new().name(name.into());
-                    builder
-                        .spawn_scoped(scope, run)
-                        .map_err(TransferError::system("starting a thread"))
-                };
+            let spawn = |name, work| self.spawn(scope, name, work);
             let result = (|| {
                 for taken in takers {
                     let spent = spent.clone();
@@ -284,17 +273,7 @@ impl Receiving<'_> {
                 let read = reader.read_first(&mut order);
                 self.listed.close();
                 read?;
-                self.files.wait_until_whole(|| lock(&self.failed).is_some());
-                if let Some(error) = lock(&self.failed).take() {
-                    return Err(error);
-                }
-                self.files.complete()?;
-                let deleted = self.files.tell_deleted(&**self.channel)?;
-                let summary = self.summary();
-                // Nothing is sent after the summary: a sender that leaves something unread would reset the
-                // connection, and its summary with it.
-                self.control.finish()?;
-                self.channel.say(&Message::ReceiverSummary(summary.clone()))?;
+                let (summary, deleted) = self.complete()?;
                 Ok((summary, deleted, reader.sender_summary(&mut order)))
             })();
             self.over.set();
@@ -309,6 +288,50 @@ impl Receiving<'_> {
             (Some(cause), Err(_)) | (None, Err(cause)) => return Err(self.counted(cause)),
             (_, received) => received?,
         };
+        let cpu = process::cpu_time().saturating_sub(cpu);
+        self.account(summary, deleted, closing, cpu)
+    }
+
+    /// Starts a thread of the transfer, which ends the transfer if it fails.
+    fn spawn<'scope>(
+        &'scope self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        name: &str,
+        work: Box<dyn FnOnce() -> Result<(), TransferError> + Send + 'scope>,
+    ) -> Result<thread::ScopedJoinHandle<'scope, ()>, TransferError> {
+        let run = move || {
+            if let Err(error) = work() {
+                self.fail(error);
+            }
+        };
+        let builder = thread::Builder::new().name(name.into());
+        builder.spawn_scoped(scope, run).map_err(TransferError::system("starting a thread"))
+    }
+
+    /// Waits until all files are whole, and sends this end's summary. Returns it with the names that were deleted.
+    fn complete(&self) -> Result<(ReceiverSummary, Vec<String>), TransferError> {
+        self.files.wait_until_whole(|| lock(&self.failed).is_some());
+        if let Some(error) = lock(&self.failed).take() {
+            return Err(error);
+        }
+        self.files.complete()?;
+        let deleted = self.files.tell_deleted(&**self.channel)?;
+        let summary = self.summary();
+        // Nothing is sent after the summary: a sender that leaves something unread would reset the connection, and its
+        // summary with it.
+        self.control.finish()?;
+        self.channel.say(&Message::ReceiverSummary(summary.clone()))?;
+        Ok((summary, deleted))
+    }
+
+    /// The transfer's summary at this end.
+    fn account(
+        &self,
+        summary: ReceiverSummary,
+        deleted: Vec<String>,
+        closing: Option<SenderSummary>,
+        cpu: Duration,
+    ) -> Result<TransferSummary, TransferError> {
         let (counts, failures, content, _) = self.files.summary();
         if let ([reason, ..], 0) = (&failures[..], counts.written + counts.unchanged) {
             return Err(TransferError::NothingMoved(reason.clone()));
@@ -320,7 +343,7 @@ impl Receiving<'_> {
             sizing: &self.sizing.to_string(),
             bytes: content,
             took: clock::now().since(self.start),
-            cpu: process::cpu_time().saturating_sub(cpu),
+            cpu,
             reconnects: 0,
             failures: &failures,
         };

@@ -14,7 +14,10 @@ use sweetspot_linux::event_fd::EventFd;
 use sweetspot_linux::tcp::options;
 use sweetspot_linux::{clock, process};
 use sweetspot_protocol::probe::PacketAuthenticator;
-use sweetspot_protocol::{Accept, Message, Offer, ReceiverItem, Role, SenderOrder, Session};
+use sweetspot_protocol::{
+    Accept, Message, Offer, ReceiverItem, ReceiverSummary, Role, SenderOrder, SenderSummary,
+    Session,
+};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -200,15 +203,7 @@ impl Sending<'_> {
             }
             scope.spawn(|| self.sample(observer));
             for _ in 0..READERS {
-                let mut reader = FileReader {
-                    files: &self.files,
-                    channel: self.channel,
-                    out: out.clone(),
-                    spent: empty.clone(),
-                    packer: self.options.compress.then(Packer::new).flatten(),
-                    small: Vec::new(),
-                    small_content: 0,
-                };
+                let mut reader = self.reader(&out, &empty);
                 let wanted = wanted.clone();
                 scope.spawn(move || {
                     if let Err(error) = reader.run(&wanted) {
@@ -238,28 +233,61 @@ impl Sending<'_> {
                 }
             }
             let heard = listener.join().unwrap_or(Err(TransferError::Interrupted));
-            self.over.set();
-            self.files.end();
-            self.event_fd.signal();
-            if let Some(probe_responder) = self.probe_responder() {
-                probe_responder.done();
-            }
-            let closing = heard.is_ok().then(|| self.closing());
-            if let (true, Some(Ok(closing))) = (connects, &closing) {
-                let _ = self.channel.say(&Message::SenderSummary(closing.clone()));
-            }
-            for link in lock(&self.links).iter().skip(1) {
-                link.channel.sever();
-            }
-            match heard {
-                Err(error) => Err(self.cause(error)),
-                Ok(summary) => match lock(&self.failed).take() {
-                    Some(cause) => Err(cause),
-                    None => Ok((summary, closing.transpose()?)),
-                },
-            }
+            self.close(heard, connects)
         });
-        let (mut summary, closing) = outcome?;
+        let (summary, closing) = outcome?;
+        let cpu = process::cpu_time().saturating_sub(cpu);
+        self.account(list, summary, closing, cpu, reconnects)
+    }
+
+    /// A reader of files, which puts frames into `out` and takes used buffers from `empty`.
+    fn reader(&self, out: &Sender<Frames>, empty: &Receiver<Vec<u8>>) -> FileReader<'_> {
+        FileReader {
+            files: &self.files,
+            channel: self.channel,
+            out: out.clone(),
+            spent: empty.clone(),
+            packer: self.options.compress.then(Packer::new).flatten(),
+            small: Vec::new(),
+            small_content: 0,
+        }
+    }
+
+    /// Ends all work, after the receiver's summary was `heard`. Returns it with this end's counts.
+    fn close(
+        &self,
+        heard: Result<ReceiverSummary, TransferError>,
+        connects: bool,
+    ) -> Result<(ReceiverSummary, Option<SenderSummary>), TransferError> {
+        self.over.set();
+        self.files.end();
+        self.event_fd.signal();
+        if let Some(probe_responder) = self.probe_responder() {
+            probe_responder.done();
+        }
+        let closing = heard.is_ok().then(|| self.closing());
+        if let (true, Some(Ok(closing))) = (connects, &closing) {
+            let _ = self.channel.say(&Message::SenderSummary(closing.clone()));
+        }
+        for link in lock(&self.links).iter().skip(1) {
+            link.channel.sever();
+        }
+        let summary = heard.map_err(|error| self.cause(error))?;
+        match lock(&self.failed).take() {
+            Some(cause) => Err(cause),
+            None => Ok((summary, closing.transpose()?)),
+        }
+    }
+
+    /// The transfer's summary at this end.
+    fn account(
+        &self,
+        list: &SourceList,
+        mut summary: ReceiverSummary,
+        closing: Option<SenderSummary>,
+        cpu: Duration,
+        reconnects: u32,
+    ) -> Result<TransferSummary, TransferError> {
         let accept = self.accept.get().ok_or(TransferError::Interrupted)?;
         let failures = self.files.conclude(&mut summary.files)?;
         let end = OwnAccount {
@@ -269,7 +297,7 @@ impl Sending<'_> {
             sizing: accept.sizing.raw(),
             bytes: Bytes::new(summary.content_bytes),
             took: clock::now().since(self.start),
-            cpu: process::cpu_time().saturating_sub(cpu),
+            cpu,
             reconnects,
             failures: &failures,
         };
