@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-library bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-transfer constants man man-of book dist dist-test install install-of install-library-of library library-examples python-package deny oldest-rust fuzz miri clean tools tools-test test-tools test-kernels other-systems unit-without-tools bare-test
+.PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-library bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-stages bench-transfer constants man man-of book dist dist-test install install-of install-library-of library library-examples python-package deny oldest-rust fuzz miri clean tools tools-test test-tools test-kernels other-systems unit-without-tools bare-test
 
 SWEETSPOT := target/release/sweetspot
 RESEARCH := target/release/sweetspot-research
@@ -72,6 +72,10 @@ bench-router: research-build ## Play random router links and fit the predictions
 
 bench-sim: build research-build ## Measure the simulator beside ns-2 and ns-3; writes docs/results/speed.md (about 6 minutes)
 	$(RESEARCH) bench sim $(ARGS)
+
+bench-stages: build research-build ## Measure the CPU time of each stage of a copy; writes docs/results/stages.md (about 3 minutes; root)
+	$(RESEARCH) bench stages $(ARGS)
+	scripts/gains-pictures.py
 
 bench-transfer: build research-build ## Move files beside scp and rsync, across lossy, long and drawn paths, and interrupt a thousand; writes docs/results/transfer.md (an hour and the thousand; root)
 	$(RESEARCH) bench transfer $(ARGS)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the bar charts of docs/results/gains.md and of README from the tables in gains.md, so that no number is written twice.
+"""Draws the bar charts of docs/results/gains.md and of README from the tables in gains.md and stages.md, so that no number is written twice.
 
 Usage: scripts/gains-pictures.py [--check]      (--check: fail if a picture is not the one of today's tables)
 """
@@ -11,8 +11,9 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE = "docs/results/gains.md"
+STAGES = "docs/results/stages.md"
 FOLDER = "docs/pictures"
-# A chart: its title, the section of SOURCE, the column of the table there, and the rows to draw (an empty list: all).
+# A chart: its title, the section of SOURCE (or another page and its section), the column of the table there, and the rows to draw (an empty list: all).
 FILES = ("4 GB over ssh, seconds", "Files at memory speed", 1, ["sweetspot copy", "scp -r", "rsync -a over ssh"])
 ALL_FILES = ("4 GB through sshd on loopback, seconds", "Files at memory speed", 1, [])
 RETRANSMITTED = (
@@ -25,7 +26,10 @@ ANSWERS = ("Answers during a download, 99 %, ms", "A calm path during a download
 QUEUE = ("Queue during a download, ms", "A calm path during a download", 2, [])
 LIMITS = ("Flows with the right limit named, % of all", "Diagnosis", 1, [])
 OTHERS = ("Cases beside CUBIC in which the others lose, of 6", "Beside other flows", 4, ["Sweetspot beside CUBIC", "BBR beside CUBIC"])
+SENDER = ("Sender: CPU seconds per GB", (STAGES, "Sender"), 1, [])
+RECEIVER = ("Receiver: CPU seconds per GB", (STAGES, "Receiver"), 1, [])
 PICTURES = {
+    "stages.svg": [SENDER, RECEIVER],
     "gains.svg": [FILES, RETRANSMITTED, ANSWERS],
     "gains-files.svg": [ALL_FILES],
     "gains-download.svg": [ANSWERS, QUEUE],
@@ -40,11 +44,13 @@ text{font-family:system-ui,"Segoe UI",Roboto,"Liberation Sans","DejaVu Sans",san
 @media(prefers-color-scheme:dark){text{fill:#a2a29c}.title,.own{fill:#ecece8}.paper{fill:#16171a}rect.other{fill:#2f6d94}rect.own{fill:#ecece8}}"""
 
 
-def rows(text, section):
+def rows(source, section):
     """The first table of a section, by its rows' first cells; a row of Sweetspot's own is in bold."""
+    with open(os.path.join(ROOT, source), encoding="utf-8") as file:
+        text = file.read()
     body = re.search(rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
     if not body:
-        sys.exit(f'{SOURCE}: no section "{section}"')
+        sys.exit(f'{source}: no section "{section}"')
     found = {}
     for line in re.findall(r"^\|(.*)\|$", body[1], re.M):
         cells = [cell.strip() for cell in line.split("|")]
@@ -58,12 +64,13 @@ def number(cell):
     return numbers[0] * 100 / numbers[1] if " of " in cell else numbers[0]
 
 
-def bars(text, chart):
+def bars(chart):
     title, section, column, names = chart
-    table = rows(text, section)
+    source, section = section if isinstance(section, tuple) else (SOURCE, section)
+    table = rows(source, section)
     missing = [name for name in names if name not in table]
     if missing:
-        sys.exit(f'{SOURCE}, "{section}": no row {missing[0]}')
+        sys.exit(f'{source}, "{section}": no row {missing[0]}')
     drawn = []
     for name, (own, cells) in list(table.items())[2:]:
         if not names or name in names:
@@ -83,7 +90,8 @@ def draw(charts):
         for own, name, value in drawn:
             kind, thickness = ("own", 14) if own else ("other", 9)
             length = max((RIGHT - left) * value / longest, 1)
-            shown = f"{value:.0f}" if value == round(value) or value >= 100 else f"{value:.1f}"
+            digits = 0 if value == round(value) or value >= 100 else 2 if longest < 2 else 1
+            shown = f"{value:.{digits}f}"
             svg += (
                 f'<text class="{kind}" x="{left - 6:.1f}" y="{top + 11}" text-anchor="end">{html.escape(name)}</text>'
                 f'<rect class="{kind}" x="{left:.1f}" y="{top + 7 - thickness / 2:.1f}" width="{length:.1f}" height="{thickness}"/>'
@@ -102,15 +110,13 @@ def draw(charts):
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
-    with open(os.path.join(ROOT, SOURCE), encoding="utf-8") as file:
-        text = file.read()
     for name, charts in PICTURES.items():
         path = os.path.join(ROOT, FOLDER, name)
-        svg = draw([bars(text, chart) for chart in charts])
+        svg = draw([bars(chart) for chart in charts])
         if sys.argv[1:]:
             with open(path, encoding="utf-8") as file:
                 if file.read() != svg:
-                    sys.exit(f"{FOLDER}/{name} does not show today's {SOURCE}: scripts/gains-pictures.py")
+                    sys.exit(f"{FOLDER}/{name} does not show today's tables: scripts/gains-pictures.py")
             continue
         with open(path, "w", encoding="utf-8") as file:
             file.write(svg)

@@ -66,6 +66,8 @@ enum Benchmark {
     Router(bench::commands::router::Arguments),
     /// The simulator beside ns-2 and ns-3; writes docs/results/speed.md
     Sim(bench::commands::sim::Arguments),
+    /// CPU time of each stage of a copy; writes docs/results/stages.md
+    Stages(bench::commands::stages::Arguments),
     /// Files moved beside scp and rsync, and across emulated paths; writes docs/results/transfer.md
     Transfer(bench::commands::transfer::Arguments),
 }
@@ -105,6 +107,7 @@ fn bench(benchmark: Benchmark) -> verbs::Ending {
         Benchmark::Measure(arguments) => commands::measure::run(arguments),
         Benchmark::Router(arguments) => commands::router::run(arguments),
         Benchmark::Sim(arguments) => commands::sim::run(arguments),
+        Benchmark::Stages(arguments) => commands::stages::run(arguments),
         Benchmark::Transfer(arguments) => commands::transfer::run(arguments),
     }
 }

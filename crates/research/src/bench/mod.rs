@@ -7,5 +7,6 @@ mod limits;
 mod live;
 mod measure;
 mod speed;
+mod stages;
 mod store;
 mod transfer;

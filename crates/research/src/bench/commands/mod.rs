@@ -9,8 +9,9 @@ pub mod live;
 pub mod matrix;
 pub mod measure;
 pub mod router;
-mod selection;
+pub mod selection;
 pub mod sim;
+pub mod stages;
 pub mod transfer;
 
 use std::path::PathBuf;

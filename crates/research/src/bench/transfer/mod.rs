@@ -11,4 +11,4 @@ pub use document::{Results, markdown};
 pub use drawn::{DrawnResult, drawn_cases};
 pub use faults::{FaultResult, play_faults};
 pub use paths::{TransferResult, path_cases, play_path};
-pub use peers::{LocalResult, Peers, local_cases};
+pub use peers::{CopyDirection, LocalResult, Peers, local_cases};

@@ -107,6 +107,21 @@ const PROGRAMS: [Program; 6] = [
     },
 ];
 
+/// A copy from this end or to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyDirection {
+    Push,
+    Pull,
+}
+
+const PULL: Program = Program {
+    name: "sweetspot copy, pulling",
+    command: "\"$SWEETSPOT\" copy --quiet --ssh \"$SSH\" --remote-program \"$SWEETSPOT\" far:\"$SRC\" \"$DST\"",
+    moves_trees: true,
+    is_faithful: true,
+    needs: None,
+};
+
 /// Each content by each program that moves such.
 pub fn local_cases() -> Vec<LocalCase> {
     let file = Content::OneFile(4_000_000_000);
@@ -167,6 +182,24 @@ impl Peers {
         let content = case.content.in_words();
         let (program, device) = (case.program.name.to_owned(), case.device);
         Ok(LocalResult { program, device, content, bytes, seconds, near_cpu })
+    }
+
+    /// CPU time of this end, seconds, of one `sweetspot copy` of a file of `bytes` over loopback.
+    pub fn copy_cpu(
+        &self,
+        direction: CopyDirection,
+        bytes: u64,
+        program: &Path,
+    ) -> Result<f64, String> {
+        let moved_by: &'static Program = match direction {
+            CopyDirection::Push => &PROGRAMS[0],
+            CopyDirection::Pull => &PULL,
+        };
+        let (name, device, content) =
+            ("copy".to_owned(), Device::Loopback, Content::OneFile(bytes));
+        let case = LocalCase { name, device, content, program: moved_by };
+        let result = self.play(&case, 1, program)?;
+        result.near_cpu.first().copied().ok_or_else(|| "no run".to_owned())
     }
 
     /// Plays a drawn path.

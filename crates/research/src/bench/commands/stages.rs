@@ -1,0 +1,42 @@
+use std::process::ExitCode;
+
+use super::Ending;
+use super::selection::Selection;
+use crate::bench::stages::{Round, markdown, round};
+use crate::bench::transfer::Peers;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    /// Rounds of all stages and two copies
+    #[arg(long, default_value_t = 9)]
+    rounds: usize,
+    /// Directory for the files, best in memory
+    #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
+    scratch: std::path::PathBuf,
+}
+
+const NAME: &str = "stages";
+
+/// Measures the rounds that are due, then writes the document from all stored results.
+pub fn run(arguments: Arguments) -> Ending {
+    let selection = &arguments.selection;
+    let (store, program) = (selection.store(NAME, None)?, super::sweetspot()?);
+    let scratch = arguments.scratch.join(format!("sweetspot-research-{}", std::process::id()));
+    std::fs::create_dir(&scratch)
+        .map_err(|error| format!("cannot make {}: {error}; give --scratch", scratch.display()))?;
+    let names: Vec<String> =
+        (1..=arguments.rounds).map(|number| format!("round-{number}")).collect();
+    let code = Peers::new(&scratch).map(|peers| {
+        let play = |_: &String| round(&peers, &scratch, &program);
+        selection.play_each(&store, names.iter(), |name| name, play)
+    });
+    let _ = std::fs::remove_dir_all(&scratch);
+    let code = code?;
+    if code == 0 {
+        let rounds: Vec<Round> = names.iter().filter_map(|name| store.get(name)).collect();
+        selection.write_document(NAME, |_| markdown(&rounds))?;
+    }
+    Ok(ExitCode::from(code))
+}

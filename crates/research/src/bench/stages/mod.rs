@@ -1,0 +1,44 @@
+//! CPU time of each stage of a transfer alone, beside that of a whole copy.
+
+mod document;
+mod work;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+pub use document::markdown;
+
+use super::transfer::{CopyDirection, Peers};
+
+/// The bytes that each stage handles, and each copy moves.
+pub const BYTES: u64 = 1_000_000_000;
+
+/// One end of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    Sender,
+    Receiver,
+}
+
+/// One round: every stage alone, then a copy in either direction. Rounds alternate the stages with the copies, so that both
+/// see the same machine.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Round {
+    /// CPU time of each stage alone, s/GB.
+    pub stages: Vec<(End, String, f64)>,
+    /// CPU time of this end of `sweetspot copy` as the sender and as the receiver, with its ssh, s/GB.
+    pub copies: [f64; 2],
+}
+
+/// Measures one round in `scratch`.
+pub fn round(peers: &Peers, scratch: &Path, program: &Path) -> Result<Round, String> {
+    let stages = work::stages(scratch).map_err(|error| format!("a stage: {error}"))?;
+    let per_gb = 1e9 / BYTES as f64;
+    let copy = |direction| peers.copy_cpu(direction, BYTES, program).map(|cpu| cpu * per_gb);
+    let stage = |(end, name, seconds): (End, &str, f64)| (end, name.to_owned(), seconds * per_gb);
+    Ok(Round {
+        stages: stages.into_iter().map(stage).collect(),
+        copies: [copy(CopyDirection::Push)?, copy(CopyDirection::Pull)?],
+    })
+}
