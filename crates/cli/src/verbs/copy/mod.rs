@@ -78,7 +78,7 @@ pub struct Arguments {
     /// Never compress; by default pieces that shrink are compressed while the path is slower than this host
     #[arg(long)]
     no_compress: bool,
-    /// Most that all connections together may carry, such as 20mbit
+    /// Most that all connections together may carry, such as 20Mbit/s
     #[arg(long, value_name = "RATE", value_parser = rate_limit)]
     bwlimit: Option<Rate>,
     /// Leave existing files alone

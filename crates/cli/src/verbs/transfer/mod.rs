@@ -206,13 +206,18 @@ pub fn streams(text: &str) -> Result<u32, String> {
     }
 }
 
+/// A number of things: `1 file`, `2 files`.
+fn counted(n: u64, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+}
+
 /// The outcome of a transfer in words.
 fn in_words(outcome: &TransferSummary) -> String {
     let rate = Rate::from_f64(outcome.goodput_bps);
     let mut line = format!("{}: ", outcome.name);
     let files = outcome.files;
     if outcome.hash.is_none() {
-        line += &format!("{} files, ", files.written);
+        line += &format!("{}, ", counted(files.written, "file"));
     }
     if files.deleted > 0 {
         line += &format!("{} deleted, ", files.deleted);
@@ -236,10 +241,10 @@ fn in_words(outcome: &TransferSummary) -> String {
         line += &format!(", {} connections", outcome.streams);
     }
     if outcome.reconnects > 0 {
-        line += &format!(", resumed {} times", outcome.reconnects);
+        line += &format!(", resumed {}", counted(outcome.reconnects.into(), "time"));
     }
     if let (Some(congestion), Some(n)) = (&outcome.congestion, outcome.retransmitted_segments) {
-        line += &format!(", {congestion}, {n} segments retransmitted");
+        line += &format!(", {congestion}, {} retransmitted", counted(n, "segment"));
     }
     if let Some(rtt) = outcome.rtt_median_s {
         line += &format!(", median RTT {}", Duration::from_micros((rtt * 1e6) as u64));
