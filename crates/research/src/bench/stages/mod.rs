@@ -1,4 +1,4 @@
-//! CPU time of each stage of a transfer alone, beside that of a whole copy.
+//! CPU time of each stage of a transfer alone, and of a whole copy.
 
 mod document;
 mod work;
