@@ -314,7 +314,11 @@ const COLLISIONS: &str = "(() => {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        // Helper processes of a killed browser go on writing to the profile, which then stays behind.
+        self.session = None;
+        if self.call("Browser.close", json!({})).is_err() {
+            let _ = self.child.kill();
+        }
         let _ = self.child.wait();
     }
 }
