@@ -1,6 +1,6 @@
 use sweetspot_units::Bytes;
 
-/// The options of a [`Tuner`].
+/// The options of a [`Tuner`](crate::Tuner).
 #[derive(Debug, Clone)]
 pub struct TunerOptions {
     /// The limit on the sum of all windows; `None`: no limit.
