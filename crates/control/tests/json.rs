@@ -42,11 +42,11 @@ fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
     // 1000 bytes in a second are 8000 bits per second.
     let expected = concat!(
         r#"{"role":"sender","peer":"192.0.2.1:7411","name":"f","sizing":"sobas","congestion":"cubic","#,
-        r#""bytes":1000,"seconds":1.0,"goodput_bps":8000.0,"segments":1,"retransmitted_segments":0,"#,
+        r#""bytes":1000,"saved_bytes":0,"seconds":1.0,"goodput_bps":8000.0,"segments":1,"retransmitted_segments":0,"#,
         r#""rtt_min_s":0.01,"rtt_median_s":0.02,"rtt_p99_s":0.03,"rtt_source":"probes","#,
         r#""probes":{"sent":0,"answered":0,"lost_forward":0,"lost_reverse":0,"fallback":false},"#,
         r#""window_final_bytes":5,"hash":"00","hash_ok":true,"limits":[],"clamp_method":null,"#,
-        r#""cpu_seconds":0.0,"files":{"written":1,"unchanged":0,"failed":0},"streams":1,"#,
+        r#""cpu_seconds":0.0,"files":{"written":1,"unchanged":0,"failed":0,"deleted":0},"streams":1,"#,
         r#""reconnects":0,"failures":[]}"#
     );
     assert_eq!(serde_json::to_string(&summary).unwrap(), expected);
