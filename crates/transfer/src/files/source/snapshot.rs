@@ -15,6 +15,8 @@ const RECENT: Duration = Duration::from_secs(2);
 const COARSE_STEP: Duration = Duration::from_secs(2);
 /// The kernel's coarse clock ticks at least this often (CONFIG_HZ=100), and this is waited for beyond a step.
 const TICK: Duration = Duration::from_millis(10);
+/// `AT_STATX_FORCE_SYNC` (include/uapi/linux/fcntl.h), which rustix does not name for musl.
+const FORCE_SYNC: AtFlags = AtFlags::from_bits_retain(0x2000);
 /// The polling interval.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
@@ -46,7 +48,7 @@ impl Snapshot {
     /// The state of an open file; `None` if it is not a regular one.
     pub fn of(file: &File) -> io::Result<Option<Snapshot>> {
         // A network file system asks its server: its cache may be seconds old.
-        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
+        let flags = AtFlags::EMPTY_PATH | FORCE_SYNC;
         match rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS) {
             Ok(stat) => {
                 let mode = u32::from(stat.stx_mode);
