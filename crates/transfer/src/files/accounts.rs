@@ -32,14 +32,15 @@ impl Accounts {
         Accounts { users: Names::from_text(passwd), groups: Names::from_text(group) }
     }
 
-    /// The owner with the names that this host has for its numbers.
-    pub fn named(&self, owner: Owner) -> Owner {
+    /// The owner with these numbers, and the names that this host has for them.
+    pub fn owner(&self, user: u32, group: u32) -> Owner {
         let name =
             |names: &Names, number| names.names.get(&number).map(|name| name.as_str().into());
         Owner {
-            user_name: name(&self.users, owner.user).unwrap_or_default(),
-            group_name: name(&self.groups, owner.group).unwrap_or_default(),
-            ..owner
+            user,
+            group,
+            user_name: name(&self.users, user).unwrap_or_default(),
+            group_name: name(&self.groups, group).unwrap_or_default(),
         }
     }
 
@@ -85,9 +86,7 @@ mod tests {
             "# a remark\nann:x:1007:1007::/:\n:x:9:\nbad\n",
             "staff:*:61:ann\n",
         );
-        let owner = |user, group| {
-            there.named(Owner { user, group, user_name: "".into(), group_name: "".into() })
-        };
+        let owner = |user, group| there.owner(user, group);
         assert_eq!(here.numbers(&owner(1000, 50)), (1007, 61));
         assert_eq!(here.numbers(&owner(0, 4)), (0, 4), "unknown here, or at both ends");
         assert_eq!(owner(9, 9).user_name.raw(), "");

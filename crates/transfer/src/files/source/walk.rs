@@ -11,8 +11,8 @@ use std::vec;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
-use sweetspot_protocol::record::{Entry, EntryKind, MAX_ATTRIBUTES, Owner};
-use sweetspot_protocol::{PeerText, Printable, RelativePath};
+use sweetspot_protocol::record::{Entry, EntryKind, MAX_ATTRIBUTES};
+use sweetspot_protocol::{Printable, RelativePath};
 
 use super::root::{SourceFile, SourceRoot};
 use super::{Listed, SourceList, Top};
@@ -127,7 +127,7 @@ impl<'a> Walk<'a> {
             let above = RelativePath::new(&path.as_bytes()[..slash])?;
             parent = match open(root.below(&above)) {
                 Ok((stat, directory)) => {
-                    self.emit(entry(above, EntryKind::Directory, &stat), None)?;
+                    self.emit(self.entry(above, EntryKind::Directory, &stat), None)?;
                     Ok(directory)
                 }
                 Err(error) => return self.left_out(&root.shown(&path), &error),
@@ -242,7 +242,7 @@ impl<'a> Walk<'a> {
         let what = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => return self.file(place, path, stat).map(|()| None),
             FileType::Directory => {
-                self.emit(entry(path.clone(), EntryKind::Directory, stat), None)?;
+                self.emit(self.entry(path.clone(), EntryKind::Directory, stat), None)?;
                 return Ok(Some(path));
             }
             FileType::Symlink => {
@@ -250,7 +250,7 @@ impl<'a> Walk<'a> {
                 let entry = match target {
                     Ok(target) => {
                         let target = target.into_bytes();
-                        entry(path, EntryKind::Symlink { target }, stat)
+                        self.entry(path, EntryKind::Symlink { target }, stat)
                     }
                     Err(error) => {
                         let path = place.root.shown(&path);
@@ -287,7 +287,7 @@ impl<'a> Walk<'a> {
         }
         let content = kind.has_content();
         let file = content.then(|| SourceFile::new(place.root, &path, stat, sparse));
-        let mut entry = entry(path, kind, stat);
+        let mut entry = self.entry(path, kind, stat);
         if self.list.attributes && content {
             let attributes = attributes(place).unwrap_or_default();
             // No receiver takes more.
@@ -304,11 +304,14 @@ impl<'a> Walk<'a> {
         self.emit(entry, file)
     }
 
-    fn emit(&mut self, mut entry: Entry, file: Option<SourceFile>) -> Result<(), TransferError> {
-        entry.owner = match (entry.owner, &self.list.owners) {
-            (Some(owner), Some(accounts)) => Some(Box::new(accounts.named(*owner))),
-            _ => None,
-        };
+    fn entry(&self, path: RelativePath, kind: EntryKind, stat: &Stat) -> Entry {
+        let (mode, modified) = (stat.st_mode & 0o777, (stat.st_mtime, stat.st_mtime_nsec as u32));
+        let accounts = self.list.owners.as_ref();
+        let owner = accounts.map(|all| Box::new(all.owner(stat.st_uid, stat.st_gid)));
+        Entry { path, kind, mode, modified, owner, attributes: Vec::new() }
+    }
+
+    fn emit(&mut self, entry: Entry, file: Option<SourceFile>) -> Result<(), TransferError> {
         self.next = self.next.checked_add(1).ok_or_else(|| {
             TransferError::NothingToSend("there are more than 4 billion files".into())
         })?;
@@ -344,14 +347,6 @@ impl Level {
 
 fn shown(root: &SourceRoot, path: Option<&RelativePath>) -> std::path::PathBuf {
     path.map_or_else(|| root.path().to_owned(), |path| root.shown(path))
-}
-
-fn entry(path: RelativePath, kind: EntryKind, stat: &Stat) -> Entry {
-    let modified = (stat.st_mtime, stat.st_mtime_nsec as u32);
-    let (user_name, group_name) = (PeerText::default(), PeerText::default());
-    let owner = Owner { user: stat.st_uid, group: stat.st_gid, user_name, group_name };
-    let owner = Some(Box::new(owner));
-    Entry { path, kind, mode: stat.st_mode & 0o777, modified, owner, attributes: Vec::new() }
 }
 
 /// The extended attributes of a file that may be read.
