@@ -6,6 +6,7 @@
 pub mod accounts;
 pub mod arriving_hashes;
 pub mod beneath;
+pub mod bounded_lines;
 pub mod failures;
 pub mod file_reader;
 pub mod incoming;

@@ -12,10 +12,11 @@ use sweetspot_units::{Bytes, Rate, Time};
 
 use crate::TransferError;
 use crate::files::arriving_hashes::{ArrivingHashes, HashBudget, KnownHashes};
+use crate::files::bounded_lines::BoundedLines;
 use crate::files::failures::Failures;
 use crate::files::packing::Meter;
 use crate::files::source::{SourceFile, Undelivered};
-use crate::limits::{MAX_AHEAD, MAX_UNCONFIRMED, MAX_WOULD_MOVE_BYTES};
+use crate::limits::{MAX_AHEAD, MAX_UNCONFIRMED};
 use crate::lock::lock;
 use crate::observer::{FileLog, FileRecord};
 
@@ -80,8 +81,8 @@ struct OutgoingState {
     failures: Failures,
     refused: bool,
     would_move: Vec<String>,
-    /// Names that the receiver deleted, or would delete, and their total length.
-    deleted: (Vec<String>, usize),
+    /// Names that the receiver deleted, or would delete.
+    deleted: BoundedLines,
     over: bool,
 }
 
@@ -273,21 +274,16 @@ impl OutgoingFiles {
         Ok(())
     }
 
-    /// The receiver deleted this, or would, and could not delete that. Names beyond a limit are not kept.
-    pub fn deleted(&self, names: Vec<PeerText>, failures: &[PeerText]) {
+    /// The receiver deleted this, or would, and could not delete that.
+    pub fn deleted(&self, names: &[PeerText], failures: &[PeerText]) {
         let mut state = lock(&self.state);
-        for name in names {
-            state.deleted.1 += name.raw().len() + size_of::<String>();
-            if state.deleted.1 <= MAX_WOULD_MOVE_BYTES {
-                state.deleted.0.push(name.to_string());
-            }
-        }
+        names.iter().for_each(|name| state.deleted.add(name.to_string()));
         failures.iter().for_each(|failure| state.failures.add(failure.to_string()));
     }
 
     /// Names that the receiver deleted, or would delete.
     pub fn deleted_names(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.state).deleted.0)
+        std::mem::take(&mut lock(&self.state).deleted).into_lines()
     }
 
     /// All of a file is about to be handed over; the receiver's result will follow.

@@ -80,7 +80,7 @@ impl Sending<'_> {
                         self.files.hashes(entry, first, hashes)?;
                     }
                     ReceiverItem::Results(results) => self.files.results(results)?,
-                    ReceiverItem::Deleted(names, failures) => self.files.deleted(names, &failures),
+                    ReceiverItem::Deleted(names, failures) => self.files.deleted(&names, &failures),
                     ReceiverItem::Message(Message::ReceiverSummary(summary)) => return Ok(summary),
                     ReceiverItem::Message(message) => {
                         control = self.obey(message)?.or(control);

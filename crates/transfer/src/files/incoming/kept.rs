@@ -6,7 +6,6 @@ use std::hash::{BuildHasher, RandomState};
 use super::file::FileId;
 use crate::limits::{
     MAX_COMPARED_FILES, MAX_COMPARED_NAMES, MAX_MADE_DIRECTORIES, MAX_REASON_BYTES,
-    MAX_WOULD_MOVE_BYTES,
 };
 
 /// Numbers of entries, one bit each.
@@ -99,32 +98,6 @@ impl ComparedFiles {
     }
 }
 
-/// The lines of a dry run, up to a limit, and the number beyond it.
-#[derive(Default)]
-pub(super) struct WouldMove {
-    lines: Vec<String>,
-    bytes: usize,
-    left_out: u64,
-}
-
-impl WouldMove {
-    pub fn add(&mut self, line: String) {
-        self.bytes += line.len() + size_of::<String>();
-        if self.bytes <= MAX_WOULD_MOVE_BYTES {
-            self.lines.push(line);
-        } else {
-            self.left_out += 1;
-        }
-    }
-
-    pub fn into_lines(mut self) -> Vec<String> {
-        if self.left_out > 0 {
-            self.lines.push(format!("and {} more", self.left_out));
-        }
-        self.lines
-    }
-}
-
 /// A reason for a failure, cut where it is too long to be kept: much of it may be the peer's words.
 pub(super) fn shortened(mut reason: String) -> String {
     if reason.len() > MAX_REASON_BYTES {
@@ -169,15 +142,6 @@ mod tests {
         assert!(
             (0..MAX_COMPARED_NAMES).step_by(1 << 12).all(|n| listed.contains(&n.to_le_bytes()))
         );
-    }
-
-    #[test]
-    fn a_dry_run_counts_what_it_does_not_list() {
-        let mut would_move = WouldMove::default();
-        // Two lines fit, a third does not.
-        (0..3).for_each(|_| would_move.add("x".repeat(MAX_WOULD_MOVE_BYTES * 2 / 5)));
-        let lines = would_move.into_lines();
-        assert_eq!((lines.len(), lines[2].as_str()), (3, "and 1 more"));
     }
 
     #[test]

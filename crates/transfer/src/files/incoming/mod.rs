@@ -29,6 +29,7 @@ use sweetspot_units::Bytes;
 
 use crate::TransferError;
 use crate::files::accounts::Accounts;
+use crate::files::bounded_lines::BoundedLines;
 use crate::files::failures::Failures;
 use crate::files::provenance::View;
 use crate::files::quota::{Quota, room_of, room_on_disk};
@@ -43,7 +44,7 @@ pub use asked::{Asked, NamedThings, Nameless};
 pub(crate) use entry_queue::EntryQueue;
 use file::{Content, IncomingFile};
 use holes::HoleWork;
-use kept::{ComparedFiles, LateDirectory, MadeDirectories, NumberSet, WouldMove, shortened};
+use kept::{ComparedFiles, LateDirectory, MadeDirectories, NumberSet, shortened};
 use name_list::{Announced, NameList};
 pub(crate) use pieces::Job;
 pub(crate) use prune::Deletion;
@@ -176,7 +177,7 @@ struct IncomingState {
     small_files: SmallFiles,
     /// Whether extended attributes came that this end did not ask for.
     attributes_left_out: bool,
-    would_move: WouldMove,
+    would_move: BoundedLines,
     pruning: Pruning,
 }
 

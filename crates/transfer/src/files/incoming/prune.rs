@@ -9,9 +9,10 @@ use rustix::io::Errno;
 use sweetspot_protocol::record::Record;
 use sweetspot_protocol::{Printable, RelativePath, TEMP_FILE_PREFIX};
 
-use super::kept::{ListedNames, WouldMove, shortened};
+use super::kept::{ListedNames, shortened};
 use super::{Answers, Destination, IncomingFiles};
 use crate::TransferError;
+use crate::files::bounded_lines::BoundedLines;
 use crate::files::source::patterns;
 use crate::files::target::{self, TargetDirectory};
 use crate::limits::{MAX_FAILURE_LINES, MAX_REASON_BYTES};
@@ -38,7 +39,7 @@ pub(super) struct Pruning {
     /// Things that the sender has and could not list.
     left_out: u32,
     /// Names that were deleted, or would be.
-    deleted: WouldMove,
+    deleted: BoundedLines,
     /// Why something was not.
     failures: Vec<String>,
 }
@@ -113,7 +114,7 @@ impl IncomingFiles {
         pruning.listed.sort();
         let renames = matches!(&self.destination, Destination::Directory { top_name: Some(_), .. });
         let walk = Prune { files: self, target, deletion, pruning: &pruning };
-        let mut extra = WouldMove::default();
+        let mut extra = BoundedLines::default();
         walk.run(deletion.contents && !renames, &mut extra);
         lock(&self.state).pruning.deleted = extra;
     }
@@ -137,7 +138,7 @@ struct Prune<'a> {
 
 impl Prune<'_> {
     /// Visits the directories that came. `top`: whether to remove their neighbours, too.
-    fn run(&self, top: bool, deleted: &mut WouldMove) {
+    fn run(&self, top: bool, deleted: &mut BoundedLines) {
         let mut directories = vec![None];
         while let Some(directory) = directories.pop() {
             let at_top = directory.is_none();
@@ -175,7 +176,7 @@ impl Prune<'_> {
     }
 
     /// Removes `path`, the contents of a directory first. A directory with something that stays also stays.
-    fn remove(&self, path: Vec<u8>, deleted: &mut WouldMove) {
+    fn remove(&self, path: Vec<u8>, deleted: &mut BoundedLines) {
         let mut removals = vec![Removal { path, emptied: false }];
         while let Some(Removal { path, emptied }) = removals.pop() {
             if self.stays(&path) || self.files.is_over() {
@@ -199,7 +200,7 @@ impl Prune<'_> {
         }
     }
 
-    fn remove_one(&self, path: &[u8], is_directory: bool, deleted: &mut WouldMove) {
+    fn remove_one(&self, path: &[u8], is_directory: bool, deleted: &mut BoundedLines) {
         let (directory, name) = split(path);
         let removed = match self.files.policy.dry_run {
             true if is_directory && self.names(Some(path)).iter().any(|path| self.stays(path)) => {
