@@ -4,11 +4,11 @@ use serde::Serialize;
 use sweetspot_diagnose::page::{Drawings, Parts};
 use sweetspot_diagnose::recorded::{self, HEAD_BYTES};
 use sweetspot_diagnose::report::{DiagnosisReport, Reading};
-use sweetspot_trace::file::{CaptureError, Pieces, Record};
+use sweetspot_trace::file::{CaptureError, Pieces, Record, ZSTD_MAGIC};
 use sweetspot_trace::packet::Dissector;
 
 use crate::simulated;
-use crate::zstd::{Frames, MAGIC};
+use crate::zstd::Frames;
 
 /// Flows that a page shows: those with the most payload.
 const MAX_FLOWS: usize = 20;
@@ -142,11 +142,11 @@ impl Diagnosis {
         match std::mem::replace(&mut self.source, Source::Plain) {
             Source::Unknown(mut head) => {
                 head.extend_from_slice(piece);
-                if head.len() < MAGIC.len() && !last {
+                if head.len() < ZSTD_MAGIC.len() && !last {
                     self.source = Source::Unknown(head);
                     return true;
                 }
-                if head.starts_with(&MAGIC) {
+                if head.starts_with(&ZSTD_MAGIC) {
                     self.source = Source::Zstd(Box::new(Frames::new()));
                 }
                 self.decompress(&head, last)

@@ -5,14 +5,11 @@ use std::fmt;
 
 use ruzstd::decoding::errors::FrameDecoderError;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use sweetspot_trace::file::{MAX_ZSTD_WINDOW, large_zstd_window};
 
-/// How a frame begins (RFC 8878 §3.1.1).
-pub const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The most bytes that one step reads: a frame's header, or a block of 128 KiB with its header and a checksum (RFC 8878
 /// §3.1.1).
 const STEP: usize = (128 << 10) + 32;
-/// The largest window, as for the program `zstd` (ZSTD_WINDOWLOG_LIMIT_DEFAULT).
-const MAX_WINDOW: u64 = 128 << 20;
 
 /// Frames of zstd, one behind the other, as the program zstd appends them.
 pub struct Frames {
@@ -32,7 +29,7 @@ impl Frames {
     /// No bytes came yet.
     pub fn new() -> Frames {
         let mut decoder = FrameDecoder::new();
-        decoder.set_max_window_size(MAX_WINDOW);
+        decoder.set_max_window_size(MAX_ZSTD_WINDOW);
         Frames { decoder, open: false, rest: Vec::new() }
     }
 
@@ -77,12 +74,7 @@ impl Frames {
 /// Why a frame cannot be decompressed; before the `last` bytes of a file it is whole.
 fn refused(error: FrameDecoderError, last: bool) -> String {
     match error {
-        FrameDecoderError::WindowSizeTooBig { requested, max } => format!(
-            "its zstd window of {} MiB is larger than the {} MiB that are allowed; if you trust it, decompress it first: \
-             unzstd --long=31",
-            requested >> 20,
-            max >> 20
-        ),
+        FrameDecoderError::WindowSizeTooBig { requested, .. } => large_zstd_window(requested),
         _ if last => CUT_OFF.to_owned(),
         other => format!("its zstd frame is damaged: {other}"),
     }

@@ -102,6 +102,22 @@ impl Decoder {
     }
 }
 
+/// How a frame of zstd begins (RFC 8878 §3.1.1).
+pub const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// The largest zstd window: as much as `zstd` itself accepts unless told otherwise (ZSTD_WINDOWLOG_LIMIT_DEFAULT, 2^27). A frame's
+/// header may declare terabytes, and the decoder keeps that much output.
+pub const MAX_ZSTD_WINDOW: u64 = 128 << 20;
+
+/// Why a frame with a window of `bytes` is not decompressed, with the next step.
+pub fn large_zstd_window(bytes: u64) -> String {
+    format!(
+        "its zstd window of {} MiB is larger than the {} MiB that are allowed; if you trust it, decompress it first: \
+         unzstd --long=31",
+        bytes >> 20,
+        MAX_ZSTD_WINDOW >> 20
+    )
+}
+
 /// Whether a file that begins with `head` is a capture.
 pub fn is_capture(head: &[u8; 4]) -> bool {
     recognise(head).is_ok_and(|format| format.is_some())
@@ -122,9 +138,9 @@ fn recognise(input: &[u8]) -> Result<Option<Format>, CaptureError> {
         }
     }
     Err(CaptureError::NotACapture {
-        found: match magic {
+        found: match *magic {
             [0x1f, 0x8b, ..] => "gzip (gunzip it first)",
-            [0x28, 0xb5, 0x2f, 0xfd] => "Zstandard (unzstd it first)",
+            ZSTD_MAGIC => "Zstandard (unzstd it first)",
             [0xfd, b'7', b'z', b'X'] => "xz (unxz it first)",
             _ => "something else",
         },

@@ -12,12 +12,9 @@ use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::FrameDecoderError;
 use sweetspot_diagnose::recorded;
 use sweetspot_program::print::Shown;
+use sweetspot_trace::file::{MAX_ZSTD_WINDOW, ZSTD_MAGIC, large_zstd_window};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// The largest zstd window: as much as `zstd` itself accepts unless told otherwise (ZSTD_WINDOWLOG_LIMIT_DEFAULT, 2^27). A frame's
-/// header may declare terabytes, and the decoder keeps that much output.
-const MAX_ZSTD_WINDOW: u64 = 128 << 20;
 /// The longest text that [`read_text`] keeps: a day of `ss` output for dozens of connections, once a second.
 const MAX_TEXT_BYTES: u64 = 256 << 20;
 
@@ -30,7 +27,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Read>, String> {
     let head = file.fill_buf().map_err(|error| format!("cannot read {name}: {error}"))?;
     if head.starts_with(&GZIP) {
         Ok(Box::new(MultiGzDecoder::new(file)))
-    } else if head.starts_with(&ZSTD) {
+    } else if head.starts_with(&ZSTD_MAGIC) {
         Ok(Box::new(ZstdFrames { frame: None, rest: Some(file) }))
     } else {
         Ok(Box::new(file))
@@ -119,12 +116,9 @@ impl<R: BufRead> Read for ZstdFrames<R> {
 /// Why a frame cannot be decompressed, with the next step for a window that is too large.
 fn refused(error: FrameDecoderError) -> io::Error {
     match error {
-        FrameDecoderError::WindowSizeTooBig { requested, max } => io::Error::other(format!(
-            "its zstd window of {} MiB is larger than the {} MiB that are allowed; if you trust it, decompress it first: \
-             unzstd --long=31",
-            requested >> 20,
-            max >> 20
-        )),
+        FrameDecoderError::WindowSizeTooBig { requested, .. } => {
+            io::Error::other(large_zstd_window(requested))
+        }
         other => io::Error::other(other),
     }
 }
