@@ -41,6 +41,22 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
+/// Between two parts of a line that [`whole_parts`] makes.
+pub const GAP: &str = "  ";
+
+/// The first of `parts`, as many as fit whole into `columns`.
+pub fn whole_parts(parts: &[impl AsRef<str>], columns: usize) -> String {
+    let mut line = String::new();
+    for part in parts.iter().map(AsRef::as_ref) {
+        let gap = if line.is_empty() { "" } else { GAP };
+        if line.chars().count() + gap.len() + part.chars().count() > columns {
+            break;
+        }
+        line = line + gap + part;
+    }
+    line
+}
+
 /// The function behind the macro `out!`.
 pub fn out(words: fmt::Arguments<'_>) {
     if let Err(error) = try_out(words) {

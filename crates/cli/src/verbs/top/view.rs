@@ -7,6 +7,7 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line1, Sparkline, Table as Grid, Wrap};
 use sweetspot_diagnose::live::Side;
 use sweetspot_diagnose::{Class, Flow, LimitVerdict};
+use sweetspot_program::print::whole_parts;
 
 use super::columns::{LIMIT_HEADING, LIMIT_WIDTH, PEER_HEADING, TableColumn, fitting, ms, size};
 use super::order::select;
@@ -136,15 +137,7 @@ fn footline(screen: &Screen, width: usize) -> Vec<String> {
         }
         None => &TABLE_KEYS,
     };
-    let mut line = String::new();
-    for key in keys {
-        let gap = if line.is_empty() { "" } else { "  " };
-        if line.chars().count() + gap.len() + key.chars().count() > width {
-            break;
-        }
-        line = line + gap + key;
-    }
-    vec![line]
+    vec![whole_parts(keys, width)]
 }
 
 /// `text` in lines of at most `width` columns, broken between words.

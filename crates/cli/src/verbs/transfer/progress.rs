@@ -5,6 +5,7 @@ use std::time::Duration as StdDuration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use ratatui::crossterm::terminal;
 use sweetspot_control::series::SeriesRow;
+use sweetspot_program::print::{GAP, whole_parts};
 use sweetspot_transfer::{Agreed, Progress};
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -14,8 +15,6 @@ const LINE_INTERVAL_S: f64 = 5.0;
 const BAR: &str = "{prefix} [{bar:12}] {percent:>3} %  {wide_msg}";
 /// Columns between the name and the facts.
 const BAR_COLUMNS: usize = 23;
-/// Between two facts.
-const GAP: &str = "  ";
 /// The longest name before a bar: with it, rate and time left fit into 60 columns.
 const NAME_COLUMNS: usize = 14;
 /// Share of the newest row in the running average of the rate: with 20 rows per second an average
@@ -90,7 +89,7 @@ impl TransferProgress {
                 bar.set_position(self.size.map_or(0, |size| row.bytes.min(size.get())));
                 let others = bar.prefix().chars().count() + BAR_COLUMNS;
                 let room = (self.columns)().map_or(usize::MAX, usize::from);
-                bar.set_message(fitting(&facts, room.saturating_sub(others)));
+                bar.set_message(whole_parts(&facts, room.saturating_sub(others)));
                 None
             }
             Shown::Lines { next_at_s } if row.t_s >= *next_at_s => {
@@ -147,19 +146,6 @@ fn describe(
     facts.extend(rtt.map(|rtt| format!("rtt {rtt}")));
     facts.extend(row.phase.clone());
     facts
-}
-
-/// The first of `facts`, as many as fit whole into `columns`.
-fn fitting(facts: &[String], columns: usize) -> String {
-    let mut text = String::new();
-    for fact in facts {
-        let gap = if text.is_empty() { "" } else { GAP };
-        if text.chars().count() + gap.len() + fact.chars().count() > columns {
-            break;
-        }
-        text = text + gap + fact;
-    }
-    text
 }
 
 /// Columns of the terminal, if there is one.
