@@ -14,7 +14,7 @@ pub mod sim;
 pub mod stages;
 pub mod transfer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// How a benchmark ends: an exit code, or one line that names the thing, the reason and the next step.
@@ -28,4 +28,17 @@ pub fn sweetspot() -> Result<PathBuf, String> {
         "there is no program to measure: build it with make build, or name it in SWEETSPOT_BIN"
             .to_owned()
     })
+}
+
+/// Runs `work` in a new directory below `parent`, which is removed afterwards.
+pub fn in_scratch<T>(
+    parent: &Path,
+    work: impl FnOnce(&Path) -> Result<T, String>,
+) -> Result<T, String> {
+    let scratch = parent.join(format!("sweetspot-research-{}", std::process::id()));
+    std::fs::create_dir(&scratch)
+        .map_err(|error| format!("cannot make {}: {error}; give --scratch", scratch.display()))?;
+    let worked = work(&scratch);
+    let _ = std::fs::remove_dir_all(&scratch);
+    worked
 }

@@ -23,17 +23,13 @@ const NAME: &str = "stages";
 pub fn run(arguments: Arguments) -> Ending {
     let selection = &arguments.selection;
     let (store, program) = (selection.store(NAME, None)?, super::sweetspot()?);
-    let scratch = arguments.scratch.join(format!("sweetspot-research-{}", std::process::id()));
-    std::fs::create_dir(&scratch)
-        .map_err(|error| format!("cannot make {}: {error}; give --scratch", scratch.display()))?;
     let names: Vec<String> =
         (1..=arguments.rounds).map(|number| format!("round-{number}")).collect();
-    let code = Peers::new(&scratch).map(|peers| {
-        let play = |_: &String| round(&peers, &scratch, &program);
-        selection.play_each(&store, names.iter(), |name| name, play)
-    });
-    let _ = std::fs::remove_dir_all(&scratch);
-    let code = code?;
+    let code = super::in_scratch(&arguments.scratch, |scratch| {
+        let peers = Peers::new(scratch)?;
+        let play = |_: &String| round(&peers, scratch, &program);
+        Ok(selection.play_each(&store, names.iter(), |name| name, play))
+    })?;
     if code == 0 {
         let rounds: Vec<Round> = names.iter().filter_map(|name| store.get(name)).collect();
         selection.write_document(NAME, |_| markdown(&rounds))?;

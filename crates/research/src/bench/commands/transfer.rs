@@ -40,11 +40,8 @@ const FAULTS: &str = "faults";
 pub fn run(arguments: Arguments) -> Ending {
     let selection = &arguments.selection;
     let (store, program) = (selection.store(NAME, None)?, super::sweetspot()?);
-    let scratch = arguments.scratch.join(format!("sweetspot-research-{}", std::process::id()));
-    std::fs::create_dir(&scratch)
-        .map_err(|error| format!("cannot make {}: {error}; give --scratch", scratch.display()))?;
-    let played = (|| {
-        let peers = Peers::new(&scratch)?;
+    super::in_scratch(&arguments.scratch, |scratch| {
+        let peers = Peers::new(scratch)?;
         for case in local_cases() {
             if !case.program.is_there() {
                 err!("{}: left out: it is not installed", case.name);
@@ -56,7 +53,7 @@ pub fn run(arguments: Arguments) -> Ending {
         for case in path_cases() {
             if selection.is_due::<TransferResult>(&store, case.name) {
                 err!("{} ...", case.name);
-                store.put(case.name, &play_path(&case, &scratch, &program)?)?;
+                store.put(case.name, &play_path(&case, scratch, &program)?)?;
             }
         }
         for case in drawn_cases(arguments.paths, arguments.paths_seed) {
@@ -69,7 +66,7 @@ pub fn run(arguments: Arguments) -> Ending {
             err!("{FAULTS} ...");
             // In namespaces of its own: the path is cut and disks are made there.
             isolate(|| {
-                let played = play_faults(arguments.trials, arguments.seed, &program, &scratch);
+                let played = play_faults(arguments.trials, arguments.seed, &program, scratch);
                 match played.and_then(|result| store.put(FAULTS, &result)) {
                     Ok(()) => 0,
                     Err(why) => {
@@ -80,10 +77,8 @@ pub fn run(arguments: Arguments) -> Ending {
             })
             .map_err(|error| error.to_string())?;
         }
-        Ok::<(), String>(())
-    })();
-    let _ = std::fs::remove_dir_all(&scratch);
-    played?;
+        Ok(())
+    })?;
     selection.write_document(NAME, |_| {
         let locals: Vec<LocalResult> =
             local_cases().iter().filter_map(|case| store.get(&case.name)).collect();

@@ -60,14 +60,24 @@ pub struct LocalResult {
     pub near_cpu: Vec<f64>,
 }
 
+const PUSH: Program = Program {
+    name: "sweetspot copy",
+    command: "\"$SWEETSPOT\" copy --quiet --ssh \"$SSH\" --remote-program \"$SWEETSPOT\" \"$SRC\" far:\"$DST\"",
+    moves_trees: true,
+    is_faithful: true,
+    needs: None,
+};
+
+const PULL: Program = Program {
+    name: "sweetspot copy, pulling",
+    command: "\"$SWEETSPOT\" copy --quiet --ssh \"$SSH\" --remote-program \"$SWEETSPOT\" far:\"$SRC\" \"$DST\"",
+    moves_trees: true,
+    is_faithful: true,
+    needs: None,
+};
+
 const PROGRAMS: [Program; 6] = [
-    Program {
-        name: "sweetspot copy",
-        command: "\"$SWEETSPOT\" copy --quiet --ssh \"$SSH\" --remote-program \"$SWEETSPOT\" \"$SRC\" far:\"$DST\"",
-        moves_trees: true,
-        is_faithful: true,
-        needs: None,
-    },
+    PUSH,
     Program {
         name: "rsync -a over ssh",
         command: "rsync -a -e \"$SSH\" \"$SRC\" far:\"$DST\"",
@@ -113,14 +123,6 @@ pub enum CopyDirection {
     Push,
     Pull,
 }
-
-const PULL: Program = Program {
-    name: "sweetspot copy, pulling",
-    command: "\"$SWEETSPOT\" copy --quiet --ssh \"$SSH\" --remote-program \"$SWEETSPOT\" far:\"$SRC\" \"$DST\"",
-    moves_trees: true,
-    is_faithful: true,
-    needs: None,
-};
 
 /// Each content by each program that moves such.
 pub fn local_cases() -> Vec<LocalCase> {
@@ -192,7 +194,7 @@ impl Peers {
         program: &Path,
     ) -> Result<f64, String> {
         let moved_by: &'static Program = match direction {
-            CopyDirection::Push => &PROGRAMS[0],
+            CopyDirection::Push => &PUSH,
             CopyDirection::Pull => &PULL,
         };
         let (name, device, content) =
