@@ -29,7 +29,7 @@ const WRITEBACK_BYTES: u64 = 8 << 20;
 /// wait meanwhile.
 const RESERVE_BYTES: u64 = 16 << 20;
 
-/// Why a file is given up if a piece does not match its header.
+/// The failure of a file with a piece that does not match its header.
 const DAMAGED: &str = "its content was damaged on the way";
 
 /// A piece of work for the threads that hash and write.
