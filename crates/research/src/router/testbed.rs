@@ -160,111 +160,53 @@ impl Testbed {
     /// Every number that the paper prints about Figures 2 to 8, beside ours.
     pub fn printed(&self) -> Vec<Printed> {
         let [u1000, u1200, u3000, open] = &self.experiments;
-        let line = |what, unit, published, ours| Printed { what, unit, published, ours };
-        let variation = |m: Option<&BufferMeasured>, of: super::simulations::ClassOf| {
-            m.map_or("-".to_owned(), |m| seeded(m, |run| of(run).variation))
-        };
-        let max = |experiment: &Experiment| {
-            experiment.measured.last().map_or("-".to_owned(), |m| percent(m, |run| run.utilisation))
-        };
-        let (min, all) = (u3000.measured.first(), u3000.measured.last());
-        let heavy_load = |run: &Run| heavy(&run.loads, 10.0, 0.95);
+        let mut all = self.printed_use();
+        all.extend(u1000.printed_best([
+            ("Figure 5: best for small flows, U_1000", "less than large"),
+            ("Figure 5: best for large flows, U_1000", ""),
+        ]));
+        all.extend(u1200.printed_best([
+            ("Figure 6: best for small flows, U_1200", "above U_1000's"),
+            ("Figure 6: best for large flows, U_1200", "above U_1000's"),
+        ]));
+        all.extend(u3000.printed_best([
+            ("Figure 7: best for small flows, U_3000", "then falls"),
+            ("Figure 7: best for large flows, U_3000", "above U_1200's"),
+        ]));
+        all.extend(u3000.printed_variation());
+        all.extend(open.printed_best([
+            ("Footnote 4: open loop, best for small flows", "no difference"),
+            ("Footnote 4: open loop, best for large flows", "no difference"),
+        ]));
+        all.push(Printed {
+            what: "Footnote 4: open loop uses, with enough buffer",
+            unit: "%",
+            published: "",
+            ours: open.max_use(),
+        });
+        all
+    }
+
+    /// Figures 2 to 4: delay and use of the link.
+    fn printed_use(&self) -> Vec<Printed> {
+        let [u1000, u1200, u3000, _] = &self.experiments;
+        let [by_1000, by_1200] = self.as_printed.each_ref().map(|m| percent(m, |r| r.utilisation));
         let loads = BufferMeasured::of(SAMPLED_BUFFER, self.loads.clone());
+        let used = percent(&loads, |run| run.utilisation);
+        let heavy_load = percent(&loads, |run| heavy(&run.loads, 10.0, 0.95));
+        let line = |what, unit, published, ours| Printed { what, unit, published, ours };
         vec![
             line("Figure 2: longest wait over B / C", "", "1", u3000.longest_wait()),
-            line("Figure 3: U_1000 uses, with enough buffer", "%", "60-70", max(u1000)),
-            line("Figure 3: U_1200 uses, with enough buffer", "%", "80-90", max(u1200)),
-            line(
-                "Figure 3: use by 1000 users",
-                "%",
-                "60-70",
-                percent(&self.as_printed[0], |run| run.utilisation),
-            ),
-            line(
-                "Figure 3: use by 1200 users",
-                "%",
-                "80-90",
-                percent(&self.as_printed[1], |run| run.utilisation),
-            ),
-            line("Figure 3: U_3000 uses, with enough buffer", "%", "saturated", max(u3000)),
+            line("Figure 3: U_1000 uses, with enough buffer", "%", "60-70", u1000.max_use()),
+            line("Figure 3: U_1200 uses, with enough buffer", "%", "80-90", u1200.max_use()),
+            line("Figure 3: use by 1000 users", "%", "60-70", by_1000),
+            line("Figure 3: use by 1200 users", "%", "80-90", by_1200),
+            line("Figure 3: U_3000 uses, with enough buffer", "%", "saturated", u3000.max_use()),
             line("Figure 3: least buffer for the most use, U_3000", "kB", ">= 200", u3000.enough()),
             line("Figure 3: least buffer for the most use, U_1000", "kB", "more", u1000.enough()),
             line("Figure 3: least buffer for the most use, U_1200", "kB", "more", u1200.enough()),
-            line("Figure 4: mean use", "%", "68", percent(&loads, |run| run.utilisation)),
-            line(
-                "Figure 4: time above 95 %, averaged over 10 s",
-                "%",
-                "7",
-                percent(&loads, heavy_load),
-            ),
-            line(
-                "Figure 5: best for small flows, U_1000",
-                "kB",
-                "less than large",
-                u1000.best(|m| &m.small),
-            ),
-            line("Figure 5: best for large flows, U_1000", "kB", "", u1000.best(|m| &m.large)),
-            line(
-                "Figure 6: best for small flows, U_1200",
-                "kB",
-                "above U_1000's",
-                u1200.best(|m| &m.small),
-            ),
-            line(
-                "Figure 6: best for large flows, U_1200",
-                "kB",
-                "above U_1000's",
-                u1200.best(|m| &m.large),
-            ),
-            line(
-                "Figure 7: best for small flows, U_3000",
-                "kB",
-                "then falls",
-                u3000.best(|m| &m.small),
-            ),
-            line(
-                "Figure 7: best for large flows, U_3000",
-                "kB",
-                "above U_1200's",
-                u3000.best(|m| &m.large),
-            ),
-            line(
-                "Figure 8: variation of small flows, 30 kB",
-                "",
-                "0.94",
-                variation(min, |r| &r.small),
-            ),
-            line(
-                "Figure 8: variation of small flows, 38 MB",
-                "",
-                "0.25",
-                variation(all, |r| &r.small),
-            ),
-            line(
-                "Figure 8: variation of large flows, 30 kB",
-                "",
-                "0.75",
-                variation(min, |r| &r.large),
-            ),
-            line(
-                "Figure 8: variation of large flows, 38 MB",
-                "",
-                "1.06",
-                variation(all, |r| &r.large),
-            ),
-            line(
-                "Footnote 4: open loop, best for small flows",
-                "kB",
-                "no difference",
-                open.best(|m| &m.small),
-            ),
-            line(
-                "Footnote 4: open loop, best for large flows",
-                "kB",
-                "no difference",
-                open.best(|m| &m.large),
-            ),
-            line("Footnote 4: open loop uses, with enough buffer", "%", "", max(open)),
+            line("Figure 4: mean use", "%", "68", used),
+            line("Figure 4: time above 95 %, averaged over 10 s", "%", "7", heavy_load),
         ]
     }
 }
@@ -344,6 +286,35 @@ impl Experiment {
             figure.simulated(label, some.map(|m| (kilobytes(m), of(m).median_bps / 1e3)));
         }
         figure
+    }
+
+    /// The best buffers for small and for large flows; `published` has the name and the printed value of each.
+    fn printed_best(&self, published: [(&'static str, &'static str); 2]) -> Vec<Printed> {
+        let ours = [self.best(|m| &m.small), self.best(|m| &m.large)];
+        let lines = published.into_iter().zip(ours);
+        lines
+            .map(|((what, published), ours)| Printed { what, unit: "kB", published, ours })
+            .collect()
+    }
+
+    /// Figure 8: the variation of both classes with the smallest and the largest buffer.
+    fn printed_variation(&self) -> Vec<Printed> {
+        let (min, max) = (self.measured.first(), self.measured.last());
+        let line = |what, published, m: Option<&BufferMeasured>, of: simulations::ClassOf| {
+            let ours = m.map_or("-".to_owned(), |m| seeded(m, |run| of(run).variation));
+            Printed { what, unit: "", published, ours }
+        };
+        vec![
+            line("Figure 8: variation of small flows, 30 kB", "0.94", min, |run| &run.small),
+            line("Figure 8: variation of small flows, 38 MB", "0.25", max, |run| &run.small),
+            line("Figure 8: variation of large flows, 30 kB", "0.75", min, |run| &run.large),
+            line("Figure 8: variation of large flows, 38 MB", "1.06", max, |run| &run.large),
+        ]
+    }
+
+    /// Use of the link with the largest buffer.
+    fn max_use(&self) -> String {
+        self.measured.last().map_or("-".to_owned(), |m| percent(m, |run| run.utilisation))
     }
 
     /// The longest wait over B / C, where the buffer filled up.
