@@ -318,104 +318,103 @@ fn standing(e: &Evidence) -> Option<(Duration, Duration)> {
 
 /// The remedy, as a sentence.
 pub fn fix(class: Class, e: &Evidence) -> String {
-    let needed = || {
-        let (capacity, rtt) = (e.capacity?, e.rtt_min.or(e.rtt)?);
-        Some(capacity * rtt)
-    };
-    // At the RTT in the verdict, and above the size that was too small.
-    let sized = |what: &str, now: Option<(Bytes, Duration)>| {
-        let wanted = e.capacity.zip(now).map(|(capacity, (_, rtt))| capacity * rtt);
-        match (wanted, now) {
-            (Some(bytes), Some((now, _))) if bytes > now => format!("{what} at least {bytes}"),
-            (_, Some((now, _))) => format!("{what} more than the {} of now", in_bytes(now)),
-            (_, None) => format!("{what} the bandwidth-delay product"),
+    let words = match class {
+        Class::Opportunity => {
+            "Nothing is wrong. Fewer, longer connections (keep-alive) spare the handshake and slow start."
         }
-    };
-    match class {
-        Class::Opportunity => "Nothing is wrong. Fewer, longer connections (keep-alive) spare the \
-                               handshake and slow start."
-            .to_owned(),
-        Class::Congestion => "Find where packets are lost: a buffer too small for bursts wants a \
-                              paced sender (SO_MAX_PACING_RATE, bbr, or sweetspot send); random \
-                              loss wants a repaired link."
-            .to_owned(),
-        Class::Transport => "Wait, or take a congestion control that grows faster (cubic, bbr) on \
-                             the sender."
-            .to_owned(),
+        Class::Congestion => {
+            "Find where packets are lost: a buffer too small for bursts wants a paced sender (SO_MAX_PACING_RATE, bbr, \
+             or sweetspot send); random loss wants a repaired link."
+        }
+        Class::Transport => {
+            "Wait, or take a congestion control that grows faster (cubic, bbr) on the sender."
+        }
         Class::ReceiverWindow => {
-            let round = e.window_round.or(e.rtt);
-            sized(
-                "On the receiver: do not set SO_RCVBUF, and let net.ipv4.tcp_rmem allow",
-                e.window.zip(round),
-            ) + " in its third value (twice that in buffer)."
+            let now = e.window.zip(e.window_round.or(e.rtt));
+            return window_fix("On the receiver: do not set SO_RCVBUF", "tcp_rmem", now, e);
         }
         Class::ReceiverApplication => {
-            "On the receiver: let the program read faster (its disk, its CPU, a thread of its own \
-             for reading)."
-                .to_owned()
+            "On the receiver: let the program read faster (its disk, its CPU, a thread of its own for reading)."
         }
         Class::SenderWindow => {
-            let round = e.flight_round.or(e.rtt);
-            sized(
-                "On the sender: do not set SO_SNDBUF, and let net.ipv4.tcp_wmem allow",
-                e.flight.zip(round),
-            ) + " in its third value (twice that in buffer)."
+            let now = e.flight.zip(e.flight_round.or(e.rtt));
+            return window_fix("On the sender: do not set SO_SNDBUF", "tcp_wmem", now, e);
         }
-        Class::Bandwidth if e.even && standing(e).is_none() => {
-            "Only a faster path; or a higher rate where a shaper on the sender's own device (tc qdisc show) or its \
-             program sets it."
-                .to_owned()
-        }
-        Class::Bandwidth => match needed() {
-            // A window below two segments would wait for delayed acknowledgements (RFC 9293, section 3.8.6.3).
-            Some(bytes) if bytes >= e.mss * 2 => format!(
-                "Only a faster path. A window of {bytes} on the receiver (sweetspot tune) keeps \
-                 the rate and empties the queue."
-            ),
-            _ => "Only a faster path.".to_owned(),
-        },
+        Class::Bandwidth => return bandwidth_fix(e),
         Class::Application if has_nagle(e) => {
-            "In the sending program: set TCP_NODELAY, or write each message with one call (writev, MSG_MORE).".to_owned()
+            "In the sending program: set TCP_NODELAY, or write each message with one call (writev, MSG_MORE)."
         }
-        Class::Application => "On the sender: find the wait of its program (disk, CPU, requests one at a time) \
-                               before it writes."
-            .to_owned(),
+        Class::Application => {
+            "On the sender: find the wait of its program (disk, CPU, requests one at a time) before it writes."
+        }
         Class::WaitingForPeer if e.granted.is_some() => {
             "In the receiving program: raise the window of its protocol, as tcp_wmem and tcp_rmem do not matter here. \
              HTTP/2: SETTINGS_INITIAL_WINDOW_SIZE (Go: MaxUploadBufferPerStream; gRPC: InitialWindowSize; HAProxy: \
              tune.h2.initial-window-size). SSH: more channels or hpn-ssh. SFTP: more and larger requests (sftp -R, -B)."
-                .to_owned()
         }
-        Class::WaitingForPeer => "Send the next request before the last answer is there \
-                                  (pipelining, several connections), or look for what the \
-                                  receiver's program waits for."
-            .to_owned(),
-        Class::Idle => "Nothing: the connection is kept open and unused.".to_owned(),
-        Class::Pacing => "On the sender: raise or lift SO_MAX_PACING_RATE.".to_owned(),
-        Class::Stalled if e.passes.is_some() => format!(
-            "Let ICMP \"fragmentation needed\" and \"packet too big\" through to the sender, or lower the MSS to {} \
-             (iptables TCPMSS --clamp-mss-to-pmtu, ip route ... advmss), or set net.ipv4.tcp_mtu_probing=1 there.",
-            e.passes.unwrap_or_default().get()
-        ),
-        Class::Stalled => "Find who went away: capture at both ends, look for a filter or a NAT \
-                           that forgot the connection, a host that is down, a path that is out."
-            .to_owned(),
-        Class::NeverEstablished => match e.failure {
-            Some(Failure::Refused) => {
-                "Start the program that should listen there, or mend the address or the filter \
-                 that sent the reset."
-            }
-            _ => "Look for a filter on the way, or a host that is down; capture at the other end.",
+        Class::WaitingForPeer => {
+            "Send the next request before the last answer is there (pipelining, several connections), or look for what \
+             the receiver's program waits for."
         }
-        .to_owned(),
+        Class::Idle => "Nothing: the connection is kept open and unused.",
+        Class::Pacing => "On the sender: raise or lift SO_MAX_PACING_RATE.",
+        Class::Stalled => return stalled_fix(e),
+        Class::NeverEstablished if e.failure == Some(Failure::Refused) => {
+            "Start the program that should listen there, or mend the address or the filter that sent the reset."
+        }
+        Class::NeverEstablished => {
+            "Look for a filter on the way, or a host that is down; capture at the other end."
+        }
         // For a live connection's receiver: a capture knows the retransmissions.
         Class::Unknown if e.retransmitted.is_none() => {
-            "Diagnose it at the sending end: sweetspot diagnose there, or of \
-                                                 a capture from there (tcpdump -s 96)."
-                .to_owned()
+            "Diagnose it at the sending end: sweetspot diagnose there, or of a capture from there (tcpdump -s 96)."
         }
-        Class::Unknown => "Capture again: from before the connection begins, both directions, 96 \
-                           bytes of each packet or more."
+        Class::Unknown => {
+            "Capture again: from before the connection begins, both directions, 96 bytes of each packet or more."
+        }
+    };
+    words.to_owned()
+}
+
+/// A window that suffices at the RTT in the verdict, and exceeds the one of `now`, which was too small.
+fn window_fix(first: &str, sysctl: &str, now: Option<(Bytes, Duration)>, e: &Evidence) -> String {
+    let wanted = e.capacity.zip(now).map(|(capacity, (_, rtt))| capacity * rtt);
+    let size = match (wanted, now) {
+        (Some(bytes), Some((now, _))) if bytes > now => format!("at least {bytes}"),
+        (_, Some((now, _))) => format!("more than the {} of now", in_bytes(now)),
+        (_, None) => "the bandwidth-delay product".to_owned(),
+    };
+    format!(
+        "{first}, and let net.ipv4.{sysctl} allow {size} in its third value (twice that in buffer)."
+    )
+}
+
+fn bandwidth_fix(e: &Evidence) -> String {
+    if e.even && standing(e).is_none() {
+        return "Only a faster path; or a higher rate where a shaper on the sender's own device (tc qdisc show) or its \
+                program sets it."
+            .to_owned();
+    }
+    let needed = e.capacity.zip(e.rtt_min.or(e.rtt)).map(|(capacity, rtt)| capacity * rtt);
+    match needed {
+        // A window below two segments would wait for delayed acknowledgements (RFC 9293, section 3.8.6.3).
+        Some(bytes) if bytes >= e.mss * 2 => format!(
+            "Only a faster path. A window of {bytes} on the receiver (sweetspot tune) keeps the rate and empties the \
+             queue."
+        ),
+        _ => "Only a faster path.".to_owned(),
+    }
+}
+
+fn stalled_fix(e: &Evidence) -> String {
+    match e.passes {
+        Some(passes) => format!(
+            "Let ICMP \"fragmentation needed\" and \"packet too big\" through to the sender, or lower the MSS to {} \
+             (iptables TCPMSS --clamp-mss-to-pmtu, ip route ... advmss), or set net.ipv4.tcp_mtu_probing=1 there.",
+            passes.get()
+        ),
+        None => "Find who went away: capture at both ends, look for a filter or a NAT that forgot the connection, a \
+                 host that is down, a path that is out."
             .to_owned(),
     }
 }
