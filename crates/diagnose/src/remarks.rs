@@ -16,6 +16,7 @@ pub fn remarks(connection: &Connection, side: usize) -> Vec<String> {
     let stream = &connection.streams[side];
     let mut remarks = options(connection);
     remarks.extend(vantage(connection, stream));
+    remarks.extend(round_trips(connection, stream));
     remarks
 }
 
@@ -79,90 +80,96 @@ fn options(connection: &Connection) -> Vec<String> {
 /// Effects of the capture point and the capturing program.
 fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
     let counts = stream.counts();
-    let mut remarks = Vec::new();
-    let mut remark = |holds: bool, words: String| {
-        if holds {
-            remarks.push(words);
-        }
-    };
     let copies = connection.copies + counts.copies;
-    remark(copies > 0, format!("{copies} packets were captured twice; each is counted once"));
-    remark(
-        counts.offloaded > 0,
-        format!(
-            "{} segments are longer than any packet: the capture was taken where the network card \
-             cuts them up, so that less is known of the time of each",
-            counts.offloaded
-        ),
-    );
-    remark(
-        counts.foreign_sacks > 0,
-        format!(
-            "{} acknowledgements have SACK blocks far from all data: a device on the path changes sequence numbers and \
-             not these blocks, so that the sender cannot use them",
-            counts.foreign_sacks
-        ),
-    );
     let both = connection.handshake.offers.iter().flatten().filter(|o| o.timestamps).count() == 2;
-    remark(
-        both && counts.without_timestamps > 0 && counts.with_timestamps == 0,
-        "both ends agreed on timestamps, and the receiver's segments have none: a device on the path removes the option \
-         in one direction"
-            .to_owned(),
-    );
-    remark(
-        counts.shrunk_windows > 0,
-        format!(
-            "the receiver took back a part of its window {} times (tcp_shrink_window on Linux; some other systems do \
-             so){}",
-            counts.shrunk_windows,
-            retransmitted(stream.retransmissions().taken_back)
+    those_that_hold([
+        (copies > 0, format!("{copies} packets were captured twice; each is counted once")),
+        (
+            counts.offloaded > 0,
+            format!(
+                "{} segments are longer than any packet: the capture was taken where the network card cuts them up, so \
+                 that less is known of the time of each",
+                counts.offloaded
+            ),
         ),
-    );
-    remark(
-        counts.handshake_was_slow,
-        "the handshake took longer than the path does: data was sent sooner than that allows"
-            .to_owned(),
-    );
-    remark(
-        counts.unseen > 0,
-        format!("{} bytes were acknowledged that the capture missed", counts.unseen),
-    );
-    let reordered = counts.out_of_order as f64 > counts.data_segments as f64 * REORDERING;
-    remark(
-        reordered,
-        format!("{} of {} segments came out of order", counts.out_of_order, counts.data_segments),
-    );
-    remark(
-        connection.backward > 0,
-        format!(
-            "the time of {} packets lies before that of the packet in front of them",
-            connection.backward
+        (
+            counts.foreign_sacks > 0,
+            format!(
+                "{} acknowledgements have SACK blocks far from all data: a device on the path changes sequence numbers \
+                 and not these blocks, so that the sender cannot use them",
+                counts.foreign_sacks
+            ),
         ),
-    );
+        (
+            both && counts.without_timestamps > 0 && counts.with_timestamps == 0,
+            "both ends agreed on timestamps, and the receiver's segments have none: a device on the path removes the \
+             option in one direction"
+                .to_owned(),
+        ),
+        (
+            counts.shrunk_windows > 0,
+            format!(
+                "the receiver took back a part of its window {} times (tcp_shrink_window on Linux; some other systems \
+                 do so){}",
+                counts.shrunk_windows,
+                retransmitted(stream.retransmissions().taken_back)
+            ),
+        ),
+        (
+            counts.handshake_was_slow,
+            "the handshake took longer than the path does: data was sent sooner than that allows"
+                .to_owned(),
+        ),
+        (
+            counts.unseen > 0,
+            format!("{} bytes were acknowledged that the capture missed", counts.unseen),
+        ),
+        (
+            counts.out_of_order as f64 > counts.data_segments as f64 * REORDERING,
+            format!(
+                "{} of {} segments came out of order",
+                counts.out_of_order, counts.data_segments
+            ),
+        ),
+        (
+            connection.backward > 0,
+            format!(
+                "the time of {} packets lies before that of the packet in front of them",
+                connection.backward
+            ),
+        ),
+    ])
+}
+
+/// Causes of an uncertain round trip, or of none.
+fn round_trips(connection: &Connection, stream: &Stream) -> Vec<String> {
     let tick = connection.tick();
-    remark(
-        tick.is_some_and(|tick| tick >= COARSE),
-        format!(
-            "the capture's clock has ticks of {}: shorter round trips are not told",
-            tick.unwrap_or_default()
+    let (counts, round_trips) = (stream.counts(), stream.round_trips());
+    those_that_hold([
+        (
+            tick.is_some_and(|tick| tick >= COARSE),
+            format!(
+                "the capture's clock has ticks of {}: shorter round trips are not told",
+                tick.unwrap_or_default()
+            ),
         ),
-    );
-    remark(
-        stream.round_trips().vantage() == Vantage::Unknown && stream.round_trips().samples() > 0,
-        "the round trip is uncertain: how far the capture is from the sender is unknown, and taken \
-         as nothing"
-            .to_owned(),
-    );
-    remark(
-        stream.round_trips().is_guessed(),
-        "the round trip is uncertain: it is taken from how soon a request was answered, and may be \
-         shorter"
-            .to_owned(),
-    );
-    remark(
-        counts.acks > 0 && stream.round_trips().samples() == 0 && counts.bytes > 0,
-        "no round trip could be measured".to_owned(),
-    );
-    remarks
+        (
+            round_trips.vantage() == Vantage::Unknown && round_trips.samples() > 0,
+            "the round trip is uncertain: how far the capture is from the sender is unknown, and taken as nothing"
+                .to_owned(),
+        ),
+        (
+            round_trips.is_guessed(),
+            "the round trip is uncertain: it is taken from how soon a request was answered, and may be shorter"
+                .to_owned(),
+        ),
+        (
+            counts.acks > 0 && round_trips.samples() == 0 && counts.bytes > 0,
+            "no round trip could be measured".to_owned(),
+        ),
+    ])
+}
+
+fn those_that_hold<const N: usize>(remarks: [(bool, String); N]) -> Vec<String> {
+    remarks.into_iter().filter(|(holds, _)| *holds).map(|(_, words)| words).collect()
 }
