@@ -1,6 +1,8 @@
 //! The words that `ss -i` prints of a connection, read by their names: iproute2 has printed them in several orders, and leaves
 //! out those that are zero.
 
+use std::str::FromStr;
+
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::super::{MAX_SEGMENT, micros};
@@ -24,111 +26,137 @@ pub struct Account {
 }
 
 /// The words of `line` about a connection with these queues; `timer` is the word that `ss -o` puts behind the addresses.
-pub fn account(line: &str, timer: Option<&str>, at: Time, [unread, queued]: [Bytes; 2]) -> Account {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let text =
-        |name: &str| words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix(':'));
-    let number = |name: &str| {
-        let digits = text(name)?;
-        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-        digits[..end].parse::<u64>().ok()
-    };
-    let count = |name: &str| number(name).unwrap_or(0);
-    let small = |name: &str| u32::try_from(count(name)).unwrap_or(u32::MAX);
-    let time = |name: &str| micros(count(name).saturating_mul(1000));
-    // In milliseconds, often with a fraction; the deviation follows behind a slash.
-    let millis = |name: &str| {
-        let value = text(name).and_then(|value| value.split('/').next()?.parse::<f64>().ok());
-        micros((value.unwrap_or(0.0).max(0.0) * 1e3).round() as u64)
-    };
-    let [peer_scale, scale] = text("wscale").and_then(scales).unwrap_or_default();
-    let retransmitted = text("retrans").and_then(|value| value.split('/').nth(1)?.parse().ok());
-    let under_way = small("unacked")
-        .saturating_add(first_of(text("retrans")))
-        .saturating_sub(small("sacked").saturating_add(small("lost")));
-    let mss = Bytes::new(count("mss")).min(MAX_SEGMENT);
-    let unacked = small("unacked");
-    let has_busy = number("busy").is_some();
-    let not_sent = match number("notsent") {
-        Some(bytes) => Bytes::new(bytes),
-        None if has_busy => Bytes::ZERO,
-        // Before Linux 4.6 nothing tells. A sender that fills its congestion window may have more.
-        None if unacked > 0 && unacked >= small("cwnd") => mss,
-        None => queued.saturating_sub(mss * u64::from(unacked)),
-    };
-    let memory = |name: char| text("skmem").and_then(|value| socket_memory(value, name));
-    let timer = timer.or_else(|| text("timer"));
-    // The flag belongs to the last rate sample; unsent bytes are newer.
-    let starved = words.contains(&"app_limited") && not_sent < mss;
-    let sample = Sample {
-        at,
-        // Linux counts the SYN as a byte acknowledged.
-        acked: Bytes::new(count("bytes_acked").saturating_sub(1)),
-        received: Bytes::new(count("bytes_received")),
-        delivered: count("delivered"),
-        busy: time("busy"),
-        window_limited: time("rwnd_limited"),
-        buffer_limited: time("sndbuf_limited"),
-        congestion_window: small("cwnd"),
-        // It is not printed while it is not set.
-        slow_start_threshold: number("ssthresh").map_or(u32::MAX, |n| n as u32),
-        under_way,
-        outstanding: number("bytes_sent").map(|sent| {
-            // Linux counts the SYN as a byte acknowledged.
-            let acked = count("bytes_acked").saturating_sub(1);
-            let bytes = [sent, count("bytes_retrans"), acked].map(Bytes::new);
-            Sample::outstanding(bytes, unacked, mss)
-        }),
-        not_sent,
-        recovering: small("lost") > 0,
-        model_based: words.iter().any(|word| word.starts_with("bbr")),
-        mss,
-        rtt: millis("rtt"),
-        rtt_min: millis("minrtt"),
-        pacing_limit: pacing_limit(&words),
-        starved,
-        queued: memory('w').unwrap_or(queued),
-        // ss prints it with -m alone. A buffer of unknown size is never full.
-        send_buffer: text("skmem").and_then(send_buffer).unwrap_or(Bytes::MAX),
-        peer_window: number("snd_wnd").map(Bytes::new),
-        peer_scale,
-        scale,
-        segments: number("data_segs_out").unwrap_or_else(|| count("segs_out")),
-        retransmitted: retransmitted.unwrap_or(0),
-        timeouts: count("total_rto"),
-        receiver_rtt: millis("rcv_rtt"),
-        window: number("rcv_wnd").map(Bytes::new),
-        unread,
-        out_of_order: count("rcv_ooopack"),
-    };
+pub fn account(line: &str, timer: Option<&str>, at: Time, queues: [Bytes; 2]) -> Account {
+    let words = Words(line.split_whitespace().collect());
+    let timer = timer.or_else(|| words.text("timer"));
     Account {
-        sample,
-        has_busy,
-        has_peer_window: number("snd_wnd").is_some(),
+        sample: words.sample(at, queues),
+        has_busy: words.number("busy").is_some(),
+        has_peer_window: words.number("snd_wnd").is_some(),
         persists: timer.is_some_and(|timer| timer.contains("persist")),
-        since_ack: time("lastack"),
-        backoff: small("backoff").into(),
-        has_timeouts: number("total_rto").is_some(),
+        since_ack: words.time("lastack"),
+        backoff: words.small("backoff").into(),
+        has_timeouts: words.number("total_rto").is_some(),
     }
 }
 
-/// `skmem:(r0,rb131072,t0,tb87040,f0,w4096,o0,bl0,d0)`: the number behind one letter.
-fn socket_memory(value: &str, name: char) -> Option<Bytes> {
-    let fields = value.trim_start_matches('(').trim_end_matches(')').split(',');
-    let mut numbers = fields.filter_map(|field| field.strip_prefix(name)?.parse().ok());
-    numbers.next().map(Bytes::new)
-}
+/// The words of a line, by their names.
+struct Words<'a>(Vec<&'a str>);
 
-/// The size of the send buffer in the same list.
-fn send_buffer(value: &str) -> Option<Bytes> {
-    let mut fields = value.trim_start_matches('(').split(',');
-    let size = fields.find_map(|field| field.strip_prefix("tb")?.parse().ok())?;
-    Some(Bytes::new(size))
-}
+impl<'a> Words<'a> {
+    fn text(&self, name: &str) -> Option<&'a str> {
+        self.0.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix(':'))
+    }
 
-/// `retrans:1/5`: under way now, and in all.
-fn first_of(value: Option<&str>) -> u32 {
-    value.and_then(|value| value.split('/').next()?.parse().ok()).unwrap_or(0)
+    fn number(&self, name: &str) -> Option<u64> {
+        let digits = self.text(name)?;
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits[..end].parse().ok()
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        self.number(name).unwrap_or(0)
+    }
+
+    fn small(&self, name: &str) -> u32 {
+        u32::try_from(self.count(name)).unwrap_or(u32::MAX)
+    }
+
+    fn time(&self, name: &str) -> Duration {
+        micros(self.count(name).saturating_mul(1000))
+    }
+
+    /// In milliseconds, often with a fraction; the deviation follows behind a slash.
+    fn millis(&self, name: &str) -> Duration {
+        let value = self.text(name).and_then(|value| value.split('/').next()?.parse::<f64>().ok());
+        micros((value.unwrap_or(0.0).max(0.0) * 1e3).round() as u64)
+    }
+
+    /// One number of `skmem:(r0,rb131072,t0,tb87040,f0,w4096,o0,bl0,d0)`.
+    fn socket_memory(&self, name: &str) -> Option<Bytes> {
+        let value = self.text("skmem")?;
+        let mut fields = value.trim_start_matches('(').trim_end_matches(')').split(',');
+        fields.find_map(|field| field.strip_prefix(name)?.parse().ok()).map(Bytes::new)
+    }
+
+    /// `retrans:1/5`: under way now, and in all.
+    fn retransmitted<T: FromStr>(&self, part: usize) -> Option<T> {
+        self.text("retrans")?.split('/').nth(part)?.parse().ok()
+    }
+
+    /// Linux counts the SYN as a byte acknowledged.
+    fn acked(&self) -> Bytes {
+        Bytes::new(self.count("bytes_acked").saturating_sub(1))
+    }
+
+    fn mss(&self) -> Bytes {
+        Bytes::new(self.count("mss")).min(MAX_SEGMENT)
+    }
+
+    fn under_way(&self) -> u32 {
+        self.small("unacked")
+            .saturating_add(self.retransmitted(0).unwrap_or(0))
+            .saturating_sub(self.small("sacked").saturating_add(self.small("lost")))
+    }
+
+    fn not_sent(&self, queued: Bytes) -> Bytes {
+        let unacked = self.small("unacked");
+        match self.number("notsent") {
+            Some(bytes) => Bytes::new(bytes),
+            None if self.number("busy").is_some() => Bytes::ZERO,
+            // Before Linux 4.6 nothing tells. A sender that fills its congestion window may have more.
+            None if unacked > 0 && unacked >= self.small("cwnd") => self.mss(),
+            None => queued.saturating_sub(self.mss() * u64::from(unacked)),
+        }
+    }
+
+    fn outstanding(&self) -> Option<Bytes> {
+        let sent = Bytes::new(self.number("bytes_sent")?);
+        let retransmitted = Bytes::new(self.count("bytes_retrans"));
+        let unacked = self.small("unacked");
+        Some(Sample::outstanding([sent, retransmitted, self.acked()], unacked, self.mss()))
+    }
+
+    fn sample(&self, at: Time, [unread, queued]: [Bytes; 2]) -> Sample {
+        let [peer_scale, scale] = self.text("wscale").and_then(scales).unwrap_or_default();
+        let (mss, not_sent) = (self.mss(), self.not_sent(queued));
+        Sample {
+            at,
+            acked: self.acked(),
+            received: Bytes::new(self.count("bytes_received")),
+            delivered: self.count("delivered"),
+            busy: self.time("busy"),
+            window_limited: self.time("rwnd_limited"),
+            buffer_limited: self.time("sndbuf_limited"),
+            congestion_window: self.small("cwnd"),
+            // It is not printed while it is not set.
+            slow_start_threshold: self.number("ssthresh").map_or(u32::MAX, |n| n as u32),
+            under_way: self.under_way(),
+            outstanding: self.outstanding(),
+            not_sent,
+            recovering: self.small("lost") > 0,
+            model_based: self.0.iter().any(|word| word.starts_with("bbr")),
+            mss,
+            rtt: self.millis("rtt"),
+            rtt_min: self.millis("minrtt"),
+            pacing_limit: pacing_limit(&self.0),
+            // The flag belongs to the last rate sample; unsent bytes are newer.
+            starved: self.0.contains(&"app_limited") && not_sent < mss,
+            queued: self.socket_memory("w").unwrap_or(queued),
+            // ss prints it with -m alone. A buffer of unknown size is never full.
+            send_buffer: self.socket_memory("tb").unwrap_or(Bytes::MAX),
+            peer_window: self.number("snd_wnd").map(Bytes::new),
+            peer_scale,
+            scale,
+            segments: self.number("data_segs_out").unwrap_or_else(|| self.count("segs_out")),
+            retransmitted: self.retransmitted(1).unwrap_or(0),
+            timeouts: self.count("total_rto"),
+            receiver_rtt: self.millis("rcv_rtt"),
+            window: self.number("rcv_wnd").map(Bytes::new),
+            unread,
+            out_of_order: self.count("rcv_ooopack"),
+        }
+    }
 }
 
 /// `wscale:7,8`: the peer's, and this end's.
