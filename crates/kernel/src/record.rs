@@ -1,4 +1,5 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::slice;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -13,6 +14,17 @@ pub enum RecordKind {
     Over,
 }
 
+impl RecordKind {
+    fn from_word(word: u64) -> Option<RecordKind> {
+        match word {
+            1 => Some(RecordKind::Bulk),
+            2 => Some(RecordKind::Sample),
+            3 => Some(RecordKind::Over),
+            _ => None,
+        }
+    }
+}
+
 /// The origin of a connection's congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Congestion {
@@ -24,6 +36,17 @@ pub enum Congestion {
     Refused,
     /// One that its program chose itself, which is not changed.
     OfProgram,
+}
+
+impl Congestion {
+    fn from_word(word: u64) -> Congestion {
+        match word {
+            1 => Congestion::Chosen,
+            2 => Congestion::Refused,
+            3 => Congestion::OfProgram,
+            _ => Congestion::OfHost,
+        }
+    }
 }
 
 /// The programs' report of a connection. Counters run from its beginning.
@@ -97,6 +120,8 @@ pub struct Record {
 }
 
 const WORDS: usize = 38;
+/// The position of the sending MSS.
+const MSS: usize = 13;
 const AF_INET6: u64 = 10;
 
 impl Record {
@@ -104,114 +129,102 @@ impl Record {
     pub fn decode(bytes: &[u8]) -> Option<Record> {
         let (words, rest) = bytes.as_chunks();
         let words: &[[u8; 8]; WORDS] = words.try_into().ok().filter(|_| rest.is_empty())?;
-        let words = words.map(u64::from_ne_bytes);
-        let [
-            kind,
-            cookie,
-            time,
-            received,
-            acked,
-            unread,
-            receiver_rtt_us,
-            minimum_rtt_us,
-            smoothed_rtt_us,
-            out_of_order,
-            advertised,
-            clamp,
-            advertised_mss,
-            mss,
-            delivered,
-            packets_out,
-            retransmitted_out,
-            sacked_out,
-            lost_out,
-            rate_delivered,
-            rate_interval_us,
-            app_limited,
-            max_pacing_rate,
-            own_clamp,
-            limit,
-            saved_pace,
-            uid,
-            inode,
-            pid,
-            congestion,
-            state,
-            family,
-            local_port,
-            remote_port,
-            local @ ..,
-        ] = words;
-        let [local_low, local_high, remote_low, remote_high] = local;
-        let address = |low, high, port| SocketAddr::new(address(family, low, high), port as u16);
+        let [numbers @ .., family, local_port, remote_port, local, local_rest, remote, remote_rest] =
+            words.map(u64::from_ne_bytes);
+        let address =
+            |first, rest, port| SocketAddr::new(address(family, first, rest), port as u16);
+        let mss = numbers[MSS];
+        let mut words = Words(numbers.iter());
         Some(Record {
-            kind: match kind {
-                1 => RecordKind::Bulk,
-                2 => RecordKind::Sample,
-                3 => RecordKind::Over,
-                _ => return None,
-            },
-            cookie,
-            time: Time::from_nanos(time),
-            received: Bytes::new(received),
-            acked: Bytes::new(acked),
-            unread: Bytes::new(unread),
-            receiver_rtt: micros(receiver_rtt_us),
-            minimum_rtt: micros(minimum_rtt_us),
-            smoothed_rtt: micros(smoothed_rtt_us),
-            out_of_order,
-            advertised: Bytes::new(advertised),
-            clamp: Bytes::new(clamp),
-            advertised_mss: Bytes::new(advertised_mss),
-            mss: Bytes::new(mss),
-            delivered,
-            packets_out,
-            retransmitted_out,
-            sacked_out,
-            lost_out,
-            delivery_rate: match micros(rate_interval_us) {
-                Duration::ZERO => Rate::ZERO,
-                interval => Bytes::new(mss.saturating_mul(rate_delivered)) / interval,
-            },
-            app_limited: app_limited != 0,
-            // All ones, in 32 or in 64 bits, stand for no limit.
-            max_pacing_rate: (max_pacing_rate < u64::from(u32::MAX))
-                .then(|| Rate::from_bits_per_second(8 * max_pacing_rate)),
-            own_clamp: (own_clamp > 0).then(|| Bytes::new(own_clamp)),
-            limit: (limit > 0).then(|| Bytes::new(limit)),
-            saved_pace: (saved_pace > 0)
-                .then(|| Rate::from_bits_per_second(saved_pace.saturating_mul(8))),
-            uid: uid as u32,
-            inode: (inode > 0).then_some(inode),
-            pid: u32::try_from(pid).ok().filter(|pid| *pid > 0),
-            congestion: match congestion {
-                1 => Congestion::Chosen,
-                2 => Congestion::Refused,
-                3 => Congestion::OfProgram,
-                _ => Congestion::OfHost,
-            },
-            state: state as u8,
-            local: address(local_low, local_high, local_port),
-            remote: address(remote_low, remote_high, remote_port),
+            kind: RecordKind::from_word(words.number())?,
+            cookie: words.number(),
+            time: Time::from_nanos(words.number()),
+            received: words.bytes(),
+            acked: words.bytes(),
+            unread: words.bytes(),
+            receiver_rtt: words.micros(),
+            minimum_rtt: words.micros(),
+            smoothed_rtt: words.micros(),
+            out_of_order: words.number(),
+            advertised: words.bytes(),
+            clamp: words.bytes(),
+            advertised_mss: words.bytes(),
+            mss: words.bytes(),
+            delivered: words.number(),
+            packets_out: words.number(),
+            retransmitted_out: words.number(),
+            sacked_out: words.number(),
+            lost_out: words.number(),
+            delivery_rate: words.delivery_rate(mss),
+            app_limited: words.number() != 0,
+            max_pacing_rate: words.pacing_limit(),
+            own_clamp: words.unless_zero().map(Bytes::new),
+            limit: words.unless_zero().map(Bytes::new),
+            saved_pace: words.unless_zero().map(bytes_per_second),
+            uid: words.number() as u32,
+            inode: words.unless_zero(),
+            pid: words.unless_zero().and_then(|pid| u32::try_from(pid).ok()),
+            congestion: Congestion::from_word(words.number()),
+            state: words.number() as u8,
+            local: address(local, local_rest, local_port),
+            remote: address(remote, remote_rest, remote_port),
         })
     }
 }
 
-/// A time that the kernel keeps in 32 bits; all ones mean none (tcp_min_rtt).
-fn micros(us: u64) -> Duration {
-    if us < u64::from(u32::MAX) { Duration::from_micros(us) } else { Duration::ZERO }
+/// Takes a record's words one after the other.
+struct Words<'a>(slice::Iter<'a, u64>);
+
+impl Words<'_> {
+    fn number(&mut self) -> u64 {
+        self.0.next().copied().unwrap_or(0)
+    }
+
+    fn unless_zero(&mut self) -> Option<u64> {
+        Some(self.number()).filter(|n| *n > 0)
+    }
+
+    fn bytes(&mut self) -> Bytes {
+        Bytes::new(self.number())
+    }
+
+    /// A time that the kernel keeps in 32 bits; all ones mean none (tcp_min_rtt).
+    fn micros(&mut self) -> Duration {
+        match self.number() {
+            us if us < u64::from(u32::MAX) => Duration::from_micros(us),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Segments, and the time in which they were delivered.
+    fn delivery_rate(&mut self, mss: u64) -> Rate {
+        let delivered = Bytes::new(mss.saturating_mul(self.number()));
+        match self.micros() {
+            Duration::ZERO => Rate::ZERO,
+            interval => delivered / interval,
+        }
+    }
+
+    /// All ones, in 32 or in 64 bits, stand for no limit.
+    fn pacing_limit(&mut self) -> Option<Rate> {
+        Some(self.number()).filter(|limit| *limit < u64::from(u32::MAX)).map(bytes_per_second)
+    }
+}
+
+fn bytes_per_second(n: u64) -> Rate {
+    Rate::from_bits_per_second(n.saturating_mul(8))
 }
 
 /// An address from words in network byte order. IPv4 mapped into IPv6 is IPv4.
-fn address(family: u64, low: u64, high: u64) -> IpAddr {
+fn address(family: u64, first: u64, rest: u64) -> IpAddr {
     let octets = |word: u64| word.to_ne_bytes();
     if family == AF_INET6 {
         let mut all = [0; 16];
-        all[..8].copy_from_slice(&octets(low));
-        all[8..].copy_from_slice(&octets(high));
+        all[..8].copy_from_slice(&octets(first));
+        all[8..].copy_from_slice(&octets(rest));
         return IpAddr::V6(Ipv6Addr::from(all)).to_canonical();
     }
-    let [a, b, c, d, ..] = octets(low);
+    let [a, b, c, d, ..] = octets(first);
     IpAddr::V4(Ipv4Addr::new(a, b, c, d))
 }
 
