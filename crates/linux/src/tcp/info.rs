@@ -175,16 +175,9 @@ impl Info {
     /// Reads the structure, however much of it the kernel gave.
     pub(crate) fn parse(structure: &[u8]) -> Info {
         let mut f = Fields { rest: structure };
-        let mut bytes8 = [0; 8];
-        bytes8.fill_with(|| f.u8().unwrap_or(0));
-        let [state, ca_state, retransmits, probes, backoff, options, wscale, flags] = bytes8;
-        // Bit fields fill from the low end on little-endian machines and from the high end on
-        // big-endian ones.
-        let little = cfg!(target_endian = "little");
-        let (low, high) = (wscale & 0xf, wscale >> 4);
-        let (snd_wscale, rcv_wscale) = if little { (low, high) } else { (high, low) };
-        let (app_limited, fastopen) =
-            if little { (flags & 1, (flags >> 1) & 3) } else { (flags >> 7, (flags >> 5) & 3) };
+        let [state, ca_state, retransmits, probes, backoff, options, wscale, flags] =
+            std::array::from_fn(|_| f.u8().unwrap_or(0));
+        let [snd_wscale, rcv_wscale] = [bit_field(wscale, 0, 4), bit_field(wscale, 4, 4)];
         Info {
             state,
             ca_state,
@@ -194,8 +187,8 @@ impl Info {
             options,
             snd_wscale,
             rcv_wscale,
-            delivery_rate_app_limited: app_limited == 1,
-            fastopen_client_fail: fastopen,
+            delivery_rate_app_limited: bit_field(flags, 0, 1) == 1,
+            fastopen_client_fail: bit_field(flags, 1, 2),
             rto: f.micros(),
             ato: f.micros(),
             snd_mss: f.bytes32(),
@@ -250,6 +243,13 @@ impl Info {
             accecn: f.accecn(),
         }
     }
+}
+
+/// A field of `width` bits behind `before` others. They fill a byte from the low end on little-endian machines and from the
+/// high end on big-endian ones.
+fn bit_field(byte: u8, before: u32, width: u32) -> u8 {
+    let shift = if cfg!(target_endian = "little") { before } else { 8 - before - width };
+    (byte >> shift) & ((1 << width) - 1)
 }
 
 /// Takes the structure's fields one after the other; past its end there is nothing.
