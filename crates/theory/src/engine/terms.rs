@@ -2,7 +2,7 @@
 
 use sweetspot_path::{DirectionSpec, QueueDiscipline};
 use sweetspot_scenario::{
-    Congestion, EngineError, Flavour, Reverse, Scenario, Tcp, TrafficKind, Transfer,
+    Congestion, Cross, EngineError, Flavour, Reverse, Scenario, Tcp, TrafficKind, Transfer,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
@@ -45,63 +45,14 @@ pub(super) enum KnownCross {
 
 impl<'a> Terms<'a> {
     pub(super) fn of(scenario: &'a Scenario) -> Result<Terms<'a>, EngineError> {
+        covered(scenario)?;
         let path = &scenario.path;
-        if scenario.transfers.is_empty() {
-            return Err(not_covered(
-                "there is no [[transfer]], and the formulas are about what one achieves",
-            ));
-        }
-        if scenario.transfers.iter().any(|t| !t.reader.is_greedy() || !t.writer.is_greedy()) {
-            return Err(not_covered(
-                "an application reads or writes slower than TCP, and the formulas are about TCP alone",
-            ));
-        }
-        if scenario.transfers.iter().any(|transfer| transfer.follows) {
-            return Err(not_covered(
-                "a transfer begins when another ends, and the formulas are of steady states",
-            ));
-        }
-        if scenario.send_pool.is_some() {
-            return Err(not_covered("senders share memory, and the formulas give each its window"));
-        }
         let narrow = path.narrow();
-        if path.hops.iter().any(|hop| hop.queue != QueueDiscipline::DropTail) {
-            return Err(not_covered("the formulas are those of drop-tail queues"));
-        }
-        if path.hops.iter().any(|hop| hop.policer.is_some() || hop.burst > Bytes::ZERO) {
-            return Err(not_covered("the formulas are those of links of constant rate"));
-        }
-        if path.hops.iter().any(|hop| hop.reorder > Probability::ZERO) {
-            return Err(not_covered(
-                "packets overtake each other, and the formulas keep their order",
-            ));
-        }
-        let end = scenario.warmup + scenario.duration;
-        for transfer in &scenario.transfers {
-            permanent(transfer, end)?;
-        }
         // Every link holds a packet for as long as it sends it; the narrow one's own counts as
         // buffer in a scenario.
         let serial = path.hops.iter().map(|hop| path.packet / hop.rate);
         let serial = serial.fold((path.packet / path.access_rate) * 2, |sum, time| sum + time);
         let buffer = narrow.buffer.in_bytes(path.packet).saturating_sub(path.packet);
-        let varies = |hop: &DirectionSpec| hop.jitter.max(hop.aggregation) > Duration::ZERO;
-        if path.hops.iter().any(varies) {
-            return Err(not_covered(
-                "the round trip varies by itself, and the formulas take it as fixed",
-            ));
-        }
-        if path.backward != path.hops {
-            return Err(not_covered(
-                "its links differ between the two directions, and the formulas take them as alike",
-            ));
-        }
-        if path.packet_spread > Bytes::ZERO {
-            return Err(not_covered("packets differ in size, and the formulas count whole ones"));
-        }
-        if !path.changes.is_empty() || !path.traces.is_empty() {
-            return Err(not_covered("the path changes, and the formulas take it as fixed"));
-        }
         let mut terms = Terms {
             transfers: &scenario.transfers,
             path: Path::new(narrow.rate, path.rtt + serial, buffer)?,
@@ -134,50 +85,8 @@ impl<'a> Terms<'a> {
     }
 
     fn add_cross(&mut self, scenario: &Scenario) -> Result<(), EngineError> {
-        let narrow = scenario.path.bottleneck();
-        let (mut udp, mut windows, mut acks, mut reciprocal) = (0.0, 0.0, 0.0, 0.0);
-        for cross in &scenario.cross {
-            if cross.hops != (narrow, narrow) && scenario.path.hops.len() > 1 {
-                return Err(not_covered(
-                    "cross traffic crosses other links than the narrow one, and the formulas know \
-                     one",
-                ));
-            }
-            if cross.inputs.is_some() {
-                return Err(not_covered("cross traffic that comes through input links is bursty"));
-            }
-            match cross.kind {
-                TrafficKind::Pareto { count, rate, .. } | TrafficKind::Poisson { count, rate } => {
-                    udp += count as f64 * rate.as_f64();
-                }
-                TrafficKind::Elephants { count, window: Some(window) } => {
-                    let payload = self.packet.saturating_sub(cross.tcp.header);
-                    let window = (window.in_packets(payload).max(1) * self.packet.get()) as f64;
-                    let inverse = mean_inverse(cross.rtt);
-                    windows += count as f64 * window * 8.0 * inverse;
-                    reciprocal += count as f64 * window * 8.0;
-                    let each = if cross.tcp.delayed_ack { 2.0 } else { 1.0 };
-                    let share = cross.tcp.ack_size().as_f64() / self.packet.as_f64() / each;
-                    acks += count as f64 * window * 8.0 * inverse * share;
-                }
-                TrafficKind::Elephants { window: None, .. } => {
-                    return Err(not_covered(
-                        "elephants without a window congest the path by themselves, and no closed \
-                         form says what loss and RTT that makes: equation (9) takes them as \
-                         measured",
-                    ));
-                }
-                TrafficKind::Mice { .. }
-                | TrafficKind::ClosedLoop { .. }
-                | TrafficKind::Arrivals { .. } => {
-                    return Err(not_covered(
-                        "transfers of limited size react, but less than persistent ones: the \
-                         throughput lies between A and equation (8), and no closed form says where \
-                         (SOBAS paper, section V-C)",
-                    ));
-                }
-            }
-        }
+        let CrossRates { udp, windows, mut acks, reciprocal } =
+            CrossRates::of(scenario, self.packet)?;
         if udp > 0.0 && windows > 0.0 {
             return Err(not_covered(
                 "cross traffic is mixed: formulas are known for unresponsive traffic or \
@@ -216,6 +125,120 @@ impl<'a> Terms<'a> {
         }
         Ok(())
     }
+}
+
+/// Rates of the cross traffic, bit/s.
+#[derive(Default)]
+struct CrossRates {
+    udp: f64,
+    /// Of the elephants.
+    windows: f64,
+    /// Of their ACKs.
+    acks: f64,
+    /// The elephants' windows, bits: the sum of each rate times its RTT.
+    reciprocal: f64,
+}
+
+impl CrossRates {
+    fn of(scenario: &Scenario, packet: Bytes) -> Result<CrossRates, EngineError> {
+        let narrow = scenario.path.bottleneck();
+        let mut rates = CrossRates::default();
+        for cross in &scenario.cross {
+            if cross.hops != (narrow, narrow) && scenario.path.hops.len() > 1 {
+                return Err(not_covered(
+                    "cross traffic crosses other links than the narrow one, and the formulas know \
+                     one",
+                ));
+            }
+            if cross.inputs.is_some() {
+                return Err(not_covered("cross traffic that comes through input links is bursty"));
+            }
+            rates.add(cross, packet)?;
+        }
+        Ok(rates)
+    }
+
+    fn add(&mut self, cross: &Cross, packet: Bytes) -> Result<(), EngineError> {
+        match cross.kind {
+            TrafficKind::Pareto { count, rate, .. } | TrafficKind::Poisson { count, rate } => {
+                self.udp += count as f64 * rate.as_f64();
+                Ok(())
+            }
+            TrafficKind::Elephants { count, window: Some(window) } => {
+                let payload = packet.saturating_sub(cross.tcp.header);
+                let window = (window.in_packets(payload).max(1) * packet.get()) as f64;
+                let inverse = mean_inverse(cross.rtt);
+                self.windows += count as f64 * window * 8.0 * inverse;
+                self.reciprocal += count as f64 * window * 8.0;
+                let each = if cross.tcp.delayed_ack { 2.0 } else { 1.0 };
+                let share = cross.tcp.ack_size().as_f64() / packet.as_f64() / each;
+                self.acks += count as f64 * window * 8.0 * inverse * share;
+                Ok(())
+            }
+            TrafficKind::Elephants { window: None, .. } => Err(not_covered(
+                "elephants without a window congest the path by themselves, and no closed form says what loss and RTT \
+                 that makes: equation (9) takes them as measured",
+            )),
+            TrafficKind::Mice { .. }
+            | TrafficKind::ClosedLoop { .. }
+            | TrafficKind::Arrivals { .. } => Err(not_covered(
+                "transfers of limited size react, but less than persistent ones: the throughput lies between A and \
+                 equation (8), and no closed form says where (SOBAS paper, section V-C)",
+            )),
+        }
+    }
+}
+
+/// `Ok` if the formulas are about such transfers and such a path; the cross traffic aside.
+fn covered(scenario: &Scenario) -> Result<(), EngineError> {
+    if scenario.transfers.is_empty() {
+        return Err(not_covered(
+            "there is no [[transfer]], and the formulas are about what one achieves",
+        ));
+    }
+    if scenario.transfers.iter().any(|t| !t.reader.is_greedy() || !t.writer.is_greedy()) {
+        return Err(not_covered(
+            "an application reads or writes slower than TCP, and the formulas are about TCP alone",
+        ));
+    }
+    if scenario.transfers.iter().any(|transfer| transfer.follows) {
+        return Err(not_covered(
+            "a transfer begins when another ends, and the formulas are of steady states",
+        ));
+    }
+    if scenario.send_pool.is_some() {
+        return Err(not_covered("senders share memory, and the formulas give each its window"));
+    }
+    let path = &scenario.path;
+    if path.hops.iter().any(|hop| hop.queue != QueueDiscipline::DropTail) {
+        return Err(not_covered("the formulas are those of drop-tail queues"));
+    }
+    if path.hops.iter().any(|hop| hop.policer.is_some() || hop.burst > Bytes::ZERO) {
+        return Err(not_covered("the formulas are those of links of constant rate"));
+    }
+    if path.hops.iter().any(|hop| hop.reorder > Probability::ZERO) {
+        return Err(not_covered("packets overtake each other, and the formulas keep their order"));
+    }
+    let end = scenario.warmup + scenario.duration;
+    scenario.transfers.iter().try_for_each(|transfer| permanent(transfer, end))?;
+    let varies = |hop: &DirectionSpec| hop.jitter.max(hop.aggregation) > Duration::ZERO;
+    if path.hops.iter().any(varies) {
+        return Err(not_covered(
+            "the round trip varies by itself, and the formulas take it as fixed",
+        ));
+    }
+    if path.backward != path.hops {
+        return Err(not_covered(
+            "its links differ between the two directions, and the formulas take them as alike",
+        ));
+    }
+    if path.packet_spread > Bytes::ZERO {
+        return Err(not_covered("packets differ in size, and the formulas count whole ones"));
+    }
+    if !path.changes.is_empty() || !path.traces.is_empty() {
+        return Err(not_covered("the path changes, and the formulas take it as fixed"));
+    }
+    Ok(())
 }
 
 /// `Ok` if the transfer has no end and lasts throughout the measurement.
