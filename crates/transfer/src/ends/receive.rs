@@ -89,17 +89,12 @@ pub(crate) fn receive(
     let result = wait_for_offer(&mut link.frames, &mut order).and_then(|offer| {
         let expected = config.options.asked.expect(&offer)?;
         let plan = Accepted::make(config, &offer, &channel, udp_demux.is_some())?;
-        let registered = plan.probes.then_some(udp_demux).flatten().map(|demux| {
-            let authenticator = PacketAuthenticator::new(&link.session);
-            let opened = demux.register(authenticator, channel.peer().ip());
-            opened.map_err(TransferError::system("preparing probes"))
-        });
-        let registered = registered.transpose()?;
-        channel.say(&Message::Accept(Accept {
-            sizing: plan.sizing.to_string().into(),
-            congestion: config.options.congestion.as_deref().map(Into::into),
-            probes: plan.probes,
-        }))?;
+        let authenticator = || PacketAuthenticator::new(&link.session);
+        let demux = udp_demux.filter(|_| plan.probes);
+        let registered = demux.map(|demux| demux.register(authenticator(), channel.peer().ip()));
+        let registered =
+            registered.transpose().map_err(TransferError::system("preparing probes"))?;
+        channel.say(&plan.message(&config.options))?;
         order.accept();
         if let Some(reader) = &config.options.reader {
             channel.read_slowly(Arc::clone(reader));
@@ -111,15 +106,10 @@ pub(crate) fn receive(
             sizing: plan.sizing,
         };
         observer.opened(&agreed);
-        let authenticator = registered.as_ref().map(|_| PacketAuthenticator::new(&link.session));
+        let authenticator = registered.as_ref().map(|_| authenticator());
         let headers = channel.udp_headers();
         let now = clock::now();
         let control_loop = ControlLoop::new(plan.controller, start, now, authenticator, headers);
-        // Standard output needs the bytes in order: one connection.
-        let chosen = match config.options.target {
-            Target::Output => Some(1),
-            _ => config.options.streams.or(offer.streams),
-        };
         let bounds = config.bounds.clone();
         let deletion = config.options.delete.as_ref().map(Deletion::new).transpose()?;
         let files = IncomingFiles::new(plan.destination, plan.policy, bounds, expected);
@@ -130,7 +120,7 @@ pub(crate) fn receive(
             config.clamp_method,
             registered.as_ref().map(|registered| Arc::clone(&registered.registration)),
             &files,
-            StreamCount::new(chosen).greedy(offer.greedy),
+            stream_count(&config.options, &offer),
             observer,
         )?;
         let transfer = Receiving {
@@ -163,6 +153,15 @@ fn wait_for_offer(
         SenderItem::Failed(reason) => Err(TransferError::PeerFailed(reason)),
         _ => Ok(None),
     })
+}
+
+fn stream_count(options: &ReceiveOptions, offer: &Offer) -> StreamCount {
+    // Standard output needs the bytes in order: one connection.
+    let chosen = match options.target {
+        Target::Output => Some(1),
+        _ => options.streams.or(offer.streams),
+    };
+    StreamCount::new(chosen).greedy(offer.greedy)
 }
 
 /// The agreed parameters.
@@ -204,6 +203,14 @@ impl Accepted {
             outward_links: config.options.outward_links,
         };
         Ok(Accepted { destination, policy, sizing, controller, probes })
+    }
+
+    fn message(&self, options: &ReceiveOptions) -> Message {
+        Message::Accept(Accept {
+            sizing: self.sizing.to_string().into(),
+            congestion: options.congestion.as_deref().map(Into::into),
+            probes: self.probes,
+        })
     }
 }
 
