@@ -372,16 +372,14 @@ impl TransferError {
         use TransferError as E;
         match self {
             E::Unreadable { source, .. } => {
-                format!("the sender cannot read a file to send: {}", plain(source))
+                because("the sender cannot read a file to send", source)
             }
             E::NothingToSend(_) => "the sender has nothing to send".into(),
             E::NothingMoved(_) => "nothing could be moved; the other end knows why".into(),
             E::Pattern { .. } => "the command line at the other end is wrong".into(),
-            E::Directory { source, .. } => {
-                format!("the receiver cannot use its directory: {}", plain(source))
-            }
+            E::Directory { source, .. } => because("the receiver cannot use its directory", source),
             E::Write { path, source, .. } => {
-                format!("{} cannot be written there: {}", Printable(&name(path)), plain(source))
+                because(&format!("{} cannot be written there", Printable(&name(path))), source)
             }
             E::Exists(path) => E::Exists(name(path)).to_string(),
             E::InUse(path) => E::InUse(name(path)).to_string(),
@@ -401,7 +399,7 @@ impl TransferError {
             E::Congestion { name, .. } => {
                 format!("the other end's kernel does not offer congestion control \"{name}\"")
             }
-            E::System { what, source } => format!("{what} failed there: {}", plain(source)),
+            E::System { what, source } => because(&format!("{what} failed there"), source),
             // The peer itself is meant, and it knows its own address.
             E::OneOutput
             | E::OwnersNeedRoot
@@ -463,6 +461,10 @@ impl TransferError {
 /// The name of a file as both ends know it, without the rest of its path on this host.
 fn name(path: &Path) -> PathBuf {
     if path.is_absolute() { "what was sent".into() } else { path.to_owned() }
+}
+
+fn because(what: &str, error: &io::Error) -> String {
+    format!("{what}: {}", plain(error))
 }
 
 /// The kernel's error in words that are the same on every host.
