@@ -279,6 +279,18 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
+/// The names and contents in a directory.
+fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let read = |entry: std::io::Result<fs::DirEntry>| {
+        let entry = entry.unwrap();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        (name, fs::read(entry.path()).unwrap_or_default())
+    };
+    let mut all: Vec<_> = fs::read_dir(directory).unwrap().map(read).collect();
+    all.sort();
+    all
+}
+
 /// The outcome for a file: names and contents in the directory, answers, results, and counted bytes.
 type Outcome = (Vec<(String, Vec<u8>)>, String, String, u64);
 
@@ -305,16 +317,7 @@ impl Case {
             files.plan(0, vec![entry.clone()], &Deaf).unwrap();
             self.send(&files, &content, 0, &[], self.left);
         }
-        match self.there {
-            0 => {}
-            1 => fs::write(scratch.path().join("f"), "other").unwrap(),
-            _ => {
-                fs::write(scratch.path().join("f"), &content).unwrap();
-                let file = File::options().write(true).open(scratch.path().join("f")).unwrap();
-                let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
-                file.set_modified(at).unwrap();
-            }
-        }
+        self.put_existing(&scratch.path().join("f"), &content);
         let (files, told) = (self.files(scratch.path(), self.replace), Told::default());
         let early = self.content(if self.changed { 2 } else { 1 });
         let length = self.early.min(piece_length(early.len() as u64, 0) as usize - 1);
@@ -354,14 +357,21 @@ impl Case {
         assert!(state.early.is_empty() && state.open.is_empty(), "{self:?} {results}");
         drop(state);
         drop(files);
-        let names = fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap());
-        let read = |entry: fs::DirEntry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            (name, fs::read(entry.path()).unwrap_or_default())
-        };
-        let mut names: Vec<_> = names.map(read).collect();
-        names.sort();
-        (names, format!("{told:?}"), results, count)
+        (contents(scratch.path()), format!("{told:?}"), results, count)
+    }
+
+    /// Puts the existing file in the place of `f`.
+    fn put_existing(&self, f: &Path, content: &[u8]) {
+        match self.there {
+            0 => {}
+            1 => fs::write(f, "other").unwrap(),
+            _ => {
+                fs::write(f, content).unwrap();
+                let file = File::options().write(true).open(f).unwrap();
+                let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+                file.set_modified(at).unwrap();
+            }
+        }
     }
 
     fn files(&self, directory: &Path, replace: bool) -> IncomingFiles {
