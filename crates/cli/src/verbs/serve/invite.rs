@@ -1,3 +1,4 @@
+use std::error::Error;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -67,38 +68,10 @@ pub fn run(arguments: Arguments) -> Ending {
     let identity = service_identity(arguments.state.as_deref())?;
     let expires = Ticket::expiry(clock::wall(), arguments.lifetime);
     let directory = std::path::absolute(&arguments.dir)?;
-    // One at a time, so that no two draw the same number.
-    let mut file = File::options()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(&arguments.clients)
-        .map_err(|error| unusable(&arguments.clients, &error))?;
-    if !file::try_lock(&file).map_err(|error| unusable(&arguments.clients, &error))? {
-        return Err(unusable(
-            &arguments.clients,
-            &"another invitation is being written; try again",
-        )
-        .into());
-    }
-    if file.metadata()?.permissions().mode() & 0o077 != 0 {
-        return Err(
-            unusable(&arguments.clients, &"it will hold a secret; chmod 600 it first").into()
-        );
-    }
-    let before = fs::read_to_string(&arguments.clients)
-        .map_err(|error| unusable(&arguments.clients, &error))?;
+    let (mut file, before) = open_alone(&arguments.clients)?;
     let there: Clients = before.parse().map_err(|error| unusable(&arguments.clients, &error))?;
-    let credential = if arguments.spoken_code {
-        let is_free = |number| {
-            !there.list.iter().any(|client| {
-                matches!(&client.credential, Credential::Code(code) if code.number() == number)
-            })
-        };
-        Credential::Code(draw_code(is_free)?)
-    } else {
-        Credential::Secret(draw_secret()?)
-    };
+    let credential =
+        if arguments.spoken_code { free_code(&there)? } else { Credential::Secret(draw_secret()?) };
     let client = Client {
         credential: credential.clone(),
         name: arguments.name,
@@ -135,6 +108,31 @@ pub fn run(arguments: Arguments) -> Ending {
         out!("{invitation}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The file of clients and its content; locked, so that no two invitations draw the same number.
+fn open_alone(clients: &Path) -> Result<(File, String), Box<dyn Error>> {
+    let mut options = File::options();
+    options.create(true).append(true).mode(0o600);
+    let file = options.open(clients).map_err(|error| unusable(clients, &error))?;
+    if !file::try_lock(&file).map_err(|error| unusable(clients, &error))? {
+        return Err(unusable(clients, &"another invitation is being written; try again").into());
+    }
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        return Err(unusable(clients, &"it will hold a secret; chmod 600 it first").into());
+    }
+    let before = fs::read_to_string(clients).map_err(|error| unusable(clients, &error))?;
+    Ok((file, before))
+}
+
+/// A spoken code with a number that no client in the list has.
+fn free_code(there: &Clients) -> Result<Credential, Box<dyn Error>> {
+    let is_free = |number| {
+        !there.list.iter().any(|client| {
+            matches!(&client.credential, Credential::Code(code) if code.number() == number)
+        })
+    };
+    Ok(Credential::Code(draw_code(is_free)?))
 }
 
 fn unusable(path: &Path, why: &dyn std::fmt::Display) -> String {
