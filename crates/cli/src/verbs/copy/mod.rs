@@ -307,27 +307,9 @@ fn copy_once(
         FarEnd::start(&arguments.ssh, arguments.jump.as_deref(), host, &arguments.remote_program)?;
     far_end.say(&job.request(role, arguments))?;
     let via = arguments.via;
-    let (ssh, jump) = (&arguments.ssh, arguments.jump.as_deref());
-    // While ssh connects, which takes several round trips.
-    let (heard, name) = thread::scope(|scope| {
-        let name = scope.spawn(|| {
-            via.tries(Route::Direct).then(|| far_end::name_of(ssh, jump, host)).flatten()
-        });
-        (far_end.hear(), name.join().ok().flatten())
-    });
-    let (ticket, addresses, client) = match heard? {
-        Reply::Listening { version, .. } if version != VERSION => {
-            return Err(TransferError::Version { peer: host.to_owned(), theirs: version }.into());
-        }
-        Reply::Listening { ticket, addresses, client, .. } => {
-            (ticket.parse::<Ticket>()?, addresses, client)
-        }
-        Reply::Failed { reason } => return Err(TransferError::Refused(reason).into()),
-        Reply::Connected => return Err("the far end spoke out of turn".into()),
-    };
+    let Listening { ticket, hosts, client } = wait_for_far_end(&mut far_end, arguments, host)?;
     if via.tries(Route::Direct) {
-        let hosts = name.into_iter().chain(addresses.into_iter().map(TicketHost::Address));
-        let tickets = hosts.map(|host| Ticket { host, ..ticket.clone() });
+        let tickets = hosts.into_iter().map(|host| Ticket { host, ..ticket.clone() });
         if let Some(contact) = first_reachable(&tickets.collect::<Vec<_>>(), DIRECT_TIMEOUT) {
             reporter.detail(&format!("connected to {contact}"));
             let moved = job.move_over(&contact, role, INNER_RETRY, false, reporter)?;
@@ -370,6 +352,41 @@ fn copy_once(
     let moved = job.move_over(&ticket.into(), role, Duration::ZERO, true, reporter);
     tunnel.close();
     Ok(moved?)
+}
+
+/// A far end that listens.
+struct Listening {
+    ticket: Ticket,
+    /// Its name and its addresses.
+    hosts: Vec<TicketHost>,
+    /// The address from which ssh came.
+    client: Option<IpAddr>,
+}
+
+fn wait_for_far_end(
+    far_end: &mut FarEnd,
+    arguments: &Arguments,
+    host: &str,
+) -> Result<Listening, Failure> {
+    let (ssh, jump) = (&arguments.ssh, arguments.jump.as_deref());
+    // While ssh connects, which takes several round trips.
+    let (heard, name) = thread::scope(|scope| {
+        let is_direct = arguments.via.tries(Route::Direct);
+        let name =
+            scope.spawn(move || is_direct.then(|| far_end::name_of(ssh, jump, host)).flatten());
+        (far_end.hear(), name.join().ok().flatten())
+    });
+    match heard? {
+        Reply::Listening { version, .. } if version != VERSION => {
+            Err(TransferError::Version { peer: host.to_owned(), theirs: version }.into())
+        }
+        Reply::Listening { ticket, addresses, client, .. } => {
+            let hosts = name.into_iter().chain(addresses.into_iter().map(TicketHost::Address));
+            Ok(Listening { ticket: ticket.parse()?, hosts: hosts.collect(), client })
+        }
+        Reply::Failed { reason } => Err(TransferError::Refused(reason).into()),
+        Reply::Connected => Err("the far end spoke out of turn".into()),
+    }
 }
 
 /// Lets the far end connect to this one; `None` if it cannot.
