@@ -25,20 +25,8 @@ pub fn targets(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Target>
         let words = "buffer 2 BDP: no drops once held";
         all.push(target(words, dropped.to_string(), dropped == 0));
     }
-    if let Some([alone, tuned]) = sides(outcomes, "small/curl") {
-        let ratio = tuned.goodput_bps / alone.goodput_bps;
-        all.push(target(
-            "buffer 0.25 BDP: goodput at least that of untuned",
-            percent(ratio),
-            ratio >= 1.0,
-        ));
-        let cut = cut(alone.retransmitted, tuned.retransmitted);
-        let words = "buffer 0.25 BDP: retransmissions cut by 90 %";
-        all.push(target(
-            words,
-            format!("{} ({} -> {})", percent(cut), alone.retransmitted, tuned.retransmitted),
-            cut >= 0.9,
-        ));
+    if let Some(sides) = sides(outcomes, "small/curl") {
+        all.extend(small(&sides));
     }
     let words = [
         "rate halves: within 5 % of the new optimum in 20 RTT",
@@ -54,6 +42,22 @@ pub fn targets(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Target>
     if let Some(cpu) = outcomes.get(&tuned("hundred/iperf3")).and_then(|o| o.tuner_cpu) {
         all.push(target("under 1 % of a core for 100 connections", percent(cpu), cpu < 0.01));
     }
+    all.extend(second_transfers(outcomes, via));
+    if let Some(sides) = sides(outcomes, "upload/deep") {
+        all.extend(upload(&sides));
+    }
+    let words = [
+        "upload, rate halves: within 5 % of the new optimum in 20 RTT",
+        "upload, rate doubles: within 5 % of the new optimum in 20 RTT",
+    ];
+    all.extend(follows(words, runs(outcomes, &tuned("upload/change"))));
+    all.extend(never_slower(&ratios(outcomes, via)));
+    all
+}
+
+/// Where the path is remembered: what a second transfer begins with.
+fn second_transfers(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Target> {
+    let mut all = Vec::new();
     let second = |name| {
         let [alone, tuned] = [ALONE, via.name()].map(|side| seconds(outcomes, name, side));
         Some([alone?, tuned?])
@@ -77,15 +81,6 @@ pub fn targets(outcomes: &BTreeMap<String, RunOutcome>, via: Via) -> Vec<Target>
             all.push(target(words, percent(after / before), after >= 1.3 * before));
         }
     }
-    if let Some(sides) = sides(outcomes, "upload/deep") {
-        all.extend(upload(&sides));
-    }
-    let words = [
-        "upload, rate halves: within 5 % of the new optimum in 20 RTT",
-        "upload, rate doubles: within 5 % of the new optimum in 20 RTT",
-    ];
-    all.extend(follows(words, runs(outcomes, &tuned("upload/change"))));
-    all.extend(never_slower(&ratios(outcomes, via)));
     all
 }
 
@@ -245,6 +240,16 @@ fn deep(sides: &[RunMedians; 2]) -> [Target; 3] {
             format!("{} (p99 {:.1} -> {:.1} ms)", percent(p99), alone[2] * 1e3, tuned[2] * 1e3),
             p99 >= 0.8,
         ),
+    ]
+}
+
+fn small([alone, tuned]: &[RunMedians; 2]) -> [Target; 2] {
+    let ratio = tuned.goodput_bps / alone.goodput_bps;
+    let cut = cut(alone.retransmitted, tuned.retransmitted);
+    let fell = format!("{} ({} -> {})", percent(cut), alone.retransmitted, tuned.retransmitted);
+    [
+        target("buffer 0.25 BDP: goodput at least that of untuned", percent(ratio), ratio >= 1.0),
+        target("buffer 0.25 BDP: retransmissions cut by 90 %", fell, cut >= 0.9),
     ]
 }
 
