@@ -278,6 +278,18 @@ fn drawn(cause: Cause, n: u64, random: &mut Random) -> FlowPlan {
     }
 }
 
+/// One of three pauses. Where a round trip and a burst are a multiple of the pause, a program that writes at times and one
+/// that waits for acknowledgements look the same.
+fn pause_of_writer(round_trip: Duration, first: usize) -> Duration {
+    let apart = |pause: &Duration| {
+        let phase = round_trip.as_secs_f64() / pause.as_secs_f64() % 1.0;
+        (0.05..0.7).contains(&phase)
+    };
+    let pauses = [19, 60, 210].map(Duration::from_millis);
+    let mut drawn = pauses.into_iter().cycle().skip(first).take(pauses.len());
+    drawn.find(apart).unwrap_or(pauses[2])
+}
+
 /// Gives `plan` the ingredients of `cause`, as strong as `random` draws them.
 fn shape(plan: &mut FlowPlan, cause: Cause, random: &mut Random) {
     let strong = random.unit();
@@ -294,16 +306,8 @@ fn shape(plan: &mut FlowPlan, cause: Cause, random: &mut Random) {
         }
         Cause::SlowReader => plan.read_at = Some(rate.scaled(0.3 - 0.2 * strong)),
         Cause::SlowWriter => {
-            // A burst takes a fifth of the pause. Where a round trip and a burst are a multiple of the pause, a program
-            // that writes at times and one that waits for acknowledgements look the same.
-            let round_trip = plan.path.up.delay * 2;
-            let apart = |pause: &Duration| {
-                let phase = round_trip.as_secs_f64() / pause.as_secs_f64() % 1.0;
-                (0.05..0.7).contains(&phase)
-            };
-            let pauses = [19, 60, 210].map(Duration::from_millis);
-            let drawn = pauses.into_iter().cycle().skip(third).take(pauses.len());
-            let pause = drawn.into_iter().find(apart).unwrap_or(pauses[2]);
+            // A burst takes a fifth of the pause.
+            let pause = pause_of_writer(plan.path.up.delay * 2, third);
             (plan.piece, plan.pause) = ((rate * pause).scaled(0.2), Some(pause));
         }
         Cause::RandomLoss => {
