@@ -1,3 +1,6 @@
+use core::fmt::Display;
+use core::str::FromStr;
+
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
@@ -246,20 +249,9 @@ impl TrafficKind {
         let nodes = |reader: &mut Reader<'_>, users: u64| {
             Ok::<_, ScenarioError>(reader.whole("nodes", 1, users)?.unwrap_or(users.min(10)))
         };
-        let rate = |reader: &mut Reader<'_>| {
-            let rate: Rate = reader.required("rate", "rate = \"3.5Mbit/s\"")?;
-            if rate == Rate::ZERO {
-                return Err(reader.impossible("rate", "it must be above zero"));
-            }
-            Ok(rate)
-        };
-        let size_mean = |reader: &mut Reader<'_>| {
-            let size: Bytes = reader.required("size_mean", "size_mean = \"80kB\"")?;
-            if size == Bytes::ZERO {
-                return Err(reader.impossible("size_mean", "it must be above zero"));
-            }
-            Ok(size)
-        };
+        let rate = |reader: &mut Reader<'_>| above_zero(reader, "rate", "rate = \"3.5Mbit/s\"");
+        let size_mean =
+            |reader: &mut Reader<'_>| above_zero(reader, "size_mean", "size_mean = \"80kB\"");
         Ok(match word {
             Word::Pareto => TrafficKind::Pareto {
                 count: count(reader, "count")?,
@@ -321,6 +313,21 @@ impl TrafficKind {
         };
         (Duration::ZERO, max)
     }
+}
+
+fn above_zero<T>(
+    reader: &mut Reader<'_>,
+    key: &'static str,
+    example: &'static str,
+) -> Result<T, ScenarioError>
+where
+    T: FromStr<Err: Display> + Default + PartialEq,
+{
+    let quantity: T = reader.required(key, example)?;
+    if quantity == T::default() {
+        return Err(reader.impossible(key, "it must be above zero"));
+    }
+    Ok(quantity)
 }
 
 impl Transfer {
