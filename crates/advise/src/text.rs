@@ -1,5 +1,7 @@
 //! Prose and tables of at most 80 columns.
 
+use sweetspot_units::Percent;
+
 /// `text` in lines of at most `width` characters, each ended; lines after the first are indented.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let lead = text.len() - text.trim_start().len();
@@ -58,6 +60,15 @@ pub(crate) fn list(heading: &str, items: &[String]) -> String {
     }
     let lines: String = items.iter().map(|i| wrap(&format!("  - {i}"), 80, 4)).collect();
     format!("\n{heading}:\n{lines}")
+}
+
+/// A share of few digits in percent; a small one as a power of ten.
+pub(crate) fn percent(p: Option<f64>) -> String {
+    match p {
+        None => "-".to_owned(),
+        Some(p) if p >= 1e-3 => format!("{:.2}", Percent(p)),
+        Some(p) => format!("{:.1e}", p),
+    }
 }
 
 #[cfg(test)]

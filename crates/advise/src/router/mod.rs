@@ -1,16 +1,19 @@
 //! The buffer that a router's link should have: with its objective, its range, and the results of other rules.
 
+mod advice;
 mod fit;
+mod formulas;
 mod mix;
 mod model;
 mod plan;
 mod show;
 mod simulated;
 
+pub use advice::{Basis, BufferChoice, BufferRange, RouterAdvice};
 pub use fit::LinkMeasurement;
 pub use mix::{Favour, Mix};
 pub use model::Parameters;
-pub use plan::{Basis, BufferChoice, BufferRange, RouterAdvice, advise};
+pub use plan::advise;
 pub use simulated::{Simulated, SimulatedBuffer, SimulatedRate};
 
 use sweetspot_units::{Bytes, Duration, Rate};

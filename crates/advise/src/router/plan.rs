@@ -8,102 +8,17 @@ use sweetspot_theory::router::optimum::{Best, optimum};
 use sweetspot_theory::router::per_flow::{Favoured, Router};
 use sweetspot_theory::router::rules::{self, CongestionResponse};
 use sweetspot_theory::router::sensitivity::tolerance;
-use sweetspot_theory::router::traffic::Outside;
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use super::advice::{Basis, BufferChoice, BufferRange, RouterAdvice};
+use super::formulas::formulas;
 use super::model::LinkModel;
-use super::simulated::Simulated;
 use super::{Favour, RouterQuestion};
+use crate::AdviceError;
 use crate::error::possible;
-use crate::{AdviceError, Formula};
 
 /// The share of the best throughput that the range keeps.
 const SHARE: f64 = 0.9;
-
-/// Where the recommended buffer comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
-    /// The inputs together cannot exceed the output.
-    NothingQueues,
-    /// The formula's optimum.
-    Optimum,
-    /// The smallest buffer of the range, or the size of bursts: for latency.
-    RangeLow,
-    /// The measured exponential says none; this many packets were best in the paper's simulations.
-    Simulation,
-    /// The formula's optimum is larger than a bandwidth-delay product; beyond that, long transfers gain only at the expense of
-    /// short ones.
-    BandwidthDelay,
-    /// So few flows fill the link that each is as good as endless: C T / sqrt(n).
-    SquareRoot,
-    /// A buffer that the simulator found better than the formula's.
-    Simulator,
-}
-
-/// The buffers within which throughput stays above 90 % of the best; `None` where it has no end.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BufferRange {
-    /// The smallest.
-    pub low: Packets,
-    /// The largest.
-    pub high: Option<Packets>,
-}
-
-/// A buffer and its effect on the link, by formula.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BufferChoice {
-    /// The rule's origin.
-    pub name: &'static str,
-    /// The buffer.
-    pub buffer: Packets,
-    /// The buffer in bytes.
-    pub bytes: Bytes,
-    /// The delay of a full buffer.
-    pub worst_delay: Duration,
-    /// The mean queueing delay, where it is predicted.
-    pub mean_delay: Option<Duration>,
-    /// The loss, where it is predicted and the form reaches so far.
-    pub loss: Option<f64>,
-    /// Share of the link that is used, where it is predicted.
-    pub used: Option<f64>,
-    /// Throughput of a short transfer.
-    pub short: Option<Rate>,
-    /// Throughput of a bulk transfer.
-    pub bulk: Option<Rate>,
-}
-
-/// The answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RouterAdvice {
-    /// The question.
-    pub question: RouterQuestion,
-    /// C_out / C_in.
-    pub gamma: f64,
-    /// The loss form that is reckoned with.
-    pub form: Form,
-    /// The form that the capacity ratio and the tail call for; `None` where neither is good.
-    pub expected: Option<Form>,
-    /// Where the buffer comes from.
-    pub basis: Basis,
-    /// The recommended buffer.
-    pub recommended: BufferChoice,
-    /// The simulation's results, if there was one.
-    pub simulated: Option<Simulated>,
-    /// Around it, the buffers that keep 90 % of throughput; `None` where there is no such range.
-    pub range: Option<BufferRange>,
-    /// The transfers to report throughputs for: a short one and a bulk one.
-    pub transfers: [Bytes; 2],
-    /// The other rules' buffers.
-    pub rules: Vec<BufferChoice>,
-    /// The device's buffer.
-    pub available: Option<BufferChoice>,
-    /// Inputs outside the prediction's range.
-    pub outside: Vec<Outside>,
-    /// Assumptions.
-    pub assumptions: Vec<String>,
-    /// How each number came about.
-    pub formulas: Vec<Formula>,
-}
 
 /// Answers `question`.
 ///
@@ -134,7 +49,7 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
         available,
         outside: if basis == Basis::NothingQueues { Vec::new() } else { model.outside() },
         assumptions: model.assumptions(q, judge.predicts),
-        formulas: super::show::formulas(q, &model, &router, buffer),
+        formulas: formulas(q, &model, &router, buffer),
         question: q.clone(),
     })
 }

@@ -3,96 +3,16 @@
 use serde_json::{Value, json};
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::capacity_ratio::Form;
-use sweetspot_theory::router::per_flow::{Favoured, Router};
 use sweetspot_units::{Percent, Significant};
 
-use super::model::LinkModel;
-use super::{Basis, BufferChoice, Favour, RouterAdvice, RouterQuestion};
+use super::{Basis, BufferChoice, Favour, RouterAdvice};
 use crate::Formula;
 use crate::formula::explained;
-use crate::text::{list, row, table, wrap};
+use crate::text::{list, percent, row, table, wrap};
 
 const SOURCES: &str = "Sources: Prasad, Dovrolis, Thottan, \"Router Buffer Sizing for TCP Traffic \
     and the Role of the Output/Input Capacity Ratio\"; Villamizar and Song 1994; Appenzeller, \
     Keslassy, McKeown 2004; Enachescu et al. 2005; Spang, Arslan, McKeown 2021.";
-
-const PAPER: &str = "Prasad, Dovrolis, Thottan";
-
-pub(super) fn formulas(
-    q: &RouterQuestion,
-    model: &LinkModel,
-    r: &Router,
-    buffer: Packets,
-) -> Vec<Formula> {
-    let gamma = model.ratio.gamma();
-    let bdp = model.link.bdp();
-    let mut all = vec![
-        Formula {
-            what: "capacity ratio",
-            rule: "Gamma = C_out / C_in",
-            numbers: format!("{} / {} = {gamma:.3}", q.rate, q.input_rate),
-            source: PAPER,
-        },
-        Formula {
-            what: "bandwidth-delay product",
-            rule: "C T_o",
-            numbers: format!("{} x {} / {} = {bdp}", q.rate, q.rtt, q.packet),
-            source: "Villamizar and Song 1994",
-        },
-    ];
-    let t = &model.traffic;
-    all.push(Formula {
-        what: "loss and delay",
-        rule: "regression of a, b and f over simulated links",
-        numbers: format!(
-            "Gamma {gamma:.3}, tail index {}, load {}, {:.4} flows per packet of C T_o, C T_o {bdp}, {:.1} \
-             packets per transfer: a = {:.4}, b = {:.4}, f = {:.3}",
-            t.tail_index,
-            t.load,
-            t.flows / bdp.get(),
-            t.size,
-            model.prediction.power_law.a(),
-            model.prediction.power_law.b(),
-            model.prediction.delay_slope
-        ),
-        source: "docs/results/router.md",
-    });
-    let (a, b, f) = (r.loss.a(), r.loss.b(), r.link.delay_slope());
-    let (rule, numbers) = match (r.loss.form(), r.favoured) {
-        (Form::PowerLaw, Favoured::Long) => {
-            ("B = b / (f (2 - b)) C T_o, eq. (11)", format!("{b} / ({f} x {:.3}) x {bdp}", 2.0 - b))
-        }
-        (Form::PowerLaw, Favoured::Short(s)) => (
-            "a b M C T_o B^-(1+b) = a M f (1-b) B^-b + f D, eq. (13)",
-            format!(
-                "a = {a}, b = {b}, f = {f}, M = {}, D = {}, C T_o = {bdp}",
-                s.segments(),
-                s.slow_start_rtts()
-            ),
-        ),
-        (Form::Exponential, Favoured::Long) => (
-            "no buffer if b C T_o < 2 f, else unbounded, eq. (16)",
-            format!("{b} x {bdp} against 2 x {f}"),
-        ),
-        (Form::Exponential, Favoured::Short(s)) => (
-            "f D / (v M) + (a f - a b C T_o) e^-bB = a b f B e^-bB, eq. (18)",
-            format!("a = {a}, b = {b}, f = {f}, M = {}, D = {}", s.segments(), s.slow_start_rtts()),
-        ),
-    };
-    let numbers = format!("{numbers}; used: {buffer}");
-    all.push(Formula { what: "best buffer", rule, numbers, source: PAPER });
-    if let Ok(loss) = r.loss.loss(buffer) {
-        let (rule, numbers) = match r.loss.form() {
-            Form::PowerLaw => ("p = a B^-b, eq. (8)", format!("{a} x {:.1}^-{b}", buffer.get())),
-            Form::Exponential => {
-                ("p = a e^-bB, eq. (14)", format!("{a} x e^-{b}x{:.1}", buffer.get()))
-            }
-        };
-        let numbers = format!("{numbers} = {}", percent(Some(loss.get())));
-        all.push(Formula { what: "loss", rule, numbers, source: PAPER });
-    }
-    all
-}
 
 impl RouterAdvice {
     /// The advice as text of at most 80 columns; `explain` adds the formulas with their numbers.
@@ -387,12 +307,4 @@ fn choice(c: &BufferChoice) -> Value {
         "short_bps": c.short.map(|r| r.bits_per_second()),
         "bulk_bps": c.bulk.map(|r| r.bits_per_second()),
     })
-}
-
-fn percent(p: Option<f64>) -> String {
-    match p {
-        None => "-".to_owned(),
-        Some(p) if p >= 1e-3 => format!("{:.2}", Percent(p)),
-        Some(p) => format!("{:.1e}", p),
-    }
 }

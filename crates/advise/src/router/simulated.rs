@@ -5,7 +5,7 @@ use sweetspot_statistics::student_t;
 use sweetspot_theory::Packets;
 use sweetspot_units::{Duration, Rate};
 
-use super::{Basis, BufferChoice, Favour, RouterAdvice};
+use super::Favour;
 use crate::text::{row, table, wrap};
 
 /// The performance of buffers in the simulator.
@@ -76,7 +76,7 @@ impl Simulated {
     /// The buffer to recommend for `favour`. Bulk transfers start from the rule C T, whatever the formula asks for; short ones from
     /// the formula's buffer. Another one up to C T is chosen if it is significantly better: the smallest within 5 % of the best
     /// that is no worse than the first choice. More than C T delays everybody ([`Simulated::larger`]).
-    fn chosen(&self, favour: Favour) -> Option<usize> {
+    pub(super) fn chosen(&self, favour: Favour) -> Option<usize> {
         let first = if favour == Favour::Throughput { self.rule } else { self.advised };
         let all = || (0..=self.rule.max(first)).filter(|i| self.counts(*i, favour));
         let best = all().max_by(|a, b| self.rate(*a, favour).total_cmp(&self.rate(*b, favour)))?;
@@ -206,44 +206,5 @@ impl core::fmt::Display for SimulatedRate {
         }
         let mbit = |rate: Rate| rate.as_f64() / 1e6;
         f.pad(&format!("{:.2} +- {:.2}", mbit(self.rate), mbit(self.error)))
-    }
-}
-
-impl RouterAdvice {
-    /// Whether there is a choice that a simulation could check.
-    pub fn can_be_simulated(&self) -> bool {
-        self.basis != Basis::NothingQueues
-    }
-
-    /// This advice checked by `simulated`: its buffer if that is another, and its numbers instead of the formulas'.
-    #[must_use]
-    pub fn decided_by(mut self, simulated: Simulated) -> RouterAdvice {
-        // Latency wants less than the best, not more.
-        let movable = self.question.favour != Favour::Latency;
-        let chosen = simulated.chosen(self.question.favour).filter(|_| movable);
-        let chosen = chosen.unwrap_or(simulated.advised);
-        if let Some(found) = simulated.buffers.get(chosen) {
-            // The formula's own buffer was rounded to a whole packet of the simulated link.
-            let buffer = if chosen == simulated.advised {
-                self.recommended.buffer
-            } else {
-                self.basis = Basis::Simulator;
-                found.buffer
-            };
-            let bytes = buffer.in_bytes(self.question.packet);
-            self.recommended = BufferChoice {
-                name: "recommended",
-                buffer,
-                bytes,
-                worst_delay: bytes / self.question.rate,
-                mean_delay: Some(found.mean_delay),
-                loss: Some(found.loss),
-                used: Some(found.used),
-                short: (found.short.flows > 0).then_some(found.short.rate),
-                bulk: (found.bulk.flows > 0).then_some(found.bulk.rate),
-            };
-        }
-        self.simulated = Some(simulated);
-        self
     }
 }

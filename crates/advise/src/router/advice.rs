@@ -1,0 +1,134 @@
+//! The answer to the question.
+
+use sweetspot_theory::Packets;
+use sweetspot_theory::router::capacity_ratio::Form;
+use sweetspot_theory::router::traffic::Outside;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use super::simulated::Simulated;
+use super::{Favour, RouterQuestion};
+use crate::Formula;
+
+/// Where the recommended buffer comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// The inputs together cannot exceed the output.
+    NothingQueues,
+    /// The formula's optimum.
+    Optimum,
+    /// The smallest buffer of the range, or the size of bursts: for latency.
+    RangeLow,
+    /// The measured exponential says none; this many packets were best in the paper's simulations.
+    Simulation,
+    /// The formula's optimum is larger than a bandwidth-delay product; beyond that, long transfers gain only at the expense of
+    /// short ones.
+    BandwidthDelay,
+    /// So few flows fill the link that each is as good as endless: C T / sqrt(n).
+    SquareRoot,
+    /// A buffer that the simulator found better than the formula's.
+    Simulator,
+}
+
+/// The buffers within which throughput stays above 90 % of the best; `None` where it has no end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BufferRange {
+    /// The smallest.
+    pub low: Packets,
+    /// The largest.
+    pub high: Option<Packets>,
+}
+
+/// A buffer and its effect on the link, by formula.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BufferChoice {
+    /// The rule's origin.
+    pub name: &'static str,
+    /// The buffer.
+    pub buffer: Packets,
+    /// The buffer in bytes.
+    pub bytes: Bytes,
+    /// The delay of a full buffer.
+    pub worst_delay: Duration,
+    /// The mean queueing delay, where it is predicted.
+    pub mean_delay: Option<Duration>,
+    /// The loss, where it is predicted and the form reaches so far.
+    pub loss: Option<f64>,
+    /// Share of the link that is used, where it is predicted.
+    pub used: Option<f64>,
+    /// Throughput of a short transfer.
+    pub short: Option<Rate>,
+    /// Throughput of a bulk transfer.
+    pub bulk: Option<Rate>,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RouterAdvice {
+    /// The question.
+    pub question: RouterQuestion,
+    /// C_out / C_in.
+    pub gamma: f64,
+    /// The loss form that is reckoned with.
+    pub form: Form,
+    /// The form that the capacity ratio and the tail call for; `None` where neither is good.
+    pub expected: Option<Form>,
+    /// Where the buffer comes from.
+    pub basis: Basis,
+    /// The recommended buffer.
+    pub recommended: BufferChoice,
+    /// The simulation's results, if there was one.
+    pub simulated: Option<Simulated>,
+    /// Around it, the buffers that keep 90 % of throughput; `None` where there is no such range.
+    pub range: Option<BufferRange>,
+    /// The transfers to report throughputs for: a short one and a bulk one.
+    pub transfers: [Bytes; 2],
+    /// The other rules' buffers.
+    pub rules: Vec<BufferChoice>,
+    /// The device's buffer.
+    pub available: Option<BufferChoice>,
+    /// Inputs outside the prediction's range.
+    pub outside: Vec<Outside>,
+    /// Assumptions.
+    pub assumptions: Vec<String>,
+    /// How each number came about.
+    pub formulas: Vec<Formula>,
+}
+
+impl RouterAdvice {
+    /// Whether there is a choice that a simulation could check.
+    pub fn can_be_simulated(&self) -> bool {
+        self.basis != Basis::NothingQueues
+    }
+
+    /// This advice checked by `simulated`: its buffer if that is another, and its numbers instead of the formulas'.
+    #[must_use]
+    pub fn decided_by(mut self, simulated: Simulated) -> RouterAdvice {
+        // Latency wants less than the best, not more.
+        let movable = self.question.favour != Favour::Latency;
+        let chosen = simulated.chosen(self.question.favour).filter(|_| movable);
+        let chosen = chosen.unwrap_or(simulated.advised);
+        if let Some(found) = simulated.buffers.get(chosen) {
+            // The formula's own buffer was rounded to a whole packet of the simulated link.
+            let buffer = if chosen == simulated.advised {
+                self.recommended.buffer
+            } else {
+                self.basis = Basis::Simulator;
+                found.buffer
+            };
+            let bytes = buffer.in_bytes(self.question.packet);
+            self.recommended = BufferChoice {
+                name: "recommended",
+                buffer,
+                bytes,
+                worst_delay: bytes / self.question.rate,
+                mean_delay: Some(found.mean_delay),
+                loss: Some(found.loss),
+                used: Some(found.used),
+                short: (found.short.flows > 0).then_some(found.short.rate),
+                bulk: (found.bulk.flows > 0).then_some(found.bulk.rate),
+            };
+        }
+        self.simulated = Some(simulated);
+        self
+    }
+}

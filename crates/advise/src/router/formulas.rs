@@ -1,0 +1,94 @@
+//! How each number of the advice came about.
+
+use sweetspot_theory::Packets;
+use sweetspot_theory::router::capacity_ratio::Form;
+use sweetspot_theory::router::per_flow::{Favoured, Router};
+
+use super::RouterQuestion;
+use super::model::LinkModel;
+use crate::Formula;
+use crate::text::percent;
+
+const PAPER: &str = "Prasad, Dovrolis, Thottan";
+
+pub(super) fn formulas(
+    q: &RouterQuestion,
+    model: &LinkModel,
+    r: &Router,
+    buffer: Packets,
+) -> Vec<Formula> {
+    let gamma = model.ratio.gamma();
+    let bdp = model.link.bdp();
+    let mut all = vec![
+        Formula {
+            what: "capacity ratio",
+            rule: "Gamma = C_out / C_in",
+            numbers: format!("{} / {} = {gamma:.3}", q.rate, q.input_rate),
+            source: PAPER,
+        },
+        Formula {
+            what: "bandwidth-delay product",
+            rule: "C T_o",
+            numbers: format!("{} x {} / {} = {bdp}", q.rate, q.rtt, q.packet),
+            source: "Villamizar and Song 1994",
+        },
+    ];
+    let t = &model.traffic;
+    all.push(Formula {
+        what: "loss and delay",
+        rule: "regression of a, b and f over simulated links",
+        numbers: format!(
+            "Gamma {gamma:.3}, tail index {}, load {}, {:.4} flows per packet of C T_o, C T_o {bdp}, {:.1} \
+             packets per transfer: a = {:.4}, b = {:.4}, f = {:.3}",
+            t.tail_index,
+            t.load,
+            t.flows / bdp.get(),
+            t.size,
+            model.prediction.power_law.a(),
+            model.prediction.power_law.b(),
+            model.prediction.delay_slope
+        ),
+        source: "docs/results/router.md",
+    });
+    all.push(best_buffer(r, bdp, buffer));
+    all.extend(loss(r, buffer));
+    all
+}
+
+fn best_buffer(r: &Router, bdp: Packets, buffer: Packets) -> Formula {
+    let (a, b, f) = (r.loss.a(), r.loss.b(), r.link.delay_slope());
+    let (rule, numbers) = match (r.loss.form(), r.favoured) {
+        (Form::PowerLaw, Favoured::Long) => {
+            ("B = b / (f (2 - b)) C T_o, eq. (11)", format!("{b} / ({f} x {:.3}) x {bdp}", 2.0 - b))
+        }
+        (Form::PowerLaw, Favoured::Short(s)) => (
+            "a b M C T_o B^-(1+b) = a M f (1-b) B^-b + f D, eq. (13)",
+            format!(
+                "a = {a}, b = {b}, f = {f}, M = {}, D = {}, C T_o = {bdp}",
+                s.segments(),
+                s.slow_start_rtts()
+            ),
+        ),
+        (Form::Exponential, Favoured::Long) => (
+            "no buffer if b C T_o < 2 f, else unbounded, eq. (16)",
+            format!("{b} x {bdp} against 2 x {f}"),
+        ),
+        (Form::Exponential, Favoured::Short(s)) => (
+            "f D / (v M) + (a f - a b C T_o) e^-bB = a b f B e^-bB, eq. (18)",
+            format!("a = {a}, b = {b}, f = {f}, M = {}, D = {}", s.segments(), s.slow_start_rtts()),
+        ),
+    };
+    let numbers = format!("{numbers}; used: {buffer}");
+    Formula { what: "best buffer", rule, numbers, source: PAPER }
+}
+
+fn loss(r: &Router, buffer: Packets) -> Option<Formula> {
+    let loss = r.loss.loss(buffer).ok()?;
+    let (a, b) = (r.loss.a(), r.loss.b());
+    let (rule, numbers) = match r.loss.form() {
+        Form::PowerLaw => ("p = a B^-b, eq. (8)", format!("{a} x {:.1}^-{b}", buffer.get())),
+        Form::Exponential => ("p = a e^-bB, eq. (14)", format!("{a} x e^-{b}x{:.1}", buffer.get())),
+    };
+    let numbers = format!("{numbers} = {}", percent(Some(loss.get())));
+    Some(Formula { what: "loss", rule, numbers, source: PAPER })
+}
