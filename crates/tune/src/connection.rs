@@ -7,8 +7,9 @@ use sweetspot_linux::clock;
 use sweetspot_sizing::SavedWindow;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::guard::{AppliedLimit, Leases};
+use crate::guard::Leases;
 use crate::handle::{Handle, Sampled};
+use crate::lease::AppliedLimit;
 use crate::sample::Seen;
 
 /// Why a connection has another congestion control.

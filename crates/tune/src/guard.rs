@@ -1,16 +1,11 @@
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 
-use sweetspot_control::OwnClamp;
 use sweetspot_linux::guardian::{self, GuardianPipe};
 use sweetspot_linux::live::LiveSocket;
-use sweetspot_linux::processes::{self, Process};
 use sweetspot_linux::signals::Supervisor;
-use sweetspot_units::Rate;
 
+use crate::lease::{AppliedLimit, lift_all};
 use crate::leftovers::Record;
-use crate::sample::{lift, pace};
 
 /// The limits that are to be lifted in the end. The guardian process learns of each before it is set, so that it is
 /// lifted even after `kill -9`. The same lines stand in a record, for the last guardian and for the next tuner.
@@ -20,48 +15,6 @@ use crate::sample::{lift, pace};
 pub struct Leases {
     guardian_pipe: GuardianPipe,
     record: Record,
-}
-
-/// A limit that was set on a connection, with what is needed to undo it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AppliedLimit {
-    /// A limit of its window. Holds what is known of the clamp that its program set itself.
-    Window(OwnClamp),
-    /// A limit of its pace. Holds the pace limit before it.
-    Pace(Option<Rate>),
-}
-
-impl AppliedLimit {
-    /// Lifts the limit. Does nothing if the connection is gone.
-    pub fn undo(self, socket: &LiveSocket) {
-        match self {
-            AppliedLimit::Window(own) => drop(lift(socket, own)),
-            AppliedLimit::Pace(before) => drop(pace(socket, before)),
-        }
-    }
-
-    /// The limit as the guardian reads it.
-    fn word(self) -> String {
-        match self {
-            AppliedLimit::Window(own) => format!("window:{}", own.words()),
-            AppliedLimit::Pace(None) => "pace".to_owned(),
-            AppliedLimit::Pace(Some(before)) => format!("pace:{}", before.bits_per_second()),
-        }
-    }
-
-    fn from_word(word: &str) -> Option<AppliedLimit> {
-        match word {
-            "pace" => Some(AppliedLimit::Pace(None)),
-            _ => match word.split_once(':')? {
-                ("window", own) => Some(AppliedLimit::Window(OwnClamp::from_words(own)?)),
-                ("pace", before) => {
-                    let before = Rate::from_bits_per_second(before.parse().ok()?);
-                    Some(AppliedLimit::Pace(Some(before)))
-                }
-                _ => None,
-            },
-        }
-    }
 }
 
 impl Leases {
@@ -117,139 +70,4 @@ pub fn guarded(
         undo();
     };
     guardian::with_guardian(work, guard, last)
-}
-
-/// Lifts every limit that these lines set and did not release. Returns the number of connections.
-pub fn lift_all(lines: File) -> usize {
-    let mut held = HeldLeases::default();
-    for line in BufReader::new(lines).lines().map_while(Result::ok) {
-        held.note(&line);
-    }
-    let lift = |lease: &Lease| {
-        let Some(socket) = lease.socket() else { return false };
-        lease.window.into_iter().chain(lease.pace).for_each(|applied| applied.undo(&socket));
-        true
-    };
-    held.0.values().filter(|lease| lift(lease)).count()
-}
-
-/// The leases that were taken and not released, by cookie.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct HeldLeases(BTreeMap<u64, Lease>);
-
-/// A socket as the guardian knows it, and what was done to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Lease {
-    pid: u32,
-    started: u64,
-    inode: u64,
-    cookie: u64,
-    window: Option<AppliedLimit>,
-    pace: Option<AppliedLimit>,
-}
-
-impl Lease {
-    /// Finds the socket, which its program may have moved since.
-    fn socket(&self) -> Option<LiveSocket> {
-        let find = |pid| LiveSocket::find(pid, self.inode, self.cookie);
-        let same = Process::read(self.pid).is_ok_and(|p| p.started == self.started);
-        if same && let Some(socket) = find(self.pid) {
-            return Some(socket);
-        }
-        processes::all().ok()?.into_iter().find_map(find)
-    }
-}
-
-impl HeldLeases {
-    /// Reads a line of the tuner's. An incomplete line is ignored.
-    fn note(&mut self, line: &str) -> Option<()> {
-        let words: Vec<&str> = line.split(' ').collect();
-        match words[..] {
-            ["+", applied, pid, started, inode, cookie] => {
-                let applied = AppliedLimit::from_word(applied)?;
-                let cookie = cookie.parse().ok()?;
-                let lease = Lease {
-                    pid: pid.parse().ok()?,
-                    started: started.parse().ok()?,
-                    inode: inode.parse().ok()?,
-                    cookie,
-                    window: None,
-                    pace: None,
-                };
-                let lease = self.0.entry(cookie).or_insert(lease);
-                match applied {
-                    // The program may have set its clamp since.
-                    AppliedLimit::Window(_) => lease.window = Some(applied),
-                    // The first one says what was before us.
-                    AppliedLimit::Pace(_) => lease.pace = lease.pace.or(Some(applied)),
-                }
-            }
-            ["-", cookie] => {
-                self.0.remove(&cookie.parse().ok()?);
-            }
-            _ => {}
-        }
-        Some(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn own(words: &str) -> AppliedLimit {
-        AppliedLimit::Window(OwnClamp::from_words(words).unwrap())
-    }
-
-    #[test]
-    fn a_guardian_knows_what_was_taken_and_not_released() {
-        let mut held = HeldLeases::default();
-        held.note("+ window:9000:-:-:-:- 10 99 1234 77");
-        held.note("+ window:9000:-:-:-:- 10 99 1235 78");
-        held.note("+ window:8000:50003:-:-:- 10 99 1235 78");
-        held.note("+ pace:8000 10 99 1235 78");
-        held.note("+ pace:16000 10 99 1235 78");
-        held.note("- 77");
-        let before = Some(Rate::from_bits_per_second(8000));
-        let lease = Lease {
-            pid: 10,
-            started: 99,
-            inode: 1235,
-            cookie: 78,
-            window: Some(own("8000:50003:-:-:-")),
-            pace: Some(AppliedLimit::Pace(before)),
-        };
-        assert_eq!(held.0, BTreeMap::from([(78, lease)]));
-    }
-
-    #[test]
-    fn an_applied_limit_is_read_as_it_was_written() {
-        let some = Some(Rate::from_mbit_per_second(95));
-        for applied in [
-            own("-:-:-:-:-"),
-            own("9000:50003:65536:131072:1448"),
-            AppliedLimit::Pace(None),
-            AppliedLimit::Pace(some),
-        ] {
-            assert_eq!(AppliedLimit::from_word(&applied.word()), Some(applied));
-        }
-    }
-
-    #[test]
-    fn a_line_cut_short_is_no_lease() {
-        let mut held = HeldLeases::default();
-        let lines = [
-            "",
-            "+ window 10 99 3",
-            "+ window x 1 1 1",
-            "+ window:x 1 1 1 1",
-            "+ pace:x 1 1 1 1",
-            "-",
-            "- x",
-        ];
-        for line in lines {
-            held.note(line);
-        }
-        assert_eq!(held, HeldLeases::default());
-    }
 }

@@ -7,8 +7,9 @@ use sweetspot_linux::live::{BorrowError, LiveSocket};
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::guard::{AppliedLimit, Leases};
+use crate::guard::Leases;
 use crate::kernel::{KernelConnection, Latest};
+use crate::lease::AppliedLimit;
 use crate::sample::{self, Seen};
 
 /// The mechanism that samples and limits a connection.

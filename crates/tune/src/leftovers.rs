@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sweetspot_linux::file;
 
-use crate::guard::lift_all;
+use crate::lease::lift_all;
 
 /// The beginning of the records' names; the tuner's process ID follows.
 const PREFIX: &str = "limits-";

@@ -41,6 +41,7 @@ mod handle;
 mod host;
 mod kernel;
 mod kernel_scope;
+mod lease;
 mod leftovers;
 mod metrics;
 mod options;
