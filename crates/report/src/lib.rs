@@ -25,6 +25,7 @@ mod results;
 mod run_file;
 mod run_series;
 mod series;
+mod series_row;
 mod svg;
 mod sweep;
 mod table;
@@ -42,12 +43,12 @@ pub use outcome::{Certificate, DemoOutcome, FileFacts, PathFacts, VariantOutcome
 pub use page::{cards, document as html_document, in_html, table_element};
 pub use parquet::{from_parquet, parquet};
 pub use results::{
-    ReadError, ResultFile, SeriesFile, SeriesRow, Sheet, read, read_columns, read_file,
-    report_page, sheets,
+    ReadError, ResultFile, SeriesFile, Sheet, read, read_columns, read_file, report_page, sheets,
 };
 pub use run_file::{RunFile, run_file};
 pub use run_series::{RunSeries, TooManySamples};
 pub use series::{QueueSeries, Series, SeriesEvent};
+pub use series_row::SeriesRow;
 pub use svg::escape;
 pub use sweep::{SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, sweep_columns, sweep_table};
 pub use table::table;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use sweetspot_scenario::{Outcome, Scenario};
 
 use crate::columns::{Column, Columns};
-use crate::results::{SeriesRow, rows_of};
+use crate::series_row::{SeriesRow, rows_of};
 use crate::sweep::SweepPath;
 
 /// A run, with its file's further contents.

@@ -2,8 +2,9 @@
 
 use sweetspot_scenario::{BottleneckOutcome, Outcome, TransferOutcome};
 
-use super::file::{ReadError, ResultFile, SeriesFile, SeriesRow};
+use super::file::{ReadError, ResultFile, SeriesFile};
 use crate::columns::{Column, Columns};
+use crate::series_row::rows_of;
 use crate::sweep::{
     SPOT_FROM, SPOT_TO, SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, column_of,
 };
@@ -21,25 +22,6 @@ pub fn read_columns(columns: &Columns, ours: &str) -> Result<ResultFile, ReadErr
     }
     let version = columns.noted("version").map(str::to_owned);
     Ok(ResultFile::Series(SeriesFile { version, rows: rows_of(columns) }))
-}
-
-/// The rows of the time series in `columns`, which docs/scenario.md describes; those without a time are
-/// left out.
-pub fn rows_of(columns: &Columns) -> Vec<SeriesRow> {
-    let number = |name: &str, row| columns.named(name)?.number(row);
-    let row = |row| SeriesRow {
-        transfer: columns.named("transfer").and_then(|column| column.count(row)).unwrap_or(0),
-        t_s: number("at_s", row).unwrap_or(f64::NAN),
-        goodput_bps: number("goodput_bps", row),
-        window_bytes: number("window_bytes", row),
-        rtt_s: number("rtt_s", row),
-        queue_packets: number("queue_packets", row),
-        dropped_packets: number("dropped_packets", row),
-        cwnd_bytes: None,
-        cwnd_packets: number("cwnd_packets", row),
-        event: columns.named("event").and_then(|c| c.text(row)).map(str::to_owned),
-    };
-    (0..columns.rows()).map(row).filter(|row| row.t_s.is_finite()).collect()
 }
 
 /// The keys of a sweep without notes, as CSV has none: the columns before the seed's.

@@ -1,10 +1,10 @@
-use serde::Deserialize;
 use serde_json::Value;
 use sweetspot_scenario::Outcome;
 use thiserror::Error;
 
 use crate::outcome::DemoOutcome;
 use crate::run_file::{RunFile, read_run};
+use crate::series_row::SeriesRow;
 use crate::sweep::{SWEEP_FORMAT, SweepFile};
 
 /// The content of a file of results.
@@ -27,32 +27,6 @@ pub struct SeriesFile {
     pub version: Option<String>,
     /// Samples and events in the order of their times.
     pub rows: Vec<SeriesRow>,
-}
-
-/// A row of a time series; unknown values are `None`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-pub struct SeriesRow {
-    /// Which transfer.
-    #[serde(default)]
-    pub transfer: u64,
-    /// Seconds since the start.
-    pub t_s: f64,
-    /// Goodput since the row before, bit/s.
-    pub goodput_bps: Option<f64>,
-    /// The advertised window, bytes.
-    pub window_bytes: Option<f64>,
-    /// Round-trip time, seconds.
-    pub rtt_s: Option<f64>,
-    /// Packets waiting at the bottleneck.
-    pub queue_packets: Option<f64>,
-    /// Packets that the bottleneck has dropped so far.
-    pub dropped_packets: Option<f64>,
-    /// Congestion window, bytes.
-    pub cwnd_bytes: Option<f64>,
-    /// Congestion window, packets.
-    pub cwnd_packets: Option<f64>,
-    /// The controller's event, if this row is one.
-    pub event: Option<String>,
 }
 
 /// Why a file cannot be shown.

@@ -11,8 +11,8 @@ mod sheets;
 mod sweeps;
 
 pub use any_file::read_file;
-pub use column_file::{read_columns, rows_of};
-pub use file::{ReadError, ResultFile, SeriesFile, SeriesRow, read};
+pub use column_file::read_columns;
+pub use file::{ReadError, ResultFile, SeriesFile, read};
 pub use sheet::Sheet;
 pub use sheets::sheets;
 

@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
 use sweetspot_units::Duration;
 
-use super::file::SeriesRow;
 use super::sheet::{DISTRIBUTION, Sheet, distribution, picture_title, spread_out};
 use crate::outcome::{DemoOutcome, VariantOutcome};
+use crate::series_row::SeriesRow;
 use crate::sweep::SweepPath;
 
 /// Points over time.
