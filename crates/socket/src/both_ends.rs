@@ -13,6 +13,8 @@ use sweetspot_protocol::INVITATION_BYTES;
 use sweetspot_protocol::{Invitation, InvitationError};
 
 #[cfg(target_os = "linux")]
+use crate::descriptor::connection_at;
+#[cfg(target_os = "linux")]
 use crate::error::AttachError;
 #[cfg(target_os = "linux")]
 use crate::link::SocketLink;
@@ -73,7 +75,7 @@ impl BothEnds {
     #[cfg(target_os = "linux")]
     pub fn invite_descriptor(fd: RawFd) -> Result<(BothEnds, [u8; INVITATION_BYTES]), AttachError> {
         let system = |call| move |source| AttachError::System { call, source };
-        let ends = crate::pool::check(fd)?.with(|fd| options::ends(fd));
+        let ends = connection_at(fd)?.with(|fd| options::ends(fd));
         let ends = ends.map_err(|_| AttachError::Closed)?.map_err(|_| AttachError::NotConnected)?;
         let (local, _) = ends.ok_or(AttachError::NotConnected)?;
         let udp = Udp::bind_at(local.ip()).map_err(system("bind"))?;

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::os::fd::{AsFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 use crate::error::{AttachError, SocketError};
 use crate::options::Options;
@@ -31,10 +31,6 @@ pub struct SizedSocket {
 }
 
 impl SizedSocket {
-    pub(crate) fn new(pool: Pool, cookie: u64) -> SizedSocket {
-        SizedSocket { pool, cookie, is_detached: false }
-    }
-
     /// Begins to size a TCP socket, which may still be connecting. One thread serves all sockets of the process.
     pub fn attach(socket: &impl AsFd, options: Options) -> Result<SizedSocket, AttachError> {
         of_process()?.attach(socket, options)
@@ -59,6 +55,23 @@ impl SizedSocket {
     /// The socket's cookie (`SO_COOKIE`), which no other socket gets until the next boot.
     pub fn cookie(&self) -> u64 {
         self.cookie
+    }
+}
+
+impl Pool {
+    /// Begins to size a socket. It may still be connecting. Nothing is kept open: the program closes it whenever it likes.
+    pub fn attach(&self, socket: &impl AsFd, options: Options) -> Result<SizedSocket, AttachError> {
+        self.attach_descriptor(socket.as_fd().as_raw_fd(), options)
+    }
+
+    /// [`Pool::attach`] for bindings of other languages, which have a number.
+    pub fn attach_descriptor(
+        &self,
+        fd: RawFd,
+        options: Options,
+    ) -> Result<SizedSocket, AttachError> {
+        let cookie = self.add(fd, options)?;
+        Ok(SizedSocket { pool: self.clone(), cookie, is_detached: false })
     }
 }
 

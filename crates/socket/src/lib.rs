@@ -27,6 +27,8 @@ mod options;
 mod report;
 
 #[cfg(target_os = "linux")]
+mod descriptor;
+#[cfg(target_os = "linux")]
 mod handle;
 #[cfg(target_os = "linux")]
 mod link;

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use sweetspot_control::{BULK_BYTES, OwnClamp, PacedUpload, PathGroup, TuneEventKind};
 use sweetspot_diagnose::live::{Live, Side};
 use sweetspot_diagnose::{Class, Limits};
+use sweetspot_linux::diag::TcpState;
 use sweetspot_linux::live::{LostSocket, OwnSocket};
 use sweetspot_linux::sysctl;
 use sweetspot_linux::tcp::options::{self, BufferLocks, SendMemory};
@@ -204,10 +205,12 @@ impl Member {
             Err(lost) if !lost.is_over() => return Movement::Still,
             Ok(Err(_)) | Err(_) => return Movement::Over,
         };
-        match reading.info.state {
+        match TcpState::from_number(reading.info.state) {
             // Not connected yet, or a handshake that failed: the program may try again or close it.
-            CLOSE | SYN_SENT | SYN_RECEIVED if !is_open => return Movement::Still,
-            CLOSE | TIME_WAIT | LISTEN => return Movement::Over,
+            Some(TcpState::Close | TcpState::SynSent | TcpState::SynReceived) if !is_open => {
+                return Movement::Still;
+            }
+            Some(TcpState::Close | TcpState::TimeWait | TcpState::Listen) => return Movement::Over,
             _ => {}
         }
         let socket = self.socket;
@@ -358,19 +361,12 @@ pub(crate) enum Movement {
     Over,
 }
 
-/// States of include/net/tcp_states.h.
-const SYN_SENT: u8 = 2;
-const SYN_RECEIVED: u8 = 3;
-const TIME_WAIT: u8 = 6;
-const CLOSE: u8 = 7;
-pub(crate) const LISTEN: u8 = 10;
-
 /// Linux counts the SYN as a byte acknowledged.
 const SYN: Bytes = Bytes::new(1);
 
 /// Whether a connection can move no more data.
 pub(crate) fn is_over(info: &Info) -> bool {
-    matches!(info.state, TIME_WAIT | CLOSE)
+    matches!(TcpState::from_number(info.state), Some(TcpState::TimeWait | TcpState::Close))
 }
 
 /// An event for an observer, without the report.

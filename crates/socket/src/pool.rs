@@ -1,17 +1,14 @@
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-use sweetspot_linux::live::{LostSocket, OwnSocket, fork_generation};
-use sweetspot_linux::tcp::{Info, options};
+use sweetspot_linux::live::fork_generation;
 use sweetspot_linux::{clock, sysctl};
 use sweetspot_units::{Bytes, Duration, Time};
 
+use crate::descriptor::connection_at;
 use crate::error::{AttachError, SocketError};
-use crate::handle::SizedSocket;
-use crate::member::LISTEN;
 use crate::options::Options;
 use crate::pool_state::PoolState;
 use crate::report::Report;
@@ -19,7 +16,7 @@ use crate::report::Report;
 /// Sized sockets, polled by the program itself or by a thread.
 ///
 /// [`Pool::new`] starts no thread: a program with its own loop calls [`Pool::poll`] whenever [`Pool::next_timeout`] has
-/// come. [`SizedSocket::attach`] uses the pool of the process, which has a thread of its own.
+/// come. [`SizedSocket::attach`](crate::SizedSocket::attach) uses the pool of the process, which has a thread of its own.
 ///
 /// A clone is the same pool. A pool belongs to the process that made it: after fork(2), the child gets errors.
 ///
@@ -69,27 +66,6 @@ impl Pool {
             generation,
         };
         Ok(Pool { shared: Arc::new(shared) })
-    }
-
-    /// Begins to size a socket. It may still be connecting. Nothing is kept open: the program closes it whenever it likes.
-    pub fn attach(&self, socket: &impl AsFd, options: Options) -> Result<SizedSocket, AttachError> {
-        self.attach_descriptor(socket.as_fd().as_raw_fd(), options)
-    }
-
-    /// [`Pool::attach`] for bindings of other languages, which have a number.
-    pub fn attach_descriptor(
-        &self,
-        fd: RawFd,
-        options: Options,
-    ) -> Result<SizedSocket, AttachError> {
-        let socket = check(fd)?;
-        if !self.is_own() {
-            return Err(AttachError::Forked);
-        }
-        let cookie = socket.cookie();
-        self.lock().attach(socket, options)?;
-        self.shared.earlier.notify_one();
-        Ok(SizedSocket::new(self.clone(), cookie))
     }
 
     /// Samples the sockets that are due at `now`, which is [`now`](crate::now) or earlier, and applies new limits.
@@ -146,6 +122,18 @@ impl Pool {
         }
     }
 
+    /// Adds a socket. Returns its cookie.
+    pub(crate) fn add(&self, fd: RawFd, options: Options) -> Result<u64, AttachError> {
+        let socket = connection_at(fd)?;
+        if !self.is_own() {
+            return Err(AttachError::Forked);
+        }
+        let cookie = socket.cookie();
+        self.lock().attach(socket, options)?;
+        self.shared.earlier.notify_one();
+        Ok(cookie)
+    }
+
     pub(crate) fn report(&self, cookie: u64) -> Result<Report, SocketError> {
         if !self.is_own() {
             return Err(SocketError::Forked);
@@ -175,33 +163,6 @@ impl Pool {
         lock(&self.shared.state)
     }
 }
-
-/// The socket behind a descriptor, if it is a TCP connection.
-pub(crate) fn check(fd: RawFd) -> Result<OwnSocket, AttachError> {
-    let failed = |source: io::Error| match source.raw_os_error() {
-        Some(EBADF) => AttachError::Closed,
-        Some(ENOTSOCK) => AttachError::NotTcp,
-        _ => AttachError::System { call: "SO_COOKIE", source },
-    };
-    let socket = OwnSocket::at(fd).map_err(failed)?;
-    let state = socket.with(|fd| {
-        let is_tcp = options::is_tcp(fd)?;
-        is_tcp.then(|| Info::read(fd).map(|info| info.state)).transpose()
-    });
-    match state {
-        Ok(Ok(Some(LISTEN))) => Err(AttachError::Listening),
-        Ok(Ok(Some(_))) => Ok(socket),
-        Ok(Ok(None)) => Err(AttachError::NotTcp),
-        Ok(Err(source)) => Err(AttachError::System { call: "TCP_INFO", source }),
-        Err(LostSocket::Failed(source)) => Err(AttachError::System { call: "fcntl", source }),
-        // Another thread closed it just now.
-        Err(_) => Err(AttachError::Closed),
-    }
-}
-
-/// Linux's numbers of errors, on all its architectures.
-const EBADF: i32 = 9;
-const ENOTSOCK: i32 = 88;
 
 /// While it lives, this thread calls observers.
 struct Delivery<'a> {
