@@ -2,7 +2,8 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::MAX_HOST_PAIRS;
+/// The most pairs of hosts on one path.
+pub const MAX_HOST_PAIRS: usize = 1000;
 
 /// Why an emulation did not start or did not go on.
 #[derive(Debug, Error)]

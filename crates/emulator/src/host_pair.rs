@@ -2,7 +2,7 @@
 
 use sweetspot_units::Duration;
 
-use crate::error::EmulatorError;
+use crate::error::{EmulatorError, MAX_HOST_PAIRS};
 
 /// A pair of hosts, one on each side, with flows across the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,9 +16,6 @@ pub struct HostPair {
     /// Whether TCP acknowledges every segment at once, instead of every second.
     pub quick_acks: bool,
 }
-
-/// The most pairs of hosts on one path.
-pub const MAX_HOST_PAIRS: usize = 1000;
 
 /// The first two bytes of the addresses of host pairs on either side.
 pub(crate) const NEAR_PAIR_PREFIX: [u8; 2] = [10, 78];

@@ -86,8 +86,8 @@ pub use certificate::{
     Certificate, DirectionCertificate, LatenessBucket, LatenessCertificate, MachineLosses,
 };
 pub use emulation::Emulation;
-pub use error::EmulatorError;
-pub use host_pair::{HostPair, MAX_HOST_PAIRS};
+pub use error::{EmulatorError, MAX_HOST_PAIRS};
+pub use host_pair::HostPair;
 pub use lateness::Lateness;
 pub use middlebox::{Middlebox, StrippedOption};
 pub use self_test::{DelayError, RateTrial, SelfTest, rehearse, self_test};
