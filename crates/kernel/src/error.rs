@@ -7,7 +7,7 @@ use aya::programs::ProgramError;
 use sweetspot_linux::cgroup::CgroupError;
 use thiserror::Error;
 
-use crate::probe;
+use crate::host;
 
 /// Why connections cannot be tuned from inside the kernel.
 #[derive(Debug, Error)]
@@ -90,7 +90,7 @@ impl KernelError {
                 }
                 other => chain(other),
             };
-            let reason = match probe::explanation() {
+            let reason = match host::explanation() {
                 Some(explanation) => format!("{reason}; {explanation}"),
                 None => reason,
             };

@@ -14,6 +14,7 @@
 mod command;
 mod connections;
 mod error;
+mod host;
 pub mod probe;
 mod programs;
 mod record;

@@ -1,51 +1,24 @@
-//! The host's features that the programs need, in words.
+//! The examination of this host: does it have the features that the programs need?
 
-use std::fmt;
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_units::{Bytes, Duration};
 
 use crate::command::Watch;
+use crate::host::{Host, finding};
 use crate::programs::SocketPrograms;
 
-/// One of the things that are needed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// The feature's name.
-    pub name: &'static str,
-    /// Whether the host has it.
-    pub there: bool,
-    /// The value, or the missing part.
-    pub says: String,
-    /// The command that installs the missing part.
-    pub next: Option<&'static str>,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.says)?;
-        self.next.map_or(Ok(()), |next| write!(f, " ({next})"))
-    }
-}
+pub use crate::host::{Finding, lacking};
 
 /// Looks at this host. Ends with an attempt to load the programs where nothing is known to be missing.
 pub fn examine() -> Vec<Finding> {
     let host = Host::read();
     let mut findings = host.findings();
     if findings.iter().all(|finding| finding.there) {
-        let loading = host.loads();
+        let loading = loads();
         let there = loading.there;
         findings.push(loading);
         findings.extend(there.then(|| host.existing()));
     }
     findings
-}
-
-/// The first thing that this host lacks; `None` if only the kernel itself can tell.
-pub fn lacking() -> Option<Finding> {
-    Host::read().findings().into_iter().find(|finding| !finding.there)
 }
 
 /// The reason why this host cannot run the programs: a missing feature, or a kernel that is too old and refuses them. `None`
@@ -54,243 +27,24 @@ pub fn obstacle() -> Option<Finding> {
     let host = Host::read();
     let mut findings = host.findings();
     if findings.iter().all(|finding| finding.there) && host.explanation().is_some() {
-        findings.push(host.loads());
+        findings.push(loads());
     }
     findings.into_iter().find(|finding| !finding.there)
 }
 
-/// Why this kernel may refuse the programs, if its version explains it.
-pub(crate) fn explanation() -> Option<String> {
-    Host::read().explanation()
-}
-
-/// The capabilities that load and attach the programs (capabilities(7)).
-const CAP_NET_ADMIN: u64 = 1 << 12;
-const CAP_SYS_ADMIN: u64 = 1 << 21;
-const CAP_PERFMON: u64 = 1 << 38;
-const CAP_BPF: u64 = 1 << 39;
-
-/// Programs may limit windows since Linux 5.11 (kernel commit cb81110997d1), which is also the first with the coarse clock
-/// (d05512618056). The versions explain only: distributions port features back, so that an attempt to load decides.
-const LIMITS_SINCE: (u32, u32) = (5, 11);
-/// Iterators may ask for the events of existing connections since Linux 6.12 (TCP_BPF_SOCK_OPS_CB_FLAGS).
-const EXISTING_SINCE: (u32, u32) = (6, 12);
-
-/// The facts read from a host.
-#[derive(Debug)]
-struct Host {
-    little_endian: bool,
-    release: String,
-    mount_point: Option<PathBuf>,
-    describes_itself: bool,
-    capabilities: u64,
-    lockdown: String,
-}
-
-impl Host {
-    fn read() -> Host {
-        let text = |path| fs::read_to_string(path).unwrap_or_default();
-        Host {
-            little_endian: cfg!(target_endian = "little"),
-            release: text("/proc/sys/kernel/osrelease").trim().to_owned(),
-            mount_point: Cgroup::mount_point().ok(),
-            describes_itself: Path::new("/sys/kernel/btf/vmlinux").exists(),
-            capabilities: capabilities_in(&text("/proc/self/status")),
-            lockdown: text("/sys/kernel/security/lockdown"),
-        }
-    }
-
-    fn findings(&self) -> Vec<Finding> {
-        vec![
-            self.programs(),
-            self.version(),
-            self.cgroups(),
-            self.type_information(),
-            self.rights(),
-            self.not_locked_down(),
-        ]
-    }
-
-    fn programs(&self) -> Finding {
-        let says = match self.little_endian {
-            true => "in this build",
-            false => "compiled for little-endian machines only",
-        };
-        finding("BPF programs", self.little_endian, says.to_owned(), "use --via pidfd")
-    }
-
-    fn version(&self) -> Finding {
-        finding("kernel", true, format!("Linux {}", self.release), "")
-    }
-
-    /// Why this kernel may refuse the programs, if its version explains it.
-    fn explanation(&self) -> Option<String> {
-        let is_old = version_in(&self.release).is_some_and(|version| version < LIMITS_SINCE);
-        let (major, minor) = LIMITS_SINCE;
-        is_old.then(|| format!("BPF may limit windows since Linux {major}.{minor}"))
-    }
-
-    /// Whether the kernel takes the programs that run at events.
-    fn loads(&self) -> Finding {
-        let watch = Watch {
-            bulk: Bytes::new(1),
-            within: Duration::from_secs(1),
-            interval: Duration::from_secs(1),
-            uploads: false,
-        };
-        let loaded = SocketPrograms::load(watch);
-        let there = loaded.is_ok();
-        let says = match loaded {
-            Ok(_) => "the verifier takes the programs".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        finding("loading", there, says, "use --via pidfd")
-    }
-
-    /// Whether connections that began before the tuner are tuned. Others are in any case, so that this is never missing.
-    fn existing(&self) -> Finding {
-        let (major, minor) = EXISTING_SINCE;
-        let says = match version_in(&self.release).is_some_and(|version| version < EXISTING_SINCE) {
-            true => format!("only new connections are tuned before Linux {major}.{minor}"),
-            false => "existing connections are tuned, too".to_owned(),
-        };
-        finding("connections", true, says, "")
-    }
-
-    fn cgroups(&self) -> Finding {
-        let says = match &self.mount_point {
-            Some(path) => format!("mounted at {}", path.display()),
-            None => "not mounted".to_owned(),
-        };
-        let next = "mount -t cgroup2 none /sys/fs/cgroup/unified";
-        finding("cgroup v2", self.mount_point.is_some(), says, next)
-    }
-
-    fn type_information(&self) -> Finding {
-        let says = match self.describes_itself {
-            true => "/sys/kernel/btf/vmlinux",
-            false => "no /sys/kernel/btf/vmlinux",
-        };
-        let next = "the kernel needs CONFIG_DEBUG_INFO_BTF";
-        finding("BTF", self.describes_itself, says.to_owned(), next)
-    }
-
-    fn rights(&self) -> Finding {
-        let has = |capability| self.capabilities & capability != 0;
-        let wanted =
-            [("CAP_BPF", CAP_BPF), ("CAP_NET_ADMIN", CAP_NET_ADMIN), ("CAP_PERFMON", CAP_PERFMON)];
-        let lacking: Vec<&str> = wanted
-            .into_iter()
-            .filter(|(_, capability)| !has(*capability) && !has(CAP_SYS_ADMIN))
-            .map(|(name, _)| name)
-            .collect();
-        let says = match &lacking[..] {
-            [] => "may load programs".to_owned(),
-            lacking => format!("lacks {}", lacking.join(", ")),
-        };
-        finding("rights", lacking.is_empty(), says, "run as root")
-    }
-
-    fn not_locked_down(&self) -> Finding {
-        // The mode in force stands in brackets (lockdown(7)).
-        let there = !self.lockdown.contains("[confidentiality]");
-        let says = match there {
-            true => "BPF may read kernel memory",
-            false => "confidentiality, which keeps BPF out",
-        };
-        let next = "boot with lockdown=integrity, or use --via pidfd";
-        finding("lockdown", there, says.to_owned(), next)
-    }
-}
-
-/// A finding, with the next step where something is missing.
-fn finding(name: &'static str, there: bool, says: String, next: &'static str) -> Finding {
-    Finding { name, there, says, next: (!there).then_some(next) }
-}
-
-fn capabilities_in(status: &str) -> u64 {
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0)
-}
-
-/// Major and minor version of a release such as "6.18.44-cloud".
-fn version_in(release: &str) -> Option<(u32, u32)> {
-    let mut numbers =
-        release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().ok());
-    Some((numbers.next()??, numbers.next()??))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn complete() -> Host {
-        Host {
-            little_endian: true,
-            release: "6.18.44".to_owned(),
-            mount_point: Some(PathBuf::from("/sys/fs/cgroup/unified")),
-            describes_itself: true,
-            capabilities: CAP_BPF | CAP_NET_ADMIN | CAP_PERFMON,
-            lockdown: "[none] integrity confidentiality\n".to_owned(),
-        }
-    }
-
-    fn lacking(host: &Host) -> Vec<(&'static str, String)> {
-        let findings = host.findings().into_iter().filter(|finding| !finding.there);
-        findings.map(|finding| (finding.name, finding.to_string())).collect()
-    }
-
-    #[test]
-    fn a_host_that_has_all_lacks_nothing() {
-        assert_eq!(lacking(&complete()), []);
-        // Without the finer capabilities the coarse one does, as before Linux 5.8.
-        assert_eq!(lacking(&Host { capabilities: CAP_SYS_ADMIN, ..complete() }), []);
-        assert_eq!(lacking(&Host { lockdown: String::new(), ..complete() }), []);
-    }
-
-    #[test]
-    fn what_is_missing_is_named_with_the_next_step() {
-        let said = |host: Host, name: &str, word: &str| {
-            let lacking = lacking(&host);
-            assert_eq!(lacking.len(), 1, "{lacking:?}");
-            assert_eq!(lacking[0].0, name);
-            assert!(lacking[0].1.contains(word), "{lacking:?}");
-        };
-        said(Host { little_endian: false, ..complete() }, "BPF programs", "--via pidfd");
-        said(Host { mount_point: None, ..complete() }, "cgroup v2", "mount -t cgroup2");
-        said(Host { describes_itself: false, ..complete() }, "BTF", "CONFIG_DEBUG_INFO_BTF");
-        said(Host { capabilities: CAP_BPF, ..complete() }, "rights", "CAP_NET_ADMIN, CAP_PERFMON");
-        let lockdown = "none integrity [confidentiality]".to_owned();
-        said(Host { lockdown, ..complete() }, "lockdown", "--via pidfd");
-    }
-
-    #[test]
-    fn a_version_explains_and_never_decides() {
-        let of = |release: &str| Host { release: release.to_owned(), ..complete() };
-        for release in ["5.10.0-32-amd64", "5.14.0-503.el9.x86_64", "6.1.0-50-amd64", "odd", ""] {
-            assert_eq!(lacking(&of(release)), [], "{release}");
-        }
-        let since = Some("BPF may limit windows since Linux 5.11".to_owned());
-        assert_eq!(of("5.10.0-32-amd64").explanation(), since);
-        assert_eq!(of("5.14.0-503.el9.x86_64").explanation(), None);
-        let existing = |release: &str| of(release).existing().says;
-        assert!(existing("6.1.0-50-amd64").starts_with("only new"));
-        assert!(existing("6.12.0-1").starts_with("existing"));
-        assert!(existing("7.2.13").starts_with("existing"));
-    }
-
-    #[test]
-    fn a_release_has_two_numbers_whatever_follows() {
-        assert_eq!(version_in("6.18.44-cloud"), Some((6, 18)));
-        assert_eq!(version_in("7.1-rc3"), Some((7, 1)));
-        assert_eq!(version_in(""), None);
-        assert_eq!(version_in("linux"), None);
-    }
-
-    #[test]
-    fn effective_capabilities_are_read_from_the_status() {
-        let status = "Name:\tcat\nCapPrm:\t0000000000000000\nCapEff:\t000000c000001000\n";
-        assert_eq!(capabilities_in(status), CAP_BPF | CAP_PERFMON | CAP_NET_ADMIN);
-        assert_eq!(capabilities_in(""), 0);
-    }
+/// Whether the kernel takes the programs that run at events.
+fn loads() -> Finding {
+    let watch = Watch {
+        bulk: Bytes::new(1),
+        within: Duration::from_secs(1),
+        interval: Duration::from_secs(1),
+        uploads: false,
+    };
+    let loaded = SocketPrograms::load(watch);
+    let there = loaded.is_ok();
+    let says = match loaded {
+        Ok(_) => "the verifier takes the programs".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    finding("loading", there, says, "use --via pidfd")
 }

@@ -18,7 +18,7 @@ use sweetspot_units::Time;
 use crate::command::{CommandWords, SettingsWords, Watch, settings};
 use crate::connections::{Connections, Paths};
 use crate::error::{KernelError, chain};
-use crate::probe;
+use crate::host;
 
 /// The names of the programs in bpf/tune.bpf.c.
 const OPS: &str = "sweetspot_ops";
@@ -31,7 +31,7 @@ type Settings = Array<MapData, SettingsWords>;
 /// The compiled programs; `make bpf` makes them from bpf/tune.bpf.c. They are of the byte order of nearly every machine.
 #[cfg(target_endian = "little")]
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/tune.bpf.o");
-/// [`probe::lacking`] names it there.
+/// [`probe::lacking`](crate::probe::lacking) names it there.
 #[cfg(target_endian = "big")]
 static OBJECT: &[u8] = &[];
 
@@ -48,7 +48,7 @@ impl SocketPrograms {
     /// Loads the programs that run at events. Nothing is sampled before [`SocketPrograms::attach`], and nothing is limited
     /// before [`Connections::renew`].
     pub fn load(watch: Watch) -> Result<(SocketPrograms, Connections), KernelError> {
-        if let Some(finding) = probe::lacking() {
+        if let Some(finding) = host::lacking() {
             return Err(KernelError::Missing(finding.to_string()));
         }
         let namespace =
