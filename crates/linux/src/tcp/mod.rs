@@ -4,6 +4,7 @@
 
 mod actuator;
 mod clamp_method;
+mod clamp_trial;
 pub(crate) mod flow;
 mod info;
 pub mod options;
