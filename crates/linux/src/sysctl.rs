@@ -7,7 +7,7 @@ use std::os::unix::net::UnixDatagram;
 
 use sweetspot_units::Bytes;
 
-use crate::tcp::options;
+use crate::sockopt;
 
 /// The limits between which autotuning moves a buffer: `net.ipv4.tcp_rmem` or `net.ipv4.tcp_wmem` of a network
 /// namespace.
@@ -23,24 +23,23 @@ pub struct BufferLimits {
 
 /// The largest SO_RCVBUF that may be asked for (`net.core.rmem_max`).
 pub fn rmem_max() -> io::Result<Bytes> {
-    core_limit("/proc/sys/net/core/rmem_max", options::set_receive_buffer)
+    core_limit("/proc/sys/net/core/rmem_max", libc::SO_RCVBUF)
 }
 
 /// The largest SO_SNDBUF that may be asked for (`net.core.wmem_max`).
 pub fn wmem_max() -> io::Result<Bytes> {
-    core_limit("/proc/sys/net/core/wmem_max", options::set_send_buffer)
+    core_limit("/proc/sys/net/core/wmem_max", libc::SO_SNDBUF)
 }
 
 /// A limit of `net.core`. On older kernels (5.10, 6.1) these files exist in the first network namespace alone. Elsewhere a scratch socket
 /// shows the limit: the kernel grants it, doubled, to a request that is far too large (socket(7)).
-fn core_limit(
-    path: &str,
-    request: fn(UnixDatagram, Bytes) -> io::Result<Bytes>,
-) -> io::Result<Bytes> {
+fn core_limit(path: &str, option: i32) -> io::Result<Bytes> {
     match number(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let granted = request(UnixDatagram::unbound()?, Bytes::new(1 << 30))?;
-            Ok(granted / 2)
+            let scratch = UnixDatagram::unbound()?;
+            sockopt::set(&scratch, libc::SOL_SOCKET, option, 1 << 30)?;
+            let granted: i32 = sockopt::get(&scratch, libc::SOL_SOCKET, option)?;
+            Ok(Bytes::new(granted as u64 / 2))
         }
         read => read.map(Bytes::new),
     }
@@ -81,7 +80,7 @@ pub fn offers_congestion_control(name: &str) -> io::Result<bool> {
         return Ok(true);
     }
     let Ok(scratch) = TcpListener::bind("127.0.0.1:0") else { return Ok(false) };
-    let _ = options::set_congestion(&scratch, name);
+    let _ = sockopt::set_from(&scratch, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes());
     is_listed()
 }
 
@@ -133,11 +132,11 @@ mod tests {
     fn a_scratch_socket_shows_the_limit_that_the_file_has() {
         let missing = "/proc/sys/net/core/no_such_limit";
         if let Ok(limit) = number("/proc/sys/net/core/rmem_max") {
-            let shown = core_limit(missing, options::set_receive_buffer).unwrap();
+            let shown = core_limit(missing, libc::SO_RCVBUF).unwrap();
             assert_eq!(shown, Bytes::new(limit));
         }
         if let Ok(limit) = number("/proc/sys/net/core/wmem_max") {
-            let shown = core_limit(missing, options::set_send_buffer).unwrap();
+            let shown = core_limit(missing, libc::SO_SNDBUF).unwrap();
             assert_eq!(shown, Bytes::new(limit));
         }
     }
