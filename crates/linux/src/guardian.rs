@@ -9,8 +9,7 @@ use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, setsid, wai
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use crate::isolation::{fork, pipe, wait_for_one_thread};
-use crate::process::end;
-use crate::signals::{self, ENDING, Supervisor};
+use crate::signals::{self, ENDING, Supervisor, end};
 use crate::{event_fd, lifeline};
 
 /// The worker's end of the pipe to its guardian.

@@ -13,8 +13,7 @@ use thiserror::Error;
 
 use crate::event_fd::is_hung_up;
 use crate::namespace::unshare;
-use crate::process::end;
-use crate::signals::{Signal, Supervisor};
+use crate::signals::{Signal, Supervisor, end};
 use crate::{check, clock, lifeline};
 
 /// Why no isolated process tree could be made.

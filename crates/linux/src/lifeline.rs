@@ -12,8 +12,7 @@ use rustix::stdio::{stderr, stdin, stdout};
 use rustix::termios::isatty;
 
 use crate::event_fd::EventFd;
-use crate::process::end;
-use crate::signals::{self, ENDING, Signal, SignalSet};
+use crate::signals::{self, ENDING, Signal, SignalSet, end};
 
 /// Time between two checks of unanswered signals, and the checks after which the process ends: a second and a half.
 const CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

@@ -19,12 +19,6 @@ pub fn effective_user() -> u32 {
     geteuid().as_raw()
 }
 
-/// Ends this process without running exit handlers. Safe after a fork and in a signal's handler.
-pub(crate) fn end(code: u8) -> ! {
-    // SAFETY: _exit is async-signal-safe, does not return and touches no memory.
-    unsafe { libc::_exit(i32::from(code)) }
-}
-
 /// The umask, as it was at the first call. Reading it by umask(2) would change it for other threads meanwhile.
 pub fn umask() -> u32 {
     /// Keeps new files private where /proc is not mounted.

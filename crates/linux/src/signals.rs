@@ -21,7 +21,6 @@ use rustix::process::{
 };
 use sweetspot_units::{Duration, Time};
 
-use crate::process::end;
 use crate::{check, clock, event_fd, named};
 
 /// An event from a [`Supervisor`].
@@ -126,6 +125,12 @@ pub fn end_within(limit: Duration, code: u8) {
         libc::signal(libc::SIGALRM, handler as usize);
         libc::setitimer(libc::ITIMER_REAL, &once, std::ptr::null_mut());
     }
+}
+
+/// Ends this process without running exit handlers. Safe after a fork and in a signal's handler.
+pub(crate) fn end(code: u8) -> ! {
+    // SAFETY: _exit is async-signal-safe, does not return and touches no memory.
+    unsafe { libc::_exit(i32::from(code)) }
 }
 
 /// Lets this process ignore `signal`.
