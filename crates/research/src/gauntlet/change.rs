@@ -2,7 +2,7 @@
 
 use core::fmt::Write;
 
-use super::drawn_path::{PACKET_BYTES, PathBasics, WARMUP_S};
+use super::path_basics::{PACKET_BYTES, PathBasics, WARMUP_S};
 use super::random_stream::RandomStream;
 
 /// Largest rate: the hosts' link rate.

@@ -1,4 +1,4 @@
-use super::drawn_path::{PACKET_BYTES, PathBasics};
+use super::path_basics::{PACKET_BYTES, PathBasics};
 use super::random_stream::RandomStream;
 
 /// The cross traffic of half the paths, as TOML: one kind, at a tenth to seven tenths of the rate, except for elephants, which

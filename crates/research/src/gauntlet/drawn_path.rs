@@ -4,6 +4,7 @@ use sweetspot_scenario::Congestion;
 use sweetspot_sizing::Sizing;
 use sweetspot_units::Duration;
 
+use super::path_basics::{PACKET_BYTES, PathBasics, WARMUP_S};
 use super::population::Population;
 use super::random_stream::RandomStream;
 use super::{change, cross};
@@ -25,23 +26,8 @@ pub struct DrawnPath {
     transfer: String,
 }
 
-/// Rate and propagation of a path.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PathBasics {
-    /// Mbit/s.
-    pub mbit: f64,
-    /// Two-way, ms.
-    pub rtt_ms: f64,
-}
-
-/// Seconds of cross traffic before the first transfer starts.
-pub(super) const WARMUP_S: f64 = 2.0;
-
 /// Seconds between a transfer and one that follows it.
 const PAUSE_S: f64 = 1.0;
-
-/// A data packet on the wire, bytes.
-pub(super) const PACKET_BYTES: f64 = 1500.0;
 
 /// Smallest buffer, packets.
 const MIN_BUFFER_PACKETS: f64 = 5.0;

@@ -6,6 +6,7 @@ mod cross;
 mod document;
 mod drawn_path;
 mod measured;
+mod path_basics;
 mod pictures;
 mod plan;
 mod play;
