@@ -1,6 +1,7 @@
 //! Benchmarks of Sweetspot, which write their results to `docs/results`.
 
 pub mod commands;
+mod facts;
 mod lab;
 mod library;
 mod limits;

@@ -6,7 +6,8 @@ use sweetspot_emulator::isolate;
 use sweetspot_research::lab::notes;
 
 use super::Ending;
-use super::selection::{Selection, facts};
+use super::selection::Selection;
+use crate::bench::facts::facts;
 use crate::bench::library::{Built, LIBRARY, LibraryPlan, add_bucket, document, plans};
 use crate::bench::live::{RunOutcome, play_command};
 use sweetspot_comparison::scratch;

@@ -7,7 +7,8 @@ use sweetspot_emulator::isolate;
 use sweetspot_research::lab::notes;
 
 use super::Ending;
-use super::selection::{Selection, facts};
+use super::selection::Selection;
+use crate::bench::facts::facts;
 use crate::bench::live::{RunPlan, TunerCommand, Via, document, plans, play};
 use sweetspot_comparison::scratch;
 use sweetspot_program::build::build;

@@ -3,7 +3,6 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sweetspot_comparison::machine;
 
 use crate::bench::store::Store;
 
@@ -83,15 +82,4 @@ impl Selection {
         out!("{}", out.display());
         Ok(())
     }
-}
-
-/// A table of the measurement: these rows, then the machine and the day.
-pub fn facts(rows: &[(&str, String)]) -> String {
-    let measured = [machine::machine(), machine::kernel(), machine::date()[..10].to_owned()];
-    let rows = rows.iter().map(|(name, value)| format!("| {name} | {value} |\n"));
-    format!(
-        "| | |\n|---|---|\n{}| measured on | {} |",
-        rows.collect::<String>(),
-        measured.join(", ")
-    )
 }

@@ -4,7 +4,7 @@ use sweetspot_research::page_abstract::Abstract;
 use sweetspot_statistics::median;
 
 use super::{End, Round};
-use crate::bench::commands::selection::facts;
+use crate::bench::facts::facts;
 
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "which stages of a copy take this machine's CPU time, and how much does `sweetspot copy` add?",
