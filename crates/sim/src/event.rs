@@ -1,9 +1,23 @@
-use crate::network::Place;
+/// The place of a packet in [`crate::network::Transit`]: the index of its block and, in the last bits, of its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Place(u32);
+
+impl Place {
+    #[inline(always)]
+    pub(crate) fn new(bits: u32) -> Place {
+        Place(bits)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(self) -> u32 {
+        self.0
+    }
+}
 
 /// An event in the queue, packed into 32 bits: three for the kind, the rest an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The packet in this place of [`crate::network::Transit`] is at its router.
+    /// The packet in this place is at its router.
     Arrival(Place),
     /// A timer of this flow expires.
     Flow(u32),

@@ -1,8 +1,8 @@
 use sweetspot_scenario::Ties;
 use sweetspot_units::Time;
 
-use crate::event::{self, Event};
-use crate::network::{AccessLink, Place};
+use crate::access_link::AccessLink;
+use crate::event::{self, Event, Place};
 use crate::random;
 use crate::scheduler::{Key, Scheduler};
 

@@ -8,7 +8,7 @@ use sweetspot_statistics::HistogramBin;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::network::HopTotals;
-use crate::observers::{GroupTotals, SenderView};
+use crate::observers::{GroupTotals, SenderView, mean_rate, utilisation};
 use crate::scheduler::Scheduler;
 use crate::world::World;
 
@@ -170,18 +170,6 @@ fn bottleneck_outcome(
         queue_delay_mean_s: waited(a.waits.byte_time, b.waits.byte_time) * 8.0
             / rate(begin.at, end.at).as_f64(),
     }
-}
-
-/// The mean rate of the narrow link between two times.
-pub(crate) fn mean_rate(scenario: &Scenario, from: Time, until: Time) -> Rate {
-    scenario.path.mean_rate(from.since(Time::ZERO), until.since(Time::ZERO))
-}
-
-/// The share of a link's capacity that `bits` take in the time `elapsed`. It is 1 at most: times are
-/// whole nanoseconds, so that the quotient can exceed 1 by the bits of one nanosecond.
-pub(crate) fn utilisation(rate: Rate, bits: u64, elapsed: Duration) -> f64 {
-    let capacity = rate.as_f64() * elapsed.as_secs_f64();
-    if capacity > 0.0 { (bits as f64 / capacity).min(1.0) } else { 0.0 }
 }
 
 /// The share that `part` is of `whole`, 1 at most: packets sent before the measured time may be lost

@@ -2,27 +2,28 @@
 //!
 //! It carries packets and knows nothing of flows: the caller names the hop for a packet and learns its fate.
 
-mod access_link;
 mod hop;
+mod host_links;
 mod packet;
 mod slab;
 mod transit;
 mod wire_time;
 
-pub(crate) use access_link::{AccessLink, Downlink, Uplink};
 pub(crate) use hop::{Hop, HopTotals};
+pub(crate) use host_links::{Downlink, Uplink};
 pub(crate) use packet::{
     AckHeader, AnswerHeader, BARE_SEGMENT, DataHeader, Ecn, Header, Packet, PacketKind,
     ProbeHeader, RequestHeader, TrainHeader, WindowUpdateHeader,
 };
 pub(crate) use slab::Slab;
-pub(crate) use transit::{Arrived, Place, Transit};
+pub(crate) use transit::{Arrived, Transit};
 pub(crate) use wire_time::WireTimes;
 
 use sweetspot_sizing::SenderReport;
 use sweetspot_tcp::SackBlocks;
 use sweetspot_units::{Deadline, Duration, Rate, Time};
 
+use crate::access_link::AccessLink;
 use crate::event_queue::EventQueue;
 use crate::scheduler::{Key, Scheduler};
 

@@ -2,7 +2,9 @@ use core::hint::black_box;
 
 use sweetspot_units::{Deadline, Time};
 
-use super::{AccessLink, Packet, Uplink};
+use super::{Packet, Uplink};
+use crate::access_link::AccessLink;
+use crate::event::Place;
 use crate::index::Index;
 
 /// All packets in flight from hosts to routers.
@@ -38,10 +40,6 @@ struct Slot {
 const BLOCK_SLOTS: usize = 11;
 const SLOT_BITS: u32 = 4;
 
-/// The place of a packet: the index of its block and, in the last bits, of its slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Place(u32);
-
 /// A packet that has arrived.
 pub(crate) struct Arrived {
     pub packet: Packet,
@@ -51,31 +49,27 @@ pub(crate) struct Arrived {
 }
 
 impl Place {
-    #[inline]
-    pub(crate) fn new(bits: u32) -> Place {
-        Place(bits)
-    }
-
-    #[inline]
-    pub(crate) fn get(self) -> u32 {
-        self.0
-    }
-
     /// The first place of a block.
     #[inline(always)]
     fn first_of(block: Index) -> Place {
-        Place((block.get() as u32) << SLOT_BITS)
+        Place::new((block.get() as u32) << SLOT_BITS)
     }
 
     /// The block's index.
     #[inline(always)]
     fn block(self) -> usize {
-        (self.0 >> SLOT_BITS) as usize
+        (self.get() >> SLOT_BITS) as usize
+    }
+
+    /// The place behind it in the same block.
+    #[inline(always)]
+    fn next(self) -> Place {
+        Place::new(self.get() + 1)
     }
 
     #[inline(always)]
     fn slot(self) -> usize {
-        (self.0 & ((1 << SLOT_BITS) - 1)) as usize
+        (self.get() & ((1 << SLOT_BITS) - 1)) as usize
     }
 }
 
@@ -96,7 +90,7 @@ impl Transit {
         let place = if !follows {
             Place::first_of(self.take_free(link))
         } else if last.slot() + 1 < BLOCK_SLOTS {
-            Place(last.0 + 1)
+            last.next()
         } else {
             self.extend_chain(last, link)
         };
@@ -162,7 +156,7 @@ impl Transit {
         if let Some(behind) = block.slots.get(place.slot() + 1)
             && let Some(due) = behind.due.time()
         {
-            return Arrived { packet, link, next: Some((due, Place(place.0 + 1))) };
+            return Arrived { packet, link, next: Some((due, place.next())) };
         }
         let behind = core::mem::replace(&mut block.next, self.first_free);
         self.first_free = Some(Index::new(place.block()));

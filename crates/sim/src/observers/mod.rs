@@ -9,7 +9,7 @@ mod totals;
 pub(crate) use flow_recorder::FlowRecorder;
 pub(crate) use host_monitor::{HostMonitor, SenderView};
 pub(crate) use path_monitor::PathMonitor;
-pub(crate) use sampler::Sampler;
+pub(crate) use sampler::{Sampler, mean_rate, utilisation};
 pub(crate) use totals::GroupTotals;
 
 use sweetspot_tcp::{Receiver, Sender};

@@ -1,10 +1,9 @@
 use sweetspot_scenario::{Recorder, Sample, Scenario};
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Duration, Rate, Time};
 
 use super::Observers;
 use crate::hosts::Hosts;
 use crate::network::Network;
-use crate::outcome::{mean_rate, utilisation};
 
 /// Gives a [`Recorder`] a sample of every measured transfer at regular times.
 pub(crate) struct Sampler {
@@ -71,4 +70,16 @@ impl Sampler {
             });
         }
     }
+}
+
+/// The mean rate of the narrow link between two times.
+pub(crate) fn mean_rate(scenario: &Scenario, from: Time, until: Time) -> Rate {
+    scenario.path.mean_rate(from.since(Time::ZERO), until.since(Time::ZERO))
+}
+
+/// The share of a link's capacity that `bits` take in the time `elapsed`. It is 1 at most: times are
+/// whole nanoseconds, so that the quotient can exceed 1 by the bits of one nanosecond.
+pub(crate) fn utilisation(rate: Rate, bits: u64, elapsed: Duration) -> f64 {
+    let capacity = rate.as_f64() * elapsed.as_secs_f64();
+    if capacity > 0.0 { (bits as f64 / capacity).min(1.0) } else { 0.0 }
 }

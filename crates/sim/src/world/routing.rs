@@ -3,8 +3,8 @@
 use sweetspot_units::Time;
 
 use super::{CROWD, World};
-use crate::event::Event;
-use crate::network::{Arrived, Direction, Header, Packet, PacketKind, Passage, Place};
+use crate::event::{Event, Place};
+use crate::network::{Arrived, Direction, Header, Packet, PacketKind, Passage};
 use crate::scheduler::Scheduler;
 
 impl<S: Scheduler> World<S> {

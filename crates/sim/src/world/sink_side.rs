@@ -5,10 +5,11 @@ use sweetspot_tcp::{Acknowledgement, Arrival};
 use sweetspot_units::{Bytes, Deadline, Time};
 
 use super::{Until, World};
+use crate::access_link::AccessLink;
 use crate::hosts::{ControlLoop, PROBE, Request, UNLIMITED};
 use crate::network::{
-    AccessLink, AckHeader, BARE_SEGMENT, DataHeader, Header, Packet, PacketKind, ProbeHeader,
-    RequestHeader, WindowUpdateHeader,
+    AckHeader, BARE_SEGMENT, DataHeader, Header, Packet, PacketKind, ProbeHeader, RequestHeader,
+    WindowUpdateHeader,
 };
 use crate::scheduler::Scheduler;
 

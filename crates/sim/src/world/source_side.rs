@@ -6,11 +6,12 @@ use sweetspot_tcp::{Acknowledgement, SackBlocks};
 use sweetspot_units::{Deadline, Duration, Rate, Time};
 
 use super::{Until, World};
+use crate::access_link::AccessLink;
 use crate::event::Event;
 use crate::hosts::{Request, Sends};
 use crate::network::{
-    AccessLink, AckHeader, AnswerHeader, BARE_SEGMENT, DataHeader, Ecn, Header, Packet,
-    ProbeHeader, TrainHeader,
+    AckHeader, AnswerHeader, BARE_SEGMENT, DataHeader, Ecn, Header, Packet, ProbeHeader,
+    TrainHeader,
 };
 use crate::scheduler::Scheduler;
 

@@ -1,0 +1,38 @@
+use crate::event::{self, kind};
+
+/// A link that carries packets to a router, packed as [`event::pack`] does it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AccessLink(u32);
+
+impl AccessLink {
+    /// That of a flow's source.
+    #[inline]
+    pub(crate) fn of_source(flow: u32) -> AccessLink {
+        AccessLink(event::pack(kind::SOURCE_UPLINK, flow))
+    }
+
+    /// That of a measured transfer's sink.
+    #[inline]
+    pub(crate) fn of_sink(flow: u32) -> AccessLink {
+        AccessLink(event::pack(kind::SINK_UPLINK, flow))
+    }
+
+    /// The input link with this index.
+    #[inline]
+    pub(crate) fn input(index: u32) -> AccessLink {
+        AccessLink(event::pack(kind::INPUT_LINK, index))
+    }
+
+    /// The flow with its source on this link.
+    #[inline]
+    pub(crate) fn source(self) -> Option<u32> {
+        let (kind, flow) = event::unpack(self.0);
+        (kind == kind::SOURCE_UPLINK).then_some(flow)
+    }
+
+    /// Its place among simultaneous events.
+    #[inline]
+    pub(crate) fn packed(self) -> u32 {
+        self.0
+    }
+}
