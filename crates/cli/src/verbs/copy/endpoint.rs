@@ -19,8 +19,9 @@ use sweetspot_transfer::{
 use sweetspot_units::{Duration, Rate};
 
 use super::far_end::pump_both;
+use super::job::Unwatched;
 use super::messages::{self, Deletion, Order, Reply, Request};
-use super::{DIRECT_TIMEOUT, Unwatched};
+use super::route::DIRECT_TIMEOUT;
 use crate::verbs::Ending;
 
 /// `sweetspot endpoint` as typed, by `sweetspot copy`.

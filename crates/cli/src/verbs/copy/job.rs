@@ -1,0 +1,191 @@
+//! One copy, and what either end does of it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use sweetspot_control::TransferSummary;
+use sweetspot_protocol::{Role, VERSION};
+use sweetspot_sizing::Sizing;
+use sweetspot_transfer::{
+    Asked, Contact, Delete, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,
+    ServerObserver, Sources, Target, TransferError, TransferObserver, receive, send,
+};
+use sweetspot_units::{Duration, Rate};
+
+use super::Arguments;
+use super::messages::{Deletion, PathText, Request};
+use crate::verbs::transfer::TransferReporter;
+
+/// How long the far end waits for a broken path: longer than this end, which then starts another far end. It ends sooner
+/// with its ssh; this is for a path that breaks without a word to either.
+const FAR_RETRY: Duration = Duration::from_secs(40);
+pub type Copied = Result<TransferSummary, Box<dyn std::error::Error>>;
+
+/// One copy, both ends known.
+pub struct Job {
+    pub sources: Sources,
+    pub target: PathBuf,
+    /// The requested files, if this end receives.
+    pub asked: Asked,
+    pub delete: Option<Delete>,
+    pub checksum: bool,
+    pub keep_existing: bool,
+    pub dry_run: bool,
+    pub compress: bool,
+    pub rate_limit: Option<Rate>,
+    pub sizing: Option<Sizing>,
+    pub congestion: Option<String>,
+    pub streams: Option<u32>,
+}
+
+impl Job {
+    /// A refusal by the receiver names no path of its host: this end knows which one it asked for.
+    pub fn with_target(
+        &self,
+        error: Box<dyn std::error::Error>,
+        host: &str,
+        role: Role,
+    ) -> Box<dyn std::error::Error> {
+        match error.downcast::<TransferError>().map(|error| *error) {
+            Ok(TransferError::Refused(reason)) if role == Role::Receiver => {
+                let reason = format!("{host}:{}: {}", self.target.display(), reason.raw());
+                TransferError::Refused(reason.into()).into()
+            }
+            Ok(error) => error.into(),
+            Err(error) => error,
+        }
+    }
+
+    pub fn can_be_repeated(&self) -> bool {
+        !self.sources.paths.iter().any(|path| path == Path::new("-"))
+    }
+
+    pub fn check_sources(&self) -> Result<(), TransferError> {
+        self.sources.check()
+    }
+
+    fn send_options(&self, retry_for: Duration, tunnelled: bool) -> SendOptions {
+        SendOptions {
+            sources: self.sources.clone(),
+            checksum: self.checksum,
+            dry_run: self.dry_run,
+            compress: self.compress,
+            rate_limit: self.rate_limit,
+            sizing: if tunnelled { Some(Sizing::Kernel) } else { self.sizing },
+            congestion: self.congestion.clone().filter(|_| !tunnelled),
+            streams: if tunnelled { Some(1) } else { self.streams },
+            probes: !tunnelled,
+            retry_for,
+            ..SendOptions::default()
+        }
+    }
+
+    fn receive_options(&self, retry_for: Duration, tunnelled: bool) -> ReceiveOptions {
+        ReceiveOptions {
+            asked: self.asked.clone(),
+            overwrite: !self.keep_existing,
+            attributes: self.sources.attributes,
+            owners: self.sources.owners,
+            delete: self.delete.clone(),
+            dotfiles: true,
+            outward_links: true,
+            sizing: if tunnelled { Some(Sizing::Kernel) } else { self.sizing },
+            streams: if tunnelled { Some(1) } else { self.streams },
+            retry_for,
+            ..ReceiveOptions::at(Target::At(self.target.clone()))
+        }
+    }
+
+    /// The role of this end while it listens.
+    pub fn purpose(&self, far: Role, retry_for: Duration) -> Result<Purpose, TransferError> {
+        Ok(match far {
+            Role::Receiver => Purpose::Send(Box::new(self.send_options(retry_for, false))),
+            Role::Sender => Purpose::Receive(self.receive_options(retry_for, false)),
+        })
+    }
+
+    /// Moves everything over a connection to `contact`; `far` is the role of its peer.
+    pub fn move_over(
+        &self,
+        contact: &Contact,
+        far: Role,
+        retry_for: Duration,
+        tunnelled: bool,
+        reporter: &TransferReporter,
+    ) -> Result<TransferSummary, TransferError> {
+        let mut observer = reporter.observer(1);
+        match far {
+            Role::Receiver => {
+                send(contact, &self.send_options(retry_for, tunnelled), observer.as_mut())
+            }
+            Role::Sender => {
+                receive(contact, &self.receive_options(retry_for, tunnelled), observer.as_mut())
+            }
+        }
+    }
+
+    pub fn request(&self, role: Role, arguments: &Arguments) -> Request {
+        let sends = role == Role::Sender;
+        let sources = self.sources.paths.iter().filter(|_| sends);
+        let only = self.sources.only.as_ref().filter(|_| sends);
+        Request {
+            version: VERSION,
+            role,
+            sources: sources.map(|path| PathText::from(path.as_path())).collect(),
+            only: only.map(|only| only.iter().map(|path| PathText::from(path.as_path())).collect()),
+            target: (!sends).then(|| PathText::from(self.target.as_path())),
+            exclude: self.sources.exclude.clone(),
+            attributes: self.sources.attributes,
+            owners: self.sources.owners,
+            delete: self
+                .delete
+                .as_ref()
+                .filter(|_| !sends)
+                .map(|delete| Deletion { contents: delete.contents }),
+            compress: self.compress,
+            rate_limit_bps: self.rate_limit.filter(|_| sends).map(Rate::bits_per_second),
+            checksum: self.checksum,
+            keep_existing: self.keep_existing,
+            dry_run: self.dry_run,
+            sizing: self.sizing.map(|sizing| sizing.to_string()),
+            congestion: self.congestion.clone(),
+            streams: self.streams,
+            port: arguments.port,
+            retry_for_s: arguments.connections.retry_for.min(FAR_RETRY).as_nanos() / 1_000_000_000,
+        }
+    }
+
+    /// Copies on this host, from one thread to another.
+    pub fn copy_here(&self, reporter: &TransferReporter) -> Copied {
+        let options = ServeOptions {
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            once: true,
+            lifetime: Duration::from_secs(60),
+            ..ServeOptions::new(self.purpose(Role::Sender, Duration::ZERO)?)
+        };
+        let server = Server::bind(options)?;
+        thread::scope(|scope| {
+            let served = scope.spawn(|| server.run(&Unwatched));
+            let ticket = server.ticket();
+            let contact = ticket.clone().into();
+            let moved = self.move_over(&contact, Role::Receiver, Duration::ZERO, false, reporter);
+            server.stop();
+            let _ = served.join();
+            Ok(moved?)
+        })
+    }
+}
+
+/// Watches nothing.
+pub struct Unwatched;
+
+impl ServerObserver for Unwatched {
+    fn admitted(&self, _number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {
+        Box::new(sweetspot_transfer::NullObserver)
+    }
+
+    fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
+
+    fn turned_away(&self, _error: &TransferError) {}
+}

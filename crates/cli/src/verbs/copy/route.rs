@@ -1,0 +1,248 @@
+//! The ways to the far end: a connection to it, one from it, or ssh itself.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::thread;
+
+use sweetspot_control::TransferSummary;
+use sweetspot_linux::{clock, interfaces};
+use sweetspot_protocol::{Role, Ticket, TicketHost, VERSION};
+use sweetspot_transfer::{
+    ServeOptions, Server, ServerObserver, TransferError, TransferObserver, first_reachable,
+};
+use sweetspot_units::Duration;
+
+use super::Arguments;
+use super::far_end::{self, FarEnd, Tunnel};
+use super::job::{Copied, Job};
+use super::messages::{Order, Reply};
+use crate::verbs::transfer::TransferReporter;
+
+/// How long an attempt to connect directly may take, in either direction.
+pub const DIRECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a broken path is waited for before ssh is started anew.
+const INNER_RETRY: Duration = Duration::from_secs(20);
+/// The pause before ssh is started anew; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Which connections carry the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Route {
+    Auto,
+    Direct,
+    Reverse,
+    Ssh,
+}
+
+impl Route {
+    fn tries(self, way: Route) -> bool {
+        self == Route::Auto || self == way
+    }
+}
+
+/// Copies between this host and `host`, where the far end has `role`. When ssh itself breaks it is started anew.
+pub fn copy_with(
+    job: &Job,
+    arguments: &Arguments,
+    host: &str,
+    role: Role,
+    reporter: &TransferReporter,
+) -> Copied {
+    if role == Role::Receiver {
+        // Report missing files before ssh asks for a password.
+        job.check_sources()?;
+    }
+    let mut give_up = clock::now() + arguments.connections.retry_for;
+    let (mut pause, mut attempts) = (FIRST_PAUSE, 0);
+    loop {
+        let started = clock::now();
+        let error = match copy_once(job, arguments, host, role, reporter) {
+            Err(Failure { error, path: true }) if attempts > 0 || error.is::<TransferError>() => {
+                error
+            }
+            Err(failure) => return Err(failure.error),
+            Ok(mut outcome) => {
+                outcome.reconnects += attempts;
+                return Ok(outcome);
+            }
+        };
+        if clock::now().since(started) > INNER_RETRY * 2 {
+            // It moved for a while: the time to go on begins anew.
+            (give_up, pause) = (clock::now() + arguments.connections.retry_for, FIRST_PAUSE);
+        }
+        if clock::now() + pause >= give_up || !job.can_be_repeated() {
+            return Err(error);
+        }
+        reporter.print(&format!("{error}; starting ssh again in {pause}"));
+        clock::sleep_until(clock::now() + pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        attempts += 1;
+    }
+}
+
+/// Why an attempt failed, and whether the path did.
+struct Failure {
+    error: Box<dyn std::error::Error>,
+    path: bool,
+}
+
+impl<E: Into<Box<dyn std::error::Error>>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        let error = error.into();
+        let path = match error.downcast_ref::<TransferError>() {
+            Some(error) => error.is_of_the_path(),
+            None => error
+                .downcast_ref::<far_end::SshEnded>()
+                .is_some_and(|ended| ended.is_of_the_path()),
+        };
+        Failure { error, path }
+    }
+}
+
+fn copy_once(
+    job: &Job,
+    arguments: &Arguments,
+    host: &str,
+    role: Role,
+    reporter: &TransferReporter,
+) -> Result<TransferSummary, Failure> {
+    let mut far_end =
+        FarEnd::start(&arguments.ssh, arguments.jump.as_deref(), host, &arguments.remote_program)?;
+    far_end.say(&job.request(role, arguments))?;
+    let via = arguments.via;
+    let Listening { ticket, hosts, client } = wait_for_far_end(&mut far_end, arguments, host)?;
+    if via.tries(Route::Direct) {
+        let tickets = hosts.into_iter().map(|host| Ticket { host, ..ticket.clone() });
+        if let Some(contact) = first_reachable(&tickets.collect::<Vec<_>>(), DIRECT_TIMEOUT) {
+            reporter.detail(&format!("connected to {contact}"));
+            let moved = job.move_over(&contact, role, INNER_RETRY, false, reporter)?;
+            far_end.close();
+            return Ok(moved);
+        }
+        if via == Route::Direct {
+            return Err(format!(
+                "no connection to {host} on port {}: open it in its firewall (--port chooses it), or leave --via at auto",
+                ticket.port
+            )
+            .into());
+        }
+    }
+    if via.tries(Route::Reverse) {
+        if let Some(moved) = reverse(job, &mut far_end, client, role, reporter)? {
+            far_end.close();
+            return Ok(moved);
+        }
+        if via == Route::Reverse {
+            return Err("the far end cannot connect to this host; leave --via at auto".into());
+        }
+    }
+    reporter.print(&match via {
+        Route::Ssh => {
+            "data goes through ssh, as you chose; its own window limits it on long paths".to_owned()
+        }
+        _ => format!(
+            "no connection to {host} or from it (a firewall?): data goes through ssh, whose own window limits it on long \
+             paths; open a port there and name it with --port"
+        ),
+    });
+    far_end.say(&Order::Tunnel)?;
+    let tunnel = Tunnel::open(far_end)?;
+    let ticket = Ticket {
+        host: TicketHost::Address(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        port: tunnel.port(),
+        ..ticket
+    };
+    let moved = job.move_over(&ticket.into(), role, Duration::ZERO, true, reporter);
+    tunnel.close();
+    Ok(moved?)
+}
+
+/// A far end that listens.
+struct Listening {
+    ticket: Ticket,
+    /// Its name and its addresses.
+    hosts: Vec<TicketHost>,
+    /// The address from which ssh came.
+    client: Option<IpAddr>,
+}
+
+fn wait_for_far_end(
+    far_end: &mut FarEnd,
+    arguments: &Arguments,
+    host: &str,
+) -> Result<Listening, Failure> {
+    let (ssh, jump) = (&arguments.ssh, arguments.jump.as_deref());
+    // While ssh connects, which takes several round trips.
+    let (heard, name) = thread::scope(|scope| {
+        let is_direct = arguments.via.tries(Route::Direct);
+        let name =
+            scope.spawn(move || is_direct.then(|| far_end::name_of(ssh, jump, host)).flatten());
+        (far_end.hear(), name.join().ok().flatten())
+    });
+    match heard? {
+        Reply::Listening { version, .. } if version != VERSION => {
+            Err(TransferError::Version { peer: host.to_owned(), theirs: version }.into())
+        }
+        Reply::Listening { ticket, addresses, client, .. } => {
+            let hosts = name.into_iter().chain(addresses.into_iter().map(TicketHost::Address));
+            Ok(Listening { ticket: ticket.parse()?, hosts: hosts.collect(), client })
+        }
+        Reply::Failed { reason } => Err(TransferError::Refused(reason).into()),
+        Reply::Connected => Err("the far end spoke out of turn".into()),
+    }
+}
+
+/// Lets the far end connect to this one; `None` if it cannot.
+fn reverse(
+    job: &Job,
+    far_end: &mut FarEnd,
+    client: Option<IpAddr>,
+    role: Role,
+    reporter: &TransferReporter,
+) -> Result<Option<TransferSummary>, Failure> {
+    let server = Server::bind(ServeOptions {
+        listen: (std::net::Ipv6Addr::UNSPECIFIED, 0).into(),
+        once: true,
+        lifetime: Duration::from_secs(3600),
+        ..ServeOptions::new(job.purpose(role, INNER_RETRY)?)
+    })?;
+    let own = interfaces::addresses().unwrap_or_default();
+    let addresses = client.into_iter().chain(own);
+    let ticket = |address| {
+        Ticket { host: TicketHost::Address(address), ..server.ticket().clone() }.to_string()
+    };
+    far_end.say(&Order::Connect { tickets: addresses.map(ticket).collect() })?;
+    thread::scope(|scope| {
+        let served = scope.spawn(|| server.run(&OneTransfer(reporter)));
+        match far_end.hear() {
+            Ok(Reply::Connected) => reporter.detail("the far end connected to this one"),
+            Ok(_) => {
+                server.stop();
+                let _ = served.join();
+                return Ok(None);
+            }
+            Err(error) => {
+                server.stop();
+                let _ = served.join();
+                return Err(error.into());
+            }
+        }
+        let moved = served.join().unwrap_or(Err(TransferError::Interrupted))?;
+        Ok(moved)
+    })
+}
+
+/// Watches the one transfer of a server, as `copy` does.
+struct OneTransfer<'a>(&'a TransferReporter);
+
+impl ServerObserver for OneTransfer<'_> {
+    fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {
+        self.0.observer(number)
+    }
+
+    fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
+
+    fn turned_away(&self, error: &TransferError) {
+        self.0.detail(&error.to_string());
+    }
+}
