@@ -10,7 +10,8 @@ use sweetspot_protocol::{Role, Ticket};
 use sweetspot_units::{Duration, Time};
 
 use crate::TransferError;
-use crate::ends::receive::{self, ReceiveConfig};
+use crate::ends::receive;
+use crate::ends::receive_config::ReceiveConfig;
 use crate::ends::send::{self, SendConfig};
 use crate::files::target::Target;
 use crate::lock::lock;

@@ -3,13 +3,18 @@
 //! `send`, `receive` and `measure` are the sessions. `client` resumes them when the path breaks. `server` accepts connections,
 //! `admission` authenticates them, and the tables bound each client's use.
 
+pub mod accepted;
 pub mod admission;
 pub mod client;
 pub mod client_table;
 pub mod clients_file;
 pub mod connection_table;
+pub mod link_reader;
 pub mod measure;
+pub mod ports;
 pub mod receive;
+pub mod receive_config;
 pub mod send;
 pub mod server;
 pub mod session_table;
+pub mod work;

@@ -1,8 +1,8 @@
 //! The server, which admits peers and moves many transfers at once.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -10,9 +10,9 @@ use std::thread;
 use sweetspot_control::TransferSummary;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::ClampMethod;
-use sweetspot_linux::{clock, file, interfaces, process};
+use sweetspot_linux::{clock, process};
 use sweetspot_protocol::clients::{Client, Credential, Rights};
-use sweetspot_protocol::{Message, RelativePath, Role, Ticket, TicketHost, TicketProof};
+use sweetspot_protocol::{Message, Role, Ticket, TicketHost, TicketProof};
 use sweetspot_units::{Duration, Time};
 
 use crate::TransferError;
@@ -21,27 +21,17 @@ use crate::ends::admission::{Admission, Admitted};
 use crate::ends::client_table::ClientTable;
 use crate::ends::connection_table::ConnectionTable;
 use crate::ends::measure;
-use crate::ends::receive::{self, ReceiveConfig};
-use crate::ends::send::{self, SendConfig};
+use crate::ends::ports::{bind_both, reachable};
 use crate::ends::session_table::{Refusal, SessionTable};
-use crate::files::incoming::Bounds;
-use crate::files::provenance::{Provenance, View};
-use crate::files::quota::QuotaTable;
-use crate::files::target::Target;
-use crate::files::target::TargetDirectory;
-use crate::files::temp_file::Keep;
+use crate::ends::work::{Impossible, Task, Work};
+use crate::ends::{receive, send};
 use crate::limits::Capacity;
 use crate::lock::lock;
 use crate::observer::{FileLog, TransferObserver};
-use crate::options::ReceiveOptions;
-use crate::options::SendOptions;
 use crate::options::{Purpose, ServeOptions};
 use crate::wire::identity::{AskFor, Identity, draw_secret};
 use crate::wire::link::{FurtherLinks, Link};
 
-/// The kernel's codes for a host without IPv6 (asm-generic/errno.h).
-const EAFNOSUPPORT: i32 = 97;
-const EADDRNOTAVAIL: i32 = 99;
 /// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The interval between checks for clients that were removed from their file.
@@ -60,35 +50,6 @@ pub struct Server {
     once: bool,
     retry_for: Duration,
     wake: EventFd,
-}
-
-enum Work {
-    /// The same for everybody.
-    One(Task),
-    /// By each client's line.
-    Clients(Box<ClientWork>),
-}
-
-/// The work of one connection.
-#[derive(Clone)]
-enum Task {
-    Receive(Arc<ReceiveConfig>),
-    Send(Arc<SendConfig>),
-}
-
-/// The reason why a task is impossible here, and the peer's version of it.
-struct Impossible {
-    error: TransferError,
-    reason: &'static str,
-}
-
-/// The work that this server does for its clients.
-struct ClientWork {
-    receive: ReceiveOptions,
-    clamp_method: ClampMethod,
-    send: SendOptions,
-    quotas: QuotaTable,
-    provenance: Arc<Provenance>,
 }
 
 /// Watches a server.
@@ -461,44 +422,6 @@ fn refuse(link: &Link, refusal: Refusal, reception: &dyn ServerObserver) {
     });
 }
 
-impl Work {
-    /// The work for `purpose`, this end's role in it, and how long a transfer may go on after its path broke.
-    fn prepare(purpose: &Purpose) -> Result<(Work, Option<Role>, Duration), TransferError> {
-        match purpose {
-            Purpose::Receive(receive) => {
-                if let Target::Into(directory) = &receive.target {
-                    check_target(directory)?;
-                }
-                let config = Arc::new(ReceiveConfig::new(receive.clone())?);
-                let work = Work::One(Task::Receive(config));
-                Ok((work, Some(Role::Receiver), receive.retry_for))
-            }
-            Purpose::Send(send) => {
-                let config = Arc::new(SendConfig::new(SendOptions::clone(send))?);
-                Ok((Work::One(Task::Send(config)), Some(Role::Sender), send.retry_for))
-            }
-            Purpose::Clients(service) => {
-                let receive = service.receive.clone();
-                let clamp_method = ReceiveConfig::new(receive.clone())?.clamp_method;
-                let (send, quotas) = (service.send.clone(), QuotaTable::default());
-                let provenance = Arc::default();
-                let work = ClientWork { receive, clamp_method, send, quotas, provenance };
-                Ok((Work::Clients(Box::new(work)), None, Duration::ZERO))
-            }
-        }
-    }
-}
-
-/// Tried at the start, so that a directory that cannot be written to is known before a sender is.
-fn check_target(directory: &Path) -> Result<(), TransferError> {
-    let wrong = |source| TransferError::Directory { path: directory.to_owned(), source };
-    let target = TargetDirectory::open(directory, View::default()).map_err(wrong)?;
-    target.sweep().map_err(wrong)?;
-    let probe = RelativePath::new("write-test")?;
-    let tried = target.temp_file(&probe, Keep::Never);
-    tried.map(drop).map_err(|source| TransferError::write(directory.to_owned(), source))
-}
-
 /// The client that holds the one ticket or was given the one code.
 fn holder(credential: Credential, expires: Time) -> Client {
     Client {
@@ -510,122 +433,4 @@ fn holder(credential: Credential, expires: Time) -> Client {
         expires: Some(expires),
         once: false,
     }
-}
-
-impl ClientWork {
-    /// The task for `client`; this end has the `role`.
-    fn task(
-        &self,
-        client: &Client,
-        role: Role,
-        log: Option<Arc<dyn FileLog>>,
-    ) -> Result<Task, Impossible> {
-        // The client need not know about faults in this host's directories.
-        let (task, reason) = match role {
-            Role::Receiver => {
-                let config = self.receiving(client, log);
-                (config.map(Arc::new).map(Task::Receive), "the directory there cannot be used")
-            }
-            Role::Sender => {
-                let config = self.sending(client, log);
-                (config.map(Arc::new).map(Task::Send), "there is nothing there")
-            }
-        };
-        task.map_err(|error| Impossible { error, reason })
-    }
-
-    /// How `client` is received from: its directory is made if it is missing.
-    fn receiving(
-        &self,
-        client: &Client,
-        log: Option<Arc<dyn FileLog>>,
-    ) -> Result<ReceiveConfig, TransferError> {
-        let wrong = |source| TransferError::Directory { path: client.directory.clone(), source };
-        file::make_directory(&client.directory).map_err(wrong)?;
-        check_target(&client.directory)?;
-        let quota = |limit| self.quotas.of(&client.directory, limit).map_err(wrong);
-        let quota = client.quota.map(quota).transpose()?;
-        let options = ReceiveOptions {
-            target: Target::Into(client.directory.clone()),
-            overwrite: client.rights.overwrite,
-            dotfiles: client.rights.dotfiles,
-            ..self.receive.clone()
-        };
-        // Several clients may share a directory.
-        let view = View {
-            client: Some(client.credential.id()),
-            own_only: !client.rights.read,
-            provenance: Arc::clone(&self.provenance),
-        };
-        let bounds = Bounds { quota, log, view };
-        Ok(ReceiveConfig { options, clamp_method: self.clamp_method, bounds })
-    }
-
-    /// The options for sending `client` the contents of its directory.
-    fn sending(
-        &self,
-        client: &Client,
-        log: Option<Arc<dyn FileLog>>,
-    ) -> Result<SendConfig, TransferError> {
-        let mut options = self.send.clone();
-        options.sources.paths = vec![client.directory.join("")];
-        let mut config = SendConfig::new(options)?;
-        // Where it lies here is not the client's business.
-        config.list.name.clone_from(&client.name);
-        config.list.offered.clone_from(&client.name);
-        config.log = log;
-        Ok(config)
-    }
-}
-
-/// Binds TCP and UDP to the same port. For port 0 it finds one that is free for both.
-fn bind_both(address: SocketAddr) -> std::io::Result<(TcpListener, UdpDemux)> {
-    match bind_both_to(address) {
-        // A host without IPv6.
-        Err(error)
-            if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED)
-                && matches!(error.raw_os_error(), Some(EAFNOSUPPORT | EADDRNOTAVAIL)) =>
-        {
-            bind_both_to((Ipv4Addr::UNSPECIFIED, address.port()).into())
-        }
-        other => other,
-    }
-}
-
-fn bind_both_to(address: SocketAddr) -> std::io::Result<(TcpListener, UdpDemux)> {
-    const MAX_ATTEMPTS: usize = 20;
-    let mut attempt = 1;
-    loop {
-        let listener = TcpListener::bind(address)?;
-        match UdpDemux::new(listener.local_addr()?) {
-            Ok(udp_demux) => return Ok((listener, udp_demux)),
-            Err(_) if address.port() == 0 && attempt < MAX_ATTEMPTS => attempt += 1,
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// The address by which others reach a socket bound to `ip`: `ip` itself, or for a wildcard the source address of a
-/// default route, IPv4's first, or this host's first address.
-fn reachable(ip: IpAddr) -> IpAddr {
-    if !ip.is_unspecified() {
-        return ip;
-    }
-    // Connecting a UDP socket sends nothing; it only looks up the route. The addresses are from
-    // the documentation ranges (RFC 5737, RFC 3849): only the default route matches them.
-    let v4: (SocketAddr, SocketAddr) =
-        ((Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv4Addr::new(192, 0, 2, 1), 9).into());
-    let documentation = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
-    let v6 = ((Ipv6Addr::UNSPECIFIED, 0).into(), (documentation, 9).into());
-    let routed = |(from, to): (SocketAddr, SocketAddr)| {
-        let socket = UdpSocket::bind(from).ok()?;
-        socket.connect(to).ok()?;
-        socket.local_addr().ok().map(|own| own.ip()).filter(|own| !own.is_unspecified())
-    };
-    let routes = if ip.is_ipv6() { &[v4, v6][..] } else { &[v4] };
-    routes.iter().copied().find_map(routed).unwrap_or_else(|| {
-        let own = interfaces::addresses().unwrap_or_default();
-        let usable = |own: &IpAddr| own.is_ipv4() || ip.is_ipv6();
-        own.into_iter().find(usable).unwrap_or(Ipv4Addr::LOCALHOST.into())
-    })
 }

@@ -1,0 +1,207 @@
+//! Reads the connections of a receiver, and passes on what they bring.
+
+use std::sync::Arc;
+
+use crossbeam_channel::Sender;
+use sweetspot_linux::clock;
+use sweetspot_linux::tcp::options;
+use sweetspot_protocol::frame::{FramePart, PieceHeader};
+use sweetspot_protocol::{ProtocolError, ReceiverOrder, SenderItem, SenderSummary};
+use sweetspot_units::{Bytes, Duration};
+
+use crate::TransferError;
+use crate::control::receiver_control::ReceiverControl;
+use crate::files::incoming::{EntryQueue, IncomingFiles, Job};
+use crate::wire::channel::Channel;
+use crate::wire::frame_reader::FrameReader;
+
+/// Pieces below this length, bytes, are passed on together.
+const SMALL_PIECE_BYTES: usize = 32 << 10;
+/// The sender's closing words are waited for this long.
+const SENDER_SUMMARY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The places for what a connection brings.
+#[derive(Clone)]
+pub(crate) struct Inbox<'a, 'b> {
+    pub files: &'a IncomingFiles,
+    pub listed: &'a EntryQueue,
+    pub control: &'a ReceiverControl<'b>,
+    pub jobs: Sender<Job>,
+    /// Buffers that the writers have emptied.
+    pub empty: crossbeam_channel::Receiver<Vec<u8>>,
+}
+
+/// A piece that is arriving, packed or not. `length` counts the bytes on the wire.
+struct Arriving {
+    header: PieceHeader,
+    length: usize,
+    bytes: Vec<u8>,
+}
+
+/// Reads one connection.
+pub(crate) struct LinkReader<'a, 'b> {
+    inbox: Inbox<'a, 'b>,
+    channel: Arc<Channel>,
+    frames: FrameReader,
+    /// The piece that is arriving.
+    piece: Option<Arriving>,
+    /// Small pieces from one read.
+    small: Vec<(PieceHeader, Vec<u8>)>,
+}
+
+impl<'a, 'b> LinkReader<'a, 'b> {
+    pub fn new(
+        inbox: Inbox<'a, 'b>,
+        channel: Arc<Channel>,
+        frames: FrameReader,
+    ) -> LinkReader<'a, 'b> {
+        LinkReader { inbox, channel, frames, piece: None, small: Vec::new() }
+    }
+
+    /// Reads the first connection, on which the sender speaks, until it says that all was sent.
+    pub fn read_first(&mut self, order: &mut ReceiverOrder) -> Result<(), TransferError> {
+        let files = self.inbox.files;
+        loop {
+            // Taken apart, so that content is copied out of the reader's buffer once.
+            let mut content = Bytes::ZERO;
+            while let Some(part) = self.frames.next_part()? {
+                match order.handle(part)? {
+                    SenderItem::Piece(header) => {
+                        self.piece = Some(begin(header, header.length, &self.inbox.empty));
+                    }
+                    SenderItem::Packed(header, packed) => {
+                        self.piece = Some(begin(header, packed, &self.inbox.empty));
+                    }
+                    SenderItem::Content(bytes) => {
+                        content += Bytes::new(bytes.len() as u64);
+                        extend(&mut self.piece, bytes, &mut self.small, &self.inbox.jobs)?;
+                    }
+                    SenderItem::Entries(first, list) => {
+                        self.inbox.listed.push(first, list)?;
+                    }
+                    SenderItem::Early(entry, bytes) => {
+                        content += Bytes::new(bytes.len() as u64);
+                        files.take_early(entry, bytes);
+                    }
+                    SenderItem::Listed { files: number, bytes, left_out } => {
+                        files.list_ended(left_out);
+                        self.inbox.control.totals(u64::from(number), Bytes::new(bytes));
+                    }
+                    SenderItem::Holes(entry, first, pieces) => {
+                        let job = Job::Holes(entry, first, pieces);
+                        self.inbox.jobs.send(job).map_err(|_| TransferError::Interrupted)?;
+                    }
+                    SenderItem::Ends(ends) => {
+                        ends.iter().try_for_each(|end| files.take_end(end))?
+                    }
+                    SenderItem::Gone(entry, reason) => files.take_gone(entry, &reason)?,
+                    SenderItem::SenderLimit(_, each) => {
+                        self.inbox.control.handle_sender_limit(each);
+                    }
+                    SenderItem::End => return self.flush(),
+                    SenderItem::Failed(reason) => return Err(TransferError::PeerFailed(reason)),
+                    SenderItem::Busy | SenderItem::Offer(_) | SenderItem::SenderSummary(_) => {}
+                }
+            }
+            self.read(content)?;
+        }
+    }
+
+    /// Reads a further connection, which carries pieces alone, until it is closed.
+    pub fn read_further(&mut self) -> Result<(), TransferError> {
+        loop {
+            let mut content = Bytes::ZERO;
+            while let Some(part) = self.frames.next_part()? {
+                match part {
+                    FramePart::Piece(header) => {
+                        self.piece = Some(begin(header, header.length, &self.inbox.empty));
+                    }
+                    FramePart::Packed(header, packed) => {
+                        self.piece = Some(begin(header, packed, &self.inbox.empty));
+                    }
+                    FramePart::Content(bytes) => {
+                        content += Bytes::new(bytes.len() as u64);
+                        extend(&mut self.piece, bytes, &mut self.small, &self.inbox.jobs)?;
+                    }
+                    FramePart::Message(_) | FramePart::Record(_) => {
+                        let (what, when) = ("words", "on a connection for content");
+                        return Err(ProtocolError::OutOfOrder { what, when }.into());
+                    }
+                }
+            }
+            self.read(content)?;
+        }
+    }
+
+    fn read(&mut self, content: Bytes) -> Result<(), TransferError> {
+        let control = self.inbox.control;
+        self.flush()?;
+        if content > Bytes::ZERO {
+            control.handle_content(content);
+        }
+        let Some(read) = self.frames.read(None)? else {
+            let so_far = self.inbox.files.so_far().0;
+            return Err(self.channel.gone(so_far));
+        };
+        let failed = TransferError::system("SIOCINQ");
+        let unread = options::unread(self.channel.socket()).map_err(failed)?;
+        control.handle_data(&self.channel, read, unread)
+    }
+
+    /// Passes on the small pieces: in halves, so that more than one thread has work.
+    fn flush(&mut self) -> Result<(), TransferError> {
+        while !self.small.is_empty() {
+            let rest = self.small.split_off(self.small.len().min(self.small.len() / 2 + 8));
+            let pieces = std::mem::replace(&mut self.small, rest);
+            self.inbox.jobs.send(Job::Pieces(pieces)).map_err(|_| TransferError::Interrupted)?;
+        }
+        Ok(())
+    }
+
+    /// The sender's numbers, if it still gives them: the content is safe either way.
+    pub fn sender_summary(&mut self, order: &mut ReceiverOrder) -> Option<SenderSummary> {
+        let deadline = clock::now() + SENDER_SUMMARY_TIMEOUT;
+        let summary = self.frames.wait_for(deadline, |part| match order.handle(part) {
+            Ok(SenderItem::SenderSummary(summary)) => Ok(Some(summary)),
+            _ => Ok(None),
+        });
+        summary.ok()
+    }
+}
+
+/// A piece of `length` bytes begins, in a used buffer where there is one.
+fn begin(
+    header: PieceHeader,
+    length: u32,
+    empty: &crossbeam_channel::Receiver<Vec<u8>>,
+) -> Arriving {
+    let length = length as usize;
+    let mut bytes = match length {
+        // Small pieces do not hold on to large buffers.
+        length if length < SMALL_PIECE_BYTES => Vec::new(),
+        _ => empty.try_recv().unwrap_or_default(),
+    };
+    bytes.reserve_exact(length);
+    Arriving { header, length, bytes }
+}
+
+/// Adds to the piece that is arriving; passes it on when it is whole.
+fn extend(
+    piece: &mut Option<Arriving>,
+    bytes: &[u8],
+    small: &mut Vec<(PieceHeader, Vec<u8>)>,
+    jobs: &Sender<Job>,
+) -> Result<(), TransferError> {
+    let Some(Arriving { length, bytes: buffer, .. }) = piece else { return Ok(()) };
+    buffer.extend_from_slice(bytes);
+    if buffer.len() == *length
+        && let Some(Arriving { header, bytes, .. }) = piece.take()
+    {
+        if bytes.len() < SMALL_PIECE_BYTES {
+            small.push((header, bytes));
+            return Ok(());
+        }
+        jobs.send(Job::Piece(header, bytes)).map_err(|_| TransferError::Interrupted)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+use std::sync::Arc;
+
+use sweetspot_linux::process;
+use sweetspot_linux::tcp::ClampMethod;
+
+use crate::TransferError;
+use crate::files::incoming::Bounds;
+use crate::observer::FileLog;
+use crate::options::ReceiveOptions;
+
+/// How a receiver receives on this host.
+pub(crate) struct ReceiveConfig {
+    pub options: ReceiveOptions,
+    pub clamp_method: ClampMethod,
+    pub bounds: Bounds,
+}
+
+impl ReceiveConfig {
+    /// These options, and how this kernel's window is limited.
+    pub fn new(options: ReceiveOptions) -> Result<ReceiveConfig, TransferError> {
+        if options.owners && process::effective_user() != 0 {
+            return Err(TransferError::OwnersNeedRoot);
+        }
+        let clamp_method =
+            ClampMethod::find().map_err(TransferError::system("testing the receive window"))?;
+        Ok(ReceiveConfig { options, clamp_method, bounds: Bounds::default() })
+    }
+
+    /// The same for a transfer with this log.
+    pub fn logged_by(self: &Arc<Self>, log: Option<Arc<dyn FileLog>>) -> Arc<ReceiveConfig> {
+        if log.is_none() {
+            return Arc::clone(self);
+        }
+        let bounds = Bounds { log, ..self.bounds.clone() };
+        let (options, clamp_method) = (self.options.clone(), self.clamp_method);
+        Arc::new(ReceiveConfig { options, clamp_method, bounds })
+    }
+}
