@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use sweetspot_linux::cgroup::Cgroup;
+use sweetspot_linux::host::version_of;
 
 /// One of the things that are needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +98,7 @@ impl Host {
 
     /// Why this kernel may refuse the programs, if its version explains it.
     pub fn explanation(&self) -> Option<String> {
-        let is_old = version_in(&self.release).is_some_and(|version| version < LIMITS_SINCE);
+        let is_old = version_of(&self.release).is_some_and(|version| version < LIMITS_SINCE);
         let (major, minor) = LIMITS_SINCE;
         is_old.then(|| format!("BPF may limit windows since Linux {major}.{minor}"))
     }
@@ -105,7 +106,7 @@ impl Host {
     /// Whether connections that began before the tuner are tuned. Others are in any case, so that this is never missing.
     pub fn existing(&self) -> Finding {
         let (major, minor) = EXISTING_SINCE;
-        let says = match version_in(&self.release).is_some_and(|version| version < EXISTING_SINCE) {
+        let says = match version_of(&self.release).is_some_and(|version| version < EXISTING_SINCE) {
             true => format!("only new connections are tuned before Linux {major}.{minor}"),
             false => "existing connections are tuned, too".to_owned(),
         };
@@ -173,13 +174,6 @@ fn capabilities_in(status: &str) -> u64 {
     line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Major and minor version of a release such as "6.18.44-cloud".
-fn version_in(release: &str) -> Option<(u32, u32)> {
-    let mut numbers =
-        release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().ok());
-    Some((numbers.next()??, numbers.next()??))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,14 +231,6 @@ mod tests {
         assert!(existing("6.1.0-50-amd64").starts_with("only new"));
         assert!(existing("6.12.0-1").starts_with("existing"));
         assert!(existing("7.2.13").starts_with("existing"));
-    }
-
-    #[test]
-    fn a_release_has_two_numbers_whatever_follows() {
-        assert_eq!(version_in("6.18.44-cloud"), Some((6, 18)));
-        assert_eq!(version_in("7.1-rc3"), Some((7, 1)));
-        assert_eq!(version_in(""), None);
-        assert_eq!(version_in("linux"), None);
     }
 
     #[test]

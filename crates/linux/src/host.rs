@@ -138,6 +138,14 @@ mod tests {
     }
 
     #[test]
+    fn a_release_has_two_numbers_whatever_follows() {
+        assert_eq!(version_of("6.18.44-cloud"), Some((6, 18)));
+        assert_eq!(version_of("7.1-rc3"), Some((7, 1)));
+        assert_eq!(version_of(""), None);
+        assert_eq!(version_of("linux"), None);
+    }
+
+    #[test]
     fn a_setting_is_read_by_its_dotted_name() {
         assert_eq!(sysctl("net.ipv4.tcp_rmem").map(|t| t.split_whitespace().count()), Some(3));
         assert_eq!(sysctl("net.ipv4.no_such_setting"), None);
