@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-library bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-stages bench-transfer constants man man-of book dist dist-test install install-of install-library-of library library-examples python-package deny oldest-rust fuzz miri clean tools tools-test test-tools test-kernels other-systems unit-without-tools bare-test
+.PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-library bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-stages bench-transfer constants man man-of book dist dist-test install install-of install-library-of library library-examples python-package deny oldest-rust fuzz miri clean tools tools-test test-tools test-kernels other-systems static-check unit-without-tools bare-test
 
 SWEETSPOT := target/release/sweetspot
 RESEARCH := target/release/sweetspot-research
@@ -17,7 +17,7 @@ demo: build ## Move a file across an emulated long path, several ways, and draw 
 SKIPPED := $(CURDIR)/target/skipped.txt
 # The tests of the program built it already.
 test: AFTER_UNIT := yes
-test: tools-test words bpf-check fmt clippy purity doc unit python ## Language, formatting, lints, purity, documentation, every test; says what was skipped
+test: tools-test words bpf-check fmt clippy purity static-check doc unit python ## Language, formatting, lints, purity, documentation, every test; says what was skipped
 	@scripts/skipped.sh $(SKIPPED)
 
 test-tools: ## The programs that some tests compare with or run, by apt-get
@@ -146,6 +146,9 @@ clippy: tools-test ## Lints; a warning is an error
 
 purity: tools ## Pure crates build without an operating system
 	scripts/check-purity.sh
+
+static-check: tools ## The program compiles for the static binary (rustup target x86_64-unknown-linux-musl)
+	@scripts/check-static.sh
 
 other-systems: tools ## What needs no Linux, checked for macOS and Windows; 32-bit machines are refused (rustup targets)
 	@scripts/other-systems.sh

@@ -114,10 +114,8 @@ pub fn end_within(limit: Duration, code: u8) {
     CODE.store(code, Ordering::Relaxed);
     let handler: extern "C" fn(i32) = end_now;
     let micros = limit.as_micros();
-    let due = libc::timeval {
-        tv_sec: (micros / 1_000_000) as libc::time_t,
-        tv_usec: (micros % 1_000_000) as libc::suseconds_t,
-    };
+    let due =
+        libc::timeval { tv_sec: (micros / 1_000_000) as _, tv_usec: (micros % 1_000_000) as _ };
     let once =
         libc::itimerval { it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 }, it_value: due };
     // SAFETY: the handler is async-signal-safe, and `once` outlives the call.
