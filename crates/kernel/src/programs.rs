@@ -71,12 +71,6 @@ impl SocketPrograms {
         Ok((SocketPrograms { ebpf, settings: shared, attached: Vec::new() }, connections))
     }
 
-    /// Loads the programs that walk over all connections, too, which else are loaded once they are needed: reading the
-    /// kernel's type information for them takes as long as all of [`SocketPrograms::load`], for which a command waits.
-    pub fn load_all(&mut self) -> Result<(), KernelError> {
-        [LIFT, FIND].into_iter().try_for_each(|name| self.iterator(name).map(drop))
-    }
-
     /// Attaches the programs to `cgroup`: all connections that begin in it, or in one below, are seen from then on. Programs
     /// left there by a killed tuner are removed; an active tuner is [`KernelError::Busy`].
     pub fn attach(&mut self, cgroup: &Cgroup) -> Result<(), KernelError> {

@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use socket2::{Domain, Protocol, Socket, Type};
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::Bytes;
 
 use super::options;
 
@@ -142,11 +142,6 @@ impl Flow {
         // If this fails, the connection is closed the ordinary way.
         let _ = self.0.set_linger(Some(std::time::Duration::ZERO));
     }
-
-    /// Sets how long sent data may stay unacknowledged before the connection is given up.
-    pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
-        options::set_user_timeout(self, patience)
-    }
 }
 
 impl AsFd for Flow {
@@ -178,6 +173,7 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::tcp::Info;
+    use sweetspot_units::Duration;
 
     const ALL_THERE_IS: Bytes = Bytes::new(1 << 20);
 

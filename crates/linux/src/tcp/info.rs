@@ -129,33 +129,6 @@ pub struct Info {
     pub rehash: Option<u32>,
     /// Retransmission timeouts (6.7).
     pub total_rto: Option<u16>,
-    /// Timeout recoveries begun (6.7).
-    pub total_rto_recoveries: Option<u16>,
-    /// Time spent in timeout recovery (6.7).
-    pub total_rto_time: Option<Duration>,
-    /// Accurate ECN (6.18).
-    pub accecn: Option<AccEcn>,
-}
-
-/// The counters of Accurate ECN (RFC 9768) in [`Info`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AccEcn {
-    /// Segments received with a congestion mark.
-    pub received_ce: u32,
-    /// Payload delivered as ECT(1).
-    pub delivered_e1: Bytes,
-    /// Payload delivered as ECT(0).
-    pub delivered_e0: Bytes,
-    /// Payload delivered marked.
-    pub delivered_ce: Bytes,
-    /// Payload received as ECT(1).
-    pub received_e1: Bytes,
-    /// Payload received as ECT(0).
-    pub received_e0: Bytes,
-    /// Payload received marked.
-    pub received_ce_bytes: Bytes,
-    /// Failure mode and options seen, as the kernel packs them (the packing changed after 6.18).
-    pub state: u32,
 }
 
 impl Info {
@@ -238,9 +211,6 @@ impl Info {
             rcv_wnd: f.u32().map(|n| Bytes::new(n.into())),
             rehash: f.u32(),
             total_rto: f.u16(),
-            total_rto_recoveries: f.u16(),
-            total_rto_time: f.u32().map(|ms| Duration::from_millis(ms.into())),
-            accecn: f.accecn(),
         }
     }
 }
@@ -307,25 +277,6 @@ impl Fields<'_> {
     fn rate(&mut self) -> Rate {
         Rate::from_bits_per_second(self.u64().unwrap_or(0).saturating_mul(8))
     }
-    fn accecn(&mut self) -> Option<AccEcn> {
-        let received_ce = self.u32()?;
-        let mut bytes = [Bytes::ZERO; 6];
-        for b in &mut bytes {
-            *b = Bytes::new(self.u32()?.into());
-        }
-        let [delivered_e1, delivered_e0, delivered_ce, received_e1, received_e0, received_ce_bytes] =
-            bytes;
-        Some(AccEcn {
-            received_ce,
-            delivered_e1,
-            delivered_e0,
-            delivered_ce,
-            received_e1,
-            received_e0,
-            received_ce_bytes,
-            state: self.u32()?,
-        })
-    }
 }
 
 #[cfg(test)]
@@ -366,7 +317,7 @@ mod tests {
         assert_eq!(info.bytes_acked, Bytes::new(1 << 40));
         assert_eq!(info.snd_wnd, Some(Bytes::new(150_528)));
         assert_eq!(info.rcv_wnd, Some(Bytes::new(7)));
-        assert!(info.accecn.is_some());
+        assert!(info.total_rto.is_some());
     }
 
     #[test]
@@ -376,7 +327,7 @@ mod tests {
             let info = Info::parse(&whole[..n]);
             assert_eq!(info.rcv_wnd.is_some(), n >= 236, "{n}");
             assert_eq!(info.delivered.is_some(), n >= 196, "{n}");
-            assert_eq!(info.accecn.is_some(), n >= 280, "{n}");
+            assert_eq!(info.total_rto.is_some(), n >= 242, "{n}");
         }
     }
 }

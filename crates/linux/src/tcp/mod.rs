@@ -13,5 +13,5 @@ mod sender;
 pub use actuator::WindowActuator;
 pub use clamp_method::ClampMethod;
 pub use flow::{Flow, FlowOptions, Listener};
-pub use info::{AccEcn, Info};
+pub use info::Info;
 pub use sender::{MIN_PACE, Pacing, SenderCongestion, sender_report};

@@ -132,19 +132,6 @@ pub fn set_notsent_low_water(socket: impl AsFd, size: Bytes) -> io::Result<()> {
     sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, int(size))
 }
 
-/// How much unsent data may wait in the send buffer (`TCP_NOTSENT_LOWAT`).
-pub fn notsent_low_water(socket: impl AsFd) -> io::Result<Bytes> {
-    let n: libc::c_int = sockopt::get(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT)?;
-    // The option is unsigned; all ones is "no limit".
-    Ok(Bytes::new(u64::from(n as u32)))
-}
-
-/// Sets how long sent data may stay unacknowledged before the connection is given up (`TCP_USER_TIMEOUT`, RFC 5482).
-pub fn set_user_timeout(socket: impl AsFd, timeout: sweetspot_units::Duration) -> io::Result<()> {
-    let ms = i32::try_from(timeout.as_micros() / 1000).unwrap_or(i32::MAX);
-    sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, ms)
-}
-
 /// The socket's cookie (`SO_COOKIE`), which is unique until the next boot. Since Linux 4.12.
 pub fn cookie(socket: impl AsFd) -> io::Result<u64> {
     sockopt::get(socket, libc::SOL_SOCKET, libc::SO_COOKIE)

@@ -92,8 +92,6 @@ pub struct Rounds {
     pub largest_flight: u64,
     /// Time in which the window was shut.
     pub shut: Duration,
-    /// The windows that were found full, in bytes, weighted with time in microseconds.
-    pub full_windows: Histogram,
     /// The rounds in which they were.
     pub full_rounds: Held,
     /// Flights of rounds that neither the window nor a pause bounded, weighted likewise.
@@ -129,7 +127,6 @@ impl Default for Rounds {
             accounts: Accounts::default(),
             largest_flight: 0,
             shut: Duration::ZERO,
-            full_windows: Histogram::default(),
             full_rounds: Held::default(),
             flights_seen: Histogram::default(),
             free_rounds: Held::default(),
@@ -373,7 +370,6 @@ impl Rounds {
         let micros = round.busy.as_micros();
         match hold {
             Hold::WindowFull | Hold::WindowShut => {
-                self.full_windows.add(round.window, micros);
                 self.full_rounds.add(round.window, lasted);
             }
             Hold::Flat | Hold::Growing | Hold::AfterLoss | Hold::TakenBack => {

@@ -88,11 +88,6 @@ impl Stream {
         &self.rounds.accounts
     }
 
-    /// The median of the full window; `None` if it was never full.
-    pub fn full_window(&self) -> Option<Bytes> {
-        self.rounds.full_windows.quantile(0.5).map(Bytes::new)
-    }
-
     /// The most that was under way in a round that neither the receiver's window nor a pause
     /// bounded, in the median.
     pub fn flight(&self) -> Option<Bytes> {
