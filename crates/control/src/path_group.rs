@@ -424,6 +424,23 @@ impl PathGroup {
         self.ceiling = ceiling;
     }
 
+    /// Divides a budget of `memory` max-min fair among `groups`, each with the number of its connections. A connection of a
+    /// group without a window may take `max_window`.
+    pub fn share_memory<'a>(
+        memory: Bytes,
+        max_window: Bytes,
+        groups: impl Iterator<Item = (&'a mut PathGroup, usize)>,
+    ) {
+        let demand = |(group, connections): (&'a mut PathGroup, usize)| {
+            let demand = group.window().unwrap_or(max_window * connections as u64);
+            (group, demand)
+        };
+        let (groups, demands): (Vec<_>, Vec<Bytes>) = groups.map(demand).unzip();
+        for (group, share) in groups.into_iter().zip(max_min(memory, &demands)) {
+            group.set_ceiling(Some(share));
+        }
+    }
+
     /// The rate at which all connections together receive.
     pub fn rate(&self) -> Rate {
         self.members.values().fold(Rate::ZERO, |sum, member| sum + member.rate)

@@ -3,7 +3,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use sweetspot_control::{PathCache, PathGroup, TuneEventKind};
 use sweetspot_linux::clock;
 use sweetspot_linux::live::OwnSocket;
-use sweetspot_sizing::share::max_min;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::both_ends::BothEnds;
@@ -297,12 +296,9 @@ impl PoolState {
     /// Divides the memory budget max-min fair among the paths.
     fn share_memory(&mut self) {
         let Some(memory) = self.memory else { return };
-        let max = self.max_window;
-        let demand = |path: &Path| path.group.window().unwrap_or(max * path.members.len() as u64);
-        let demands: Vec<Bytes> = self.paths.values().map(demand).collect();
-        for (path, share) in self.paths.values_mut().zip(max_min(memory, &demands)) {
-            path.group.set_ceiling(Some(share));
-        }
+        let paths = self.paths.values_mut();
+        let groups = paths.map(|path| (&mut path.group, path.members.len()));
+        PathGroup::share_memory(memory, self.max_window, groups);
     }
 
     /// The state of a socket; `None` if it is over.

@@ -15,8 +15,7 @@ use sweetspot_linux::diag::TcpState;
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::tcp::options;
 use sweetspot_sizing::SavedWindow;
-use sweetspot_sizing::share::max_min;
-use sweetspot_units::{Bytes, Duration, Rate, Time};
+use sweetspot_units::{Duration, Rate, Time};
 
 use crate::connection::TunedConnection;
 use crate::error::{TuneError, Untunable};
@@ -202,13 +201,9 @@ impl<S: Scope> Tuner<S> {
     /// Divides the memory budget max-min fair among the path groups.
     fn share_memory(&mut self) {
         let Some(memory) = self.options.memory else { return };
-        let max = self.options.max_window;
-        let demand =
-            |path: &TunedPath| path.group.window().unwrap_or(max * path.connections.len() as u64);
-        let demands: Vec<Bytes> = self.groups.values().map(demand).collect();
-        for (path, share) in self.groups.values_mut().zip(max_min(memory, &demands)) {
-            path.group.set_ceiling(Some(share));
-        }
+        let groups = self.groups.values_mut();
+        let groups = groups.map(|path| (&mut path.group, path.connections.len()));
+        PathGroup::share_memory(memory, self.options.max_window, groups);
     }
 
     /// Adds a socket if it is a TCP connection that may still receive or send.
