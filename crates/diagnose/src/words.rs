@@ -458,3 +458,11 @@ fn ms(time: Duration) -> String {
         m => format!("{:.0} us", m * 1000.0),
     }
 }
+
+pub(crate) fn seconds(s: f64) -> String {
+    match s {
+        s if s >= 100.0 => format!("{s:.0} s"),
+        s if s >= 1.0 => format!("{s:.1} s"),
+        s => format!("{:.0} ms", s * 1e3),
+    }
+}

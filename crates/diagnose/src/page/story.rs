@@ -1,5 +1,6 @@
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::Bytes;
 
+use crate::words::seconds;
 use crate::{Class, Flow};
 
 /// The diagnosis in three sentences for readers that do not know TCP.
@@ -18,7 +19,7 @@ fn what(flow: &Flow) -> String {
             "{} sent {bytes} to {} within {}: {rate} from the first byte to the last.",
             flow.source.ip(),
             flow.destination.ip(),
-            rounded(lasted)
+            seconds(lasted.as_secs_f64())
         ),
     }
 }
@@ -87,14 +88,6 @@ fn rate(bps: f64) -> String {
         m if m >= 100.0 => format!("{m:.0} Mbit/s"),
         m if m >= 1.0 => format!("{m:.1} Mbit/s"),
         m => format!("{:.0} kbit/s", m * 1e3),
-    }
-}
-
-fn rounded(time: Duration) -> String {
-    match time.as_secs_f64() {
-        s if s >= 100.0 => format!("{s:.0} s"),
-        s if s >= 1.0 => format!("{s:.1} s"),
-        s => format!("{:.0} ms", s * 1e3),
     }
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 use sweetspot_units::{Bytes, Duration};
 
 use super::Replay;
+use crate::words::seconds;
 
 /// The simulated transfer with its limit takes as long as the real one to this factor, or the
 /// path is not known well enough.
@@ -90,13 +91,5 @@ impl Simulated {
             seconds(self.with_limit_s),
             self.assumed.join("; ")
         )
-    }
-}
-
-fn seconds(s: f64) -> String {
-    match s {
-        s if s >= 100.0 => format!("{s:.0} s"),
-        s if s >= 1.0 => format!("{s:.1} s"),
-        s => format!("{:.0} ms", s * 1e3),
     }
 }
