@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::{AT_CAPACITY, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step, receiving};
+use super::{AT_CAPACITY, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step};
 
 /// A writer blocks when its queued data reach the buffer's size (sk_stream_memory_free); a sample may already lack data that
 /// were acknowledged since.
@@ -14,6 +14,9 @@ const ARRIVAL_ROUNDS: u64 = 4;
 /// A peer that reads at once mostly has more than this share of its largest window open: the last data may not have been read
 /// when they were acknowledged.
 const READ: f64 = 2.0 / 3.0;
+
+/// With this many segments in flight, the receiver's RTT estimate is a real RTT.
+const MUCH: u64 = 8;
 
 /// Windows weighted with the time in which they held the sender, and the round trip meanwhile.
 #[derive(Debug, Clone, Copy, Default)]
@@ -100,6 +103,16 @@ pub struct ConnectionHistory {
 }
 
 impl ConnectionHistory {
+    /// Whether a queue stands on the way, by the receiver's own estimate of the round trip.
+    pub fn queues_at_receiver(&self, step: &Step) -> bool {
+        let rtt = step.sample.receiver_rtt;
+        let min = self.min_receiver_rtt.unwrap_or(Duration::ZERO);
+        let standing = min.scaled(QUEUE_AFTER_LOSS) + Duration::from_millis(1);
+        // The estimate of a receiver that little comes to is the sender's pauses, not a queue.
+        let much = step.rate(Side::Receiver) * rtt >= step.sample.mss * MUCH;
+        min > Duration::ZERO && rtt > standing && much
+    }
+
     /// The window that the peer advertises at a time, the first time, too.
     pub fn see_window(&mut self, now: &Sample) {
         let Some(window) = now.peer_window else { return };
@@ -164,7 +177,7 @@ impl ConnectionHistory {
                 let received = now.received.saturating_sub(last.received);
                 let horizon = now.receiver_rtt.max(min) * ARRIVAL_ROUNDS;
                 self.arrivals.add(received, step.time, horizon);
-                if receiving::queues(step, self) {
+                if self.queues_at_receiver(step) {
                     self.capacity = self.capacity.max(Some(self.arrivals.rate()));
                 }
             }

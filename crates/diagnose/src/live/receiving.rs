@@ -3,7 +3,7 @@
 use sweetspot_units::{Bytes, Duration};
 
 use super::history::ConnectionHistory;
-use super::{AT_CAPACITY, QUEUE_AFTER_LOSS, Side, Step};
+use super::{AT_CAPACITY, Side, Step};
 use crate::{Class, Limits};
 
 /// A window this full binds: the arrivals of one RTT, relative to the advertised window.
@@ -16,24 +16,12 @@ const LITTLE: f64 = 1.0 / 16.0;
 
 /// RTTs for which a hole accounts for the sender's behaviour.
 const ROUNDS: u64 = 4;
-/// With this many segments in flight, the receiver's RTT estimate is a real RTT.
-const MUCH: u64 = 8;
 
 /// Divides the time between two samples.
 pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     let mut limits = Limits::default();
     limits.add(class(step, history), step.time);
     limits
-}
-
-/// Whether a queue stands on the way, by the receiver's own estimate of the round trip.
-pub fn queues(step: &Step, history: &ConnectionHistory) -> bool {
-    let rtt = step.sample.receiver_rtt;
-    let min = history.min_receiver_rtt.unwrap_or(Duration::ZERO);
-    let standing = min.scaled(QUEUE_AFTER_LOSS) + Duration::from_millis(1);
-    // The estimate of a receiver that little comes to is the sender's pauses, not a queue.
-    let much = step.rate(Side::Receiver) * rtt >= step.sample.mss * MUCH;
-    min > Duration::ZERO && rtt > standing && much
 }
 
 fn class(step: &Step, history: &ConnectionHistory) -> Class {
@@ -48,7 +36,7 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     if now.received == last.received {
         return Class::Application;
     }
-    if queues(step, history) {
+    if history.queues_at_receiver(step) {
         return Class::Bandwidth;
     }
     // A sender waits for room for a whole segment; two may be missing.
