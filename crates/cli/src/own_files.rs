@@ -1,7 +1,12 @@
 //! The directories of the user's files, by the XDG base directory specification.
 
 use std::env;
+#[cfg(target_os = "linux")]
+use std::path::Path;
 use std::path::PathBuf;
+
+#[cfg(target_os = "linux")]
+use sweetspot_transfer::Identity;
 
 /// The directory of persistent state; systemd passes it in STATE_DIRECTORY.
 #[cfg(target_os = "linux")]
@@ -15,6 +20,14 @@ pub fn state_directory() -> Result<PathBuf, String> {
 /// The directory of the user's settings.
 pub fn config_directory() -> Result<PathBuf, String> {
     own("XDG_CONFIG_HOME", ".config")
+}
+
+/// The user's identity, from `path` or its usual place. Made if it is missing.
+#[cfg(target_os = "linux")]
+pub fn own_identity(path: Option<&Path>) -> Result<Identity, Box<dyn std::error::Error>> {
+    let usual = || config_directory().map(|dir| dir.join("identity.pem"));
+    let path = path.map_or_else(usual, |path| Ok(path.to_owned()))?;
+    Ok(Identity::load_or_make(&path)?)
 }
 
 fn own(variable: &str, below_home: &str) -> Result<PathBuf, String> {

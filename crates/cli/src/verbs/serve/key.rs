@@ -1,9 +1,7 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sweetspot_transfer::Identity;
-
-use crate::own_files;
+use crate::own_files::own_identity;
 use crate::verbs::Ending;
 
 /// `sweetspot serve key` as typed.
@@ -33,11 +31,4 @@ pub fn run(arguments: Arguments) -> Ending {
         out!("{key}");
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The user's identity, from `path` or its usual place. Made if it is missing.
-pub fn own_identity(path: Option<&Path>) -> Result<Identity, Box<dyn std::error::Error>> {
-    let usual = || own_files::config_directory().map(|dir| dir.join("identity.pem"));
-    let path = path.map_or_else(usual, |path| Ok(path.to_owned()))?;
-    Ok(Identity::load_or_make(&path)?)
 }

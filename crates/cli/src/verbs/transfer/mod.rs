@@ -19,8 +19,8 @@ use sweetspot_transfer::{Agreed, Contact, Progress, TransferError, TransferObser
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::Ending;
-use super::serve::key::own_identity;
 use crate::option_hints::{self, with_options};
+use crate::own_files::own_identity;
 use progress::TransferProgress;
 use sweetspot_program::print::{Shown, try_out};
 use sweetspot_program::usage_error::UsageError;
