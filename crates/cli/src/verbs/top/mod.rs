@@ -4,6 +4,7 @@ mod names;
 mod order;
 mod record;
 mod screen;
+mod terminal;
 mod tuning;
 mod view;
 
@@ -78,7 +79,7 @@ pub fn run(arguments: Arguments) -> Ending {
     };
     let recording = arguments.record.as_deref().map(Recording::create).transpose()?;
     if !arguments.once && !arguments.json {
-        return screen::run(host, &arguments, recording);
+        return terminal::run(host, &arguments, recording);
     }
     print(host, &arguments, recording)
 }

@@ -1,23 +1,15 @@
-//! The table on a terminal: reads, draws, handles keys.
+//! The state of the table on a terminal, and the effect of keys on it.
 
-use std::fs::File;
-use std::io::{self, IsTerminal};
-use std::os::fd::{AsFd, OwnedFd};
-use std::process::ExitCode;
-
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::widgets::TableState;
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::Detail;
-use sweetspot_linux::event_fd::is_hung_up;
-use sweetspot_linux::signals::{self, ProcessEvent, Signal, Supervisor};
-use sweetspot_units::{Duration, Time};
 
+use super::Arguments;
 use super::names::HostNames;
 use super::order::{SortOrder, select};
 use super::record::Recording;
 use super::tuning::TunedHere;
-use super::{Arguments, Ending, view};
 use sweetspot_watch::{ConnectionList, NamespaceConnections};
 
 /// The state of the screen.
@@ -46,129 +38,27 @@ pub struct Screen {
     pub recording: Option<Recording>,
 }
 
-/// Shows the table until the user quits.
-pub fn run(
-    mut host: NamespaceConnections,
-    arguments: &Arguments,
-    recording: Option<Recording>,
-) -> Ending {
-    if !std::io::stdout().is_terminal() {
-        return Err("top draws on a terminal; print instead with --once, or --json".into());
-    }
-    let mut screen = Screen {
-        table: ConnectionList::default(),
-        order: arguments.sort,
-        filter: arguments.filter.clone(),
-        typing: false,
-        frozen: false,
-        help: false,
-        marked: TableState::default().with_selected(0),
-        open: None,
-        explained: false,
-        names: None,
-        tuned: Vec::new(),
-        trouble: None,
-        recording,
-    };
-    // Signals are handled, so that the terminal is restored.
-    let supervisor = Supervisor::new()?;
-    let mut waker = Waker { keyboard: keyboard()?, supervisor };
-    let mut terminal = ratatui::try_init()?;
-    let shown = show(&mut terminal, &mut host, &mut screen, arguments, &mut waker);
-    if let Ok(Some(signal)) = shown {
-        signals::end_within(signals::CLEANING_TIME, signal.exit_code());
-    }
-    // One that is gone cannot be restored.
-    let restored = ratatui::try_restore();
-    match shown? {
-        None => Ok(restored.map(|()| ExitCode::SUCCESS)?),
-        Some(signal) => Ok(ExitCode::from(signal.exit_code())),
-    }
-}
-
-/// The terminal that keys come from: standard input, or else the controlling one.
-fn keyboard() -> io::Result<OwnedFd> {
-    match io::stdin().is_terminal() {
-        true => io::stdin().as_fd().try_clone_to_owned(),
-        false => Ok(File::open("/dev/tty")?.into()),
-    }
-}
-
-/// Shows the table until the user quits, or a signal comes, which it returns.
-fn show(
-    terminal: &mut ratatui::DefaultTerminal,
-    host: &mut NamespaceConnections,
-    screen: &mut Screen,
-    arguments: &Arguments,
-    waker: &mut Waker,
-) -> io::Result<Option<Signal>> {
-    let mut due = Time::ZERO;
-    loop {
-        if clock::now() >= due {
-            due = clock::now() + arguments.interval;
-            screen.read(host);
-        }
-        terminal.draw(|frame| view::draw(frame, screen))?;
-        match waker.wait(due)? {
-            WakeReason::Due => {}
-            WakeReason::Terminal(Event::Key(key)) if key.kind == KeyEventKind::Press => {
-                if screen.obey(key) {
-                    return Ok(None);
-                }
-            }
-            WakeReason::Terminal(_) => {}
-            WakeReason::Signal(signal) => return Ok(Some(signal)),
-        }
-    }
-}
-
-/// Why waiting ended.
-enum WakeReason {
-    /// It is time to read again.
-    Due,
-    /// A key, or another size.
-    Terminal(Event),
-    /// A signal says to end.
-    Signal(Signal),
-}
-
-/// Interval between two checks of the terminal's size: another thread may take its signal.
-const RESIZE_INTERVAL: Duration = Duration::from_millis(200);
-
-/// Waits for keys and signals.
-struct Waker {
-    keyboard: OwnedFd,
-    supervisor: Supervisor,
-}
-
-impl Waker {
-    /// Waits until something happens or `due` has come.
-    fn wait(&mut self, due: Time) -> io::Result<WakeReason> {
-        loop {
-            // Crossterm must not read a terminal that is gone: it takes the end of the input for a reason to read again,
-            // for ever.
-            if is_hung_up(&self.keyboard) {
-                return Ok(WakeReason::Signal(Signal::HANG_UP));
-            }
-            // A key that came with others is read already.
-            if event::poll(std::time::Duration::ZERO)? {
-                return event::read().map(WakeReason::Terminal);
-            }
-            if clock::now() >= due {
-                return Ok(WakeReason::Due);
-            }
-            let until = due.min(clock::now() + RESIZE_INTERVAL);
-            let event = self.supervisor.next_event_or(self.keyboard.as_fd(), until)?;
-            if let Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal)) = event
-            {
-                return Ok(WakeReason::Signal(signal));
-            }
-        }
-    }
-}
-
 impl Screen {
-    fn read(&mut self, host: &mut NamespaceConnections) {
+    /// A screen before the first reading.
+    pub fn new(arguments: &Arguments, recording: Option<Recording>) -> Screen {
+        Screen {
+            table: ConnectionList::default(),
+            order: arguments.sort,
+            filter: arguments.filter.clone(),
+            typing: false,
+            frozen: false,
+            help: false,
+            marked: TableState::default().with_selected(0),
+            open: None,
+            explained: false,
+            names: None,
+            tuned: Vec::new(),
+            trouble: None,
+            recording,
+        }
+    }
+
+    pub fn read(&mut self, host: &mut NamespaceConnections) {
         if self.frozen {
             return;
         }
@@ -188,7 +78,7 @@ impl Screen {
     }
 
     /// Handles a key; true if it ends the program.
-    fn obey(&mut self, key: KeyEvent) -> bool {
+    pub fn obey(&mut self, key: KeyEvent) -> bool {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return true;
         }
