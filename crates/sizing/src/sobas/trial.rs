@@ -54,6 +54,11 @@ impl Trial {
         self.began
     }
 
+    /// The mean rate of all epochs with the present queue.
+    fn mean_rate(&self) -> Rate {
+        self.rates.scaled(1.0 / f64::from(self.epochs.max(1)))
+    }
+
     /// Packets were lost before the limit was reached.
     fn handle_overflow(&mut self) {
         (self.overflowed, self.settling) = (true, SETTLING_EPOCHS + repair_epochs());
@@ -101,6 +106,10 @@ impl Sobas {
             trial.settling -= 1;
             return;
         }
+        // A path that was full carries no more than it did, under a smaller window.
+        if trial.epochs >= KEEPS_EPOCHS && trial.rate < trial.mean_rate().scaled(COLLAPSE) {
+            return self.open(now, Reason::PathFaster);
+        }
         let Some(window) = self.limits.window() else { return };
         // A larger flight entered before the limit: the receiver does not take back an advertised window.
         let is_in_force = !self.limits.exceeds(window, epoch.rate * epoch.rtt);
@@ -132,11 +141,6 @@ impl Sobas {
         trial.judged += 1;
         if trial.judged < KEEPS_EPOCHS {
             return;
-        }
-        // A path that was full carries no more than it did, under a smaller window.
-        let mean = trial.rates.scaled(1.0 / f64::from(trial.epochs));
-        if trial.rate < mean.scaled(COLLAPSE) {
-            return self.open(now, Reason::PathFaster);
         }
         (trial.judged, trial.failed, trial.settling) = (0, 0, SETTLING_EPOCHS);
         (trial.epochs, trial.rates) = (0, Rate::ZERO);

@@ -95,12 +95,26 @@ fn a_path_that_doubles_is_opened_after_three_steps_each_twice_the_last() {
 #[test]
 fn a_trial_in_which_the_path_carries_more_than_before_is_given_up() {
     let tried = decided(&run(&path(), 10.0), Reason::RateInelastic).expect("it is tried");
-    assert!(tried < 2.0, "{tried}");
-    let rate: fn(f64) -> f64 = |t| if t < 2.0 { 100e6 } else { 400e6 };
-    let run = run(&Fluid { rate, ..path() }, 10.0);
-    let opened = decided(&run, Reason::PathFaster).expect("it is opened");
-    // Such a window is judged for six RTTs, of 120 ms at most with a full buffer; the current one, and the next.
-    assert!(opened > 2.0 && opened <= 2.0 + 12.0 * 0.12, "{opened}");
+    assert!(tried < 1.2, "{tried}");
+    type RateAt = fn(f64) -> f64;
+    fn quadruples<const MS: u64>(t: f64) -> f64 {
+        if t * 1e3 < MS as f64 { 100e6 } else { 400e6 }
+    }
+    let jumps = [
+        (1.2, quadruples::<1200> as RateAt),
+        (1.4, quadruples::<1400>),
+        (1.6, quadruples::<1600>),
+        (1.8, quadruples::<1800>),
+        (2.0, quadruples::<2000>),
+        (2.2, quadruples::<2200>),
+    ];
+    for (at, rate) in jumps {
+        let run = run(&Fluid { rate, ..path() }, 10.0);
+        let opened = decided(&run, Reason::PathFaster).expect("it is opened");
+        // A queue is tried for two epochs until it takes effect and four that are judged, of 60 ms each by now: the present one,
+        // and the next.
+        assert!(opened > at && opened <= at + 12.0 * 0.06, "{at}: {opened}");
+    }
 }
 
 #[test]
