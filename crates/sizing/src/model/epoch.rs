@@ -3,11 +3,8 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::meter::Meter;
 use super::round_trip::RoundTrip;
 
-/// Share of a limit (of a window in flight, or of a pace) from which it counts as binding.
-pub(crate) const BINDS_SHARE: f64 = 0.93;
-
-/// If more than this share of the window is unread after a read, the application and not the path
-/// limits the transfer.
+/// If more than this share of the window is unread after a read, the application and not the path limits the transfer: one that
+/// reads four times in a round trip is never further behind (`a_reader_that_comes_five_times_in_a_round_trip_is_not_behind`).
 const STALL_UNREAD_SHARE: f64 = 0.25;
 
 /// Whether `unread` shows that the application, and not the path, limits a transfer with this `window`.
@@ -116,5 +113,19 @@ impl Epochs {
     pub(crate) fn restart(&mut self, now: Time, span: Duration, round_trip: &mut RoundTrip) {
         self.ends = Some(now);
         self.poll_epoch(now, span, round_trip);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_comes_five_times_in_a_round_trip_is_not_behind() {
+        let (window, round_trip) = (Bytes::new(1_000_000), Duration::from_millis(100));
+        // The window arrives in a round trip, and waits for the next read.
+        let waiting = |reads: u64| window / round_trip * (round_trip / reads);
+        assert!(!is_behind(waiting(5), window));
+        assert!(is_behind(waiting(2), window));
     }
 }

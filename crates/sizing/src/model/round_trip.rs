@@ -4,8 +4,9 @@ use sweetspot_units::Duration;
 /// (RFC 6298, section 2.1). Also the longest interval between probes of a slow transfer.
 pub(crate) const SILENCE: Duration = Duration::from_secs(1);
 
-/// Gain of the running average: RFC 6298's 1/8.
-const GAIN: f64 = 0.125;
+/// RTTs over which a running average extends: the gain of RFC 6298, section 2, is 1/8. With 16 the mean delay rises from 0.875 to
+/// 0.901 of the kernel's (population `drawn`, seed 5151; in [`InflightEstimator`](super::InflightEstimator)).
+pub(super) const AVERAGED_ROUND_TRIPS: u64 = 8;
 
 /// The recent RTT: its running average, and the range of samples in the present epoch.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,7 +25,8 @@ impl RoundTrip {
             return;
         }
         let average = self.average.unwrap_or(rtt);
-        let moved = average.as_secs_f64() + GAIN * (rtt.as_secs_f64() - average.as_secs_f64());
+        let gain = 1.0 / AVERAGED_ROUND_TRIPS as f64;
+        let moved = average.as_secs_f64() + gain * (rtt.as_secs_f64() - average.as_secs_f64());
         self.average = Some(Duration::from_secs_f64(moved));
         self.sustained = self.sustained.max(rtt.min(self.latest));
         self.latest = rtt;

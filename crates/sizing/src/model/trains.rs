@@ -1,5 +1,7 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use super::delivery_rate::PACE_SHARE;
+use super::resolution::{AGREEMENT, RESOLUTION};
 use super::round_trip::SILENCE;
 use super::samples::Samples;
 use crate::linux::INITIAL_SEGMENTS;
@@ -13,16 +15,9 @@ const TRAIN_COUNT: usize = 5;
 /// exceeds a train's dispersion, its rate may be far too high.
 const MAX_DISPERSION_GROWTH: u32 = 4;
 
-/// Largest train, in BDPs. Train and data together must fit into a buffer of a tenth of a BDP. With 0.05 the mean goodput over
-/// the kernel's falls from 1.40 to 1.27 (population `changes`, seed 5151).
-const MAX_TRAIN_BDPS: f64 = 0.04;
-
-/// Share of a transfer's bytes that probes may add, and trains as much: a transfer for which that is
-/// too little ends before a limit could pay. Chosen: far below the gain, above it nothing is paid back.
-pub(crate) const MEASURING_SHARE: f64 = 0.005;
-
-/// Largest relative difference between the rates of two trains on an idle path.
-const RATE_TOLERANCE: f64 = 0.05;
+/// Share of a transfer's bytes that probes may add, and trains as much: both together cost what an empty buffer does. A transfer
+/// for which that is too little ends before a limit could pay.
+pub(crate) const MEASURING_SHARE: f64 = (1.0 - PACE_SHARE) / 2.0;
 
 /// Error of a train's dispersion from the receiver's clock and scheduler, which is allowed on top
 /// of it.
@@ -78,10 +73,10 @@ fn first_train_packets() -> u32 {
     INITIAL_SEGMENTS as u32 / 2
 }
 
-/// Dispersion aimed for after the first train, 2 ms: below it the error of the clock, in two trains
+/// Dispersion aimed for after the first train, 1.7 ms: below it the error of the clock, in two trains
 /// that are compared, is more than the difference that is tolerated.
 fn target_dispersion() -> Duration {
-    CLOCK_ERROR.scaled(2.0 / RATE_TOLERANCE)
+    CLOCK_ERROR.scaled(2.0 / AGREEMENT)
 }
 
 impl Trains {
@@ -138,7 +133,7 @@ impl Trains {
     pub(crate) fn handle_train(&mut self, now: Time, train: &Train, rtt: Duration) {
         let Some(rate) = train.rate() else { return };
         if !self.settled {
-            let longest = (rate * target_dispersion()).min((rate * rtt).scaled(MAX_TRAIN_BDPS));
+            let longest = (rate * target_dispersion()).min((rate * rtt).scaled(RESOLUTION));
             let packets = longest.get() / self.packet.get().max(1);
             let wanted = u32::try_from(packets).unwrap_or(u32::MAX).max(first_train_packets());
             let max = self.length * MAX_DISPERSION_GROWTH;
@@ -199,7 +194,7 @@ impl Trains {
         let gaps = self.longest_received().saturating_sub(1).max(1);
         let bits = self.packet.as_f64() * 8.0 * f64::from(gaps);
         let blur = CLOCK_ERROR.as_secs_f64() * min / bits;
-        if max > min * (1.0 + RATE_TOLERANCE + blur) {
+        if max > min * (1.0 + AGREEMENT + blur) {
             return Agreement::Apart;
         }
         match self.timed().count() {
@@ -278,12 +273,12 @@ mod tests {
     fn no_train_is_far_longer_than_one_that_came() {
         let mut trains = trains();
         assert_eq!(ask(&mut trains), [5]);
-        // Compressed by jitter to 3 Gbit/s, at which 2 ms hold 500 packets.
+        // Compressed by jitter to 3 Gbit/s, at which 1.7 ms hold 400 packets.
         receive(&mut trains, 5, Rate::from_mbit_per_second(3_000));
         assert_eq!(ask(&mut trains), [20]);
-        // At 96 Mbit/s 2 ms hold 16.
+        // At 96 Mbit/s 50 us x 2 / 0.06 hold 13.
         receive(&mut trains, 20, Rate::from_mbit_per_second(96));
-        assert_eq!(ask(&mut trains), [16, 16, 16]);
+        assert_eq!(ask(&mut trains), [13, 13, 13]);
     }
 
     #[test]

@@ -6,12 +6,12 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::held::{COLLAPSE, Held, KEEPS_EPOCHS};
+use super::held::{Held, KEEPS_EPOCHS};
 use super::limits::{PROBING_GAIN, target_queue};
 use super::performance::{Performance, Traffic};
 use super::state::State;
 use super::{SETTLING_EPOCHS, Sobas, repair_epochs};
-use crate::model::{Epoch, Samples};
+use crate::model::{CHANGE, Epoch, Samples};
 use crate::{CongestionChoice, Reason};
 
 /// Epochs of the baseline, and the most of a step: the difference of two means has twice the variance of one mean. As long as
@@ -48,7 +48,7 @@ impl Step {
 
     /// Whether the rate is about that pace; `None` until that is significant.
     fn is_followed(&self, path_is_full: bool) -> Option<bool> {
-        let min = self.pace.as_f64() * COLLAPSE;
+        let min = self.pace.as_f64() * (1.0 - CHANGE);
         let rates = self.seen.rates;
         let is_clear = rates.exceeds(min) || rates.falls_below(min) || path_is_full;
         (is_clear || rates.count() >= cycle_epochs()).then(|| rates.mean() > min)

@@ -2,29 +2,24 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::limits::{RESOLUTION, target_queue};
+use super::limits::target_queue;
 use super::memory::{MIN_ROOM, Memory, opened};
 use super::paced::Paced;
 use super::performance::Traffic;
 use super::state::State;
 use super::{NO_CHANCE, SETTLING_EPOCHS, Sensors, Sobas, repair_epochs};
-use crate::model::{Epoch, PACE_SHARE, Share};
+use crate::model::{CHANGE, Epoch, MEASURING_SHARE, PACE_SHARE, RESOLUTION, Share};
 use crate::{CongestionChoice, EventKind, Reason, SizingPhase};
 
 /// Epochs that tell a rate that differs by [`RESOLUTION`] from chance
 /// (`two_epochs_far_below_the_capacity_open_the_path_and_four_a_little_below`).
 pub(super) const KEEPS_EPOCHS: u32 = 4;
 
-/// Share of the capacity below which the rate of a transfer alone does not fall (the same test).
-pub(super) const COLLAPSE: f64 = 0.9;
-
-/// Epochs between two steps up (`a_step_of_three_per_cent_comes_after_32_epochs_and_is_taken_back`). A step takes six, in which it
-/// adds 3 % of a round trip to the queue: over all of them, half a per cent.
-const PROBE_EPOCHS: u32 = 32;
-
-/// Time after a random loss until no more are expected: the sender's own congestion control is back, or a trial may begin.
-/// CUBIC takes as long to come back (K of RFC 9438, section 4.1) to a window of 1,333 segments.
-pub(super) const LOSS_FREE: Duration = Duration::from_secs(10);
+/// Epochs between two steps up. A step adds [`RESOLUTION`] to the queue for as long as it takes: over all of them, as much as probes
+/// add to the bytes.
+fn probe_epochs() -> u32 {
+    (f64::from(SETTLING_EPOCHS + KEEPS_EPOCHS) * RESOLUTION / MEASURING_SHARE).round() as u32
+}
 
 /// The window is C x (T + queue).
 #[derive(Debug, Clone, Copy)]
@@ -260,9 +255,9 @@ impl Held {
         match &mut self.hold {
             Hold::Steady(streaks) => {
                 let mean = streaks.judge(rate);
-                let is_due = streaks.judged >= PROBE_EPOCHS && !self.is_shallow;
+                let is_due = streaks.judged >= probe_epochs() && !self.is_shallow;
                 if streaks.idle < KEEPS_EPOCHS && !is_due {
-                    if streaks.judged >= PROBE_EPOCHS {
+                    if streaks.judged >= probe_epochs() {
                         (streaks.judged, streaks.rates) = (0, Rate::ZERO);
                     }
                     return false;
@@ -299,9 +294,9 @@ impl Held {
     }
 }
 
-/// The rate of a path of this capacity below which others use it: twice as far below as a collapse.
+/// The rate of a path of this capacity below which others use it: by twice a change.
 pub(super) fn others_rate(capacity: Rate) -> Rate {
-    capacity.scaled(2.0 * COLLAPSE - 1.0)
+    capacity.scaled(1.0 - 2.0 * CHANGE)
 }
 
 /// Whether more stands in `queue` than twice our `own`: others have as much in it.
@@ -393,7 +388,7 @@ impl Sobas {
         let is_short = queue < kept / 2;
         let idle = is_short && !is_below(1.0);
         streaks.below = in_a_row(streaks.below, is_below(1.0 - RESOLUTION) && !is_short);
-        streaks.collapsed = in_a_row(streaks.collapsed, is_below(COLLAPSE));
+        streaks.collapsed = in_a_row(streaks.collapsed, is_below(1.0 - CHANGE));
         streaks.others = in_a_row(streaks.others, foreign);
         if streaks.others >= NO_CHANCE {
             return self.open(now, Reason::OthersQueue);

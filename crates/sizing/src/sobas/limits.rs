@@ -3,13 +3,8 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::TIMESTAMP_TICK;
-use crate::model::{BINDS_SHARE, Epoch};
+use crate::model::{AGREEMENT, Epoch, RESOLUTION};
 use crate::{CongestionChoice, ControllerConfig, EventKind, Output, SizingEvent};
-
-/// The smallest relative difference that matters. A queue of this share of a round trip keeps the bottleneck busy, a rate lower
-/// by more is a cost, a rate that varies by less is constant, and the first step up is as large
-/// (`a_hold_has_room_for_q_and_two_segments_and_paces_one_per_cent_above`).
-pub(super) const RESOLUTION: f64 = 0.03;
 
 /// Segments that a receiver with delayed ACKs may leave unacknowledged (RFC 5681, section 4.2).
 const UNACKNOWLEDGED_SEGMENTS: u64 = 2;
@@ -115,12 +110,12 @@ impl TransferLimits {
 
     /// Whether `window` limits a transfer with `in_flight` bytes in flight: the excess is for delayed ACKs.
     pub(super) fn binds(&self, window: Bytes, in_flight: Bytes) -> bool {
-        in_flight >= window.saturating_sub(self.unacknowledged()).scaled(BINDS_SHARE)
+        in_flight >= window.saturating_sub(self.unacknowledged()).scaled(1.0 - AGREEMENT)
     }
 
     /// Whether the `in_flight` bytes entered under a larger window than `window`.
     pub(super) fn exceeds(&self, window: Bytes, in_flight: Bytes) -> bool {
-        in_flight.scaled(BINDS_SHARE) > window
+        in_flight.scaled(1.0 - AGREEMENT) > window
     }
 
     /// A step of the capacity that widens `window`, less the two segments for delayed ACKs, by two segments at least.
@@ -128,6 +123,13 @@ impl TransferLimits {
         let segments = self.unacknowledged();
         let rest = window.saturating_sub(segments).max(segments);
         1.0 + RESOLUTION.max(segments.as_f64() / rest.as_f64())
+    }
+
+    /// Time after a random loss until no more are expected: CUBIC would be back at `window`. K = cbrt(W (1 - 0.7) / 0.4) seconds
+    /// (RFC 9438, section 4.2).
+    pub(super) fn loss_free(&self, window: Bytes) -> Duration {
+        let segments = window.as_f64() / self.config.mss.as_f64();
+        Duration::from_secs_f64((segments * 0.75).cbrt())
     }
 
     /// Share of a packet that is payload.

@@ -15,15 +15,16 @@ mod trial;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use held::{COLLAPSE, Held};
+use held::Held;
 use limits::{TransferLimits, is_busy, target_queue};
 use memory::Memory;
 use performance::Traffic;
 use startup::Startup;
 use state::State;
 
+use crate::driver::PROBE_INTERVAL;
 use crate::model::{
-    Epochs, InflightEstimator, MinRtt, Queued, Repairs, RoundTrip, Trains, UnusedCapacity,
+    CHANGE, Epochs, InflightEstimator, MinRtt, Queued, Repairs, RoundTrip, Trains, UnusedCapacity,
     is_behind,
 };
 use crate::{
@@ -35,15 +36,17 @@ use crate::{
 /// lower one replaces their average at once.
 pub const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
 
-/// Epochs last a round trip, and this at least: three probes, one in 20 ms (section VII-A of the paper).
-const MIN_EPOCH: Duration = Duration::from_millis(60);
-
 /// Epochs until a change of the window has taken effect: a round trip until its first packets arrive, and the epoch under way.
 const SETTLING_EPOCHS: u32 = 2;
 
 /// Observations that are not taken for chance, in consecutive epochs or in total
 /// (`two_epochs_with_random_losses_on_an_open_path_send_trains_again`).
 const NO_CHANCE: u32 = 2;
+
+/// Epochs last a round trip, and at least three probes.
+fn min_epoch() -> Duration {
+    PROBE_INTERVAL * 3
+}
 
 /// Epochs from a loss to the end of its repair: a round trip until the sender knows of it, one for the repair, and the
 /// epoch under way. The queue that overflowed lies within them.
@@ -121,7 +124,7 @@ impl Sobas {
             sensors,
             state: State::Startup(Startup::default()),
             trains: Trains::new(config),
-            epochs: Epochs::new(MIN_EPOCH),
+            epochs: Epochs::new(min_epoch()),
             round_trip: RoundTrip::default(),
             min_rtt: MinRtt::default(),
             highest_rtt: Duration::ZERO,
@@ -132,7 +135,7 @@ impl Sobas {
             counted: (0, Bytes::ZERO),
             largest_cwnd: Bytes::ZERO,
             inflight: InflightEstimator::default(),
-            unused: UnusedCapacity::new(COLLAPSE, Repairs::new(SETTLING_EPOCHS)),
+            unused: UnusedCapacity::new(1.0 - CHANGE, Repairs::new(SETTLING_EPOCHS)),
             limits: TransferLimits::new(config),
             retransmitted: 0,
             began: Time::ZERO,

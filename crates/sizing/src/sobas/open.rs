@@ -2,23 +2,20 @@
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::held::{COLLAPSE, LOSS_FREE};
-use super::limits::{PROBING_GAIN, RESOLUTION, is_busy, target_queue};
+use super::limits::{PROBING_GAIN, is_busy, target_queue};
 use super::memory::MIN_ROOM;
 use super::startup::{Startup, first_window};
 use super::state::State;
 use super::trial::Trial;
 use super::{NO_CHANCE, SETTLING_EPOCHS, Sensors, Sobas};
 use crate::Reason;
-use crate::model::{Elasticity, ElasticityEstimate, Epoch, PACE_SHARE, Repairs, Trains};
+use crate::model::{
+    CHANGE, Elasticity, ElasticityEstimate, Epoch, PACE_SHARE, RESOLUTION, Repairs, Trains,
+};
 
 /// The window over the largest flight that arrived in a round trip: slow start doubles it in each, twice over before the
 /// window is seen, and buffers hold a BDP (`an_open_window_grows_by_two_bytes_for_each_to_eight_flights`).
 const OPEN_FLIGHTS: u64 = 8;
-
-/// A window that moved by less is too still to tell whether the rate answers. At 0.06 five tests of `live.rs` fail, at 0.1
-/// `a_rival_that_fills_the_buffer` (groups).
-const MOVED: f64 = 0.08;
 
 /// The window follows the arrivals, far above them.
 #[derive(Debug)]
@@ -68,7 +65,7 @@ impl Open {
 /// changes it by less than the resolution, with a standard error to spare.
 fn is_inelastic(estimate: &ElasticityEstimate) -> bool {
     estimate.slope + estimate.error < RESOLUTION / MIN_ROOM
-        && estimate.moved >= MOVED
+        && estimate.moved >= CHANGE
         && estimate.varied <= RESOLUTION
 }
 
@@ -122,11 +119,13 @@ impl Sobas {
         }
         let in_flight = epoch.rate * epoch.average_rtt;
         open.elasticity.handle_epoch(in_flight, epoch.rate, epoch.rtt);
-        let calm = open.random_loss.is_none_or(|at| now.since(at) >= LOSS_FREE);
+        let calm = open
+            .random_loss
+            .is_none_or(|at| now.since(at) >= self.limits.loss_free(self.inflight.largest()));
         let spent = self.trials_failed.as_secs_f64() / now.since(self.began).as_secs_f64();
-        // A trial that fails costs at most a collapse while it lasts; all of them may cost the price of an empty buffer. With half
+        // A trial that fails costs at most a change of the rate while it lasts; all of them may cost the price of an empty buffer. With half
         // of that, a rival got 0.65 of its goodput beside the kernel's window instead of 0.94 (population `drawn`, seed 6262).
-        if !calm || spent * (1.0 - COLLAPSE) >= 1.0 - PACE_SHARE {
+        if !calm || spent * CHANGE >= 1.0 - PACE_SHARE {
             return;
         }
         let lately = open.elasticity.answer().filter(is_inelastic);

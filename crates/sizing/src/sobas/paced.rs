@@ -3,12 +3,12 @@
 use sweetspot_units::{Duration, Rate, Time};
 
 use super::climb::cycle_epochs;
-use super::held::{COLLAPSE, Hold, KEEPS_EPOCHS, LOSS_FREE, in_a_row, is_foreign, others_rate};
+use super::held::{Hold, KEEPS_EPOCHS, in_a_row, is_foreign, others_rate};
 use super::performance::Traffic;
 use super::state::State;
 use super::{NO_CHANCE, SETTLING_EPOCHS, Sobas};
 use crate::Reason;
-use crate::model::{Epoch, Share};
+use crate::model::{CHANGE, Epoch, Share};
 
 /// Paced at a capacity.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,7 @@ impl Sobas {
         if paced.collapsed >= KEEPS_EPOCHS {
             return self.open(now, Reason::RateFell);
         }
-        if now.since(paced.last_loss) >= LOSS_FREE {
+        if now.since(paced.last_loss) >= self.limits.loss_free(capacity * base) {
             held.become_steady();
             return self.apply_hold(now);
         }
@@ -88,7 +88,7 @@ impl Sobas {
             if capacity < others_rate(found) {
                 return self.open(now, Reason::OthersQueue);
             }
-            held.capacity = capacity.scaled(COLLAPSE);
+            held.capacity = capacity.scaled(1.0 - CHANGE);
             held.settling = SETTLING_EPOCHS;
             self.apply_hold(now);
         }

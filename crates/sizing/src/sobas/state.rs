@@ -33,7 +33,7 @@ const TRANSITIONS: [Transition<Name>; 26] = [
     ),
     (Name::Opening, Within("the window is what was remembered"), Name::Steady),
     (Name::Opening, Reported(&[Overflow, OthersQueue]), Name::Open),
-    (Name::Steady, Within("32 epochs passed, or four without a queue"), Name::Probing),
+    (Name::Steady, Within("36 epochs passed, or four without a queue"), Name::Probing),
     (Name::Steady, Within("no queue stands at what was remembered"), Name::Correcting),
     (Name::Steady, Within("a packet was lost without a queue"), Name::Paced),
     (Name::Steady, Within("the buffer overflowed for the first time"), Name::Steady),
@@ -47,7 +47,7 @@ const TRANSITIONS: [Transition<Name>; 26] = [
     (Name::Correcting, Reported(&[PathFaster, RandomLoss, Overflow]), Name::Open),
     (
         Name::Paced,
-        Within("nothing was lost for ten seconds, or too much for the first time"),
+        Within("nothing was lost until CUBIC would be back, or too much for the first time"),
         Name::Steady,
     ),
     (Name::Paced, Reported(&[RateFell, OthersQueue]), Name::Open),
@@ -90,7 +90,7 @@ impl Hold {
 /// Opening    -> Steady      the window is what was remembered
 /// Opening    -> Open        the bottleneck's buffer overflowed
 ///                           others keep a queue
-/// Steady     -> Probing     32 epochs passed, or four without a queue
+/// Steady     -> Probing     36 epochs passed, or four without a queue
 /// Steady     -> Correcting  no queue stands at what was remembered
 /// Steady     -> Paced       a packet was lost without a queue
 /// Steady     -> Steady      the buffer overflowed for the first time
@@ -109,7 +109,7 @@ impl Hold {
 /// Correcting -> Open        the path carries more than was known
 ///                           a packet was lost without a queue of our own
 ///                           the bottleneck's buffer overflowed
-/// Paced      -> Steady      nothing was lost for ten seconds, or too much for the first time
+/// Paced      -> Steady      nothing was lost until CUBIC would be back, or too much for the first time
 /// Paced      -> Open        the rate fell under the limit
 ///                           others keep a queue
 /// Open       -> Trial       a queue stands, and the rate does not follow the window

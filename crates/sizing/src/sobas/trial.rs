@@ -2,12 +2,12 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::held::{COLLAPSE, Held, KEEPS_EPOCHS};
-use super::limits::{PROBING_GAIN, RESOLUTION, target_queue};
+use super::held::{Held, KEEPS_EPOCHS};
+use super::limits::{PROBING_GAIN, target_queue};
 use super::state::State;
 use super::{NO_CHANCE, SETTLING_EPOCHS, Sobas, repair_epochs};
 use crate::Reason;
-use crate::model::Epoch;
+use crate::model::{CHANGE, Epoch, RESOLUTION};
 
 /// The window is R x (T + queue), with a shrinking queue.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +107,7 @@ impl Sobas {
             return;
         }
         // A path that was full carries no more than it did, under a smaller window.
-        if trial.epochs >= KEEPS_EPOCHS && trial.rate < trial.mean_rate().scaled(COLLAPSE) {
+        if trial.epochs >= KEEPS_EPOCHS && trial.rate < trial.mean_rate().scaled(1.0 - CHANGE) {
             return self.open(now, Reason::PathFaster);
         }
         let Some(window) = self.limits.window() else { return };

@@ -6,7 +6,7 @@ use super::state::PacingState;
 use super::trial::{PaceTrial, TrialResult, UploadState};
 use super::{Upload, target_queue};
 use crate::Reason;
-use crate::model::{BINDS_SHARE, Epoch};
+use crate::model::{AGREEMENT, Epoch};
 
 /// A queue of this share of a round trip is drained at once: the path became slower, and its buffer
 /// fills quickly. At half the value trials of our own count as one; at double it a path that became
@@ -73,12 +73,12 @@ impl Upload {
         if held.trial.is_on() {
             return;
         }
-        held.binds = epoch.rate >= pace.scaled(BINDS_SHARE);
+        held.binds = epoch.rate >= pace.scaled(1.0 - AGREEMENT);
         // Longer than a trial of our own leaves.
         held.has_queue = epoch.rtt > base + target_queue(base) * 2;
         if held.has_queue {
             // A short queue in one epoch: the path cannot be much slower than the pace.
-            let rate = epoch.rate.clamp(pace.scaled(BINDS_SHARE), pace);
+            let rate = epoch.rate.clamp(pace.scaled(1.0 - AGREEMENT), pace);
             self.begin_drain(now, rate, base, Reason::PathSlower);
         }
     }

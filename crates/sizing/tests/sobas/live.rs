@@ -73,7 +73,7 @@ fn a_path_that_becomes_faster_and_longer_at_once_is_found_out() {
     let fast: fn(f64) -> f64 = |t| if t < 15.0 { 100e6 } else { 300e6 };
     let rtt: fn(f64) -> f64 = |t| if t < 15.0 { 0.04 } else { 0.0412 };
     let run = run(&Fluid { rate: fast, rtt, ..path() }, 40.0);
-    // It is doubted every 32 epochs of 60 ms, and opened after three steps of six.
+    // It is doubted every 36 epochs of 60 ms, and opened after three steps of six.
     assert!(run.saw(|e| matches!(e, EventKind::Entered { reason: Reason::PathFaster, .. })));
     assert!(run.goodput(25.0, 40.0) >= 0.9 * 300e6, "{}", run.goodput(25.0, 40.0));
 }
