@@ -32,7 +32,6 @@
 pub mod file;
 pub mod flow;
 pub mod packet;
-mod record;
 
 /// Counts of numbers by size, each kept to 3 %.
 pub type Histogram = sweetspot_statistics::Histogram<5>;

@@ -11,7 +11,7 @@ pub use error::CaptureError;
 pub use pcap::{file_header, record_header};
 pub use pieces::Pieces;
 
-pub use crate::record::Record;
+pub use crate::packet::Record;
 
 use self::bytes::Order;
 

@@ -4,16 +4,17 @@ mod fragments;
 mod ip;
 mod link;
 mod options;
+mod record;
 mod segment;
 mod tunnel;
 
 pub use link::{Link, Radio};
 pub use options::{Options, SackBlock, Timestamps};
+pub use record::Record;
 pub use segment::{Flags, Segment};
 
 use self::fragments::Fragments;
 use self::ip::{Packet, Part, TCP};
-use crate::record::Record;
 
 /// Why a packet is no segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

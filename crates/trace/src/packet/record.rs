@@ -1,6 +1,6 @@
 use sweetspot_units::Time;
 
-use crate::packet::Link;
+use super::Link;
 
 /// A packet as it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
