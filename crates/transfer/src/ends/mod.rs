@@ -1,7 +1,8 @@
 //! The two ends: a client that connects, a server that admits clients, and the sessions that either runs.
 //!
-//! `send`, `receive` and `measure` are the sessions. `client` resumes them when the path breaks. `server` accepts connections,
-//! `admission` authenticates them, and the tables bound each client's use.
+//! `send`, `receive` and `measure` are the sessions; `accepted` is a receiver's agreement with its sender, and `link_reader`
+//! reads its connections. `client` resumes them when the path breaks. `server` accepts connections, `admission`
+//! authenticates them, `work` is each one's task, and the tables bound each client's use.
 
 pub mod accepted;
 pub mod admission;
