@@ -74,13 +74,13 @@ pub use ends::client::{first_reachable, receive, send};
 pub use ends::measure::{Measured, TcpFacts, measure, measure_one_sided};
 pub use ends::server::{Server, ServerObserver};
 pub use error::TransferError;
-pub use files::incoming::{Asked, NamedThings, Nameless};
+pub use files::incoming::{Asked, Delete, NamedThings, Nameless};
 pub use files::source::Sources;
 pub use files::target::Target;
 pub use observer::{
     Agreed, FileLog, FileRecord, NullObserver, Progress, SeriesRecorder, TransferObserver,
 };
-pub use options::{Delete, Purpose, ReceiveOptions, SendOptions, ServeOptions, ServiceOptions};
+pub use options::{Purpose, ReceiveOptions, SendOptions, ServeOptions, ServiceOptions};
 pub use wire::identity::{Identity, draw_secret};
 pub use wire::link::{Contact, Reached};
 pub use wire::pace::{Allowance, ApplicationPace};

@@ -8,7 +8,7 @@ use sweetspot_protocol::{DEFAULT_PORT, SpokenCode, TicketHost};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::files::incoming::Asked;
+use crate::files::incoming::{Asked, Delete};
 use crate::files::source::Sources;
 use crate::files::target::Target;
 use crate::limits::MAX_EARLY_CONTENT;
@@ -133,16 +133,6 @@ impl ReceiveOptions {
     pub(crate) fn early_bytes(&self) -> u32 {
         if self.asked.is_dry_run() { 0 } else { MAX_EARLY_CONTENT }
     }
-}
-
-/// A deletion at a receiver, after all files have arrived. Only its own user can ask for it: no message of the protocol does.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Delete {
-    /// Whether a source stands for the contents of the target, so that the target holds nothing else afterwards. Otherwise
-    /// only the directories that came hold nothing else.
-    pub contents: bool,
-    /// Patterns of names that stay: those that the sender leaves out ([`Sources::exclude`]).
-    pub keep: Vec<String>,
 }
 
 /// The options of a [`Server`](crate::Server).

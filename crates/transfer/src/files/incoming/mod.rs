@@ -47,6 +47,7 @@ use holes::HoleWork;
 use kept::{ComparedFiles, LateDirectory, MadeDirectories, NumberSet, shortened};
 use name_list::{Announced, NameList};
 pub(crate) use pieces::Job;
+pub use prune::Delete;
 pub(crate) use prune::Deletion;
 use prune::Pruning;
 

@@ -17,7 +17,16 @@ use crate::files::source::patterns;
 use crate::files::target::{self, TargetDirectory};
 use crate::limits::{MAX_FAILURE_LINES, MAX_REASON_BYTES};
 use crate::lock::lock;
-use crate::options::Delete;
+
+/// A deletion at a receiver, after all files have arrived. Only its own user can ask for it: no message of the protocol does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Delete {
+    /// Whether a source stands for the contents of the target, so that the target holds nothing else afterwards. Otherwise
+    /// only the directories that came hold nothing else.
+    pub contents: bool,
+    /// Patterns of names that stay: those that the sender leaves out ([`Sources::exclude`](crate::Sources::exclude)).
+    pub keep: Vec<String>,
+}
 
 /// Names of deleted things in one record: escaped, each may take 2 KB, and a record no more than 1 MiB.
 const NAMES_PER_RECORD: usize = 256;
