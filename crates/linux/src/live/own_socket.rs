@@ -190,12 +190,22 @@ mod tests {
         assert!(matches!(closed.with(|_| ()), Err(LostSocket::Closed)));
     }
 
+    /// Ends the other thread also if an assertion fails.
+    struct SetWhenDropped<'a>(&'a std::sync::atomic::AtomicBool);
+
+    impl Drop for SetWhenDropped<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
     #[test]
     fn a_child_of_fork_refuses_the_sockets_of_its_parent_and_inherits_no_duplicate() {
         let socket = listener();
         let named = OwnSocket::at(socket.as_raw_fd()).unwrap();
         let done = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
+            let _end = SetWhenDropped(&done);
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
                     let _ = named.with(|_| ());
@@ -215,7 +225,6 @@ mod tests {
                 assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
                 assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "{status}");
             }
-            done.store(true, Ordering::Relaxed);
         });
         assert!(named.with(|_| ()).is_ok());
     }
