@@ -34,6 +34,7 @@ pub mod cached_engine;
 pub mod csv;
 mod journal;
 pub mod markdown;
+mod over;
 pub mod play;
 pub mod plot;
 pub mod router;
@@ -44,7 +45,8 @@ mod workers;
 
 pub use cached_engine::{CachedEngine, NoStore, ResultStore, RunKey};
 pub use journal::{Journal, JournalError};
+pub use over::{Over, SweepError};
 pub use play::{StudyError, play_all};
 pub use search::{Mft, SearchBounds, WindowTrial, find_mft, find_mfts};
-pub use sweep::{Fastest, Metric, Over, Spread, Sweep, SweepError, SweepPoint, SweepVariant};
+pub use sweep::{Fastest, Metric, Spread, Sweep, SweepPoint, SweepVariant};
 pub use workers::Workers;

@@ -2,17 +2,15 @@
 //! same seeds.
 
 mod fastest;
-mod over;
 mod spread;
 
 pub use fastest::Fastest;
-pub use over::{Over, SweepError};
 pub use spread::Spread;
 
 use sweetspot_scenario::{Engine, Outcome, Scenario};
 
 use crate::play::play_all;
-use crate::{StudyError, Workers};
+use crate::{Over, StudyError, SweepError, Workers};
 
 /// Keys of a scenario take several values each, everything else stays. All variants meet the same seeds (common random
 /// numbers), so two variants differ only in their values.
