@@ -6,7 +6,9 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::{FallocateFlags, FlockOperation, MemfdFlags, fallocate, flock, memfd_create};
+use rustix::fs::{
+    FallocateFlags, FlockOperation, MemfdFlags, fallocate, flock, fstatfs, memfd_create,
+};
 use rustix::io::Errno;
 use sweetspot_units::Bytes;
 
@@ -94,6 +96,11 @@ pub fn reserve(file: impl AsFd, offset: Bytes, length: Bytes) -> io::Result<()> 
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether a file is in memory (tmpfs): there a reservation keeps nothing contiguous, and looks each page up once more.
+pub fn is_in_memory(file: impl AsFd) -> bool {
+    fstatfs(file).is_ok_and(|found| found.f_type == libc::TMPFS_MAGIC)
 }
 
 /// Starts to write a range of a file back to disk, in bytes, without waiting. This is a hint; failures are

@@ -68,8 +68,11 @@ impl TempFile {
         Ok(TempFile { file, directory, name, final_name, keep, holds_content, done })
     }
 
-    /// Reserves disk space for the content, in large portions, so that it is contiguous.
+    /// Reserves disk space for the content, in large portions, so that it is contiguous. In memory it need not be.
     pub fn reserve(&self, offset: Bytes, length: Bytes) -> io::Result<()> {
+        if file::is_in_memory(&self.file) {
+            return Ok(());
+        }
         file::reserve(&self.file, offset, length)
     }
 
@@ -347,6 +350,23 @@ mod tests {
         assert_eq!(found(&directory, Some("bob")), "");
         assert_eq!(found(&directory, None), "");
         assert_eq!(found(&directory, Some("alice")), "hers");
+    }
+
+    #[test]
+    fn space_is_reserved_on_a_disk_and_not_in_memory() {
+        let length = Bytes::new(1 << 20);
+        let shared_memory = PathBuf::from("/dev/shm");
+        for place in [std::env::temp_dir(), shared_memory].iter().filter(|place| place.is_dir()) {
+            let dir = tempfile::tempdir_in(place).unwrap();
+            let temp = open(&Arc::new(File::open(dir.path()).unwrap().into()), None, Keep::Never);
+            temp.reserve(Bytes::ZERO, length).unwrap();
+            let plain = File::create(dir.path().join("plain")).unwrap();
+            file::reserve(&plain, Bytes::ZERO, length).unwrap();
+            let possible = plain.metadata().unwrap().blocks();
+            let expected = if file::is_in_memory(&plain) { 0 } else { possible };
+            let reserved = temp.file.metadata().unwrap();
+            assert_eq!((reserved.len(), reserved.blocks()), (0, expected), "{}", place.display());
+        }
     }
 
     #[test]

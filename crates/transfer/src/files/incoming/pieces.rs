@@ -25,8 +25,7 @@ use crate::lock::lock;
 /// Written data are flushed to disk in portions, so that the final fsync is short.
 const WRITEBACK_BYTES: u64 = 8 << 20;
 
-/// Disk space is reserved in portions: some file systems take their time (tmpfs clears memory), and the sender would
-/// wait meanwhile.
+/// Disk space is reserved in portions: some file systems take their time, and the sender would wait meanwhile.
 const RESERVE_BYTES: u64 = 16 << 20;
 
 /// The failure of a file with a piece that does not match its header.
