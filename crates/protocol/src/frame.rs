@@ -233,6 +233,25 @@ impl FrameDecoder {
         matches!(self.state, DecoderState::Header { n: 0, .. })
     }
 
+    /// Bytes of the piece under way that did not come yet.
+    pub fn content_left(&self) -> usize {
+        match self.state {
+            DecoderState::Content { left } => left as usize,
+            _ => 0,
+        }
+    }
+
+    /// Counts content of the piece under way that went past this decoder, at most [`FrameDecoder::content_left`] bytes.
+    pub fn pass_content(&mut self, bytes: usize) {
+        debug_assert!(bytes <= self.content_left());
+        if let DecoderState::Content { left } = &mut self.state {
+            *left = left.saturating_sub(bytes as u32);
+            if *left == 0 {
+                self.state = DecoderState::AT_HEADER;
+            }
+        }
+    }
+
     /// Takes the next part off the front of `input`; `None` once `input` is used up. After an error every call
     /// returns that error.
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<FramePart<'a>>, FrameError> {
@@ -353,6 +372,33 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn content_may_pass_the_decoder_by(
+            content in proptest::collection::vec(any::<u8>(), 1..300),
+            passed in 0usize..300,
+        ) {
+            let passed = passed.min(content.len());
+            let length = content.len() as u32;
+            let header = PieceHeader { entry: 1, piece: 2, hash: [7; 32], length };
+            let mut decoder = FrameDecoder::default();
+            prop_assert_eq!(decoder.content_left(), 0);
+            let bytes = header.to_bytes();
+            let part = decoder.next(&mut &bytes[..]).unwrap();
+            prop_assert_eq!(part, Some(FramePart::Piece(header)));
+            prop_assert_eq!(decoder.content_left(), content.len());
+            decoder.pass_content(passed);
+            prop_assert_eq!(decoder.content_left(), content.len() - passed);
+            let stream = [&content[passed..], &message(b"{}")].concat();
+            let mut input = &stream[..];
+            if passed < content.len() {
+                let part = decoder.next(&mut input).unwrap();
+                prop_assert_eq!(part, Some(FramePart::Content(&content[passed..])));
+            }
+            prop_assert!(decoder.is_between_frames());
+            let part = decoder.next(&mut input).unwrap();
+            prop_assert_eq!(part, Some(FramePart::Message(b"{}".to_vec())));
+        }
+
         #[test]
         fn frames_survive_any_cutting(
             frames in proptest::collection::vec(frame(), 0..20),

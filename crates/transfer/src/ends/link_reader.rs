@@ -62,19 +62,16 @@ impl<'a, 'b> LinkReader<'a, 'b> {
     pub fn read_first(&mut self, order: &mut ReceiverOrder) -> Result<(), TransferError> {
         let files = self.inbox.files;
         loop {
-            // Taken apart, so that content is copied out of the reader's buffer once.
             let mut content = Bytes::ZERO;
-            while let Some(part) = self.frames.next_part()? {
+            loop {
+                content += self.take_content()?;
+                let Some(part) = self.frames.next_part()? else { break };
                 match order.handle(part)? {
                     SenderItem::Piece(header) => {
                         self.piece = Some(begin(header, header.length, &self.inbox.empty));
                     }
                     SenderItem::Packed(header, packed) => {
                         self.piece = Some(begin(header, packed, &self.inbox.empty));
-                    }
-                    SenderItem::Content(bytes) => {
-                        content += Bytes::new(bytes.len() as u64);
-                        extend(&mut self.piece, bytes, &mut self.small, &self.inbox.jobs)?;
                     }
                     SenderItem::Entries(first, list) => {
                         self.inbox.listed.push(first, list)?;
@@ -100,7 +97,10 @@ impl<'a, 'b> LinkReader<'a, 'b> {
                     }
                     SenderItem::End => return self.flush(),
                     SenderItem::Failed(reason) => return Err(TransferError::PeerFailed(reason)),
-                    SenderItem::Busy | SenderItem::Offer(_) | SenderItem::SenderSummary(_) => {}
+                    SenderItem::Busy
+                    | SenderItem::Content(_)
+                    | SenderItem::Offer(_)
+                    | SenderItem::SenderSummary(_) => {}
                 }
             }
             self.read(content)?;
@@ -111,7 +111,9 @@ impl<'a, 'b> LinkReader<'a, 'b> {
     pub fn read_further(&mut self) -> Result<(), TransferError> {
         loop {
             let mut content = Bytes::ZERO;
-            while let Some(part) = self.frames.next_part()? {
+            loop {
+                content += self.take_content()?;
+                let Some(part) = self.frames.next_part()? else { break };
                 match part {
                     FramePart::Piece(header) => {
                         self.piece = Some(begin(header, header.length, &self.inbox.empty));
@@ -119,10 +121,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
                     FramePart::Packed(header, packed) => {
                         self.piece = Some(begin(header, packed, &self.inbox.empty));
                     }
-                    FramePart::Content(bytes) => {
-                        content += Bytes::new(bytes.len() as u64);
-                        extend(&mut self.piece, bytes, &mut self.small, &self.inbox.jobs)?;
-                    }
+                    FramePart::Content(_) => {}
                     FramePart::Message(_) | FramePart::Record(_) => {
                         let (what, when) = ("words", "on a connection for content");
                         return Err(ProtocolError::OutOfOrder { what, when }.into());
@@ -131,6 +130,23 @@ impl<'a, 'b> LinkReader<'a, 'b> {
             }
             self.read(content)?;
         }
+    }
+
+    /// Takes what was read of the piece that is arriving, and passes the piece on when it is whole. Returns how much that was.
+    fn take_content(&mut self) -> Result<Bytes, TransferError> {
+        let Some(Arriving { length, bytes, .. }) = &mut self.piece else { return Ok(Bytes::ZERO) };
+        let came = Bytes::new(self.frames.fill(bytes)? as u64);
+        if bytes.len() == *length
+            && let Some(Arriving { header, bytes, .. }) = self.piece.take()
+        {
+            if bytes.len() < SMALL_PIECE_BYTES {
+                self.small.push((header, bytes));
+            } else {
+                let job = Job::Piece(header, bytes);
+                self.inbox.jobs.send(job).map_err(|_| TransferError::Interrupted)?;
+            }
+        }
+        Ok(came)
     }
 
     fn read(&mut self, content: Bytes) -> Result<(), TransferError> {
@@ -183,25 +199,4 @@ fn begin(
     };
     bytes.reserve_exact(length);
     Arriving { header, length, bytes }
-}
-
-/// Adds to the piece that is arriving; passes it on when it is whole.
-fn extend(
-    piece: &mut Option<Arriving>,
-    bytes: &[u8],
-    small: &mut Vec<(PieceHeader, Vec<u8>)>,
-    jobs: &Sender<Job>,
-) -> Result<(), TransferError> {
-    let Some(Arriving { length, bytes: buffer, .. }) = piece else { return Ok(()) };
-    buffer.extend_from_slice(bytes);
-    if buffer.len() == *length
-        && let Some(Arriving { header, bytes, .. }) = piece.take()
-    {
-        if bytes.len() < SMALL_PIECE_BYTES {
-            small.push((header, bytes));
-            return Ok(());
-        }
-        jobs.send(Job::Piece(header, bytes)).map_err(|_| TransferError::Interrupted)?;
-    }
-    Ok(())
 }

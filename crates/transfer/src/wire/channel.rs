@@ -114,7 +114,7 @@ impl Channel {
         };
         setup().map_err(TransferError::system("setting up the connection"))?;
         let mut early = Vec::new();
-        drain(&mut tls, peer, &mut early)?;
+        drain(&mut tls, peer, |chunk| early.extend_from_slice(chunk))?;
         let (tls, early) = (Mutex::new(tls), Mutex::new(early));
         let last_heard = LastHeard::default();
         last_heard.now();
@@ -211,12 +211,25 @@ impl Channel {
         }
     }
 
-    /// Takes data off the front of `raw` until there is some plain text, which is appended to `plain`.
-    pub fn decrypt(&self, raw: &mut &[u8], plain: &mut Vec<u8>) -> Result<(), TransferError> {
-        let (mut tls, before) = (lock(&self.tls), plain.len());
-        while plain.len() == before && !raw.is_empty() {
+    /// Takes data off the front of `raw` until there is some plain text. Its first bytes, at most `max`, are appended to
+    /// `piece`, and the rest to `plain`.
+    pub fn decrypt(
+        &self,
+        raw: &mut &[u8],
+        (piece, mut max): (&mut Vec<u8>, usize),
+        plain: &mut Vec<u8>,
+    ) -> Result<(), TransferError> {
+        let mut tls = lock(&self.tls);
+        let before = (piece.len(), plain.len());
+        while (piece.len(), plain.len()) == before && !raw.is_empty() {
             tls.read_tls(raw).map_err(TransferError::system("reading"))?;
-            if drain(&mut tls, self.peer, plain)? {
+            let closed = drain(&mut tls, self.peer, |chunk| {
+                let (first, rest) = chunk.split_at(max.min(chunk.len()));
+                piece.extend_from_slice(first);
+                plain.extend_from_slice(rest);
+                max -= first.len();
+            })?;
+            if closed {
                 // Nothing counts after the peer's last record.
                 *raw = &[];
             }
@@ -425,20 +438,21 @@ fn handshake(
     Ok(())
 }
 
-/// Decrypts the bytes read into `tls` and appends them to `plain`. Returns whether the peer closed.
+/// Decrypts the bytes read into `tls` and hands them to `take`. Returns whether the peer closed.
 fn drain(
     tls: &mut Connection,
     peer: SocketAddr,
-    plain: &mut Vec<u8>,
+    mut take: impl FnMut(&[u8]),
 ) -> Result<bool, TransferError> {
     let state = tls.process_new_packets().map_err(|e| tls_error(peer, &e))?;
     let mut reader = tls.reader();
-    let whole = plain.len() + state.plaintext_bytes_to_read();
-    while plain.len() < whole {
+    let mut left = state.plaintext_bytes_to_read();
+    while left > 0 {
         let chunk = reader.fill_buf().map_err(TransferError::system("reading"))?;
-        plain.extend_from_slice(chunk);
+        take(chunk);
         let taken = chunk.len();
         reader.consume(taken);
+        left = left.saturating_sub(taken);
     }
     Ok(state.peer_has_closed())
 }

@@ -64,7 +64,7 @@ impl FrameReader {
     /// The next part of what was read; `None` if more has to be read.
     pub fn next_part(&mut self) -> Result<Option<FramePart<'_>>, TransferError> {
         if self.used == self.plain.len() {
-            self.decrypt()?;
+            self.decrypt(&mut Vec::new(), 0)?;
         }
         let mut input = &self.plain[self.used..];
         let before = input.len();
@@ -96,12 +96,31 @@ impl FrameReader {
         Ok(Some(Bytes::new(n as u64)))
     }
 
-    /// Decrypts the next of what was read, when the plain text is used up.
-    fn decrypt(&mut self) -> Result<(), TransferError> {
+    /// Appends what was read of the piece under way to `piece`, decrypted straight into it. Returns how much that was.
+    pub fn fill(&mut self, piece: &mut Vec<u8>) -> Result<usize, TransferError> {
+        let (before, left) = (piece.len(), self.decoder.content_left());
+        let there = &self.plain[self.used..];
+        let there = &there[..left.min(there.len())];
+        piece.extend_from_slice(there);
+        self.used += there.len();
+        while piece.len() - before < left && !self.encrypted.is_empty() {
+            self.decrypt(piece, left - (piece.len() - before))?;
+        }
+        let came = piece.len() - before;
+        self.decoder.pass_content(came);
+        if came > 0 && self.decoder.is_between_frames() {
+            self.frame = FrameClock::default();
+        }
+        Ok(came)
+    }
+
+    /// Decrypts the next of what was read, when the plain text is used up: at most `max` bytes to `piece`, and the rest to
+    /// the plain text.
+    fn decrypt(&mut self, piece: &mut Vec<u8>, max: usize) -> Result<(), TransferError> {
         self.plain.clear();
         self.used = 0;
         let mut rest = &self.raw[self.encrypted.clone()];
-        self.channel.decrypt(&mut rest, &mut self.plain)?;
+        self.channel.decrypt(&mut rest, (piece, max), &mut self.plain)?;
         self.encrypted.start = self.encrypted.end - rest.len();
         Ok(())
     }
@@ -145,13 +164,17 @@ impl FrameReader {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{TcpListener, TcpStream};
+    use std::io::{Read, Write};
+    use std::net::{Shutdown, TcpListener, TcpStream};
     use std::thread;
 
-    use sweetspot_protocol::frame::message;
+    use sweetspot_protocol::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, PieceHeader, message};
 
     use super::*;
     use crate::wire::identity::{AskFor, Identity};
+
+    /// Bytes before a piece's content.
+    const HEADERS: usize = FRAME_HEADER_BYTES + PIECE_HEADER_BYTES;
 
     #[test]
     fn a_frame_that_trickles_is_too_slow_and_one_of_a_slow_path_is_not() {
@@ -174,26 +197,128 @@ mod tests {
         assert!(!frame.is_too_slow());
     }
 
-    #[test]
-    fn a_deadline_holds_although_the_peer_sends() {
+    /// Both ends of a connection. `relay` carries the bytes to the near end.
+    fn ends(relay: impl FnOnce(TcpStream, TcpStream) + Send + 'static) -> (FrameReader, Channel) {
         let identity = Identity::fresh().unwrap();
         let (expected, config) = (identity.public_key().0, identity.listening(AskFor::Nothing));
         let config = config.unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
+        let listeners = [(), ()].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [near_address, relay_address] =
+            listeners.each_ref().map(|listener| listener.local_addr().unwrap());
         let soon = clock::now() + FRAME_GRACE;
-        let (near, far) = thread::scope(|scope| {
+        let [near_listener, relay_listener] = listeners;
+        thread::spawn(move || {
+            let (from, _) = relay_listener.accept().unwrap();
+            let to = TcpStream::connect(near_address).unwrap();
+            let (mut back, mut forth) = (to.try_clone().unwrap(), from.try_clone().unwrap());
+            thread::spawn(move || std::io::copy(&mut back, &mut forth));
+            relay(from, to);
+        });
+        thread::scope(|scope| {
             let far = scope.spawn(|| {
-                let socket = TcpStream::connect(address).unwrap();
+                let socket = TcpStream::connect(relay_address).unwrap();
                 Channel::connect(socket, Some(expected), None, soon).unwrap()
             });
-            let (socket, _) = listener.accept().unwrap();
-            (Channel::accept(socket, &config, soon).unwrap(), far.join().unwrap())
+            let (socket, _) = near_listener.accept().unwrap();
+            let near = Channel::accept(socket, &config, soon).unwrap();
+            (FrameReader::new(Arc::new(near)), far.join().unwrap())
+        })
+    }
+
+    /// Relays everything; of each read of `damaged_from` bytes or more, one bit is flipped.
+    fn relay(damaged_from: usize) -> impl FnOnce(TcpStream, TcpStream) + Send + 'static {
+        move |mut from, mut to| {
+            let mut buffer = [0; 4096];
+            while let Ok(n @ 1..) = from.read(&mut buffer) {
+                if n >= damaged_from {
+                    buffer[n / 2] ^= 1;
+                }
+                if to.write_all(&buffer[..n]).is_err() {
+                    break;
+                }
+            }
+            let _ = to.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// The content of the next piece, in `buffer`.
+    fn piece(frames: &mut FrameReader, buffer: &mut Vec<u8>) -> Result<u32, TransferError> {
+        let header = frames.wait_for(clock::now() + FRAME_GRACE, |part| match part {
+            FramePart::Piece(header) => Ok(Some(header)),
+            _ => Ok(None),
+        })?;
+        while buffer.len() < header.length as usize {
+            if frames.fill(buffer)? == 0 && frames.read(None)?.is_none() {
+                return Err(frames.channel.gone(Bytes::ZERO));
+            }
+        }
+        Ok(header.entry)
+    }
+
+    /// The frame of a piece of `length` bytes, and its content: a byte that no other entry has.
+    fn frame(entry: u32, length: u32) -> (Vec<u8>, Vec<u8>) {
+        let header = PieceHeader { entry, piece: 0, hash: [0; 32], length };
+        let content = vec![entry as u8 + 1; length as usize];
+        ([&header.to_bytes()[..], &content].concat(), content)
+    }
+
+    #[test]
+    fn a_piece_holds_its_own_content_and_nothing_of_its_neighbours() {
+        // Around the length of a record (16384), of a read and of a write.
+        let lengths = [1, 44, 16_339, 16_340, 16_384, 40_000, 1, 262_144, 7];
+        let (mut frames, far) = ends(relay(usize::MAX));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for (entry, length) in (0..).zip(lengths) {
+                    // In one write and in two, with a message between two pieces.
+                    let (bytes, _) = frame(entry, length);
+                    let (first, rest) = bytes.split_at(bytes.len() / 2);
+                    far.write(&[first, rest, &message(b"{}")]).unwrap();
+                }
+            });
+            let mut buffer = Vec::new();
+            for (entry, length) in (0..).zip(lengths) {
+                buffer.clear();
+                assert_eq!(piece(&mut frames, &mut buffer).unwrap(), entry);
+                assert!(buffer == frame(entry, length).1, "piece {entry}");
+            }
         });
+    }
+
+    #[test]
+    fn nothing_of_a_damaged_record_reaches_a_piece() {
+        let (mut frames, far) = ends(relay(3000));
+        // The first record is short and arrives unharmed.
+        let (bytes, content) = frame(0, 20_000);
+        far.write(&[&bytes[..1000]]).unwrap();
+        let mut buffer = Vec::new();
+        let header = frames.wait_for(clock::now() + FRAME_GRACE, |part| {
+            Ok(Some(matches!(part, FramePart::Piece(_))))
+        });
+        assert!(header.unwrap());
+        while buffer.len() < 1000 - HEADERS {
+            if frames.fill(&mut buffer).unwrap() == 0 {
+                frames.read(None).unwrap().unwrap();
+            }
+        }
+        far.write(&[&bytes[1000..]]).unwrap();
+        let error = loop {
+            match frames.fill(&mut buffer) {
+                Ok(_) => frames.read(None).unwrap().unwrap(),
+                Err(error) => break error,
+            };
+        };
+        assert!(matches!(error, TransferError::Tls { .. }), "{error}");
+        assert_eq!(buffer, content[..1000 - HEADERS]);
+    }
+
+    #[test]
+    fn a_deadline_holds_although_the_peer_sends() {
+        let (mut frames, far) = ends(relay(usize::MAX));
         // There is always something to read, and never a whole message.
         far.write(&[&message(b"{}")[..4]]).unwrap();
         far.sever();
-        let error = FrameReader::new(Arc::new(near)).opening_message(clock::now()).unwrap_err();
+        let error = frames.opening_message(clock::now()).unwrap_err();
         assert!(matches!(error, TransferError::TooSlow(_)), "{error}");
     }
 }
