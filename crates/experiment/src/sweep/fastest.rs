@@ -17,7 +17,7 @@ pub struct Fastest {
 }
 
 impl Fastest {
-    /// The fastest of `points`; `None` if no point has a goodput.
+    /// The fastest of `points`; `None` if no point has a goodput above zero.
     pub fn of<'a>(points: impl IntoIterator<Item = &'a SweepPoint>) -> Option<Fastest> {
         let goodputs = |point: &SweepPoint| {
             let first = point.outcomes.iter().filter_map(|outcome| outcome.transfers.first());
@@ -32,6 +32,9 @@ impl Fastest {
     fn by_rates(rates: &[Vec<f64>]) -> Option<Fastest> {
         let means = || rates.iter().enumerate().filter_map(|(i, rates)| Some((i, mean(rates)?)));
         let (best, highest) = means().max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+        if highest <= 0.0 {
+            return None;
+        }
         let is_level = |(place, mean): &(usize, f64)| {
             let slower: Vec<f64> =
                 rates[best].iter().zip(&rates[*place]).map(|(best, rate)| best - rate).collect();
@@ -73,6 +76,11 @@ mod tests {
         assert_eq!(places(&[&[10.0], &[100.0], &[100.0]]), Some((1, vec![2])));
         assert_eq!(places(&[&[10.0], &[99.9], &[100.0]]), Some((2, vec![])));
         assert_eq!(places(&[&[], &[]]), None);
+    }
+
+    #[test]
+    fn nothing_is_fastest_where_nothing_moved() {
+        assert_eq!(places(&[&[0.0, 0.0], &[0.0, 0.0]]), None);
     }
 
     #[test]

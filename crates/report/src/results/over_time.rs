@@ -114,7 +114,7 @@ fn quantity(all: &[TransferRows<'_>], label: &str, of: impl Fn(&SeriesRow) -> Op
     plot
 }
 
-/// The series' summary: each transfer's median goodput and RTT.
+/// The series' summary: each transfer's median goodput and RTT. The wait for its first byte does not count.
 fn message(all: &[TransferRows<'_>]) -> String {
     /// More do not fit into a title.
     const MAX: usize = 3;
@@ -124,7 +124,9 @@ fn message(all: &[TransferRows<'_>]) -> String {
         values.get(values.len() / 2).copied()
     };
     let each = all.iter().take(MAX).filter_map(|(name, rows)| {
-        let goodput = median(rows, |row| row.goodput_bps)? / 1e6;
+        let moves = |row: &&SeriesRow| row.goodput_bps.is_some_and(|goodput| goodput > 0.0);
+        let start = rows.iter().position(moves).unwrap_or(0);
+        let goodput = median(&rows[start..], |row| row.goodput_bps)? / 1e6;
         let rtt = median(rows, |row| row.rtt_s)
             .map_or(String::new(), |rtt| format!(" at {:.1} ms", rtt * 1e3));
         Some(format!("{name} {goodput:.2} Mbit/s{rtt}"))
@@ -230,10 +232,25 @@ pub fn series(recorded: &[Recorded<'_>], title: Option<String>) -> Sheet {
         name: "series".into(),
         title: title.unwrap_or_else(|| message(all)),
         about: format!(
-            "Over time. Upright marks in the window's picture are what the controller did; their words \
-             show under the pointer.{left_out}"
+            "Over time. Vertical marks in the window's picture are actions of the controller; point at one \
+             to read it.{left_out}"
         ),
         plots: plots.into_iter().filter(drawn).collect(),
         tables: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_for_the_first_byte_does_not_count_and_a_stall_does() {
+        let rows: Vec<SeriesRow> = [0.0, 0.0, 0.0, 0.0, 8e6, 0.0, 9e6]
+            .map(|goodput| SeriesRow { goodput_bps: Some(goodput), ..SeriesRow::default() })
+            .into();
+        // From the first byte: 0, 8 and 9 Mbit/s.
+        let all = [("one".to_owned(), rows.iter().collect())];
+        assert_eq!(message(&all), "In the median one 8.00 Mbit/s");
     }
 }
