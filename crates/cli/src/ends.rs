@@ -35,7 +35,7 @@ impl FromStr for Ends {
         const EXAMPLES: &str = "write it like 192.0.2.7:443, [2001:db8::7]:443 or example.org:443";
         let has_port = |(host, port): (&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok();
         if !typed.rsplit_once(':').is_some_and(has_port) {
-            return Err(format!("it is no end of a connection; {EXAMPLES}"));
+            return Err(format!("expected HOST:PORT; {EXAMPLES}"));
         }
         let found = typed
             .to_socket_addrs()

@@ -64,6 +64,16 @@ const WRONG: &[(&str, &str)] = &[
     ("run @elephants --set path.rate=fast", "path.rate"),
     ("run @elephants --set nonsense", "nonsense"),
     ("sweep @elephants --over nonsense", "nonsense"),
+    ("run @nonsense", "@elephants"),
+    ("sweep @nonsense --over path.buffer=1pkt,2pkt", "@elephants"),
+    ("run @elephants --series x.txt", "FILE.csv or FILE.parquet"),
+    ("sweep @elephants --over path.buffer=1pkt,2pkt --workers 0", "--workers"),
+    ("copy a:b c:d", "both ends are on other hosts"),
+    ("copy a:b e:f c", "hosts"),
+    ("copy x :", "expected HOST:PATH"),
+    ("serve --listen nonsense", "expected ADDRESS:PORT"),
+    ("diagnose nonsense", "expected HOST:PORT"),
+    ("tune attach nonsense", "expected a process number"),
 ];
 
 #[test]

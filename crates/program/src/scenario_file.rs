@@ -1,5 +1,6 @@
 //! Scenario files on the command line, and the options of runs.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::builder::RangedU64ValueParser;
@@ -14,6 +15,7 @@ use crate::usage_error::UsageError;
 #[derive(Debug, clap::Args)]
 pub struct ScenarioFile {
     /// The scenario, a TOML file (docs/scenario.md), or @NAME of one that comes with the program, such as @elephants
+    #[arg(value_name = "SCENARIO")]
     path: PathBuf,
     /// A value in place of a key's, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -22,8 +24,8 @@ pub struct ScenarioFile {
 
 impl ScenarioFile {
     /// The text; an error names the file.
-    pub fn text(&self) -> Result<String, String> {
-        text_file::scenario(&self.path)
+    pub fn text(&self) -> Result<String, Box<dyn std::error::Error>> {
+        text(&self.path)
     }
 
     /// The scenario, as [`read`] returns it.
@@ -50,7 +52,7 @@ pub fn read(
     overrides: &[String],
     seed: Option<u64>,
 ) -> Result<Scenario, Box<dyn std::error::Error>> {
-    let text = text_file::scenario(path)?;
+    let text = text(path)?;
     let mut scenario = Scenario::parse_with(&text, overrides).map_err(|error| {
         let words = format!("{}: {error}", path.shown());
         if overrides.is_empty() || Scenario::parse(&text).is_err() {
@@ -64,6 +66,16 @@ pub fn read(
     Ok(scenario)
 }
 
+/// Reads a scenario's text. An unknown @NAME is wrong usage, as any wrong value is; a file that cannot be read is not.
+fn text(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    text_file::scenario(path).map_err(|words| {
+        if path.to_str().is_some_and(|name| name.starts_with('@')) {
+            return UsageError::new(words).into();
+        }
+        words.into()
+    })
+}
+
 /// Reads a seed, exactly as a scenario's.
 pub fn seed() -> RangedU64ValueParser {
     clap::value_parser!(u64).range(..1 << 53)
@@ -74,13 +86,13 @@ pub fn seed() -> RangedU64ValueParser {
 pub struct Parallel {
     /// Number of simultaneous runs; the result does not depend on it [default: one per core]
     #[arg(long, value_name = "N")]
-    workers: Option<usize>,
+    workers: Option<NonZeroUsize>,
 }
 
 impl Parallel {
     /// As many as asked for, or one per core.
     pub fn workers(&self) -> Workers {
         let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
-        Workers::new(self.workers.unwrap_or_else(cores))
+        Workers::new(self.workers.map_or_else(cores, NonZeroUsize::get))
     }
 }

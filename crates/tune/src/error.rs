@@ -29,7 +29,7 @@ pub enum TuneError {
     #[error("cannot tune: {0}")]
     Process(#[from] BorrowError),
     /// There is no such process.
-    #[error("there is no process {pid}; ps -e lists those that there are")]
+    #[error("there is no process {pid}; `ps -e` lists the running ones")]
     NoProcess {
         /// The process ID.
         pid: u32,

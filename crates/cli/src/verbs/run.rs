@@ -12,6 +12,7 @@ use super::Ending;
 use sweetspot_program::engine::EngineName;
 use sweetspot_program::print::Shown;
 use sweetspot_program::scenario_file::{read, seed};
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
@@ -25,11 +26,11 @@ Examples:
   sweetspot run scenarios/elephants.toml --out run.json
   sweetspot run scenarios/elephants.toml --engine lab --set warmup=20s --set duration=20s
 
-Exit codes: 0 it was played; 1 it failed; 2 the command line is wrong; 3 no
-closed form covers the scenario (--engine theory).")]
+Exit codes: 0 the run is complete; 1 it failed; 2 the command line is wrong; 3
+no closed form covers the scenario (--engine theory).")]
 #[command(group = clap::ArgGroup::new("recorded").args(["series", "out"]).multiple(true))]
 pub struct Arguments {
-    /// The scenario, a TOML file; docs/scenario.md describes it
+    /// The scenario, a TOML file (docs/scenario.md), or @NAME of one that comes with the program, such as @elephants
     scenario: PathBuf,
     /// The engine
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
@@ -93,12 +94,12 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 /// The format that a file's name asks for; Parquet if it asks for none.
-fn series_format(path: &Path) -> Result<TableFormat, String> {
+fn series_format(path: &Path) -> Result<TableFormat, UsageError> {
     if path.extension().is_none() {
         return Ok(TableFormat::Parquet);
     }
-    TableFormat::of(path)
-        .ok_or_else(|| format!("--series {}: expected FILE.csv or FILE.parquet", path.shown()))
+    let expected = || format!("--series {}: expected FILE.csv or FILE.parquet", path.shown());
+    TableFormat::of(path).ok_or_else(|| UsageError::new(expected()))
 }
 
 /// The recorder of the time series of `scenario`, if one is written; closed forms have none.

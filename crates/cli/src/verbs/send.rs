@@ -34,7 +34,7 @@ transfer failed; 2 the command line is wrong.")]
 pub struct Arguments {
     /// Files and directories to send, `-` for standard input, and at the end the ticket that
     /// `sweetspot serve` printed. Without a ticket it prints one itself and waits
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required = true, value_name = "SOURCE")]
     paths: Vec<OsString>,
     #[command(flatten)]
     contact: ContactArguments,

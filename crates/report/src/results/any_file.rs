@@ -21,7 +21,7 @@ pub fn read_file(name: &str, bytes: Vec<u8>, ours: &str) -> Result<ResultFile, S
         return read_columns(&columns, ours).map_err(|error| blame(&error));
     }
     let text = String::from_utf8(bytes)
-        .map_err(|_| blame(&"it is no text; name a file of results, in JSON, CSV or Parquet"))?;
+        .map_err(|_| blame(&"expected a file of results: JSON, CSV or Parquet"))?;
     if name.ends_with(".csv") {
         let columns = from_csv(&text).map_err(|error| blame(&error))?;
         return read_columns(&columns, ours).map_err(|error| blame(&error));

@@ -23,7 +23,8 @@ use route::{Route, copy_with};
 use super::Ending;
 use super::send::ChoiceArguments;
 use super::transfer::{ConnectionArguments, OutputArguments};
-use sweetspot_program::{usage_error, values};
+use sweetspot_program::usage_error::{self, UsageError};
+use sweetspot_program::values;
 
 /// `sweetspot copy` as typed.
 #[derive(Debug, clap::Args)]
@@ -97,12 +98,15 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Ending {
     let reporter = arguments.output.reporter()?;
     let operands = arguments.operands.iter().map(|text| Operand::parse(text));
-    let mut operands: Vec<Operand> = operands.collect::<Result<_, _>>()?;
+    let mut operands: Vec<Operand> = operands.collect::<Result<_, _>>().map_err(UsageError::new)?;
     let Some(destination) = operands.pop() else { return Err("name what to copy".into()) };
     let (host, paths) = one_host(operands)?;
     let (far, target) = match (host, destination) {
         (Some(_), Operand::There { .. }) => {
-            return Err("both ends are on other hosts: run `sweetspot copy` on one of them".into());
+            return Err(UsageError::new(
+                "both ends are on other hosts; run `sweetspot copy` on one of them",
+            )
+            .into());
         }
         (Some(host), Operand::Here(target)) => (Some((host, Role::Sender)), target),
         (None, Operand::There { host, path }) => (Some((host, Role::Receiver)), path),
@@ -168,7 +172,7 @@ fn rate_limit(text: &str) -> Result<Rate, String> {
 }
 
 /// The host that all sources are on, `None` for this one, and their paths.
-fn one_host(sources: Vec<Operand>) -> Result<(Option<String>, Vec<PathBuf>), String> {
+fn one_host(sources: Vec<Operand>) -> Result<(Option<String>, Vec<PathBuf>), UsageError> {
     let mut hosts = Vec::new();
     let mut paths = Vec::new();
     for source in sources {
@@ -181,7 +185,9 @@ fn one_host(sources: Vec<Operand>) -> Result<(Option<String>, Vec<PathBuf>), Str
     }
     let first = hosts.first().cloned().flatten();
     if hosts.iter().any(|host| *host != first) {
-        return Err("the sources are on several hosts: copy from one after the other".into());
+        return Err(UsageError::new(
+            "the sources are on several hosts; copy from one host at a time",
+        ));
     }
     Ok((first, paths))
 }

@@ -45,7 +45,7 @@ impl Operand {
         let host = String::from_utf8(host).map_err(|_| format!("{}: no host's name", shown()))?;
         if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
             return Err(format!(
-                "{}: \"{host}\" is no host; write a local name with a colon as ./{}",
+                "{}: expected HOST:PATH; write a local name with a colon as ./{}",
                 shown(),
                 shown()
             ));

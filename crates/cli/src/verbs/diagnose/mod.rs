@@ -42,7 +42,7 @@ Examples:
   The same with a page to look at:
     sweetspot diagnose slow.pcap --html slow.html
 
-  The path that it shows, to play again:
+  The path that it shows, to simulate:
     sweetspot diagnose slow.pcap --scenario path.toml
     sweetspot run path.toml
 

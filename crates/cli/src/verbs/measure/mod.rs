@@ -88,7 +88,7 @@ struct SharedArguments {
     /// Maximum bytes to send; measurements that would exceed it are skipped and listed
     #[arg(long, value_name = "SIZE")]
     budget: Option<Bytes>,
-    /// Write the path as a scenario that run, validate and `emulate --path` take
+    /// Write the path as a scenario for `run`, `advise window --path` and `emulate --path`
     #[arg(long, value_name = "FILE.toml")]
     scenario: Option<PathBuf>,
     /// Write a page with pictures: one file, nothing from elsewhere

@@ -45,7 +45,7 @@ Examples:
   sweetspot serve --dir incoming --spoken-code
       prints a code that can be said on the telephone, for one transfer
   sweetspot serve --clients /etc/sweetspot/clients --audit /var/log/sweetspot.log
-      serves everybody who is named in the file, each in a directory of its own;
+      serves each client in the file, in a directory of its own;
       `sweetspot serve invite` adds a line
 
 Environment: STATE_DIRECTORY or XDG_STATE_HOME name the directory of --state;
@@ -309,7 +309,7 @@ pub fn listening(text: &str) -> Result<SocketAddr, String> {
     const EXAMPLES: &str = "write it like 0.0.0.0:7411, localhost:7411, 192.0.2.7:0 or [::]:7411";
     let with_port = |(host, port): (&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok();
     if !text.rsplit_once(':').is_some_and(with_port) {
-        return Err(format!("it is no address with a port; {EXAMPLES}"));
+        return Err(format!("expected ADDRESS:PORT; {EXAMPLES}"));
     }
     let mut found = text.to_socket_addrs().map_err(|error| format!("{error}; {EXAMPLES}"))?;
     found.next().ok_or_else(|| format!("that name has no address; {EXAMPLES}"))
@@ -324,7 +324,7 @@ pub fn advertised(text: &str) -> Result<(TicketHost, Option<u16>), String> {
             Some((TicketHost::parse(host)?, Some(port.parse().ok().filter(|port| *port != 0)?)))
         })
         .ok_or_else(|| {
-            format!("--advertise \"{text}\" is no host; write it like example.org, 192.0.2.7:9000 or [2001:db8::7]:9000")
+            format!("--advertise \"{text}\": expected a host; write it like example.org, 192.0.2.7:9000 or [2001:db8::7]:9000")
         })
 }
 

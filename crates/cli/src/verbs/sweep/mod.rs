@@ -25,7 +25,7 @@ use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Every combination of the values is played under the same seeds, on all cores. With --out, finished
+Every combination of the values runs under the same seeds, on all cores. With --out, finished
 runs are kept in FILE.journal beside it: the same command continues after an interruption.
 
 Examples:
@@ -48,7 +48,7 @@ pub struct Arguments {
     /// Seeds per combination, from the scenario's own on; the table shows mean and 95 % confidence
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
-    /// The engine; the lab plays one run at a time
+    /// The engine; the lab does one run at a time
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
     /// Write the results: FILE.csv or FILE.parquet, one row per run and transfer; FILE.json, whole
@@ -199,9 +199,17 @@ fn print(
     Ok(())
 }
 
-/// The values with the fastest first transfer; `None` if there is no choice.
+/// The values with the fastest first transfer; `None` if there is no choice or no transfer.
 fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option<String> {
-    let fastest = Fastest::of(points).filter(|_| points.len() > 1)?;
+    let mut outcomes = points.iter().flat_map(|point| &point.outcomes);
+    if points.len() < 2 || outcomes.all(|outcome| outcome.transfers.is_empty()) {
+        return None;
+    }
+    let Some(fastest) = Fastest::of(points) else {
+        return Some(
+            "No transfer moved data: does the first one start before the run ends?".to_owned(),
+        );
+    };
     let name = |place: usize| {
         let values = keys.iter().zip(&points[place].values);
         values.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")

@@ -38,7 +38,8 @@ pub struct Arguments {
 
 fn process(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| {
-        "it is no process number such as 4711; pgrep NAME and sweetspot top find it".to_owned()
+        "expected a process number such as 4711; `pgrep NAME` and `sweetspot top` find it"
+            .to_owned()
     })
 }
 
