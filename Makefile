@@ -55,19 +55,19 @@ bench-limits: build research-build ## Diagnose 440 flows of known cause; writes 
 bench-live: build research-build ## Measure `tune` on curl, rsync and iperf3, via pidfd and via bpf; writes docs/results/live.md (about an hour and a half)
 	$(RESEARCH) bench live $(ARGS)
 
-bench-matrix: research-build ## Play the BBR team's tests and the TCP evaluation suite's scenarios in the simulator; writes docs/results/matrix.md (an hour; ARGS="--longest 20s": ten minutes)
+bench-matrix: research-build ## Run the BBR team's tests and the TCP evaluation suite's scenarios in the simulator; writes docs/results/matrix.md (an hour; ARGS="--longest 20s": ten minutes)
 	$(RESEARCH) bench matrix $(ARGS)
 
 # Seeds on whose paths the simulator was mended: they do not measure it.
 MENDED_ON := 1
-bench-population: build research-build ## Play 60 random paths by the simulator and by this kernel; writes docs/results/validate-population.md (about 35 minutes)
+bench-population: build research-build ## Run 60 random paths by the simulator and by this kernel; writes docs/results/validate-population.md (about 35 minutes)
 	$(RESEARCH) validate --population --paths 60 --drawn-by 909 --chosen-on $(MENDED_ON) --alternate \
 		--journal target/population.journal --out docs/results/validate-population.md $(ARGS)
 
 bench-measure: build research-build ## Measure random paths whose truth is known; writes docs/results/measure.md (about 50 minutes)
 	$(RESEARCH) bench measure $(ARGS)
 
-bench-router: research-build ## Play random router links and fit the predictions of `advise router` to them (about 10 minutes)
+bench-router: research-build ## Run random router links and fit the predictions of `advise router` to them (about 10 minutes)
 	$(RESEARCH) bench router $(ARGS)
 
 bench-sim: build research-build ## Measure the simulator beside ns-2 and ns-3; writes docs/results/speed.md (about 6 minutes)
@@ -83,7 +83,7 @@ bench-transfer: build research-build ## Move files beside scp and rsync, across 
 constants: ## Set each constant of the controllers to half and to double; writes docs/results/constants.md (about half an hour)
 	scripts/constants.py $(ARGS) > docs/results/constants.md
 
-reproduce: build research-build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about three quarters of an hour)
+reproduce: build research-build ## Run ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about three quarters of an hour)
 	$(RESEARCH) reproduce ns2 router-tables all --careful --out docs/results $(ARGS)
 
 man: build ## Man pages and shell completions, into target/man and target/completions

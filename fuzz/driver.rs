@@ -48,18 +48,18 @@ pub const WINDOWS: [u64; 5] = [1, 1000, 65_535, 6_000_000, 1 << 40];
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Plays a script to one controller of each kind; the first bytes say which means and which host.
+/// Feeds a script to one controller of each kind; the first bytes say which means and which host.
 pub fn driver(data: &[u8]) {
     let [means, window, script @ ..] = data else { return };
     let means = MEANS[usize::from(*means) % MEANS.len()];
     let max_window = WINDOWS[usize::from(*window) % WINDOWS.len()];
     for sizing in SIZINGS {
-        play(sizing, means, max_window, script);
+        simulate(sizing, means, max_window, script);
     }
 }
 
-/// Plays a script to the controller of `sizing`, and tells everything that it had done.
-pub fn play(sizing: &str, means: InputSource, max_window: u64, script: &[u8]) -> Vec<Effect> {
+/// Feeds a script to the controller of `sizing`, and tells everything that it had done.
+pub fn simulate(sizing: &str, means: InputSource, max_window: u64, script: &[u8]) -> Vec<Effect> {
     // A pacing sender has no window of its own: its saved value is the path's rate.
     let max = if sizing.starts_with("upload") { u64::MAX } else { max_window };
     let mut world = World::new(controller(sizing, max_window), means, max);

@@ -17,7 +17,7 @@ const FREE_TRAINS: u64 = 4_000_000;
 const COOKIE: u64 = 1;
 
 /// A hostile peer and this end.
-struct Play {
+struct RunFigure {
     peer: sweetspot_protocol::probe::PacketAuthenticator,
     link: PeerLink,
     group: PathGroup,
@@ -30,7 +30,7 @@ struct Play {
     trains: u64,
 }
 
-/// Plays a script: five bytes are an event. The first says which end this one is.
+/// Runs a script: five bytes are an event. The first says which end this one is.
 pub fn peer_link(data: &[u8]) {
     let Some((end, script)) = data.split_first() else { return };
     let (own, peer) = match end % 2 {
@@ -40,7 +40,7 @@ pub fn peer_link(data: &[u8]) {
     let invitation = Invitation { port: 9, key: [7; 16] };
     let config = receiver_config(Bytes::new(1448), Bytes::new(6_000_000));
     let controller = Sizing::Sobas.controller(&config).expect("it needs nothing else");
-    let mut play = Play {
+    let mut simulate = RunFigure {
         peer: invitation.authenticator(peer),
         link: PeerLink::new(&invitation, own, Bytes::new(28)),
         group: PathGroup::with_help(controller, config.mss),
@@ -51,15 +51,15 @@ pub fn peer_link(data: &[u8]) {
         answered: 0,
         trains: 0,
     };
-    play.group.add(play.now, COOKIE, play.sample());
+    simulate.group.add(simulate.now, COOKIE, simulate.sample());
     for event in script.chunks_exact(5) {
         let [kind, a, b, c, d] = event else { unreachable!("five bytes") };
-        play.event(*kind, u32::from_be_bytes([*a, *b, *c, *d]));
-        play.check();
+        simulate.event(*kind, u32::from_be_bytes([*a, *b, *c, *d]));
+        simulate.check();
     }
 }
 
-impl Play {
+impl RunFigure {
     fn sample(&self) -> ConnectionSample {
         ConnectionSample {
             received: Bytes::new(self.received),

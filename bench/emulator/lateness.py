@@ -47,7 +47,7 @@ KINDS = {
 }
 
 
-def played(program: str, path: str, scratch: pathlib.Path) -> dict:
+def measured(program: str, path: str, scratch: pathlib.Path) -> dict:
     if "[path]" in path:
         file = scratch / "path.toml"
         file.write_text(path)
@@ -70,7 +70,7 @@ def main() -> None:
         for _ in range(TURNS):
             for rate in (100, 500):
                 for name, path in KINDS.items():
-                    run = played(program, path(rate), pathlib.Path(scratch))
+                    run = measured(program, path(rate), pathlib.Path(scratch))
                     runs.setdefault((name, rate), []).append(run)
     version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.strip()
     print(

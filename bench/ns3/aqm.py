@@ -21,7 +21,7 @@ def output(*words: str) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
-def played(program: str, queue: str, load: float, seed: int, flows: int) -> tuple[float, float]:
+def simulated(program: str, queue: str, load: float, seed: int, flows: int) -> tuple[float, float]:
     said = output(program, queue, str(load), str(seed), str(flows))
     found = re.search(r"lost ([-\d.]+) mean ([\d.]+)", said)
     assert found, said
@@ -29,11 +29,11 @@ def played(program: str, queue: str, load: float, seed: int, flows: int) -> tupl
 
 
 def ours(program: str, queue: str, load: float, seed: int, flows: int) -> tuple[float, float]:
-    return played(program, queue, load, seed, flows)
+    return simulated(program, queue, load, seed, flows)
 
 
 def ns3(program: str, queue: str, load: float, seed: int, flows: int) -> tuple[float, float]:
-    lost, delay = played(program, queue, load, seed, flows)
+    lost, delay = simulated(program, queue, load, seed, flows)
     # Without the packet's own time on the link.
     return lost, delay - 0.8
 

@@ -11,7 +11,7 @@ use crate::controller::{Bridge, Failure};
 use crate::outcome::Outcome;
 use crate::scenario::{EngineError, Scenario};
 
-/// Plays a scenario and returns its outcome. The GIL is released meanwhile.
+/// Runs a scenario and returns its outcome. The GIL is released meanwhile.
 ///
 /// ``controllers`` gives transfers, in the order of the file, a controller written in Python;
 /// ``None`` in it leaves the scenario's own.
@@ -24,10 +24,10 @@ pub fn run(
     seed: Option<u64>,
     controllers: Vec<Option<Py<PyAny>>>,
 ) -> PyResult<Outcome> {
-    play(py, scenario, (engine, seed), controllers, &mut NoRecorder)
+    run_engine(py, scenario, (engine, seed), controllers, &mut NoRecorder)
 }
 
-/// Plays a scenario with its time series: the outcome, and the bytes of the Parquet file that
+/// Runs a scenario with its time series: the outcome, and the bytes of the Parquet file that
 /// ``sweetspot run --series`` writes.
 #[pyfunction]
 #[pyo3(signature = (scenario, interval = "100ms", seed = None, controllers = Vec::new()))]
@@ -42,14 +42,14 @@ pub fn series<'py>(
     let interval: Duration = interval.parse().map_err(|error| bad(format!("{error}")))?;
     let mut recorder =
         RunSeries::of(&scenario.get().inner, interval).map_err(|error| bad(error.to_string()))?;
-    let outcome = play(py, scenario, ("sim", seed), controllers, &mut recorder)?;
+    let outcome = run_engine(py, scenario, ("sim", seed), controllers, &mut recorder)?;
     let bytes = py
         .detach(|| parquet(&recorder.columns(&outcome.0)))
         .map_err(|error| EngineError::new_err(error.to_string()))?;
     Ok((outcome, PyBytes::new(py, &bytes)))
 }
 
-fn play(
+fn run_engine(
     py: Python<'_>,
     scenario: &Bound<'_, Scenario>,
     (engine, seed): (&str, Option<u64>),
@@ -71,7 +71,7 @@ fn play(
             .detach(|| Simulator.run(&scenario, recorder))
             .map_err(|error| EngineError::new_err(error.to_string()))?,
         "theory" if given > 0 => {
-            let reason = "a controller decides by what happens; only engine \"sim\" plays one";
+            let reason = "a controller decides by what happens; only engine \"sim\" runs one";
             return Err(PyValueError::new_err(reason));
         }
         "theory" => Theory

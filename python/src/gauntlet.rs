@@ -1,4 +1,4 @@
-//! A population of random paths: its runs, to be played wherever, and what comes of them.
+//! A population of random paths: its runs, for any executor, and what comes of them.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -130,7 +130,7 @@ impl Outcome {
         &self.0.scenario
     }
 
-    /// Which engine played it.
+    /// Which engine ran it.
     #[getter]
     fn engine(&self) -> &str {
         &self.0.engine

@@ -13,7 +13,7 @@ create_exception!(
     sweetspot,
     EngineError,
     PyRuntimeError,
-    "An engine cannot play a scenario: says what it cannot do."
+    "An engine cannot run a scenario: says what it cannot do."
 );
 
 /// A scenario that was read and found sound.

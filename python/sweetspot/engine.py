@@ -1,4 +1,4 @@
-"""Playing one scenario."""
+"""Runs one scenario."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def run(
     seed: int | None = None,
     controllers: Sequence[Controller | None] = (),
 ) -> _core.Outcome:
-    """Plays ``scenario`` and returns its outcome; the GIL is released meanwhile.
+    """Runs ``scenario`` and returns its outcome; the GIL is released meanwhile.
 
     Args:
-        scenario: What to play.
+        scenario: What to run.
         engine: ``"sim"``, packet by packet and deterministic, or ``"theory"``, closed forms with
             the formulas they used (in the JSON's ``derivation``).
         seed: Another seed than the scenario's.
@@ -30,7 +30,7 @@ def run(
             ``None`` leaves the scenario's sizing.
 
     Raises:
-        EngineError: The engine cannot play this scenario; for theory: no closed form covers it.
+        EngineError: The engine cannot run this scenario; for theory: no closed form covers it.
         ValueError: Unknown engine, or more controllers than transfers.
     """
     return _core.run(scenario, engine, seed, list(controllers))
@@ -45,7 +45,7 @@ def series(
     """Simulates ``scenario``; returns its outcome and its time series.
 
     Args:
-        scenario: What to play.
+        scenario: What to run.
         interval: How far samples lie apart.
         seed: Another seed than the scenario's.
         controllers: As in :func:`run`.

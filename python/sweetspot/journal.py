@@ -13,7 +13,7 @@ from . import _core
 
 
 class JournalFile:
-    """A journal that grows by a line per finished run; what it holds is not played again.
+    """A journal that grows by a line per finished run; what it holds is not run again.
 
     Raises:
         OSError: The file cannot be opened.

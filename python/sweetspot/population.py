@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from typing import cast
 
 from . import _core
-from .studies import Point, play_points
+from .studies import Point, run_points
 from .tables import GauntletReport
 
 
@@ -26,15 +26,15 @@ def gauntlet(
     progress: Callable[[int, int], None] | None = None,
     journal: str | os.PathLike[str] | None = None,
 ) -> GauntletReport:
-    """Plays a population of random paths as ``sweetspot-research gauntlet`` does, on any executor.
+    """Runs a population of random paths as ``sweetspot-research gauntlet`` does, on any executor.
 
     Args:
         population: ``drawn``, ``sizes``, ``long``, ``changes``, ``transfers`` or ``again``.
         seed: The population's: the same paths for ever.
         paths: How many of them, or which.
-        seeds: How many seeds each path is played under.
+        seeds: How many seeds each path is run under.
         sizings: What is judged.
-        congestions: Congestion controls; each sizing is played with each.
+        congestions: Congestion controls; each sizing is run with each.
         congestion_fixed: Whether sizings must not switch the congestion control.
         duration: How long each transfer is measured, such as ``"20s"``; by default as long as is
             usual in the population.
@@ -61,11 +61,11 @@ def gauntlet(
     points: list[Point] = [
         (index, scenario.text, [], scenario.seed) for index, scenario in enumerate(scenarios)
     ]
-    outcomes = play_points(points, scenarios, play, "sim", executor, progress, journal)
+    outcomes = run_points(points, scenarios, run_point, "sim", executor, progress, journal)
     return cast(GauntletReport, json.loads(plan.report(outcomes)))
 
 
-def play(point: Point, engine: str) -> tuple[int, _core.Outcome]:
+def run_point(point: Point, engine: str) -> tuple[int, _core.Outcome]:
     """One run, on a worker; what controllers decided, often thousands of times, stays there."""
     index, text, overrides, seed = point
     outcome = _core.run(_core.Scenario(text, overrides), engine, seed)

@@ -38,7 +38,7 @@ def mft(
     """Searches the window at which the first transfer of ``scenario`` is fastest: ``sweetspot sweep --find-best``.
 
     Args:
-        scenario: What to play.
+        scenario: What to run.
         seeds: How many to average over, from the scenario's own on.
         tolerance: Largest distance from the best window, as a share of it.
         workers: Threads; by default one per core. The result does not depend on it.

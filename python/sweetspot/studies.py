@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Point = tuple[int, str, list[str], int]
 """Index, scenario's text, overrides, seed."""
 
-Player = Callable[[Point, str], tuple[int, _core.Outcome]]
-"""Plays a point by an engine, on a worker."""
+Runner = Callable[[Point, str], tuple[int, _core.Outcome]]
+"""Runs a point by an engine, on a worker."""
 
 TRANSFER_NUMBERS = (
     "goodput_bps",
@@ -49,7 +49,7 @@ def sweep(
     progress: Callable[[int, int], None] | None = None,
     journal: str | os.PathLike[str] | None = None,
 ) -> pa.Table:
-    """Plays every combination of values with every seed and returns one table.
+    """Runs every combination of values with every seed and returns one table.
 
     All variants see the same seeds, so that they differ by what was varied and not by chance
     (common random numbers).
@@ -76,18 +76,18 @@ def sweep(
 
     Raises:
         ScenarioError: before anything runs, if any combination is no scenario.
-        EngineError: if the engine cannot play one.
+        EngineError: if the engine cannot run one.
         ValueError: if there are no values, a range cannot be, or the journal is of another version.
     """
     points, variants, scenarios = _points(scenario, over, seeds)
-    outcomes = play_points(points, scenarios, play, engine, executor, progress, journal)
+    outcomes = run_points(points, scenarios, run_point, engine, executor, progress, journal)
     return _table(list(over), variants, points, outcomes)
 
 
-def play_points(
+def run_points(
     points: Sequence[Point],
     scenarios: Sequence[_core.Scenario],
-    play: Player,
+    run_point: Runner,
     engine: str,
     executor: Executor | None,
     progress: Callable[[int, int], None] | None,
@@ -104,7 +104,7 @@ def play_points(
 
     def work(pool: Executor) -> None:
         waiting = [point for point in points if point[0] not in outcomes]
-        for index, outcome in _play_all(pool, waiting, play, engine):
+        for index, outcome in _run_all(pool, waiting, run_point, engine):
             outcomes[index] = outcome
             if journal_file is not None:
                 journal_file.put(scenarios[index], engine, points[index][3], outcome)
@@ -135,11 +135,11 @@ def _on_processes(work: Callable[[Executor], None]) -> None:
                 raise
 
 
-def _play_all(
-    pool: Executor, points: Sequence[Point], play: Player, engine: str
+def _run_all(
+    pool: Executor, points: Sequence[Point], run_point: Runner, engine: str
 ) -> Iterator[tuple[int, _core.Outcome]]:
     running: list[Future[tuple[int, _core.Outcome]]] = [
-        pool.submit(play, point, engine) for point in points
+        pool.submit(run_point, point, engine) for point in points
     ]
     try:
         for future in as_completed(running):
@@ -149,7 +149,7 @@ def _play_all(
             future.cancel()
 
 
-def play(point: Point, engine: str) -> tuple[int, _core.Outcome]:
+def run_point(point: Point, engine: str) -> tuple[int, _core.Outcome]:
     """One run, on a worker."""
     index, text, overrides, seed = point
     return index, _core.run(_core.Scenario(text, overrides), engine, seed)

@@ -50,7 +50,7 @@ ClassSummary = TypedDict(
 
 
 class PathComparison(TypedDict):
-    """A path, played with a sizing and with the kernel's own."""
+    """A path, run with a sizing and with the kernel's own."""
 
     path: int
     classes: list[str]

@@ -153,16 +153,16 @@ def test_reports_compare_what_is_named(tmp_path: pathlib.Path) -> None:
         duration="5s",
     )
     sizes = {"small": "fixed:20pkt", "large": "fixed:80pkt"}
-    played = {
+    finished = {
         name: [ss.run(busy.replace({"transfer.0.sizing": sizing}), seed=seed) for seed in range(6)]
         for name, sizing in sizes.items()
     }
-    written = ss.report(played, out=tmp_path / "page.html", svg=tmp_path / "pictures")
+    written = ss.report(finished, out=tmp_path / "page.html", svg=tmp_path / "pictures")
     text = written[0].read_text(encoding="utf-8")
     assert "large is faster than small" in text and "in 6 pairs" in text
     assert len(written) > 4 and all(path.suffix == ".svg" for path in written[1:])
     with pytest.raises(ValueError, match="nothing to draw"):
-        ss.report({"one": played["small"][0]}, out=tmp_path / "one.html", svg=tmp_path / "none")
+        ss.report({"one": finished["small"][0]}, out=tmp_path / "one.html", svg=tmp_path / "none")
     assert not (tmp_path / "one.html").exists()
 
 

@@ -25,14 +25,14 @@ def test_the_null_comes_first_and_every_path_is_compared() -> None:
 
 def test_a_gauntlet_goes_on_where_a_killed_one_was(tmp_path: pathlib.Path) -> None:
     journal = tmp_path / "g.journal"
-    played: list[int] = []
+    finished: list[int] = []
     first = short(journal=journal)
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(lines[:10]) + lines[10][:20])
-    again = short(journal=journal, progress=lambda done, runs: played.append(done))
+    again = short(journal=journal, progress=lambda done, runs: finished.append(done))
     assert again == first
     # Three paths, three variants, two seeds; nine were kept.
-    assert len(played) == 18 - 9
+    assert len(finished) == 18 - 9
 
 
 def test_fixed_congestion_controls_stay() -> None:

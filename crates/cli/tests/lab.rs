@@ -33,24 +33,24 @@ fn usage_error(output: &Output) -> String {
 }
 
 #[test]
-fn a_scenario_played_by_the_kernel_has_the_same_outcome_and_a_certificate() -> Tested {
+fn a_scenario_run_by_the_kernel_has_the_same_outcome_and_a_certificate() -> Tested {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;
     let arguments = [&["run", file, "--engine", "lab", "--json"][..], &SHORT].concat();
     let Some(output) = sweetspot(place.path(), &arguments)? else { return Ok(()) };
     assert!(output.status.success(), "{}", usage_error(&output));
-    let played: Value = serde_json::from_slice(&output.stdout)?;
-    assert_eq!((&played["engine"], &played["seed"]), (&Value::from("lab"), &Value::from(1)));
-    let goodput = played["transfers"][0]["goodput_bps"].as_f64().ok_or("no goodput")?;
+    let finished: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!((&finished["engine"], &finished["seed"]), (&Value::from("lab"), &Value::from(1)));
+    let goodput = finished["transfers"][0]["goodput_bps"].as_f64().ok_or("no goodput")?;
     // 50,048 B of window per 40 ms, at most; SOBAS eq. (3).
     assert!(goodput > 0.0 && goodput <= 50_048.0 * 8.0 / 0.040, "{goodput}");
-    assert!(played["certificate"]["trust"].is_boolean());
+    assert!(finished["certificate"]["trust"].is_boolean());
     assert_eq!(std::fs::read_dir(place.path())?.count(), 0);
     Ok(())
 }
 
 #[test]
-fn a_sweep_is_played_by_the_kernel_run_by_run() -> Tested {
+fn a_sweep_is_run_by_the_kernel_run_by_run() -> Tested {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;
     let over = ["--over", "transfer.sizing=fixed:25kB,fixed:50kB", "--seeds", "1"];
@@ -65,7 +65,7 @@ fn a_sweep_is_played_by_the_kernel_run_by_run() -> Tested {
 }
 
 #[test]
-fn what_the_lab_cannot_play_is_one_line_with_what_it_could() -> Tested {
+fn what_the_lab_cannot_run_is_one_line_with_what_it_could() -> Tested {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;
     let run = ["run", file, "--engine", "lab", "--set", "send_pool=1MB"];
@@ -73,7 +73,7 @@ fn what_the_lab_cannot_play_is_one_line_with_what_it_could() -> Tested {
     assert!(!output.status.success());
     assert_eq!(
         usage_error(&output),
-        "sweetspot: the lab engine cannot play this scenario: a kernel gives each socket a buffer of its own; leave send_pool out"
+        "sweetspot: the lab engine cannot run this scenario: a kernel gives each socket a buffer of its own; leave send_pool out"
     );
     Ok(())
 }

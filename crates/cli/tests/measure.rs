@@ -61,7 +61,7 @@ fn findings_are_whole(value: &Value) -> usize {
 }
 
 #[test]
-fn a_measured_path_is_a_scenario_that_plays_again() -> Tested {
+fn a_measured_path_is_a_scenario_that_runs_again() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("path.toml");
     let command = format!(

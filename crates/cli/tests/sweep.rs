@@ -48,7 +48,7 @@ const REFUSED: [(&[&str], &str); 6] = [
 ];
 
 #[test]
-fn what_cannot_be_swept_is_said_in_one_line_before_anything_is_played() -> Tested {
+fn what_cannot_be_swept_is_said_in_one_line_before_anything_is_run() -> Tested {
     let (directory, _) = scenario()?;
     for (arguments, words) in REFUSED {
         let all = [&["sweep", "small.toml"], arguments].concat();

@@ -14,16 +14,16 @@
 mod certify;
 mod content;
 pub mod machine;
-mod play;
 mod program;
+mod run;
 pub mod scratch;
 mod summary;
 mod ticker;
 mod variant;
 
 pub use content::Content;
-pub use play::{TransferStatus, VariantRunner};
 pub use program::Program;
+pub use run::{TransferStatus, VariantRunner};
 pub use ticker::Ticker;
 pub use variant::{Variant, usual};
 

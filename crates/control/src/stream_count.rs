@@ -289,8 +289,8 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(100);
 
-    /// Plays connections that carry `each` up to a path of `full`; returns the final number.
-    fn play(each: f64, full: f64, held_down: impl Fn(f64) -> bool) -> u32 {
+    /// Runs connections that carry `each` up to a path of `full`; returns the final number.
+    fn simulate(each: f64, full: f64, held_down: impl Fn(f64) -> bool) -> u32 {
         let mut streams = StreamCount::new(None);
         let mut content = 0.0;
         for tick in 0..600 {
@@ -306,8 +306,8 @@ mod tests {
     #[test]
     fn enough_connections_fill_the_path_and_hardly_more() {
         // 4 MiB of window at 200 ms carry some 90 Mbit/s of 300: four are enough.
-        assert_eq!(play(90e6, 300e6, |rate| rate < 300e6), 4);
-        assert_eq!(play(20e6, 90e6, |rate| rate < 90e6), 8);
+        assert_eq!(simulate(90e6, 300e6, |rate| rate < 300e6), 4);
+        assert_eq!(simulate(20e6, 90e6, |rate| rate < 90e6), 8);
     }
 
     /// At first 30 Mbit/s, the tail of slow start; then each connection carries 9.
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn one_connection_stays_one_where_nothing_holds_it_down() {
-        assert_eq!(play(50e6, 100e6, |_| false), 1);
+        assert_eq!(simulate(50e6, 100e6, |_| false), 1);
     }
 
     #[test]

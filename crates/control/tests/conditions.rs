@@ -4,7 +4,7 @@
 
 mod condition;
 
-use condition::{BDP, Condition, RATE, Run, USUAL, play};
+use condition::{BDP, Condition, RATE, Run, USUAL, simulate};
 
 /// The min share of an untuned download's goodput that a tuned one keeps: 1 % less for an occasional trial, 2 % for the random
 /// times of its losses.
@@ -12,7 +12,7 @@ const MIN_GOODPUT_SHARE: f64 = 0.97;
 
 /// The same, left alone and tuned.
 fn both(condition: &Condition, seconds: usize) -> [Run; 2] {
-    [false, true].map(|tuned| play(condition, tuned, seconds))
+    [false, true].map(|tuned| simulate(condition, tuned, seconds))
 }
 
 /// A tuned download has its share of the goodput of one left alone, over its whole life.
@@ -124,7 +124,7 @@ fn short_flows_in_a_row() {
 #[test]
 fn nothing_is_left_behind_when_a_download_is_over() {
     for sizing in ["sobas:live", "rledbat", "fixed:400kB"] {
-        let run = play(&Condition { sizing, ..SHORT }, true, 20);
+        let run = simulate(&Condition { sizing, ..SHORT }, true, 20);
         assert!(run.downloads.len() >= 5, "{sizing}");
         assert_eq!(run.left_behind, [], "{sizing}");
     }
@@ -144,10 +144,10 @@ fn a_path_that_changed_between_two_downloads() {
 #[test]
 fn a_window_that_does_not_keep_to_its_limit_is_left_alone_and_told_of() {
     let fixed = Condition { sizing: "fixed:400kB", ..USUAL };
-    let run = play(&Condition { obeys: false, ..fixed }, true, 20);
+    let run = simulate(&Condition { obeys: false, ..fixed }, true, 20);
     assert_eq!(run.refusals, 1);
     // Lifted for good.
     assert_eq!(run.limit, f64::INFINITY);
-    let run = play(&fixed, true, 20);
+    let run = simulate(&fixed, true, 20);
     assert_eq!((run.refusals, run.limit), (0, 400e3));
 }

@@ -45,7 +45,7 @@ fn group(sizing: &str) -> PathGroup {
     PathGroup::new(sizing.controller(&config).unwrap(), config.mss)
 }
 
-fn play(sizing: &str, begins: &[f64], seconds: f64, path_cache: Option<Bytes>) -> Run {
+fn simulate(sizing: &str, begins: &[f64], seconds: f64, path_cache: Option<Bytes>) -> Run {
     let mut group = group(sizing);
     group.set_ceiling(path_cache);
     let mut flows: Vec<Flow> = begins
@@ -153,7 +153,7 @@ const FULL: &str = "fixed:525kB";
 #[test]
 fn five_downloads_have_equal_parts_of_the_window_whenever_they_began() {
     for begins in [[0.0; 5], [0.0, 1.0, 2.0, 3.0, 4.0]] {
-        let run = play(FULL, &begins, 20.0, None);
+        let run = simulate(FULL, &begins, 20.0, None);
         assert!(jain(&run.shares) >= 0.95, "{:?}", run.shares);
         let goodput = run.shares.iter().sum::<f64>() / 10.0;
         assert!(goodput >= 0.98 * RATE, "{goodput}");
@@ -164,7 +164,7 @@ fn five_downloads_have_equal_parts_of_the_window_whenever_they_began() {
 
 #[test]
 fn one_download_has_the_whole_window() {
-    let run = play(FULL, &[0.0], 10.0, None);
+    let run = simulate(FULL, &[0.0], 10.0, None);
     assert!(run.shares[0] / 5.0 >= 0.99 * RATE, "{:?}", run.shares);
     assert!(run.queue <= 0.1 * BDP, "{}", run.queue);
 }
@@ -173,7 +173,7 @@ fn one_download_has_the_whole_window() {
 fn a_hundred_downloads_keep_no_more_queue_than_fast_retransmit_needs() {
     // Four segments each are 579 kB, 79 more than the path holds.
     let begins: Vec<f64> = (0..100).map(|i| f64::from(i) * 0.04).collect();
-    let run = play(FULL, &begins, 20.0, None);
+    let run = simulate(FULL, &begins, 20.0, None);
     let floor = 100.0 * 4.0 * MSS - BDP;
     assert!(run.queue <= floor + 0.05 * BDP, "{}", run.queue);
     assert!(jain(&run.shares) >= 0.95, "{:?}", run.shares);
@@ -183,7 +183,7 @@ fn a_hundred_downloads_keep_no_more_queue_than_fast_retransmit_needs() {
 fn memory_bounds_all_windows_together() {
     // 250 kB are half of a BDP: half of the rate.
     for sizing in ["sobas:live", "max", FULL] {
-        let run = play(sizing, &[0.0, 0.0], 10.0, Some(Bytes::new(250_000)));
+        let run = simulate(sizing, &[0.0, 0.0], 10.0, Some(Bytes::new(250_000)));
         let goodput = run.shares.iter().sum::<f64>() / 5.0;
         assert!((0.4 * RATE..0.55 * RATE).contains(&goodput), "{sizing} {goodput}");
         assert!(jain(&run.shares) >= 0.99, "{sizing}");

@@ -81,7 +81,7 @@ impl Run {
     }
 }
 
-fn play(case: &Case, seconds: usize) -> Run {
+fn simulate(case: &Case, seconds: usize) -> Run {
     let (first, begins) = (Time::from_nanos(1), |saved: SavedWindow| saved.window.as_f64() / 2.0);
     let mut upload = match case.saved {
         Some(saved) => PacedUpload::resumed(first, saved),
@@ -175,8 +175,8 @@ fn play(case: &Case, seconds: usize) -> Run {
 #[test]
 fn a_paced_upload_is_as_fast_and_keeps_no_queue() {
     for buffer in [0.25 * BDP, 2.0 * BDP] {
-        let alone = play(&Case { buffer, paced: false, ..USUAL }, 20);
-        let paced = play(&Case { buffer, ..USUAL }, 20);
+        let alone = simulate(&Case { buffer, paced: false, ..USUAL }, 20);
+        let paced = simulate(&Case { buffer, ..USUAL }, 20);
         let ratio = paced.goodput(0..20) / alone.goodput(0..20);
         assert!(ratio >= 0.98, "buffer {buffer}: {ratio} {:?}", paced.seconds);
         // A twentieth of a round trip at most, but for the trials.
@@ -193,7 +193,7 @@ fn a_paced_upload_is_as_fast_and_keeps_no_queue() {
 fn a_send_buffer_that_fills_the_path_is_not_an_application_that_has_little_to_send() {
     for share in [1.2, 1.3, 1.5] {
         let path = Case { send_buffer: share * BDP, ..USUAL };
-        let (alone, paced) = (play(&Case { paced: false, ..path }, 20), play(&path, 20));
+        let (alone, paced) = (simulate(&Case { paced: false, ..path }, 20), simulate(&path, 20));
         assert!(
             paced.goodput(5..20) >= 0.98 * alone.goodput(5..20),
             "{share}: {:?}",
@@ -209,7 +209,7 @@ fn a_send_buffer_that_fills_the_path_is_not_an_application_that_has_little_to_se
 #[test]
 fn it_follows_a_path_that_gets_slower_and_faster() {
     let rate = |t: f64| if (8.0..16.0).contains(&t) { RATE / 2.0 } else { RATE };
-    let run = play(&Case { rate, ..USUAL }, 30);
+    let run = simulate(&Case { rate, ..USUAL }, 30);
     assert!(run.goodput(10..16) >= 0.95 * RATE / 2.0, "{:?}", run.seconds);
     assert!(run.queue(12..16) <= 0.15 * BDP, "{:?}", run.queues);
     assert!(run.goodput(22..30) >= 0.95 * RATE, "{:?}", run.seconds);
@@ -225,7 +225,7 @@ fn follows_within_twenty_round_trips(sampled: Option<f64>) {
     for shift in 0..8 {
         let begin = 8.0 + f64::from(shift) * 0.04;
         for (slow, fast) in [(0.5, 1.0), (0.25, 0.5)] {
-            let run = play_change(begin, slow * RATE, fast * RATE, sampled);
+            let run = simulate_change(begin, slow * RATE, fast * RATE, sampled);
             for (at, rate) in [(begin, slow), (begin + 8.0, fast)] {
                 let from = ((at + 0.8) / STEP) as usize;
                 let got = (run.delivered[from + 2000] - run.delivered[from]) / 2.0;
@@ -249,22 +249,22 @@ fn within_twenty_round_trips_of_a_change_the_path_is_full_and_its_queue_gone() {
 fn samples_that_are_older_than_the_look_change_nothing() {
     follows_within_twenty_round_trips(Some(USUAL.look / 4.0));
     let samples = Case { sampled: Some(USUAL.look / 4.0), ..USUAL };
-    let (looked, sampled) = (play(&USUAL, 20), play(&samples, 20));
+    let (looked, sampled) = (simulate(&USUAL, 20), simulate(&samples, 20));
     let ratio = sampled.goodput(5..20) / looked.goodput(5..20);
     assert!((0.99..=1.01).contains(&ratio), "{ratio}");
     assert!(sampled.queue(5..20) <= 0.1 * BDP, "{:?}", sampled.queues);
 }
 
 /// A path of rate `fast` that has `slow` for eight seconds from `begin` on.
-fn play_change(begin: f64, slow: f64, fast: f64, sampled: Option<f64>) -> Run {
-    play(&Case { change: Some((begin, slow, fast)), sampled, ..USUAL }, 20)
+fn simulate_change(begin: f64, slow: f64, fast: f64, sampled: Option<f64>) -> Run {
+    simulate(&Case { change: Some((begin, slow, fast)), sampled, ..USUAL }, 20)
 }
 
 /// Trials then last as long as it takes until somebody looks.
 #[test]
 fn a_host_too_busy_to_look_in_time_still_finds_a_faster_path() {
     let rate = |t: f64| if t < 16.0 { RATE / 2.0 } else { RATE };
-    let run = play(&Case { rate, look: 0.2, ..USUAL }, 30);
+    let run = simulate(&Case { rate, look: 0.2, ..USUAL }, 30);
     assert!(run.goodput(8..16) >= 0.95 * RATE / 2.0, "{:?}", run.seconds);
     assert!(run.goodput(22..30) >= 0.95 * RATE, "{:?}", run.seconds);
 }
@@ -272,7 +272,7 @@ fn a_host_too_busy_to_look_in_time_still_finds_a_faster_path() {
 /// A trial leaves 0.99 x 1.2 - 1 = 0.19 BDP in a full path's buffer for a moment.
 #[test]
 fn trials_do_not_overflow_a_quarter_of_a_bdp() {
-    let run = play(&Case { buffer: 0.25 * BDP, ..USUAL }, 20);
+    let run = simulate(&Case { buffer: 0.25 * BDP, ..USUAL }, 20);
     let deepest = run.standing[5000..].iter().fold(0.0_f64, |max, queue| max.max(*queue));
     assert!(deepest < 0.25 * BDP, "{}", deepest / BDP);
     // ... and is paid back: the mean of a triangle two round trips of eight long is 1/40 BDP.
@@ -283,8 +283,8 @@ fn trials_do_not_overflow_a_quarter_of_a_bdp() {
 fn it_lets_go_where_others_keep_the_queue() {
     // Others hold 1.2 BDP of the buffer, whatever we do, from the fourth second on.
     let others = |t: f64| if t > 4.0 { 1.2 * BDP } else { 0.0 };
-    let alone = play(&Case { others, paced: false, ..USUAL }, 40);
-    let paced = play(&Case { others, ..USUAL }, 40);
+    let alone = simulate(&Case { others, paced: false, ..USUAL }, 40);
+    let paced = simulate(&Case { others, ..USUAL }, 40);
     assert!(paced.steps.contains(&Some(TuneEventKind::LetGo)), "{:?}", paced.steps);
     let ratio = paced.goodput(0..40) / alone.goodput(0..40);
     assert!(ratio >= 0.98, "{ratio} {:?} {:?}", paced.seconds, alone.seconds);
@@ -292,7 +292,7 @@ fn it_lets_go_where_others_keep_the_queue() {
 
 #[test]
 fn a_program_that_has_little_to_send_is_not_touched() {
-    let run = play(&Case { program: 0.5 * RATE, ..USUAL }, 10);
+    let run = simulate(&Case { program: 0.5 * RATE, ..USUAL }, 10);
     assert_eq!(run.steps, vec![]);
 }
 
@@ -301,7 +301,7 @@ fn a_program_that_has_little_to_send_is_not_touched() {
 #[test]
 fn a_program_that_stops_in_a_trial_is_looked_at_no_more_often() {
     for shift in 0..8 {
-        let run = play(&Case { stops: 9.0 + f64::from(shift) * RTT, ..USUAL }, 12);
+        let run = simulate(&Case { stops: 9.0 + f64::from(shift) * RTT, ..USUAL }, 12);
         assert!(run.looks[9..12].iter().all(|looks| *looks <= 60), "{:?}", run.looks);
     }
 }
@@ -309,7 +309,7 @@ fn a_program_that_stops_in_a_trial_is_looked_at_no_more_often() {
 #[test]
 fn an_outage_is_not_taken_for_the_capacity() {
     let rate = |t: f64| if (10.0..11.0).contains(&t) { 1.0 } else { RATE };
-    let run = play(&Case { rate, ..USUAL }, 20);
+    let run = simulate(&Case { rate, ..USUAL }, 20);
     assert!(run.goodput(13..20) >= 0.95 * RATE, "{:?}", run.seconds);
 }
 
@@ -324,7 +324,7 @@ fn an_upload_leaves_what_its_path_carried_wherever_in_a_trial_it_ends() {
     // A trial and its repayment take two RTTs of eight.
     for shift in 0..8 {
         let stops = 12.0 + f64::from(shift) * RTT;
-        let run = play(&Case { stops, ..USUAL }, 14);
+        let run = simulate(&Case { stops, ..USUAL }, 14);
         let left = run.left.flatten().expect("a window");
         // It is paced at 0.99 of the path's rate.
         let share = left.window.as_f64() / BDP;
@@ -335,13 +335,13 @@ fn an_upload_leaves_what_its_path_carried_wherever_in_a_trial_it_ends() {
 
 #[test]
 fn an_upload_that_never_filled_its_path_leaves_what_was_known_of_it() {
-    assert_eq!(play(&Case { program: 0.5 * RATE, ..USUAL }, 10).left, None);
+    assert_eq!(simulate(&Case { program: 0.5 * RATE, ..USUAL }, 10).left, None);
 }
 
 #[test]
 fn an_upload_beside_others_queues_leaves_nothing() {
     let others = |t: f64| if t > 4.0 { 1.2 * BDP } else { 0.0 };
-    let left = play(&Case { others, ..USUAL }, 12).left;
+    let left = simulate(&Case { others, ..USUAL }, 12).left;
     assert_eq!(left, Some(None));
 }
 
@@ -349,10 +349,10 @@ fn an_upload_beside_others_queues_leaves_nothing() {
 #[test]
 fn over_a_remembered_path_an_upload_never_overflows_a_quarter_of_a_bdp() {
     let case = Case { buffer: 0.25 * BDP, saved: Some(saved(0.99)), ..USUAL };
-    let run = play(&case, 20);
+    let run = simulate(&case, 20);
     let deepest = run.standing.iter().fold(0.0_f64, |max, queue| max.max(*queue));
     assert!(deepest < 0.25 * BDP, "{}", deepest / BDP);
-    let alone = play(&Case { paced: false, saved: None, ..case }, 20);
+    let alone = simulate(&Case { paced: false, saved: None, ..case }, 20);
     assert!(run.goodput(0..20) >= alone.goodput(0..20), "{:?}", run.seconds);
     assert_eq!(run.steps.first(), Some(&Some(TuneEventKind::Taken)));
 }
@@ -360,7 +360,7 @@ fn over_a_remembered_path_an_upload_never_overflows_a_quarter_of_a_bdp() {
 #[test]
 fn over_a_path_that_is_remembered_wrongly_an_upload_finds_its_rate() {
     for share in [0.5, 2.0] {
-        let run = play(&Case { saved: Some(saved(share)), ..USUAL }, 20);
+        let run = simulate(&Case { saved: Some(saved(share)), ..USUAL }, 20);
         assert!(run.goodput(2..20) >= 0.95 * RATE, "{share}: {:?}", run.seconds);
         assert!(run.queue(2..20) <= 0.1 * BDP, "{share}: {:?}", run.queues);
     }

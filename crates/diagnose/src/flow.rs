@@ -48,13 +48,13 @@ pub struct Flow {
     /// The path as a capture shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathEstimate>,
-    /// How to play the transfer again with its limit and without, or why that cannot be.
+    /// How to run the transfer again with its limit and without, or why that cannot be.
     #[serde(skip)]
     pub replay: Option<Result<Replay, String>>,
     /// Findings from two captures of the connection together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined: Option<Joined>,
-    /// The transfer as a simulator played it.
+    /// The transfer as a simulator ran it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<Simulation>,
 }

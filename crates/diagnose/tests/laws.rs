@@ -84,7 +84,7 @@ fn model() -> impl Strategy<Value = Model> {
 
 impl Model {
     /// The captured segments, in the order of time.
-    fn play(&self) -> Vec<Segment> {
+    fn simulate(&self) -> Vec<Segment> {
         let mut packets = Vec::new();
         let up = self.delay * self.place / 16;
         let mut now = 0;
@@ -309,7 +309,7 @@ fn obeys(flow: &Flow, packets: &[Segment]) {
 proptest! {
     #[test]
     fn no_verdict_breaks_a_law_on_what_a_sender_does(model in model()) {
-        let packets = model.play();
+        let packets = model.simulate();
         flows(&packets).iter().for_each(|flow| obeys(flow, &packets));
     }
 
@@ -318,7 +318,7 @@ proptest! {
         model in model(),
         mutations in prop::collection::vec(mutation(), 1..20),
     ) {
-        let mut packets = model.play();
+        let mut packets = model.simulate();
         mutations.iter().for_each(|mutation| mutate(&mut packets, mutation));
         flows(&packets).iter().for_each(|flow| obeys(flow, &packets));
     }
@@ -342,7 +342,7 @@ proptest! {
             timestamps,
             ..PLAIN
         };
-        let flows = flows(&model.play());
+        let flows = flows(&model.simulate());
         prop_assert_eq!(flows[0].verdict.class, Class::ReceiverWindow, "{:?}", flows[0]);
     }
 
@@ -368,7 +368,7 @@ proptest! {
             timestamps,
             ..PLAIN
         };
-        let flows = flows(&model.play());
+        let flows = flows(&model.simulate());
         let path = flows[0].path.as_ref().unwrap();
         let header = if timestamps { 52 } else { 40 };
         prop_assert_eq!(path.segment_bytes, u64::from(mss));
@@ -409,7 +409,7 @@ fn what_a_sender_far_away_waits_for_is_not_told_without_a_round_trip() {
         handshake: false,
         ..PLAIN
     };
-    let mut packets = model.play();
+    let mut packets = model.simulate();
     let near_by = flows(&packets).swap_remove(0);
     let far = packets.iter_mut().filter(|p| p.source == SocketAddr::from(SENDER));
     far.for_each(|packet| packet.ttl = 57);
@@ -421,7 +421,7 @@ fn what_a_sender_far_away_waits_for_is_not_told_without_a_round_trip() {
     // On one network the RTT is the capture's.
     assert_eq!(near_by.verdict.class, Class::Application, "{near_by:?}");
     // And at the sender it is known, too.
-    let mut packets = Model { place: 0, ..model }.play();
+    let mut packets = Model { place: 0, ..model }.simulate();
     let far = packets.iter_mut().filter(|p| p.source != SocketAddr::from(SENDER));
     far.for_each(|packet| packet.ttl = 57);
     let flow = flows(&packets).swap_remove(0);
@@ -509,7 +509,7 @@ fn rounds_that_the_clock_does_not_resolve_promise_nothing() {
         timestamps: false,
         ..PLAIN
     };
-    let mut packets = model.play();
+    let mut packets = model.simulate();
     mutate(&mut packets, &Mutation::Coarse(10_000));
     let flow = flows(&packets).swap_remove(0);
     assert_eq!(flow.rtt_min_s, Some(0.0), "{flow:?}");
@@ -534,7 +534,7 @@ fn a_window_of_unknown_scale_that_is_always_full_is_the_limit() {
             handshake: false,
             ..PLAIN
         };
-        let mut packets = model.play();
+        let mut packets = model.simulate();
         let far = packets.iter_mut().filter(|p| p.source != SocketAddr::from(SENDER));
         far.for_each(|packet| packet.ttl = 57);
         let flow = flows(&packets).swap_remove(0);
@@ -542,7 +542,7 @@ fn a_window_of_unknown_scale_that_is_always_full_is_the_limit() {
         assert!(flow.remarks.iter().any(|remark| remark.contains("from the flights")));
         // A flight at two thirds of it is held by something else.
         let held = Model { window: segments * 1448 * 3 / 2 / 16 * 16, ..model };
-        let mut packets = held.play();
+        let mut packets = held.simulate();
         packets
             .iter_mut()
             .filter(|p| p.source != SocketAddr::from(SENDER))
@@ -565,7 +565,7 @@ fn held_by_the_window() -> Flow {
         timestamps: false,
         ..PLAIN
     };
-    flows(&model.play()).swap_remove(0)
+    flows(&model.simulate()).swap_remove(0)
 }
 
 #[test]
@@ -575,7 +575,7 @@ fn a_simulation_that_is_unlike_the_capture_is_not_shown() {
     let replay = flow.replay.unwrap().unwrap();
     // 19 segments each round of 80 ms and 20 gaps of 0.2 ms, 60 times.
     assert!((4.7..5.1).contains(&replay.took.as_secs_f64()), "{:?}", replay.took);
-    let play = |factor: f64| {
+    let simulate = |factor: f64| {
         Simulation::of(&replay, |_, settings| {
             let held = settings.iter().any(|setting| setting.contains("sizing=fixed:"));
             let took = if held { replay.took.scaled(factor) } else { Duration::from_secs(1) };
@@ -583,11 +583,11 @@ fn a_simulation_that_is_unlike_the_capture_is_not_shown() {
         })
     };
     for factor in [0.7, 1.0, 1.4] {
-        let Simulation::Played(played) = play(factor) else { panic!("{factor}: not shown") };
-        assert_eq!(played.without_limit_s, 1.0);
-        assert!(played.words().contains("Assumed"), "{}", played.words());
+        let Simulation::Done(finished) = simulate(factor) else { panic!("{factor}: not shown") };
+        assert_eq!(finished.without_limit_s, 1.0);
+        assert!(finished.words().contains("Assumed"), "{}", finished.words());
     }
     for factor in [0.5, 2.0] {
-        assert!(matches!(play(factor), Simulation::Unknown { .. }), "{factor}: shown");
+        assert!(matches!(simulate(factor), Simulation::Unknown { .. }), "{factor}: shown");
     }
 }

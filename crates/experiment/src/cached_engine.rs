@@ -15,7 +15,7 @@ pub struct RunKey {
 }
 
 impl RunKey {
-    /// The key of `scenario` played by the engine of this name.
+    /// The key of `scenario` run by the engine of this name.
     pub fn of(engine: &str, scenario: &Scenario) -> RunKey {
         let nameless = Scenario { seed: 0, title: String::new(), ..scenario.clone() };
         let digits = format!("{:032x}", fingerprint(nameless.to_string().as_bytes()));
@@ -60,10 +60,10 @@ impl ResultStore for NoStore {
     fn put(&self, _key: &RunKey, _outcome: &Outcome) {}
 }
 
-/// An engine that plays only scenarios that are not in its store.
+/// An engine that runs only scenarios that are not in its store.
 #[derive(Debug, Clone, Copy)]
 pub struct CachedEngine<'a, E: ?Sized, M> {
-    /// The engine that plays scenarios not in the store.
+    /// The engine that runs scenarios not in the store.
     pub engine: &'a E,
     /// The store of outcomes.
     pub store: &'a M,
@@ -80,7 +80,7 @@ impl<E: Engine + ?Sized, M: ResultStore> Engine for CachedEngine<'_, E, M> {
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, EngineError> {
         // The store has neither time series nor single connections: a run that must give them is
-        // played.
+        // run.
         if recorder.interval().is_some() || recorder.wants_flows() {
             return self.engine.run(scenario, recorder);
         }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_tells_apart_what_is_played_and_not_what_it_is_called() {
+    fn a_key_tells_apart_what_is_run_and_not_what_it_is_called() {
         let read = |title: &str, rate: &str| {
             let text = format!(
                 "title = \"{title}\"\nduration = \"1s\"\n[path]\nrate = \"{rate}\"\nrtt = \"10ms\"\nbuffer = \"10pkt\""

@@ -7,7 +7,7 @@ use sweetspot_sizing::Sizing;
 use sweetspot_statistics::{mean, squared_error};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
-use crate::play::{goodput, play_all};
+use crate::run::{goodput, run_all};
 use crate::{StudyError, Workers};
 
 /// A smaller window is preferred if its rate is lower by at most this share of the best: its queue
@@ -128,7 +128,7 @@ pub fn try_windows<E: Engine + Sync + ?Sized>(
         (1..=2 * SEEDS_PER_HALF).map(move |seed| Scenario { seed, ..sized.clone() })
     };
     let runs: Vec<Scenario> = windows.iter().flat_map(seeded).collect();
-    let outcomes = play_all(engine, &runs, workers)?;
+    let outcomes = run_all(engine, &runs, workers)?;
     let of_windows: Vec<&[Outcome]> = outcomes.chunks(2 * SEEDS_PER_HALF as usize).collect();
     let chosen_by: Vec<f64> = of_windows
         .iter()

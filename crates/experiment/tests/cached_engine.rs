@@ -73,36 +73,36 @@ fn sweep() -> Sweep {
     }
 }
 
-fn play(store: &Pages) -> (String, usize) {
+fn run(store: &Pages) -> (String, usize) {
     let sweep = sweep();
     let variants = sweep.variants().expect("every value is valid");
     let counting = Counting::default();
     let engine = CachedEngine { engine: &counting, store };
-    let points = sweep.run(&variants, &engine, Workers::new(2)).expect("it plays");
+    let points = sweep.run(&variants, &engine, Workers::new(2)).expect("it runs");
     (format!("{points:?}"), counting.0.load(Ordering::Relaxed))
 }
 
 #[test]
 fn a_sweep_killed_anywhere_goes_on_where_it_was_and_ends_with_the_same_bytes() {
     let pages = Pages::begin();
-    let (whole, played) = play(&pages);
-    assert_eq!(played, 12);
+    let (whole, finished) = run(&pages);
+    assert_eq!(finished, 12);
     let text = pages.text();
     // Cut in the head, in the middle of lines, and right after one.
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
     for cut in [0, 10, ends[0], ends[3] - 1, ends[3], ends[7] + 25, text.len()] {
         let survived = ends.iter().filter(|end| **end <= cut).count().saturating_sub(1);
         let pages = Pages::found(&text[..cut]);
-        let (again, played) = play(&pages);
+        let (again, finished) = run(&pages);
         assert_eq!(again, whole, "cut at {cut}");
-        assert_eq!(played, 12 - survived, "cut at {cut}");
+        assert_eq!(finished, 12 - survived, "cut at {cut}");
     }
 }
 
 #[test]
 fn an_outcome_survives_the_journal_to_the_last_bit() {
     let scenario = Scenario::parse(SCENARIO).expect("it is a scenario");
-    let outcome = Simulator.run(&scenario, &mut NoRecorder).expect("it plays");
+    let outcome = Simulator.run(&scenario, &mut NoRecorder).expect("it runs");
     let key = RunKey::of("sim", &scenario);
     let text = Journal::head("1") + &Journal::entry(&key, &outcome);
     let journal = Journal::parse(&text, "1").expect("it is a journal");
@@ -110,7 +110,7 @@ fn an_outcome_survives_the_journal_to_the_last_bit() {
 }
 
 #[test]
-fn a_title_is_not_part_of_what_is_played_but_stands_in_the_outcome() {
+fn a_title_is_not_part_of_what_is_run_but_stands_in_the_outcome() {
     let pages = Pages::begin();
     let counting = Counting::default();
     let engine = CachedEngine { engine: &counting, store: &pages };
@@ -119,7 +119,7 @@ fn a_title_is_not_part_of_what_is_played_but_stands_in_the_outcome() {
             title: title.to_owned(),
             ..Scenario::parse(SCENARIO).expect("it is a scenario")
         };
-        let outcome = engine.run(&scenario, &mut NoRecorder).expect("it plays");
+        let outcome = engine.run(&scenario, &mut NoRecorder).expect("it runs");
         assert_eq!(outcome.scenario, title);
     }
     assert_eq!(counting.0.load(Ordering::Relaxed), 1);

@@ -39,7 +39,7 @@ fn a_search_finds_the_same_whatever_the_number_of_workers() {
     let scenario = small();
     let search = |workers| {
         find_mft(&Simulator, &scenario, bounds(&scenario), 2, Workers::new(workers))
-            .expect("the simulator plays every window")
+            .expect("the simulator runs every window")
     };
     let alone = search(1);
     assert_eq!(search(2), alone);
@@ -55,7 +55,7 @@ fn a_sweep_gives_the_same_bytes_whatever_the_number_of_workers() {
         seeds: 2,
     };
     let variants = sweep.variants().expect("every value is valid");
-    let run = |workers| sweep.run(&variants, &Simulator, Workers::new(workers)).expect("it plays");
+    let run = |workers| sweep.run(&variants, &Simulator, Workers::new(workers)).expect("it runs");
     let alone = format!("{:?}", run(1));
     for workers in [2, 3, 8] {
         assert_eq!(format!("{:?}", run(workers)), alone, "{workers} workers");
@@ -71,10 +71,10 @@ fn a_point_of_a_sweep_is_what_a_run_by_itself_gives() {
         seeds: 1,
     };
     let variants = sweep.variants().expect("every value is valid");
-    let points = sweep.run(&variants, &Simulator, Workers::new(2)).expect("it plays");
+    let points = sweep.run(&variants, &Simulator, Workers::new(2)).expect("it runs");
     let scenario = Scenario::parse_with(SMALL, &["transfer.0.sizing=fixed:80pkt".to_owned()])
         .expect("the value is valid");
-    let alone = Simulator.run(&scenario, &mut NoRecorder).expect("the simulator plays it");
+    let alone = Simulator.run(&scenario, &mut NoRecorder).expect("the simulator runs it");
     assert_eq!(points[1].outcomes, [alone]);
 }
 
@@ -82,7 +82,7 @@ fn a_point_of_a_sweep_is_what_a_run_by_itself_gives() {
 fn the_maximum_is_no_worse_than_any_window_tried_and_below_the_capacity() {
     let scenario = small();
     let found = find_mft(&Simulator, &scenario, bounds(&scenario), 1, Workers::new(2))
-        .expect("the simulator plays every window");
+        .expect("the simulator runs every window");
     assert!(found.trials.iter().all(|trial| trial.rate_bps <= found.rate_bps));
     assert!(found.rate_bps <= 20e6);
     // Without cross traffic's share: the elephants keep 5 x 12 packets in flight.
@@ -119,7 +119,7 @@ fn on_a_path_twice_as_fast_and_half_as_long_the_best_window_is_the_same() {
     let scaled = Scenario::parse(scaled).expect("the test's scenario is valid");
     let find = |scenario: &Scenario| {
         find_mft(&Simulator, scenario, bounds(scenario), 1, Workers::new(2))
-            .expect("the simulator plays every window")
+            .expect("the simulator runs every window")
     };
     let (one, two) = (find(&small()), find(&scaled));
     assert!((two.rate_bps / one.rate_bps / 2.0 - 1.0).abs() < 0.02, "{one:?} {two:?}");
@@ -137,7 +137,7 @@ fn variants_are_every_combination_and_meet_the_same_seeds() {
     let variants = sweep.variants().expect("every value is valid");
     assert_eq!(variants.len(), 6);
     assert_eq!(variants[4].values, ["60pkt", "drs"]);
-    let points = sweep.run(&variants, &Simulator, Workers::new(2)).expect("it plays");
+    let points = sweep.run(&variants, &Simulator, Workers::new(2)).expect("it runs");
     for point in points {
         let seeds: Vec<u64> = point.outcomes.iter().map(|outcome| outcome.seed).collect();
         assert_eq!(seeds, [7, 8, 9]);
@@ -145,7 +145,7 @@ fn variants_are_every_combination_and_meet_the_same_seeds() {
 }
 
 #[test]
-fn what_contradicts_is_found_before_anything_is_played() {
+fn what_contradicts_is_found_before_anything_is_run() {
     let sweep = |overrides: &[&str], overs: &[&str]| Sweep {
         text: SMALL.to_owned(),
         overrides: overrides.iter().map(|text| (*text).to_owned()).collect(),

@@ -21,7 +21,7 @@ fn tried(cross: Option<(CrossKind, f64)>, buffer: u64, workers: Workers) -> Trie
         kernel: "6.18".parse().expect("a kernel"),
     };
     let windows: Vec<Bytes> = (1..=10).map(|i| Bytes::new(i * 100_000)).collect();
-    try_windows(&Simulator, &question, &windows, workers).expect("a path that can be played")
+    try_windows(&Simulator, &question, &windows, workers).expect("a path that can be run")
 }
 
 fn rate(tried: &TriedWindows, window: u64) -> f64 {

@@ -52,7 +52,7 @@ impl Listener {
         (raw, hello)
     }
 
-    /// Plays a sender to the next receiver: welcomes it, sends `offer`, and reads the answer.
+    /// Acts as a sender to the next receiver: welcomes it, sends `offer`, and reads the answer.
     pub fn sending(&self, offer: &Message) -> (Raw, Heard) {
         let (mut raw, _) = self.welcome();
         raw.say(offer);

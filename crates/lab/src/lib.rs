@@ -3,7 +3,7 @@
 //! Every experiment runs in an isolated process tree ([`isolated`]) that dies as a whole, changes
 //! no setting of the host, and comes back with the emulator's [`Certificate`].
 //!
-//! [`Lab`] is an engine: it plays a scenario in real time. The measured transfers run the code of
+//! [`Lab`] is an engine: it runs a scenario in real time. The measured transfers run the code of
 //! `sweetspot send` and `sweetspot serve`; cross traffic uses the kernel's TCP and UDP.
 //!
 //! ```no_run
@@ -11,7 +11,7 @@
 //! use sweetspot_scenario::Scenario;
 //!
 //! let scenario = Scenario::parse(&std::fs::read_to_string("scenario.toml")?)?;
-//! let run = Lab.play(&scenario)?;
+//! let run = Lab.run(&scenario)?;
 //! println!("{} bit/s", run.outcome.transfers[0].goodput_bps);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

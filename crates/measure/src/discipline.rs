@@ -98,8 +98,8 @@ fn looks_alike(
                 by(&Overload { stream: &stream, reference_s, random_loss: 0.0, ..*overload })
             })
         };
-        !shows(overload.stream, &|played| drops_elsewhere(played, full))
-            && !slight.is_some_and(|s| shows(s, &|played| drops_below(played, full)))
+        !shows(overload.stream, &|finished| drops_elsewhere(finished, full))
+            && !slight.is_some_and(|s| shows(s, &|finished| drops_below(finished, full)))
     });
     hidden.map(|(name, _)| name)
 }

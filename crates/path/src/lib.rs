@@ -1,6 +1,6 @@
 //! The elements of a network path as sans-IO state machines: queue, link, propagation, loss, policer, jitter.
 //!
-//! The crate is for whoever plays packets across a path: the simulator in virtual time and the emulator in real time
+//! The crate is for whoever sends packets across a path: the simulator in virtual time and the emulator in real time
 //! use the same elements. It reads no clock and touches no operating system.
 //!
 //! A [`Link`] serves a [`Queue`] at a rate. A [`Pipe`] delays what left the link. Bytes in flight on the wire never

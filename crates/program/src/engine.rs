@@ -58,8 +58,8 @@ impl EngineName {
         }
     }
 
-    /// Plays `scenario` and hands its time series to `recorder`.
-    pub fn play(
+    /// Runs `scenario` and hands its time series to `recorder`.
+    pub fn run(
         self,
         scenario: &Scenario,
         recorder: &mut dyn Recorder,
@@ -69,9 +69,9 @@ impl EngineName {
             EngineName::Sim => (Simulator.run(scenario, recorder)?, None),
             EngineName::Theory => (Theory.run(scenario, recorder)?, None),
             EngineName::Lab => {
-                let played = Lab.play(scenario)?;
-                played.record(scenario, recorder);
-                (played.outcome, Some(played.certificate))
+                let finished = Lab.run(scenario)?;
+                finished.record(scenario, recorder);
+                (finished.outcome, Some(finished.certificate))
             }
         };
         outcome.wall_s = clock::now().since(started).as_secs_f64();

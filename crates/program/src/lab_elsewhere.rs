@@ -29,7 +29,7 @@ impl LabRun {
 
 impl Lab {
     /// Fails.
-    pub fn play(&self, _: &Scenario) -> Result<LabRun, EngineError> {
+    pub fn run(&self, _: &Scenario) -> Result<LabRun, EngineError> {
         let reason =
             "it runs transfers on Linux's TCP, and this is another system; take --engine sim"
                 .to_owned();
@@ -43,6 +43,6 @@ impl Engine for Lab {
     }
 
     fn run(&self, scenario: &Scenario, _: &mut dyn Recorder) -> Result<Outcome, EngineError> {
-        self.play(scenario).map(|run| run.outcome)
+        self.run(scenario).map(|run| run.outcome)
     }
 }

@@ -76,7 +76,7 @@ impl ResultJournal {
         })
     }
 
-    /// Removes the runs that are to be played again.
+    /// Removes the runs that are to be repeated.
     pub fn forget(&self, which: impl Fn(&RunKey, &Outcome) -> bool) -> Result<(), String> {
         let blame = |error: io::Error| format!("{}: {error}", self.path.shown());
         let mut kept = self.kept();

@@ -16,7 +16,7 @@ use crate::sweep::SweepPath;
 pub struct RunFile {
     /// The outcome.
     pub outcome: Outcome,
-    /// The path that was played, if the file has it.
+    /// The path of the run, if the file has it.
     pub path: Option<SweepPath>,
     /// The time series, if the file has it.
     pub series: Vec<SeriesRow>,
@@ -33,20 +33,20 @@ impl RunFile {
 const PATH: &str = "path";
 const SERIES: &str = "series";
 
-/// The content of a run's file: `played`, the output of `run --json`, with the path of `scenario` as `path` and the time series
+/// The content of a run's file: `finished`, the output of `run --json`, with the path of `scenario` as `path` and the time series
 /// as `series`, an array for each column.
 ///
 /// # Errors
-/// If `played` cannot be JSON.
+/// If `finished` cannot be JSON.
 ///
 /// # Panics
-/// If `played` has no members.
+/// If `finished` has no members.
 pub fn run_file(
-    played: &impl Serialize,
+    finished: &impl Serialize,
     scenario: &Scenario,
     series: Option<&Columns>,
 ) -> serde_json::Result<Value> {
-    let mut file = serde_json::to_value(played)?;
+    let mut file = serde_json::to_value(finished)?;
     file[PATH] = serde_json::to_value(SweepPath::of(scenario))?;
     if let Some(columns) = series {
         let arrays = columns.columns().iter().map(|(name, column)| (name.clone(), array(column)));

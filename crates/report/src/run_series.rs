@@ -51,8 +51,8 @@ impl RunSeries {
             rows.push(SeriesEntry::of_sample(sample, *before));
             *before = (sample.at_s, sample.acked_bytes);
         }
-        for (transfer, played) in outcome.transfers.iter().enumerate() {
-            rows.extend(played.events.iter().map(|event| SeriesEntry {
+        for (transfer, finished) in outcome.transfers.iter().enumerate() {
+            rows.extend(finished.events.iter().map(|event| SeriesEntry {
                 at_s: event.at_s,
                 transfer,
                 event: Some(event.kind.clone()),

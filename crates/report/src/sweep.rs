@@ -27,7 +27,7 @@ pub struct SweepFile {
 pub struct SweepFilePoint {
     /// The values, in the order of the keys.
     pub values: Vec<String>,
-    /// The path that was played.
+    /// The path of the run.
     pub path: SweepPath,
     /// One outcome per seed.
     pub outcomes: Vec<Outcome>,

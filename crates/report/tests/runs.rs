@@ -16,7 +16,7 @@ fn scenario() -> Scenario {
 }
 
 /// The outcome, the content of its file, and the rows of the same series in columns.
-fn played() -> (Outcome, String, Vec<SeriesRow>) {
+fn finished() -> (Outcome, String, Vec<SeriesRow>) {
     let scenario = scenario();
     let mut recorder = RunSeries::of(&scenario, Duration::from_millis(100)).unwrap();
     let outcome = Simulator.run(&scenario, &mut recorder).unwrap();
@@ -37,7 +37,7 @@ fn runs(text: &str) -> Vec<RunFile> {
 
 #[test]
 fn a_run_comes_back_from_its_file_with_every_row_of_its_series() {
-    let (outcome, text, rows) = played();
+    let (outcome, text, rows) = finished();
     let runs = runs(&text);
     assert_eq!((runs.len(), &runs[0].outcome), (1, &outcome));
     assert_eq!(runs[0].series, rows);
@@ -46,7 +46,7 @@ fn a_run_comes_back_from_its_file_with_every_row_of_its_series() {
 
 #[test]
 fn a_run_is_drawn_with_its_rate_window_and_queue_in_time_and_what_the_path_has_of_each() {
-    let (_, text, _) = played();
+    let (_, text, _) = finished();
     let sheets = sheets(&[("run.json".to_owned(), ResultFile::Runs(runs(&text)))]);
     assert_eq!(sheets.len(), 1);
     // 40 of 50 packets are four fifths of 10 Mbit/s, less a packet's own time in each round trip.
@@ -72,7 +72,7 @@ fn a_run_is_drawn_with_its_rate_window_and_queue_in_time_and_what_the_path_has_o
 
 #[test]
 fn a_series_whose_columns_differ_in_length_is_refused() {
-    let (_, text, _) = played();
+    let (_, text, _) = finished();
     let broken = text.replacen("\"transfer\":[0,", "\"transfer\":[", 1);
     assert_ne!(text, broken);
     let error = read(&broken, "0").expect_err("a column is short").to_string();
@@ -81,7 +81,7 @@ fn a_series_whose_columns_differ_in_length_is_refused() {
 
 /// Runs under the seeds `seeds`: all share `base`, and chance adds up to 5 Mbit/s.
 fn under_seeds(seeds: std::ops::Range<u64>, base: f64) -> ResultFile {
-    let (outcome, ..) = played();
+    let (outcome, ..) = finished();
     let run = |seed: u64| {
         let mut outcome = outcome.clone();
         outcome.seed = seed;

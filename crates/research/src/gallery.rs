@@ -33,7 +33,7 @@ pub fn gallery(figures: &[Figure], page_info: &PageInfo) -> String {
     let body = html! {
         header {
             p.brand { "sweetspot-research reproduce" }
-            h1 { "The papers' figures, played again" }
+            h1 { "The papers' figures, run again" }
             p {
                 "Diamonds and dash-dotted lines are what the papers print in text and tables (their curves were not "
                 "digitised), solid lines this project's packet simulator, dashed lines the papers' closed forms, open "
@@ -57,7 +57,7 @@ pub fn gallery(figures: &[Figure], page_info: &PageInfo) -> String {
             }
         }
     };
-    html_document("Sweetspot: the papers' figures, played again", &body, page_info.theme)
+    html_document("Sweetspot: the papers' figures, run again", &body, page_info.theme)
 }
 
 fn figure_element(figure: &Figure) -> Markup {
@@ -69,7 +69,7 @@ fn figure_element(figure: &Figure) -> Markup {
             h3 { (figure.title) (agreement(&figure.comparisons)) }
             p { (in_html(&figure.about)) }
             @if is_empty {
-                p { "Nothing to draw of it with this engine: leave --engine out, and the simulator plays it." }
+                p { "Nothing to draw of it with this engine: leave --engine out, and the simulator runs it." }
             } @else {
                 (cards(&figure.plots))
             }

@@ -9,13 +9,13 @@ use sweetspot_scenario::{Engine, NoRecorder, Scenario};
 use sweetspot_sim::Simulator;
 
 /// The cases of `setting`s that `belongs` picks, at some windows.
-fn played(belongs: impl Fn(&Ns2Setting) -> bool, windows: &[u64]) -> Vec<Ns2Comparison> {
+fn finished(belongs: impl Fn(&Ns2Setting) -> bool, windows: &[u64]) -> Vec<Ns2Comparison> {
     let picked: Vec<Ns2Case> = cases()
         .expect("the reference table is part of the program")
         .into_iter()
         .filter(|case| belongs(&case.setting) && windows.contains(&case.window))
         .collect();
-    compare(&Simulator, &picked, Workers::new(2)).expect("the simulator plays every case")
+    compare(&Simulator, &picked, Workers::new(2)).expect("the simulator runs every case")
 }
 
 fn assert_agreement(comparisons: &[Ns2Comparison], at_least: usize) {
@@ -36,7 +36,7 @@ fn assert_agreement(comparisons: &[Ns2Comparison], at_least: usize) {
 fn without_cross_traffic_goodput_is_ns2s_below_inside_just_above_and_far_above_the_sweet_spot() {
     // 726 and 939 lie just above C T_m + B_t for B_t of 100 and 313: the hole.
     let alone = |s: &Ns2Setting| s.cross == "none" && s.buffer <= 313 && s.congestion != "sack";
-    assert_agreement(&played(alone, &[640, 726, 939, 4000]), 12);
+    assert_agreement(&finished(alone, &[640, 726, 939, 4000]), 12);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn with_elephants_goodput_is_ns2s_below_the_peak_and_where_congestion_is_the_lim
             && s.queue == "packets"
             && s.reverse == "mirror"
     };
-    assert_agreement(&played(elephants, &[250, 4000]), 18);
+    assert_agreement(&finished(elephants, &[250, 4000]), 18);
 }
 
 #[test]
@@ -56,14 +56,14 @@ fn queues_in_bytes_clean_reverse_paths_and_delayed_acks_change_goodput_as_in_ns2
         s.cross == "elephants"
             && (s.flavour == "2002" || s.queue == "bytes" || s.reverse == "clean")
     };
-    assert_agreement(&played(variants, &[360, 590, 600, 1100, 1200]), 10);
+    assert_agreement(&finished(variants, &[360, 590, 600, 1100, 1200]), 10);
 }
 
 #[test]
 fn with_pareto_traffic_goodput_is_ns2s() {
     let pareto =
         |s: &Ns2Setting| s.cross == "pareto" && s.flavour == "2.35" && s.congestion == "reno";
-    assert_agreement(&played(pareto, &[150, 250, 1875]), 9);
+    assert_agreement(&finished(pareto, &[150, 250, 1875]), 9);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn the_maximum_with_elephants_and_its_window_are_ns2s() {
             && (s.flavour, s.congestion, s.queue, s.reverse)
                 == ("2.35", "reno", "packets", "mirror")
     };
-    let maxima = maxima(&played(elephants, &peaks));
+    let maxima = maxima(&finished(elephants, &peaks));
     assert_eq!(maxima.len(), 3);
     for maximum in maxima {
         let (rate, window) = (maximum.ours.0 / maximum.theirs.0, maximum.ours.1 as f64);
@@ -93,7 +93,7 @@ fn a_dynamic_flow_collapses_in_a_short_queue_as_in_ns2() {
         let text = include_str!("../../../scenarios/papers/drs-fig3.toml");
         let window = format!("transfer.1.sizing=fixed:{maxwnd}pkt");
         let scenario = Scenario::parse_with(text, &[window]).expect("the scenario is valid");
-        let outcome = Simulator.run(&scenario, &mut NoRecorder).expect("the simulator plays it");
+        let outcome = Simulator.run(&scenario, &mut NoRecorder).expect("the simulator runs it");
         for (flow, theirs) in outcome.transfers.iter().zip([fixed, dynamic]) {
             // 200 s of packets of 12,000 bits.
             let ours = flow.goodput_bps * 200.0 / 12e6;

@@ -47,7 +47,7 @@ fn scenario(text: &str, overrides: &[&str]) -> Scenario {
 fn both(text: &str, overrides: &[&str]) -> (Outcome, Outcome) {
     let scenario = scenario(text, overrides);
     let theory = Theory.run(&scenario, &mut NoRecorder).expect("a closed form covers this");
-    let sim = Simulator.run(&scenario, &mut NoRecorder).expect("the simulator plays everything");
+    let sim = Simulator.run(&scenario, &mut NoRecorder).expect("the simulator runs everything");
     (theory, sim)
 }
 
@@ -145,7 +145,7 @@ fn where_theory_sees_an_overflow_the_simulator_loses_packets() {
         assert_eq!(sim.bottleneck.loss_rate, 0.0, "{buffer} {fits}");
         assert!(refused(&text, &[&buffer, &of(overflows)]).contains("overflows"));
         let scenario = scenario(&text, &[&buffer, &of(overflows)]);
-        let sim = Simulator.run(&scenario, &mut NoRecorder).expect("the simulator plays it");
+        let sim = Simulator.run(&scenario, &mut NoRecorder).expect("the simulator runs it");
         assert!(sim.bottleneck.loss_rate > 0.0, "{buffer} {overflows}");
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use sweetspot_experiment::{NoStore, ResultStore, RunKey, Workers};
 use sweetspot_path::QueueDiscipline;
 use sweetspot_research::gauntlet::{
-    DrawnPath, GauntletPlan, GauntletReport, GauntletSettings, GauntletVariant, PathClass, Player,
-    Population, table,
+    DrawnPath, GauntletPlan, GauntletReport, GauntletSettings, GauntletVariant, PathClass,
+    Population, Runner, table,
 };
 use sweetspot_scenario::{Congestion, Outcome, Scenario};
 use sweetspot_sim::Simulator;
@@ -103,7 +103,7 @@ fn plan(paths: u64) -> GauntletPlan {
 }
 
 #[test]
-fn what_is_played_is_what_its_file_says() {
+fn what_is_run_is_what_its_file_says() {
     for congestion_fixed in [false, true] {
         let settings = GauntletSettings { congestion_fixed, ..settings(3) };
         let plan = GauntletPlan::new(settings).expect("it can be drawn");
@@ -132,37 +132,37 @@ impl ResultStore for Kept {
 #[test]
 fn what_is_remembered_gives_the_same_verdict() {
     let (plan, store) = (plan(4), Kept::default());
-    let player = Player { engine: &Simulator, store: &store, tag: "a" };
-    let at_once = Player { engine: &Simulator, store: &NoStore, tag: "a" };
-    assert_eq!(player.missing(&plan), plan.runs().count());
-    let first = player.play(&plan, Workers::new(2)).expect("it can be played");
-    assert_eq!(player.missing(&plan), 0);
+    let runner = Runner { engine: &Simulator, store: &store, tag: "a" };
+    let at_once = Runner { engine: &Simulator, store: &NoStore, tag: "a" };
+    assert_eq!(runner.missing(&plan), plan.runs().count());
+    let first = runner.run(&plan, Workers::new(2)).expect("it can be run");
+    assert_eq!(runner.missing(&plan), 0);
     // A killed program lost every third.
     let mut number = 0;
     store.0.lock().expect("nobody panicked").retain(|_, _| {
         number += 1;
         number % 3 != 0
     });
-    let resumed = player.play(&plan, Workers::ONE).expect("it can be played");
+    let resumed = runner.run(&plan, Workers::ONE).expect("it can be run");
     assert_eq!(first, resumed);
-    assert_eq!(first, at_once.play(&plan, Workers::ONE).expect("it can be played"));
+    assert_eq!(first, at_once.run(&plan, Workers::ONE).expect("it can be run"));
 }
 
 #[test]
-fn another_tag_plays_the_sizing_again_and_the_kernel_not() {
+fn another_tag_runs_the_sizing_again_and_the_kernel_not() {
     let (plan, store) = (plan(2), Kept::default());
-    Player { engine: &Simulator, store: &store, tag: "a" }
-        .play(&plan, Workers::ONE)
-        .expect("it can be played");
+    Runner { engine: &Simulator, store: &store, tag: "a" }
+        .run(&plan, Workers::ONE)
+        .expect("it can be run");
     // Two paths under two seeds.
-    assert_eq!(Player { engine: &Simulator, store: &store, tag: "b" }.missing(&plan), 4);
+    assert_eq!(Runner { engine: &Simulator, store: &store, tag: "b" }.missing(&plan), 4);
 }
 
 #[test]
 fn the_null_of_a_path_without_chance_is_one() {
     let plan = plan(20);
-    let player = Player { engine: &Simulator, store: &NoStore, tag: "" };
-    let measured = player.play(&plan, Workers::new(2)).expect("it can be played");
+    let runner = Runner { engine: &Simulator, store: &NoStore, tag: "" };
+    let measured = runner.run(&plan, Workers::new(2)).expect("it can be run");
     let report = GauntletReport::of(&plan, &measured);
     let null = &report.variants[0];
     assert_eq!(null.sizing, "null");
@@ -178,9 +178,9 @@ fn the_null_of_a_path_without_chance_is_one() {
 #[test]
 fn a_table_leads_with_the_verdict_and_explains_its_headings() {
     let plan = plan(4);
-    let player = Player { engine: &Simulator, store: &NoStore, tag: "" };
+    let runner = Runner { engine: &Simulator, store: &NoStore, tag: "" };
     let report =
-        GauntletReport::of(&plan, &player.play(&plan, Workers::new(2)).expect("it can be played"));
+        GauntletReport::of(&plan, &runner.run(&plan, Workers::new(2)).expect("it can be run"));
     let text = table(&report);
     let (before, tables) = text.split_once("\nnull, ").expect("the null's table");
     let result = &report.variants[1];

@@ -2,42 +2,41 @@
 
 use std::sync::OnceLock;
 
-use sweetspot_experiment::router::{BufferMeasured, Player, measure};
+use sweetspot_experiment::router::{BufferMeasured, Runner, measure};
 use sweetspot_experiment::{NoStore, Workers};
-use sweetspot_research::router::{Fits, Objective, PlayedRow, TABLE_1, gamma, inputs, simulated};
+use sweetspot_research::router::{Fits, Objective, RunRow, TABLE_1, gamma, inputs, simulated};
 use sweetspot_sim::Simulator;
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::optimum::Best;
 use sweetspot_units::Duration;
 
-fn player() -> Player<'static> {
-    Player { engine: &Simulator, store: &NoStore, workers: Workers::new(2), watch: &|_, _| {} }
+fn runner() -> Runner<'static> {
+    Runner { engine: &Simulator, store: &NoStore, workers: Workers::new(2), watch: &|_, _| {} }
 }
 
 /// Row `row` of Table I with `buffers`, `seconds` each.
-fn play(row: usize, buffers: &[u64], seconds: u64) -> PlayedRow {
+fn run(row: usize, buffers: &[u64], seconds: u64) -> RunRow {
     let setup = TABLE_1[row];
     let mut scenario = setup.scenario().expect("the rows are scenarios");
     scenario.duration = Duration::from_secs(seconds);
-    let measured =
-        measure(&player(), &scenario, buffers, 1).expect("the simulator plays every row");
-    PlayedRow::of(setup, scenario, measured)
+    let measured = measure(&runner(), &scenario, buffers, 1).expect("the simulator runs every row");
+    RunRow::of(setup, scenario, measured)
 }
 
 /// N_in = 20, U = 100, Gamma = 0.1.
-fn power_law() -> &'static PlayedRow {
-    static PLAYED: OnceLock<PlayedRow> = OnceLock::new();
-    PLAYED.get_or_init(|| play(3, &[5, 7, 10, 14, 20, 28, 40, 57, 80, 113, 160, 226, 300], 150))
+fn power_law() -> &'static RunRow {
+    static PLAYED: OnceLock<RunRow> = OnceLock::new();
+    PLAYED.get_or_init(|| run(3, &[5, 7, 10, 14, 20, 28, 40, 57, 80, 113, 160, 226, 300], 150))
 }
 
 /// N_in = 1000, U = 25, Gamma = 10.
-fn exponential() -> &'static PlayedRow {
-    static PLAYED: OnceLock<PlayedRow> = OnceLock::new();
-    PLAYED.get_or_init(|| play(4, &[3, 5, 10, 20, 30, 45, 65, 90, 120], 240))
+fn exponential() -> &'static RunRow {
+    static PLAYED: OnceLock<RunRow> = OnceLock::new();
+    PLAYED.get_or_init(|| run(4, &[3, 5, 10, 20, 30, 45, 65, 90, 120], 240))
 }
 
-fn fits(played: &PlayedRow) -> &Fits {
-    played.fits.as_ref().expect("loss falls with the buffer")
+fn fits(finished: &RunRow) -> &Fits {
+    finished.fits.as_ref().expect("loss falls with the buffer")
 }
 
 #[test]
@@ -88,14 +87,14 @@ fn loss_falls_exponentially_with_the_buffer_for_a_ratio_of_ten() {
 
 #[test]
 fn delay_never_exceeds_a_full_buffer_and_loss_never_grows_with_it() {
-    for played in [power_law(), exponential()] {
-        let rate = played.scenario.path.narrow().rate.as_f64();
-        for m in &played.measured {
+    for finished in [power_law(), exponential()] {
+        let rate = finished.scenario.path.narrow().rate.as_f64();
+        for m in &finished.measured {
             let full = m.buffer as f64 * 12_000.0 / rate;
             assert!(m.delay_s < full, "{} packets: {} s", m.buffer, m.delay_s);
         }
         let falls = |pair: &[BufferMeasured]| pair[1].loss < pair[0].loss;
-        assert!(played.measured.windows(2).all(falls));
+        assert!(finished.measured.windows(2).all(falls));
     }
 }
 
@@ -107,15 +106,15 @@ fn long_flows_want_more_buffer_than_short_ones_and_slow_inputs_hardly_any() {
         Best::At(buffer) => buffer.get(),
         Best::Unbounded => f64::INFINITY,
     };
-    let formula = |played: &PlayedRow, form, objective| {
-        at(fits(played).best(form, objective).expect("the form holds at its optimum"))
+    let formula = |finished: &RunRow, form, objective| {
+        at(fits(finished).best(form, objective).expect("the form holds at its optimum"))
     };
     let long = formula(pl, Form::PowerLaw, Objective::Long);
     let short = formula(pl, Form::PowerLaw, Objective::Short);
     let slow = formula(ex, Form::Exponential, Objective::Short);
     assert!(long > short && short > slow, "{long} {short} {slow}");
-    let best = |played: &PlayedRow, long: bool| {
-        let found = simulated(&played.measured, |m| if long { &m.large } else { &m.short });
+    let best = |finished: &RunRow, long: bool| {
+        let found = simulated(&finished.measured, |m| if long { &m.large } else { &m.short });
         found.expect("enough flows finish").best
     };
     let (long, short, slow) = (best(pl, true), best(pl, false), best(ex, false));

@@ -3,12 +3,12 @@ use thiserror::Error;
 
 use crate::{Outcome, Scenario};
 
-/// An engine that plays scenarios: closed forms, a simulation, or this machine's kernel.
+/// An engine that runs scenarios: closed forms, a simulation, or this machine's kernel.
 pub trait Engine {
     /// The engine's name, as in `--engine`.
     fn name(&self) -> &'static str;
 
-    /// Plays `scenario` and hands every sample of its time series to `recorder`.
+    /// Runs `scenario` and hands every sample of its time series to `recorder`.
     fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder)
     -> Result<Outcome, EngineError>;
 }
@@ -82,11 +82,11 @@ impl Recorder for NoRecorder {
     fn record(&mut self, _sample: &Sample) {}
 }
 
-/// Why an engine could not play a scenario.
+/// Why an engine could not run a scenario.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EngineError {
     /// The scenario asks for something this engine cannot do.
-    #[error("the {engine} engine cannot play this scenario: {reason}")]
+    #[error("the {engine} engine cannot run this scenario: {reason}")]
     Unsupported {
         /// The engine.
         engine: &'static str,
@@ -94,7 +94,7 @@ pub enum EngineError {
         reason: String,
     },
     /// No closed form is known for the scenario.
-    #[error("not covered by a closed form, because {because}; --engine sim plays it")]
+    #[error("not covered by a closed form, because {because}; --engine sim runs it")]
     NotCovered {
         /// Why.
         because: String,

@@ -55,7 +55,7 @@ pub(crate) struct Hops {
 /// A hop's defaults.
 #[derive(Clone, Copy)]
 enum Unsaid {
-    /// A one-way propagation, and the mean rate of a trace, if it plays one.
+    /// A one-way propagation, and the mean rate of a trace, if it replays one.
     Forward(Duration, Option<Rate>),
     /// The same as the other direction, or the mean rate of a trace of its own.
     Backward(DirectionSpec, Option<Rate>),

@@ -1,4 +1,4 @@
-//! Scenarios, outcomes and the engine interface: an [`Engine`] plays a [`Scenario`] and returns an
+//! Scenarios, outcomes and the engine interface: an [`Engine`] runs a [`Scenario`] and returns an
 //! [`Outcome`]. docs/scenario.md describes the file format.
 //!
 //! ```

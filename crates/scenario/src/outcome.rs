@@ -20,7 +20,7 @@ pub struct Outcome {
     /// The formulas behind the numbers, if closed forms gave them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub derivation: Option<Derivation>,
-    /// The kernel's memory of the transfers' sockets, if a kernel played them.
+    /// The kernel's memory of the transfers' sockets, if a kernel ran them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_memory: Option<SocketMemoryOutcome>,
     /// Events processed by the engine.

@@ -108,14 +108,14 @@ impl Path {
         Variation { trace: trace.map(|traced| traced.trace.clone()), changes: changes.collect() }
     }
 
-    /// The hops as an emulator plays them, with `rest` of propagation behind the last one of each way.
+    /// The hops as an emulator has them, with `rest` of propagation behind the last one of each way.
     pub fn chain(&self, rest: Duration, seed: u64) -> HopChain {
         let last = self.hops.len() - 1;
         let behind = |way: Way, index: usize| {
             let ends = if way == Way::Forward { last } else { 0 };
             if index == ends { rest } else { Duration::ZERO }
         };
-        let played = |way: Way, index: usize| {
+        let finished = |way: Way, index: usize| {
             let hop = self.hops_of(way)[index];
             DirectionSpec { delay: hop.delay + behind(way, index), ..hop }
         };
@@ -130,8 +130,8 @@ impl Path {
             each.collect()
         };
         let hops = (0..=last).map(|index| PathSpec {
-            up: played(Way::Forward, index),
-            down: played(Way::Backward, index),
+            up: finished(Way::Forward, index),
+            down: finished(Way::Backward, index),
             mtu: self.packet,
             seed,
         });
@@ -204,7 +204,7 @@ impl Path {
                     && (other.way.is_none() || traced.way.is_none() || other.way == traced.way)
             };
             if traces[..number].iter().any(same) {
-                let reason = "another trace plays this hop in that direction";
+                let reason = "another trace drives this hop in that direction";
                 return Err(reader.impossible_in("trace", number, "hop", reason));
             }
         }

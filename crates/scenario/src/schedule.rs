@@ -5,7 +5,7 @@ use crate::{Application, Pace};
 /// The shape of Pareto gaps.
 const PARETO_SHAPE: f64 = 1.5;
 
-/// When an application that is slower than TCP reads or writes, for every engine that plays it.
+/// When an application that is slower than TCP reads or writes, for every engine that runs it.
 ///
 /// It moves a portion at a time, apart as its [`Pace`] says, or all there is where it has none, and nothing in a
 /// [`Pause`](crate::Pause). It has no clock and no state: it answers for the time that it is asked about.

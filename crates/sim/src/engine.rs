@@ -10,7 +10,7 @@ use crate::outcome::{Snapshot, outcome};
 use crate::scheduler::{QuadHeap, Scheduler, Wheel};
 use crate::world::World;
 
-/// The packet-level simulator as an [`Engine`]. It plays every scenario, without an error.
+/// The packet-level simulator as an [`Engine`]. It runs every scenario, without an error.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Simulator;
 
@@ -31,7 +31,7 @@ impl Engine for Simulator {
 /// From this many flows on, a wheel is faster than a heap (docs/results/speed.md).
 const WHEEL_FLOWS: usize = 16;
 
-/// Plays `scenario` with controllers of the caller's own.
+/// Runs `scenario` with controllers of the caller's own.
 ///
 /// `makers` has one for each transfer, in the order of the file, or `None` where the scenario's
 /// sizing stays. Transfers beyond its end keep theirs, too.
@@ -46,7 +46,7 @@ pub fn run_steered(
     run(scenario, recorder, || Wheel::of(&scenario.path), makers)
 }
 
-/// Plays `scenario` on a scheduler of the caller's choice. The outcome does not depend on it.
+/// Runs `scenario` on a scheduler of the caller's choice. The outcome does not depend on it.
 ///
 /// `scheduler` makes an empty one. It is called twice where a sizing needs a first pass.
 pub fn run_with<S: Scheduler>(
@@ -72,15 +72,15 @@ fn run<S: Scheduler>(
         for transfer in &mut first.transfers {
             transfer.sizing = Sizing::Max;
         }
-        let first = play(&first, known, &mut NoRecorder, scheduler(), Vec::new());
+        let first = simulate(&first, known, &mut NoRecorder, scheduler(), Vec::new());
         let transfer = &first.transfers[0];
         known.bulk_capacity = Some(Rate::from_f64(transfer.goodput_bps));
         known.loaded_rtt = Some(Duration::from_secs_f64(transfer.rtt_mean_s));
     }
-    play(scenario, known, recorder, scheduler(), makers)
+    simulate(scenario, known, recorder, scheduler(), makers)
 }
 
-fn play<S: Scheduler>(
+fn simulate<S: Scheduler>(
     scenario: &Scenario,
     known: KnownPath,
     recorder: &mut dyn Recorder,
@@ -90,7 +90,7 @@ fn play<S: Scheduler>(
     let mut world = build(scenario, known, scheduler, makers);
     world.observers.recorder = recorder.wants_flows().then(|| FlowRecorder::new(scenario));
     let sampler = Sampler::new(recorder);
-    Simulation { world, scenario, recorder, sampler }.play()
+    Simulation { world, scenario, recorder, sampler }.simulate()
 }
 
 /// A run under way.
@@ -110,7 +110,7 @@ struct MeasurementTimes {
 }
 
 impl<S: Scheduler> Simulation<'_, S> {
-    fn play(mut self) -> Outcome {
+    fn simulate(mut self) -> Outcome {
         let begin = Time::ZERO + self.scenario.warmup;
         let first = self.scenario.transfers.iter().filter(|t| !t.follows).map(|t| t.start).min();
         let first = Time::ZERO + first.unwrap_or(self.scenario.warmup);

@@ -2,7 +2,7 @@
 //!
 //! It answers what a transfer gets on a path, and what it does to the path: goodput, round-trip
 //! times, losses, queues. A [`Scenario`](sweetspot_scenario::Scenario) describes hops, cross traffic
-//! and transfers. [`Simulator`] plays it packet by packet and gives back an
+//! and transfers. [`Simulator`] runs it packet by packet and gives back an
 //! [`Outcome`](sweetspot_scenario::Outcome). Scenario and seed decide every byte of the outcome.
 //!
 //! Endpoints come from `sweetspot_tcp`, queues and links from `sweetspot_path`, controllers of the

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::play;
+use common::simulate;
 use sweetspot_scenario::{Engine, Recorder, Sample, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_units::Duration;
@@ -21,7 +21,7 @@ const PATH: &str = r#"
 "#;
 
 fn mbps(overrides: &[&str]) -> f64 {
-    play(PATH, overrides).transfers[0].goodput_bps / 1e6
+    simulate(PATH, overrides).transfers[0].goodput_bps / 1e6
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_slow_reader_sets_the_rate_and_loses_nothing() {
     ] {
         let sizing = format!("transfer.0.sizing={sizing}");
         let flavour = format!("transfer.0.flavour={flavour}");
-        let outcome = play(PATH, &[&sizing, &flavour, "transfer.0.reader=rate=20Mbit/s"]);
+        let outcome = simulate(PATH, &[&sizing, &flavour, "transfer.0.reader=rate=20Mbit/s"]);
         let transfer = &outcome.transfers[0];
         // Ten seconds of 20 Mbit/s, give or take a window of 600 kB (2.4 %) at either end; receivers that measure reads per RTT
         // may leave the application without data now and then.
@@ -61,7 +61,7 @@ fn a_writer_that_ends_completes_its_transfer() {
     // 2 MB at 8 Mbit/s take 2 s and a round trip; so do 1 MB, a pause of 1 s after 0.5 s, and 1 MB.
     for writer in ["rate=8Mbit/s", "rate=16Mbit/s,pause=500ms+1s"] {
         let writer = format!("transfer.0.writer={writer}");
-        let outcome = play(PATH, &[&writer, "transfer.0.size=2MB"]);
+        let outcome = simulate(PATH, &[&writer, "transfer.0.size=2MB"]);
         let took = outcome.transfers[0].completion_s.expect("it ends");
         assert!((2.0..2.15).contains(&took), "{writer}: {took}");
     }
@@ -83,7 +83,7 @@ fn series(overrides: &[&str]) -> Vec<Sample> {
     let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
     let scenario = Scenario::parse_with(PATH, &overrides).expect("it is a scenario");
     let mut series = Series::default();
-    Simulator.run(&scenario, &mut series).expect("it can be played");
+    Simulator.run(&scenario, &mut series).expect("it can be run");
     series.0
 }
 
@@ -113,7 +113,7 @@ fn a_reader_that_stops_closes_the_window_and_opens_it_again() {
 #[test]
 fn a_closed_window_is_probed_although_its_opening_is_lost() {
     // Three of ten packets are lost, window updates among them: the transfer goes on all the same.
-    let outcome = play(
+    let outcome = simulate(
         PATH,
         &[
             "path.loss=0.3",
@@ -160,7 +160,7 @@ fn senders_that_share_a_pool_share_it_max_min_fair() {
     for (pool, min, max) in [("1MB", 23.0, 25.1), ("100kB", 4.5, 5.1)] {
         let pool = format!("send_pool={pool}");
         let overrides = [&*pool, "transfer.0.count=4", "path.buffer=2000pkt"];
-        let outcome = play(PATH, &overrides);
+        let outcome = simulate(PATH, &overrides);
         for transfer in &outcome.transfers {
             let rate = transfer.goodput_bps / 1e6;
             assert!((min..max).contains(&rate), "{pool}: {rate}");
@@ -174,7 +174,7 @@ fn a_sender_at_its_receivers_window_takes_no_more_of_a_pool_than_that() {
     // congestion window counted, which grows without end in ns-2, both would get half, 30 Mbit/s for the second.
     let second = "transfer=[{sizing=\"fixed:24kB\"},{sizing=\"fixed:600kB\"}]";
     let outcome =
-        play(PATH, &[second, "send_pool=300kB", "path.buffer=2000pkt", "tcp.flavour=ns2"]);
+        simulate(PATH, &[second, "send_pool=300kB", "path.buffer=2000pkt", "tcp.flavour=ns2"]);
     let rates: Vec<f64> = outcome.transfers.iter().map(|t| t.goodput_bps / 1e6).collect();
     assert!((rates[0] - 4.8).abs() < 0.2, "{rates:?}");
     assert!(rates[1] > 45.0, "{rates:?}");
@@ -203,7 +203,7 @@ fn a_transfer_that_follows_begins_after_the_end_of_the_one_before_with_what_that
         sizing = "sobas:live"
         congestion = "cubic"
     "#;
-    let outcome = play(path, &[]);
+    let outcome = simulate(path, &[]);
     let [first, second] = &outcome.transfers[..] else { panic!("{outcome:?}") };
     let ended = first.completion_s.expect("100 MB take 8 s");
     // A pause of two seconds and a round trip until the first data.
@@ -243,7 +243,7 @@ fn a_path_that_was_never_held_is_remembered_where_its_overflow_cost_more_than_op
         sizing = "sobas:live"
         congestion = "reno"
     "#;
-    let outcome = play(path, &[]);
+    let outcome = simulate(path, &[]);
     let [first, second] = &outcome.transfers[..] else { panic!("{outcome:?}") };
     let says = |transfer: &sweetspot_scenario::TransferOutcome, word: &str| {
         transfer.events.iter().any(|event| event.kind.to_string().contains(word))
@@ -252,7 +252,7 @@ fn a_path_that_was_never_held_is_remembered_where_its_overflow_cost_more_than_op
     assert!(first.retransmitted_packets > 0);
     assert_eq!(second.retransmitted_packets, 0);
     // Left alone it overflows like the first.
-    let kernel = play(path, &["transfer.0.sizing=kernel", "transfer.1.sizing=kernel"]);
+    let kernel = simulate(path, &["transfer.0.sizing=kernel", "transfer.1.sizing=kernel"]);
     let took = |outcome: &sweetspot_scenario::Outcome| outcome.transfers[1].completion_s;
     assert!(took(&outcome).expect("60 MB take 5 s") < took(&kernel).expect("60 MB take 8 s"));
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{goodput, play};
+use common::{goodput, simulate};
 
 const PATH: &str = r#"
     warmup = "5s"
@@ -24,7 +24,7 @@ const PATH: &str = r#"
 #[test]
 fn a_way_back_that_is_the_same_changes_nothing() {
     let same = ["path.backward.rate=40Mbit/s", "path.backward.delay=8ms", "path.backward.loss=0"];
-    assert_eq!(play(PATH, &[]), play(PATH, &same));
+    assert_eq!(simulate(PATH, &[]), simulate(PATH, &same));
 }
 
 /// A receiver acknowledges each second segment with a bare ACK of 52 bytes: a way back of R bit/s carries R / (52 x 8)
@@ -70,17 +70,17 @@ fn an_ack_for_each_segment_halves_what_a_thin_way_back_lets_through() {
 fn the_round_trip_is_both_propagations() {
     // T_m stays as rtt gives it; a hop's larger delay is subtracted from the hosts' links.
     let window = ["transfer.sizing=fixed:20pkt", "path.backward.delay=20ms", "path.delay=2ms"];
-    let found = play(PATH, &window).transfers[0].rtt_mean_s;
-    let alike = play(PATH, &window[..1]).transfers[0].rtt_mean_s;
+    let found = simulate(PATH, &window).transfers[0].rtt_mean_s;
+    let alike = simulate(PATH, &window[..1]).transfers[0].rtt_mean_s;
     assert!((found - alike).abs() < 1e-4, "{found} {alike}");
 }
 
 #[test]
 fn losses_of_one_way_are_that_ways_own() {
-    let back = play(PATH, &["path.backward.loss=0.05"]);
+    let back = simulate(PATH, &["path.backward.loss=0.05"]);
     // Lost ACKs lose no data.
     assert!(back.bottleneck.loss_rate < 0.001, "{}", back.bottleneck.loss_rate);
-    let there = play(PATH, &["path.loss=0.05", "path.backward.loss=0"]);
+    let there = simulate(PATH, &["path.loss=0.05", "path.backward.loss=0"]);
     assert!((there.bottleneck.loss_rate - 0.05).abs() < 0.01, "{}", there.bottleneck.loss_rate);
 }
 
@@ -106,7 +106,7 @@ fn traced(content: &str, more: &str) -> String {
 fn a_full_link_carries_the_integral_of_its_trace() {
     let flood = "[[cross]]\nkind = \"poisson\"\ncount = 1\nrate = \"100Mbit/s\"";
     let content = r"0,20Mbit/s\n1,5Mbit/s\n";
-    let outcome = play(&traced(content, flood), &["duration=20s"]);
+    let outcome = simulate(&traced(content, flood), &["duration=20s"]);
     let carried = outcome.cross[0].goodput_bps / 1e6 + outcome.transfers[0].goodput_bps / 1e6;
     // Headers off.
     let max = 12.5 * 1448.0 / 1500.0;
@@ -129,8 +129,8 @@ fn tcp_never_gets_more_than_its_trace_lets_through() {
 
 #[test]
 fn a_trace_of_one_rate_is_a_path_of_that_rate() {
-    let mut constant = play(PATH, &["path.rate=20Mbit/s", "path.backward.rate=40Mbit/s"]);
-    let mut traced = play(
+    let mut constant = simulate(PATH, &["path.rate=20Mbit/s", "path.backward.rate=40Mbit/s"]);
+    let mut traced = simulate(
         &traced(r"0,20Mbit/s\n7,20Mbit/s\n", ""),
         &["path.rate=20Mbit/s", "path.backward.rate=40Mbit/s"],
     );

@@ -2,13 +2,15 @@
 
 mod common;
 
-use common::{DUMBBELL, ELEPHANTS, play};
+use common::{DUMBBELL, ELEPHANTS, simulate};
 
 #[test]
 fn among_elephants_bbr_takes_its_share_without_timeouts() {
     let text = format!("{DUMBBELL}{ELEPHANTS}");
-    let outcome =
-        play(&text, &["transfer.0.congestion=bbr", "transfer.0.sizing=max", "transfer.0.start=5s"]);
+    let outcome = simulate(
+        &text,
+        &["transfer.0.congestion=bbr", "transfer.0.sizing=max", "transfer.0.start=5s"],
+    );
     let transfer = &outcome.transfers[0];
     assert_eq!(transfer.timeouts, 0);
     // The elephants leave 15 Mbit/s; BBR, which does not yield to loss, takes more.
@@ -33,7 +35,7 @@ fn through_a_tenth_of_a_bdp_of_buffer_bbr_resends_what_the_kernel_does() {
         congestion = "bbr"
         sizing = "kernel"
     "#;
-    let transfer = &play(text, &[]).transfers[0];
+    let transfer = &simulate(text, &[]).transfers[0];
     assert!((transfer.goodput_bps / 89.7e6 - 1.0).abs() < 0.05, "{}", transfer.goodput_bps);
     let again = transfer.retransmitted_packets as f64;
     assert!((again / 5709.0 - 1.0).abs() < 0.15, "{again}");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{goodput, play};
+use common::{goodput, simulate};
 
 const PATH: &str = r#"
     warmup = "4s"
@@ -29,47 +29,47 @@ fn goodput_follows_the_rate() {
     // 4 s at 40 Mbit/s, 4 s at 10, headers off: 25 x 1448 / 1500.
     let found = goodput(&with("at = \"8s\"\nrate = \"10Mbit/s\""), &[]);
     assert!((found / 24.13 - 1.0).abs() < 0.04, "{found}");
-    let outcome = play(&with("at = \"8s\"\nrate = \"10Mbit/s\""), &[]);
+    let outcome = simulate(&with("at = \"8s\"\nrate = \"10Mbit/s\""), &[]);
     assert!((0.96..=1.0).contains(&outcome.bottleneck.utilisation), "{outcome:?}");
 }
 
 #[test]
 fn the_round_trip_follows_the_route() {
     let window = ["transfer.sizing=fixed:20pkt"];
-    let before = play(PATH, &window).transfers[0].rtt_mean_s;
-    let after = play(&with("at = \"3s\"\ndelay = \"28ms\""), &window).transfers[0].rtt_mean_s;
+    let before = simulate(PATH, &window).transfers[0].rtt_mean_s;
+    let after = simulate(&with("at = \"3s\"\ndelay = \"28ms\""), &window).transfers[0].rtt_mean_s;
     // The hop's 8 ms became 28 ms, each way.
     assert!((after - before - 0.040).abs() < 0.001, "{before} {after}");
-    let shorter = play(&with("at = \"3s\"\ndelay = \"1ms\""), &window).transfers[0].rtt_mean_s;
+    let shorter = simulate(&with("at = \"3s\"\ndelay = \"1ms\""), &window).transfers[0].rtt_mean_s;
     assert!((before - shorter - 0.014).abs() < 0.001, "{before} {shorter}");
 }
 
 #[test]
 fn a_change_to_what_is_changes_nothing() {
-    let mut before = play(PATH, &[]);
-    let mut after = play(&with("at = \"5s\"\nrate = \"40Mbit/s\"\ndelay = \"8ms\""), &[]);
+    let mut before = simulate(PATH, &[]);
+    let mut after = simulate(&with("at = \"5s\"\nrate = \"40Mbit/s\"\ndelay = \"8ms\""), &[]);
     // The number of events may differ with the discipline; the results may not.
     (before.events, after.events) = (0, 0);
     assert_eq!(before, after);
 }
 
 #[test]
-fn a_changing_path_plays_the_same_twice() {
+fn a_changing_path_runs_the_same_twice() {
     let text = with("at = \"6s\"\nrate = \"5Mbit/s\"\ndelay = \"2ms\"");
     for queue in ["drop-tail", "red", "codel", "fq-codel"] {
         let set = [format!("path.queue={queue}"), "path.jitter=2ms".to_owned()];
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
-        assert_eq!(play(&text, &set), play(&text, &set), "{queue}");
+        assert_eq!(simulate(&text, &set), simulate(&text, &set), "{queue}");
     }
 }
 
 #[test]
 fn a_transfer_with_an_end_tells_how_long_it_took() {
-    let outcome = play(PATH, &["transfer.size=10MB", "warmup=0s", "duration=10s"]);
+    let outcome = simulate(PATH, &["transfer.size=10MB", "warmup=0s", "duration=10s"]);
     let took = outcome.transfers[0].completion_s.expect("it ends in time");
     // 80 Mbit at 38.6 Mbit/s of payload, and a slow start.
     assert!((2.1..2.6).contains(&took), "{took}");
-    assert_eq!(play(PATH, &["transfer.size=10GB"]).transfers[0].completion_s, None);
+    assert_eq!(simulate(PATH, &["transfer.size=10GB"]).transfers[0].completion_s, None);
 }
 
 #[test]

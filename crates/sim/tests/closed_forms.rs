@@ -122,14 +122,14 @@ fn the_sawtooths_period_and_loss_rate_are_those_of_equations_12_to_16() {
 
 #[test]
 fn a_path_that_jitters_adds_its_mean_to_every_round_trip_of_a_single_packet() {
-    let play = |jitter: &str| {
+    let simulate = |jitter: &str| {
         let jitter = format!("path.jitter={jitter}");
         let set = ["transfer.0.sizing=fixed:1pkt", "duration=600s", &jitter];
-        let transfer = common::play(DUMBBELL, &set).transfers.remove(0);
+        let transfer = common::simulate(DUMBBELL, &set).transfers.remove(0);
         (transfer.rtt_mean_s, transfer.goodput_bps)
     };
-    let (min, _) = play("0ms");
-    let (mean, goodput) = play("20ms");
+    let (min, _) = simulate("0ms");
+    let (mean, goodput) = simulate("20ms");
     // Twice 10 ms. A draw's deviation is 20 ms / sqrt(12), two are in a round trip, and 5000 round
     // trips of 120 ms in 600 s: a standard error of 0.12 ms.
     assert!((mean - min - 0.020).abs() < 5.0 * 0.12e-3, "{min} {mean}");

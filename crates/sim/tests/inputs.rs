@@ -43,18 +43,18 @@ impl Recorder for Flows {
     }
 }
 
-fn play(overrides: &[&str]) -> (Outcome, Vec<FinishedFlow>) {
+fn simulate(overrides: &[&str]) -> (Outcome, Vec<FinishedFlow>) {
     let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
     let scenario = Scenario::parse_with(FAN, &overrides).expect("the test's scenario is valid");
     let mut flows = Flows::default();
-    let outcome = Simulator.run(&scenario, &mut flows).expect("the simulator plays it");
+    let outcome = Simulator.run(&scenario, &mut flows).expect("the simulator runs it");
     (outcome, flows.0)
 }
 
 #[test]
 fn input_links_together_bound_what_reaches_the_output() {
     // More than one link of 2 Mbit/s carries, less than two.
-    let (outcome, _) = play(&[]);
+    let (outcome, _) = simulate(&[]);
     let rate = outcome.cross[0].goodput_bps / 1e6;
     assert!(rate > 2.0 && rate < 4.0, "{rate}");
     // N_in C_in < C_out: no reason for buffering (router-buffer section VI-A), packets that arrive
@@ -65,7 +65,7 @@ fn input_links_together_bound_what_reaches_the_output() {
 
 #[test]
 fn a_connection_is_opened_to_every_server_in_turn_by_lot() {
-    let (outcome, flows) = play(&["cross.0.input_rate=50Mbit/s"]);
+    let (outcome, flows) = simulate(&["cross.0.input_rate=50Mbit/s"]);
     // Five round trips spread evenly from 30 to 110 ms, each as likely as the others.
     let mut counts = [0usize; 5];
     for flow in &flows {
@@ -83,7 +83,7 @@ fn a_connection_is_opened_to_every_server_in_turn_by_lot() {
 #[test]
 fn nobody_finishes_faster_than_slow_start_allows() {
     // Router-buffer eq. (1): D(s) round trips for a window that begins at two.
-    let (_, flows) = play(&["cross.0.input_rate=50Mbit/s"]);
+    let (_, flows) = simulate(&["cross.0.input_rate=50Mbit/s"]);
     assert!(flows.len() > 100);
     for flow in &flows {
         // The SYN and the rounds of slow start; the last needs no more than its ACK.
@@ -94,7 +94,7 @@ fn nobody_finishes_faster_than_slow_start_allows() {
 
 #[test]
 fn losses_of_connections_are_those_of_the_bottleneck() {
-    let (outcome, flows) = play(&["cross.0.input_rate=50Mbit/s", "path.buffer=5pkt"]);
+    let (outcome, flows) = simulate(&["cross.0.input_rate=50Mbit/s", "path.buffer=5pkt"]);
     let losses: usize = flows.iter().map(|flow| flow.losses_s.len()).sum();
     assert!(losses > 0 && outcome.bottleneck.loss_rate > 0.0);
     let ordered = |flow: &FinishedFlow| flow.losses_s.windows(2).all(|pair| pair[0] <= pair[1]);
@@ -105,5 +105,5 @@ fn losses_of_connections_are_those_of_the_bottleneck() {
 fn whether_connections_are_written_down_changes_nothing() {
     let scenario = Scenario::parse(FAN).expect("the test's scenario is valid");
     let alone = Simulator.run(&scenario, &mut sweetspot_scenario::NoRecorder);
-    assert_eq!(alone.as_ref(), Ok(&play(&[]).0));
+    assert_eq!(alone.as_ref(), Ok(&simulate(&[]).0));
 }

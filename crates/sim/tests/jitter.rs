@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::play;
+use common::simulate;
 
 /// 100 Mbit/s, 40 ms, a BDP of 500 kB, and as much buffer.
 const PATH: &str = include_str!("../../../scenarios/jitter.toml");
@@ -19,7 +19,8 @@ fn a_path_that_jitters_is_left_to_congestion_control() {
                     format!("path.jitter={jitter}ms"),
                     format!("transfer.sizing={sizing}"),
                 ];
-                let transfer = play(PATH, &set.each_ref().map(String::as_str)).transfers.remove(0);
+                let transfer =
+                    simulate(PATH, &set.each_ref().map(String::as_str)).transfers.remove(0);
                 goodput[which] += transfer.goodput_bps;
                 retransmitted[which] += transfer.retransmitted_packets as f64;
                 // Trains differ by more than 5 %, or come too late, so no window is held. A climb may follow.
@@ -48,7 +49,7 @@ fn what_arrives_behind_a_lost_packet_is_not_all_that_the_path_carries() {
     // seconds if that counted as the path's rate.
     for seed in 1..=12 {
         let set = [&*format!("seed={seed}"), "path.jitter=4ms", "path.buffer=200kB"];
-        let rate = play(PATH, &set).transfers[0].goodput_bps / 1e6;
+        let rate = simulate(PATH, &set).transfers[0].goodput_bps / 1e6;
         assert!(rate > 0.5 * 96.5, "{seed}: {rate}");
     }
 }

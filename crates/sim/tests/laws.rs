@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{DUMBBELL, ELEPHANTS, goodput, play, play_recorded};
+use common::{DUMBBELL, ELEPHANTS, goodput, simulate, simulate_recorded};
 use proptest::prelude::*;
 use sweetspot_scenario::{Engine, NoRecorder, Recorder, Sample, Scenario};
 use sweetspot_sim::scheduler::{BinaryHeapScheduler, QuadHeap, Wheel};
@@ -29,8 +29,8 @@ fn looking_changes_nothing() {
         let queue = format!("path.queue={queue}");
         let sets = ["path.buffer=20pkt", "transfer.0.sizing=max", &queue];
         let sets = [&times[..], &sets].concat();
-        let looked = play_recorded(DUMBBELL, &sets, &mut WheneverSomethingIs);
-        assert_eq!(looked, play(DUMBBELL, &sets), "{queue}");
+        let looked = simulate_recorded(DUMBBELL, &sets, &mut WheneverSomethingIs);
+        assert_eq!(looked, simulate(DUMBBELL, &sets), "{queue}");
     }
 }
 
@@ -48,19 +48,19 @@ impl Recorder for WheneverSomethingIs {
 #[test]
 fn another_seed_is_another_run() {
     let text = format!("{DUMBBELL}{ELEPHANTS}");
-    let one = play(&text, &["transfer.0.sizing=max", "path.buffer=100pkt"]);
-    let two = play(&text, &["transfer.0.sizing=max", "path.buffer=100pkt", "seed=2"]);
+    let one = simulate(&text, &["transfer.0.sizing=max", "path.buffer=100pkt"]);
+    let two = simulate(&text, &["transfer.0.sizing=max", "path.buffer=100pkt", "seed=2"]);
     assert_ne!(one.cross, two.cross);
 }
 
 #[test]
 fn twice_the_rates_and_half_the_times_change_nothing_but_the_scale() {
     // All times are even in nanoseconds, so that halving them rounds nothing.
-    let slow = play(
+    let slow = simulate(
         DUMBBELL,
         &["transfer.0.sizing=max", "path.buffer=100pkt", "tcp.clock=10ms", "tcp.min_rto=200ms"],
     );
-    let fast = play(
+    let fast = simulate(
         DUMBBELL,
         &[
             "transfer.0.sizing=max",
@@ -104,7 +104,7 @@ fn the_order_of_declared_flows_favours_nobody() {
     "#;
     let mut by_place = [0.0; 10];
     for seed in 1..=8 {
-        let outcome = play(text, &[&format!("seed={seed}")]);
+        let outcome = simulate(text, &[&format!("seed={seed}")]);
         for (sum, transfer) in by_place.iter_mut().zip(&outcome.transfers) {
             *sum += transfer.goodput_bps / 8.0;
         }
@@ -171,7 +171,7 @@ proptest! {
             "#
         );
         // Conservation is asserted inside, in every element.
-        let outcome = play(&text, &[]);
+        let outcome = simulate(&text, &[]);
         let transfer = &outcome.transfers[0];
         let max = (rate as f64 * 1e6).min(window as f64 * 8000.0 / (rtt as f64 / 1e3));
         // Plus a window acknowledged at once right after the interval's start.
@@ -196,17 +196,17 @@ fn a_controller_from_outside_steers_as_the_scenarios_own_does() {
              [[transfer]]\nsizing = \"{sizing}\"\n"
         )
     };
-    let play = |sizing: &str| {
+    let simulate = |sizing: &str| {
         Simulator.run(&Scenario::parse(&text(sizing)).unwrap(), &mut NoRecorder).unwrap()
     };
     let make: ControllerMaker = Box::new(|setting| Sizing::Sobas.controller(setting).unwrap());
     let kernel = Scenario::parse(&text("kernel")).unwrap();
     let steered = run_steered(&kernel, &mut NoRecorder, vec![Some(make)]);
-    let own = play("sobas");
+    let own = simulate("sobas");
     assert_eq!(steered.transfers[0].goodput_bps, own.transfers[0].goodput_bps);
     assert_eq!(steered.transfers[0].events, own.transfers[0].events);
     // The scenario's own sizing does something else.
-    assert_ne!(play("kernel").transfers[0].events, own.transfers[0].events);
+    assert_ne!(simulate("kernel").transfers[0].events, own.transfers[0].events);
 }
 
 /// A hundred packets at once on a link that takes 12 ms for each, looked at for an instant.
@@ -230,7 +230,7 @@ fn a_packet_on_the_wire_counts_for_the_time_that_it_is_there() {
     for queue in ["drop-tail", "red", "codel", "fq-codel"] {
         for warmup in ["500ms", "503ms", "507ms"] {
             let set = [&*format!("path.queue={queue}"), &*format!("warmup={warmup}")];
-            let used = play(BURST, &set).bottleneck.utilisation;
+            let used = simulate(BURST, &set).bottleneck.utilisation;
             // To the bits of a nanosecond in 5 ms.
             assert!((used - 1.0).abs() < 1e-6, "{queue}, {warmup}: {used}");
         }
@@ -243,7 +243,7 @@ fn the_longest_queue_is_not_shorter_than_what_waits_at_first() {
     // comes before the ACK of the first, which is at the sender, has brought new ones.
     for queue in ["drop-tail", "red", "fq-codel"] {
         let set = [&*format!("path.queue={queue}"), "transfer.0.size=150kB"];
-        let bottleneck = play(BURST, &set).bottleneck;
+        let bottleneck = simulate(BURST, &set).bottleneck;
         assert!(bottleneck.queue_mean_packets > 50.0, "{queue}: {bottleneck:?}");
         assert!(
             bottleneck.queue_max_packets as f64 >= bottleneck.queue_mean_packets,
@@ -272,7 +272,7 @@ fn what_codel_throws_out_is_not_forwarded() {
         start = "0s"
     "#;
     for duration in ["8s", "8.02s", "8.04s", "8.06s", "8.08s"] {
-        let outcome = play(text, &[&format!("duration={duration}")]);
+        let outcome = simulate(text, &[&format!("duration={duration}")]);
         // (8.08 s - 160 ms to the link) / 80 ms = 99; the first datagrams do not come at once.
         assert!((94..=99).contains(&outcome.packets_forwarded), "{duration}: {outcome:?}");
     }
@@ -299,5 +299,5 @@ fn no_more_is_lost_than_was_sent() {
         [[transfer]]
         start = "790ms"
     "#;
-    assert_eq!(play(text, &[]).transfers[0].loss_rate, 1.0);
+    assert_eq!(simulate(text, &[]).transfers[0].loss_rate, 1.0);
 }

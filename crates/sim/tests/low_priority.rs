@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::play;
+use common::simulate;
 
 /// 20 Mbit/s with a buffer of one BDP.
 const ALONE: &str = r#"
@@ -31,7 +31,7 @@ fn alone_it_uses_three_quarters_of_the_link_at_any_round_trip_with_any_receiver(
     for rtt in ["path.rtt=10ms", "path.rtt=30ms", "path.rtt=60ms", "path.rtt=120ms"] {
         for receiver in RECEIVERS {
             let set = [&[rtt], receiver].concat();
-            let rate = play(ALONE, &set).transfers[0].goodput_bps / 1e6;
+            let rate = simulate(ALONE, &set).transfers[0].goodput_bps / 1e6;
             assert!(rate >= 15.0, "{set:?}: {rate} Mbit/s");
         }
     }
@@ -45,7 +45,7 @@ fn beside_a_reno_flow_it_takes_less_than_a_tenth() {
     for rtt in ["path.rtt=10ms", "path.rtt=30ms", "path.rtt=60ms"] {
         for receiver in RECEIVERS {
             let set = [&[rtt], receiver].concat();
-            let transfers = play(&beside, &set).transfers;
+            let transfers = simulate(&beside, &set).transfers;
             let share = transfers[0].goodput_bps / 20e6;
             assert!(share < 0.1, "{set:?}: {share}");
         }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{DUMBBELL, play};
+use common::{DUMBBELL, simulate};
 
 /// A window well below the BDP, so that congestion has no say: 50 packets of 1000 bytes each 100 ms are 4 Mbit/s.
 const SMALL_WINDOW: &str = "transfer.sizing=fixed:50pkt";
@@ -12,7 +12,7 @@ fn a_policer_passes_its_rate_of_what_does_not_yield() {
     let udp = "\n[[cross]]\nkind = \"poisson\"\ncount = 10\nrate = \"2Mbit/s\"\n";
     let set = ["path.policer=10Mbit/s", "path.policer_burst=100kB", "path.reverse=clean"];
     let scenario = DUMBBELL.replace("[[transfer]]\n    sizing = \"fixed:450pkt\"", udp);
-    let outcome = play(&scenario, &set);
+    let outcome = simulate(&scenario, &set);
     // 20 Mbit/s arrive for 40 s; the initial burst is 0.1 % of the passed bytes.
     let cross = &outcome.cross[0];
     assert!((cross.goodput_bps / 1e7 - 1.0).abs() < 0.005, "{}", cross.goodput_bps);
@@ -33,7 +33,7 @@ fn a_transfer_gets_no_more_than_its_policer_lets_through_and_most_of_that() {
             "tcp.flavour=linux",
             &congestion,
         ];
-        let goodput = play(DUMBBELL, &set).transfers[0].goodput_bps;
+        let goodput = simulate(DUMBBELL, &set).transfers[0].goodput_bps;
         assert!(goodput <= 10.01e6 && goodput > min * 10e6, "{congestion}: {goodput}");
     }
 }
@@ -42,7 +42,7 @@ fn a_transfer_gets_no_more_than_its_policer_lets_through_and_most_of_that() {
 fn a_shaper_sends_what_it_saved_at_once_and_its_rate_for_long() {
     let rate = |burst: &str| {
         let burst = format!("path.burst={burst}");
-        play(DUMBBELL, &[&burst, "transfer.sizing=max"]).transfers[0].goodput_bps
+        simulate(DUMBBELL, &[&burst, "transfer.sizing=max"]).transfers[0].goodput_bps
     };
     // Saturated, the bucket is empty and the rate the link's.
     let (constant, shaped) = (rate("0B"), rate("50kB"));
@@ -50,7 +50,7 @@ fn a_shaper_sends_what_it_saved_at_once_and_its_rate_for_long() {
     // A window of 50 packets never waits for tokens; on the constant link each waits for 49 at most.
     let mean = |burst: &str| {
         let burst = format!("path.burst={burst}");
-        play(DUMBBELL, &[&burst, SMALL_WINDOW]).transfers[0].rtt_mean_s
+        simulate(DUMBBELL, &[&burst, SMALL_WINDOW]).transfers[0].rtt_mean_s
     };
     assert!(mean("100kB") <= mean("0B"));
 }
@@ -58,19 +58,19 @@ fn a_shaper_sends_what_it_saved_at_once_and_its_rate_for_long() {
 #[test]
 fn packets_that_are_overtaken_by_three_are_sent_again_though_none_is_lost() {
     let set = ["path.reorder=1%", "path.reorder_by=30ms", "path.reverse=clean"];
-    let reordered = play(DUMBBELL, &set);
+    let reordered = simulate(DUMBBELL, &set);
     assert_eq!(reordered.bottleneck.loss_rate, 0.0);
     assert!(reordered.transfers[0].retransmitted_packets > 0);
     // Held back for less than a packet's 160 us, a packet is overtaken by one at most: no three duplicates come.
     let little = ["path.reorder=1%", "path.reorder_by=150us", "path.reverse=clean"];
-    assert_eq!(play(DUMBBELL, &little).transfers[0].retransmitted_packets, 0);
+    assert_eq!(simulate(DUMBBELL, &little).transfers[0].retransmitted_packets, 0);
 }
 
 #[test]
 fn turns_add_half_of_one_each_way_to_the_round_trip() {
     let rtt = |turn: &str| {
         let turn = format!("path.aggregation={turn}");
-        play(DUMBBELL, &[&turn, SMALL_WINDOW]).transfers[0].rtt_mean_s
+        simulate(DUMBBELL, &[&turn, SMALL_WINDOW]).transfers[0].rtt_mean_s
     };
     // No longer than two whole turns, and no shorter than none.
     let (plain, turns) = (rtt("0ms"), rtt("7ms"));
@@ -84,7 +84,7 @@ fn losses_in_bursts_take_the_retransmissions_too() {
     let timeouts = |burst: u32| {
         let burst = format!("path.loss_burst={burst}");
         let set = ["path.loss=1%", "transfer.sizing=max", "tcp.flavour=linux", &burst];
-        play(DUMBBELL, &set).transfers[0].timeouts
+        simulate(DUMBBELL, &set).transfers[0].timeouts
     };
     let (alone, bursts) = (timeouts(1), timeouts(3));
     assert!(bursts > alone, "{alone} {bursts}");
@@ -95,7 +95,7 @@ fn pie_holds_the_queue_where_drop_tail_fills_it() {
     let outcome = |queue: &str| {
         let queue = format!("path.queue={queue}");
         let set = ["transfer.sizing=max", "transfer.count=4", "path.buffer=1000pkt", &queue];
-        play(DUMBBELL, &set)
+        simulate(DUMBBELL, &set)
     };
     let (drop_tail, pie) = (outcome("drop-tail"), outcome("pie"));
     // Its target is 15 ms; drop-tail's 1000 packets are 160 ms.
@@ -108,8 +108,8 @@ fn pie_holds_the_queue_where_drop_tail_fills_it() {
 #[test]
 fn pie_marks_packets_of_senders_that_understand() {
     let set = ["path.queue=pie", "transfer.sizing=max", "transfer.count=4", "tcp.ecn=true"];
-    let marked = play(DUMBBELL, &set);
-    let dropped = play(DUMBBELL, &set[..3]);
+    let marked = simulate(DUMBBELL, &set);
+    let dropped = simulate(DUMBBELL, &set[..3]);
     let retransmitted = |outcome: &sweetspot_scenario::Outcome| -> u64 {
         outcome.transfers.iter().map(|t| t.retransmitted_packets).sum()
     };

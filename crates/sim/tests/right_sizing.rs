@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::play;
+use common::simulate;
 use sweetspot_scenario::{Engine, Recorder, Sample, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_units::Duration;
@@ -31,7 +31,7 @@ const SEGMENT: f64 = 1448.0;
 fn window(sizing: &str, writer: &str) -> f64 {
     let sizing = format!("transfer.0.sizing={sizing}");
     let writer = format!("transfer.0.writer=rate={writer}");
-    play(PATH, &[&sizing, &writer]).transfers[0].window_final_bytes as f64 / SEGMENT
+    simulate(PATH, &[&sizing, &writer]).transfers[0].window_final_bytes as f64 / SEGMENT
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn read_slowly(sizing: &str) -> (f64, f64, f64) {
         [format!("transfer.0.sizing={sizing}"), "transfer.0.reader=rate=5Mbit/s".to_owned()];
     let scenario = Scenario::parse_with(PATH, &overrides).expect("it is a scenario");
     let mut windows = Windows::default();
-    let outcome = Simulator.run(&scenario, &mut windows).expect("it can be played");
+    let outcome = Simulator.run(&scenario, &mut windows).expect("it can be run");
     let min = windows.0.iter().copied().fold(f64::INFINITY, f64::min);
     let max = windows.0.iter().copied().fold(0.0, f64::max);
     (outcome.transfers[0].goodput_bps / 5e6, min, max)
@@ -112,7 +112,7 @@ fn the_static_schemes_measure_the_product_that_the_sobas_paper_attributes_to_the
     "#;
     let window = |sizing: &str| {
         let sizing = format!("transfer.0.sizing={sizing}");
-        play(path, &[&sizing]).transfers[0].window_final_bytes as f64
+        simulate(path, &[&sizing]).transfers[0].window_final_bytes as f64
     };
     for (scheme, product) in [("wad", "bdp1"), ("nlanr", "bdp2")] {
         let share = window(scheme) / window(product);
@@ -138,6 +138,6 @@ fn sobas_of_the_paper_does_not_take_renos_climb_after_a_loss_for_saturation() {
         congestion = "sack"
         sizing = "sobas:paper"
     "#;
-    let transfer = &play(path, &[]).transfers[0];
+    let transfer = &simulate(path, &[]).transfers[0];
     assert!(transfer.goodput_bps > 13e6, "{}", transfer.goodput_bps);
 }

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::play_recorded;
+use common::simulate_recorded;
 use sweetspot_scenario::{NoRecorder, Outcome, Recorder, Sample, Scenario};
 use sweetspot_sim::{ControllerMaker, run_steered};
 use sweetspot_sizing::{CongestionChoice, Controller, Input, Needs, Output, Sizing, SizingPhase};
@@ -121,7 +121,7 @@ impl Controller for Overheard {
 #[test]
 fn rledbat_and_sobas_live_hear_of_losses_in_the_simulator() {
     for sizing in [Sizing::Rledbat, Sizing::SobasLive] {
-        let play = |loss: &str| {
+        let simulate = |loss: &str| {
             let out_of_order = Arc::new(AtomicU64::new(0));
             let heard = Arc::clone(&out_of_order);
             let make: ControllerMaker = Box::new(move |setting| {
@@ -132,8 +132,8 @@ fn rledbat_and_sobas_live_hear_of_losses_in_the_simulator() {
             (heard.load(Ordering::Relaxed), outcome.transfers[0].retransmitted_packets)
         };
         // 20 s at 20 Mbit/s are 34,000 packets: the buffer does not overflow.
-        assert_eq!(play("path.loss=0"), (0, 0), "{sizing}");
-        let (heard, retransmitted) = play("path.loss=1%");
+        assert_eq!(simulate("path.loss=0"), (0, 0), "{sizing}");
+        let (heard, retransmitted) = simulate("path.loss=1%");
         // Fast retransmit needs three behind each that is lost (RFC 5681 section 3.2); two holes may
         // share them, and a timeout needs none.
         assert!(retransmitted > 10 && heard >= retransmitted, "{sizing}: {heard} {retransmitted}");
@@ -159,7 +159,7 @@ fn a_limited_transfer_never_advertises_more_than_kernel_would() {
         let mut windows = Windows::default();
         // Reno's slow start ends by losses alone; CUBIC's ends at the queue of a transfer without a limit.
         let set = [&*format!("transfer.sizing={sizing}"), "transfer.congestion=reno"];
-        play_recorded(PATH, &set, &mut windows);
+        simulate_recorded(PATH, &set, &mut windows);
         windows.0
     };
     // Without losses, a transfer without a limit is ahead of one with it at all times, and so is the kernel's window, which

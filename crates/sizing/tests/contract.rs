@@ -4,11 +4,11 @@
 #[path = "../../../fuzz/driver.rs"]
 mod entry;
 
-use entry::{MEANS, SIZINGS, WINDOWS, play};
+use entry::{MEANS, SIZINGS, WINDOWS, simulate};
 use proptest::prelude::*;
 use sweetspot_sizing::InputSource;
 
-/// A script, and the receiver to play it to.
+/// A script, and the receiver to feed it to.
 fn script() -> impl Strategy<Value = (InputSource, u64, Vec<u8>)> {
     let means = prop::sample::select(&MEANS[..]);
     let window = prop::sample::select(&WINDOWS[..]);
@@ -22,8 +22,8 @@ macro_rules! keeps_its_contract {
                 #[test]
                 fn $law((means, window, script) in script()) {
                     let sizing = SIZINGS[$at];
-                    let done = play(sizing, means, window, &script);
-                    prop_assert_eq!(done, play(sizing, means, window, &script), "{}", sizing);
+                    let done = simulate(sizing, means, window, &script);
+                    prop_assert_eq!(done, simulate(sizing, means, window, &script), "{}", sizing);
                 }
             )*
         }
@@ -57,6 +57,6 @@ fn kernel_asks_for_nothing() {
     // Data, time, an end.
     let script = [1, 20, 200, 0, 0, 0, 20, 100, 7];
     for means in MEANS {
-        assert_eq!(play("kernel", means, 6_000_000, &script), []);
+        assert_eq!(simulate("kernel", means, 6_000_000, &script), []);
     }
 }

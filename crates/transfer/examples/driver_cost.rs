@@ -18,7 +18,7 @@ const LENGTH: Duration = Duration::from_secs(600);
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for name in ["kernel", "sobas", "sobas:live", "rledbat", "drs"] {
         let sizing: Sizing = name.parse()?;
-        let (cost, registrations) = play(sizing)?;
+        let (cost, registrations) = run(sizing)?;
         let share = cost.as_secs_f64() / LENGTH.as_secs_f64();
         println!("{name:12} {:8.4} % of a core, {registrations} calls", share * 100.0);
     }
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// The driver's CPU time, and the number of calls.
-fn play(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
+fn run(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
     let setting = ControllerConfig {
         mss: Bytes::new(1448),
         packet: Bytes::new(1500),

@@ -1,4 +1,4 @@
-//! Whole sessions with a hostile peer, as the fuzz targets `incoming` and `outgoing` play them.
+//! Whole sessions with a hostile peer, as the fuzz targets `incoming` and `outgoing` run them.
 
 #[path = "../../../fuzz/sessions/mod.rs"]
 mod sessions;

@@ -151,34 +151,34 @@ async function askPaper() {
 }
 
 async function askPlayer(seen) {
-  const played = { ...settings };
-  if (isTooLong(played)) {
-    await askPaperAlone(played);
+  const simulated = { ...settings };
+  if (isTooLong(simulated)) {
+    await askPaperAlone(simulated);
     if (seen === generation) document.body.setAttribute("data-settled", "yes");
     return;
   }
-  const question = { ask: "series", scenario: scenario(played), interval_s: span(played) / 400 };
+  const question = { ask: "series", scenario: scenario(simulated), interval_s: span(simulated) / 400 };
   const told = await player.ask(question);
   if (told.error) {
     $("verdict").textContent = told.error;
     document.body.setAttribute("data-settled", "error");
     return;
   }
-  view.series = { ...told, settings: played };
+  view.series = { ...told, settings: simulated };
   drawSeries();
   drawCurve();
-  await simulateCurve(seen, played);
+  await simulateCurve(seen, simulated);
   if (seen === generation) document.body.setAttribute("data-settled", "yes");
 }
 
 /** What the closed forms alone say, where the simulator would take too long. */
-async function askPaperAlone(played) {
-  const told = await paper.ask({ ask: "run", engine: "theory", scenario: scenario(played) });
-  view.series = told.error ? null : { outcome: told, settings: played };
+async function askPaperAlone(simulated) {
+  const told = await paper.ask({ ask: "run", engine: "theory", scenario: scenario(simulated) });
+  view.series = told.error ? null : { outcome: told, settings: simulated };
   for (const key of ["queue", "windows", "goodput", "rtts"]) charts[key].say("Not simulated at this size of path.");
   $("engine").textContent = "Every number is of a closed form.";
   if (told.error) {
-    $("verdict").innerHTML = words.onPaperAlone(packets(played)) + words.beyond(played, told.error);
+    $("verdict").innerHTML = words.onPaperAlone(packets(simulated)) + words.beyond(simulated, told.error);
     $("numbers").innerHTML = "";
   }
   drawSeries();
@@ -193,10 +193,10 @@ function tell(before, s, seen) {
 }
 
 /** The dots of R(S), far apart first; those that are known stay known. */
-async function simulateCurve(seen, played) {
-  for (const packets of dotWindows(played)) {
+async function simulateCurve(seen, simulated) {
+  for (const packets of dotWindows(simulated)) {
     if (seen !== generation) return;
-    const text = scenario(played, packets, "fixed");
+    const text = scenario(simulated, packets, "fixed");
     if (view.points.has(text)) continue;
     const told = await player.ask({ ask: "run", scenario: text });
     if (!told.error) view.points.set(text, told.transfers[0]);
@@ -219,10 +219,10 @@ function drawCurve() {
   const unit = units(s);
   const max = (largestWindow(s) * PACKET) / unit.size;
   const { curve, series } = view;
-  const played = dotWindows(s)
+  const simulated = dotWindows(s)
     .map((packets) => ({ window: packets * PACKET, told: view.points.get(scenario(s, packets, "fixed")) }))
     .filter(({ told }) => told !== undefined);
-  const dots = (which) => played.filter(which).map(({ window, told }) => [window / unit.size, told.goodput_bps / unit.rate]);
+  const dots = (which) => simulated.filter(which).map(({ window, told }) => [window / unit.size, told.goodput_bps / unit.rate]);
   const late = ({ window, told }) => words.recovering(s, curve, window, told);
   const picture = {
     words: `Goodput in ${unit.goodput} against the window in ${unit.window}`,

@@ -69,7 +69,7 @@ function unsettled(steady) {
 /** Words about a run that is not simulated; `packets` are those that it would have. */
 export function onPaperAlone(packets) {
   return `<b>On paper alone</b>: a run would be ${round(packets / 1e6, 2)} million packets, more than a page simulates while
-    you wait; <code>sweetspot run</code> plays the file below. `;
+    you wait; <code>sweetspot run</code> runs the file below. `;
 }
 
 /** What is said where the closed forms know nothing of this sizing, either. */

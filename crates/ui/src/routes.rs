@@ -17,7 +17,7 @@ pub struct Page {
     pub port: u16,
     pub watched: Vec<WatchedFile>,
     /// Held while the server's own simulator runs: one run at a time.
-    pub playing: Mutex<()>,
+    pub running: Mutex<()>,
 }
 
 const JSON: &str = "application/json";
@@ -49,7 +49,7 @@ impl Page {
                 Response::refusal(403, "open the whole address that sweetspot ui printed")
             }
             (true, Some(name)) => match (request.method.as_str(), name) {
-                ("POST", "ask") => self.play(request),
+                ("POST", "ask") => self.run(request),
                 ("GET" | "HEAD", "about") => self.about(),
                 ("GET" | "HEAD", "watch") => self.watch(&request.query),
                 ("GET" | "HEAD", "diagnose.html") => {
@@ -63,8 +63,8 @@ impl Page {
         (Isolation::Origin, response)
     }
 
-    fn play(&self, request: &Request) -> Response {
-        let _turn = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
+    fn run(&self, request: &Request) -> Response {
+        let _turn = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         Response::ok(JSON, sweetspot_wasm::answer(&String::from_utf8_lossy(&request.body)))
     }
 

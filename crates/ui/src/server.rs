@@ -41,7 +41,7 @@ impl PageServer {
         let port = listener.local_addr().map_err(blame)?.port();
         let token = Token::new()?;
         let address = format!("http://127.0.0.1:{port}/{token}/");
-        let page = Arc::new(Page { token, port, watched, playing: ().into() });
+        let page = Arc::new(Page { token, port, watched, running: ().into() });
         serve("ui", listener, page).map_err(blame)?;
         Ok(PageServer { address })
     }

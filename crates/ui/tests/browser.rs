@@ -303,7 +303,7 @@ const SETTINGS: &str = "(async () => {
 })()";
 
 #[test]
-fn every_setting_can_be_played() -> Tested {
+fn every_setting_can_be_run() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = PageServer::start(0, Vec::new())?;
     browser.open(&format!("{}#rate=2500000&rtt=0.01&buffer=10", server.address()))?;

@@ -49,7 +49,7 @@ impl ThroughputCurve {
     }
 }
 
-/// A scenario with variable window, played by closed forms.
+/// A scenario with variable window, run by closed forms.
 struct ClosedForms(Scenario);
 
 struct Answered {

@@ -202,7 +202,7 @@ impl Diagnosis {
                     return Err(error.to_string());
                 }
                 let mut report = pass.reading.report(error);
-                simulated::play(&mut report.flows);
+                simulated::simulate(&mut report.flows);
                 let drawings = Drawings::new(&report.flows);
                 let (pieces, dissector) = (Pieces::default(), Dissector::default());
                 self.pass =

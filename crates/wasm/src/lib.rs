@@ -36,7 +36,7 @@ pub use curve::ThroughputCurve;
 pub use diagnosis::{Diagnosis, DiagnosisPage};
 pub use question::{EngineName, Question, answer};
 pub use series::SampledRun;
-pub use simulated::play as simulate_flows;
+pub use simulated::simulate as simulate_flows;
 
 /// Ends a pass of `diagnosis`: the page or `{"error": "why not"}` in JSON; `None`: the file must come once more.
 #[cfg(target_arch = "wasm32")]

@@ -1,4 +1,4 @@
-//! Transfers of a capture played again by the simulator.
+//! Transfers of a capture run again by the simulator.
 
 use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::path::{Curve, Replay, Simulation};
@@ -12,13 +12,13 @@ const MAX_SEGMENTS: u64 = 300_000;
 const POINTS: u64 = 300;
 
 /// Simulates `flows`, the largest first, within a time limit.
-pub fn play(flows: &mut [Flow]) {
+pub fn simulate(flows: &mut [Flow]) {
     let mut left = MAX_SEGMENTS;
     for flow in flows {
         flow.simulated = flow.replay.as_ref().map(|replay| match replay {
             Err(why) => Simulation::unknown(why.as_str()),
             Ok(replay) if 2 * replay.segments > left => Simulation::unknown(
-                "it would take too long; --scenario writes the path to play it on",
+                "it would take too long; --scenario writes the path to run it on",
             ),
             Ok(replay) => {
                 left -= 2 * replay.segments;

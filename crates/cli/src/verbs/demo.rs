@@ -100,7 +100,7 @@ fn story(
     let mut rows = Vec::new();
     for (i, variant) in variants.iter().enumerate() {
         let ticker = Ticker::new(&format!("{}/{} {variant}", i + 1, variants.len()), &runner);
-        let row = runner.play(variant, &mut |now| ticker.show(now));
+        let row = runner.run(variant, &mut |now| ticker.show(now));
         ticker.finish(&row);
         rows.push(row);
     }

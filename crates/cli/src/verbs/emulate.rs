@@ -112,7 +112,7 @@ pub fn run(arguments: Arguments) -> Ending {
     whole_file::has_place("--certificate", arguments.certificate.as_deref())?;
     let path = arguments.path.as_deref().map(|text| resolve(text, &arguments)).transpose()?;
     let story = || match &path {
-        Some(path) => play(path, &arguments),
+        Some(path) => run_across(path, &arguments),
         None => test_machine(&arguments),
     };
     let code = isolate(|| match story() {
@@ -184,7 +184,7 @@ fn list() {
     }
 }
 
-/// The path of a scenario, if the emulator plays it.
+/// The path of a scenario, if the emulator can run it.
 fn path_of(scenario: &Scenario) -> Result<HopChain, String> {
     let path = &scenario.path;
     // The rest of the RTT lies behind the last hop, half of it each way.
@@ -198,7 +198,7 @@ fn path_of(scenario: &Scenario) -> Result<HopChain, String> {
 }
 
 /// Runs the commands inside the namespaces; returns the near command's exit code.
-fn play(path: &HopChain, arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
+fn run_across(path: &HopChain, arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
     let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
     let mut supervisor = Supervisor::new()?;
     let emulation = Emulation::start_chain(&path.hops, &[])?;

@@ -67,7 +67,7 @@ pub fn run(arguments: Arguments) -> Ending {
         Some(series) => series,
         None => &mut NoRecorder,
     };
-    let played = match arguments.engine.play(&scenario, recorder) {
+    let finished = match arguments.engine.run(&scenario, recorder) {
         Err(error @ EngineError::NotCovered { .. }) => {
             err!("sweetspot: {}: {error}", arguments.scenario.shown());
             return Ok(ExitCode::from(NOT_COVERED));
@@ -75,18 +75,18 @@ pub fn run(arguments: Arguments) -> Ending {
         other => other?,
     };
     if let (Some(series), Some(path), Some(format)) = (&series, &arguments.series, format) {
-        whole_file::write(path, &format.bytes(&series.columns(&played.outcome))?)?;
+        whole_file::write(path, &format.bytes(&series.columns(&finished.outcome))?)?;
     }
     if let Some(path) = &arguments.out {
-        let columns = series.map(|series| series.columns(&played.outcome));
-        let file = run_file(&played, &scenario, columns.as_ref())?;
+        let columns = series.map(|series| series.columns(&finished.outcome));
+        let file = run_file(&finished, &scenario, columns.as_ref())?;
         whole_file::write(path, format!("{file}\n").as_bytes())?;
     }
     if arguments.json {
-        out!("{}", serde_json::to_string_pretty(&played)?);
+        out!("{}", serde_json::to_string_pretty(&finished)?);
     } else {
-        print_for_people(&scenario, &played.outcome);
-        if let Some(certificate) = &played.certificate {
+        print_for_people(&scenario, &finished.outcome);
+        if let Some(certificate) = &finished.certificate {
             out!("\n{}", certificate.text.trim_end());
         }
     }
@@ -180,8 +180,8 @@ fn print_transfer(i: usize, t: &TransferOutcome) {
 }
 
 /// Why a transfer has no throughput to show, if it has none.
-fn why_nothing_moved(scenario: &Scenario, i: usize, played: &TransferOutcome) -> Option<String> {
-    if played.goodput_bps > 0.0 {
+fn why_nothing_moved(scenario: &Scenario, i: usize, finished: &TransferOutcome) -> Option<String> {
+    if finished.goodput_bps > 0.0 {
         return None;
     }
     let (from, to) = (scenario.warmup, scenario.warmup + scenario.duration);
@@ -189,7 +189,7 @@ fn why_nothing_moved(scenario: &Scenario, i: usize, played: &TransferOutcome) ->
     if start >= to {
         return Some(format!("it starts at {start} and the run ends at {to}"));
     }
-    match played.completion_s {
+    match finished.completion_s {
         Some(took) if start.as_secs_f64() + took <= from.as_secs_f64() => Some(format!(
             "it was complete {took:.3} s after its start, and counting began at {from}"
         )),

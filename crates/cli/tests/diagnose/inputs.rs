@@ -156,7 +156,7 @@ fn written(mut packets: Vec<(u64, bool, Vec<u8>)>) -> Vec<u8> {
 }
 
 #[test]
-fn the_path_that_a_capture_shows_can_be_played() -> Tested {
+fn the_path_that_a_capture_shows_can_be_run() -> Tested {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("bursts.pcap"), written(bursts()))?;

@@ -33,7 +33,7 @@ impl Shell {
 
     /// Runs a block's commands; an error is the first that went otherwise than the document says.
     pub fn run(&self, block: &Block) -> Result<(), String> {
-        let output = self.play(block).map_err(|error| error.to_string())?;
+        let output = self.output(block).map_err(|error| error.to_string())?;
         let seen = String::from_utf8_lossy(&output.stdout);
         let mut parts = seen.split(END);
         for command in &block.commands {
@@ -53,7 +53,7 @@ impl Shell {
     }
 
     /// One shell for the whole block; its remaining processes are ended.
-    fn play(&self, block: &Block) -> std::io::Result<Output> {
+    fn output(&self, block: &Block) -> std::io::Result<Output> {
         let script: String = block
             .commands
             .iter()

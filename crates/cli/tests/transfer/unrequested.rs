@@ -30,7 +30,7 @@ fn directory(path: &str) -> (RawEntry, Option<&'static [u8]>) {
     (RawEntry::directory(path), None)
 }
 
-/// Plays the attack to the first receiver that says hello; those that only look whether somebody answers are passed over.
+/// Runs the attack to the first receiver that says hello; those that only look whether somebody answers are passed over.
 fn attack(listener: &Listener, attack: &Attack<'_>) {
     let mut raw = loop {
         let Ok(mut raw) = listener.accept() else { continue };

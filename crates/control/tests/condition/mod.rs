@@ -157,7 +157,7 @@ impl Noise {
     }
 }
 
-pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
+pub fn simulate(condition: &Condition, tuned: bool, seconds: usize) -> Run {
     let Condition { rtt, buffer, .. } = *condition;
     let config = ControllerConfig {
         mss: Bytes::new(MSS as u64),

@@ -136,7 +136,7 @@ struct Graph<'a> {
 
 /// The simulated transfer, from when the real one began.
 fn simulated(flow: &Flow, drawing: &Drawing) -> Vec<(u64, u64)> {
-    let (Some(Simulation::Played(simulated)), Some(begun)) = (&flow.simulated, drawing.began())
+    let (Some(Simulation::Done(simulated)), Some(begun)) = (&flow.simulated, drawing.began())
     else {
         return Vec::new();
     };
@@ -189,7 +189,7 @@ fn section(n: usize, flow: &Flow, drawn: bool) -> Markup {
             p { (flow.fix) }
             p.shares { "Time: " (flow.limits.words()) "." }
             @match &flow.simulated {
-                Some(Simulation::Played(simulated)) => { p { (simulated.words()) } }
+                Some(Simulation::Done(simulated)) => { p { (simulated.words()) } }
                 Some(Simulation::Unknown { unknown }) => {
                     p.evidence { "Not simulated without the limit: " (unknown) "." }
                 }

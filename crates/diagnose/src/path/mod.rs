@@ -1,4 +1,4 @@
-//! The path of a transfer as a capture shows it, as a scenario, and the transfer played on it with
+//! The path of a transfer as a capture shows it, as a scenario, and the transfer run on it with
 //! and without its limit.
 
 mod replay;

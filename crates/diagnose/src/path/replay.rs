@@ -12,7 +12,7 @@ const HELD: f64 = 0.5;
 /// A transfer shorter than this many segments never met its limit for long.
 const MIN_SEGMENTS: u64 = 50;
 
-/// How to play a transfer again.
+/// How to run a transfer again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
     /// The path as a scenario.

@@ -13,12 +13,12 @@ const FACTOR: f64 = 1.5;
 /// Acknowledged bytes over time since the beginning of the transfer.
 pub type Curve = Vec<(Duration, Bytes)>;
 
-/// A transfer played again, or why it was not.
+/// A transfer run again, or why it was not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Simulation {
-    /// It was played.
-    Played(Simulated),
+    /// It was run.
+    Done(Simulated),
     /// It was not.
     Unknown {
         /// Why.
@@ -26,7 +26,7 @@ pub enum Simulation {
     },
 }
 
-/// A transfer as the simulator plays it on the path that the capture shows.
+/// A transfer as the simulator runs it on the path that the capture shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Simulated {
     /// The change from the capture.
@@ -45,19 +45,20 @@ pub struct Simulated {
 }
 
 impl Simulation {
-    /// Why nothing was played.
+    /// Why nothing was run.
     pub fn unknown(why: impl Into<String>) -> Simulation {
         Simulation::Unknown { unknown: why.into() }
     }
 
-    /// Plays `replay` by `play`, which gives the time and the curve of the settings that it is
+    /// Runs `replay` by `run`, which gives the time and the curve of the settings that it is
     /// told, or why it cannot.
     pub fn of(
         replay: &Replay,
-        mut play: impl FnMut(&Replay, &[String]) -> Result<(Duration, Curve), String>,
+        mut simulate: impl FnMut(&Replay, &[String]) -> Result<(Duration, Curve), String>,
     ) -> Simulation {
-        let mut both =
-            || Ok((play(replay, &replay.with_limit)?, play(replay, &replay.without_limit)?));
+        let mut both = || {
+            Ok((simulate(replay, &replay.with_limit)?, simulate(replay, &replay.without_limit)?))
+        };
         let ((with, _), (without, curve)) = match both() {
             Ok(both) => both,
             Err(why) => return Simulation::Unknown { unknown: why },
@@ -69,7 +70,7 @@ impl Simulation {
                  {with:.1} s and not {took:.1} s"
             ));
         }
-        Simulation::Played(Simulated {
+        Simulation::Done(Simulated {
             lifted: replay.lifted.clone(),
             captured_s: took,
             with_limit_s: with,

@@ -7,7 +7,7 @@ use sweetspot_theory::Packets;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::link::{SimulatedLink, THINK};
-use super::measure::{BufferMeasured, MedianThroughput, Player};
+use super::measure::{BufferMeasured, MedianThroughput, Runner};
 use super::verify::{Effort, FEWEST, too_small, verify};
 use crate::StudyError;
 
@@ -24,7 +24,7 @@ const INPUTS: u64 = 20;
 /// # Errors
 /// If nothing can queue at the link, or the part of it that can be simulated is too small.
 pub fn try_buffers(
-    player: &Player<'_>,
+    runner: &Runner<'_>,
     advice: &RouterAdvice,
     effort: Effort,
 ) -> Result<Simulated, StudyError> {
@@ -35,7 +35,7 @@ pub fn try_buffers(
         return Err(too_small());
     }
     let advised = advice.recommended.buffer.get();
-    let found = verify(player, &link, advised, effort)?;
+    let found = verify(runner, &link, advised, effort)?;
     let buffers = found.measured.iter().map(|m| simulated(m, found.scale));
     Ok(Simulated {
         rate: found.link.rate,

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 use sweetspot_scenario::{Engine, Scenario};
 use sweetspot_units::Volume;
 
-use super::run::{Class, Run, SizeBin, play};
+use super::run::{Class, Run, SizeBin, run};
 use crate::cached_engine::{ResultStore, RunKey};
 use crate::{StudyError, Workers};
 
 /// The engine, the store of finished runs, the workers, and the progress report.
 #[derive(Clone, Copy)]
-pub struct Player<'a> {
+pub struct Runner<'a> {
     /// The engine.
     pub engine: &'a (dyn Engine + Sync),
     /// Where finished runs are kept.
@@ -62,12 +62,12 @@ pub struct MedianThroughput {
 /// A class of flows.
 pub type ThroughputOf = fn(&BufferMeasured) -> &MedianThroughput;
 
-/// Plays `scenario` with each of `buffers` and as many `seeds`, counted from the scenario's.
+/// Runs `scenario` with each of `buffers` and as many `seeds`, counted from the scenario's.
 ///
 /// # Errors
-/// If the engine cannot play it.
+/// If the engine cannot run it.
 pub fn measure(
-    player: &Player<'_>,
+    runner: &Runner<'_>,
     scenario: &Scenario,
     buffers: &[u64],
     seeds: u64,
@@ -78,36 +78,36 @@ pub fn measure(
         .flat_map(|buffer| (0..seeds).map(move |i| (*buffer, scenario.seed + i)))
         .map(|(buffer, seed)| with_buffer(scenario, buffer, seed))
         .collect();
-    let played = play_all(player, &runs)?;
-    let per_buffer = buffers.iter().zip(played.chunks(seeds as usize));
+    let finished = run_all(runner, &runs)?;
+    let per_buffer = buffers.iter().zip(finished.chunks(seeds as usize));
     Ok(per_buffer.map(|(buffer, runs)| BufferMeasured::of(*buffer, runs.to_vec())).collect())
 }
 
 /// The runs of `scenarios`, in their order.
-pub fn play_all(player: &Player<'_>, scenarios: &[Scenario]) -> Result<Vec<Run>, StudyError> {
+pub fn run_all(runner: &Runner<'_>, scenarios: &[Scenario]) -> Result<Vec<Run>, StudyError> {
     let done = std::sync::atomic::AtomicUsize::new(0);
-    let played = player.workers.map(scenarios, |scenario| {
-        let run = kept_or_played(player, scenario);
+    let finished = runner.workers.map(scenarios, |scenario| {
+        let run = kept_or_run(runner, scenario);
         let over = 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        (player.watch)(over, scenarios.len());
+        (runner.watch)(over, scenarios.len());
         run
     });
-    played.into_iter().collect()
+    finished.into_iter().collect()
 }
 
 /// Distinguishes a run's summary from an outcome in a store.
 const SUMMARY: &str = "router";
 
-fn kept_or_played(player: &Player<'_>, scenario: &Scenario) -> Result<Run, StudyError> {
-    let name = format!("{}, {SUMMARY}", player.engine.name());
+fn kept_or_run(runner: &Runner<'_>, scenario: &Scenario) -> Result<Run, StudyError> {
+    let name = format!("{}, {SUMMARY}", runner.engine.name());
     let key = RunKey::of(&name, scenario);
-    let kept = player.store.summary(&key);
+    let kept = runner.store.summary(&key);
     if let Some(run) = kept.and_then(|json| serde_json::from_value(json).ok()) {
         return Ok(run);
     }
-    let run = play(player.engine, scenario)?;
+    let run = run(runner.engine, scenario)?;
     if let Ok(json) = serde_json::to_value(&run) {
-        player.store.keep_summary(&key, &json);
+        runner.store.keep_summary(&key, &json);
     }
     Ok(run)
 }

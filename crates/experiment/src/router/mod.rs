@@ -11,6 +11,6 @@ mod verify;
 pub use advice::try_buffers;
 pub use ladder::ladder;
 pub use link::SimulatedLink;
-pub use measure::{BufferMeasured, MedianThroughput, Player, measure};
+pub use measure::{BufferMeasured, MedianThroughput, Runner, measure};
 pub use run::{Class, Run, SizeBin};
 pub use verify::{Effort, Verified, verify};

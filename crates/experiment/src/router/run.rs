@@ -112,8 +112,8 @@ impl Recorder for Flows {
     }
 }
 
-/// Plays `scenario` once.
-pub fn play(engine: &(dyn Engine + Sync), scenario: &Scenario) -> Result<Run, StudyError> {
+/// Runs `scenario` once.
+pub fn run(engine: &(dyn Engine + Sync), scenario: &Scenario) -> Result<Run, StudyError> {
     let loads = (!scenario.transfers.is_empty()).then(Vec::new);
     let mut flows = Flows { finished: Vec::new(), loads };
     let outcome = engine.run(scenario, &mut flows)?.bottleneck;

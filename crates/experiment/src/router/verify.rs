@@ -5,7 +5,7 @@ use sweetspot_theory::router::capacity_ratio::CapacityRatio;
 
 use super::ladder::ladder;
 use super::link::SimulatedLink;
-use super::measure::{BufferMeasured, Player, measure};
+use super::measure::{BufferMeasured, Runner, measure};
 use crate::StudyError;
 
 /// How much work a verification may be.
@@ -85,7 +85,7 @@ impl Plan {
 /// # Errors
 /// If nothing can queue at the link, or the part of it that can be simulated is too small.
 pub fn verify(
-    player: &Player<'_>,
+    runner: &Runner<'_>,
     link: &SimulatedLink,
     advised: f64,
     effort: Effort,
@@ -98,14 +98,14 @@ pub fn verify(
     }
     let plan = effort.plan();
     let scale = plan.scale(link);
-    let played = link.scaled(scale);
-    if played.bdp() < SMALLEST_BDP || (played.users as f64) < FEWEST {
+    let finished = link.scaled(scale);
+    if finished.bdp() < SMALLEST_BDP || (finished.users as f64) < FEWEST {
         return Err(too_small());
     }
-    let scenario = played.scenario(WARMUP, plan.seconds)?;
+    let scenario = finished.scenario(WARMUP, plan.seconds)?;
     let own = libm::round(advised * scale).max(2.0) as u64;
-    let mut buffers = ladder(((4.0 * played.bdp()) as u64).max(40), plan.buffers - 1);
-    let rule = libm::round(played.bdp()).max(2.0) as u64;
+    let mut buffers = ladder(((4.0 * finished.bdp()) as u64).max(40), plan.buffers - 1);
+    let rule = libm::round(finished.bdp()).max(2.0) as u64;
     // A buffer of the ladder that is nearly one of these would say the same twice.
     let near = |a: u64, b: u64| libm::log2(a as f64 / b as f64).abs() <= NEAR;
     buffers.retain(|buffer| !near(*buffer, own) && !near(*buffer, rule));
@@ -114,14 +114,14 @@ pub fn verify(
     buffers.dedup();
     let index = |of: u64| buffers.partition_point(|buffer| *buffer < of);
     let (advised, rule) = (index(own), index(rule));
-    let measured = measure(player, &scenario, &buffers, plan.seeds)?;
+    let measured = measure(runner, &scenario, &buffers, plan.seeds)?;
     let (seconds, seeds) = (plan.seconds, plan.seeds);
-    Ok(Verified { link: played, scale, seconds, seeds, advised, rule, measured })
+    Ok(Verified { link: finished, scale, seconds, seeds, advised, rule, measured })
 }
 
-/// Why so small a part of a link is not played.
+/// Why so small a part of a link is not run.
 pub(super) fn too_small() -> StudyError {
-    let because = "what can be played of so fast a link in the time has fewer than eight packets in \
+    let because = "what can be run of so fast a link in the time has fewer than eight packets in \
                    flight or eight flows, too few for an average";
     TheoryError::NotCovered { because }.into()
 }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slow_links_are_played_as_they_are_and_fast_ones_in_part() {
+    fn slow_links_are_run_as_they_are_and_fast_ones_in_part() {
         let link = |mbit| SimulatedLink {
             rate: Rate::from_mbit_per_second(mbit),
             rtt: Duration::from_millis(60),

@@ -3,7 +3,7 @@
 use sweetspot_scenario::{Engine, Scenario};
 
 use super::{Mft, Race};
-use crate::play::{goodput, play_all, with_window};
+use crate::run::{goodput, run_all, with_window};
 use crate::{StudyError, Workers};
 
 /// Windows that race.
@@ -33,7 +33,7 @@ pub fn choose<E: Engine + Sync + ?Sized>(
             Scenario { seed: sized.seed + seed, ..sized }
         };
         let runs: Vec<Scenario> = wanted.iter().map(run).collect();
-        let outcomes = play_all(engine, &runs, workers)?;
+        let outcomes = run_all(engine, &runs, workers)?;
         for ((job, window, _), outcome) in wanted.iter().zip(&outcomes) {
             races[*job].handle_rate(*window, goodput(outcome));
         }

@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 
 use sweetspot_scenario::{Engine, Outcome, Scenario};
 
-use crate::play::{goodput, play_all, with_window};
+use crate::run::{goodput, run_all, with_window};
 use crate::{StudyError, Workers};
 
 /// The result of a search.
@@ -103,7 +103,7 @@ pub fn find_mfts<E: Engine + Sync + ?Sized>(
             (0..seeds).map(move |i| Scenario { seed: sized.seed + i, ..sized.clone() })
         };
         let runs: Vec<Scenario> = wanted.iter().flat_map(seeded).collect();
-        let outcomes = play_all(engine, &runs, workers)?;
+        let outcomes = run_all(engine, &runs, workers)?;
         for ((job, window), outcomes) in wanted.iter().zip(outcomes.chunks(seeds as usize)) {
             searches[*job].handle_trial(trial(*window, outcomes));
             rates[*job].insert(*window, outcomes.iter().map(goodput).collect());

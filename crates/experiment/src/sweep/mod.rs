@@ -9,7 +9,7 @@ pub use spread::Spread;
 
 use sweetspot_scenario::{Engine, Outcome, Scenario};
 
-use crate::play::play_all;
+use crate::run::run_all;
 use crate::{Over, StudyError, SweepError, Workers};
 
 /// Keys of a scenario take several values each, everything else stays. All variants meet the same seeds (common random
@@ -122,7 +122,7 @@ impl Sweep {
         variants * self.seeds.max(1) as usize
     }
 
-    /// Plays `variants` (see [`Sweep::variants`]) under every seed.
+    /// Runs `variants` (see [`Sweep::variants`]) under every seed.
     pub fn run<E: Engine + Sync + ?Sized>(
         &self,
         variants: &[SweepVariant],
@@ -135,7 +135,7 @@ impl Sweep {
             (0..seeds).map(move |i| Scenario { seed: scenario.seed + i, ..scenario.clone() })
         };
         let runs: Vec<Scenario> = variants.iter().flat_map(seeded).collect();
-        let outcomes = play_all(engine, &runs, workers)?;
+        let outcomes = run_all(engine, &runs, workers)?;
         let points = variants.iter().zip(outcomes.chunks(seeds as usize));
         let point = |(variant, outcomes): (&SweepVariant, &[Outcome])| SweepPoint {
             values: variant.values.clone(),

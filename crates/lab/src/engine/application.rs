@@ -102,10 +102,10 @@ pub(super) struct Paced<A> {
     application: Application,
     portion: Bytes,
     seed: u64,
-    playing: OnceLock<Playing<A>>,
+    running: OnceLock<Running<A>>,
 }
 
-struct Playing<A> {
+struct Running<A> {
     scheduled: Mutex<A>,
     end: Time,
 }
@@ -114,8 +114,8 @@ impl<A: Scheduled> Paced<A> {
     /// One that moves `portion` at a time; `None` where TCP alone decides.
     pub fn new(application: &Application, portion: Bytes, seed: u64) -> Option<Arc<Paced<A>>> {
         (!application.is_greedy()).then(|| {
-            let (application, playing) = (application.clone(), OnceLock::new());
-            Arc::new(Paced { application, portion, seed, playing })
+            let (application, running) = (application.clone(), OnceLock::new());
+            Arc::new(Paced { application, portion, seed, running })
         })
     }
 
@@ -123,14 +123,14 @@ impl<A: Scheduled> Paced<A> {
     pub fn begin(&self, start: Time, end: Time) {
         if let Some(schedule) = Schedule::new(&self.application, start, self.portion) {
             let scheduled = Mutex::new(A::new(schedule, self.portion, self.seed));
-            let _ = self.playing.set(Playing { scheduled, end });
+            let _ = self.running.set(Running { scheduled, end });
         }
     }
 }
 
 impl<A: Scheduled> ApplicationPace for Paced<A> {
     fn poll_allowance(&self, now: Time, idle: bool) -> Allowance {
-        let Some(Playing { scheduled, end }) = self.playing.get().filter(|p| now < p.end) else {
+        let Some(Running { scheduled, end }) = self.running.get().filter(|p| now < p.end) else {
             return Allowance::Bytes(EVERYTHING);
         };
         let mut scheduled = scheduled.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,7 +141,7 @@ impl<A: Scheduled> ApplicationPace for Paced<A> {
     }
 
     fn handle_moved(&self, bytes: Bytes) {
-        if let Some(Playing { scheduled, .. }) = self.playing.get() {
+        if let Some(Running { scheduled, .. }) = self.running.get() {
             scheduled.lock().unwrap_or_else(PoisonError::into_inner).handle_moved(bytes);
         }
     }

@@ -1,4 +1,4 @@
-//! The lab engine: plays a scenario by this machine's kernel.
+//! The lab engine: runs a scenario by this machine's kernel.
 
 mod application;
 mod bottleneck;
@@ -60,19 +60,19 @@ pub struct LabSeriesRow {
 }
 
 impl Lab {
-    /// Plays `scenario` in real time.
+    /// Runs `scenario` in real time.
     ///
     /// # Errors
     /// If this machine cannot emulate it accurately, or the run failed.
-    pub fn play(&self, scenario: &Scenario) -> Result<LabRun, LabError> {
-        self.play_in(scenario, &scratch::place())
+    pub fn run(&self, scenario: &Scenario) -> Result<LabRun, LabError> {
+        self.run_in(scenario, &scratch::place())
     }
 
-    /// Plays `scenario` with its temporary files in `place`; they are removed when it returns.
+    /// Runs `scenario` with its temporary files in `place`; they are removed when it returns.
     ///
     /// # Errors
-    /// As [`Lab::play`].
-    pub fn play_in(&self, scenario: &Scenario, place: &Path) -> Result<LabRun, LabError> {
+    /// As [`Lab::run`].
+    pub fn run_in(&self, scenario: &Scenario, place: &Path) -> Result<LabRun, LabError> {
         // In the first namespace, where the kernel can still load a module.
         for name in congestion_controls(scenario) {
             sysctl::offers_congestion_control(name).doing("ask for a congestion control")?;
@@ -90,7 +90,7 @@ impl Lab {
         if let Some(reason) = isolated(|| rehearsal::rehearse(&plan))? {
             return Err(LabError::Refused(reason));
         }
-        isolated(|| stage::play(scenario, &plan, scratch.path()))
+        isolated(|| stage::run(scenario, &plan, scratch.path()))
     }
 }
 
@@ -104,9 +104,9 @@ impl Engine for Lab {
         scenario: &Scenario,
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, EngineError> {
-        let played = self.play(scenario).map_err(EngineError::from)?;
-        played.record(scenario, recorder);
-        Ok(played.outcome)
+        let finished = self.run(scenario).map_err(EngineError::from)?;
+        finished.record(scenario, recorder);
+        Ok(finished.outcome)
     }
 }
 

@@ -31,12 +31,8 @@ struct RunTraces {
     memory: MemoryWatch,
 }
 
-/// Plays `plan`, which is `scenario`'s, inside the namespaces.
-pub(super) fn play(
-    scenario: &Scenario,
-    plan: &LabPlan,
-    scratch: &Path,
-) -> Result<LabRun, LabError> {
+/// Runs `plan`, which is `scenario`'s, inside the namespaces.
+pub(super) fn run(scenario: &Scenario, plan: &LabPlan, scratch: &Path) -> Result<LabRun, LabError> {
     process::raise_descriptor_limit().doing("raise the limit on open files")?;
     let emulation = Emulation::start_chain(&plan.chain.hops, &plan.host_pairs)?;
     for side in [emulation.near(), emulation.far()] {
@@ -50,7 +46,7 @@ pub(super) fn play(
     };
     let targets: Vec<MeasuredTransfer<'_>> =
         plan.targets.iter().enumerate().map(target).collect::<Result<_, _>>()?;
-    let traces = run(plan, &emulation, &targets)?;
+    let traces = recorded(plan, &emulation, &targets)?;
     let sizes: Vec<_> = targets.iter().map(MeasuredTransfer::size).collect();
     let certified = emulation.finish()?;
 
@@ -87,7 +83,7 @@ pub(super) fn play(
     })
 }
 
-fn run(
+fn recorded(
     plan: &LabPlan,
     emulation: &Emulation,
     targets: &[MeasuredTransfer<'_>],
@@ -118,7 +114,7 @@ fn run(
         targets.iter().for_each(|target| target.stop(far));
         let mut totals = vec![LoadTotals::default(); plan.loads.len()];
         for (side, node) in nodes.into_iter().enumerate() {
-            let counted = joined(node)?.doing("play cross traffic")?;
+            let counted = joined(node)?.doing("run cross traffic")?;
             for ((sum, more), load) in totals.iter_mut().zip(counted).zip(&plan.loads) {
                 // A datagram is counted where it arrives, a segment where it was sent.
                 let backward = (side == 1) != load.is_udp();

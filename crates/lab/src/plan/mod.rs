@@ -30,7 +30,7 @@ pub(crate) struct LabPlan {
     pub chain: HopChain,
     /// The narrow one of them, with the propagation of all.
     pub narrow: PathSpec,
-    /// One-way propagation of all flows behind the hops, which the last one plays; the host pairs have the rest.
+    /// One-way propagation of all flows behind the hops, which the last one adds; the host pairs have the rest.
     common: Duration,
     pub host_pairs: Vec<HostPair>,
     /// `net.ipv4` settings of both namespaces.

@@ -90,7 +90,7 @@ fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) 
     let flows: u64 = scenario.cross.iter().map(|cross| shape(&cross.kind).0).sum();
     if flows > MAX_LAB_FLOWS {
         reasons
-            .push(format!("{flows} flows are more than the {MAX_LAB_FLOWS} that it plays at once"));
+            .push(format!("{flows} flows are more than the {MAX_LAB_FLOWS} that it runs at once"));
     }
     if scenario.cross.iter().any(|cross| cross.inputs.is_some()) {
         reasons.push("it has no shared input links; leave inputs out".to_owned());
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_scenario_is_played() {
+    fn a_plain_scenario_is_run() {
         assert_eq!(refused_with(&[]), "");
         assert_eq!(refused_with(&["transfer.0.sizing=sobas", "transfer.0.congestion=cubic"]), "");
     }

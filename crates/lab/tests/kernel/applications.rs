@@ -19,17 +19,17 @@ congestion = "cubic"
 congestion_fixed = true
 "#;
 
-fn play(overrides: &[&str]) -> LabRun {
+fn run(overrides: &[&str]) -> LabRun {
     let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
-    Lab.play(&Scenario::parse_with(PATH, &overrides).unwrap()).unwrap()
+    Lab.run(&Scenario::parse_with(PATH, &overrides).unwrap()).unwrap()
 }
 
-fn between(played: &LabRun, from: f64, until: f64) -> impl Iterator<Item = &LabSeriesRow> {
-    played.series.iter().filter(move |row| (from..until).contains(&row.at_s))
+fn between(finished: &LabRun, from: f64, until: f64) -> impl Iterator<Item = &LabSeriesRow> {
+    finished.series.iter().filter(move |row| (from..until).contains(&row.at_s))
 }
 
-fn acked(played: &LabRun, from: f64, until: f64) -> f64 {
-    let mut rows = between(played, from, until);
+fn acked(finished: &LabRun, from: f64, until: f64) -> f64 {
+    let mut rows = between(finished, from, until);
     let first = rows.next().unwrap();
     let last = rows.last().unwrap();
     (last.acked_bytes - first.acked_bytes) as f64 * 8.0 / (last.at_s - first.at_s)
@@ -44,22 +44,22 @@ pub fn a_slow_reader_sets_the_rate_and_the_window_closes() {
     // Once the receive buffer is full, the receiver acknowledges its reads, give or take the buffer's fill: 125 kB over 4 s are
     // 0.25 Mbit/s, 5 %.
     let at_its_rate =
-        |played: &LabRun| (4.75e6..5.25e6).contains(&played.outcome.transfers[0].goodput_bps);
-    let played = (0..RUNS).map(|_| play(&overrides)).find(at_its_rate).expect("a run at 5 Mbit/s");
+        |finished: &LabRun| (4.75e6..5.25e6).contains(&finished.outcome.transfers[0].goodput_bps);
+    let finished = (0..RUNS).map(|_| run(&overrides)).find(at_its_rate).expect("a run at 5 Mbit/s");
     // Flow control, not loss, holds the sender back.
-    assert_eq!(played.outcome.bottleneck.loss_rate, 0.0, "{:?}", played.outcome.bottleneck);
+    assert_eq!(finished.outcome.bottleneck.loss_rate, 0.0, "{:?}", finished.outcome.bottleneck);
     // The flight may hold the bytes read during an RTT, 12.5 kB, and the kernel's rounding.
-    let min = between(&played, 2.0, 6.0).map(|row| row.window_bytes).min().unwrap();
+    let min = between(&finished, 2.0, 6.0).map(|row| row.window_bytes).min().unwrap();
     assert!(min < 125_000 / 4, "{min}");
 }
 
 pub fn a_reader_that_stops_closes_the_window_and_opens_it_again() {
-    let played = play(&["transfer.0.sizing=kernel", "transfer.0.reader=pause=3s+1500ms"]);
+    let finished = run(&["transfer.0.sizing=kernel", "transfer.0.reader=pause=3s+1500ms"]);
     // RFC 9293 section 3.8.6: a window that is full is closed, and nothing but probes moves.
-    let min = between(&played, 4.0, 4.4).map(|row| row.window_bytes).min().unwrap();
+    let min = between(&finished, 4.0, 4.4).map(|row| row.window_bytes).min().unwrap();
     assert!(min < 3 * 1500, "{min}");
     let (stopped, before, after) =
-        (acked(&played, 4.0, 4.4), acked(&played, 2.0, 3.0), acked(&played, 5.0, 6.0));
+        (acked(&finished, 4.0, 4.4), acked(&finished, 2.0, 3.0), acked(&finished, 5.0, 6.0));
     assert!(stopped < 0.02 * before, "{stopped} of {before}");
     // In real time; a window that stayed shut would let nothing through.
     assert!(after > 0.5 * before, "{after} of {before}");
@@ -68,12 +68,12 @@ pub fn a_reader_that_stops_closes_the_window_and_opens_it_again() {
 pub fn a_paced_writer_sets_the_rate() {
     for pace in ["rate", "poisson"] {
         let writer = format!("transfer.0.writer={pace}=10Mbit/s");
-        let played = play(&["transfer.0.sizing=kernel", &writer]);
-        let transfer = &played.outcome.transfers[0];
+        let finished = run(&["transfer.0.sizing=kernel", &writer]);
+        let transfer = &finished.outcome.transfers[0];
         // 3450 portions in 4 s: a Poisson count has a standard deviation of 1.7 %; TLS and frames take 0.2 %.
         let rate = transfer.goodput_bps / 1e6;
         assert!((rate - 10.0).abs() < 0.6, "{pace}: {rate}");
-        assert_eq!(played.outcome.bottleneck.loss_rate, 0.0, "{:?}", played.outcome.bottleneck);
+        assert_eq!(finished.outcome.bottleneck.loss_rate, 0.0, "{:?}", finished.outcome.bottleneck);
     }
 }
 
@@ -82,14 +82,14 @@ pub fn after_a_pause_slow_start_restarts_where_the_scenario_says_so() {
     // (tcp_cwnd_restart): with an RTO of 300 ms, a round trip and 200 ms, six times in 2 s.
     let windows = |restart: bool| {
         let restart = format!("transfer.0.slow_start_restart={restart}");
-        let played = play(&[
+        let finished = run(&[
             "path.rtt=100ms",
             "transfer.0.sizing=fixed:625kB",
             "transfer.0.writer=pause=4s+2s",
             "duration=5s",
             &restart,
         ]);
-        let cwnd = |from, until| between(&played, from, until).map(|row| row.cwnd_bytes);
+        let cwnd = |from, until| between(&finished, from, until).map(|row| row.cwnd_bytes);
         (cwnd(3.5, 4.0).max().unwrap(), cwnd(6.0, 6.2).min().unwrap())
     };
     // Three round trips of slow start make eighty of ten packets; there were nearly forty. The receiver's window ends it

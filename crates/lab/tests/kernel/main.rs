@@ -40,8 +40,8 @@ const LAWS: &[Law] = &[
         scenarios::a_path_that_changes_carries_what_it_has_left,
     ),
     (
-        "several_hops_each_way_and_a_trace_are_played",
-        scenarios::several_hops_each_way_and_a_trace_are_played,
+        "several_hops_each_way_and_a_trace_are_run",
+        scenarios::several_hops_each_way_and_a_trace_are_run,
     ),
     ("what_the_machine_lacks_is_refused", scenarios::what_the_machine_lacks_is_refused),
     ("nothing_stays_behind", scenarios::nothing_stays_behind),

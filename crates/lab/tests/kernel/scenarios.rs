@@ -12,13 +12,13 @@ rtt = "20ms"
 buffer = "50pkt"
 "#;
 
-fn play(more: &str) -> Result<LabRun, LabError> {
-    Lab.play(&Scenario::parse(&format!("{PATH}{more}")).unwrap())
+fn run(more: &str) -> Result<LabRun, LabError> {
+    Lab.run(&Scenario::parse(&format!("{PATH}{more}")).unwrap())
 }
 
 pub fn a_window_of_half_a_bdp_carries_half_the_rate_at_most() {
-    let played = play("[[transfer]]\nsizing = \"fixed:25kB\"\n").unwrap();
-    let transfer = &played.outcome.transfers[0];
+    let finished = run("[[transfer]]\nsizing = \"fixed:25kB\"\n").unwrap();
+    let transfer = &finished.outcome.transfers[0];
     // SOBAS eq. (3): 25 kB per 20 ms are 10 Mbit/s. The advertised window is rounded up to the window scale, 128 B with buffers
     // of up to 8 MiB.
     assert!(transfer.goodput_bps <= 25_128.0 * 8.0 / 0.020, "{transfer:?}");
@@ -26,18 +26,18 @@ pub fn a_window_of_half_a_bdp_carries_half_the_rate_at_most() {
     assert!(transfer.rtt_mean_s >= 0.020, "{transfer:?}");
     // The buffer holds twice that window. On a machine that stalls, the sender's timers may still retransmit packets that
     // nobody lost (RFC 5682).
-    assert_eq!(played.outcome.bottleneck.loss_rate, 0.0, "{:?}", played.outcome.bottleneck);
+    assert_eq!(finished.outcome.bottleneck.loss_rate, 0.0, "{:?}", finished.outcome.bottleneck);
     assert!((24_000..=25_600).contains(&transfer.window_final_bytes), "{transfer:?}");
-    let outcome = &played.outcome;
+    let outcome = &finished.outcome;
     assert_eq!((outcome.engine.as_str(), outcome.scenario.as_str()), ("lab", "test"));
     assert!(outcome.bottleneck.utilisation < 0.6, "{:?}", outcome.bottleneck);
-    assert!(played.series.iter().any(|row| row.acked_bytes > 1_000_000));
-    assert!(played.certificate.text.contains("Emulation certificate"));
+    assert!(finished.series.iter().any(|row| row.acked_bytes > 1_000_000));
+    assert!(finished.certificate.text.contains("Emulation certificate"));
 }
 
 pub fn a_send_buffer_of_the_scenario_holds_the_sender_back() {
-    let played = play("[[transfer]]\nsizing = \"max\"\nsend_buffer = \"5kB\"\n").unwrap();
-    let transfer = &played.outcome.transfers[0];
+    let finished = run("[[transfer]]\nsizing = \"max\"\nsend_buffer = \"5kB\"\n").unwrap();
+    let transfer = &finished.outcome.transfers[0];
     // The kernel doubles it and lets one write exceed it, here a TLS record of 16 kB: some 26 kB
     // per 20 ms, half of the 20 Mbit/s that the window of 100 kB and more would fill.
     assert!(transfer.goodput_bps < 15e6, "{transfer:?}");
@@ -45,8 +45,7 @@ pub fn a_send_buffer_of_the_scenario_holds_the_sender_back() {
 }
 
 pub fn every_kind_of_cross_traffic_crosses() {
-    let played = play(
-        r#"
+    let finished = run(r#"
 reverse = "clean"
 [[cross]]
 kind = "pareto"
@@ -77,12 +76,11 @@ think_mean = "100ms"
 kind = "arrivals"
 rate = "1Mbit/s"
 size_mean = "10kB"
-"#,
-    )
+"#)
     .unwrap();
-    let [pareto, poisson, elephants, mice, closed_loop, arrivals] = &played.outcome.cross[..]
+    let [pareto, poisson, elephants, mice, closed_loop, arrivals] = &finished.outcome.cross[..]
     else {
-        panic!("{:?}", played.outcome.cross);
+        panic!("{:?}", finished.outcome.cross);
     };
     for udp in [pareto, poisson] {
         // 2 Mbit/s on average; 972 of 1000 bytes are payload; gaps are random.
@@ -96,23 +94,23 @@ size_mean = "10kB"
         assert!(users.completed > 0 && users.completion_mean_s > 0.040, "{users:?}");
         assert!(users.goodput_bps > 1e5, "{users:?}");
     }
-    assert!(played.outcome.transfers.is_empty());
+    assert!(finished.outcome.transfers.is_empty());
 }
 
 pub fn what_the_machine_lacks_is_refused() {
-    let error = play("[[transfer]]\ncount = 65\n").unwrap_err();
+    let error = run("[[transfer]]\ncount = 65\n").unwrap_err();
     let LabError::Refused(reason) = &error else { panic!("{error}") };
     assert!(reason.contains("more than the 64"), "{reason}");
 }
 
 pub fn a_path_that_changes_carries_what_it_has_left() {
     let change = "[[path.change]]\nat = \"1500ms\"\nrate = \"4Mbit/s\"\n";
-    let played = play(&format!("{change}[[transfer]]\ncongestion = \"cubic\"\n")).unwrap();
+    let finished = run(&format!("{change}[[transfer]]\ncongestion = \"cubic\"\n")).unwrap();
     // Measured from 1 s on for 2 s: half a second of 20 Mbit/s, the queue at that time, and 1.5 s of 4.
     let carried = 0.5 * 20.0 + 1.5 * 4.0;
-    let goodput = played.outcome.transfers[0].goodput_bps * 2.0 / 1e6;
+    let goodput = finished.outcome.transfers[0].goodput_bps * 2.0 / 1e6;
     assert!(goodput < 1.05 * carried, "{goodput} of {carried}");
-    let late: Vec<_> = played.series.iter().filter(|row| row.at_s > 2.0).collect();
+    let late: Vec<_> = finished.series.iter().filter(|row| row.at_s > 2.0).collect();
     let ([first, ..], [.., last]) = (&late[..], &late[..]) else { panic!("{late:?}") };
     let rate = (last.carried_bytes - first.carried_bytes) as f64 * 8.0 / (last.at_s - first.at_s);
     assert!(rate < 1.1 * 4e6 && rate > 0.5 * 4e6, "{rate}");
@@ -121,14 +119,14 @@ pub fn a_path_that_changes_carries_what_it_has_left() {
 pub fn nothing_stays_behind() {
     let place = tempfile::tempdir().unwrap();
     let text = format!("{PATH}[[transfer]]\nsize = \"100kB\"\n");
-    let played = Lab.play_in(&Scenario::parse(&text).unwrap(), place.path()).unwrap();
+    let finished = Lab.run_in(&Scenario::parse(&text).unwrap(), place.path()).unwrap();
     // Before measurement began all of it had come.
-    assert_eq!(played.outcome.transfers[0].goodput_bps, 0.0);
-    assert!(played.series.is_empty() || played.series.iter().all(|row| row.at_s < 1.0));
+    assert_eq!(finished.outcome.transfers[0].goodput_bps, 0.0);
+    assert!(finished.series.is_empty() || finished.series.iter().all(|row| row.at_s < 1.0));
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
 }
 
-pub fn several_hops_each_way_and_a_trace_are_played() {
+pub fn several_hops_each_way_and_a_trace_are_run() {
     let text = r#"
 title = "chain"
 warmup = "1s"
@@ -154,14 +152,14 @@ hop = 0
 [[transfer]]
 congestion = "cubic"
 "#;
-    let played = Lab.play(&Scenario::parse(text).unwrap()).unwrap();
-    let transfer = &played.outcome.transfers[0];
+    let finished = Lab.run(&Scenario::parse(text).unwrap()).unwrap();
+    let transfer = &finished.outcome.transfers[0];
     // Three periods of 10 and 4 Mbit/s, headers off; the earlier queue counts for 50 packets at most.
     let max = 7e6 * 1448.0 / 1500.0 + 50.0 * 1448.0 * 8.0 / 3.0;
     assert!(transfer.goodput_bps <= max && transfer.goodput_bps > 3e6, "{transfer:?}");
     // 2 + 2 ms there, 2 + 6 ms back, the rest of 20 ms on the hosts' links.
     assert!(transfer.rtt_mean_s >= 0.020, "{transfer:?}");
     // Traffic across the first hop alone does not affect the second one.
-    assert!(played.outcome.cross[0].goodput_bps > 1e5, "{:?}", played.outcome.cross);
-    assert!(played.outcome.bottleneck.utilisation > 0.5, "{:?}", played.outcome.bottleneck);
+    assert!(finished.outcome.cross[0].goodput_bps > 1e5, "{:?}", finished.outcome.cross);
+    assert!(finished.outcome.bottleneck.utilisation > 0.5, "{:?}", finished.outcome.bottleneck);
 }

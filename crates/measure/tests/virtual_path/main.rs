@@ -7,7 +7,7 @@ use sweetspot_measure::{Direction, DirectionReport, Discipline, Plan};
 use sweetspot_path::Random;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// One direction without TCP, which these paths do not play.
+/// One direction without TCP, which these paths do not carry.
 fn plan() -> Plan {
     Plan { directions: vec![Direction::Down], load: None, ..Plan::full() }
 }

@@ -123,7 +123,7 @@ impl Way {
     }
 
     /// Sends packets in the order of time; returns when each was through.
-    fn play(&mut self, packets: &[(Time, Bytes, u64)]) -> Vec<Option<Time>> {
+    fn run(&mut self, packets: &[(Time, Bytes, u64)]) -> Vec<Option<Time>> {
         let mut through = vec![None; packets.len()];
         let crossing = self.truth.cross > Rate::from_f64(0.0);
         for (place, (at, size, flow)) in packets.iter().enumerate() {
@@ -272,7 +272,7 @@ fn echoes(
 
 type Through = Vec<Option<Time>>;
 
-/// Plays two lots of packets in the order of time.
+/// Sends two lots of packets in the order of time.
 fn merged(
     way: &mut Way,
     first: Vec<(Time, Bytes, u64)>,
@@ -281,7 +281,7 @@ fn merged(
     let mut all: Vec<_> = first.iter().chain(second).copied().enumerate().collect();
     all.sort_by_key(|(_, (at, ..))| *at);
     let order: Vec<_> = all.iter().map(|(_, packet)| *packet).collect();
-    let through = way.play(&order);
+    let through = way.run(&order);
     let mut sorted = vec![None; all.len()];
     for ((place, _), out) in all.iter().zip(through) {
         sorted[*place] = out;

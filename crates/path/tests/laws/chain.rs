@@ -14,7 +14,7 @@ fn hop(mbit: u64, delay_ms: u64, packets: u64) -> DirectionSpec {
 }
 
 /// When each packet came out and in which order, polled at the times that `poll` gives between arrivals at hop 0.
-fn play(
+fn run(
     specs: &[DirectionSpec],
     arrivals: &[(u64, u64)],
     late_us: u64,
@@ -37,7 +37,7 @@ fn play(
     (out, dropped)
 }
 
-/// The same by directions played one after the other, each over all time.
+/// The same by directions run one after the other, each over all time.
 fn one_after_the_other(specs: &[DirectionSpec], arrivals: &[(u64, u64)]) -> Vec<(Time, u64)> {
     let mut now = 0;
     let mut at: Vec<(Time, Numbered)> = (0_u64..)
@@ -67,10 +67,10 @@ proptest! {
         arrivals in prop::collection::vec((0_u64..2000, 40_u64..1500), 1..200), late_us in 0_u64..20_000,
     ) {
         let specs: Vec<_> = rates.iter().map(|(rate, delay, room)| hop(*rate, *delay, *room)).collect();
-        let (out, dropped) = play(&specs, &arrivals, 0);
+        let (out, dropped) = run(&specs, &arrivals, 0);
         prop_assert_eq!(&out, &one_after_the_other(&specs, &arrivals));
         prop_assert_eq!(out.len() + dropped.len(), arrivals.len());
-        prop_assert_eq!(play(&specs, &arrivals, late_us), (out, dropped));
+        prop_assert_eq!(run(&specs, &arrivals, late_us), (out, dropped));
     }
 
     #[test]
@@ -80,7 +80,7 @@ proptest! {
         let spec = DirectionSpec {
             loss: Probability::new(loss).unwrap(), jitter: Duration::from_millis(jitter), ..hop(10, 3, 9)
         };
-        prop_assert_eq!(play(&[spec], &arrivals, 0).0, one_after_the_other(&[spec], &arrivals));
+        prop_assert_eq!(run(&[spec], &arrivals, 0).0, one_after_the_other(&[spec], &arrivals));
     }
 }
 

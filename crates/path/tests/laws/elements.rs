@@ -223,9 +223,9 @@ fn managed() -> impl Strategy<Value = DirectionSpec> {
 /// The fate of each arrival, and the exits with their times.
 type Fates = (Vec<Option<DropReason>>, Vec<(Time, u64)>);
 
-/// Plays `arrivals`; `polls` says at which arrivals the caller also looks for deliveries, and
+/// Feeds `arrivals`; `polls` says at which arrivals the caller also looks for deliveries, and
 /// how late (in microseconds, up to the delay) it is by then.
-fn play(spec: &DirectionSpec, arrivals: &[(u64, u64)], polls: &[(bool, u64)]) -> Fates {
+fn run(spec: &DirectionSpec, arrivals: &[(u64, u64)], polls: &[(bool, u64)]) -> Fates {
     let mut direction = Direction::new(spec, Bytes::new(1500), 3);
     let (mut now, mut refusals, mut out) = (Time::ZERO, Vec::new(), Vec::new());
     for (n, &(gap, size)) in arrivals.iter().enumerate() {
@@ -252,14 +252,14 @@ fn play(spec: &DirectionSpec, arrivals: &[(u64, u64)], polls: &[(bool, u64)]) ->
 proptest! {
     #[test]
     fn what_comes_in_comes_out_or_is_dropped(spec in managed(), arrivals in arrivals()) {
-        let (refusals, out) = play(&spec, &arrivals, &[(false, 0)]);
+        let (refusals, out) = run(&spec, &arrivals, &[(false, 0)]);
         let dropped = refusals.iter().flatten().count();
         prop_assert_eq!(arrivals.len(), out.len() + dropped);
     }
 
     #[test]
     fn packets_of_a_flow_leave_in_the_order_they_came(spec in managed(), arrivals in arrivals()) {
-        let (_, out) = play(&spec, &arrivals, &[(false, 0)]);
+        let (_, out) = run(&spec, &arrivals, &[(false, 0)]);
         prop_assert!(out.windows(2).all(|w| w[0].0 <= w[1].0 && w[0].1 < w[1].1));
     }
 
@@ -269,7 +269,7 @@ proptest! {
         arrivals in arrivals(),
         polls in prop::collection::vec((any::<bool>(), 0_u64..10_000), 1..50),
     ) {
-        prop_assert_eq!(play(&spec, &arrivals, &[(true, 0)]), play(&spec, &arrivals, &polls));
+        prop_assert_eq!(run(&spec, &arrivals, &[(true, 0)]), run(&spec, &arrivals, &polls));
     }
 
     #[test]
@@ -277,7 +277,7 @@ proptest! {
         spec in directions(),
         arrivals in arrivals(),
     ) {
-        let (_, out) = play(&spec, &arrivals, &[(false, 0)]);
+        let (_, out) = run(&spec, &arrivals, &[(false, 0)]);
         let mut came = Time::ZERO;
         let came: Vec<_> = arrivals
             .iter()

@@ -141,7 +141,7 @@ proptest! {
     fn a_trace_of_one_rate_is_a_link_of_that_rate(
         kbit in 1_u64..10_000_000, arrivals in prop::collection::vec((0_u64..3000, 40_u64..1500), 1..60),
     ) {
-        let play = |trace: Option<RateTrace>| {
+        let run = |trace: Option<RateTrace>| {
             let rate = Rate::from_bits_per_second(kbit * 1000);
             let mut link: Link<Numbered, _> = Link::new(rate, DropTail::new(Volume::Packets(100)));
             trace.into_iter().for_each(|trace| link.follow(trace));
@@ -156,7 +156,7 @@ proptest! {
             left.extend(std::iter::from_fn(|| link.poll_departure(Time::MAX, &mut |_| {})).map(|(at, _)| at));
             left
         };
-        prop_assert_eq!(play(Some(rates(&[(7, kbit), (7, kbit)]))), play(None));
+        prop_assert_eq!(run(Some(rates(&[(7, kbit), (7, kbit)]))), run(None));
     }
 
     #[test]

@@ -86,7 +86,7 @@ fn all(runs: &[&Outcome]) -> Table {
 /// Identity of a transfer across engines and seeds: scenario, index, sizing.
 type TransferCase<'a> = (&'a str, usize, &'a str);
 
-/// Goodput by engine, mean over seeds, where one scenario was played by several.
+/// Goodput by engine, mean over seeds, where one scenario was run by several.
 fn side_by_side(runs: &[&Outcome]) -> Option<Table> {
     let mut engines: Vec<&str> = Vec::new();
     let mut cases: Vec<TransferCase<'_>> = Vec::new();

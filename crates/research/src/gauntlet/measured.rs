@@ -33,9 +33,9 @@ impl RunMeasured {
     /// one counts.
     pub fn of(scenario: &Scenario, outcome: &Outcome) -> RunMeasured {
         let follows = scenario.transfers.iter().any(|transfer| transfer.follows);
-        let played = scenario.transfers.iter().zip(&outcome.transfers).enumerate();
+        let finished = scenario.transfers.iter().zip(&outcome.transfers).enumerate();
         let judged: Vec<(usize, (&Transfer, &TransferOutcome))> =
-            played.filter(|(_, (transfer, _))| transfer.follows == follows).collect();
+            finished.filter(|(_, (transfer, _))| transfer.follows == follows).collect();
         let transfers = || judged.iter().map(|(_, (_, outcome))| *outcome);
         let (from, until) = (scenario.warmup, scenario.warmup + scenario.duration);
         let propagation = scenario.path.mean_rtt(from, until);
@@ -44,14 +44,14 @@ impl RunMeasured {
         let bits = (scenario.path.packet.as_f64() - header) * 8.0;
         let seconds = scenario.duration.as_secs_f64();
         let acknowledged: f64 = transfers().map(|t| t.goodput_bps).sum();
-        let goodputs = judged.iter().map(|(index, (transfer, played))| {
-            match (transfer.size, played.completion_s) {
+        let goodputs = judged.iter().map(|(index, (transfer, finished))| {
+            match (transfer.size, finished.completion_s) {
                 (Some(size), Some(took)) => size.as_f64() * 8.0 / took,
                 _ if transfer.follows => {
                     let left = until.as_secs_f64() - began(scenario, outcome, *index);
-                    if left > 0.0 { played.goodput_bps * seconds / left } else { 0.0 }
+                    if left > 0.0 { finished.goodput_bps * seconds / left } else { 0.0 }
                 }
-                _ => played.goodput_bps,
+                _ => finished.goodput_bps,
             }
         });
         RunMeasured {

@@ -21,7 +21,7 @@ pub struct GauntletSettings {
     pub seeds: u64,
     /// Measured time of each transfer; `None`: the population's default.
     pub duration: Option<Duration>,
-    /// Congestion controls; every sizing is played with each.
+    /// Congestion controls; every sizing is run with each.
     pub congestions: Vec<Congestion>,
     /// Whether sizings must not switch the congestion control.
     pub congestion_fixed: bool,

@@ -87,8 +87,8 @@ impl MatrixCase {
 }
 
 impl MatrixResult {
-    /// Plays a case.
-    pub fn play(
+    /// Runs a case.
+    pub fn run(
         engine: &dyn Engine,
         (test, case): (&MatrixTest, &MatrixCase),
         variant: &MatrixVariant,

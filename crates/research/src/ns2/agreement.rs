@@ -4,7 +4,7 @@ use sweetspot_scenario::{Engine, Outcome};
 use sweetspot_statistics::Sorted;
 
 use super::case::{Ns2Case, Ns2Measured, Ns2Setting};
-use sweetspot_experiment::play::{goodput, play_all};
+use sweetspot_experiment::run::{goodput, run_all};
 use sweetspot_experiment::{StudyError, Workers};
 
 /// One window of one setting: ns-2's mean over its seeds and ours over as many.
@@ -27,7 +27,7 @@ impl Ns2Comparison {
     }
 }
 
-/// Plays `cases` and puts the means over seeds side by side, by setting and window.
+/// Runs `cases` and puts the means over seeds side by side, by setting and window.
 pub fn compare<E: Engine + Sync>(
     engine: &E,
     cases: &[Ns2Case],
@@ -35,7 +35,7 @@ pub fn compare<E: Engine + Sync>(
 ) -> Result<Vec<Ns2Comparison>, StudyError> {
     let scenarios = cases.iter().map(|case| case.setting.scenario(case.window, case.seed));
     let scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
-    let outcomes = play_all(engine, &scenarios, workers)?;
+    let outcomes = run_all(engine, &scenarios, workers)?;
     let mut groups: BTreeMap<(&Ns2Setting, u64), Vec<(Ns2Measured, Ns2Measured)>> = BTreeMap::new();
     for (case, outcome) in cases.iter().zip(&outcomes) {
         let runs = groups.entry((&case.setting, case.window)).or_default();
@@ -97,7 +97,7 @@ pub fn spread(
     Some(DeviationSpread { count: deviations.len(), median, worst })
 }
 
-/// The maximum over the windows that both simulators played, and where it lies.
+/// The maximum over the windows that both simulators ran, and where it lies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ns2Maximum {
     /// Everything but the window.

@@ -58,7 +58,7 @@ pub struct Ns2Measured {
     pub utilisation_before: f64,
 }
 
-/// All cases. Those of ns-2's `Sack1` occur twice: played by `sack1` and by RFC 6675.
+/// All cases. Those of ns-2's `Sack1` occur twice: run by `sack1` and by RFC 6675.
 pub fn cases() -> Result<Vec<Ns2Case>, StudyError> {
     let table = ReferenceTable::parse("ns2.csv", include_str!("../../data/ns2.csv"))?;
     let mut cases = table.rows().map(Ns2Case::read).collect::<Result<Vec<_>, _>>()?;

@@ -86,7 +86,7 @@ const FAMILIES: [SettingFamily; 10] = [
 
 const NOTES: &str = include_str!("../../data/ns2_notes.md");
 
-/// Plays all cases and writes docs/results/ns2.md.
+/// Runs all cases and writes docs/results/ns2.md.
 pub fn document<E: Engine + Sync>(
     engine: &E,
     workers: Workers,
@@ -95,8 +95,8 @@ pub fn document<E: Engine + Sync>(
     let comparisons = compare(engine, &cases()?, workers)?;
     let mut text = format!(
         "# Agreement with ns-2\n\n{ABSTRACT}\
-         Written by `sweetspot-research reproduce ns2` on {made}; do not edit. Every case that ns-2.35 played \
-         (`crates/research/data/ns2.csv`) is played again here, with as many seeds, and the means are \
+         Written by `sweetspot-research reproduce ns2` on {made}; do not edit. Every case that ns-2.35 ran \
+         (`crates/research/data/ns2.csv`) is run again here, with as many seeds, and the means are \
          compared. Random numbers are not ns-2's, so where the outcome depends on when a random \
          burst comes, two runs differ as two seeds of ns-2 do.\n\n",
     );
@@ -160,7 +160,7 @@ fn maximum_table<E: Engine + Sync>(
 ) -> Result<(), StudyError> {
     let _ = writeln!(
         text,
-        "## Maximum Feasible Throughput\n\nThe best of the windows that ns-2 played, Mbit/s at S \
+        "## Maximum Feasible Throughput\n\nThe best of the windows that ns-2 ran, Mbit/s at S \
          in packets, and what the bracketing search finds when it may choose the windows itself. \
          Target for elephants and pareto: MFT and S within {:.0} %.\n",
         MAX_FOR_MAXIMUM * 100.0

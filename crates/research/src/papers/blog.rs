@@ -10,8 +10,8 @@ use super::catalogue::{Entry, Figure, Paper, Stage};
 use super::comparison::Comparisons;
 use super::scenarios::BLOG_2;
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::play::{goodput, play_all};
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
+use sweetspot_experiment::run::{goodput, run_all};
 
 const ENTRY_1: Entry =
     Paper::Blog.entry("blog-table1", "Table 1: receive buffers for four paths", table_1);
@@ -96,7 +96,7 @@ fn table_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let runs: Vec<Scenario> = windows.iter().map(|window| sized(&scenario, *window)).collect();
     for (origin, engine) in [(Origin::Sim, stage.sim), (Origin::Lab, stage.lab)] {
         let Some(engine) = engine else { continue };
-        let outcomes = play_all(engine, &runs, stage.workers_of(origin))?;
+        let outcomes = run_all(engine, &runs, stage.workers_of(origin))?;
         let mut points = Vec::new();
         for ((case, window), outcome) in cases.iter().zip(&windows).zip(&outcomes) {
             published.put(origin, &[case, "measured"], goodput(outcome) / 1e6);

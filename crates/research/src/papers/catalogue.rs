@@ -41,7 +41,7 @@ impl Paper {
     }
 }
 
-/// A figure or table of a paper, and how to play it.
+/// A figure or table of a paper, and how to run it.
 ///
 /// **To add a paper's figures**: a module with a list of these, and one line in `LISTS`.
 #[derive(Debug, Clone, Copy)]
@@ -54,17 +54,22 @@ pub struct Entry {
     pub paper: Paper,
     /// Its number and subject.
     pub title: &'static str,
-    /// Plays it on the engines of the stage that can.
-    pub play: Play,
+    /// Runs it on the engines of the stage that can.
+    pub run: RunFigure,
 }
 
-/// Plays a figure on the engines of the stage that can.
-pub type Play = fn(&Stage<'_>) -> Result<Figure, StudyError>;
+/// Runs a figure on the engines of the stage that can.
+pub type RunFigure = fn(&Stage<'_>) -> Result<Figure, StudyError>;
 
 impl Paper {
     /// An entry of this paper without shorter names.
-    pub(super) const fn entry(self, name: &'static str, title: &'static str, play: Play) -> Entry {
-        Entry { name, aliases: &[], paper: self, title, play }
+    pub(super) const fn entry(
+        self,
+        name: &'static str,
+        title: &'static str,
+        run: RunFigure,
+    ) -> Entry {
+        Entry { name, aliases: &[], paper: self, title, run }
     }
 }
 
@@ -79,7 +84,7 @@ impl Entry {
 const LISTS: [&[Entry]; 5] =
     [bdp::ENTRIES, drs::ENTRIES, heffner::ENTRIES, blog::ENTRIES, router::ENTRIES];
 
-/// The engines and the effort with which figures are played.
+/// The engines and the effort with which figures are run.
 #[derive(Clone, Copy)]
 pub struct Stage<'a> {
     /// Whether closed forms are drawn.

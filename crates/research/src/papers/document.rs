@@ -23,7 +23,7 @@ pub fn markdown(figures: &[Figure], pictures: &str, made: &str) -> String {
     let mut text = format!(
         "# The papers, claim by claim\n\n{ABSTRACT}\
          {made} Do not edit. Every scenario is a file in \
-         `scenarios/papers/` that `sweetspot run` plays, e.g. `sweetspot sweep \
+         `scenarios/papers/` for `sweetspot run`, e.g. `sweetspot sweep \
          scenarios/papers/sobas-fig4-elephants.toml --find-best --set path.buffer=1250pkt`.\n\n",
     );
     let mut papers: Vec<Paper> = Vec::new();

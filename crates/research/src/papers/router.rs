@@ -6,7 +6,7 @@ use super::comparison::{Comparisons, EngineValue, PublishedComparison};
 use crate::router::{self, FigureData, StudyEffort, Testbed};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
-use sweetspot_experiment::router::Player;
+use sweetspot_experiment::router::Runner;
 
 const FIGURE_2: Entry = Paper::Router.entry(
     "router-fig2",
@@ -61,9 +61,9 @@ fn scale(stage: &Stage<'_>) -> StudyEffort {
     }
 }
 
-fn player<'a>(stage: &Stage<'a>) -> Option<Player<'a>> {
+fn runner<'a>(stage: &Stage<'a>) -> Option<Runner<'a>> {
     let Stage { store, workers, .. } = *stage;
-    Some(Player { engine: stage.sim?, store, workers, watch: &|_, _| {} })
+    Some(Runner { engine: stage.sim?, store, workers, watch: &|_, _| {} })
 }
 
 fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
@@ -71,10 +71,10 @@ fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         "`scenarios/papers/router-testbed-*.toml`: 1 Gbit/s, {} s each in place of 240.",
         scale(stage).testbed_seconds
     );
-    let Some(player) = player(stage) else {
+    let Some(runner) = runner(stage) else {
         return Ok(figure(stage, &FIGURE_2, &about, Vec::new()));
     };
-    let testbed = Testbed::new(&player, scale(stage))?;
+    let testbed = Testbed::new(&runner, scale(stage))?;
     let mut figure = figure(stage, &FIGURE_2, &about, testbed.drawings()?);
     figure.comparisons = testbed
         .printed()
@@ -129,8 +129,8 @@ fn figure_15(stage: &Stage<'_>) -> Result<Figure, StudyError> {
 fn section_6b(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let about = "Table I's link of 50 Mbit/s with a hundred inputs; R2 of both forms, fitted to the \
                  simulation.";
-    let drawings = match player(stage) {
-        Some(player) => router::Grid::new(&player, scale(stage))?.drawings(),
+    let drawings = match runner(stage) {
+        Some(runner) => router::Grid::new(&runner, scale(stage))?.drawings(),
         None => Vec::new(),
     };
     Ok(figure(stage, &SECTION_6B, about, drawings))
@@ -146,8 +146,8 @@ fn figure_19(stage: &Stage<'_>) -> Result<Figure, StudyError> {
 
 fn row(stage: &Stage<'_>, entry: &Entry, setup: router::Setup) -> Result<Figure, StudyError> {
     let about = format!("`{}`; the formulas' parameters are fitted to the simulation.", setup.file);
-    let drawings = match player(stage) {
-        Some(player) => router::PlayedRow::new(&player, setup, scale(stage))?.drawings()?,
+    let drawings = match runner(stage) {
+        Some(runner) => router::RunRow::new(&runner, setup, scale(stage))?.drawings()?,
         None => Vec::new(),
     };
     Ok(figure(stage, entry, &about, drawings))

@@ -23,7 +23,7 @@ impl Recorder for TransferSeries {
 }
 
 impl TransferSeries {
-    /// Plays `scenario` and records the transfer of this index.
+    /// Runs `scenario` and records the transfer of this index.
     pub(super) fn run<E: Engine + ?Sized>(
         engine: &E,
         scenario: &Scenario,

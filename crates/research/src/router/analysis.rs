@@ -138,7 +138,7 @@ pub struct SimulatedBest {
     /// The smallest and the largest buffer with a median not significantly lower: by less than two standard errors of the
     /// difference.
     pub tied: (u64, u64),
-    /// Whether the largest buffer that was played is among them: then no maximum was seen.
+    /// Whether the largest buffer that was tried is among them: then no maximum was seen.
     pub at_end: bool,
     /// The median there, bit/s.
     pub median_bps: f64,

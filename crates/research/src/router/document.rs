@@ -11,7 +11,7 @@ use super::effort::StudyEffort;
 use super::grid::{Grid, GridCell};
 use super::regression::Regression;
 use super::setup::{EXPONENTIAL_BUSY, POWER_LAW, Setup, gamma, inputs};
-use super::study::{PlayedRow, Study};
+use super::study::{RunRow, Study};
 use super::testbed::Testbed;
 use crate::page_abstract::Abstract;
 use sweetspot_experiment::StudyError;
@@ -34,9 +34,9 @@ const NOTES: &str = include_str!("../../data/router_notes.md");
 /// If a formula does not hold.
 pub fn document(study: &Study, scale: StudyEffort, made: &str) -> Result<String, StudyError> {
     let mut text = format!(
-        "# Router buffers: the third paper's simulations, played again\n\n{ABSTRACT}\
+        "# Router buffers: the third paper's simulations, run again\n\n{ABSTRACT}\
          {made} Do not edit. Every row of Table I and every experiment of the testbed is a file in \
-         `scenarios/papers/` that `sweetspot run` plays, e.g. `sweetspot sweep \
+         `scenarios/papers/` for `sweetspot run`, e.g. `sweetspot sweep \
          scenarios/papers/router-pl-n20-u100.toml --over path.buffer=30pkt,80pkt,250pkt`.\n\n",
     );
     let _ = writeln!(
@@ -87,7 +87,7 @@ fn testbed(testbed: &Testbed) -> String {
     )
 }
 
-fn forms(rows: &[PlayedRow]) -> Result<String, StudyError> {
+fn forms(rows: &[RunRow]) -> Result<String, StudyError> {
     let mut table = MarkdownTable::new(&[
         "scenario",
         "Gamma",
@@ -126,7 +126,7 @@ fn forms(rows: &[PlayedRow]) -> Result<String, StudyError> {
     Ok(text)
 }
 
-fn form_cells(row: &PlayedRow, fits: &Fits) -> Result<[String; 9], StudyError> {
+fn form_cells(row: &RunRow, fits: &Fits) -> Result<[String; 9], StudyError> {
     let form = expected(row)?;
     let samples = row.bootstrap.as_ref();
     let value = |of: &dyn Fn(&Fits) -> f64| {
@@ -164,7 +164,7 @@ const TABLE_2: [(&str, Setup, Objective, &str, &str); 4] = [
     ("EX-S", EXPONENTIAL_BUSY, Objective::Short, "20 +- 2", "0"),
 ];
 
-fn table_2(rows: &[PlayedRow]) -> Result<String, StudyError> {
+fn table_2(rows: &[RunRow]) -> Result<String, StudyError> {
     let mut table = MarkdownTable::new(&[
         "case",
         "paper, simulated",
@@ -188,13 +188,13 @@ fn table_2(rows: &[PlayedRow]) -> Result<String, StudyError> {
     }
     Ok(format!(
         "{table}\nPackets. \"tied\": buffers whose median throughput is within two standard errors of \
-         the best; the paper takes the smallest of the best. \"None seen\": the largest buffer played is \
+         the best; the paper takes the smallest of the best. \"None seen\": the largest buffer tried is \
          among the best, so that there is no maximum to compare. Analysis with the 95 % interval of the \
          bootstrap.\n"
     ))
 }
 
-fn optima(rows: &[PlayedRow]) -> Result<String, StudyError> {
+fn optima(rows: &[RunRow]) -> Result<String, StudyError> {
     let mut table = MarkdownTable::new(&[
         "scenario",
         "C T_o",
@@ -231,7 +231,7 @@ fn by_simulation(measured: &[BufferMeasured], objective: Objective) -> Option<Si
 }
 
 /// The best buffer as the fitted formula has it.
-fn by_formula(row: &PlayedRow, objective: Objective) -> Result<String, StudyError> {
+fn by_formula(row: &RunRow, objective: Objective) -> Result<String, StudyError> {
     let Ok(fits) = &row.fits else { return Ok("-".to_owned()) };
     let form = expected(row)?;
     let samples = row.bootstrap.as_ref().map(|samples| samples.best(form, objective));
@@ -250,13 +250,13 @@ fn whole(samples: BestOfSamples) -> Option<(f64, f64)> {
 }
 
 /// The form that the row's Gamma calls for.
-fn expected(row: &PlayedRow) -> Result<Form, StudyError> {
+fn expected(row: &RunRow) -> Result<Form, StudyError> {
     let ratio = gamma(&row.scenario)?.gamma();
     Ok(if ratio > 1.0 { Form::Exponential } else { Form::PowerLaw })
 }
 
 /// The row's file and how many inputs it has.
-fn name(row: &PlayedRow) -> String {
+fn name(row: &RunRow) -> String {
     let count = inputs(&row.scenario).map_or(0, |inputs| inputs.count);
     let file = row.setup.file.rsplit('/').next().unwrap_or_default();
     format!("`{}` (N_in = {count})", file.trim_end_matches(".toml"))

@@ -1,4 +1,4 @@
-/// How much is played.
+/// How much is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StudyEffort {
     /// Seconds that are measured of each run of a row of Table I; of links of 100 Mbit/s a third.

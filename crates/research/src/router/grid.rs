@@ -10,9 +10,9 @@ use super::effort::StudyEffort;
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::router::ladder;
 use sweetspot_experiment::router::link::SimulatedLink;
-use sweetspot_experiment::router::measure::{BufferMeasured, Player, measure};
+use sweetspot_experiment::router::measure::{BufferMeasured, Runner, measure};
 
-/// A ratio and a tail, played.
+/// A ratio and a tail, simulated.
 #[derive(Debug)]
 pub struct GridCell {
     /// C_out / C_in.
@@ -37,18 +37,18 @@ pub struct Grid {
 impl Grid {
     /// Simulated ratios: those in the paper's text, and values between them.
     pub const GAMMAS: [f64; 7] = [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0];
-    /// Tail indices played: the paper's 1.25, 1.5 and "close to 2", and one between.
+    /// Tail indices tried: the paper's 1.25, 1.5 and "close to 2", and one between.
     pub const TAILS: [f64; 4] = [1.25, 1.5, 1.75, 1.95];
 
-    /// Plays the link of Table I's N_in = 20, U = 100, with a hundred inputs, each ratio and each tail.
+    /// Runs the link of Table I's N_in = 20, U = 100, with a hundred inputs, each ratio and each tail.
     ///
     /// # Errors
-    /// If the engine cannot play one.
-    pub fn new(player: &Player<'_>, scale: StudyEffort) -> Result<Grid, StudyError> {
+    /// If the engine cannot run one.
+    pub fn new(runner: &Runner<'_>, scale: StudyEffort) -> Result<Grid, StudyError> {
         let mut cells = Vec::new();
         for tail_index in Grid::TAILS {
             for gamma in Grid::GAMMAS {
-                cells.push(GridCell::new(player, gamma, tail_index, scale)?);
+                cells.push(GridCell::new(runner, gamma, tail_index, scale)?);
             }
         }
         Ok(Grid { cells })
@@ -65,7 +65,7 @@ const REACH: f64 = 2.0;
 
 impl GridCell {
     fn new(
-        player: &Player<'_>,
+        runner: &Runner<'_>,
         gamma: f64,
         tail_index: f64,
         scale: StudyEffort,
@@ -73,7 +73,7 @@ impl GridCell {
         let link = GridCell::link(gamma, tail_index)?;
         let scenario = link.scenario(WARMUP, scale.grid_seconds)?;
         let buffers = ladder((REACH * link.bdp()) as u64, scale.grid_buffers);
-        let measured = measure(player, &scenario, &buffers, scale.grid_seeds)?;
+        let measured = measure(runner, &scenario, &buffers, scale.grid_seeds)?;
         let fits = Fits::of(&scenario, &measured);
         let bootstrap = Bootstrap::of(&scenario, &measured);
         Ok(GridCell { gamma, tail_index, measured, fits, bootstrap })

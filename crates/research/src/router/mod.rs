@@ -28,5 +28,5 @@ pub use grid::{Grid, GridCell};
 pub use regression::Regression;
 pub use setup::{EXPONENTIAL, EXPONENTIAL_BUSY, POWER_LAW, Setup, TABLE_1, gamma, inputs};
 pub use situations::{COLUMNS, Situation, drawn};
-pub use study::{PlayedRow, Study};
+pub use study::{RunRow, Study};
 pub use testbed::{Experiment, Testbed};

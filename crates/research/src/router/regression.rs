@@ -223,7 +223,7 @@ impl Regression {
         }
         format!(
             "What `advise router` chooses from the regression over all other links, by the simulation of the \
-             link left out: median throughput over that with the best buffer played. Bulk: transfers of more \
+             link left out: median throughput over that with the best buffer tried. Bulk: transfers of more \
              than eight times the mean, the best of the buffers up to C T_o; at full load more only moves \
              rate from short transfers to bulk.\n\n{table}\n"
         )
@@ -324,7 +324,7 @@ impl Described {
         Some(advise(&question).ok()?.recommended.buffer.get())
     }
 
-    /// Throughput with `buffer` over that with the best one played.
+    /// Throughput with `buffer` over that with the best one tried.
     fn share(&self, of: ThroughputOf, favour: Favour, buffer: f64) -> Option<f64> {
         let counted: Vec<BufferMeasured> =
             self.situation.measured.iter().filter(|m| of(m).flows >= FEWEST).cloned().collect();
@@ -332,7 +332,7 @@ impl Described {
         let bdp = self.traffic.bdp.get();
         let within = |m: &&BufferMeasured| favour == Favour::Short || m.buffer as f64 <= bdp;
         let max = counted.iter().filter(within).map(rate).fold(0.0, f64::max);
-        // C T_o itself lies between two that were played.
+        // C T_o itself lies between two that were tried.
         let max = if favour == Favour::Short { max } else { max.max(at(&counted, bdp, rate)?) };
         (counted.len() >= 6 && max > 0.0).then_some(())?;
         Some(at(&counted, buffer, rate)? / max)

@@ -8,7 +8,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::router::ladder;
 use sweetspot_experiment::router::link::SimulatedLink;
-use sweetspot_experiment::router::measure::{BufferMeasured, Player, measure};
+use sweetspot_experiment::router::measure::{BufferMeasured, Runner, measure};
 use sweetspot_experiment::router::run::{Class, Run};
 
 /// A drawn link, and its measurements with each buffer.
@@ -65,16 +65,16 @@ pub fn drawn(random: &mut Random) -> Result<SimulatedLink, StudyError> {
 }
 
 impl Situation {
-    /// Plays `link`.
+    /// Runs `link`.
     ///
     /// # Errors
-    /// If the engine cannot play it.
-    pub fn play(player: &Player<'_>, link: SimulatedLink) -> Result<Situation, StudyError> {
+    /// If the engine cannot run it.
+    pub fn run(runner: &Runner<'_>, link: SimulatedLink) -> Result<Situation, StudyError> {
         let per_second = link.rate.as_f64() / (link.packet.as_f64() * 8.0);
         let seconds = (PACKETS / per_second).clamp(SECONDS.0, SECONDS.1) as u64;
         let scenario = link.scenario(WARMUP, seconds)?;
         let buffers = ladder((4.0 * link.bdp()).max(50.0) as u64, BUFFERS);
-        Ok(Situation { link, measured: measure(player, &scenario, &buffers, SEEDS)? })
+        Ok(Situation { link, measured: measure(runner, &scenario, &buffers, SEEDS)? })
     }
 
     /// Its lines of the table.

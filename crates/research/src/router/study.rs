@@ -11,11 +11,11 @@ use super::testbed::Testbed;
 use super::{formulas, simulations};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::router::ladder;
-use sweetspot_experiment::router::measure::{BufferMeasured, Player, measure};
+use sweetspot_experiment::router::measure::{BufferMeasured, Runner, measure};
 
 /// A row of Table I with everything measured.
 #[derive(Debug)]
-pub struct PlayedRow {
+pub struct RunRow {
     /// Which row.
     pub setup: Setup,
     /// Its scenario.
@@ -28,41 +28,41 @@ pub struct PlayedRow {
     pub bootstrap: Option<Bootstrap>,
 }
 
-impl PlayedRow {
-    /// Plays `setup` with buffers from two packets to four times C T_o, 50 at least.
+impl RunRow {
+    /// Runs `setup` with buffers from two packets to four times C T_o, 50 at least.
     ///
     /// # Errors
-    /// If the engine cannot play it.
+    /// If the engine cannot run it.
     pub fn new(
-        player: &Player<'_>,
+        runner: &Runner<'_>,
         setup: Setup,
         scale: StudyEffort,
-    ) -> Result<PlayedRow, StudyError> {
+    ) -> Result<RunRow, StudyError> {
         let mut scenario = setup.scenario()?;
         let fast = scenario.path.narrow().rate.as_f64() > 75e6;
         let seconds = if fast { scale.seconds.div_ceil(3) } else { scale.seconds };
         scenario.duration = Duration::from_secs(seconds);
         let bdp = scenario.path.bdp().get() / scenario.path.packet.get();
         let buffers = ladder((4 * bdp).max(50), scale.buffers);
-        let measured = measure(player, &scenario, &buffers, scale.seeds)?;
-        Ok(PlayedRow::of(setup, scenario, measured))
+        let measured = measure(runner, &scenario, &buffers, scale.seeds)?;
+        Ok(RunRow::of(setup, scenario, measured))
     }
 
     /// The row `setup`, from its measurements.
-    pub fn of(setup: Setup, scenario: Scenario, measured: Vec<BufferMeasured>) -> PlayedRow {
+    pub fn of(setup: Setup, scenario: Scenario, measured: Vec<BufferMeasured>) -> RunRow {
         let fits = Fits::of(&scenario, &measured);
         let bootstrap = Bootstrap::of(&scenario, &measured);
-        PlayedRow { setup, scenario, measured, fits, bootstrap }
+        RunRow { setup, scenario, measured, fits, bootstrap }
     }
 }
 
-/// The paper played through.
+/// The paper run in full.
 #[derive(Debug)]
 pub struct Study {
     /// Its testbed.
     pub testbed: Testbed,
     /// The eight rows of its Table I.
-    pub rows: Vec<PlayedRow>,
+    pub rows: Vec<RunRow>,
     /// Its section VI-B.
     pub grid: Grid,
     /// Every figure that can be drawn of them, in the paper's order.
@@ -70,15 +70,15 @@ pub struct Study {
 }
 
 impl Study {
-    /// Plays everything.
+    /// Runs everything.
     ///
     /// # Errors
-    /// If the engine cannot play a row.
-    pub fn new(player: &Player<'_>, scale: StudyEffort) -> Result<Study, StudyError> {
-        let testbed = Testbed::new(player, scale)?;
-        let play = |setup: &Setup| PlayedRow::new(player, *setup, scale);
-        let rows = TABLE_1.iter().map(play).collect::<Result<Vec<PlayedRow>, StudyError>>()?;
-        let grid = Grid::new(player, scale)?;
+    /// If the engine cannot run a row.
+    pub fn new(runner: &Runner<'_>, scale: StudyEffort) -> Result<Study, StudyError> {
+        let testbed = Testbed::new(runner, scale)?;
+        let run = |setup: &Setup| RunRow::new(runner, *setup, scale);
+        let rows = TABLE_1.iter().map(run).collect::<Result<Vec<RunRow>, StudyError>>()?;
+        let grid = Grid::new(runner, scale)?;
         let mut drawings = testbed.drawings()?;
         drawings.push(formulas::figure_11()?);
         for row in &rows {
@@ -89,7 +89,7 @@ impl Study {
     }
 }
 
-impl PlayedRow {
+impl RunRow {
     /// The paper's figures that show this row; none where nothing could be fitted.
     ///
     /// # Errors

@@ -11,11 +11,11 @@ use super::setup::{Setup, TESTBED};
 use super::simulations;
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::router::measure::{
-    BufferMeasured, MedianThroughput, Player, ThroughputOf, measure, play_all,
+    BufferMeasured, MedianThroughput, Runner, ThroughputOf, measure, run_all,
 };
 use sweetspot_experiment::router::run::{INTERVAL, Run};
 
-/// The testbed played through.
+/// The testbed run in full.
 #[derive(Debug)]
 pub struct Testbed {
     /// U_1000, U_1200, U_3000, open loop.
@@ -59,21 +59,21 @@ const SAMPLED_BUFFER: u64 = 2667;
 const PACKET: f64 = 1500.0;
 
 impl Testbed {
-    /// Plays all experiments.
+    /// Runs all experiments.
     ///
     /// # Errors
-    /// If the engine cannot play one.
-    pub fn new(player: &Player<'_>, scale: StudyEffort) -> Result<Testbed, StudyError> {
+    /// If the engine cannot run one.
+    pub fn new(runner: &Runner<'_>, scale: StudyEffort) -> Result<Testbed, StudyError> {
         let [u1000, u1200, u3000, open] = TESTBED;
         let experiments = [
-            Experiment::new(player, u1000, scale)?,
-            Experiment::new(player, u1200, scale)?,
-            Experiment::new(player, u3000, scale)?,
-            Experiment::new(player, open, scale)?,
+            Experiment::new(runner, u1000, scale)?,
+            Experiment::new(runner, u1200, scale)?,
+            Experiment::new(runner, u3000, scale)?,
+            Experiment::new(runner, open, scale)?,
         ];
         let as_printed =
-            [as_printed(player, u1000, 1000, scale)?, as_printed(player, u1200, 1200, scale)?];
-        Ok(Testbed { experiments, loads: loads(player, u1000, scale)?, as_printed })
+            [as_printed(runner, u1000, 1000, scale)?, as_printed(runner, u1200, 1200, scale)?];
+        Ok(Testbed { experiments, loads: loads(runner, u1000, scale)?, as_printed })
     }
 
     fn saturated(&self) -> &Experiment {
@@ -212,7 +212,7 @@ impl Testbed {
 }
 
 /// U_1000 with 4 MB for as long as the paper ran it, sampled.
-fn loads(player: &Player<'_>, setup: Setup, scale: StudyEffort) -> Result<Vec<Run>, StudyError> {
+fn loads(runner: &Runner<'_>, setup: Setup, scale: StudyEffort) -> Result<Vec<Run>, StudyError> {
     let mut scenario = setup.sampled()?;
     scenario.duration = Duration::from_secs(scale.load_seconds);
     let narrow = scenario.path.bottleneck();
@@ -220,12 +220,12 @@ fn loads(player: &Player<'_>, setup: Setup, scale: StudyEffort) -> Result<Vec<Ru
     let seeds = 0..scale.testbed_seeds;
     let runs: Vec<Scenario> =
         seeds.map(|i| Scenario { seed: scenario.seed + i, ..scenario.clone() }).collect();
-    play_all(player, &runs)
+    run_all(runner, &runs)
 }
 
 /// An experiment with as many users as the paper names, at one buffer.
 fn as_printed(
-    player: &Player<'_>,
+    runner: &Runner<'_>,
     setup: Setup,
     users: u64,
     scale: StudyEffort,
@@ -238,7 +238,7 @@ fn as_printed(
             *own = users / entries;
         }
     }
-    let mut found = measure(player, &scenario, &[SAMPLED_BUFFER], scale.testbed_seeds)?;
+    let mut found = measure(runner, &scenario, &[SAMPLED_BUFFER], scale.testbed_seeds)?;
     Ok(found.remove(0))
 }
 
@@ -254,13 +254,13 @@ fn heavy(loads: &[f64], span: f64, level: f64) -> f64 {
 
 impl Experiment {
     fn new(
-        player: &Player<'_>,
+        runner: &Runner<'_>,
         setup: Setup,
         scale: StudyEffort,
     ) -> Result<Experiment, StudyError> {
         let mut scenario = setup.scenario()?;
         scenario.duration = Duration::from_secs(scale.testbed_seconds);
-        let measured = measure(player, &scenario, &BUFFERS, scale.testbed_seeds)?;
+        let measured = measure(runner, &scenario, &BUFFERS, scale.testbed_seeds)?;
         Ok(Experiment { setup, scenario, measured })
     }
 
@@ -346,7 +346,7 @@ impl Experiment {
             return "-".to_owned();
         };
         let kb = |packets: u64| packets as f64 * PACKET / 1e3;
-        let end = if at_end { ", the largest played" } else { "" };
+        let end = if at_end { ", the largest tried" } else { "" };
         format!("{:.0} ({:.0}-{:.0}{end})", kb(best), kb(tied.0), kb(tied.1))
     }
 }

@@ -1,4 +1,4 @@
-//! Random paths, each played by the simulator and by the lab, and how far the two lie apart.
+//! Random paths, each run by the simulator and by the lab, and how far the two lie apart.
 
 mod document;
 mod drawing;

@@ -95,7 +95,7 @@ impl StandingScenario {
     pub fn bound_checks(&self, outcomes: &[Outcome]) -> Vec<BoundCheck> {
         let goodput = |name: &str| {
             let outcome = outcomes.iter().find(|outcome| outcome.engine == name)?;
-            Some(sweetspot_experiment::play::goodput(outcome))
+            Some(sweetspot_experiment::run::goodput(outcome))
         };
         let mut bound_checks = Vec::new();
         let mut check = |names: (&str, &str), values: (f64, f64), bound: f64| {

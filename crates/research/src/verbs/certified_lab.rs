@@ -29,15 +29,15 @@ impl Engine for CertifiedLab {
         scenario: &Scenario,
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, EngineError> {
-        let played = Lab.play(scenario).map_err(EngineError::from)?;
+        let finished = Lab.run(scenario).map_err(EngineError::from)?;
         self.runs.fetch_add(1, Ordering::Relaxed);
-        if played.certificate.trust {
+        if finished.certificate.trust {
             self.trusted.fetch_add(1, Ordering::Relaxed);
         } else {
-            let reasons = played.certificate.reasons.join("; ");
+            let reasons = finished.certificate.reasons.join("; ");
             err!("{}: the emulation was not accurate: {reasons}", scenario.title);
         }
-        played.record(scenario, recorder);
-        Ok(played.outcome)
+        finished.record(scenario, recorder);
+        Ok(finished.outcome)
     }
 }

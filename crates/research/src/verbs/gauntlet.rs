@@ -7,7 +7,7 @@ use sweetspot_experiment::{NoStore, ResultStore, StudyError, Workers};
 use sweetspot_lab::Lab;
 use sweetspot_report::{Theme, svg_file};
 use sweetspot_research::gauntlet::{
-    DocumentInfo, GauntletPlan, GauntletReport, GauntletSettings, Player, Population, RunMeasured,
+    DocumentInfo, GauntletPlan, GauntletReport, GauntletSettings, Population, RunMeasured, Runner,
     VariantResult, document, picture_name, pictures, table,
 };
 use sweetspot_scenario::{Congestion, Engine, EngineError, Outcome, Recorder, Scenario};
@@ -28,9 +28,9 @@ use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Every path is played under several seeds with the kernel's autotuning, with the same under other
+Every path is run under several seeds with the kernel's autotuning, with the same under other
 seeds (the null, which shows the effect of chance), and with each sizing. With --journal no run is
-played twice: the kernel's runs stay valid, those of a sizing while its --tag is the same.
+run twice: the kernel's runs stay valid, those of a sizing while its --tag is the same.
 
 Examples:
   sweetspot-research gauntlet --seed 7 --paths 300 --seeds 4 --sizing sobas,sobas:live --journal g.journal
@@ -49,7 +49,7 @@ pub struct Arguments {
     /// Number of paths, or a range of them: 300, or 100..200
     #[arg(long, value_name = "N|A..B", default_value = "300", value_parser = paths)]
     paths: Range<u64>,
-    /// Play this path only
+    /// Run this path only
     #[arg(long, value_name = "INDEX", conflicts_with = "paths", value_parser = clap::value_parser!(u64).range(..1 << 53))]
     only: Option<u64>,
     /// Number of seeds per path
@@ -59,7 +59,7 @@ pub struct Arguments {
     /// and transfers 30s]
     #[arg(long)]
     duration: Option<Duration>,
-    /// Congestion controls; each sizing is played with each
+    /// Congestion controls; each sizing is run with each
     #[arg(long, value_delimiter = ',', default_value = "cubic", hide_possible_values = true)]
     #[arg(value_parser = Offering::new(&["cubic", "reno", "bbr"], congestion))]
     congestion: Vec<Congestion>,
@@ -77,7 +77,7 @@ pub struct Arguments {
     /// program's version and build]
     #[arg(long, value_name = "TEXT")]
     tag: Option<String>,
-    /// Play these sizings again even if the journal has them (kernel: the baseline)
+    /// Run these sizings again even if the journal has them (kernel: the baseline)
     #[arg(long, value_name = "SIZING", value_delimiter = ',', requires = "journal")]
     fresh: Vec<Sizing>,
     /// Directory for scenario files of each sizing's worst paths
@@ -159,7 +159,7 @@ pub fn run(arguments: Arguments) -> Ending {
         let store = result_journal
             .as_ref()
             .map_or(&NoStore as &dyn ResultStore, |result_journal| result_journal);
-        let (plan, measured) = play_interruptibly(plan, store, &tag, &arguments)?;
+        let (plan, measured) = run_interruptibly(plan, store, &tag, &arguments)?;
         let report = GauntletReport::of(&plan, &measured);
         print(&report, arguments.json)?;
         if let Some(directory) = &arguments.worst {
@@ -176,7 +176,7 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The journal, without the runs of sizings that are to be played again.
+/// The journal, without the runs of sizings that are to be repeated.
 fn open(path: &Path, fresh: &[Sizing]) -> Result<ResultJournal, String> {
     // Kept for as long as the version: the tag shows a build's changes to a sizing.
     let result_journal =
@@ -201,8 +201,8 @@ fn print(report: &GauntletReport, json: bool) -> Result<(), Box<dyn std::error::
     Ok(())
 }
 
-/// Plays with a progress display until done or interrupted.
-fn play_interruptibly(
+/// Runs with a progress display until done or interrupted.
+fn run_interruptibly(
     plan: GauntletPlan,
     store: &dyn ResultStore,
     tag: &str,
@@ -212,8 +212,8 @@ fn play_interruptibly(
         return in_the_lab(&plan, store, tag);
     }
     let engine = CountingEngine::new(&Simulator);
-    let player = Player { engine: &engine, store, tag };
-    let total = player.missing(&plan);
+    let runner = Runner { engine: &engine, store, tag };
+    let total = runner.missing(&plan);
     let interrupted = || {
         let kept = match &arguments.journal {
             Some(path) => format!(
@@ -225,31 +225,31 @@ fn play_interruptibly(
         err!("sweetspot: interrupted after {} of {total} runs; {kept}", engine.done());
     };
     let workers = arguments.parallel.workers();
-    let play = || player.play(&plan, workers);
-    let measured = progress::while_it_runs(play, || engine.done(), total, interrupted)?;
+    let run = || runner.run(&plan, workers);
+    let measured = progress::while_it_runs(run, || engine.done(), total, interrupted)?;
     Ok((plan, measured))
 }
 
-/// Plays those paths of `plan` that this machine can emulate accurately, with every variant. The
+/// Runs those paths of `plan` that this machine can emulate accurately, with every variant. The
 /// lab needs a process with one thread, so there is no progress display.
 fn in_the_lab(
     plan: &GauntletPlan,
     store: &dyn ResultStore,
     tag: &str,
 ) -> Result<(GauntletPlan, Vec<RunMeasured>), StudyError> {
-    let player = Player { engine: &RetriedLab, store, tag };
+    let runner = Runner { engine: &RetriedLab, store, tag };
     let one = Workers::new(1);
     let total = plan.paths().count();
     let mut kept = Vec::new();
     for (index, path) in plan.paths().enumerate() {
-        match player.play(&plan.restricted_to(&[path]), one) {
+        match runner.run(&plan.restricted_to(&[path]), one) {
             Ok(_) => kept.push(path),
             Err(error) => err!("sweetspot: path {path} is left out: {error}"),
         }
         note!("sweetspot: {} of {total} paths", index + 1);
     }
     let plan = plan.restricted_to(&kept);
-    let measured = player.play(&plan, one)?;
+    let measured = runner.run(&plan, one)?;
     Ok((plan, measured))
 }
 
@@ -271,12 +271,12 @@ impl Engine for RetriedLab {
     ) -> Result<Outcome, EngineError> {
         let mut doubts = String::new();
         for _ in 0..MAX_ATTEMPTS {
-            let played = Lab.play(scenario).map_err(EngineError::from)?;
-            if played.certificate.trust {
-                played.record(scenario, recorder);
-                return Ok(played.outcome);
+            let finished = Lab.run(scenario).map_err(EngineError::from)?;
+            if finished.certificate.trust {
+                finished.record(scenario, recorder);
+                return Ok(finished.outcome);
             }
-            doubts = played.certificate.reasons.join("; ");
+            doubts = finished.certificate.reasons.join("; ");
         }
         let reason = format!("not certified in {MAX_ATTEMPTS} runs: {doubts}");
         Err(EngineError::Failed { engine: Lab.name(), reason })

@@ -37,7 +37,7 @@ pub struct Arguments {
     /// router buffer paper with every number behind its figures
     #[arg(value_name = "WHAT")]
     what: Vec<String>,
-    /// Engines that play them
+    /// Engines that run them
     #[arg(long, value_enum, value_delimiter = ',', default_value = "sim,theory")]
     engine: Vec<EngineName>,
     /// Output directory: papers.html, papers.md, a picture per figure in papers/
@@ -164,7 +164,7 @@ impl OutputJournal {
 
     fn took(&self, seconds: f64, workers: Workers) -> String {
         if let Some(failure) = self.journal.failure() {
-            err!("sweetspot: {failure}: what was finished is written, but would be played again");
+            err!("sweetspot: {failure}: what was finished is written, but would be run again");
         }
         format!(
             "{seconds:.0} s on {} worker(s), {:.0} s of their processors, {} runs new and {} known",
@@ -190,11 +190,11 @@ fn router_tables(
         }
     };
     let store = &kept.journal;
-    let player =
-        sweetspot_experiment::router::Player { engine: &Simulator, store, workers, watch: &watch };
+    let runner =
+        sweetspot_experiment::router::Runner { engine: &Simulator, store, workers, watch: &watch };
     let scale =
         if arguments.quick { router::StudyEffort::QUICK } else { router::StudyEffort::DOCUMENT };
-    let study = kept.work(|| router::Study::new(&player, scale))?;
+    let study = kept.work(|| router::Study::new(&runner, scale))?;
     let took = kept.took(clock::now().since(started).as_secs_f64(), workers);
     let made = format!(
         "Written by `sweetspot-research reproduce router-tables{} --out docs/results` on {} ({took}).",
@@ -224,7 +224,7 @@ fn figures_of(
     let started = clock::now();
     let usual = entries.iter().map(|entry| entry.usual_time(&stage));
     let eta = Mutex::new(Eta::new(usual, started));
-    let work = || play_all(entries, &stage, &eta);
+    let work = || run_all(entries, &stage, &eta);
     // The lab isolates this process, which it can only while that has one thread.
     let figures = if stage.lab.is_some() {
         work()
@@ -237,14 +237,14 @@ fn figures_of(
     Ok(figures)
 }
 
-fn play_all(
+fn run_all(
     entries: &[&Entry],
     stage: &Stage<'_>,
     eta: &Mutex<Eta>,
 ) -> Result<Vec<Figure>, StudyError> {
     let mut figures = Vec::new();
     for (i, entry) in entries.iter().enumerate() {
-        figures.push(play(entry, stage)?);
+        figures.push(run_figure(entry, stage)?);
         let took = eta.lock().unwrap_or_else(PoisonError::into_inner).handle_done(clock::now());
         let (seconds, count) = (took.as_secs_f64(), entries.len());
         let left = if i + 1 < count { format!(", {}", to_go(eta)) } else { String::new() };
@@ -262,12 +262,12 @@ fn to_go(eta: &Mutex<Eta>) -> String {
     }
 }
 
-/// Plays a figure. Where the lab cannot play it, the other engines do, and the text says why.
-fn play(entry: &Entry, stage: &Stage<'_>) -> Result<Figure, StudyError> {
-    match (entry.play)(stage) {
+/// Runs a figure. Where the lab cannot run it, the other engines do, and the text says why.
+fn run_figure(entry: &Entry, stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    match (entry.run)(stage) {
         Err(StudyError::Engine(why)) if stage.lab.is_some() => {
             err!("{}: {why}", entry.name);
-            let mut figure = (entry.play)(&Stage { lab: None, ..*stage })?;
+            let mut figure = (entry.run)(&Stage { lab: None, ..*stage })?;
             figure.about += &format!(" Not in the lab: {why}.");
             Ok(figure)
         }

@@ -35,7 +35,7 @@ pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
     #[arg(required_unless_present_any = ["standing", "population"], conflicts_with = "standing")]
     scenario: Option<PathBuf>,
-    /// Play every scenario of scenarios/standing; an engine beyond a scenario's bounds is an error
+    /// Run every scenario of scenarios/standing; an engine beyond a scenario's bounds is an error
     #[arg(long)]
     standing: bool,
     /// Engines, separated by commas
@@ -97,26 +97,26 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Plays `scenario` by each engine. An engine that refuses is left out with its reason. If all
+/// Runs `scenario` by each engine. An engine that refuses is left out with its reason. If all
 /// refuse, that is the error.
 fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, EngineError> {
     let (mut answers, mut refused) = (Vec::new(), Vec::new());
     for engine in engines {
-        match engine.play(scenario, &mut NoRecorder) {
-            Ok(played) => answers.push(played),
+        match engine.run(scenario, &mut NoRecorder) {
+            Ok(finished) => answers.push(finished),
             Err(error @ EngineError::Failed { .. }) => return Err(error),
             Err(error) if engines.len() == 1 => return Err(error),
             Err(error) => refused.push(error.to_string()),
         }
     }
-    let outcomes: Vec<Outcome> = answers.iter().map(|played| played.outcome.clone()).collect();
+    let outcomes: Vec<Outcome> = answers.iter().map(|finished| finished.outcome.clone()).collect();
     let comparison = EngineComparison::of(scenario, &outcomes);
     let mut after = String::new();
     for why in &refused {
         // Writing to a string cannot fail.
         let _ = writeln!(after, "\nLeft out: {why}");
     }
-    for certificate in answers.iter().filter_map(|played| played.certificate.as_ref()) {
+    for certificate in answers.iter().filter_map(|finished| finished.certificate.as_ref()) {
         let _ = match certificate.trust {
             true => writeln!(after, "\nThe emulation can be trusted."),
             false => {
@@ -199,7 +199,7 @@ const BROKEN: &str = "broken";
 fn check_bounds(one: &StandingScenario, validation: &Validation) -> Vec<BoundRow> {
     let trusted = validation.answers.iter().all(|a| a.certificate.as_ref().is_none_or(|c| c.trust));
     let outcomes: Vec<Outcome> =
-        validation.answers.iter().map(|played| played.outcome.clone()).collect();
+        validation.answers.iter().map(|finished| finished.outcome.clone()).collect();
     let row = |check: BoundCheck| BoundRow {
         scenario: one.name,
         off: format!("{:+.1} %", check.off * 100.0),

@@ -27,21 +27,21 @@ pub const ELEPHANTS: &str = r#"
     rtt = ["80ms", "120ms"]
 "#;
 
-/// Plays a scenario with overrides.
-pub fn play(text: &str, overrides: &[&str]) -> Outcome {
-    play_recorded(text, overrides, &mut NoRecorder)
+/// Runs a scenario with overrides.
+pub fn simulate(text: &str, overrides: &[&str]) -> Outcome {
+    simulate_recorded(text, overrides, &mut NoRecorder)
 }
 
 /// The same, watched.
 #[allow(dead_code)]
-pub fn play_recorded(text: &str, overrides: &[&str], recorder: &mut impl Recorder) -> Outcome {
+pub fn simulate_recorded(text: &str, overrides: &[&str], recorder: &mut impl Recorder) -> Outcome {
     let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
     let scenario = Scenario::parse_with(text, &overrides).expect("the test's scenario is valid");
-    Simulator.run(&scenario, recorder).expect("the simulator plays every scenario")
+    Simulator.run(&scenario, recorder).expect("the simulator runs every scenario")
 }
 
 /// Goodput of the first transfer, Mbit/s.
 #[allow(dead_code)]
 pub fn goodput(text: &str, overrides: &[&str]) -> f64 {
-    play(text, overrides).transfers[0].goodput_bps / 1e6
+    simulate(text, overrides).transfers[0].goodput_bps / 1e6
 }

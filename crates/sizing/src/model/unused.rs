@@ -99,7 +99,7 @@ mod tests {
     const NONE: Queued = Queued { throughout: false, lately: false };
 
     /// Epochs of 100 ms each: rate in Mbit/s, losses, queue.
-    fn play(epochs: &[(u64, u64, Queued)]) -> UnusedCapacity {
+    fn simulate(epochs: &[(u64, u64, Queued)]) -> UnusedCapacity {
         let mut unused = UnusedCapacity::new(0.9, Repairs::new(2));
         for (index, (rate, losses, queued)) in epochs.iter().enumerate() {
             let epoch = Epoch {
@@ -123,7 +123,7 @@ mod tests {
         epochs.extend([(50, 0, NONE); 20]);
         epochs.extend([(100, 0, SHORT), (100, 0, SHORT), (100, 1, SHORT)]);
         epochs.extend([(70, 0, NONE); 20]);
-        let unused = play(&epochs);
+        let unused = simulate(&epochs);
         assert_eq!(unused.capacity(), full);
         // 90 less 50 Mbit/s for 2 s, less the excess above 90 of the three epochs at 100 Mbit/s.
         assert_eq!(unused.bytes(), Bytes::new(10_000_000 - 3 * 125_000));
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn what_was_late_for_an_epoch_makes_the_path_no_faster() {
         let epochs = [(100, 0, NONE), (50, 0, NONE), (150, 0, NONE), (100, 0, NONE), (90, 0, NONE)];
-        assert_eq!(play(&epochs).capacity(), Some(Rate::from_mbit_per_second(100)));
+        assert_eq!(simulate(&epochs).capacity(), Some(Rate::from_mbit_per_second(100)));
     }
 
     #[test]
@@ -140,22 +140,22 @@ mod tests {
         let standing = Queued { throughout: true, lately: true };
         let mut epochs = vec![(100, 9, SHORT), (100, 0, standing), (100, 0, standing)];
         epochs.extend([(50, 0, standing); 20]);
-        assert_eq!(play(&epochs).bytes(), Bytes::ZERO);
+        assert_eq!(simulate(&epochs).bytes(), Bytes::ZERO);
     }
 
     #[test]
     fn who_loses_packets_at_lower_rates_is_not_alone() {
         let mut epochs = vec![(100, 0, NONE), (100, 0, NONE), (100, 9, SHORT)];
         epochs.extend([(50, 0, NONE); 5]);
-        assert!(play(&epochs).capacity().is_some());
+        assert!(simulate(&epochs).capacity().is_some());
         epochs.push((50, 1, SHORT));
-        assert_eq!(play(&epochs).capacity(), None);
+        assert_eq!(simulate(&epochs).capacity(), None);
     }
 
     #[test]
     fn a_loss_without_a_queue_is_no_overflow() {
         let mut epochs = vec![(100, 0, NONE), (100, 1, NONE)];
         epochs.extend([(50, 0, NONE); 20]);
-        assert_eq!(play(&epochs).bytes(), Bytes::ZERO);
+        assert_eq!(simulate(&epochs).bytes(), Bytes::ZERO);
     }
 }

@@ -3,19 +3,19 @@
 //! 100 ms, so its BDP is 1.25 MB, and holds a tenth of that in its buffer, unless a test says
 //! otherwise.
 
-use crate::fluid::{Fluid, Run, config, drive, play};
+use crate::fluid::{Fluid, Run, config, drive, simulate};
 use sweetspot_sizing::{ControllerConfig, EventKind, Reason, Sizing, SizingPhase};
 use sweetspot_units::Bytes;
 
 const BDP: f64 = 1.25e6;
 
 fn run(fluid: &Fluid, seconds: f64) -> Run {
-    play(Sizing::Sobas, 33_554_432, fluid, seconds)
+    simulate(Sizing::Sobas, 33_554_432, fluid, seconds)
 }
 
 /// The same path with the window left to congestion control.
 fn alone(fluid: &Fluid, seconds: f64) -> Run {
-    play(Sizing::Max, 33_554_432, fluid, seconds)
+    simulate(Sizing::Max, 33_554_432, fluid, seconds)
 }
 
 /// Why the controller left the window to congestion control, if it did.

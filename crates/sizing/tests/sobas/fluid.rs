@@ -171,7 +171,7 @@ pub fn config(max_window: u64) -> ControllerConfig {
 }
 
 /// Drives that controller over the path for `seconds`.
-pub fn play(sizing: Sizing, max_window: u64, fluid: &Fluid, seconds: f64) -> Run {
+pub fn simulate(sizing: Sizing, max_window: u64, fluid: &Fluid, seconds: f64) -> Run {
     drive(&mut *controller(sizing, max_window), fluid, seconds)
 }
 

@@ -2,7 +2,7 @@
 //! hints. The path carries 100 Mbit/s of payload over 40 ms, so its BDP is 500 kB, and holds two
 //! of them in its buffer, unless a test says otherwise.
 
-use crate::fluid::{Fluid, Run, controller, drive, drive_from, play};
+use crate::fluid::{Fluid, Run, controller, drive, drive_from, simulate};
 use sweetspot_sizing::{Controller, EventKind, Input, Output, Reason, Sizing, SizingPhase};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -13,7 +13,7 @@ fn path() -> Fluid {
 }
 
 fn run(fluid: &Fluid, seconds: f64) -> Run {
-    play(Sizing::SobasLive, 6_291_456, fluid, seconds)
+    simulate(Sizing::SobasLive, 6_291_456, fluid, seconds)
 }
 
 /// The share of its untuned goodput that a tuned download keeps.
@@ -21,7 +21,7 @@ const KEPT: f64 = 0.97;
 
 /// Judges a path by the goodput of a download left alone.
 fn does_no_harm(fluid: &Fluid, seconds: f64) {
-    let theirs = play(Sizing::Max, 6_291_456, fluid, seconds).goodput(0.0, seconds);
+    let theirs = simulate(Sizing::Max, 6_291_456, fluid, seconds).goodput(0.0, seconds);
     let ours = run(fluid, seconds).goodput(0.0, seconds);
     assert!(ours >= KEPT * theirs, "{ours} {theirs}");
 }
@@ -173,7 +173,7 @@ fn resumed(run: &Run) -> bool {
 
 /// The second transfer, beside one left alone.
 fn does_no_harm_again(first: &Fluid, second: &Fluid) -> Run {
-    let theirs = play(Sizing::Max, 6_291_456, second, 20.0).goodput(0.0, 20.0);
+    let theirs = simulate(Sizing::Max, 6_291_456, second, 20.0).goodput(0.0, 20.0);
     let ours = again(first, second, 0.0);
     assert!(ours.goodput(0.0, 20.0) >= KEPT * theirs, "{} {theirs}", ours.goodput(0.0, 20.0));
     ours
@@ -228,7 +228,7 @@ fn a_loss_before_the_limit_of_a_trial_is_reached_does_not_end_it() {
     for lost in [4.52, 4.6, 4.65] {
         // The trial begins at 4.5 s.
         let path = Fluid { buffer: 0.25 * BDP, loses_at: Some(lost), ..path() };
-        let run = play(Sizing::SobasLive, 6_291_456, &path, 20.0);
+        let run = simulate(Sizing::SobasLive, 6_291_456, &path, 20.0);
         let entered = |phase| {
             let is_it = |kind: &EventKind| matches!(kind, EventKind::Entered { phase: p, .. } if *p == phase);
             run.first(is_it).unwrap_or(f64::INFINITY)

@@ -1,12 +1,12 @@
 //! Laws of SOBAS as section VII-A of the paper describes it, on scripted paths.
 
-use crate::fluid::{Fluid, MSS, PACKET, Run, play};
+use crate::fluid::{Fluid, MSS, PACKET, Run, simulate};
 use sweetspot_sizing::{EventKind, Sizing};
 
 const BDP: f64 = 1.25e6;
 
 fn run(fluid: &Fluid, seconds: f64) -> Run {
-    play(Sizing::SobasPaper, 33_554_432, fluid, seconds)
+    simulate(Sizing::SobasPaper, 33_554_432, fluid, seconds)
 }
 
 fn limits(run: &Run) -> Vec<(f64, f64)> {

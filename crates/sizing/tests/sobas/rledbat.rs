@@ -1,7 +1,7 @@
 //! Laws of rLEDBAT (RFC 9840) on the same scripted paths: 100 Mbit/s of payload, 40 ms, a buffer
 //! of 100 ms.
 
-use crate::fluid::{Fluid, Run, play};
+use crate::fluid::{Fluid, Run, simulate};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::Bytes;
 
@@ -12,7 +12,7 @@ fn path() -> Fluid {
 }
 
 fn run(fluid: &Fluid, seconds: f64) -> Run {
-    play(Sizing::Rledbat, 6_291_456, fluid, seconds)
+    simulate(Sizing::Rledbat, 6_291_456, fluid, seconds)
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn others_who_keep_a_queue_get_the_path() {
 #[test]
 fn a_host_that_allows_less_than_two_segments_is_not_asked_for_more() {
     for max in [1, 1448, 2896] {
-        let run = play(Sizing::Rledbat, max, &path(), 5.0);
+        let run = simulate(Sizing::Rledbat, max, &path(), 5.0);
         assert!(run.window <= Some(Bytes::new(max)), "{max}: {:?}", run.window);
     }
 }

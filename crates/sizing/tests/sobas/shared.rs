@@ -3,7 +3,7 @@
 //! round trips they fall to 35.2 / (1 + q), and eq. (7) leaves us the rest, which congestion control
 //! takes where the window is left to it.
 
-use crate::fluid::{Fluid, Run, TRAINS, play};
+use crate::fluid::{Fluid, Run, TRAINS, simulate};
 use sweetspot_sizing::Sizing;
 
 /// C T_m = 50 Mbit/s x 100 ms.
@@ -17,12 +17,12 @@ fn shared() -> Fluid {
 }
 
 fn run(fluid: &Fluid, seconds: f64) -> Run {
-    play(Sizing::Sobas, 33_554_432, fluid, seconds)
+    simulate(Sizing::Sobas, 33_554_432, fluid, seconds)
 }
 
 /// The goodput of the transfer, and of the same transfer untuned.
 fn beside_alone(fluid: &Fluid, seconds: f64) -> (f64, f64) {
-    let alone = play(Sizing::Max, 33_554_432, fluid, seconds);
+    let alone = simulate(Sizing::Max, 33_554_432, fluid, seconds);
     (run(fluid, seconds).goodput(0.0, seconds), alone.goodput(0.0, seconds))
 }
 

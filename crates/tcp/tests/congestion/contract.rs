@@ -31,7 +31,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn play(control: &mut Congestion, now: u64, una: &mut u64, step: &Step) {
+fn simulate(control: &mut Congestion, now: u64, una: &mut u64, step: &Step) {
     let now = at(now);
     let limited_by = |window: f64| CongestionEvent { window, in_flight: 3, ..event(now) };
     match *step {
@@ -69,7 +69,7 @@ proptest! {
             let mut control = Congestion::new(algorithm, &CongestionConfig { growth, ..config() });
             let mut una = 0;
             for (i, step) in steps.iter().enumerate() {
-                play(&mut control, 20 * i as u64, &mut una, step);
+                simulate(&mut control, 20 * i as u64, &mut una, step);
                 let cwnd = control.cwnd();
                 prop_assert!(cwnd.is_finite() && cwnd >= 1.0, "{algorithm:?} {cwnd} after {step:?}");
                 prop_assert!(control.ssthresh() >= 2.0, "{algorithm:?}");
@@ -86,7 +86,7 @@ proptest! {
             let mut una = 0;
             for (i, step) in steps.iter().enumerate() {
                 let before = control.cwnd();
-                play(&mut control, 20 * i as u64, &mut una, step);
+                simulate(&mut control, 20 * i as u64, &mut una, step);
                 match step {
                     Step::Ack { .. } => prop_assert!(control.cwnd() >= before),
                     // The threshold's floor is two packets (RFC 5681 equation (4)).

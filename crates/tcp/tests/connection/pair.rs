@@ -108,7 +108,7 @@ impl Pair {
         self
     }
 
-    /// Plays until `end`.
+    /// Runs until `end`.
     pub fn run_until(&mut self, end: Time) {
         self.pump();
         loop {

@@ -16,7 +16,7 @@ const SACK1: SenderConfig = SenderConfig { recovery: RecoveryStyle::Sack1, ..SEN
 const FACK: SenderConfig = SenderConfig { recovery: RecoveryStyle::Fack, ..SENDER };
 const RENO: SenderConfig = SenderConfig { recovery: RecoveryStyle::Reno, ..SENDER };
 
-fn played(config: SenderConfig, drops: &[u64]) -> Pair {
+fn finished(config: SenderConfig, drops: &[u64]) -> Pair {
     let mut pair = Pair::new(config, RECEIVER, Some(200)).dropping(drops);
     pair.run_until(ms(20_000));
     assert!(pair.sender.is_done(), "{drops:?}: {} arrived", pair.sender.acknowledged());
@@ -26,7 +26,7 @@ fn played(config: SenderConfig, drops: &[u64]) -> Pair {
 #[test]
 fn every_style_repairs_one_loss_by_one_retransmission_and_no_timeout() {
     for config in [RENO, NEWRENO, SACK, FACK, SACK1, LINUX] {
-        let pair = played(config, &[30]);
+        let pair = finished(config, &[30]);
         assert_eq!(pair.sender.statistics().timeouts, 0, "{:?}", config.recovery);
         assert_eq!(pair.retransmissions(), [30], "{:?}", config.recovery);
     }
@@ -35,19 +35,19 @@ fn every_style_repairs_one_loss_by_one_retransmission_and_no_timeout() {
 #[test]
 fn a_partial_ack_sends_the_next_hole_again_in_newreno() {
     // RFC 6582 section 3.2 step 3: one hole per round trip, no timeout.
-    let pair = played(NEWRENO, &[30, 33, 36]);
+    let pair = finished(NEWRENO, &[30, 33, 36]);
     assert_eq!(pair.retransmissions(), [30, 33, 36]);
     assert_eq!(pair.sender.statistics().recoveries, 1);
     assert_eq!(pair.sender.statistics().timeouts, 0);
     // ns-2's Reno leaves recovery with the first new ACK and takes the duplicates that follow for
     // old ones (`bugFix_`): it waits for its timer.
-    assert!(played(RENO, &[30, 33, 36]).sender.statistics().timeouts > 0);
+    assert!(finished(RENO, &[30, 33, 36]).sender.statistics().timeouts > 0);
 }
 
 #[test]
 fn sack_repairs_many_holes_within_a_round_trip() {
     for config in [SACK, FACK, SACK1, LINUX] {
-        let pair = played(config, &[30, 33, 36, 40, 41]);
+        let pair = finished(config, &[30, 33, 36, 40, 41]);
         assert_eq!(pair.retransmissions(), [30, 33, 36, 40, 41]);
         assert_eq!(pair.sender.statistics().recoveries, 1);
         let again: Vec<u64> = pair.sent.iter().filter(|s| s.retransmitted).map(|s| s.at).collect();
@@ -60,22 +60,22 @@ fn sack_repairs_many_holes_within_a_round_trip() {
 fn fack_finds_a_burst_of_losses_by_the_first_acknowledgement_beyond_it() {
     // Five packets lost, then one that arrives: it is more than three beyond the lowest. RFC 6675 waits for three that arrive.
     let first = |config| {
-        let pair = played(config, &[30, 31, 32, 33, 34]);
+        let pair = finished(config, &[30, 31, 32, 33, 34]);
         pair.sent.iter().find(|sent| sent.retransmitted).expect("it is repaired").at
     };
     assert!(first(FACK) < first(SACK), "{} {}", first(FACK), first(SACK));
-    assert_eq!(played(FACK, &[30, 31, 32, 33, 34]).sender.statistics().timeouts, 0);
+    assert_eq!(finished(FACK, &[30, 31, 32, 33, 34]).sender.statistics().timeouts, 0);
 }
 
 #[test]
 fn a_retransmission_lost_again_costs_rfc_6675_a_timeout_and_linux_none() {
-    let sack = played(SACK, &[30, 30]);
+    let sack = finished(SACK, &[30, 30]);
     assert_eq!(sack.sender.statistics().timeouts, 1);
-    let linux = played(LINUX, &[30, 30]);
+    let linux = finished(LINUX, &[30, 30]);
     assert_eq!(linux.sender.statistics().timeouts, 0);
     assert_eq!(linux.retransmissions(), [30, 30]);
     // However often.
-    let linux = played(LINUX, &[30, 31, 30, 31, 30, 31]);
+    let linux = finished(LINUX, &[30, 31, 30, 31, 30, 31]);
     assert_eq!(linux.sender.statistics().timeouts, 0);
     assert_eq!(linux.retransmissions().len(), 6);
 }
@@ -101,10 +101,10 @@ fn counting_lost_packets_as_in_flight_costs_a_timeout_once_they_are_half_a_windo
 fn the_first_packet_beyond_a_recovery_can_be_lost_without_a_timeout() {
     // RFC 6675 section 5: a recovery may begin once HighACK has reached RecoveryPoint.
     for config in [SACK, LINUX] {
-        let first = played(config, &[30]);
+        let first = finished(config, &[30]);
         let at = first.sent.iter().position(|sent| sent.retransmitted).unwrap();
         let highest = first.sent[..at].iter().map(|sent| sent.number).max().unwrap();
-        let pair = played(config, &[30, highest + 1]);
+        let pair = finished(config, &[30, highest + 1]);
         assert_eq!(pair.sender.statistics().timeouts, 0, "{:?}", config.recovery);
         assert_eq!(pair.retransmissions(), [30, highest + 1]);
     }

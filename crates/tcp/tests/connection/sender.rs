@@ -36,7 +36,7 @@ fn the_flight_fills_the_smallest_of_window_send_buffer_and_congestion_window() {
 fn limited_transmit_sends_one_new_packet_for_each_of_the_first_two_duplicates() {
     // A window of 3 with its first packet lost: two duplicate ACKs, never three. RFC 3042 lets two new packets out; their
     // duplicate ACKs start the repair.
-    let play = |limited_transmit| {
+    let simulate = |limited_transmit| {
         let config = SenderConfig { limited_transmit, initial_window: 3, ..SENDER };
         let receiver = ReceiverConfig { sack: false, ..RECEIVER };
         let config = SenderConfig { recovery: RecoveryStyle::NewReno, ..config };
@@ -45,8 +45,8 @@ fn limited_transmit_sends_one_new_packet_for_each_of_the_first_two_duplicates() 
         assert!(pair.sender.is_done());
         pair.sender.statistics().timeouts
     };
-    assert_eq!(play(false), 1);
-    assert_eq!(play(true), 0);
+    assert_eq!(simulate(false), 1);
+    assert_eq!(simulate(true), 0);
 }
 
 #[test]

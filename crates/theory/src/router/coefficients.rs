@@ -1,4 +1,4 @@
-//! Written by `sweetspot-research bench router`, which plays the links and fits this to them.
+//! Written by `sweetspot-research bench router`, which runs the links and fits this to them.
 
 use super::{FEATURES, PARAMETERS};
 

@@ -173,9 +173,9 @@ fn a_syn_after_the_end_is_another_connection() {
 fn data_in_a_syn_begins_behind_its_number() {
     let mut script = Script::new();
     // RFC 7413 §4.2: 500 bytes go with the SYN, from number 1 on, and the answer acknowledges them.
-    script.play(0, Segment { flags: syn(), payload: 500, ..segment() });
+    script.run(0, Segment { flags: syn(), payload: 500, ..segment() });
     script.hear(100, Segment { flags: Flags { ack: true, ..syn() }, ack: 501, ..segment() });
-    script.play(100, Segment { seq: 501, ack: 1, payload: MSS, ..segment() });
+    script.run(100, Segment { seq: 501, ack: 1, payload: MSS, ..segment() });
     script.hear(200, Segment { seq: 1, ack: 501 + MSS, ..segment() });
     let connection = script.end();
     let stream = &connection.streams[0];
@@ -216,7 +216,7 @@ fn a_scale_that_was_cut_off_is_not_known() {
         let mut script = Script::new();
         // 20 bytes and eight of options.
         let header = 28;
-        script.play(0, Segment { flags: syn(), options: opener, header, ..segment() });
+        script.run(0, Segment { flags: syn(), options: opener, header, ..segment() });
         script.answer(100, Segment { options: opened, header, ..segment() });
         script.end().handshake.scale(1)
     };
@@ -233,7 +233,7 @@ fn a_byte_into_a_closed_window_is_a_probe_and_not_lost() {
     script.send(100, 0);
     script.window(200, 1, 0);
     for at in [500, 1100, 2300] {
-        script.play(at, Segment { seq: 1 + MSS, ack: 1, payload: 1, ..segment() });
+        script.run(at, Segment { seq: 1 + MSS, ack: 1, payload: 1, ..segment() });
         script.window(at + 100, 1, 0);
     }
     script.window(3000, 1, 60_000);
@@ -254,7 +254,7 @@ fn a_window_that_is_closed_in_the_first_acknowledgement_is_counted() {
     script.window(1, 1, 0);
     // As Linux probes: no payload, and the number before the next.
     for at in [3000, 9000] {
-        script.play(at, Segment { seq: MSS, ack: 1, ..segment() });
+        script.run(at, Segment { seq: MSS, ack: 1, ..segment() });
         script.window(at + 1, 1, 0);
     }
     let connection = script.end();
@@ -294,12 +294,12 @@ fn a_packet_that_was_captured_twice_was_sent_once() {
     for n in 0..10 {
         let data = Segment { seq: 1 + n * MSS, ack: 1, payload: MSS, ..segment() };
         let data = Segment { id: Some(100 + n as u16), ..data };
-        (0..2).for_each(|_| script.play(100, data));
+        (0..2).for_each(|_| script.run(100, data));
     }
     script.ack(200, 10);
     // Sent again in earnest, it has another number.
     let again = Segment { seq: 1 + 9 * MSS, ack: 1, payload: MSS, id: Some(110), ..segment() };
-    script.play(500, again);
+    script.run(500, again);
     let connection = script.end();
     let stream = &connection.streams[0];
     assert_eq!((connection.copies, stream.counts().data_segments), (10, 11));
@@ -311,10 +311,10 @@ fn a_host_that_never_changes_its_identification_is_not_taken_for_copies() {
     let mut script = Script::open();
     for n in 0..4 {
         let data = Segment { seq: 1 + n * MSS, ack: 1, payload: MSS, ..segment() };
-        script.play(100, Segment { id: Some(7), ..data });
+        script.run(100, Segment { id: Some(7), ..data });
     }
     let first = Segment { seq: 1, ack: 1, payload: MSS, id: Some(7), ..segment() };
-    script.play(500, first);
+    script.run(500, first);
     let connection = script.end();
     assert_eq!((connection.copies, connection.streams[0].retransmissions().segments()), (0, 1));
 }
@@ -357,7 +357,7 @@ fn a_connection_whose_syn_was_answered_twice_is_open() {
     let answer = Segment { options: offer(2), window: 2000, ..segment() };
     script.synchronise(offer(2), 100, answer);
     script.answer(1100, answer);
-    script.play(1500, Segment { seq: 1, ack: 1, ..segment() });
+    script.run(1500, Segment { seq: 1, ack: 1, ..segment() });
     script.send(1500, 0);
     script.window(1600, 1, 1000);
     let connection = script.end();
@@ -479,7 +479,7 @@ fn the_time_until_an_answer_is_the_peers() {
     let mut script = Script::open();
     for round in 0..10 {
         let at = 100 + round * 1000;
-        script.play(at, Segment { seq: 1 + round as u32 * 100, ack: 1, payload: 100, ..segment() });
+        script.run(at, Segment { seq: 1 + round as u32 * 100, ack: 1, payload: 100, ..segment() });
         let heard = 1 + (round as u32 + 1) * 100;
         script.hear(at + 100, Segment { seq: 1 + round as u32 * 50, ack: heard, ..segment() });
         // It thinks for 900 ms and is asked again at once.

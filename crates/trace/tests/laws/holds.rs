@@ -231,7 +231,7 @@ fn granted_bursts(midway: u32) -> Connection {
         let (start, first) = (100 + u64::from(round) * 100, 1 + round * BURST);
         for n in 0..20 {
             let payload = if n < 19 { MSS } else { SHORT };
-            script.play(start, Segment { seq: first + n * MSS, ack: seq, payload, ..segment() });
+            script.run(start, Segment { seq: first + n * MSS, ack: seq, payload, ..segment() });
         }
         (1..=5).for_each(|pair| {
             let ack = first + pair * 2 * MSS;
@@ -265,9 +265,9 @@ fn small_segments_behind_delayed_acknowledgements_are_nagles() {
     for exchange in 0..20_u32 {
         let (start, seq) = (10 + u64::from(exchange) * 50, 1 + exchange * 120);
         let small = Segment { ack: answered, payload: 60, ..segment() };
-        script.play(start, Segment { seq, ..small });
+        script.run(start, Segment { seq, ..small });
         script.hear(start + 41, Segment { seq: answered, ack: seq + 60, ..segment() });
-        script.play(start + 41, Segment { seq: seq + 60, ..small });
+        script.run(start + 41, Segment { seq: seq + 60, ..small });
         let answer = Segment { seq: answered, ack: seq + 120, payload: 40, ..segment() };
         script.hear(start + 42, answer);
         answered += 40;

@@ -62,13 +62,13 @@ impl Script {
     pub fn opened(answered: u64, window: u16, acknowledged: u64) -> Script {
         let mut script = Script::new();
         script.synchronise(offer(0), answered, Segment { options: offer(0), window, ..segment() });
-        script.play(acknowledged, Segment { seq: 1, ack: 1, ..segment() });
+        script.run(acknowledged, Segment { seq: 1, ack: 1, ..segment() });
         script
     }
 
     /// A SYN, and the answer to it.
     pub fn synchronise(&mut self, options: Options, answered: u64, answer: Segment) {
-        self.play(0, Segment { flags: syn(), options, ..segment() });
+        self.run(0, Segment { flags: syn(), options, ..segment() });
         self.answer(answered, answer);
     }
 
@@ -76,18 +76,18 @@ impl Script {
         self.hear(ms, Segment { flags: Flags { ack: true, ..syn() }, ack: 1, ..answer });
     }
 
-    pub fn play(&mut self, ms: u64, segment: Segment) {
+    pub fn run(&mut self, ms: u64, segment: Segment) {
         self.now = Time::ZERO + Duration::from_millis(ms);
         assert!(self.table.take(&Segment { time: self.now, ..segment }).is_none());
     }
 
     /// Segment number `n` is sent, the first being 0.
     pub fn send(&mut self, ms: u64, n: u32) {
-        self.play(ms, Segment { seq: 1 + n * MSS, ack: 1, payload: MSS, ..segment() });
+        self.run(ms, Segment { seq: 1 + n * MSS, ack: 1, payload: MSS, ..segment() });
     }
 
     pub fn hear(&mut self, ms: u64, segment: Segment) {
-        self.play(ms, Segment { source: receiver(), destination: sender(), ..segment });
+        self.run(ms, Segment { source: receiver(), destination: sender(), ..segment });
     }
 
     /// The receiver has everything before segment `n`.

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use sweetspot_advise::router::{
     Favour, LinkMeasurement, Mix, Parameters, RouterAdvice, RouterQuestion, advise,
 };
-use sweetspot_experiment::router::{Effort, Player, try_buffers};
+use sweetspot_experiment::router::{Effort, Runner, try_buffers};
 use sweetspot_experiment::{NoStore, StudyError, Workers};
 use sweetspot_sim::Simulator;
 use sweetspot_theory::TheoryError;
@@ -161,8 +161,8 @@ fn verified(advice: RouterAdvice, verify: Option<Verify>, workers: Workers) -> R
             note!("simulated {done} of {all} runs");
         }
     };
-    let player = Player { engine: &Simulator, store: &NoStore, workers, watch: &watch };
-    match try_buffers(&player, &advice, effort) {
+    let runner = Runner { engine: &Simulator, store: &NoStore, workers, watch: &watch };
+    match try_buffers(&runner, &advice, effort) {
         Ok(simulated) => advice.decided_by(simulated),
         Err(why) => {
             let why = match why {

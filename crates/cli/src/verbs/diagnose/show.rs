@@ -52,7 +52,7 @@ fn flow(flow: &Flow) {
     if let Some(joined) = &flow.joined {
         out!("  {}", joined.words());
     }
-    if let Some(Simulation::Played(simulated)) = &flow.simulated {
+    if let Some(Simulation::Done(simulated)) = &flow.simulated {
         out!("  {}", simulated.words());
     }
     for remark in &flow.remarks {

@@ -15,7 +15,7 @@ const OTHERS_SHARE: f64 = 0.05;
 const MIN_JITTER: Duration = Duration::from_micros(500);
 /// Others' traffic is written as this many sources.
 const OTHERS: u64 = 10;
-/// How long a path plays that does not change.
+/// How long a path lasts that does not change.
 const DURATION: Duration = Duration::from_secs(20);
 /// Hosts have links of this rate or more to their routers.
 const MIN_ACCESS: Rate = Rate::from_mbit_per_second(1000);

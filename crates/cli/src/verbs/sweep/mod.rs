@@ -95,26 +95,26 @@ pub fn run(arguments: Arguments) -> Ending {
         seeds: arguments.seeds,
     };
     let variants = sweep.variants().map_err(|error| blame(&arguments, &error))?;
-    let (player, workers) = match arguments.engine {
+    let (runner, workers) = match arguments.engine {
         EngineName::Lab => (arguments.engine.engine(), Workers::ONE),
         other => (other.engine(), arguments.parallel.workers()),
     };
-    let play = |engine: &(dyn Engine + Sync), journal: Option<&Path>| {
+    let run = |engine: &(dyn Engine + Sync), journal: Option<&Path>| {
         if arguments.engine == EngineName::Lab {
             // The lab isolates this process, which it can only while that has one thread.
             note!("{} runs, one after the other, in real time", sweep.runs(variants.len()));
             return Ok(sweep.run(&variants, engine, workers)?);
         }
-        play_interruptibly(&sweep, &variants, engine, workers, journal)
+        run_interruptibly(&sweep, &variants, engine, workers, journal)
     };
     let points = match &arguments.out {
-        None => play(player, None)?,
+        None => run(runner, None)?,
         Some(out) => {
             let path = journal_of(out);
             let result_journal =
                 ResultJournal::open(&path, &identity()?, OnVersionMismatch::Refuse)?;
-            let engine = CachedEngine { engine: player, store: &result_journal };
-            let points = play(&engine, Some(&path))?;
+            let engine = CachedEngine { engine: runner, store: &result_journal };
+            let points = run(&engine, Some(&path))?;
             if let Some(failure) = result_journal.failure() {
                 err!("sweetspot: {failure}; the results below are whole");
             }
@@ -151,8 +151,8 @@ fn journal_of(out: &Path) -> PathBuf {
     name.into()
 }
 
-/// Plays the sweep with a progress display until done or interrupted.
-fn play_interruptibly(
+/// Runs the sweep with a progress display until done or interrupted.
+fn run_interruptibly(
     sweep: &Sweep,
     variants: &[SweepVariant],
     engine: &(dyn Engine + Sync),

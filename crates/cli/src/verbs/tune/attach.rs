@@ -47,7 +47,9 @@ pub fn run(arguments: Arguments) -> Ending {
     find(arguments.pid)?;
     let pid = arguments.pid;
     let inside = arguments.common.inside(Via::Pidfd, |uploads| Inside::around(pid, uploads))?;
-    under_guard(inside, |inside, leases, supervisor| play(&arguments, inside, leases, supervisor))
+    under_guard(inside, |inside, leases, supervisor| {
+        guarded(&arguments, inside, leases, supervisor)
+    })
 }
 
 fn find(pid: u32) -> Result<ProcessHandle, TuneError> {
@@ -57,7 +59,7 @@ fn find(pid: u32) -> Result<ProcessHandle, TuneError> {
     })
 }
 
-fn play(
+fn guarded(
     arguments: &Arguments,
     inside: Option<Inside>,
     leases: Leases,

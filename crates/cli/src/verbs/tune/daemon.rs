@@ -68,7 +68,7 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     say_what_is_not_chosen(&arguments, &policy, inside.is_some());
     under_guard(inside, |inside, leases, supervisor| {
-        play(&arguments, policy, inside, leases, supervisor)
+        guarded(&arguments, policy, inside, leases, supervisor)
     })
 }
 
@@ -131,7 +131,7 @@ fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
 /// Why limits are lifted then.
 const CHANGED: &str = "the policy has changed";
 
-fn play(
+fn guarded(
     arguments: &Arguments,
     policy: Policy,
     inside: Option<Inside>,

@@ -41,15 +41,17 @@ pub fn run(arguments: Arguments) -> Ending {
             err!(
                 "sweetspot: another tuner is at work here (BPF program {program}): the command is left to it"
             );
-            return play_alone(&arguments.command).map(ExitCode::from);
+            return run_alone(&arguments.command).map(ExitCode::from);
         }
         inside => inside?,
     };
-    under_guard(inside, |inside, leases, supervisor| play(&arguments, inside, leases, supervisor))
+    under_guard(inside, |inside, leases, supervisor| {
+        guarded(&arguments, inside, leases, supervisor)
+    })
 }
 
 /// Runs `command` without tuning it; returns its exit code.
-fn play_alone(command: &[String]) -> Result<u8, Box<dyn std::error::Error>> {
+fn run_alone(command: &[String]) -> Result<u8, Box<dyn std::error::Error>> {
     let mut supervisor = Supervisor::new()?;
     match start(command, None)? {
         Some(command) => Ok(supervisor.wait_for(command)?),
@@ -77,7 +79,7 @@ fn start(
     }
 }
 
-fn play(
+fn guarded(
     arguments: &Arguments,
     inside: Option<Inside>,
     leases: Leases,

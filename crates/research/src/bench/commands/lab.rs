@@ -93,7 +93,7 @@ impl Bench<'_> {
         for variant in due {
             let name = run_name(plan, variant);
             let ticker = Ticker::new(&name, &runner);
-            let mut row = runner.play(variant, &mut |now| ticker.show(now));
+            let mut row = runner.run(variant, &mut |now| ticker.show(now));
             ticker.finish(&row);
             row.series = Series::default();
             let outcome = DemoOutcome {

@@ -9,7 +9,7 @@ use super::Ending;
 use super::selection::Selection;
 use crate::bench::facts::facts;
 use crate::bench::library::{Built, LIBRARY, LibraryPlan, add_bucket, document, plans};
-use crate::bench::live::{RunOutcome, play_command};
+use crate::bench::live::{RunOutcome, run_command};
 use sweetspot_comparison::scratch;
 use sweetspot_program::build::build;
 
@@ -31,7 +31,12 @@ pub fn run(arguments: Arguments) -> Ending {
     let store = selection.store(NAME, Some(&build))?;
     let plans = plans();
     let code = isolate(|| {
-        selection.play_each(&store, plans.iter(), |plan| &plan.run.name, |plan| play(plan, &built))
+        selection.run_each(
+            &store,
+            plans.iter(),
+            |plan| &plan.run.name,
+            |plan| run_plan(plan, &built),
+        )
     })?;
     if code != 0 {
         return Ok(ExitCode::from(code));
@@ -46,10 +51,10 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-fn play(plan: &LibraryPlan, built: &Built) -> Result<RunOutcome, String> {
+fn run_plan(plan: &LibraryPlan, built: &Built) -> Result<RunOutcome, String> {
     let scratch = scratch::make()?;
     add_bucket(scratch.path())?;
-    play_command(&plan.run, scratch.path(), &|emulation| {
+    run_command(&plan.run, scratch.path(), &|emulation| {
         built.command(plan.example, plan.sizing, emulation)
     })
 }

@@ -7,7 +7,7 @@ use sweetspot_emulator::isolate;
 
 use super::Ending;
 use super::selection::Selection;
-use crate::bench::limits::{ClassifiedFlow, FlowPlan, classify, markdown, plans, play};
+use crate::bench::limits::{ClassifiedFlow, FlowPlan, classify, markdown, plans, run_plan};
 use crate::bench::store::Store;
 
 #[derive(Debug, clap::Args)]
@@ -29,7 +29,7 @@ pub struct Arguments {
 const FLOWS: u64 = 20;
 const NAME: &str = "limits";
 
-/// Plays the selected flows, then writes the document from all stored results.
+/// Runs the selected flows, then writes the document from all stored results.
 pub fn run(arguments: Arguments) -> Ending {
     let selection = &arguments.selection;
     let (seed, flows) = (arguments.seed, arguments.flows);
@@ -52,11 +52,11 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 fn measure(plan: &FlowPlan, store: &Store, keep: Option<&Path>) -> Result<(), String> {
-    let played = play(plan)?;
+    let finished = run_plan(plan)?;
     if let Some(dir) = keep {
         let ends = [
-            ("sender", &played.at_sender, &played.live_at_sender),
-            ("receiver", &played.at_receiver, &played.live_at_receiver),
+            ("sender", &finished.at_sender, &finished.live_at_sender),
+            ("receiver", &finished.at_receiver, &finished.live_at_receiver),
         ];
         for (end, capture, recording) in ends {
             let keep = |kind: &str, content: &[u8]| {
@@ -70,7 +70,7 @@ fn measure(plan: &FlowPlan, store: &Store, keep: Option<&Path>) -> Result<(), St
             keep("json", lines.collect::<String>().as_bytes())?;
         }
     }
-    let classified = classify(plan, &played)?;
+    let classified = classify(plan, &finished)?;
     let views = [
         &classified.capture_at_sender,
         &classified.capture_at_receiver,

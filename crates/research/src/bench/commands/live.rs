@@ -9,7 +9,7 @@ use sweetspot_research::lab::notes;
 use super::Ending;
 use super::selection::Selection;
 use crate::bench::facts::facts;
-use crate::bench::live::{RunPlan, TunerCommand, Via, document, plans, play};
+use crate::bench::live::{RunPlan, TunerCommand, Via, document, plans, run_plan};
 use sweetspot_comparison::scratch;
 use sweetspot_program::build::build;
 
@@ -39,15 +39,15 @@ pub fn run(arguments: Arguments) -> Ending {
         fs::create_dir_all(dir)?;
     }
     let plans = plans();
-    let play = |plan: &RunPlan| {
+    let run_plan = |plan: &RunPlan| {
         let events = arguments.events.as_ref();
         let events = events.map(|dir| dir.join(plan.name.replace('/', "-") + ".jsonl"));
         let tuner = TunerCommand { program: &program, events: events.as_deref() };
-        scratch::make().and_then(|s| play(plan, &tuner, s.path()))
+        scratch::make().and_then(|s| run_plan(plan, &tuner, s.path()))
     };
     let code = isolate(|| {
         let asked_for = plans.iter().filter(is_asked_for);
-        selection.play_each(&store, asked_for, |plan| &plan.name, play)
+        selection.run_each(&store, asked_for, |plan| &plan.name, run_plan)
     })?;
     if code != 0 {
         return Ok(ExitCode::from(code));

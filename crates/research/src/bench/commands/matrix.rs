@@ -29,17 +29,17 @@ pub struct Arguments {
     out: PathBuf,
 }
 
-/// Plays the published matrix in the simulator and writes its document.
+/// Runs the published matrix in the simulator and writes its document.
 pub fn run(arguments: Arguments) -> Ending {
     let mut results = read(&arguments.journal)?;
     for (test, case, variant) in cases(&arguments.test) {
-        let played = results.iter().any(|result| {
+        let finished = results.iter().any(|result| {
             result.test == test.name && result.case == case.name && result.variant == variant.name
         });
-        if played {
+        if finished {
             continue;
         }
-        let result = MatrixResult::play(&Simulator, (test, case), variant, arguments.longest)?;
+        let result = MatrixResult::run(&Simulator, (test, case), variant, arguments.longest)?;
         err!(
             "{}, {}, {}: {:.1} Mbit/s",
             test.name,
@@ -84,7 +84,7 @@ fn read(journal: &Path) -> Result<Vec<MatrixResult>, String> {
     };
     let line = |line: &str| serde_json::from_str(line);
     text.lines().map(line).collect::<Result<_, _>>().map_err(|error| {
-        format!("{}: {error}; remove it, and everything is played again", journal.display())
+        format!("{}: {error}; remove it, and everything is run again", journal.display())
     })
 }
 

@@ -7,7 +7,7 @@ use sweetspot_research::lab::notes;
 use super::Ending;
 use super::selection::Selection;
 use crate::bench::facts::facts;
-use crate::bench::measure::{PathResult, document, plans, play};
+use crate::bench::measure::{PathResult, document, plans, run_plan};
 use sweetspot_comparison::scratch;
 use sweetspot_program::build::build;
 
@@ -37,9 +37,9 @@ pub fn run(arguments: Arguments) -> Ending {
         let due = |name: &str| selection.is_due::<PathResult>(&store, &key(name));
         for plan in plans.iter().filter(|plan| due(&plan.name)) {
             err!("{} ...", plan.name);
-            let played = scratch::make().and_then(|s| play(plan, &program, s.path()));
+            let finished = scratch::make().and_then(|s| run_plan(plan, &program, s.path()));
             // A path that cannot be measured is a miss of this path, and no end of the others.
-            if let Err(why) = played.and_then(|result| store.put(&key(&plan.name), &result)) {
+            if let Err(why) = finished.and_then(|result| store.put(&key(&plan.name), &result)) {
                 err!("sweetspot-research: {}: {why}", plan.name);
             }
         }

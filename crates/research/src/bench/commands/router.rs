@@ -2,7 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sweetspot_experiment::router::Player;
+use sweetspot_experiment::router::Runner;
 use sweetspot_experiment::{NoStore, Workers};
 use sweetspot_path::Random;
 use sweetspot_research::router::{COLUMNS, Regression, Situation, drawn};
@@ -18,7 +18,7 @@ pub struct Arguments {
     /// Their seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Plays nothing: fits to the table as it is
+    /// Runs nothing: fits to the table as it is
     #[arg(long)]
     fit_only: bool,
     /// The table of the measurements
@@ -29,12 +29,12 @@ pub struct Arguments {
     coefficients: PathBuf,
 }
 
-/// Plays random router links and fits the regression of a, b and f to them.
+/// Runs random router links and fits the regression of a, b and f to them.
 pub fn run(arguments: Arguments) -> Ending {
     let table = if arguments.fit_only {
         fs::read_to_string(&arguments.table).map_err(|e| blame(&arguments.table, &e))?
     } else {
-        let table = played(&arguments)?;
+        let table = finished(&arguments)?;
         write(&arguments.table, &table)?;
         table
     };
@@ -43,13 +43,13 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-fn played(arguments: &Arguments) -> Result<String, Box<dyn std::error::Error>> {
+fn finished(arguments: &Arguments) -> Result<String, Box<dyn std::error::Error>> {
     let workers = Workers::new(std::thread::available_parallelism().map_or(1, Into::into));
-    let player = Player { engine: &Simulator, store: &NoStore, workers, watch: &|_, _| {} };
+    let runner = Runner { engine: &Simulator, store: &NoStore, workers, watch: &|_, _| {} };
     let mut random = Random::new(arguments.seed);
     let mut table = COLUMNS.to_owned();
     for number in 1..=arguments.links {
-        table += &Situation::play(&player, drawn(&mut random)?)?.csv(number);
+        table += &Situation::run(&runner, drawn(&mut random)?)?.csv(number);
         if number % 20 == 0 {
             err!("{number} of {} links", arguments.links);
         }
@@ -60,7 +60,7 @@ fn played(arguments: &Arguments) -> Result<String, Box<dyn std::error::Error>> {
 /// The coefficients as Rust.
 fn source(regression: &Regression) -> String {
     let mut text = String::from(
-        "//! Written by `sweetspot-research bench router`, which plays the links and fits this to them.\n\n\
+        "//! Written by `sweetspot-research bench router`, which runs the links and fits this to them.\n\n\
          use super::{FEATURES, PARAMETERS};\n\n\
          /// A line per parameter, a column per number of [`super::traffic::Traffic::features`].\n\
          #[rustfmt::skip]\n\

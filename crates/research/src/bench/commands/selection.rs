@@ -43,17 +43,17 @@ impl Selection {
         named && !(self.resume && store.get::<T>(name).is_some())
     }
 
-    /// Plays each of `plans` and keeps its outcome under its name. The exit code is 1 if one fails; the rest is then left.
-    pub fn play_each<'a, P: 'a, T: Serialize>(
+    /// Runs each of `plans` and keeps its outcome under its name. The exit code is 1 if one fails; the rest is then left.
+    pub fn run_each<'a, P: 'a, T: Serialize>(
         &self,
         store: &Store,
         plans: impl Iterator<Item = &'a P>,
         name: impl Fn(&P) -> &str,
-        play: impl Fn(&P) -> Result<T, String>,
+        run: impl Fn(&P) -> Result<T, String>,
     ) -> u8 {
         for plan in plans.filter(|plan| self.is_due::<serde_json::Value>(store, name(plan))) {
             err!("{} ...", name(plan));
-            if let Err(why) = play(plan).and_then(|outcome| store.put(name(plan), &outcome)) {
+            if let Err(why) = run(plan).and_then(|outcome| store.put(name(plan), &outcome)) {
                 err!("sweetspot-research: {}: {why}", name(plan));
                 return 1;
             }

@@ -6,7 +6,8 @@ use sweetspot_research::lab::notes;
 
 use super::Ending;
 use crate::bench::speed::{
-    MeasurementInfo, Scheduler, SpeedBenchmark, SpeedCase, SpeedResults, build_ns3, document, play,
+    MeasurementInfo, Scheduler, SpeedBenchmark, SpeedCase, SpeedResults, build_ns3, document,
+    simulate,
 };
 use sweetspot_comparison::machine;
 
@@ -24,21 +25,21 @@ pub struct Arguments {
     /// Our program for ns-3
     #[arg(long, value_name = "FILE", default_value = "bench/ns3/dumbbell.cc")]
     ns3: PathBuf,
-    /// Play one case in this process and print its cost: elephants, mice, sack, flows-N
+    /// Run one case in this process and print its cost: elephants, mice, sack, flows-N
     #[arg(long, value_name = "CASE")]
-    play: Option<SpeedCase>,
+    run: Option<SpeedCase>,
     /// The event queue
-    #[arg(long, value_enum, default_value_t = Scheduler::Usual, requires = "play")]
+    #[arg(long, value_enum, default_value_t = Scheduler::Usual, requires = "run")]
     scheduler: Scheduler,
     /// Number of runs, one after the other, with seeds from 1 on
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "play")]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "run")]
     runs: u64,
 }
 
-/// Plays one case, or plays all of them in processes of their own and writes the document.
+/// Runs one case, or runs all of them in processes of their own and writes the document.
 pub fn run(arguments: Arguments) -> Ending {
-    if let Some(case) = arguments.play {
-        let cost = play(case, arguments.scheduler, arguments.runs)?;
+    if let Some(case) = arguments.run {
+        let cost = simulate(case, arguments.scheduler, arguments.runs)?;
         out!("{}", serde_json::to_string(&cost)?);
         return Ok(ExitCode::SUCCESS);
     }

@@ -27,8 +27,8 @@ pub fn run(arguments: Arguments) -> Ending {
         (1..=arguments.rounds).map(|number| format!("round-{number}")).collect();
     let code = super::in_scratch(&arguments.scratch, |scratch| {
         let peers = Peers::new(scratch)?;
-        let play = |_: &String| round(&peers, scratch, &program);
-        Ok(selection.play_each(&store, names.iter(), |name| name, play))
+        let run = |_: &String| round(&peers, scratch, &program);
+        Ok(selection.run_each(&store, names.iter(), |name| name, run))
     })?;
     if code == 0 {
         let rounds: Vec<Round> = names.iter().filter_map(|name| store.get(name)).collect();

@@ -6,7 +6,7 @@ use super::Ending;
 use super::selection::Selection;
 use crate::bench::transfer::{
     DrawnResult, FaultResult, LocalResult, Peers, Results, TransferResult, drawn_cases,
-    local_cases, markdown, path_cases, play_faults, play_path,
+    local_cases, markdown, path_cases, run_faults, run_path,
 };
 
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub struct Arguments {
 const NAME: &str = "transfer";
 const FAULTS: &str = "faults";
 
-/// Plays the selected cases, then writes the document from all stored results.
+/// Runs the selected cases, then writes the document from all stored results.
 pub fn run(arguments: Arguments) -> Ending {
     let selection = &arguments.selection;
     let (store, program) = (selection.store(NAME, None)?, super::sweetspot()?);
@@ -47,27 +47,27 @@ pub fn run(arguments: Arguments) -> Ending {
                 err!("{}: left out: it is not installed", case.name);
             } else if selection.is_due::<LocalResult>(&store, &case.name) {
                 err!("{} ...", case.name);
-                store.put(&case.name, &peers.play(&case, arguments.runs, &program)?)?;
+                store.put(&case.name, &peers.measure(&case, arguments.runs, &program)?)?;
             }
         }
         for case in path_cases() {
             if selection.is_due::<TransferResult>(&store, case.name) {
                 err!("{} ...", case.name);
-                store.put(case.name, &play_path(&case, scratch, &program)?)?;
+                store.put(case.name, &run_path(&case, scratch, &program)?)?;
             }
         }
         for case in drawn_cases(arguments.paths, arguments.paths_seed) {
             if selection.is_due::<DrawnResult>(&store, &case.name) {
                 err!("{} ...", case.name);
-                store.put(&case.name, &peers.play_drawn(&case, &program)?)?;
+                store.put(&case.name, &peers.run_drawn(&case, &program)?)?;
             }
         }
         if selection.is_due::<FaultResult>(&store, FAULTS) {
             err!("{FAULTS} ...");
             // In namespaces of its own: the path is cut and disks are made there.
             isolate(|| {
-                let played = play_faults(arguments.trials, arguments.seed, &program, scratch);
-                match played.and_then(|result| store.put(FAULTS, &result)) {
+                let finished = run_faults(arguments.trials, arguments.seed, &program, scratch);
+                match finished.and_then(|result| store.put(FAULTS, &result)) {
                     Ok(()) => 0,
                     Err(why) => {
                         err!("sweetspot-research: {why}");

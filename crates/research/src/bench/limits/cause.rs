@@ -210,13 +210,13 @@ pub fn plans(seed: u64, flows: u64) -> Vec<FlowPlan> {
 fn plan(cause: Cause, n: u64, seed: u64) -> FlowPlan {
     let mut random = Random::new(seed * 1_000_003 + cause as u64 * 1009 + n);
     let mut plan = drawn(cause, n, &mut random);
-    shape(&mut plan, played(cause, n), &mut random);
+    shape(&mut plan, finished(cause, n), &mut random);
     field::shape(&mut plan, cause, n, &mut random);
     plan
 }
 
 /// The actual cause simulated for flow number `n` of `cause`.
-fn played(cause: Cause, n: u64) -> Cause {
+fn finished(cause: Cause, n: u64) -> Cause {
     match cause {
         Cause::Offload => OFFLOADED[n as usize % OFFLOADED.len()],
         Cause::Middlebox if Meddling::of(n) != Meddling::NoScale => Cause::RandomLoss,
@@ -247,11 +247,11 @@ fn drawn(cause: Cause, n: u64, random: &mut Random) -> FlowPlan {
             rtt.as_micros() / 1000
         ),
         cause,
-        right: played(cause, n).class(),
+        right: finished(cause, n).class(),
         path: PathSpec { up: direction, down: direction, mtu: Bytes::new(mtu), seed: n + 1 },
         congestion: {
             // The effect of losses depends on the congestion control: BBR ignores them.
-            let lossy = played(cause, n).class() == Class::Congestion;
+            let lossy = finished(cause, n).class() == Class::Congestion;
             let controls: &[_] = if lossy { &["cubic", "reno"] } else { &["cubic", "reno", "bbr"] };
             controls[(random.unit() * controls.len() as f64) as usize % controls.len()]
         },

@@ -8,7 +8,7 @@ use sweetspot_trace::packet::Dissector;
 
 use super::cause::{Cause, FlowPlan};
 use super::field::Said;
-use super::play::PlayedFlow;
+use super::run::FinishedFlow;
 
 /// The classes of a flow from each vantage point.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,18 +41,18 @@ impl ClassShares {
 }
 
 /// Classifies a flow from each vantage point.
-pub fn classify(plan: &FlowPlan, played: &PlayedFlow) -> Result<ClassifiedFlow, String> {
+pub fn classify(plan: &FlowPlan, finished: &FinishedFlow) -> Result<ClassifiedFlow, String> {
     Ok(ClassifiedFlow {
         cause: plan.cause,
         right: plan.right,
-        trusted: played.trusted,
-        capture_at_sender: by_capture(&played.at_sender, plan.said)?,
+        trusted: finished.trusted,
+        capture_at_sender: by_capture(&finished.at_sender, plan.said)?,
         capture_at_receiver: by_capture(
-            &played.at_receiver,
+            &finished.at_receiver,
             plan.said.filter(|said| said.at_receiver),
         )?,
-        live_at_sender: by_kernel(&played.live_at_sender),
-        live_at_receiver: by_kernel(&played.live_at_receiver),
+        live_at_sender: by_kernel(&finished.live_at_sender),
+        live_at_receiver: by_kernel(&finished.live_at_receiver),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Flows of known cause, played in the lab, and their classification.
+//! Flows of known cause, run in the lab, and their classification.
 
 mod cause;
 mod classified;
@@ -6,11 +6,11 @@ mod document;
 mod field;
 mod observe;
 mod offload;
-mod play;
+mod run;
 mod talk;
 mod watch;
 
 pub use cause::{FlowPlan, plans};
 pub use classified::{ClassifiedFlow, classify};
 pub use document::markdown;
-pub use play::play;
+pub use run::run_plan;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use sweetspot_research::lab::{NOTES_BEGIN, NOTES_END};
 
 use super::plan::{ALONE, Via, plans};
-use super::play::RunOutcome;
+use super::run::RunOutcome;
 use super::targets::{Ratio, Target, percent, ratios, row_of, seconds, targets};
 use sweetspot_research::page_abstract::Abstract;
 

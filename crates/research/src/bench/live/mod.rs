@@ -4,11 +4,11 @@ mod document;
 mod interactive;
 mod peers;
 mod plan;
-mod play;
+mod run;
 mod targets;
 mod watch;
 
 pub use document::document;
 pub use peers::PORT;
 pub use plan::{Client, RunPlan, Via, plans};
-pub use play::{RunOutcome, TunerCommand, play, play_command};
+pub use run::{RunOutcome, TunerCommand, run_command, run_plan};

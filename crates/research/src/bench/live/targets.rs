@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::plan::{ALONE, CONDITION, Via, plans};
-use super::play::RunOutcome;
+use super::run::RunOutcome;
 use sweetspot_statistics::median;
 
 /// A target, the measured value, and whether it is met.

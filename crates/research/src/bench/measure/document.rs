@@ -7,7 +7,7 @@ use serde_json::Value;
 use sweetspot_research::lab::{NOTES_BEGIN, NOTES_END};
 use sweetspot_statistics::Sorted;
 
-use super::play::PathResult;
+use super::run::PathResult;
 use sweetspot_research::page_abstract::Abstract;
 
 const ABSTRACT: Abstract<'_> = Abstract {
@@ -149,7 +149,7 @@ pub fn document(results: &BTreeMap<String, PathResult>, facts: &str, notes: &str
         "# Measured paths beside what they are\n\n{ABSTRACT}\
          `sweetspot measure --direction down` on {} random paths (2 to 100 Mbit/s, 5 to 200 ms, buffers of 0.1 to 3 BDP, \
          30 % with random loss, 25 % with jitter, 60 % with Poisson, Pareto or TCP traffic of 10 to 70 % of the rate, \
-         45 % with RED, CoDel or FQ-CoDel in the place of drop-tail), each played by the emulator; {trusted} of them \
+         45 % with RED, CoDel or FQ-CoDel in the place of drop-tail), each run by the emulator; {trusted} of them \
          certified. The truth is what the \
          emulator was told, and of other traffic its mean \
          rate (of TCP what it carried before the measurement).\n\n{facts}\n\n",

@@ -3,8 +3,8 @@
 mod cross;
 mod document;
 mod plan;
-mod play;
+mod run;
 
 pub use document::document;
 pub use plan::plans;
-pub use play::{PathResult, play};
+pub use run::{PathResult, run_plan};

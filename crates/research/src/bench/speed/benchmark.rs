@@ -10,8 +10,8 @@ use sweetspot_sim::{Simulator, run_with};
 
 use super::{RunCost, RunCosts, Scheduler, Sharing, SpeedCase};
 
-/// Plays a case in this process, `runs` times with seeds from 1 on.
-pub fn play(
+/// Runs a case in this process, `runs` times with seeds from 1 on.
+pub fn simulate(
     case: SpeedCase,
     scheduler: Scheduler,
     runs: u64,
@@ -86,11 +86,11 @@ impl SpeedBenchmark<'_> {
         Ok((ours, theirs))
     }
 
-    /// This program, to play a case so often in a process of its own.
-    fn player(&self, case: SpeedCase, scheduler: Scheduler, runs: u64) -> Command {
+    /// This program, to run a case so often in a process of its own.
+    fn runner(&self, case: SpeedCase, scheduler: Scheduler, runs: u64) -> Command {
         let mut command = Command::new(self.program);
         command
-            .args(["bench", "sim", "--play", &case.to_string()])
+            .args(["bench", "sim", "--run", &case.to_string()])
             .args(["--scheduler", &format!("{scheduler:?}").to_lowercase()])
             .args(["--runs", &runs.to_string()]);
         command
@@ -98,7 +98,7 @@ impl SpeedBenchmark<'_> {
 
     fn ours(&self, case: SpeedCase, scheduler: Scheduler) -> Result<RunCost, String> {
         err!("{case}, scheduler {scheduler:?} ...");
-        let output = self.player(case, scheduler, 1).output().map_err(|e| e.to_string())?;
+        let output = self.runner(case, scheduler, 1).output().map_err(|e| e.to_string())?;
         if !output.status.success() {
             let why = String::from_utf8_lossy(&output.stderr);
             return Err(format!("{case} failed: {}", why.trim()));
@@ -114,7 +114,7 @@ impl SpeedBenchmark<'_> {
         peer(command, "ns2", case, end)
     }
 
-    /// ns-3, which plays [`SpeedCase::ns3_seconds`].
+    /// ns-3, which runs [`SpeedCase::ns3_seconds`].
     pub fn ns3(&self, case: SpeedCase) -> Result<RunCosts, String> {
         let program = self.ns3.as_ref()?;
         let costs = (0..self.repetitions.min(NS3_REPETITIONS)).map(|_| {
@@ -149,18 +149,18 @@ impl SpeedBenchmark<'_> {
             .collect()
     }
 
-    /// How long two processes take that play `runs` runs each at the same time, seconds.
+    /// How long two processes take that do `runs` runs each at the same time, seconds.
     fn side_by_side(&self, runs: u64) -> Result<f64, String> {
         err!("two processes with {runs} runs each ...");
         let begun = clock::now();
         let start = || {
-            let mut command = self.player(SpeedCase::Elephants, Scheduler::Usual, runs);
+            let mut command = self.runner(SpeedCase::Elephants, Scheduler::Usual, runs);
             command.stdout(Stdio::null()).spawn().map_err(|e| e.to_string())
         };
         for mut child in [start()?, start()?] {
             let status = child.wait().map_err(|e| e.to_string())?;
             if !status.success() {
-                return Err(format!("a process that played elephants ended with {status}"));
+                return Err(format!("a process that ran elephants ended with {status}"));
             }
         }
         Ok(clock::now().since(begun).as_secs_f64())

@@ -168,7 +168,7 @@ fn beside_peers(text: &mut String, f: &SpeedResults) {
         "\n## Beside ns-2 and ns-3\n\n\
          The same windows, round trips, timers and buffers (bench/ns2/dumbbell.tcl, and \
          bench/ns3/dumbbell.cc, which says what differs); packets that the link between the routers \
-         forwarded, both ways. ns-3 plays less of the same.\n\n\
+         forwarded, both ways. ns-3 runs less of the same.\n\n\
          | case | program | packets | wall s (range) | million packets/s | ns per packet | memory MB |\n\
          |---|---|--:|--:|--:|--:|--:|\n",
     );

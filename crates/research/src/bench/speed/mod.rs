@@ -5,7 +5,7 @@ mod case;
 mod document;
 mod ns3;
 
-pub use benchmark::{SpeedBenchmark, play};
+pub use benchmark::{SpeedBenchmark, simulate};
 pub use case::{Scheduler, SpeedCase};
 pub use document::{MeasurementInfo, SpeedResults, document};
 pub use ns3::build as build_ns3;

@@ -143,8 +143,8 @@ impl DrawnCase {
         contents
     }
 
-    /// Plays it with `program` in `scratch`.
-    pub fn play(&self, scratch: &Path, program: &Path, ssh: &Ssh) -> Result<DrawnResult, String> {
+    /// Runs it with `program` in `scratch`.
+    pub fn run(&self, scratch: &Path, program: &Path, ssh: &Ssh) -> Result<DrawnResult, String> {
         let work = scratch.join("drawn");
         let _ = fs::remove_dir_all(&work);
         let failed = |error: std::io::Error| format!("{}: {error}", self.name);

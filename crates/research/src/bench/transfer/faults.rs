@@ -82,8 +82,8 @@ struct Server {
     ticket: String,
 }
 
-/// Plays trials with `program` in `scratch`. The caller is alone in its namespaces.
-pub fn play_faults(
+/// Runs trials with `program` in `scratch`. The caller is alone in its namespaces.
+pub fn run_faults(
     trials: u64,
     seed: u64,
     program: &Path,
@@ -100,7 +100,7 @@ pub fn play_faults(
         twice: Vec::new(),
     };
     for trial in 0..trials {
-        place.play(&mut result).map_err(|error| format!("trial {trial}: {error}"))?;
+        place.run(&mut result).map_err(|error| format!("trial {trial}: {error}"))?;
         if (trial + 1) % 50 == 0 {
             err!("{} of {trials} trials, {} files wrong", trial + 1, result.wrong);
         }
@@ -129,19 +129,19 @@ impl Place {
     }
 
     /// One transfer, from an empty directory to the end.
-    fn play(&mut self, result: &mut FaultResult) -> Result<(), String> {
+    fn run(&mut self, result: &mut FaultResult) -> Result<(), String> {
         let target = self.target.display().to_string();
         let full = below(&mut self.random, 6) == 0;
         let size = if full { self.content / 2 } else { self.content * 3 };
         run("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", &target])?;
-        let played = self.transfer(result, full);
-        if played.is_ok() {
+        let finished = self.transfer(result, full);
+        if finished.is_ok() {
             let (wrong, left) = self.judge()?;
             result.wrong += wrong;
             result.left += left;
         }
         run("umount", &[&target])?;
-        played
+        finished
     }
 
     fn transfer(&mut self, result: &mut FaultResult, full: bool) -> Result<(), String> {

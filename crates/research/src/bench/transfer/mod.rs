@@ -9,6 +9,6 @@ mod peers;
 
 pub use document::{Results, markdown};
 pub use drawn::{DrawnResult, drawn_cases};
-pub use faults::{FaultResult, play_faults};
-pub use paths::{TransferResult, path_cases, play_path};
+pub use faults::{FaultResult, run_faults};
+pub use paths::{TransferResult, path_cases, run_path};
 pub use peers::{CopyDirection, LocalResult, Peers, local_cases};

@@ -106,12 +106,8 @@ pub fn path_cases() -> Vec<PathCase> {
     ]
 }
 
-/// Plays a case with `program` in `scratch`.
-pub fn play_path(
-    case: &PathCase,
-    scratch: &Path,
-    program: &Path,
-) -> Result<TransferResult, String> {
+/// Runs a case with `program` in `scratch`.
+pub fn run_path(case: &PathCase, scratch: &Path, program: &Path) -> Result<TransferResult, String> {
     let target = scratch.join("incoming");
     let (source, bytes) = case.content.make(scratch).map_err(|error| error.to_string())?;
     let _ = fs::remove_dir_all(&target);

@@ -158,8 +158,8 @@ impl Peers {
         Ok(Peers { scratch: scratch.to_owned(), ssh })
     }
 
-    /// Plays a case `runs` times.
-    pub fn play(
+    /// Runs a case `runs` times.
+    pub fn measure(
         &self,
         case: &LocalCase,
         runs: usize,
@@ -200,13 +200,13 @@ impl Peers {
         let (name, device, content) =
             ("copy".to_owned(), Device::Loopback, Content::OneFile(bytes));
         let case = LocalCase { name, device, content, program: moved_by };
-        let result = self.play(&case, 1, program)?;
+        let result = self.measure(&case, 1, program)?;
         result.near_cpu.first().copied().ok_or_else(|| "no run".to_owned())
     }
 
-    /// Plays a drawn path.
-    pub fn play_drawn(&self, case: &DrawnCase, program: &Path) -> Result<DrawnResult, String> {
-        case.play(&self.scratch, program, &self.ssh)
+    /// Runs a drawn path.
+    pub fn run_drawn(&self, case: &DrawnCase, program: &Path) -> Result<DrawnResult, String> {
+        case.run(&self.scratch, program, &self.ssh)
     }
 
     /// Seconds, and CPU time of the near end, of one run in a namespace with an sshd.

@@ -8,8 +8,8 @@ use super::super::catalogue::{Figure, Stage};
 use super::super::scenarios::{TABLE_1, seeded};
 use super::ENTRY_BEYOND;
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::play::play_all;
 use sweetspot_experiment::plot::Table;
+use sweetspot_experiment::run::run_all;
 use sweetspot_statistics as statistics;
 
 /// A condition and how Table I's scenario is changed for it.
@@ -58,7 +58,7 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
             SIZINGS.iter().flat_map(|sizing| seeded(&all_with(scenario, *sizing), seeds))
         })
         .collect();
-    let outcomes = play_all(engine, &runs, stage.workers)?;
+    let outcomes = run_all(engine, &runs, stage.workers)?;
     let mut heads = vec!["condition".to_owned()];
     heads.extend(SIZINGS.iter().map(ToString::to_string));
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();

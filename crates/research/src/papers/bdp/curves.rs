@@ -11,8 +11,8 @@ use super::super::scenarios::{
 };
 use super::fluid::{self, Prediction};
 use super::{BUFFERS, ENTRY_3, ENTRY_4, ENTRY_5, ENTRY_6, ENTRY_7};
-use sweetspot_experiment::play::{goodput, play_all, with_sizing, with_window};
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
+use sweetspot_experiment::run::{goodput, run_all, with_sizing, with_window};
 use sweetspot_experiment::search::{CANDIDATES, RACE_SEEDS, Race, choose, find_mfts, fresh};
 use sweetspot_experiment::{Mft, SearchBounds, StudyError};
 use sweetspot_statistics as statistics;
@@ -250,7 +250,7 @@ impl CurveFigure {
         let seeds = stage.precision.seeds(2, CONGESTED_SEEDS);
         let unlimited = |scenario| seeded(&with_sizing(scenario, Sizing::Max), seeds);
         let runs: Vec<Scenario> = scenarios.iter().flat_map(unlimited).collect();
-        let outcomes = play_all(engine, &runs, stage.workers)?;
+        let outcomes = run_all(engine, &runs, stage.workers)?;
         for (buffer, outcomes) in BUFFERS.iter().zip(outcomes.chunks(seeds as usize)) {
             let samples =
                 |of: &dyn Fn(&Outcome) -> f64| -> Vec<f64> { outcomes.iter().map(of).collect() };
@@ -316,7 +316,7 @@ fn measure(
     let runs: Vec<Scenario> = chosen
         .flat_map(|(scenario, window)| seeded(&with_window(&fresh(scenario), *window), FRESH_SEEDS))
         .collect();
-    let outcomes = play_all(engine, &runs, stage.workers)?;
+    let outcomes = run_all(engine, &runs, stage.workers)?;
     let mbit = |of: &[Outcome]| of.iter().map(|o| goodput(o) / 1e6).collect();
     let rates = outcomes.chunks(FRESH_SEEDS as usize).map(mbit);
     Ok(windows

@@ -14,8 +14,8 @@ use super::super::scenarios::{
 use super::super::time::TransferSeries;
 use super::{ENTRY_1, ENTRY_8, ENTRY_10};
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::play::{goodput, play_all, with_sizing};
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
+use sweetspot_experiment::run::{goodput, run_all, with_sizing};
 
 /// The figures show throughput second by second.
 const SECOND: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ pub(super) fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let cases = [("S=470 kB", kilobytes(470)), ("S=950 kB", kilobytes(950))];
     let about = format!(
         "`{}`. The paper does not print B_t; any between 34 and 514 kB fits what it says, 120 \
-         packets are played, and the table has others. Theory: equation (4), less what frames and headers take.",
+         packets are simulated, and the table has others. Theory: equation (4), less what frames and headers take.",
         TRANSFER_1.file
     );
     let mut figure = real_path(stage, &ENTRY_1, "fig1", TRANSFER_1, &cases, about)?;
@@ -47,7 +47,7 @@ fn by_buffer(
         let scenario = TRANSFER_1.with(&[format!("path.buffer={buffer}pkt")])?;
         runs.extend(cases.iter().map(|(_, sizing)| with_sizing(&scenario, *sizing)));
     }
-    let outcomes = play_all(engine, &runs, stage.workers)?;
+    let outcomes = run_all(engine, &runs, stage.workers)?;
     let mut heads = vec!["B_t, packets".to_owned()];
     heads.extend(cases.iter().map(|(case, _)| format!("{case}: Mbit/s")));
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
@@ -69,7 +69,7 @@ pub(super) fn figure_10(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     ];
     let about = format!(
         "`{}`. The paper does not print B_t: its 559 kB lost nothing, so it was at least 97 kB; \
-         120 packets are played. Theory: equation (4), less what frames and headers take.",
+         120 packets are simulated. Theory: equation (4), less what frames and headers take.",
         TRANSFER_10.file
     );
     real_path(stage, &ENTRY_10, "fig10", TRANSFER_10, &cases, about)

@@ -151,7 +151,7 @@ pub(super) const REASONS: &[Reason] = &[
     reason(
         "heffner-fig5",
         &["similarly sized"],
-        "the kernel's overheads and the application that writes by thirds; the text's congestion control plays no part without \
+        "the kernel's overheads and the application that writes by thirds; the text's congestion control has no part without \
          loss",
         &["heffner-fig5"],
     ),
@@ -226,7 +226,7 @@ pub(super) const REASONS: &[Reason] = &[
         "router-fig2",
         &["best for large flows, U_3000"],
         Verdict::InPart,
-        "not above U_1200's best, which is the largest buffer played; their intervals overlap",
+        "not above U_1200's best, which is the largest buffer tried; their intervals overlap",
     ),
     judged(
         "router-fig2",

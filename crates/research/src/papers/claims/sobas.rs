@@ -378,7 +378,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             "VII-C",
             "SOBAS finds saturation some five seconds after the start, at about the static C T_m's throughput",
         ),
-        ("85.9 against 93.5 Mbit/s", "its slow start overflows the 120 packets that are played"),
+        ("85.9 against 93.5 Mbit/s", "its slow start overflows the 120 packets that are simulated"),
         &["bdp-fig10"],
     ),
     yes(

@@ -10,8 +10,8 @@ use super::super::scenarios::{DRS_2, DRS_3, DRS_6, PaperScenario, seeded};
 use super::kinds::{Kinds, STATIC_WINDOW, dynamic};
 use super::{ENTRY_FUTURE, ENTRY_SOLUTIONS, ENTRY_SPLIT};
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::play::{goodput, play_all};
 use sweetspot_experiment::plot::Table;
+use sweetspot_experiment::run::{goodput, run_all};
 use sweetspot_statistics as statistics;
 
 /// A change, its settings, the dynamic flows' sizing.
@@ -45,12 +45,12 @@ const MAX: u64 = 700;
 pub(super) fn solutions(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_SOLUTIONS.figure(format!(
         "`{}` with a queue of 100 packets, maxwnd = {MAX} and `drs`, changed as the first column says. The paper proposes \
-         three solutions to the bursts of losses and plays the first one only. The second resets the congestion window to \
+         three solutions to the bursts of losses and runs the first one only. The second resets the congestion window to \
          another fraction of the one before the loss, or avoids losses as Vegas does; the third lowers maxwnd slightly where \
          performance degrades and the congestion window fluctuates (`drs:maxwnd`).",
         DRS_3.file
     ));
-    figure.tables.extend(played(stage, DRS_3, &SOLUTIONS, &[100])?);
+    figure.tables.extend(finished(stage, DRS_3, &SOLUTIONS, &[100])?);
     Ok(figure)
 }
 
@@ -61,12 +61,12 @@ pub(super) fn plans(stage: &Stage<'_>) -> Result<Figure, StudyError> {
          plans to study right-sizing. RED and BLUE mark packets of flows that support ECN. It prints no numbers.",
         DRS_6.file
     ));
-    figure.tables.extend(played(stage, DRS_6, &PLANS, &[100, 500])?);
+    figure.tables.extend(finished(stage, DRS_6, &PLANS, &[100, 500])?);
     Ok(figure)
 }
 
 /// A table of all changes with each queue.
-fn played(
+fn finished(
     stage: &Stage<'_>,
     base: PaperScenario,
     changes: &[Change],
@@ -82,7 +82,7 @@ fn played(
             all.extend(settings.iter().map(|text| (*text).to_owned()));
             runs.extend(seeded(&dynamic(&base.with(&all)?, *sizing, MAX), seeds));
         }
-        let outcomes = play_all(engine, &runs, stage.workers)?;
+        let outcomes = run_all(engine, &runs, stage.workers)?;
         let heads = [
             "changed",
             "dynamic, thousand packets",
@@ -136,7 +136,7 @@ pub(super) fn split(stage: &Stage<'_>) -> Result<Figure, StudyError> {
             transfer.sizing = sizing;
             transfer.tcp.max_window = Volume::Packets(MAX);
         }
-        let outcomes = play_all(engine, &[scenario], stage.workers)?;
+        let outcomes = run_all(engine, &[scenario], stage.workers)?;
         Ok(outcomes.first().map_or(0.0, |outcome| goodput(outcome) / 1e6))
     };
     let (static_leg, dynamic_leg) = (rate(30, fixed)?, rate(30, Sizing::RightSizing)?);

@@ -8,8 +8,8 @@ use super::super::catalogue::{Figure, Stage};
 use super::super::scenarios::{DRS_MEMORY, DRS_MEMORY_LAB, seeded};
 use super::ENTRY_MEMORY;
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::play::{play_all, with_sizing};
 use sweetspot_experiment::plot::{Origin, Table};
+use sweetspot_experiment::run::{run_all, with_sizing};
 use sweetspot_statistics as statistics;
 
 const HEADS: [&str; 7] = [
@@ -54,7 +54,7 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     cases.push(("Semke's pool".to_owned(), pooled));
     let all = |(_, scenario): &(String, Scenario)| seeded(scenario, seeds);
     let runs: Vec<Scenario> = cases.iter().flat_map(all).collect();
-    let outcomes = play_all(engine, &runs, stage.workers)?;
+    let outcomes = run_all(engine, &runs, stage.workers)?;
     let mut table = Table::new("", &HEADS);
     for ((name, scenario), outcomes) in cases.iter().zip(outcomes.chunks(seeds as usize)) {
         table.rows.push(row(name, scenario.send_pool, outcomes));
@@ -92,11 +92,11 @@ fn in_the_lab(
     let sizings = [FIXED[0], alone, Sizing::Kernel, Sizing::RightSizing, Sizing::Sobas];
     let seeds = stage.precision.seeds(1, 4);
     let scenarios: Vec<Scenario> = sizings.map(|sizing| with_all(&base, sizing)).into();
-    let real = play_all(lab, &scenarios, stage.workers_of(Origin::Lab))?;
+    let real = run_all(lab, &scenarios, stage.workers_of(Origin::Lab))?;
     let mut table = Table::new("A tenth of it, simulated and on this kernel", &LAB_HEADS);
     for ((sizing, scenario), real) in sizings.iter().zip(&scenarios).zip(&real) {
-        let played = play_all(sim, &seeded(scenario, seeds), stage.workers)?;
-        table.rows.push(lab_row(*sizing, Origin::Sim, &played));
+        let finished = run_all(sim, &seeded(scenario, seeds), stage.workers)?;
+        table.rows.push(lab_row(*sizing, Origin::Sim, &finished));
         table.rows.push(lab_row(*sizing, Origin::Lab, core::slice::from_ref(real)));
     }
     let about = format!(
@@ -190,7 +190,7 @@ mod tests {
         let text = "duration = '5s'\nwarmup = '1s'\n[path]\nrate = '1Gbit/s'\nrtt = '100ms'\nbuffer = '99pkt'\n\
                     [[transfer]]\ncount = 2\nsizing = 'fixed:10kB'";
         let scenario = Scenario::parse(text).expect("it is a scenario");
-        let outcome = Simulator.run(&scenario, &mut NoRecorder).expect("it can be played");
+        let outcome = Simulator.run(&scenario, &mut NoRecorder).expect("it can be run");
         let row = row("fixed", None, &[outcome]);
         let worth: f64 = row[3].parse().expect("it is a number");
         assert!((worth - 80.0).abs() < 1.0, "{row:?}");

@@ -9,8 +9,8 @@ use super::super::scenarios::{DRS_6, seeded};
 use super::ENTRY_REMARKS;
 use super::kinds::{Kinds, dynamic};
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::play::play_all;
 use sweetspot_experiment::plot::Table;
+use sweetspot_experiment::run::run_all;
 use sweetspot_statistics as statistics;
 
 /// The change, its settings, and the paper's claim.
@@ -65,11 +65,11 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
             runs.extend(seeded(&scenario, seeds));
         }
     }
-    let outcomes = play_all(engine, &runs, stage.workers)?;
+    let outcomes = run_all(engine, &runs, stage.workers)?;
     let seeds = seeds as usize;
     let mut table = Table::new("", &HEADS);
-    let played = runs.chunks(2 * seeds).zip(outcomes.chunks(2 * seeds));
-    for ((name, _, paper), (runs, outcomes)) in REMARKS.iter().zip(played) {
+    let finished = runs.chunks(2 * seeds).zip(outcomes.chunks(2 * seeds));
+    for ((name, _, paper), (runs, outcomes)) in REMARKS.iter().zip(finished) {
         let cell = |queue: usize, of: fn(&Kinds) -> f64| {
             let range = queue * seeds..(queue + 1) * seeds;
             let kinds = runs[range.clone()].iter().zip(&outcomes[range]);

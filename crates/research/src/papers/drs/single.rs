@@ -11,8 +11,8 @@ use super::super::time::TransferSeries;
 use super::kinds::{Kinds, STATIC_WINDOW, dynamic, each, kilopackets, spread_of};
 use super::{ENTRY_2, ENTRY_4, ENTRY_TABLE_1};
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::play::play_all;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
+use sweetspot_experiment::run::run_all;
 
 /// One static flow, whatever maxwnd is.
 pub(super) fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
@@ -34,7 +34,7 @@ pub(super) fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         let fast =
             ["path.rate=1Gbit/s", "path.access_rate=1Gbit/s", "path.delay=16ms", "path.rtt=96ms"];
         let runs = [scenario.clone(), DRS_2.with(&fast.map(str::to_owned))?];
-        let outcomes = play_all(engine, &runs, stage.workers)?;
+        let outcomes = run_all(engine, &runs, stage.workers)?;
         let packets = Kinds::of(&scenario, &outcomes[0]).fixed;
         published.put(Origin::Sim, &["acknowledged"], packets);
         plot.curve("static", Origin::Sim, 0, vec![(50.0, packets), (700.0, packets)]);
@@ -114,7 +114,7 @@ pub(super) fn table_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         let base = dynamic(&DRS_6.with(&[])?, Sizing::Fixed(Volume::Packets(650)), 650);
         let seeds = (1..=4).map(|seed| Scenario { seed, ties: Ties::Seeded, ..base.clone() });
         let runs: Vec<Scenario> = core::iter::once(base.clone()).chain(seeds).collect();
-        let outcomes = play_all(engine, &runs, stage.workers)?;
+        let outcomes = run_all(engine, &runs, stage.workers)?;
         let mut table = Table::new("", &["ties", "static 1-5", "dynamic 1-5"]);
         for (run, outcome) in runs.iter().zip(&outcomes) {
             let (fixed, changing) = (each(run, outcome, true), each(run, outcome, false));
@@ -158,7 +158,7 @@ fn unequal_packets(
         let mut scenario = Scenario { ties, ..base.clone() };
         scenario.path.packet_spread = Bytes::new(spread);
         let runs = seeded(&scenario, SEEDS);
-        let outcomes = play_all(engine, &runs, stage.workers)?;
+        let outcomes = run_all(engine, &runs, stage.workers)?;
         let ratio = |fixed: bool| {
             let ratios =
                 runs.iter().zip(&outcomes).map(|(run, outcome)| spread_of(run, outcome, fixed));

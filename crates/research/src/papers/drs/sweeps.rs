@@ -12,8 +12,8 @@ use super::kinds::{Kinds, count, dynamic};
 use super::{ENTRY_3, ENTRY_5, ENTRY_6, ENTRY_7, ENTRY_8};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::csv;
-use sweetspot_experiment::play::play_all;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
+use sweetspot_experiment::run::run_all;
 
 const WINDOWS: [u64; 14] = [50, 100, 150, 200, 250, 300, 350, 400, 450, 500, 550, 600, 650, 700];
 const FAST_WINDOWS: [u64; 7] = [500, 1000, 2000, 4000, 6000, 6500, 7000];
@@ -72,7 +72,7 @@ impl SweepFigure {
             "`{}`; thousand packets acknowledged in 200 s, mean over the flows of a kind, as in \
              the paper. *Measured*: the dynamic flows' receivers really run Dynamic Right-Sizing \
              and maxwnd is what their host allows. Theory: the paper's measure of fairness, \
-             bandwidth by store, up to the overflow. ns-2.35 played the same work.",
+             bandwidth by store, up to the overflow. ns-2.35 ran the same work.",
             self.scenario.file,
         ));
         let truth = Truth::read()?;
@@ -145,7 +145,7 @@ impl SweepFigure {
         if self.item != "fig7" || stage.precision == Precision::Careful {
             runs.extend(self.windows.iter().map(|w| dynamic(base, Sizing::RightSizing, *w)));
         }
-        let outcomes = play_all(engine, &runs, stage.workers)?;
+        let outcomes = run_all(engine, &runs, stage.workers)?;
         let results: Vec<Kinds> =
             runs.iter().zip(&outcomes).map(|(run, outcome)| Kinds::of(run, outcome)).collect();
         let names = [("static", "dynamic"), ("static, measured", "dynamic, measured")];
@@ -165,7 +165,7 @@ impl SweepFigure {
     }
 
     fn draw_truth(&self, plot: &mut Plot, scenario: &Scenario, queue: u64, truth: &Truth) {
-        // ns-2 played the paths of 100 Mbit/s.
+        // ns-2 ran the paths of 100 Mbit/s.
         if scenario.path.narrow().rate != Rate::from_bits_per_second(100_000_000) {
             return;
         }

@@ -11,8 +11,8 @@ use super::super::comparison::Comparisons;
 use super::super::scenarios::HEFFNER_4;
 use super::{ENTRY_4, ENTRY_5};
 use sweetspot_experiment::StudyError;
-use sweetspot_experiment::play::{goodput, play_all};
 use sweetspot_experiment::plot::{Axis, Origin, Plot, Table};
+use sweetspot_experiment::run::{goodput, run_all};
 
 /// The memory of a socket buffer. The paper prints no sizes: the first is Linux 2.4's limit of a send buffer by default
 /// (tcp_wmem\[2\]), the second is enough for 80 ms.
@@ -135,7 +135,7 @@ fn curve(
 ) -> Result<Vec<(f64, f64)>, StudyError> {
     let scenarios: Vec<Scenario> =
         RTTS.iter().map(|rtt| configured(*rtt, buffer, size)).collect::<Result<_, _>>()?;
-    let outcomes = play_all(engine, &scenarios, stage.workers_of(origin))?;
+    let outcomes = run_all(engine, &scenarios, stage.workers_of(origin))?;
     Ok(RTTS.iter().zip(&outcomes).map(|(rtt, o)| (*rtt as f64, goodput(o) / 1e6)).collect())
 }
 

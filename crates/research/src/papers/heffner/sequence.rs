@@ -29,7 +29,7 @@ pub(super) fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_1.figure(format!(
         "`{}`: 100 Mbit/s, 70 ms. In the paper's picture the advertised window doubles every round \
          trip until the link limits the sender, and then stays at twice the BDP: twice the receive \
-         space is advertised, as section 4.2.1 has it (`heffner:twice`, played here). Section 6.6 \
+         space is advertised, as section 4.2.1 has it (`heffner:twice`, run here). Section 6.6 \
          words it as once (`heffner`), which adds four segments per round trip.",
         HEFFNER_1.file
     ));

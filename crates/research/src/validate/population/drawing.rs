@@ -4,7 +4,7 @@ use sweetspot_units::Duration;
 
 use crate::gauntlet::RandomStream;
 
-/// Which paths are drawn, and how each is played.
+/// Which paths are drawn, and how each is run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathDrawing {
     /// The same seed draws the same paths.
@@ -17,7 +17,7 @@ pub struct PathDrawing {
     pub congestions: Vec<Congestion>,
     /// Sizings.
     pub sizings: Vec<Sizing>,
-    /// Whether a path is played with one of the sizings alone, in turn.
+    /// Whether a path is run with one of the sizings alone, in turn.
     pub alternate: bool,
 }
 
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn every_path_is_played_with_everything_or_with_the_sizings_in_turn() {
+    fn every_path_is_run_with_everything_or_with_the_sizings_in_turn() {
         assert_eq!(drawing(false).runs().expect("they are scenarios").len(), 40 * 3 * 2);
         let runs = drawing(true).runs().expect("they are scenarios");
         assert_eq!(runs.len(), 40 * 3);

@@ -21,7 +21,7 @@ use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
 pub struct PopulationArguments {
-    /// Draw random paths and play each by the simulator and by the lab
+    /// Draw random paths and run each by the simulator and by the lab
     #[arg(long, conflicts_with_all = ["scenario", "standing", "seed", "engine", "overrides"])]
     population: bool,
     /// With --population: number of paths
@@ -42,7 +42,7 @@ pub struct PopulationArguments {
     /// With --population: sizings
     #[arg(long, value_delimiter = ',', default_value = "kernel,sobas", requires = "population")]
     sizing: Vec<Sizing>,
-    /// With --population: play each path with one of the sizings alone, in turn
+    /// With --population: run each path with one of the sizings alone, in turn
     #[arg(long, requires = "population")]
     alternate: bool,
     /// With --population: journal of the lab's runs; the same command continues after an interruption
@@ -94,7 +94,7 @@ impl PopulationArguments {
     }
 }
 
-/// Plays the population, prints the comparison and writes its document.
+/// Runs the population, prints the comparison and writes its document.
 pub fn run(arguments: &PopulationArguments, out: Option<&PathBuf>, json: bool) -> Ending {
     if arguments.chosen_on.contains(&arguments.drawn_by) {
         let seed = arguments.drawn_by;
@@ -156,12 +156,12 @@ fn lab(scenario: &Scenario, store: &dyn ResultStore) -> Result<Outcome, String> 
     }
     let mut doubts = String::new();
     for _ in 0..MAX_ATTEMPTS {
-        let played = Lab.play(scenario).map_err(|error| error.to_string())?;
-        if played.certificate.trust {
-            store.put(&key, &played.outcome);
-            return Ok(played.outcome);
+        let finished = Lab.run(scenario).map_err(|error| error.to_string())?;
+        if finished.certificate.trust {
+            store.put(&key, &finished.outcome);
+            return Ok(finished.outcome);
         }
-        doubts = played.certificate.reasons.join("; ");
+        doubts = finished.certificate.reasons.join("; ");
     }
     Err(doubts)
 }

@@ -299,8 +299,8 @@ impl Case {
         (0..SIZES[self.size]).map(|at| (at / 1000) as u8 ^ byte).collect()
     }
 
-    /// Plays it, with early content or without.
-    fn play(&self, with_early: bool) -> Outcome {
+    /// Runs it, with early content or without.
+    fn run(&self, with_early: bool) -> Outcome {
         let scratch = tempfile::tempdir().unwrap();
         let content = self.content(1);
         let entry = Entry {
@@ -433,7 +433,7 @@ proptest! {
     /// Early content changes nothing but the time: neither answers nor files, refusals or counts, whatever exists already.
     #[test]
     fn early_content_changes_nothing_that_is_received(case in case()) {
-        prop_assert_eq!(case.play(true), case.play(false));
+        prop_assert_eq!(case.run(true), case.run(false));
     }
 }
 

@@ -1,14 +1,14 @@
 //! Table I: nine cells, six static schemes, SOBAS, the Maximum Feasible Throughput.
 
-mod play;
 mod rows;
+mod run;
 mod sentences;
 mod unbiased;
 
 use super::{BUFFERS, ENTRY_TABLE_1};
 use crate::papers::catalogue::{Figure, Stage};
 use crate::papers::scenarios::TABLE_1;
-use play::PlayedCell;
+use run::RunCell;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
 use sweetspot_experiment::{StudyError, csv};
 use sweetspot_scenario::Reverse;
@@ -32,7 +32,7 @@ struct PrintedCell {
     mft_text: &'static str,
 }
 
-/// Plays the table.
+/// Runs the table.
 pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_TABLE_1.figure(about(stage));
     let printed = printed()?;
@@ -53,24 +53,24 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     if let Some(engine) = stage.sim {
         let mut both = Vec::new();
         for (reverse, name) in REVERSE {
-            let mut played = play::play(engine, stage, reverse)?;
-            let measured = unbiased::table(engine, stage, &mut played)?;
-            let rows = rows::rows(&printed, &played);
+            let mut finished = run::run(engine, stage, reverse)?;
+            let measured = unbiased::table(engine, stage, &mut finished)?;
+            let rows = rows::rows(&printed, &finished);
             for mut table in [rows].into_iter().chain(measured) {
                 table.title = format!("{} ({name} reverse path)", table.title);
                 figure.tables.push(table);
             }
-            both.push(played);
+            both.push(finished);
         }
         figure.tables.push(sentences::loads(&both));
         figure.tables.push(sentences::sentences(&both));
-        let Some(played) = both.first() else { return Ok(figure) };
-        figure.cells = rows::cells(&printed, played);
+        let Some(finished) = both.first() else { return Ok(figure) };
+        figure.cells = rows::cells(&printed, finished);
         for (group, (name, column)) in [("sobas:paper", 6), ("sobas", 7)].into_iter().enumerate() {
-            let share = |(i, cell): (usize, &PlayedCell)| {
+            let share = |(i, cell): (usize, &RunCell)| {
                 (i as f64 + 1.0, cell.schemes[column] / (cell.best.rate_bps / 1e6) * 100.0)
             };
-            let shares: Vec<(f64, f64)> = played.iter().enumerate().map(share).collect();
+            let shares: Vec<(f64, f64)> = finished.iter().enumerate().map(share).collect();
             // A line for each load.
             for of_load in shares.chunks(BUFFERS.len()) {
                 plot.curve(name, Origin::Sim, group, of_load.to_vec());
@@ -90,7 +90,7 @@ fn about(stage: &Stage<'_>) -> String {
         TABLE_1[1].1.file,
         SHARE_ASKED * 100.0,
         CLOSENESS_ASKED * 100.0,
-        play::seeds(stage),
+        run::seeds(stage),
         unbiased::about(stage),
     )
 }
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    fn played(precision: Precision) -> Figure {
+    fn finished(precision: Precision) -> Figure {
         let text = "duration = \"1s\"\n[path]\nrate = \"1Mbit/s\"\nrtt = \"20ms\"\nbuffer = \"9pkt\"\n\
                     [[transfer]]\nsizing = \"max\"";
         let scenario = Scenario::parse(text).unwrap();
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn where_windows_differ_by_chance_alone_the_plain_maximum_is_too_high_and_fresh_seeds_are_not()
     {
-        let figure = played(Precision::Careful);
+        let figure = finished(Precision::Careful);
         let [_, measured, _, _, _, _] = &figure.tables[..] else {
             panic!("{} tables", figure.tables.len())
         };
@@ -184,6 +184,6 @@ mod tests {
 
     #[test]
     fn a_single_seed_cannot_both_choose_and_measure() {
-        assert_eq!(played(Precision::Quick).tables.len(), 4);
+        assert_eq!(finished(Precision::Quick).tables.len(), 4);
     }
 }

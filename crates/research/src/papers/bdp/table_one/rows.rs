@@ -1,6 +1,6 @@
 //! The table as it is printed.
 
-use super::play::PlayedCell;
+use super::run::RunCell;
 use super::{CLOSENESS_ASKED, PrintedCell, SHARE_ASKED};
 use crate::papers::comparison::{EngineValue, PublishedComparison};
 use sweetspot_experiment::markdown::deviation;
@@ -8,9 +8,9 @@ use sweetspot_experiment::plot::Origin;
 use sweetspot_experiment::plot::Table;
 
 /// The printed numbers of a cell and ours, for the table of claims.
-pub(super) fn cells(printed: &[PrintedCell], played: &[PlayedCell]) -> Vec<PublishedComparison> {
+pub(super) fn cells(printed: &[PrintedCell], finished: &[RunCell]) -> Vec<PublishedComparison> {
     let mut all = Vec::new();
-    for (theirs, ours) in printed.iter().zip(played) {
+    for (theirs, ours) in printed.iter().zip(finished) {
         let mut push = |what: &str, published: Option<&'static str>, value: String| {
             let Some(published) = published else { return };
             all.push(PublishedComparison {
@@ -52,14 +52,14 @@ const HEADS: [&str; 12] = [
     "sobas / MFT",
 ];
 
-/// Three rows per cell: as printed, as played, how far they are apart. The paper's SOBAS stands
+/// Three rows per cell: as printed, as simulated, how far they are apart. The paper's SOBAS stands
 /// under `sobas:paper`, which is its algorithm; its share of the MFT is that one's.
-pub(super) fn rows(printed: &[PrintedCell], played: &[PlayedCell]) -> Table {
+pub(super) fn rows(printed: &[PrintedCell], finished: &[RunCell]) -> Table {
     let number = |n: f64| format!("{n:.1}");
     let share = |n: f64, mft: f64| format!("{:.0} %", n / mft * 100.0);
     let mark = |missed: bool| if missed { "*" } else { "" };
     let mut table = Table::new("Goodput, Mbit/s", &HEADS);
-    for (theirs, ours) in printed.iter().zip(played) {
+    for (theirs, ours) in printed.iter().zip(finished) {
         let mut row = vec![ours.name.clone(), "paper".to_owned()];
         row.extend(theirs.schemes.iter().map(|s| s.map_or("NA".to_owned(), number)));
         row.extend([number(theirs.sobas), String::new(), number(theirs.mft)]);

@@ -1,6 +1,6 @@
 //! The loads before the transfer, and the sentences of section VII-B.
 
-use super::play::PlayedCell;
+use super::run::RunCell;
 use super::{BUFFERS, REVERSE};
 use crate::papers::scenarios::TABLE_1;
 use sweetspot_experiment::plot::Table;
@@ -13,13 +13,13 @@ const PAPER: usize = 6;
 const CONGESTED: u64 = 100;
 
 /// Utilisation of the tight link before the transfer. The mirrored reverse path adds the ACKs of its own traffic.
-pub(super) fn loads(both: &[Vec<PlayedCell>]) -> Table {
+pub(super) fn loads(both: &[Vec<RunCell>]) -> Table {
     let mut heads = vec!["load, B_t".to_owned()];
     heads.extend(REVERSE.iter().map(|(_, name)| format!("{name} reverse path, %")));
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let mut table = Table::new("Load of the tight link before the transfer, ACKs included", &heads);
     for cell in 0..TABLE_1.len() * BUFFERS.len() {
-        let of = both.iter().filter_map(|played| played.get(cell));
+        let of = both.iter().filter_map(|finished| finished.get(cell));
         let mut row: Vec<String> = of.clone().take(1).map(|cell| cell.name.clone()).collect();
         row.extend(of.map(|cell| format!("{:.1}", cell.load * 100.0)));
         table.rows.push(row);
@@ -28,7 +28,7 @@ pub(super) fn loads(both: &[Vec<PlayedCell>]) -> Table {
 }
 
 /// A sentence of section VII-B, and how it stands with these cells.
-type Sentence = (&'static str, fn(&[PlayedCell]) -> String);
+type Sentence = (&'static str, fn(&[RunCell]) -> String);
 
 const SENTENCES: [Sentence; 6] = [
     (
@@ -49,28 +49,25 @@ const SENTENCES: [Sentence; 6] = [
 ];
 
 /// Which sentences hold, by the reverse path.
-pub(super) fn sentences(both: &[Vec<PlayedCell>]) -> Table {
+pub(super) fn sentences(both: &[Vec<RunCell>]) -> Table {
     let mut heads = vec!["section VII-B".to_owned()];
     heads.extend(REVERSE.iter().map(|(_, name)| format!("{name} reverse path")));
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let mut table = Table::new("The sentences of section VII-B, for sobas:paper", &heads);
     for (sentence, stands) in SENTENCES {
-        let stand = both.iter().map(|played| stands(played));
+        let stand = both.iter().map(|finished| stands(finished));
         table.rows.push([sentence.to_owned()].into_iter().chain(stand).collect());
     }
     table
 }
 
 /// The cells of one kind: a load in percent and the place of its buffer among the three.
-fn cells(
-    played: &[PlayedCell],
-    wanted: fn(u64, usize) -> bool,
-) -> impl Iterator<Item = &PlayedCell> {
-    let placed = played.iter().enumerate();
+fn cells(finished: &[RunCell], wanted: fn(u64, usize) -> bool) -> impl Iterator<Item = &RunCell> {
+    let placed = finished.iter().enumerate();
     placed.filter(move |(i, cell)| wanted(cell.percent, i % BUFFERS.len())).map(|(_, cell)| cell)
 }
 
-fn share(cell: &PlayedCell) -> f64 {
+fn share(cell: &RunCell) -> f64 {
     cell.schemes[PAPER] / (cell.best.rate_bps / 1e6)
 }
 
@@ -82,14 +79,14 @@ fn counted(holds: usize, all: usize) -> String {
     }
 }
 
-fn close(played: &[PlayedCell]) -> String {
-    let shares: Vec<f64> = cells(played, |_, buffer| buffer > 0).map(share).collect();
+fn close(finished: &[RunCell]) -> String {
+    let shares: Vec<f64> = cells(finished, |_, buffer| buffer > 0).map(share).collect();
     let holds = shares.iter().filter(|share| **share >= 0.9).count();
     format!("{} ({})", counted(holds, shares.len()), percents(&shares))
 }
 
-fn under_buffered(played: &[PlayedCell]) -> String {
-    let shares: Vec<f64> = cells(played, |_, buffer| buffer == 0).map(share).collect();
+fn under_buffered(finished: &[RunCell]) -> String {
+    let shares: Vec<f64> = cells(finished, |_, buffer| buffer == 0).map(share).collect();
     let holds = shares.iter().filter(|share| **share >= 0.8).count();
     format!("{} ({})", counted(holds, shares.len()), percents(&shares))
 }
@@ -99,21 +96,21 @@ fn percents(shares: &[f64]) -> String {
     format!("{} % of the MFT", percents.join(", "))
 }
 
-fn higher(played: &[PlayedCell]) -> String {
-    let open: Vec<&PlayedCell> = cells(played, |load, _| load < CONGESTED).collect();
-    let best = |cell: &PlayedCell| cell.schemes[STATIC].iter().copied().fold(0.0, f64::max);
+fn higher(finished: &[RunCell]) -> String {
+    let open: Vec<&RunCell> = cells(finished, |load, _| load < CONGESTED).collect();
+    let best = |cell: &RunCell| cell.schemes[STATIC].iter().copied().fold(0.0, f64::max);
     let holds = open.iter().filter(|cell| cell.schemes[PAPER] >= best(cell)).count();
     counted(holds, open.len())
 }
 
-fn minor(played: &[PlayedCell]) -> String {
+fn minor(finished: &[RunCell]) -> String {
     // A T_m and A T_e do not exist there, NA in the paper; BTC T_a has half of the others in its table, too.
-    let spread = |cell: &PlayedCell| {
+    let spread = |cell: &RunCell| {
         let rates = [0, 1, 5, PAPER].map(|column| cell.schemes[column]);
         let min = rates.iter().copied().fold(f64::INFINITY, f64::min);
         rates.iter().copied().fold(0.0, f64::max) / min
     };
-    let ratios: Vec<f64> = cells(played, |load, _| load >= CONGESTED).map(spread).collect();
+    let ratios: Vec<f64> = cells(finished, |load, _| load >= CONGESTED).map(spread).collect();
     let holds = ratios.iter().filter(|ratio| **ratio < 1.25).count();
     let text: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
     format!(
@@ -123,10 +120,10 @@ fn minor(played: &[PlayedCell]) -> String {
     )
 }
 
-fn competitive(played: &[PlayedCell]) -> String {
-    let best = |cell: &&PlayedCell| {
+fn competitive(finished: &[RunCell]) -> String {
+    let best = |cell: &&RunCell| {
         let order = |a: &usize, b: &usize| cell.schemes[*a].total_cmp(&cell.schemes[*b]);
         STATIC.max_by(order).is_some_and(|column| [0, 1, 5].contains(&column))
     };
-    counted(played.iter().filter(best).count(), played.len())
+    counted(finished.iter().filter(best).count(), finished.len())
 }

@@ -4,11 +4,11 @@ use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::Sizing;
 
 use super::SHARE_ASKED;
-use super::play::{Best, PlayedCell, SEARCH_SEEDS};
+use super::run::{Best, RunCell, SEARCH_SEEDS};
 use crate::papers::catalogue::{Precision, Stage};
 use crate::papers::scenarios::seeded;
-use sweetspot_experiment::play::{goodput, play_all, with_sizing, with_window};
 use sweetspot_experiment::plot::Table;
+use sweetspot_experiment::run::{goodput, run_all, with_sizing, with_window};
 use sweetspot_experiment::search::{CANDIDATES, RACE_SEEDS, Race, choose, fresh};
 use sweetspot_experiment::{Mft, Spread, StudyError};
 use sweetspot_statistics as statistics;
@@ -45,34 +45,34 @@ pub(super) fn about(stage: &Stage<'_>) -> String {
     }
     format!(
         "{curse} So windows are chosen and measured on different seeds. The search tries some \
-         thirty to forty windows under {} seed(s); the best {CANDIDATES} of them race: each round plays those still in \
+         thirty to forty windows under {} seed(s); the best {CANDIDATES} of them race: each round runs those still in \
          it under as many seeds again, all the same ones (common random numbers), and keeps the better half, until one is \
          left, none can be better by half a per cent with 95 % confidence, or {RACE_SEEDS} seeds are \
-         played (sequential halving). *MFT @ S* is what the winner gets on fresh seeds, which is unbiased for that \
+         run (sequential halving). *MFT @ S* is what the winner gets on fresh seeds, which is unbiased for that \
          window, as `sobas` on the same fresh seeds is in the second table. After +- stand half the 95 % confidence intervals \
          (Student's t; the share's is that of a ratio over common seeds). What the search alone would say stands in the last column.",
         SEARCH_SEEDS
     )
 }
 
-/// Chooses a window for each cell, and plays it and SOBAS on seeds that had no part in that, where precision is asked
+/// Chooses a window for each cell, and runs it and SOBAS on seeds that had no part in that, where precision is asked
 /// for. The cells' best windows are then those.
 pub(super) fn table(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
-    played: &mut [PlayedCell],
+    finished: &mut [RunCell],
 ) -> Result<Option<Table>, StudyError> {
     if stage.precision == Precision::Quick {
         return Ok(None);
     }
-    let found: Vec<(&Scenario, &Mft)> = played.iter().map(|c| (&c.scenario, &c.mft)).collect();
+    let found: Vec<(&Scenario, &Mft)> = finished.iter().map(|c| (&c.scenario, &c.mft)).collect();
     let races = choose(engine, &found, stage.workers)?;
     let runs: Vec<Vec<Scenario>> =
-        played.iter().zip(&races).map(|(cell, race)| fresh_runs(cell, race)).collect();
-    let outcomes = play_all(engine, &runs.concat(), stage.workers)?;
+        finished.iter().zip(&races).map(|(cell, race)| fresh_runs(cell, race)).collect();
+    let outcomes = run_all(engine, &runs.concat(), stage.workers)?;
     let mut rest = &outcomes[..];
     let mut table = Table::new(TITLE, &HEADS);
-    for ((cell, race), runs) in played.iter_mut().zip(&races).zip(&runs) {
+    for ((cell, race), runs) in finished.iter_mut().zip(&races).zip(&runs) {
         let (of_cell, further) = rest.split_at(runs.len());
         rest = further;
         let mbit = |of: &[Outcome]| of.iter().map(|o| goodput(o) / 1e6).collect::<Vec<f64>>();
@@ -87,18 +87,18 @@ pub(super) fn table(
 }
 
 /// The window that won; the search's where there was no race.
-fn chosen(cell: &PlayedCell, race: &Race) -> u64 {
+fn chosen(cell: &RunCell, race: &Race) -> u64 {
     race.best().map_or(cell.mft.window, |best| best.window)
 }
 
 /// The chosen window and SOBAS, each under all fresh seeds.
-fn fresh_runs(cell: &PlayedCell, race: &Race) -> Vec<Scenario> {
+fn fresh_runs(cell: &RunCell, race: &Race) -> Vec<Scenario> {
     let scenario = fresh(&cell.scenario);
     let sized = [with_window(&scenario, chosen(cell, race)), with_sizing(&scenario, Sizing::Sobas)];
     sized.iter().flat_map(|scenario| seeded(scenario, fresh_seeds(cell.percent))).collect()
 }
 
-fn row(cell: &PlayedCell, race: &Race, best: &[f64], sobas: &[f64]) -> Vec<String> {
+fn row(cell: &RunCell, race: &Race, best: &[f64], sobas: &[f64]) -> Vec<String> {
     let share = Share::of(sobas, best);
     let mark = if share.share < SHARE_ASKED { "*" } else { "" };
     let mut entrants: Vec<_> = race.entrants().iter().collect();

@@ -60,14 +60,14 @@ impl Drop for Running {
 }
 
 /// Measures the path of `plan` from the far end to the near one with `program`.
-pub fn play(plan: &PathPlan, program: &Path, scratch: &Path) -> Result<PathResult, String> {
+pub fn run_plan(plan: &PathPlan, program: &Path, scratch: &Path) -> Result<PathResult, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
-    let played = beside(plan.cross, emulation.near(), emulation.far(), || {
+    let finished = beside(plan.cross, emulation.near(), emulation.far(), || {
         let alone = alone(&emulation);
         Ok::<_, String>((measure(program, scratch, &emulation)?, iperf3(&emulation), alone))
     });
     let certificate = emulation.finish().map_err(|e| e.to_string())?;
-    let (measured, iperf3_bps, alone) = played.map_err(|e| format!("other traffic: {e}"))??;
+    let (measured, iperf3_bps, alone) = finished.map_err(|e| format!("other traffic: {e}"))??;
     let down = &plan.path.down;
     let others = match plan.cross {
         None => Rate::from_f64(0.0),

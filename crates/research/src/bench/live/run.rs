@@ -64,13 +64,13 @@ const FIRST_SECOND: Duration = Duration::from_secs(1);
 /// Length of the interval after a change that is evaluated.
 const AFTER_CHANGE: Duration = Duration::from_secs(2);
 
-/// Plays a run, tuned by `tuner` if it is to be.
-pub fn play(
+/// Does a run, tuned by `tuner` if it is to be.
+pub fn run_plan(
     plan: &RunPlan,
     tuner: &TunerCommand<'_>,
     scratch: &Path,
 ) -> Result<RunOutcome, String> {
-    play_command(plan, scratch, &|emulation| {
+    run_command(plan, scratch, &|emulation| {
         let bare = client(plan, emulation, scratch);
         if plan.via.is_some() { tuner.run(plan, &bare) } else { bare }
     })
@@ -79,16 +79,16 @@ pub fn play(
 /// The near side's command in an emulation.
 type NearCommand<'a> = &'a dyn Fn(&Emulation) -> Command;
 
-/// Plays a run with this command in place of the plan's client.
-pub fn play_command(
+/// Does a run with this command in place of the plan's client.
+pub fn run_command(
     plan: &RunPlan,
     scratch: &Path,
     command: NearCommand<'_>,
 ) -> Result<RunOutcome, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
-    let played = run(plan, command, scratch, &emulation);
+    let finished = run(plan, command, scratch, &emulation);
     let certificate = emulation.finish().map_err(|e| e.to_string())?;
-    let mut outcome = played?;
+    let mut outcome = finished?;
     outcome.trust = certificate.verdict.trust;
     Ok(outcome)
 }

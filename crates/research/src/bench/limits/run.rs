@@ -23,8 +23,8 @@ const PORT: u16 = 4000;
 /// Bytes per read.
 const READ_BYTES: usize = 65_536;
 
-/// A flow that was played, as each end saw it.
-pub struct PlayedFlow {
+/// A flow that was run, as each end saw it.
+pub struct FinishedFlow {
     pub at_sender: Vec<u8>,
     pub at_receiver: Vec<u8>,
     /// The kernel's counters at each end.
@@ -34,8 +34,8 @@ pub struct PlayedFlow {
     pub trusted: bool,
 }
 
-/// Plays a flow from near to far.
-pub fn play(plan: &FlowPlan) -> Result<PlayedFlow, String> {
+/// Runs a flow from near to far.
+pub fn run_plan(plan: &FlowPlan) -> Result<FinishedFlow, String> {
     let emulation =
         Emulation::start_behind(&plan.path, plan.middleboxes).map_err(|e| e.to_string())?;
     let near = emulation.near();
@@ -89,7 +89,7 @@ pub fn play(plan: &FlowPlan) -> Result<PlayedFlow, String> {
         let capture = watch.finish().map_err(context("cannot capture"))?;
         if plan.offload { put_together.apply(&capture) } else { Ok(capture) }
     };
-    let played = PlayedFlow {
+    let finished = FinishedFlow {
         at_sender: finished(at_sender, PutTogether::BeforeSending)?,
         at_receiver: finished(at_receiver, PutTogether::OnArrival)?,
         live_at_sender: Recording { ends, samples: live_at_sender.finish()? },
@@ -99,7 +99,7 @@ pub fn play(plan: &FlowPlan) -> Result<PlayedFlow, String> {
         },
         trusted: emulation.finish().map_err(|e| e.to_string())?.verdict.trust,
     };
-    Ok(played)
+    Ok(finished)
 }
 
 /// Why a side is not as the plan wants it.

@@ -4,10 +4,10 @@ use super::measured::RunMeasured;
 use super::plan::{GauntletPlan, GauntletRun};
 use sweetspot_experiment::{ResultStore, RunKey, StudyError, Workers};
 
-/// Plays the runs of a plan and stores their outcomes.
+/// Does the runs of a plan and stores their outcomes.
 #[derive(Debug, Clone, Copy)]
-pub struct Player<'a, E: ?Sized, M: ?Sized> {
-    /// The engine that plays runs not in the store.
+pub struct Runner<'a, E: ?Sized, M: ?Sized> {
+    /// The engine for runs that are not in the store.
     pub engine: &'a E,
     /// The store of outcomes.
     pub store: &'a M,
@@ -16,7 +16,7 @@ pub struct Player<'a, E: ?Sized, M: ?Sized> {
     pub tag: &'a str,
 }
 
-impl<E: Engine + Sync + ?Sized, M: ResultStore + ?Sized> Player<'_, E, M> {
+impl<E: Engine + Sync + ?Sized, M: ResultStore + ?Sized> Runner<'_, E, M> {
     /// Number of the plan's runs that are not in the store.
     pub fn missing(&self, plan: &GauntletPlan) -> usize {
         plan.runs().filter(|run| self.store.get(&self.key(run)).is_none()).count()
@@ -25,19 +25,19 @@ impl<E: Engine + Sync + ?Sized, M: ResultStore + ?Sized> Player<'_, E, M> {
     /// The measurements of every run, in the plan's order.
     ///
     /// # Errors
-    /// If the engine cannot play a run.
-    pub fn play(
+    /// If the engine cannot do a run.
+    pub fn run(
         &self,
         plan: &GauntletPlan,
         workers: Workers,
     ) -> Result<Vec<RunMeasured>, StudyError> {
         let runs: Vec<GauntletRun<'_>> = plan.runs().collect();
-        let played = workers.map(&runs, |run| {
+        let finished = workers.map(&runs, |run| {
             let scenario = run.scenario();
             let outcome = self.outcome(&self.key(run), &scenario)?;
             Ok(RunMeasured::of(&scenario, &outcome))
         });
-        played.into_iter().collect()
+        finished.into_iter().collect()
     }
 
     fn key(&self, run: &GauntletRun<'_>) -> RunKey {

@@ -47,7 +47,7 @@ const LISTEN_TIMEOUT: Duration = Duration::from_secs(15);
 
 impl VariantRunner<'_> {
     /// Moves the file as `variant` says; returns its result. A failure is a result, too.
-    pub fn play(
+    pub fn run(
         &self,
         variant: &Variant,
         progress: &mut dyn FnMut(&TransferStatus),

@@ -14,7 +14,7 @@ pub enum StudyError {
     /// A text is not a scenario.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// The engine cannot play one of the scenarios.
+    /// The engine cannot run one of the scenarios.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The scenario has no transfer.
@@ -54,7 +54,7 @@ pub enum StudyError {
 }
 
 /// The outcomes of `scenarios`, in their order, or the first one's error.
-pub fn play_all<E: Engine + Sync + ?Sized>(
+pub fn run_all<E: Engine + Sync + ?Sized>(
     engine: &E,
     scenarios: &[Scenario],
     workers: Workers,

@@ -1,4 +1,4 @@
-//! Plays the cells.
+//! Runs the cells.
 
 use sweetspot_scenario::{Engine, Outcome, Reverse, Scenario};
 use sweetspot_sizing::{BdpDefinition, Sizing};
@@ -6,7 +6,7 @@ use sweetspot_sizing::{BdpDefinition, Sizing};
 use super::BUFFERS;
 use crate::papers::catalogue::{Precision, Stage};
 use crate::papers::scenarios::{TABLE_1, seeded};
-use sweetspot_experiment::play::{goodput, play_all, with_sizing};
+use sweetspot_experiment::run::{goodput, run_all, with_sizing};
 use sweetspot_experiment::search::find_mfts;
 use sweetspot_experiment::{Mft, SearchBounds, StudyError};
 use sweetspot_statistics as statistics;
@@ -14,8 +14,8 @@ use sweetspot_statistics as statistics;
 /// The six schemes, SOBAS as published, SOBAS.
 const SIZINGS: usize = 8;
 
-/// One cell as played, Mbit/s.
-pub(super) struct PlayedCell {
+/// One cell as simulated, Mbit/s.
+pub(super) struct RunCell {
     /// Load of the tight link in percent.
     pub percent: u64,
     pub scenario: Scenario,
@@ -38,13 +38,13 @@ pub(super) struct Best {
     pub rate_bps: f64,
 }
 
-/// Plays the cells, where single runs of one differ by a few per cent, on the congested path by a
+/// Runs the cells, where single runs of one differ by a few per cent, on the congested path by a
 /// fifth: more seeds than one where precision is asked for.
-pub(super) fn play(
+pub(super) fn run(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
     reverse: Reverse,
-) -> Result<Vec<PlayedCell>, StudyError> {
+) -> Result<Vec<RunCell>, StudyError> {
     let seeds = seeds(stage);
     let mut cells = Vec::new();
     for (percent, file) in &TABLE_1 {
@@ -61,12 +61,12 @@ pub(super) fn play(
         .iter()
         .flat_map(|(.., scenario)| sizings.iter().flat_map(move |sizing| sized(scenario, *sizing)))
         .collect();
-    let outcomes = play_all(engine, &runs, stage.workers)?;
+    let outcomes = run_all(engine, &runs, stage.workers)?;
     let seeds_of_one = seeds as usize;
     let jobs: Vec<(Scenario, SearchBounds)> =
         cells.iter().map(|(.., s)| (s.clone(), bounds(s, stage.precision))).collect();
     let found = find_mfts(engine, &jobs, SEARCH_SEEDS, stage.workers)?;
-    let played = cells.into_iter().zip(outcomes.chunks(SIZINGS * seeds_of_one)).zip(found);
+    let finished = cells.into_iter().zip(outcomes.chunks(SIZINGS * seeds_of_one)).zip(found);
     let cell = |(((percent, name, scenario), outcomes), mft): ((_, &[Outcome]), Mft)| {
         let rates = |i: usize| -> Vec<f64> {
             let of = &outcomes[i * seeds_of_one..(i + 1) * seeds_of_one];
@@ -79,9 +79,9 @@ pub(super) fn play(
         let best = Best { window: mft.window, rate_bps: mft.rate_bps };
         let loads = outcomes.iter().map(|outcome| outcome.bottleneck.utilisation_before);
         let load = loads.sum::<f64>() / outcomes.len() as f64;
-        PlayedCell { percent, scenario, name, schemes, half_widths, load, mft, best }
+        RunCell { percent, scenario, name, schemes, half_widths, load, mft, best }
     };
-    Ok(played.map(cell).collect())
+    Ok(finished.map(cell).collect())
 }
 
 /// Number of seeds of the window search. It need find but the few best windows; among those a race decides.
