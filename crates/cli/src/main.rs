@@ -24,7 +24,7 @@ mod picture;
 mod settings;
 mod verbs;
 
-/// Finds, holds and explains the window at which TCP is fastest and queues are shortest.
+/// Finds, holds and explains the window at which TCP is fastest and queues short.
 #[derive(Debug, Parser)]
 #[command(name = "sweetspot", version, max_term_width = 100)]
 #[command(after_help = "\
@@ -61,7 +61,7 @@ enum Verb {
     Measure(verbs::measure::Arguments),
     // Tune.
     Tune(verbs::tune::Arguments),
-    /// Advise on the window, the host settings or the router buffer for a path
+    /// Advise on the window, host settings or router buffer for a path
     Advise(verbs::advise::Arguments),
     // Study.
     /// Show the gain of window sizing on this machine's kernel
@@ -69,9 +69,9 @@ enum Verb {
     Emulate(verbs::emulate::Arguments),
     /// Run a scenario
     Run(verbs::run::Arguments),
-    /// Run every combination of the values of some keys of a scenario, or search for the best window
+    /// Run a scenario with many values, or search for its best window
     Sweep(verbs::sweep::Arguments),
-    /// Make an HTML page from results: tables, curves, time series, distributions
+    /// Make an HTML page of results: tables, curves, time series
     Report(verbs::report::Arguments),
     Ui(verbs::ui::Arguments),
     /// Write the man pages, print shell completions

@@ -235,5 +235,6 @@ fn the_help_has_eighteen_verbs_at_most_in_four_groups() -> Tested {
     let verbs = help.lines().skip_while(|line| *line != "Move files:");
     let verbs = verbs.take_while(|line| *line != "Options:").filter(is_verb);
     assert!((12..=18).contains(&verbs.count()), "{help}");
+    assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
     Ok(())
 }

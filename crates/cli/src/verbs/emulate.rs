@@ -38,7 +38,7 @@ Examples:
   The highest rate that this machine emulates accurately:
     sweetspot emulate --self-test";
 
-/// Run a command across an emulated path between two network namespaces
+/// Run a command across an emulated path between two namespaces
 ///
 /// COMMAND runs at the near end (10.77.0.1); the far end is 10.77.0.2. Both use this machine's
 /// kernel and are separate from its network. Every packet between them waits in a buffer (drop-tail
@@ -179,7 +179,7 @@ fn trace(file: &Option<PathBuf>) -> Result<Option<Trace>, String> {
 fn list() {
     for path in NAMED_PATHS {
         out!("@{:<19} {}", path.name, path.about);
-        out!("  {}", path.spec);
+        wrapped(path.spec, "  ");
         wrapped(path.source, "  ");
     }
 }

@@ -10,7 +10,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::Ending;
 use sweetspot_program::engine::EngineName;
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{Shown, wrapped};
 use sweetspot_program::scenario_file::{read, seed};
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
@@ -129,10 +129,11 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
         print_events(&t.events);
     }
     for (i, c) in outcome.cross.iter().enumerate() {
-        out!("cross {i} ({}): {}, loss {:.4} %", c.kind, by_direction(c), c.loss_rate * 100.0);
+        let loss = c.loss_rate * 100.0;
+        wrapped(&format!("cross {i} ({}): {}, loss {loss:.4} %", c.kind, by_direction(c)), "");
     }
     let b = &outcome.bottleneck;
-    out!(
+    let bottleneck = format!(
         "bottleneck: {:.1} % used ({:.1} % before), loss {:.4} %, mean queue {:.1} packets (max {})",
         b.utilisation * 100.0,
         b.utilisation_before * 100.0,
@@ -140,6 +141,7 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
         b.queue_mean_packets,
         b.queue_max_packets,
     );
+    wrapped(&bottleneck, "");
     match &outcome.derivation {
         Some(derivation) => print_derivation(derivation),
         None => out!(
@@ -167,7 +169,7 @@ fn print_events(events: &[ControllerEvent]) {
 }
 
 fn print_transfer(i: usize, t: &TransferOutcome) {
-    out!(
+    let line = format!(
         "transfer {i}: {:.2} Mbit/s, RTT {:.1} ms (99 %: {:.1} ms), loss {:.4} %, {} timeouts, window {} [{}]",
         t.goodput_bps / 1e6,
         t.rtt_mean_s * 1e3,
@@ -177,6 +179,7 @@ fn print_transfer(i: usize, t: &TransferOutcome) {
         Bytes::new(t.window_final_bytes),
         t.sizing,
     );
+    wrapped(&line, "");
 }
 
 /// Why a transfer has no throughput to show, if it has none.
