@@ -26,7 +26,7 @@ mod verbs;
 
 /// Finds, holds and explains the window at which TCP is fastest and queues short.
 #[derive(Debug, Parser)]
-#[command(name = "sweetspot", version, max_term_width = 100)]
+#[command(name = "sweetspot", version, max_term_width = 80)]
 #[command(after_help = "\
 Examples:
   sweetspot copy dataset me@nas.example.org:archive/

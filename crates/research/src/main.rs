@@ -19,7 +19,7 @@ mod verbs;
 
 /// Studies Sweetspot and writes its pages of results.
 #[derive(Debug, Parser)]
-#[command(name = "sweetspot-research", version, max_term_width = 100)]
+#[command(name = "sweetspot-research", version, max_term_width = 80)]
 struct CommandLine {
     #[command(subcommand)]
     study: ResearchVerb,
