@@ -216,8 +216,19 @@ impl Sender {
 
     /// The application has `packets` more to send.
     pub fn offer(&mut self, packets: u64) {
+        self.note_starvation();
         self.end = self.end.saturating_add(packets);
         self.refresh();
+    }
+
+    /// Before the application gives more: it was the limit if all it had given was sent, nothing waited for its repair, and the
+    /// congestion window had room (draft-cheng-iccrg-delivery-rate-estimation-02, section 3.4; `tcp_rate_check_app_limited`).
+    fn note_starvation(&mut self) {
+        let in_flight = self.in_flight();
+        let is_starved = self.next >= self.end && self.resend.is_none() && in_flight < self.cwnd;
+        if let (true, Some(stamps)) = (is_starved, &mut self.stamps) {
+            stamps.rate.handle_starved(u32::try_from(in_flight).unwrap_or(u32::MAX));
+        }
     }
 
     /// Limits unacknowledged data to `packets`: the send buffer.
@@ -229,6 +240,9 @@ impl Sender {
     /// The application has given `packets` since the connection began, without end if `None`. Sent packets are not taken back.
     pub fn offer_up_to(&mut self, packets: Option<u64>) {
         let end = packets.map_or(u64::MAX, |packets| packets.saturating_add(1));
+        if end > self.end {
+            self.note_starvation();
+        }
         self.end = end.max(self.highest).max(1);
         self.refresh();
     }

@@ -192,3 +192,25 @@ fn a_linux_timeout_is_a_round_trip_and_the_least_timeout_at_least() {
     assert!(timeout(RecoveryStyle::Linux) > 240_000);
     assert!(timeout(RecoveryStyle::Sack) < 240_000);
 }
+
+/// Twenty-five round trips of two packets each are more than the ten that BBR's filter of the bandwidth spans.
+#[test]
+fn what_an_application_trickles_is_not_the_bandwidth_for_bbr() {
+    let config = SenderConfig { algorithm: Algorithm::Bbr, ..SENDER };
+    let mut pair = Pair::new(config, RECEIVER, Some(400));
+    pair.run_until(ms(2000));
+    assert!(pair.sender.is_done());
+    for round in 0..25 {
+        pair.sender.offer(2);
+        pair.run_until(ms(2000 + 40 * (round + 1)));
+    }
+    pair.sender.offer(400);
+    let began = pair.now;
+    while !pair.sender.is_done() {
+        pair.run_until(pair.now + Duration::from_millis(1));
+    }
+    // The link takes 400 ms, and the last packet and its ACK a round trip. BBR paces at 1 % below the bandwidth, may be in
+    // the phase of its cycle that drains, and its window may hold it up for another round trip.
+    let took = pair.now.since(began);
+    assert!(took <= Duration::from_millis(400 + 40 + 40 + 40), "{took}");
+}
