@@ -100,7 +100,8 @@ pub fn reserve(file: impl AsFd, offset: Bytes, length: Bytes) -> io::Result<()> 
 
 /// Whether a file is in memory (tmpfs): there a reservation keeps nothing contiguous, and looks each page up once more.
 pub fn is_in_memory(file: impl AsFd) -> bool {
-    fstatfs(file).is_ok_and(|found| found.f_type == libc::TMPFS_MAGIC)
+    // Their types differ between C libraries.
+    fstatfs(file).is_ok_and(|found| i128::from(found.f_type) == i128::from(libc::TMPFS_MAGIC))
 }
 
 /// Starts to write a range of a file back to disk, in bytes, without waiting. This is a hint; failures are
