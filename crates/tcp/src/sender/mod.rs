@@ -224,10 +224,14 @@ impl Sender {
     /// Before the application gives more: it was the limit if all it had given was sent, nothing waited for its repair, and the
     /// congestion window had room (draft-cheng-iccrg-delivery-rate-estimation-02, section 3.4; `tcp_rate_check_app_limited`).
     fn note_starvation(&mut self) {
-        let in_flight = self.in_flight();
-        let is_starved = self.next >= self.end && self.resend.is_none() && in_flight < self.cwnd;
-        if let (true, Some(stamps)) = (is_starved, &mut self.stamps) {
-            stamps.rate.handle_starved(u32::try_from(in_flight).unwrap_or(u32::MAX));
+        if self.stamps.is_none() || self.next < self.end || self.resend.is_some() {
+            return;
+        }
+        let in_flight = self.packets_in_flight();
+        if let Some(stamps) = &mut self.stamps
+            && u64::from(in_flight) < self.cwnd
+        {
+            stamps.rate.handle_starved(in_flight);
         }
     }
 
@@ -418,7 +422,7 @@ impl Sender {
         CongestionEvent {
             now,
             window: self.other_limit() as f64,
-            in_flight: u32::try_from(self.in_flight()).unwrap_or(u32::MAX),
+            in_flight: self.packets_in_flight(),
             nxt: self.highest,
             reduced: self.is_reduced(),
         }
@@ -443,6 +447,11 @@ impl Sender {
             }
             _ => self.next.saturating_sub(self.una),
         }
+    }
+
+    /// The same, in the width of the congestion controls.
+    fn packets_in_flight(&self) -> u32 {
+        u32::try_from(self.in_flight()).unwrap_or(u32::MAX)
     }
 
     #[inline]

@@ -117,7 +117,7 @@ impl Sender {
     fn stamp(&mut self, now: Time, number: u64) {
         let in_flight = match self.stamps {
             None => return,
-            Some(_) => u32::try_from(self.in_flight()).unwrap_or(u32::MAX),
+            Some(_) => self.packets_in_flight(),
         };
         let at = (number - self.una) as usize;
         if let Some(stamps) = &mut self.stamps {
