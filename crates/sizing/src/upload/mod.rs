@@ -16,7 +16,7 @@ use state::PacingState;
 use crate::model::{DeliveryRate, Epoch, Epochs, MinRtt, PACE_SHARE, RoundTrip};
 use crate::{
     Controller, EventKind, Input, Needs, Output, PROBE_SIZE, Reason, SavedWindow, SizingEvent,
-    SizingPhase,
+    SizingPhase, TIMESTAMP_TICK,
 };
 use held::HeldUpload;
 use trial::PaceTrial;
@@ -24,9 +24,6 @@ use trial::PaceTrial;
 /// Epochs last a round trip, and this at least: a few samples of a tuner that looks every 25 ms. At
 /// half the value programs with little to send look as if they filled their path.
 const MIN_UPLOAD_EPOCH: Duration = Duration::from_millis(100);
-
-/// Shortest queue that is tolerated: the kernel's smoothed RTT varies by a millisecond or two.
-const MIN_UPLOAD_QUEUE: Duration = Duration::from_millis(2);
 
 /// More than the pace, in a trial. In one round trip it leaves 0.99 x 1.2 - 1 = 0.19 BDP in the buffer
 /// of a path that is full already, which one of a quarter bears. (BBR tries a quarter more:
@@ -224,7 +221,8 @@ impl Controller for Upload {
     }
 }
 
-/// The tolerated standing queue on a path with the base RTT `base`: half of a trial's.
+/// The tolerated standing queue on a path with the base RTT `base`: half of a trial's. At least two ticks: the kernel's smoothed
+/// RTT varies by one or two.
 fn target_queue(base: Duration) -> Duration {
-    base.scaled(STEP / 2.0).max(MIN_UPLOAD_QUEUE)
+    base.scaled(STEP / 2.0).max(TIMESTAMP_TICK * 2)
 }
