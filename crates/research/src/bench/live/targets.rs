@@ -248,7 +248,7 @@ fn small([alone, tuned]: &[RunMedians; 2]) -> [Target; 2] {
     let cut = cut(alone.retransmitted, tuned.retransmitted);
     let fell = format!("{} ({} -> {})", percent(cut), alone.retransmitted, tuned.retransmitted);
     [
-        target("buffer 0.25 BDP: goodput at least that of untuned", percent(ratio), ratio >= 1.0),
+        target("buffer 0.25 BDP: at least the untuned goodput", percent(ratio), ratio >= 1.0),
         target("buffer 0.25 BDP: retransmissions cut by 90 %", fell, cut >= 0.9),
     ]
 }
