@@ -8,7 +8,7 @@ use sweetspot_protocol::hash_tree::{self, PIECE_BYTES, piece_length};
 use sweetspot_protocol::record::{Entry, EntryKind};
 use sweetspot_protocol::{FileProgress, RelativePath};
 
-use crate::files::target::FileStatus;
+use crate::files::target::status::FileStatus;
 use crate::files::temp_file::TempFile;
 use crate::limits::{MAX_UNFINISHED_FILES, attribute_bytes};
 use crate::lock::lock;

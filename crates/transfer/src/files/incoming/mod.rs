@@ -33,6 +33,7 @@ use crate::files::bounded_lines::BoundedLines;
 use crate::files::failures::Failures;
 use crate::files::provenance::View;
 use crate::files::quota::{Quota, room_of, room_on_disk};
+use crate::files::target::status::set_owner_mode_and_time;
 use crate::files::target::{self, TargetDirectory};
 use crate::files::temp_file::Keep;
 use crate::limits::MAX_OPEN_BYTES;
@@ -345,7 +346,7 @@ impl IncomingFiles {
             let basis = target.open_same(&file.path, id).map_err(failed)?;
             if has_length(&basis, file.size) {
                 // The same content under another time or mode.
-                target::set_owner_mode_and_time(&basis, &file.status).map_err(failed)?;
+                set_owner_mode_and_time(&basis, &file.status).map_err(failed)?;
                 return Ok(false);
             }
         }
@@ -375,7 +376,7 @@ impl IncomingFiles {
         }
         lock(&file.content).room = 0;
         if large {
-            target::sync_parent(target, &file.path).map_err(failed)?;
+            target.sync_parent(&file.path).map_err(failed)?;
         } else {
             lock(&self.state).small_files.add(&file.path);
         }

@@ -1,0 +1,289 @@
+//! The directory that a transfer writes into, by descriptors: no link in it is followed, and no name leaves it.
+
+mod content;
+mod links;
+pub mod status;
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid};
+use rustix::io::Errno;
+use sweetspot_protocol::RelativePath;
+use sweetspot_units::Bytes;
+
+use crate::TransferError;
+use crate::files::beneath::open_beneath;
+use crate::files::provenance::View;
+use crate::files::temp_file;
+use crate::lock::lock;
+use status::{permissions, set_owner, times};
+
+/// How many directories are kept open.
+const MAX_OPEN_DIRECTORIES: usize = 64;
+
+/// Where a receiver puts the files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Into this directory, under the sender's names.
+    Into(PathBuf),
+    /// At this path, as scp does: into it if it is a directory, or if several files come; otherwise the file gets this name.
+    At(PathBuf),
+    /// One file, to standard output.
+    Output,
+}
+
+/// A directory to write into.
+pub(crate) struct TargetDirectory {
+    root: Arc<OwnedFd>,
+    open: Mutex<HashMap<Vec<u8>, Arc<OwnedFd>>>,
+    view: View,
+}
+
+impl TargetDirectory {
+    /// The directory at `path`, which must exist, as a transfer with this view sees it.
+    pub fn open(path: &Path, view: View) -> io::Result<TargetDirectory> {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let root = Arc::new(rustix::fs::openat(CWD, path, flags, Mode::empty())?);
+        Ok(TargetDirectory { root, open: Mutex::default(), view })
+    }
+
+    /// The directory that holds `path`.
+    pub fn parent(&self, path: &RelativePath) -> io::Result<Arc<OwnedFd>> {
+        self.at(path.split().0)
+    }
+
+    fn directory(&self, path: &[u8]) -> io::Result<Arc<OwnedFd>> {
+        let mut open = lock(&self.open);
+        if let Some(directory) = open.get(path) {
+            return Ok(Arc::clone(directory));
+        }
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY;
+        let opened = Arc::new(open_beneath(&self.root, path, flags)?);
+        if open.len() >= MAX_OPEN_DIRECTORIES {
+            open.clear();
+        }
+        open.insert(path.to_owned(), Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// The status of `path` itself, without following a link; `None` if it does not exist.
+    pub fn status(&self, path: &RelativePath) -> io::Result<Option<Stat>> {
+        let parent = self.parent(path)?;
+        match rustix::fs::statat(&parent, name(path), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes a directory of this mode, in which its owner may write for now. Returns false if it was there already. The
+    /// error is `AlreadyExists` if something else is.
+    pub fn make_directory(&self, path: &RelativePath, mode: u32) -> io::Result<bool> {
+        let parent = self.parent(path)?;
+        match rustix::fs::mkdirat(
+            &parent,
+            name(path),
+            Mode::from_raw_mode(mode & 0o777) | Mode::RWXU,
+        ) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => match self.status(path)? {
+                Some(stat) if is(&stat, FileType::Directory) => Ok(false),
+                _ => Err(Errno::EXIST.into()),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Notes that a transfer of this process made the directory at `path`; `None`: the directory itself.
+    pub fn note_made(&self, path: Option<&[u8]>) -> io::Result<()> {
+        let directory = self.at(path)?;
+        self.view.provenance.note_directory(&directory)
+    }
+
+    /// Whether a transfer of this process made the directory at `path`; `None`: the directory itself.
+    pub fn was_made(&self, path: Option<&[u8]>) -> io::Result<bool> {
+        let directory = self.at(path)?;
+        self.view.provenance.made(&directory)
+    }
+
+    /// Whether the peer may learn about the file with this status.
+    pub fn may_tell(&self, stat: &Stat) -> bool {
+        self.view.may_tell(stat)
+    }
+
+    /// Gives `path` itself an owner, without following a link, if it has another.
+    pub fn give_owner(&self, path: &RelativePath, owner: (u32, u32)) -> io::Result<()> {
+        let file = self.find(path)?;
+        let stat = rustix::fs::fstat(&file)?;
+        if (stat.st_uid, stat.st_gid) == owner {
+            return Ok(());
+        }
+        let (user, group) = (Some(Uid::from_raw(owner.0)), Some(Gid::from_raw(owner.1)));
+        Ok(rustix::fs::chownat(&file, "", user, group, AtFlags::EMPTY_PATH)?)
+    }
+
+    /// Sets a directory's owner, mode and time.
+    pub fn finish_directory(
+        &self,
+        path: &RelativePath,
+        mode: u32,
+        modified: (i64, u32),
+        owner: Option<(u32, u32)>,
+    ) -> io::Result<()> {
+        let directory = self.directory(path.as_bytes())?;
+        set_owner(&directory, owner)?;
+        rustix::fs::fchmod(&directory, permissions(mode))?;
+        Ok(rustix::fs::futimens(&directory, &times(modified))?)
+    }
+
+    /// The names in a directory, in order; `None`: the directory itself.
+    pub fn names(&self, path: Option<&[u8]>) -> io::Result<Vec<Vec<u8>>> {
+        // Opened anew: a descriptor that others share has its place in the list.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = match path {
+            Some(path) => open_beneath(&self.root, path, flags)?,
+            None => rustix::fs::openat(&self.root, ".", flags, Mode::empty())?,
+        };
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::new(directory)? {
+            let name = entry?.file_name().to_bytes().to_vec();
+            if name != b"." && name != b".." {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// The status of `name` in a directory, without following a link.
+    pub fn status_in(&self, directory: Option<&[u8]>, name: &[u8]) -> io::Result<Stat> {
+        let directory = self.at(directory)?;
+        Ok(rustix::fs::statat(&directory, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Removes `name` from a directory; as a directory, which must be empty, or as anything else.
+    pub fn remove(
+        &self,
+        directory: Option<&[u8]>,
+        name: &[u8],
+        is_directory: bool,
+    ) -> io::Result<()> {
+        let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        Ok(rustix::fs::unlinkat(self.at(directory)?, OsStr::from_bytes(name), flags)?)
+    }
+
+    fn at(&self, directory: Option<&[u8]>) -> io::Result<Arc<OwnedFd>> {
+        directory.map_or_else(|| Ok(Arc::clone(&self.root)), |path| self.directory(path))
+    }
+
+    /// Opens `path` for its status only.
+    pub fn find(&self, path: &RelativePath) -> io::Result<File> {
+        let parent = self.parent(path)?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&parent, name(path), flags, Mode::empty())?.into())
+    }
+
+    /// Whether there is space for `size` more bytes; true if that is unknown.
+    pub fn has_room(&self, size: Bytes) -> bool {
+        rustix::fs::fstatvfs(&self.root)
+            .is_ok_and(|room| size.get() <= room.f_bavail.saturating_mul(room.f_frsize))
+    }
+
+    /// Writes everything that was written below it to disk.
+    pub fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(&self.root)?)
+    }
+
+    /// Removes old leftovers at the top. Returns their number.
+    pub fn sweep(&self) -> io::Result<usize> {
+        temp_file::sweep(&self.root)
+    }
+}
+
+/// Whether `stat` is of that type.
+pub(crate) fn is(stat: &Stat, file_type: FileType) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == file_type
+}
+
+/// The error for a failed step on `path`, for the user at either end: the name, not the directory.
+pub(crate) fn failed(path: &RelativePath, error: io::Error) -> TransferError {
+    TransferError::write(PathBuf::from(path.to_string()), error)
+}
+
+fn name(path: &RelativePath) -> &OsStr {
+    OsStr::from_bytes(path.split().1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::symlink;
+
+    use crate::files::temp_file::Keep;
+
+    pub fn path(text: &str) -> RelativePath {
+        RelativePath::new(text).unwrap()
+    }
+
+    pub fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    pub fn target() -> (tempfile::TempDir, TargetDirectory) {
+        let dir = tempfile::tempdir().unwrap();
+        let target = TargetDirectory::open(dir.path(), View::default()).unwrap();
+        (dir, target)
+    }
+
+    /// An unfinished file, left behind.
+    pub fn left(target: &TargetDirectory, name: &str) {
+        let mut left = target.temp_file(&path(name), Keep::Always).unwrap();
+        left.file.write_all(b"x").unwrap();
+        left.holds_content();
+    }
+
+    #[test]
+    fn links_in_the_directory_are_not_followed() {
+        let (dir, target) = target();
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("victim"), "safe").unwrap();
+        symlink(outside.path(), dir.path().join("way-out")).unwrap();
+        symlink(outside.path().join("victim"), dir.path().join("f")).unwrap();
+        assert!(target.temp_file(&path("way-out/victim"), Keep::Never).is_err());
+        assert!(target.make_directory(&path("way-out/new"), 0o755).is_err());
+        assert!(target.make_directory(&path("way-out"), 0o755).is_err());
+        assert!(target.open_file(&path("f")).is_err());
+        // Replacing a link replaces the link, not its target.
+        target.temp_file(&path("f"), Keep::Never).unwrap().finish(true).unwrap();
+        assert_eq!(fs::read(outside.path().join("victim")).unwrap(), b"safe");
+        assert!(dir.path().join("f").symlink_metadata().unwrap().is_file());
+    }
+
+    #[test]
+    fn a_sweep_takes_old_leftovers_and_nothing_else() {
+        let (dir, target) = target();
+        left(&target, "old");
+        let old = dir.path().join(&names(dir.path())[0]);
+        let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1);
+        File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
+        left(&target, "young");
+        fs::write(dir.path().join(".sweetspot-mine.part"), "x").unwrap();
+        assert_eq!(target.sweep().unwrap(), 1);
+        assert!(!old.exists());
+        assert_eq!(names(dir.path()).len(), 2);
+    }
+}
