@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use sweetspot_protocol::{Printable, RelativePath};
 
 use super::snapshot::Snapshot;
-use crate::error::plain;
+use crate::error::for_peer::plain;
 use crate::files::beneath::open_beneath;
 
 /// A pipe in a file's place is not waited for, and a terminal does not become this program's.

@@ -1,5 +1,7 @@
 //! Invariants that hold whatever a sender does.
 
+mod early;
+
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,8 +10,10 @@ use std::path::Path;
 use proptest::prelude::*;
 use sweetspot_protocol::Offer;
 use sweetspot_protocol::frame::PieceHeader;
-use sweetspot_protocol::hash_tree::{PieceHash, piece_hash, piece_length, pieces, root};
-use sweetspot_protocol::record::{Answer, Entry, EntryKind, FileEnd};
+use sweetspot_protocol::hash_tree::{
+    PIECE_BYTES, PieceHash, piece_hash, piece_length, pieces, root,
+};
+use sweetspot_protocol::record::{Entry, EntryKind, FileEnd};
 
 use super::*;
 use crate::files::quota::QuotaTable;
@@ -27,6 +31,26 @@ impl Answers for Deaf {
     fn tell(&self, _record: &Record) -> Result<(), TransferError> {
         Ok(())
     }
+}
+
+/// A policy that replaces whatever is there.
+const REPLACING: Policy = Policy {
+    replace: true,
+    checksum: false,
+    dry_run: false,
+    attributes: false,
+    owners: false,
+    dotfiles: true,
+    outward_links: true,
+};
+
+/// The receiver of a transfer into `directory`.
+fn incoming(directory: &Path, quota: Option<Arc<Quota>>, policy: Policy) -> IncomingFiles {
+    let target = TargetDirectory::open(directory, View::default()).unwrap();
+    let destination = Destination::Directory { target, top_name: None };
+    let bounds = Bounds { quota, ..Bounds::default() };
+    let expected = Asked::Anything.expect(&Offer::default()).unwrap();
+    IncomingFiles::new(destination, policy, bounds, expected)
 }
 
 /// One transfer and its list: the length of each file and its sender's data.
@@ -93,21 +117,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 impl Sender {
     fn new(quotas: &QuotaTable, directory: &Path, checksum: bool) -> Sender {
-        let target = TargetDirectory::open(directory, View::default()).unwrap();
-        let destination = Destination::Directory { target, top_name: None };
-        let policy = Policy {
-            replace: true,
-            checksum,
-            dry_run: false,
-            attributes: false,
-            owners: false,
-            dotfiles: true,
-            outward_links: true,
-        };
         let quota = Some(quotas.of(directory, Bytes::new(QUOTA)).unwrap());
-        let bounds = Bounds { quota, ..Bounds::default() };
-        let expected = Asked::Anything.expect(&Offer::default()).unwrap();
-        let files = IncomingFiles::new(destination, policy, bounds, expected);
+        let files = incoming(directory, quota, Policy { checksum, ..REPLACING });
         Sender { files, sizes: Vec::new(), checksum }
     }
 
@@ -227,229 +238,6 @@ proptest! {
             prop_assert!(held <= QUOTA, "{held} bytes after {shown}");
         }
     }
-}
-
-/// Keeps the messages to a sender.
-#[derive(Default)]
-struct Told(Mutex<Vec<Record>>);
-
-impl Answers for Told {
-    fn tell(&self, record: &Record) -> Result<(), TransferError> {
-        lock(&self.0).push(record.clone());
-        Ok(())
-    }
-}
-
-/// One file that an honest sender brings, where something may be in its place.
-#[derive(Debug, Clone)]
-struct Case {
-    size: usize,
-    /// The existing file: none, other content, or the same content and time.
-    there: usize,
-    /// How many pieces an interrupted transfer left.
-    left: u32,
-    replace: bool,
-    checksum: bool,
-    dry_run: bool,
-    quota: bool,
-    /// So much of the content comes early, before or after the entry is planned.
-    early: usize,
-    before: bool,
-    /// The source changed after that.
-    changed: bool,
-}
-
-fn case() -> impl Strategy<Value = Case> {
-    let flags = proptest::collection::vec(any::<bool>(), 4);
-    let unlikely = || (0u8..6).prop_map(|n| n == 0);
-    let early = prop_oneof![1usize..40_000, Just(1), 200_000usize..300_000];
-    (1..SIZES.len(), 0usize..3, 0u32..3, flags, unlikely(), unlikely(), early).prop_map(
-        |(size, there, left, flags, dry_run, quota, early)| Case {
-            size,
-            there,
-            left,
-            replace: flags[0],
-            checksum: flags[1],
-            dry_run,
-            quota,
-            early,
-            before: flags[2],
-            changed: flags[3],
-        },
-    )
-}
-
-/// The names and contents in a directory.
-fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {
-    let read = |entry: std::io::Result<fs::DirEntry>| {
-        let entry = entry.unwrap();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        (name, fs::read(entry.path()).unwrap_or_default())
-    };
-    let mut all: Vec<_> = fs::read_dir(directory).unwrap().map(read).collect();
-    all.sort();
-    all
-}
-
-/// The outcome for a file: names and contents in the directory, answers, results, and counted bytes.
-type Outcome = (Vec<(String, Vec<u8>)>, String, String, u64);
-
-impl Case {
-    fn content(&self, byte: u8) -> Vec<u8> {
-        (0..SIZES[self.size]).map(|at| (at / 1000) as u8 ^ byte).collect()
-    }
-
-    /// Runs it, with early content or without.
-    fn run(&self, with_early: bool) -> Outcome {
-        let scratch = tempfile::tempdir().unwrap();
-        let content = self.content(1);
-        let entry = Entry {
-            path: RelativePath::new("f").unwrap(),
-            kind: EntryKind::File { size: content.len() as u64, sparse: false },
-            mode: 0o644,
-            modified: (1_700_000_000, 0),
-            owner: None,
-            attributes: Vec::new(),
-        };
-        if self.left > 0 && content.len() as u64 > PIECE_BYTES {
-            let earlier = Case { replace: true, dry_run: false, quota: false, ..self.clone() };
-            let files = earlier.files(scratch.path(), true);
-            files.plan(0, vec![entry.clone()], &Deaf).unwrap();
-            self.send(&files, &content, 0, &[], self.left);
-        }
-        self.put_existing(&scratch.path().join("f"), &content);
-        let (files, told) = (self.files(scratch.path(), self.replace), Told::default());
-        let early = self.content(if self.changed { 2 } else { 1 });
-        let length = self.early.min(piece_length(early.len() as u64, 0) as usize - 1);
-        let early = if with_early { early[..length].to_vec() } else { Vec::new() };
-        let take = || files.take_early(0, early.clone());
-        if with_early && self.before {
-            take();
-        }
-        files.plan(0, vec![entry], &told).unwrap();
-        if with_early && !self.before {
-            take();
-        }
-        let told = told.0.into_inner().unwrap();
-        let (mut skipped, mut known) = (None, Vec::new());
-        for record in &told {
-            match record {
-                Record::Answers(answers) => match &answers[0] {
-                    Answer::All => skipped = Some(if self.changed { 0 } else { early.len() }),
-                    Answer::Different { .. } => skipped = Some(0),
-                    _ => {}
-                },
-                Record::Hashes { hashes, .. } => known.extend(hashes.iter().copied()),
-                other => panic!("{other:?}"),
-            }
-        }
-        let open = !lock(&files.state).open.is_empty();
-        match skipped.filter(|_| open) {
-            Some(skipped) => self.send(&files, &content, skipped, &known, u32::MAX),
-            // A file that is only compared ends without content.
-            None if open => self.send(&files, &content, 0, &known, 0),
-            None => {}
-        }
-        let results = format!("{:?}", files.results());
-        files.complete().unwrap();
-        let count = files.summary().2.get();
-        let state = lock(&files.state);
-        assert!(state.early.is_empty() && state.open.is_empty(), "{self:?} {results}");
-        drop(state);
-        drop(files);
-        (contents(scratch.path()), format!("{told:?}"), results, count)
-    }
-
-    /// Puts the existing file in the place of `f`.
-    fn put_existing(&self, f: &Path, content: &[u8]) {
-        match self.there {
-            0 => {}
-            1 => fs::write(f, "other").unwrap(),
-            _ => {
-                fs::write(f, content).unwrap();
-                let file = File::options().write(true).open(f).unwrap();
-                let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
-                file.set_modified(at).unwrap();
-            }
-        }
-    }
-
-    fn files(&self, directory: &Path, replace: bool) -> IncomingFiles {
-        let target = TargetDirectory::open(directory, View::default()).unwrap();
-        let destination = Destination::Directory { target, top_name: None };
-        let policy = Policy {
-            replace,
-            checksum: self.checksum,
-            dry_run: self.dry_run,
-            attributes: false,
-            owners: false,
-            dotfiles: true,
-            outward_links: true,
-        };
-        // Less than most files take.
-        let quotas = QuotaTable::default();
-        let quota = self.quota.then(|| quotas.of(directory, Bytes::new(PIECE_BYTES / 2)).unwrap());
-        let expected = Asked::Anything.expect(&Offer::default()).unwrap();
-        IncomingFiles::new(destination, policy, Bounds { quota, ..Bounds::default() }, expected)
-    }
-
-    /// Sends the first `max` pieces that are not `known`, the first without its `skipped` bytes, and the end if all are sent.
-    fn send(
-        &self,
-        files: &IncomingFiles,
-        content: &[u8],
-        skipped: usize,
-        known: &[PieceHash],
-        max: u32,
-    ) {
-        let (jobs, taken) = crossbeam_channel::unbounded();
-        let count = pieces(content.len() as u64) as u32;
-        let (mut hashes, mut sent) = (Vec::new(), 0);
-        for (piece, bytes) in (0..count).zip(content.chunks(PIECE_BYTES as usize)) {
-            let hash = piece_hash(piece, count == 1, bytes);
-            hashes.push(hash);
-            if known.get(piece as usize) == Some(&hash) || piece >= max {
-                continue;
-            }
-            sent += 1;
-            let bytes = if piece == 0 { &bytes[skipped..] } else { bytes };
-            let header = PieceHeader { entry: 0, piece, hash, length: bytes.len() as u32 };
-            jobs.send(Job::Piece(header, bytes.to_vec())).unwrap();
-        }
-        drop(jobs);
-        files.work(&taken, &crossbeam_channel::unbounded().0).unwrap();
-        if max == 0 || max == u32::MAX {
-            let hash = *root(&hashes).as_bytes();
-            let size = content.len() as u64;
-            files
-                .take_end(&FileEnd { entry: 0, size, pieces_sent: sent, hash })
-                .unwrap_or_default();
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-    /// Early content changes nothing but the time: neither answers nor files, refusals or counts, whatever exists already.
-    #[test]
-    fn early_content_changes_nothing_that_is_received(case in case()) {
-        prop_assert_eq!(case.run(true), case.run(false));
-    }
-}
-
-/// Early content that is not wanted is dropped with its answer.
-#[test]
-fn early_content_of_what_is_not_wanted_is_dropped() {
-    let scratch = tempfile::tempdir().unwrap();
-    fs::write(scratch.path().join("a"), "it is there").unwrap();
-    let mut sender = Sender::new(&QuotaTable::default(), scratch.path(), false);
-    sender.files.policy.replace = false;
-    sender.files.take_early(0, vec![7; 1000]);
-    assert_eq!(lock(&sender.files.state).early.len(), 1);
-    sender.list("a", EntryKind::File { size: 5000, sparse: false });
-    sender.files.take_early(0, vec![7; 1000]);
-    let state = lock(&sender.files.state);
-    assert!(state.early.is_empty() && state.open.is_empty());
 }
 
 /// A sparse file that fits in one piece is written without a partial file, so its pieces reserve their room one by one.

@@ -1,5 +1,9 @@
+//! Failures of a transfer or a server, in words for this end and for the peer.
+
+pub(crate) mod for_peer;
+
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use sweetspot_protocol::{
     CodeError, PathError, PeerText, Printable, ProtocolError, PublicKey, VERSION,
@@ -367,78 +371,6 @@ impl TransferError {
         )
     }
 
-    /// The words for the peer: they reveal neither paths of this host nor other files on it.
-    pub(crate) fn for_peer(&self) -> String {
-        use TransferError as E;
-        match self {
-            E::Unreadable { source, .. } => {
-                because("the sender cannot read a file to send", source)
-            }
-            E::NothingToSend(_) => "the sender has nothing to send".into(),
-            E::NothingMoved(_) => "nothing could be moved; the other end knows why".into(),
-            E::Pattern { .. } => "the command line at the other end is wrong".into(),
-            E::Directory { source, .. } => because("the receiver cannot use its directory", source),
-            E::Write { path, source, .. } => {
-                because(&format!("{} cannot be written there", Printable(&name(path))), source)
-            }
-            E::Exists(path) => E::Exists(name(path)).to_string(),
-            E::InUse(path) => E::InUse(name(path)).to_string(),
-            E::NotADirectory(path) => E::NotADirectory(name(path)).to_string(),
-            E::IsDirectory(path) => E::IsDirectory(name(path)).to_string(),
-            E::Dotfile(path) => E::Dotfile(name(path)).to_string(),
-            E::LeadsOut(path) => E::LeadsOut(name(path)).to_string(),
-            E::ForeignLink(path) => E::ForeignLink(name(path)).to_string(),
-            E::Quota { path, quota } => E::Quota { path: name(path), quota: *quota }.to_string(),
-            E::TooMuch { path, reason } => E::TooMuch { path: name(path), reason }.to_string(),
-            E::Listen { .. } | E::Unreachable { .. } | E::NoAnswer { .. } => {
-                "the other end has no connection".into()
-            }
-            E::Clients { .. } | E::Identity { .. } | E::State { .. } | E::NoCodeFree => {
-                "the other end's own files cannot be used".into()
-            }
-            E::Congestion { name, .. } => {
-                format!("the other end's kernel does not offer congestion control \"{name}\"")
-            }
-            E::System { what, source } => because(&format!("{what} failed there"), source),
-            // The peer itself is meant, and it knows its own address.
-            E::OneOutput
-            | E::OwnersNeedRoot
-            | E::NotAskedFor(_)
-            | E::CodeEnded
-            | E::CodeCut(_)
-            | E::Full { .. }
-            | E::MeasuredEnough
-            | E::NotProved { .. }
-            | E::TooSlow(_)
-            | E::Stalled(_)
-            | E::Unconfirmed(_)
-            | E::Path(_)
-            | E::CertificateMismatch(_)
-            | E::Tls { .. }
-            | E::WrongTicket(_)
-            | E::UnknownKey { .. }
-            | E::NoRight { .. }
-            | E::UsedUp(_)
-            | E::NoCode(_)
-            | E::Code(_)
-            | E::Expired(_)
-            | E::NoTransfer(_)
-            | E::SameRole(..)
-            | E::Taken(_)
-            | E::Version { .. }
-            | E::Refused(_)
-            | E::NoDatagrams(_)
-            | E::MeasurementCut(_)
-            | E::PeerFailed(_)
-            | E::PeerGone { .. }
-            | E::Silent { .. }
-            | E::Protocol { .. }
-            | E::WrongHash { .. }
-            | E::Sizing(_)
-            | E::Interrupted => self.to_string(),
-        }
-    }
-
     /// For `map_err`: a system call for `what` failed.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> TransferError {
         move |source| TransferError::System { what, source }
@@ -455,87 +387,5 @@ impl TransferError {
             _ => "check the disk, or receive into another directory",
         };
         TransferError::Write { path, source, next }
-    }
-}
-
-/// The name of a file as both ends know it, without the rest of its path on this host.
-fn name(path: &Path) -> PathBuf {
-    if path.is_absolute() { "what was sent".into() } else { path.to_owned() }
-}
-
-fn because(what: &str, error: &io::Error) -> String {
-    format!("{what}: {}", plain(error))
-}
-
-/// The kernel's error in words that are the same on every host.
-pub(crate) fn plain(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::NotFound => "it is not there",
-        io::ErrorKind::PermissionDenied => "permission denied",
-        io::ErrorKind::StorageFull => "No space left on device; free some space there",
-        io::ErrorKind::QuotaExceeded => "its disk quota is used up",
-        io::ErrorKind::FileTooLarge => "File too large",
-        io::ErrorKind::ReadOnlyFilesystem => "its file system is read-only",
-        io::ErrorKind::NotADirectory => "part of its path is not a directory",
-        io::ErrorKind::InvalidFilename => "the name cannot be used there",
-        _ => "the system call failed",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Each error that holds something of this host, with a mark in every such place.
-    fn of_this_host() -> Vec<TransferError> {
-        use TransferError as E;
-        let (path, text) = (|| PathBuf::from("/home/MARK/x"), || "MARK".to_owned());
-        let source = || io::Error::other("MARK");
-        let quota = Bytes::new(1);
-        vec![
-            E::Unreadable { path: path(), source: source() },
-            E::NothingToSend(text()),
-            E::Pattern { pattern: text(), reason: text() },
-            E::Directory { path: path(), source: source() },
-            E::Write { path: path(), source: source(), next: "MARK" },
-            E::Exists(path()),
-            E::InUse(path()),
-            E::NotADirectory(path()),
-            E::NothingMoved(text()),
-            E::IsDirectory(path()),
-            E::Dotfile(path()),
-            E::LeadsOut(path()),
-            E::ForeignLink(path()),
-            E::Listen { address: text(), source: source() },
-            E::Unreachable { address: text(), source: source() },
-            E::Quota { path: path(), quota },
-            E::TooMuch { path: path(), reason: "too long" },
-            E::Clients { path: path(), reason: text() },
-            E::Identity { path: path(), source: source() },
-            E::State { path: path(), source: source() },
-            E::NoAnswer { address: text(), source: source() },
-            E::Congestion { name: "bbr".into(), source: source(), hint: text() },
-            E::System { what: "reading", source: source() },
-        ]
-    }
-
-    #[test]
-    fn no_error_tells_the_peer_what_lies_where_on_this_host() {
-        for error in of_this_host() {
-            assert!(error.to_string().contains("MARK"), "for this end: {error}");
-            let told = error.for_peer();
-            assert!(!told.is_empty() && !told.contains("MARK"), "{told}");
-            assert!(!told.contains('/') && !told.contains("os error"), "{told}");
-        }
-    }
-
-    #[test]
-    fn the_peer_learns_the_name_that_it_knows_and_the_kind_of_failure() {
-        let source = || io::Error::from_raw_os_error(28);
-        let error = TransferError::Write { path: "a/b".into(), source: source(), next: "" };
-        let expected =
-            "a/b cannot be written there: No space left on device; free some space there";
-        assert_eq!(error.for_peer(), expected);
-        assert!(TransferError::Exists("a/b".into()).for_peer().starts_with("a/b already exists"));
     }
 }

@@ -1,0 +1,89 @@
+//! The end of a transfer at its receiver: further names, directories, and all of it on the disk.
+
+use sweetspot_protocol::{ProtocolError, RelativePath};
+
+use super::kept::LateDirectory;
+use super::name_list::Announced;
+use super::state::SmallFiles;
+use super::{Destination, IncomingFiles, exists_or};
+use crate::TransferError;
+use crate::files::quota::room_of;
+use crate::files::target::{self, TargetDirectory};
+use crate::lock::lock;
+
+impl IncomingFiles {
+    /// Everything came: further names of files, modes and times of directories, and all of it to disk.
+    pub fn complete(&self) -> Result<(), TransferError> {
+        let Destination::Directory { target, .. } = &self.destination else { return Ok(()) };
+        let (links, mut directories, listed, small, found) = {
+            let mut state = lock(&self.state);
+            let alone = state.planned == 1;
+            (
+                std::mem::take(&mut state.hard_links),
+                std::mem::take(&mut state.directories),
+                (std::mem::take(&mut state.names), std::mem::take(&mut state.whole)),
+                std::mem::take(&mut state.small_files).filter(alone),
+                state.counts.unchanged > 0 && !self.policy.dry_run,
+            )
+        };
+        let (names, whole) = listed;
+        for (number, to) in links {
+            let Some((path, _)) = names.get(number).filter(|_| !self.is_over()) else { break };
+            let made = match names.get(to) {
+                Some((from, Some(announced))) if whole.contains(to) => {
+                    self.make_hard_link(target, &from, announced, &path)
+                }
+                Some(_) => Err(TransferError::ForeignLink(path.to_string().into())),
+                None => Err(ProtocolError::NoEntry(to).into()),
+            };
+            if !matches!(made, Ok(true)) {
+                self.give_room_back(room_of(0));
+            }
+            match made {
+                Ok(new) => lock(&self.state).count(new),
+                Err(error) => self.note_failure(&path.to_string(), &error.to_string()),
+            }
+        }
+        self.prune(target);
+        // The deepest first: changes in a directory change its time.
+        directories.sort_by_key(|directory| std::cmp::Reverse(directory.depth));
+        for LateDirectory { number, mode, modified, owner, .. } in directories {
+            let Some((path, _)) = names.get(number).filter(|_| !self.is_over()) else { break };
+            if let Err(error) = target.finish_directory(&path, mode, modified, owner) {
+                self.note_failure(&path.to_string(), &target::failed(&path, error).to_string());
+            }
+        }
+        // An earlier transfer may have failed to sync a file that now counts as unchanged.
+        let synced = match small {
+            // Beside other programs the whole file system may take long.
+            SmallFiles::One(path) if !found && !target.was_made(None).unwrap_or(true) => {
+                target.sync_file(&path)
+            }
+            SmallFiles::None if !found => Ok(()),
+            _ => target.sync(),
+        };
+        synced.map_err(TransferError::system("writing to disk"))
+    }
+
+    /// Gives a file that this transfer brought, or found as it was announced, a further name.
+    fn make_hard_link(
+        &self,
+        target: &TargetDirectory,
+        from: &RelativePath,
+        announced: Announced,
+        path: &RelativePath,
+    ) -> Result<bool, TransferError> {
+        let foreign = || TransferError::ForeignLink(path.to_string().into());
+        let found = target.named_file(from).map_err(|_| foreign())?;
+        // Another peer may have put something else there meanwhile.
+        let stat = &found.1;
+        // Some file systems keep no nanoseconds.
+        let as_announced = announced.size.is_none_or(|size| size == stat.st_size as u64)
+            && announced.modified == stat.st_mtime;
+        if !as_announced || !target.may_tell(stat) {
+            return Err(foreign());
+        }
+        self.replacing(target, path, || target.make_hard_link(&found, path, self.policy.replace))
+            .map_err(|error| exists_or(path, error))
+    }
+}

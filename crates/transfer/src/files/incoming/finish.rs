@@ -1,0 +1,205 @@
+//! The end of a file: verified, given its name, and closed.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use sweetspot_protocol::hash_tree::PIECE_BYTES;
+use sweetspot_protocol::record::FileResult;
+use sweetspot_units::Bytes;
+
+use super::file::IncomingFile;
+use super::kept::shortened;
+use super::{Destination, IncomingFiles, exists_or};
+use crate::TransferError;
+use crate::files::target::status::set_owner_mode_and_time;
+use crate::lock::lock;
+use crate::observer::FileRecord;
+
+impl IncomingFiles {
+    /// All of a file came: it is verified, and gets its name. One with holes is left to the thread that hashes them.
+    pub(super) fn finish(&self, file: &Arc<IncomingFile>) {
+        if lock(&file.content).progress.hole_pieces() == 0 {
+            self.finish_now(file);
+        } else {
+            self.holes.finish_later(Arc::clone(file));
+        }
+    }
+
+    pub(super) fn finish_now(&self, file: &Arc<IncomingFile>) {
+        let Some((hash, sent)) = self.hash(file) else { return };
+        if sent.is_some_and(|sent| sent != hash) {
+            let (sent, received) = (sent.unwrap_or(hash).to_string(), hash.to_string());
+            let error = TransferError::WrongHash { sent, received };
+            return self.differs(file, &error);
+        }
+        match self.put_in_place(file, &hash) {
+            Ok(written) => self.close(file, Ok((hash, written))),
+            Err(error) => self.give_up(file, &error),
+        }
+    }
+
+    /// The received or existing content differs from the sender's.
+    pub(super) fn differs(&self, file: &Arc<IncomingFile>, failure: impl Into<Failure>) {
+        let sent = lock(&file.content).progress.hash_sent();
+        match sent {
+            Some(sent) if self.policy.dry_run => {
+                let line = format!("{} ({})", file.path, Bytes::new(file.size.unwrap_or(0)));
+                lock(&self.state).would_move.add(line);
+                self.close(file, Ok((sent, true)));
+            }
+            _ if file.compare_only => {
+                let path = file.path.to_string().into();
+                self.give_up(file, &TransferError::Exists(path));
+            }
+            _ => self.give_up(file, failure),
+        }
+    }
+
+    /// Gives a file with this content `hash` its mode, time and name. Returns whether it was written.
+    fn put_in_place(
+        &self,
+        file: &IncomingFile,
+        hash: &blake3::Hash,
+    ) -> Result<bool, TransferError> {
+        let failed = |error| exists_or(&file.path, error);
+        let Destination::Directory { target, .. } = &self.destination else {
+            io::stdout().flush().map_err(failed)?;
+            return Ok(true);
+        };
+        let mut content = lock(&file.content);
+        if file.compare_only {
+            return Ok(false);
+        }
+        if content.progress.pieces_came() == 0
+            && content.temp_file.is_none()
+            && let Some(id) = content.basis
+        {
+            let basis = target.open_same(&file.path, id).map_err(failed)?;
+            if has_length(&basis, file.size) {
+                // The same content under another time or mode.
+                set_owner_mode_and_time(&basis, &file.status).map_err(failed)?;
+                return Ok(false);
+            }
+        }
+        let Some(temp_file) = self.temp_file(file, &mut content)? else { return Ok(true) };
+        content.basis = None;
+        drop(content);
+        if let Some(size) = file.size
+            && !has_length(&temp_file.file, Some(size))
+        {
+            temp_file.file.set_len(size).map_err(failed)?;
+        }
+        file.status.give(&temp_file.file).map_err(failed)?;
+        let large = file.is_large();
+        if large {
+            // Its content before its name, so that a power cut never leaves a name without content.
+            temp_file.file.sync_all().map_err(failed)?;
+        }
+        if large || file.sparse {
+            self.settle_room(&mut lock(&file.content), 0);
+        }
+        lock(&file.content).close();
+        let finished = self.replacing(target, &file.path, || {
+            target.finish(&temp_file, &file.path, self.policy.replace, || *hash)
+        });
+        if !finished.map_err(failed)? {
+            return Ok(false);
+        }
+        lock(&file.content).room = 0;
+        if large {
+            target.sync_parent(&file.path).map_err(failed)?;
+        } else {
+            lock(&self.state).small_files.add(&file.path);
+        }
+        Ok(true)
+    }
+
+    /// A file cannot be received.
+    pub(super) fn give_up(&self, file: &Arc<IncomingFile>, failure: impl Into<Failure>) {
+        self.close(file, Err(failure.into()));
+    }
+
+    pub(super) fn close(
+        &self,
+        file: &Arc<IncomingFile>,
+        outcome: Result<(blake3::Hash, bool), Failure>,
+    ) {
+        let room = {
+            let mut content = lock(&file.content);
+            content.closed = true;
+            self.holes.forget(&mut content);
+            // The file that remains for a resume keeps its quota, including writes in progress.
+            let stays = content.temp_file.as_ref().is_some_and(|temp_file| temp_file.is_of_use());
+            if stays {
+                let writing = u64::from(content.writing) * PIECE_BYTES;
+                self.settle_room(&mut content, writing);
+            }
+            content.close();
+            content.basis = None;
+            self.release_promised(&mut content, u64::MAX);
+            let room = std::mem::take(&mut content.room);
+            if stays { 0 } else { room }
+        };
+        let mut state = lock(&self.state);
+        if state.open.remove(&file.number).is_none() {
+            return;
+        }
+        state.open_bytes -= file.weight();
+        self.give_room_back(room);
+        let logged = outcome.as_ref().map(|done| *done).map_err(|failure| &*failure.here);
+        self.log(file, logged);
+        match &outcome {
+            Ok((hash, written)) => {
+                state.whole.insert(file.number);
+                state.count(*written);
+                state.hash = Some(*hash);
+            }
+            Err(failure) => {
+                state.given_up.insert(file.number);
+                state.note_failure(&file.path.to_string(), &failure.here);
+            }
+        }
+        let outcome = outcome
+            .map(|(hash, _)| *hash.as_bytes())
+            .map_err(|failure| shortened(failure.for_sender).into());
+        state.results.push(FileResult { entry: file.number, outcome });
+        if state.open.is_empty() {
+            self.idle.notify_all();
+        }
+    }
+
+    pub(super) fn log(&self, file: &IncomingFile, outcome: Result<(blake3::Hash, bool), &str>) {
+        if let Some(log) = &self.bounds.log {
+            let path = Path::new(OsStr::from_bytes(file.path.as_bytes()));
+            log.file(&FileRecord { path, size: file.size.map(Bytes::new), outcome });
+        }
+    }
+}
+
+/// Why a file cannot be received.
+pub(super) struct Failure {
+    /// In words for this end.
+    here: String,
+    /// In words for the sender, which learns neither paths nor system errors of this host.
+    for_sender: String,
+}
+
+impl From<&TransferError> for Failure {
+    fn from(error: &TransferError) -> Failure {
+        Failure { here: error.to_string(), for_sender: error.for_peer() }
+    }
+}
+
+impl From<&str> for Failure {
+    fn from(reason: &str) -> Failure {
+        Failure { here: reason.to_owned(), for_sender: reason.to_owned() }
+    }
+}
+
+fn has_length(file: &File, size: Option<u64>) -> bool {
+    size.is_some_and(|size| file.metadata().is_ok_and(|metadata| metadata.len() == size))
+}

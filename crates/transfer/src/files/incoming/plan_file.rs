@@ -1,0 +1,206 @@
+//! Decides which content of a file to ask for.
+
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::Ordering;
+
+use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
+use sweetspot_protocol::hash_tree::{self, PIECE_BYTES};
+use sweetspot_protocol::record::{Answer, Entry, EntryKind};
+use sweetspot_units::Bytes;
+
+use super::IncomingFiles;
+use super::existing::{Compared, followed};
+use super::file::IncomingFile;
+use crate::TransferError;
+use crate::files::quota::{STAT_BLOCK_BYTES, blocks_of, room_of, room_on_disk};
+use crate::files::target::{self, TargetDirectory};
+use crate::limits::{MAX_SPARSE_BYTES, attribute_bytes};
+use crate::lock::lock;
+
+/// The answer to an entry, and its file if hashes follow.
+pub(super) type Planned = Result<(Answer, Option<Compared>), TransferError>;
+
+impl IncomingFiles {
+    /// The files that would be wanted; writes nothing.
+    pub(super) fn plan_dry_run(
+        &self,
+        target: &TargetDirectory,
+        number: u32,
+        entry: Entry,
+    ) -> Planned {
+        // Where the directory is not there, nothing in it is.
+        let there = target.status(&entry.path).unwrap_or(None);
+        let size = match entry.kind {
+            EntryKind::File { size, .. } => size,
+            EntryKind::Stream => 0,
+            _ => return Ok((Answer::Nothing, None)),
+        };
+        let shown = there.as_ref().filter(|stat| target.may_tell(stat));
+        let same = shown.is_some_and(|stat| is_same(stat, size, entry.modified));
+        if same && !self.policy.checksum {
+            lock(&self.state).count(false);
+            return Ok((Answer::Nothing, None));
+        }
+        let regular = shown.is_some_and(|stat| target::is(stat, FileType::RegularFile));
+        if regular && self.policy.checksum && there.is_some_and(|s| s.st_size as u64 == size) {
+            let mut file = IncomingFile::new(number, entry, Some(size));
+            file.compare_only = true;
+            lock(&self.state).may_open(&file)?;
+            let compared = self.basis(target, &file)?;
+            let pieces = compared.as_ref().map_or(0, |compared| compared.pieces);
+            let file = lock(&self.state).open(file);
+            return Ok((Answer::Compare { pieces }, followed(compared, file)));
+        }
+        if there.is_some() && !self.policy.replace {
+            return Err(TransferError::Exists(entry.path.to_string().into()));
+        }
+        lock(&self.state).would_move.add(format!("{} ({})", entry.path, Bytes::new(size)));
+        Ok((Answer::All, None))
+    }
+
+    pub(super) fn plan_file(&self, target: &TargetDirectory, number: u32, entry: Entry) -> Planned {
+        let failed = |error| target::failed(&entry.path, error);
+        let directory = entry.path.split().0;
+        let is_new = directory.is_some_and(|path| lock(&self.state).made.contains(path));
+        let there = if is_new { None } else { target.status(&entry.path).map_err(failed)? };
+        let size = announced(&entry);
+        let shown = there.as_ref().filter(|stat| target.may_tell(stat));
+        let same = !self.policy.checksum
+            && shown.zip(size).is_some_and(|(stat, size)| is_same(stat, size, entry.modified));
+        if same || there.is_some() && !self.policy.replace {
+            // No transfer could give it its name, or need to.
+            target.remove_leftover(&entry.path);
+        }
+        if same {
+            self.give_owner(target, &entry)?;
+            let mut state = lock(&self.state);
+            state.whole.insert(number);
+            state.count(false);
+            return Ok((Answer::Nothing, None));
+        }
+        let mut file = IncomingFile::new(number, entry, size);
+        check_size(&file)?;
+        lock(&self.state).may_open(&file)?;
+        let mut compared = None;
+        let hidden = there.as_ref().filter(|_| shown.is_none());
+        if hidden.is_some_and(|s| !self.policy.replace || target::is(s, FileType::Directory)) {
+            return Err(TransferError::Exists(file.path.to_string().into()));
+        }
+        if let Some(stat) = shown {
+            if target::is(stat, FileType::Directory) {
+                return Err(TransferError::IsDirectory(file.path.to_string().into()));
+            }
+            let regular = target::is(stat, FileType::RegularFile);
+            let comparable = regular && size == Some(stat.st_size as u64);
+            if !self.policy.replace && !comparable {
+                return Err(TransferError::Exists(file.path.to_string().into()));
+            }
+            file.compare_only = !self.policy.replace;
+            if file.compare_only || regular && self.policy.checksum {
+                compared = self.basis(target, &file)?;
+            }
+        }
+        if !file.compare_only {
+            let left = self.resume(target, &mut file)?;
+            compared = left.or(compared);
+        }
+        self.take_plan_room(target, &mut file, compared.is_some())?;
+        let content = file.content.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+        content.basis = compared.as_ref().filter(|there| !there.is_partial).map(|there| there.id);
+        // Nothing to wait for: an empty file is whole at once.
+        let empty = size == Some(0) && !file.compare_only;
+        let compares = file.compare_only;
+        let file = lock(&self.state).open(file);
+        if empty {
+            self.finish(&file);
+            return Ok((Answer::Nothing, None));
+        }
+        let pieces = compared.as_ref().map_or(0, |there| there.pieces);
+        let answer = match pieces {
+            pieces if compares => Answer::Compare { pieces },
+            0 => Answer::All,
+            pieces => Answer::Different { pieces },
+        };
+        Ok((answer, followed(compared, file)))
+    }
+
+    /// Takes room of the quota for a file, and finds out whether the disk has room for it.
+    fn take_plan_room(
+        &self,
+        target: &TargetDirectory,
+        file: &mut IncomingFile,
+        compares: bool,
+    ) -> Result<(), TransferError> {
+        if file.compare_only {
+            return Ok(());
+        }
+        let at_once = file.size.filter(|_| file.takes_room_at_once()).unwrap_or(0);
+        let attributes = attribute_bytes(&file.status.attributes) as u64;
+        let path = file.path.clone();
+        let content = file.content.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let partial = content.temp_file.as_ref().and_then(|temp| temp.file.metadata().ok());
+        // The existing file keeps its quota until it is replaced; the interrupted transfer's remains hold their own.
+        let left = partial.as_ref().map_or(0, room_on_disk);
+        let room = (room_of(at_once) + blocks_of(attributes)).max(left);
+        self.take_room(&path, room - left)?;
+        content.room = room;
+        if compares && partial.is_none() || at_once <= PIECE_BYTES {
+            return Ok(());
+        }
+        // A full disk is known at once, before anything is sent.
+        let held = partial.map_or(0, |partial| partial.blocks() * STAT_BLOCK_BYTES);
+        let large = at_once.saturating_sub(held);
+        let promised = self.promised.fetch_add(large, Ordering::Relaxed);
+        (content.promised, content.reserved) = (large, held);
+        if large > 0 && !target.has_room(Bytes::new(promised + large)) {
+            self.release_promised(content, large);
+            self.give_room_back(room - left);
+            return Err(target::failed(&path, Errno::NOSPC.into()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn plan_output(&self, number: u32, entry: Entry) -> Planned {
+        if number > 0 || !entry.kind.has_content() {
+            return Err(TransferError::OneOutput);
+        }
+        let size = announced(&entry);
+        let file = IncomingFile::new(number, entry, size);
+        check_size(&file)?;
+        let file = lock(&self.state).open(file);
+        if size == Some(0) {
+            self.finish(&file);
+            return Ok((Answer::Nothing, None));
+        }
+        Ok((Answer::All, None))
+    }
+}
+
+/// Files that no protocol or file system holds are refused.
+fn check_size(file: &IncomingFile) -> Result<(), TransferError> {
+    let size = file.size.unwrap_or(0);
+    if size > hash_tree::MAX_FILE_BYTES {
+        return Err(target::failed(&file.path, Errno::FBIG.into()));
+    }
+    if file.sparse && size > MAX_SPARSE_BYTES {
+        let reason = "a sparse file may be 16 TiB long at most; send it packed";
+        return Err(TransferError::TooMuch { path: file.path.to_string().into(), reason });
+    }
+    Ok(())
+}
+
+/// The announced length of a file; `None` for a stream.
+pub(super) fn announced(entry: &Entry) -> Option<u64> {
+    match entry.kind {
+        EntryKind::File { size, .. } => Some(size),
+        _ => None,
+    }
+}
+
+/// Whether a file of that length and time exists.
+fn is_same(stat: &Stat, size: u64, modified: (i64, u32)) -> bool {
+    stat.st_size as u64 == size
+        && target::is(stat, FileType::RegularFile)
+        && (stat.st_mtime, stat.st_mtime_nsec as u32) == modified
+}

@@ -1,0 +1,109 @@
+//! The part of a transfer at its receiver that changes, behind one lock.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sweetspot_protocol::record::FileResult;
+use sweetspot_protocol::{FileCounts, RelativePath};
+use sweetspot_units::Bytes;
+
+use super::file::IncomingFile;
+use super::kept::{ComparedFiles, LateDirectory, MadeDirectories, NumberSet, shortened};
+use super::name_list::NameList;
+use super::prune::Pruning;
+use crate::TransferError;
+use crate::files::bounded_lines::BoundedLines;
+use crate::files::failures::Failures;
+use crate::limits::MAX_OPEN_BYTES;
+
+#[derive(Default)]
+pub(super) struct IncomingState {
+    /// How many entries were decided on.
+    pub planned: u32,
+    /// Content that came before its entry was decided on.
+    pub early: HashMap<u32, Vec<u8>>,
+    pub open: HashMap<u32, Arc<IncomingFile>>,
+    /// The memory that they take, bytes.
+    pub open_bytes: usize,
+    /// Files that failed while pieces of them were on their way.
+    pub given_up: NumberSet,
+    /// Entries that later ones may refer to, and which of them are there as they were announced.
+    pub names: NameList,
+    pub whole: NumberSet,
+    pub made: MadeDirectories,
+    pub compared: ComparedFiles,
+    pub directories: Vec<LateDirectory>,
+    /// Entries that are further names of others.
+    pub hard_links: Vec<(u32, u32)>,
+    pub results: Vec<FileResult>,
+    /// How many were written or unchanged.
+    pub counts: FileCounts,
+    pub failures: Failures,
+    pub content: Bytes,
+    /// The hash of the last file, and the number of files with one.
+    pub hash: Option<blake3::Hash>,
+    pub small_files: SmallFiles,
+    /// Whether extended attributes came that this end did not ask for.
+    pub attributes_left_out: bool,
+    pub would_move: BoundedLines,
+    pub pruning: Pruning,
+}
+
+impl IncomingState {
+    /// Counts something that was written, or was there already.
+    pub fn count(&mut self, written: bool) {
+        let counts = &mut self.counts;
+        *(if written { &mut counts.written } else { &mut counts.unchanged }) += 1;
+    }
+
+    pub fn note_failure(&mut self, path: &str, reason: &str) {
+        let named = reason.contains(path);
+        let line = if named { reason.to_owned() } else { format!("{path}: {reason}") };
+        self.failures.add(shortened(line));
+    }
+
+    /// Whether a file may be taken in.
+    pub fn may_open(&self, file: &IncomingFile) -> Result<(), TransferError> {
+        if self.open_bytes + file.weight() <= MAX_OPEN_BYTES {
+            return Ok(());
+        }
+        let path = file.path.to_string().into();
+        let reason =
+            "names and attributes of files under way are too long together; send fewer at once";
+        Err(TransferError::TooMuch { path, reason })
+    }
+
+    /// Adds a file that awaits content.
+    pub fn open(&mut self, file: IncomingFile) -> Arc<IncomingFile> {
+        self.open_bytes += file.weight();
+        let file = Arc::new(file);
+        self.open.insert(file.number, Arc::clone(&file));
+        file
+    }
+}
+
+/// Files that were written and may not be on the disk.
+#[derive(Default)]
+pub(super) enum SmallFiles {
+    #[default]
+    None,
+    One(RelativePath),
+    Several,
+}
+
+impl SmallFiles {
+    pub fn add(&mut self, path: &RelativePath) {
+        *self = match self {
+            SmallFiles::None => SmallFiles::One(path.clone()),
+            _ => SmallFiles::Several,
+        };
+    }
+
+    /// Counts one file as several unless it came `alone`.
+    pub fn filter(self, alone: bool) -> SmallFiles {
+        match self {
+            SmallFiles::One(_) if !alone => SmallFiles::Several,
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The receiver's answers, hashes and results.
+
+use crossbeam_channel::Sender;
+use sweetspot_protocol::hash_tree::{PieceHash, pieces};
+use sweetspot_protocol::record::{Answer, FileResult};
+use sweetspot_protocol::{PeerText, Printable, ProtocolError};
+use sweetspot_units::Bytes;
+
+use super::{OutgoingFiles, OutgoingState, Stage, Want};
+use crate::TransferError;
+use crate::files::arriving_hashes::ArrivingHashes;
+use crate::limits::MAX_UNCONFIRMED;
+use crate::lock::lock;
+
+/// Small files reach a reader in batches, bounded by number and by bytes.
+const BATCH_FILES: usize = 64;
+const BATCH_BYTES: u64 = 1 << 20;
+
+impl OutgoingFiles {
+    /// The receiver answered the next entries: its requests go to `wants`.
+    pub fn answered(
+        &self,
+        answers: Vec<Answer>,
+        wants: &Sender<Vec<Want>>,
+    ) -> Result<(), TransferError> {
+        let mut state = lock(&self.state);
+        // Hashes follow the answer that announces them. Those that did not come are not waited for.
+        state.arriving = None;
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        for answer in answers {
+            let Some(want) = self.wanted(&mut state, answer)? else { continue };
+            bytes += want.file.size().unwrap_or(BATCH_BYTES);
+            batch.push(want);
+            if batch.len() >= BATCH_FILES || bytes >= BATCH_BYTES {
+                let _ = wants.send(std::mem::take(&mut batch));
+                bytes = 0;
+            }
+        }
+        if !batch.is_empty() {
+            let _ = wants.send(batch);
+        }
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// The content that the answer to the next entry asks for.
+    fn wanted(
+        &self,
+        state: &mut OutgoingState,
+        answer: Answer,
+    ) -> Result<Option<Want>, TransferError> {
+        let entry = state.next_answer;
+        let file = state.unanswered.pop_front().ok_or(ProtocolError::NoEntry(entry))?;
+        state.next_answer += 1;
+        let early = state.early.remove(&entry).filter(|_| answer == Answer::All);
+        let (announced, compare_only) = match &answer {
+            Answer::Nothing => {
+                state.unresolved -= 1;
+                state.files += u64::from(file.is_some());
+                return Ok(None);
+            }
+            Answer::Refused { reason } => {
+                state.unresolved -= 1;
+                state.refused = true;
+                state.failures.add(reason.to_string());
+                return Ok(None);
+            }
+            Answer::All => (None, false),
+            Answer::Different { pieces } => (Some(*pieces), false),
+            Answer::Compare { pieces } => (Some(*pieces), true),
+        };
+        let file = file.ok_or(ProtocolError::NoEntry(entry))?;
+        if self.dry_run && answer == Answer::All {
+            let size = file.size().map_or(String::new(), |n| format!(" ({})", Bytes::new(n)));
+            let path = file.shown();
+            state.would_move.push(format!("{}{size}", Printable(&path)));
+            state.unresolved -= 1;
+            return Ok(None);
+        }
+        let known = |announced| {
+            if u64::from(announced) > file.size().map_or(0, pieces) {
+                let (what, when) = ("more hashes", "than a file has pieces");
+                return Err(ProtocolError::OutOfOrder { what, when });
+            }
+            let (arriving, known) = ArrivingHashes::new(entry, announced);
+            state.arriving = Some(arriving);
+            Ok(known)
+        };
+        let hashes = announced.map(known).transpose()?;
+        state.wanted.insert(entry, Stage::Wanted);
+        let early = early.unwrap_or_default();
+        Ok(Some(Want { entry, file, hashes, compare_only, early }))
+    }
+
+    /// Hashes of the receiver's pieces of an entry. Waits while too many are unused.
+    pub fn hashes(
+        &self,
+        entry: u32,
+        first: u32,
+        hashes: Vec<PieceHash>,
+    ) -> Result<(), TransferError> {
+        // Not under the lock, which readers need to get on.
+        let arriving = lock(&self.state).arriving.take();
+        let mut arriving = arriving.ok_or(ProtocolError::NoEntry(entry))?;
+        arriving.handle(&self.hashes, (entry, first), hashes)?;
+        lock(&self.state).arriving = Some(arriving);
+        Ok(())
+    }
+
+    /// The receiver's results for files.
+    pub fn results(&self, results: Vec<FileResult>) -> Result<(), TransferError> {
+        let mut state = lock(&self.state);
+        let before = state.wanted.len();
+        for FileResult { entry, outcome } in results {
+            if u64::from(entry) >= state.listed {
+                return Err(ProtocolError::NoEntry(entry).into());
+            }
+            // Empty files are not wanted, and yet become whole.
+            let stage = state.wanted.remove(&entry);
+            if matches!(stage, Some(Stage::Wanted | Stage::GivenUp)) {
+                state.wanted.insert(entry, Stage::GivenUp);
+                state.arriving.iter_mut().for_each(|arriving| arriving.give_up(entry));
+            }
+            match (outcome, stage) {
+                (Ok(received), Some(Stage::Sent(sent))) if sent.hash != received => {
+                    let hex = |hash| blake3::Hash::from_bytes(hash).to_string();
+                    let (sent, received) = (hex(sent.hash), hex(received));
+                    return Err(TransferError::WrongHash { sent, received });
+                }
+                (Ok(_), stage) => {
+                    state.files += 1;
+                    if let Some(Stage::Sent(sent)) = stage {
+                        self.log(sent, Ok(()));
+                    }
+                }
+                (Err(_), Some(Stage::Withheld)) => {}
+                (Err(reason), stage) => {
+                    state.refused = true;
+                    state.failures.add(reason.to_string());
+                    if let Some(Stage::Sent(sent)) = stage {
+                        self.log(sent, Err(&reason.to_string()));
+                    }
+                }
+            }
+        }
+        if before > MAX_UNCONFIRMED && state.wanted.len() <= MAX_UNCONFIRMED {
+            self.changed.notify_all();
+        }
+        Ok(())
+    }
+
+    /// The receiver deleted this, or would, and could not delete that.
+    pub fn deleted(&self, names: &[PeerText], failures: &[PeerText]) {
+        let mut state = lock(&self.state);
+        names.iter().for_each(|name| state.deleted.add(name.to_string()));
+        failures.iter().for_each(|failure| state.failures.add(failure.to_string()));
+    }
+}
