@@ -36,14 +36,11 @@ pub fn frames(data: &[u8]) {
                     sender.listed(1);
                     let _ = sender.handle(FramePart::Record(body.clone()));
                 }
-                FramePart::Piece(header) => {
+                FramePart::Piece(header, length) => {
                     assert_eq!(left, 0, "a piece is whole before the next");
-                    left = header.length as usize;
-                }
-                FramePart::Packed(header, packed) => {
-                    assert_eq!(left, 0, "a piece is whole before the next");
-                    assert!(*packed < header.length && header.length <= 256 << 10);
-                    left = *packed as usize;
+                    let packed = *length < header.length && header.length <= 256 << 10;
+                    assert!(packed || *length == header.length);
+                    left = *length as usize;
                 }
                 FramePart::Content(bytes) => left -= bytes.len(),
             }

@@ -79,10 +79,8 @@ pub struct PieceHeader {
 /// A part of the stream, cut out of its frames.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FramePart<'a> {
-    /// A piece begins; its content follows.
-    Piece(PieceHeader),
-    /// A packed piece begins, and the number of bytes that follow: fewer than its content has.
-    Packed(PieceHeader, u32),
+    /// A piece begins, and the number of bytes that follow: fewer than its content has if it is packed.
+    Piece(PieceHeader, u32),
     /// The next bytes of the piece that began last.
     Content(&'a [u8]),
     /// The body of a whole message.
@@ -195,13 +193,13 @@ impl DecoderState {
         packed: bool,
     ) -> Result<FramePart<'static>, FrameError> {
         if !packed {
-            return Ok(FramePart::Piece(PieceHeader::read(have, Some(length))));
+            return Ok(FramePart::Piece(PieceHeader::read(have, Some(length)), length));
         }
         let header = PieceHeader::read(have, None);
         if length >= header.length || u64::from(header.length) > PIECE_BYTES {
             return Err(FrameError::Packed { packed: length, length: header.length });
         }
-        Ok(FramePart::Packed(header, length))
+        Ok(FramePart::Piece(header, length))
     }
 
     fn after_header(have: [u8; FRAME_HEADER_BYTES]) -> Result<DecoderState, FrameError> {
@@ -355,10 +353,10 @@ mod tests {
             let mut input = take(&mut rest, *cuts.next().unwrap());
             while let Some(part) = decoder.next(&mut input)? {
                 match (part, frames.last_mut()) {
-                    (FramePart::Piece(header), _) => frames.push(Frame::Piece(header, vec![])),
-                    (FramePart::Packed(header, _), _) => {
-                        frames.push(Frame::Packed(header, vec![]));
+                    (FramePart::Piece(header, length), _) if length == header.length => {
+                        frames.push(Frame::Piece(header, vec![]));
                     }
+                    (FramePart::Piece(header, _), _) => frames.push(Frame::Packed(header, vec![])),
                     (FramePart::Content(c), Some(Frame::Piece(_, all) | Frame::Packed(_, all))) => {
                         all.extend(c)
                     }
@@ -384,7 +382,7 @@ mod tests {
             prop_assert_eq!(decoder.content_left(), 0);
             let bytes = header.to_bytes();
             let part = decoder.next(&mut &bytes[..]).unwrap();
-            prop_assert_eq!(part, Some(FramePart::Piece(header)));
+            prop_assert_eq!(part, Some(FramePart::Piece(header, length)));
             prop_assert_eq!(decoder.content_left(), content.len());
             decoder.pass_content(passed);
             prop_assert_eq!(decoder.content_left(), content.len() - passed);

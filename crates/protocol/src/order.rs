@@ -86,10 +86,8 @@ pub enum SenderItem<'a> {
     },
     /// How the content of an entry begins, which may not be answered yet.
     Early(u32, Vec<u8>),
-    /// A piece begins.
-    Piece(PieceHeader),
-    /// A packed piece begins, and the number of bytes that follow.
-    Packed(PieceHeader, u32),
+    /// A piece begins, and the number of bytes that follow: fewer than its content has if it is packed.
+    Piece(PieceHeader, u32),
     /// The next bytes of that piece.
     Content(&'a [u8]),
     /// Pieces that are holes: the entry, the first piece, how many.
@@ -135,14 +133,11 @@ impl ReceiverOrder {
         match part {
             FramePart::Message(body) => self.handle_message(Message::read(&body)?),
             FramePart::Record(body) => self.handle_record(Record::read(&body)?),
-            FramePart::Piece(header) if self.is_moving() => Ok(SenderItem::Piece(header)),
-            FramePart::Packed(header, packed) if self.is_moving() => {
-                Ok(SenderItem::Packed(header, packed))
+            FramePart::Piece(header, length) if self.is_moving() => {
+                Ok(SenderItem::Piece(header, length))
             }
             FramePart::Content(bytes) if self.is_moving() => Ok(SenderItem::Content(bytes)),
-            FramePart::Piece(_) | FramePart::Packed(..) | FramePart::Content(_) => {
-                Err(self.out_of_order("content"))
-            }
+            FramePart::Piece(..) | FramePart::Content(_) => Err(self.out_of_order("content")),
         }
     }
 
@@ -295,7 +290,7 @@ impl SenderOrder {
     /// Checks that `part` is allowed now.
     pub fn handle(&mut self, part: FramePart<'_>) -> Result<ReceiverItem, ProtocolError> {
         match part {
-            FramePart::Piece(_) | FramePart::Packed(..) | FramePart::Content(_) => {
+            FramePart::Piece(..) | FramePart::Content(_) => {
                 Err(ProtocolError::OutOfOrder { what: "content", when: "to a sender" })
             }
             FramePart::Message(body) => self.handle_message(Message::read(&body)?),
@@ -413,7 +408,7 @@ mod tests {
         let mut order = accepted();
         tell(&mut order, &entries(vec![EntryKind::Directory, EntryKind::Stream])).unwrap();
         let piece = PieceHeader { entry: 1, piece: 0, hash: [0; 32], length: 2 };
-        assert_eq!(order.handle(FramePart::Piece(piece)), Ok(SenderItem::Piece(piece)));
+        assert_eq!(order.handle(FramePart::Piece(piece, 2)), Ok(SenderItem::Piece(piece, 2)));
         assert_eq!(order.handle(FramePart::Content(b"ab")), Ok(SenderItem::Content(b"ab")));
         tell(&mut order, &Record::Listed { entries: 2, files: 1, bytes: 2, left_out: 0 }).unwrap();
         say(&mut order, Message::End).unwrap();

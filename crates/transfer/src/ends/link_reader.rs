@@ -31,6 +31,21 @@ pub(crate) struct Inbox<'a, 'b> {
     pub empty: crossbeam_channel::Receiver<Vec<u8>>,
 }
 
+impl Inbox<'_, '_> {
+    fn send(&self, job: Job) -> Result<(), TransferError> {
+        self.jobs.send(job).map_err(|_| TransferError::Interrupted)
+    }
+}
+
+/// The reader's next step after a part of the stream.
+enum Step {
+    /// A piece begins, with this many bytes on the wire.
+    Piece(PieceHeader, u32),
+    /// The next part; this one brought these bytes of content.
+    Next(Bytes),
+    End,
+}
+
 /// A piece that is arriving, packed or not. `length` counts the bytes on the wire.
 struct Arriving {
     header: PieceHeader,
@@ -60,72 +75,66 @@ impl<'a, 'b> LinkReader<'a, 'b> {
 
     /// Reads the first connection, on which the sender speaks, until it says that all was sent.
     pub fn read_first(&mut self, order: &mut ReceiverOrder) -> Result<(), TransferError> {
-        let files = self.inbox.files;
-        loop {
-            let mut content = Bytes::ZERO;
-            loop {
-                content += self.take_content()?;
-                let Some(part) = self.frames.next_part()? else { break };
-                match order.handle(part)? {
-                    SenderItem::Piece(header) => {
-                        self.piece = Some(begin(header, header.length, &self.inbox.empty));
-                    }
-                    SenderItem::Packed(header, packed) => {
-                        self.piece = Some(begin(header, packed, &self.inbox.empty));
-                    }
-                    SenderItem::Entries(first, list) => {
-                        self.inbox.listed.push(first, list)?;
-                    }
-                    SenderItem::Early(entry, bytes) => {
-                        content += Bytes::new(bytes.len() as u64);
-                        files.take_early(entry, bytes);
-                    }
-                    SenderItem::Listed { files: number, bytes, left_out } => {
-                        files.list_ended(left_out);
-                        self.inbox.control.totals(u64::from(number), Bytes::new(bytes));
-                    }
-                    SenderItem::Holes(entry, first, pieces) => {
-                        let job = Job::Holes(entry, first, pieces);
-                        self.inbox.jobs.send(job).map_err(|_| TransferError::Interrupted)?;
-                    }
-                    SenderItem::Ends(ends) => {
-                        ends.iter().try_for_each(|end| files.take_end(end))?
-                    }
-                    SenderItem::Gone(entry, reason) => files.take_gone(entry, &reason)?,
-                    SenderItem::SenderLimit(_, each) => {
-                        self.inbox.control.handle_sender_limit(each);
-                    }
-                    SenderItem::End => return self.flush(),
-                    SenderItem::Failed(reason) => return Err(TransferError::PeerFailed(reason)),
-                    SenderItem::Busy
-                    | SenderItem::Content(_)
-                    | SenderItem::Offer(_)
-                    | SenderItem::SenderSummary(_) => {}
+        self.read_parts(|inbox, part| {
+            match order.handle(part)? {
+                SenderItem::Piece(header, length) => return Ok(Step::Piece(header, length)),
+                SenderItem::Entries(first, list) => inbox.listed.push(first, list)?,
+                SenderItem::Early(entry, bytes) => {
+                    let length = Bytes::new(bytes.len() as u64);
+                    inbox.files.take_early(entry, bytes);
+                    return Ok(Step::Next(length));
                 }
+                SenderItem::Listed { files, bytes, left_out } => {
+                    inbox.files.list_ended(left_out);
+                    inbox.control.totals(u64::from(files), Bytes::new(bytes));
+                }
+                SenderItem::Holes(entry, first, pieces) => {
+                    inbox.send(Job::Holes(entry, first, pieces))?;
+                }
+                SenderItem::Ends(ends) => {
+                    ends.iter().try_for_each(|end| inbox.files.take_end(end))?;
+                }
+                SenderItem::Gone(entry, reason) => inbox.files.take_gone(entry, &reason)?,
+                SenderItem::SenderLimit(_, each) => inbox.control.handle_sender_limit(each),
+                SenderItem::End => return Ok(Step::End),
+                SenderItem::Failed(reason) => return Err(TransferError::PeerFailed(reason)),
+                SenderItem::Busy
+                | SenderItem::Content(_)
+                | SenderItem::Offer(_)
+                | SenderItem::SenderSummary(_) => {}
             }
-            self.read(content)?;
-        }
+            Ok(Step::Next(Bytes::ZERO))
+        })
     }
 
     /// Reads a further connection, which carries pieces alone, until it is closed.
     pub fn read_further(&mut self) -> Result<(), TransferError> {
+        self.read_parts(|_, part| match part {
+            FramePart::Piece(header, length) => Ok(Step::Piece(header, length)),
+            FramePart::Content(_) => Ok(Step::Next(Bytes::ZERO)),
+            FramePart::Message(_) | FramePart::Record(_) => {
+                let (what, when) = ("words", "on a connection for content");
+                Err(ProtocolError::OutOfOrder { what, when }.into())
+            }
+        })
+    }
+
+    /// Reads until `handle` finds the end, or the connection is closed.
+    fn read_parts(
+        &mut self,
+        mut handle: impl FnMut(&Inbox<'_, '_>, FramePart<'_>) -> Result<Step, TransferError>,
+    ) -> Result<(), TransferError> {
         loop {
             let mut content = Bytes::ZERO;
             loop {
                 content += self.take_content()?;
                 let Some(part) = self.frames.next_part()? else { break };
-                match part {
-                    FramePart::Piece(header) => {
-                        self.piece = Some(begin(header, header.length, &self.inbox.empty));
+                match handle(&self.inbox, part)? {
+                    Step::Next(early) => content += early,
+                    Step::Piece(header, length) => {
+                        self.piece = Some(begin(header, length, &self.inbox.empty));
                     }
-                    FramePart::Packed(header, packed) => {
-                        self.piece = Some(begin(header, packed, &self.inbox.empty));
-                    }
-                    FramePart::Content(_) => {}
-                    FramePart::Message(_) | FramePart::Record(_) => {
-                        let (what, when) = ("words", "on a connection for content");
-                        return Err(ProtocolError::OutOfOrder { what, when }.into());
-                    }
+                    Step::End => return self.flush(),
                 }
             }
             self.read(content)?;
@@ -142,8 +151,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
             if bytes.len() < SMALL_PIECE_BYTES {
                 self.small.push((header, bytes));
             } else {
-                let job = Job::Piece(header, bytes);
-                self.inbox.jobs.send(job).map_err(|_| TransferError::Interrupted)?;
+                self.inbox.send(Job::Piece(header, bytes))?;
             }
         }
         Ok(came)
@@ -169,7 +177,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
         while !self.small.is_empty() {
             let rest = self.small.split_off(self.small.len().min(self.small.len() / 2 + 8));
             let pieces = std::mem::replace(&mut self.small, rest);
-            self.inbox.jobs.send(Job::Pieces(pieces)).map_err(|_| TransferError::Interrupted)?;
+            self.inbox.send(Job::Pieces(pieces))?;
         }
         Ok(())
     }

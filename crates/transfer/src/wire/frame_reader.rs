@@ -244,7 +244,7 @@ mod tests {
     /// The content of the next piece, in `buffer`.
     fn piece(frames: &mut FrameReader, buffer: &mut Vec<u8>) -> Result<u32, TransferError> {
         let header = frames.wait_for(clock::now() + FRAME_GRACE, |part| match part {
-            FramePart::Piece(header) => Ok(Some(header)),
+            FramePart::Piece(header, _) => Ok(Some(header)),
             _ => Ok(None),
         })?;
         while buffer.len() < header.length as usize {
@@ -293,7 +293,7 @@ mod tests {
         far.write(&[&bytes[..1000]]).unwrap();
         let mut buffer = Vec::new();
         let header = frames.wait_for(clock::now() + FRAME_GRACE, |part| {
-            Ok(Some(matches!(part, FramePart::Piece(_))))
+            Ok(Some(matches!(part, FramePart::Piece(..))))
         });
         assert!(header.unwrap());
         while buffer.len() < 1000 - HEADERS {
