@@ -40,7 +40,7 @@ pub use csv::{CsvError, csv, from_csv};
 pub use headline::headline;
 pub use html::page;
 pub use outcome::{Certificate, DemoOutcome, FileFacts, PathFacts, VariantOutcome};
-pub use page::{cards, document as html_document, in_html, table_element};
+pub use page::{cards, document as html_document, in_html, table_element, whole as html_file};
 pub use parquet::{from_parquet, parquet};
 pub use results::{
     ReadError, ResultFile, SeriesFile, Sheet, read, read_columns, read_file, report_page, sheets,

@@ -1,4 +1,4 @@
-//! A self-contained page on a capture: the limit of each connection, in words and as a time-sequence graph with a band below it
+//! The parts of a page on a capture: the limit of each connection, in words and as a time-sequence graph with a band below it
 //! that names the limit at each moment.
 //!
 //! A capture is read twice: first for the verdicts, then for the graphs of the connections shown. A [`Drawing`] keeps as much
@@ -8,7 +8,7 @@ mod drawing;
 mod drawings;
 mod story;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 use sweetspot_units::Bytes;
 
@@ -24,7 +24,7 @@ pub const STYLE: &str = include_str!("style.css");
 /// The script of a page. `drawGraphs(DATA)` draws the graphs of [`Parts::data`].
 pub const SCRIPT: &str = include_str!("graph.js");
 
-/// The parts of a page, for pages that have more than a diagnosis.
+/// The parts of a page.
 #[derive(Debug, Clone, Serialize)]
 pub struct Parts {
     /// A one-line summary, as text.
@@ -49,37 +49,6 @@ impl Parts {
             data: serde_json::to_string(&data).unwrap_or_default(),
         }
     }
-}
-
-/// The page on `flows` of the capture called `name`, each with its drawing if there is one.
-pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
-    let Parts { title, body, data } = Parts::new(name, flows);
-    // A closing script tag in the data would end the script.
-    let json = data.replace('<', "\\u003c");
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "Sweetspot: " (title) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                main {
-                    header { p.brand { "sweetspot diagnose" } h1 { (title) } }
-                    (PreEscaped(body))
-                }
-                script type="application/json" id="data" { (PreEscaped(json)) }
-                script {
-                    (PreEscaped(SCRIPT))
-                    (PreEscaped(r#"drawGraphs(JSON.parse(document.getElementById("data").textContent));"#))
-                }
-            }
-        }
-    }
-    .into_string()
 }
 
 /// A one-line summary of the capture.

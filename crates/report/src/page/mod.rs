@@ -21,8 +21,8 @@ pub fn document(title: &str, body: &Markup, theme: Theme) -> String {
     whole(title, scheme, styles, &html! { main { (body) } })
 }
 
-/// The file of a page for these colour schemes.
-pub(crate) fn whole(title: &str, schemes: &str, styles: String, body: &Markup) -> String {
+/// The file of a page with its styles, for these colour schemes.
+pub fn whole(title: &str, schemes: &str, styles: String, body: &Markup) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {

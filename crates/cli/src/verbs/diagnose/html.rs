@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use maud::{PreEscaped, html};
 use sweetspot_diagnose::Flow;
-use sweetspot_diagnose::page::{Drawing, Drawings, page};
+use sweetspot_diagnose::page::{Drawing, Drawings, Parts, SCRIPT, STYLE};
 use sweetspot_diagnose::report::{DiagnosisReport, segments};
+use sweetspot_report::html_file;
 use sweetspot_trace::packet::{Dissector, Segment};
 
 use super::input;
@@ -16,8 +18,25 @@ pub fn write(capture: &Path, report: &DiagnosisReport, out: &Path) -> Result<(),
     let drawings = draw(capture, &report.flows)?;
     let flows: Vec<_> = report.flows.iter().cloned().zip(drawings).collect();
     let name = capture.file_name().unwrap_or(capture.as_os_str()).to_string_lossy();
-    fs::write(out, page(&name, &flows))
+    fs::write(out, page(Parts::new(&name, &flows)))
         .map_err(|error| format!("cannot write {}: {error}", out.shown()))
+}
+
+fn page(Parts { title, body, data }: Parts) -> String {
+    // A closing script tag in the data would end the script.
+    let json = data.replace('<', "\\u003c");
+    let body = html! {
+        main {
+            header { p.brand { "sweetspot diagnose" } h1 { (title) } }
+            (PreEscaped(body))
+        }
+        script type="application/json" id="data" { (PreEscaped(json)) }
+        script {
+            (PreEscaped(SCRIPT))
+            (PreEscaped(r#"drawGraphs(JSON.parse(document.getElementById("data").textContent));"#))
+        }
+    };
+    html_file(&format!("Sweetspot: {title}"), "light dark", STYLE.to_owned(), &body)
 }
 
 /// The drawings of `flows`, in their order.
