@@ -42,5 +42,5 @@ pub fn advise_host(path: HostPath) -> PyResult<(String, String, String)> {
     let question =
         HostQuestion { here, peer, path: rate.zip(rtt), path_mtu, connections: path.connections };
     let advice = advise(&question).map_err(bad)?;
-    Ok((advice.text(false), advice.json().to_string(), advice.sysctl_file()))
+    Ok((advice.text(false, 80), advice.json().to_string(), advice.sysctl_file()))
 }

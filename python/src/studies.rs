@@ -78,7 +78,7 @@ pub fn advise_window(
         let tried = tried.map_err(|error| EngineError::new_err(error.to_string()))?;
         advice = advice.decided_by(tried).map_err(bad)?;
     }
-    Ok((advice.text(false), advice.json().to_string()))
+    Ok((advice.text(false, 80), advice.json().to_string()))
 }
 
 /// A link, as texts with units.
@@ -129,7 +129,7 @@ pub fn advise_router(link: RouterLink) -> PyResult<(String, String)> {
         measurement: None,
     };
     let advice = sweetspot_advise::router::advise(&question).map_err(bad)?;
-    Ok((advice.text(false), advice.json().to_string()))
+    Ok((advice.text(false, 80), advice.json().to_string()))
 }
 
 /// The page on files of results, each with its name, and its pictures as SVG, each with its name.

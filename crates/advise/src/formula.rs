@@ -17,9 +17,9 @@ pub struct Formula {
 
 impl Formula {
     /// As lines of text.
-    pub(crate) fn text(&self) -> String {
-        let head = wrap(&format!("{}: {}   [{}]", self.what, self.rule, self.source), 80, 4);
-        format!("{head}{}", wrap(&format!("    = {}", self.numbers), 80, 6))
+    pub(crate) fn text(&self, width: usize) -> String {
+        let head = wrap(&format!("{}: {}   [{}]", self.what, self.rule, self.source), width, 4);
+        format!("{head}{}", wrap(&format!("    = {}", self.numbers), width, 6))
     }
 
     /// As JSON.
@@ -31,7 +31,7 @@ impl Formula {
 }
 
 /// The section that `--explain` adds.
-pub(crate) fn explained(formulas: &[Formula]) -> String {
-    let lines: String = formulas.iter().map(Formula::text).collect();
+pub(crate) fn explained(formulas: &[Formula], width: usize) -> String {
+    let lines: String = formulas.iter().map(|formula| formula.text(width)).collect();
     format!("\nHow:\n{lines}")
 }

@@ -19,7 +19,7 @@
 //! })?;
 //! // C x T_m = 100 MB: this window is the lower end of the sweet spot.
 //! assert_eq!(advice.sweet_spot.low, Bytes::new(100_000_000));
-//! println!("{}", advice.text(false));
+//! println!("{}", advice.text(false, 80));
 //! # Ok::<(), sweetspot_advise::AdviceError>(())
 //! ```
 

@@ -1,4 +1,4 @@
-//! Prose and tables of at most 80 columns.
+//! Prose and tables of a chosen width.
 
 use sweetspot_units::Percent;
 
@@ -54,11 +54,11 @@ pub(crate) fn row<const N: usize>(cells: [&dyn core::fmt::Display; N]) -> Vec<St
 }
 
 /// A list of remarks under a heading; empty if there are none.
-pub(crate) fn list(heading: &str, items: &[String]) -> String {
+pub(crate) fn list(heading: &str, items: &[String], width: usize) -> String {
     if items.is_empty() {
         return String::new();
     }
-    let lines: String = items.iter().map(|i| wrap(&format!("  - {i}"), 80, 4)).collect();
+    let lines: String = items.iter().map(|i| wrap(&format!("  - {i}"), width, 4)).collect();
     format!("\n{heading}:\n{lines}")
 }
 
@@ -90,6 +90,6 @@ mod tests {
 
     #[test]
     fn no_remarks_have_no_heading() {
-        assert_eq!(list("Notes", &[]), "");
+        assert_eq!(list("Notes", &[], 80), "");
     }
 }

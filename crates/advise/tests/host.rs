@@ -51,7 +51,7 @@ fn found(changes: &str) -> Vec<String> {
 fn a_good_host_is_left_alone() {
     let advice = ask(host(""));
     assert!(advice.findings.is_empty(), "{:?}", advice.findings);
-    assert!(advice.text(false).replace('\n', " ").contains("no setting caps a flow"));
+    assert!(advice.text(false, 80).replace('\n', " ").contains("no setting caps a flow"));
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn impossible_paths_are_refused_in_words() {
 #[test]
 fn no_line_but_a_command_is_longer_than_80_columns() {
     let bad = host("net.core.rmem_max = 1\nnet.ipv4.tcp_mem = 1 2 3\nnet.ipv4.tcp_sack = 0\n");
-    let text = ask(bad).text(true);
+    let text = ask(bad).text(true, 80);
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
 }
 

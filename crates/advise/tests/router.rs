@@ -121,7 +121,7 @@ fn few_flows_on_a_fast_link_get_its_product_over_their_root() {
     // Nothing that was simulated is like them.
     let r = &thousand.recommended;
     assert_eq!((r.loss, r.used, r.mean_delay, r.bulk), (None, None, None, None));
-    let text = thousand.text(false).replace("\n  ", " ");
+    let text = thousand.text(false, 80).replace("\n  ", " ");
     assert!(text.contains("Warning: C x T in packets") && text.contains("16 to 1050"), "{text}");
 }
 
@@ -135,7 +135,7 @@ fn without_enough_inputs_nothing_queues() {
     // Equal rates: one input fills the output and no more.
     assert_eq!(basis("1Gbit/s", 1), Basis::NothingQueues);
     for (input, max) in [("1Gbit/s", "1 such input sends"), ("100Mbit/s", "10 such inputs send")] {
-        let text = advise(&question(input)).unwrap().text(false).replace('\n', " ");
+        let text = advise(&question(input)).unwrap().text(false, 80).replace('\n', " ");
         assert!(text.contains(&format!("unless more than {max}")), "{text}");
     }
 }
@@ -161,7 +161,7 @@ fn what_the_device_has_is_judged() {
     let words = |bytes: u64| {
         let available = Some(Bytes::new(bytes));
         let q = RouterQuestion { available, parameters: poisson(), ..question("10Gbit/s") };
-        advise(&q).unwrap().text(false).replace('\n', " ")
+        advise(&q).unwrap().text(false, 80).replace('\n', " ")
     };
     assert!(words(30_000).contains("too small"));
     // The best is 823 packets, 1.2 MB.
@@ -184,7 +184,7 @@ fn impossible_links_are_refused_in_words_and_light_tails_warned_of() {
     );
     let light = advise(&RouterQuestion { parameters: tail(2.5), ..question("10Gbit/s") }).unwrap();
     assert_eq!(light.expected, None);
-    assert!(light.text(false).replace("\n  ", " ").contains("neither of its loss forms"));
+    assert!(light.text(false, 80).replace("\n  ", " ").contains("neither of its loss forms"));
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn no_line_is_longer_than_80_columns() {
             for advice in
                 [advise(&q).unwrap(), advise(&q).unwrap().decided_by(simulated([1, 2, 3]))]
             {
-                let text = advice.text(true);
+                let text = advice.text(true, 80);
                 assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
             }
         }

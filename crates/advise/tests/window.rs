@@ -57,7 +57,7 @@ fn where_loss_limits_no_window_is_said_to_help() {
     assert!(advice.loss_limited);
     let json = advice.json();
     assert_eq!(json["expected_bps"]["recommended"], json["expected_bps"]["bdp6"]);
-    assert!(advice.text(false).contains("loss limits the transfer"));
+    assert!(advice.text(false, 80).contains("loss limits the transfer"));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn where_loss_limits_the_rate_is_known_beside_any_cross_traffic() {
         // The window that loss allows is far below the path's free capacity.
         assert_eq!(advice.recommended.rate, alone.recommended.rate, "{cross}");
         assert_eq!(advice.wrong_by_two[1].rate, alone.recommended.rate, "{cross}");
-        assert!(!advice.text(false).contains("to not known"), "{cross}");
+        assert!(!advice.text(false, 80).contains("to not known"), "{cross}");
     }
 }
 
@@ -100,7 +100,7 @@ fn no_line_is_longer_than_80_columns() {
         for buffer in [None, Some(Bytes::new(123_456_789))] {
             let cross = cross.map(|c| c.parse().unwrap());
             let q = WindowQuestion { cross, buffer, ..question("9.999Gbit/s", "88.88ms") };
-            let text = advise(&q).unwrap().text(true);
+            let text = advise(&q).unwrap().text(true, 80);
             assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
         }
     }
@@ -154,12 +154,12 @@ fn what_was_simulated_decides_window_rate_delay_and_settings() {
     assert_eq!(json["added_delay_s"]["recommended"], 0.07);
     assert_eq!(json["settings"]["so_rcvbuf_bytes"], 600_000);
     assert_eq!(json["simulated"]["windows"][2]["window_bytes"], 800_000);
-    let text = advice.text(false);
+    let text = advice.text(false, 80);
     assert_eq!(line_names(&text), FIVE, "{text}");
     assert!(text.contains("800 kB is too far: it gives 24 Mbit/s"), "{text}");
     assert!(text.contains("the smallest of 4 simulated within 2 % of the best"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(advice.text(true).contains("Simulated, 4 seeds each:"));
+    assert!(advice.text(true, 80).contains("Simulated, 4 seeds each:"));
 }
 
 /// `advise host` and `advise window` recommend the same number for one path: 1.05 C T, and twice that in memory if half of it
@@ -198,13 +198,13 @@ fn every_path_is_answered_in_five_lines_of_eighty_columns() {
     for cross in [None, Some("udp:30%"), Some("mice:30%"), Some("elephants:70%")] {
         let plain = WindowQuestion { cross: cross.map(|c| c.parse().unwrap()), ..plain };
         for q in [plain, WindowQuestion { buffer, ..plain }, WindowQuestion { loss, ..plain }] {
-            let text = advise(&q).unwrap().text(false);
+            let text = advise(&q).unwrap().text(false, 80);
             assert_eq!(line_names(&text), FIVE, "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
     }
     // The six products, each with a sentence, are there where they are asked for.
-    let explained = advise(&plain).unwrap().text(true);
+    let explained = advise(&plain).unwrap().text(true, 80);
     for name in ["bdp1", "bdp2", "bdp3", "bdp4", "bdp5", "bdp6"] {
         assert!(explained.contains(&format!("  {name}: ")), "{explained}");
     }

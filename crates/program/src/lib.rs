@@ -7,6 +7,7 @@ pub mod build;
 mod bundled;
 pub mod engine;
 pub mod eta;
+mod fold;
 #[cfg(not(target_os = "linux"))]
 mod lab_elsewhere;
 #[macro_use]

@@ -8,6 +8,9 @@ use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sweetspot_protocol::{Printable, write_escaped};
+use terminal_size::{Height, Width, terminal_size_of};
+
+use crate::fold::fold;
 
 /// Writes a line to standard output. If that fails the program ends with an error. A closed pipe
 /// (`| head`) is no error: its reader has seen enough.
@@ -22,7 +25,7 @@ macro_rules! err {
     ($($words:tt)*) => { $crate::print::err(format_args!($($words)*)) };
 }
 
-/// Writes a line to standard error that says how work goes on, or what else is worth knowing;
+/// Writes a line to standard error about progress or another fact worth knowing;
 /// `--quiet` leaves it out.
 #[macro_export]
 macro_rules! note {
@@ -72,8 +75,17 @@ pub fn try_out(words: fmt::Arguments<'_>) -> Result<(), String> {
 
 /// Writes a line to standard output, for endless output; `false` if the reader has closed the pipe.
 pub fn out_while_read(words: fmt::Arguments<'_>) -> Result<bool, String> {
+    write_out(&folded(words, columns(terminal_size_of(io::stdout()))))
+}
+
+/// Writes a line to standard output that is not folded, because programs or a shell read it.
+pub fn out_whole(text: &str) -> Result<(), String> {
+    write_out(&Harmless(format_args!("{text}")).to_string()).map(drop)
+}
+
+fn write_out(line: &str) -> Result<bool, String> {
     let mut stdout = io::stdout().lock();
-    match writeln!(stdout, "{}", Harmless(words)).and_then(|()| stdout.flush()) {
+    match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(format!("cannot write to standard output: {error}; send it elsewhere")),
@@ -82,7 +94,27 @@ pub fn out_while_read(words: fmt::Arguments<'_>) -> Result<bool, String> {
 
 /// The function behind the macro `err!`.
 pub fn err(words: fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr().lock(), "{}", Harmless(words));
+    let line = folded(words, columns(terminal_size_of(io::stderr())));
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Columns of a terminal of this size; `None` if there is none, or it does not report its size.
+fn columns(size: Option<(Width, Height)>) -> Option<usize> {
+    size.map(|(Width(columns), _)| columns.into()).filter(|columns| *columns > 0)
+}
+
+/// An escaped line, folded to the terminal's width if there is one.
+fn folded(words: fmt::Arguments<'_>, columns: Option<usize>) -> String {
+    let line = Harmless(words).to_string();
+    match columns {
+        Some(columns) => fold(&line, columns).into_owned(),
+        None => line,
+    }
+}
+
+/// The width of prose on standard output: at most 80, or the terminal's if that is narrower.
+pub fn width() -> usize {
+    columns(terminal_size_of(io::stdout())).map_or(WIDTH, |columns| columns.min(WIDTH))
 }
 
 /// Clears the terminal that standard output is, for what is printed next.
@@ -126,22 +158,13 @@ impl Shown for Path {
     }
 }
 
-/// The width of a line.
+/// The width of prose where no terminal is narrower.
 const WIDTH: usize = 80;
 
-/// Prints words on lines of at most 80 columns, those after the first indented further.
+/// Prints words on lines of at most [`width`] columns, those after the first indented further.
 pub fn wrapped(words: &str, indent: &str) {
-    let mut line = indent.to_owned();
-    for word in words.split_whitespace() {
-        let blank = line.trim().is_empty();
-        if !blank && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            out!("{line}");
-            line = format!("{indent}  {word}");
-        } else {
-            line = if blank { format!("{line}{word}") } else { format!("{line} {word}") };
-        }
-    }
-    out!("{line}");
+    let words: Vec<&str> = words.split_whitespace().collect();
+    out!("{}", fold(&format!("{indent}{}", words.join(" ")), width()));
 }
 
 #[cfg(test)]

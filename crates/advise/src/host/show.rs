@@ -12,22 +12,22 @@ const SOURCES: &str = "Sources: Linux Documentation/networking/ip-sysctl.rst and
     RFC 7323, 4821.";
 
 impl HostAdvice {
-    /// The advice as text of at most 80 columns; `explain` adds the formulas with their numbers.
-    pub fn text(&self, explain: bool) -> String {
-        let mut out = wrap(&self.words(), 80, 0);
+    /// The advice as text, prose in at most `width` columns; `explain` adds the formulas with their numbers.
+    pub fn text(&self, explain: bool, width: usize) -> String {
+        let mut out = wrap(&self.words(), width, 0);
         if !self.findings.is_empty() {
             out.push('\n');
-            out.push_str(&self.findings_text());
+            out.push_str(&self.findings_text(width));
         }
         if self.window.is_some() {
             out.push('\n');
-            out.push_str(&self.beside());
+            out.push_str(&self.beside(width));
         }
         if explain {
-            out.push_str(&explained(&self.formulas()));
+            out.push_str(&explained(&self.formulas(), width));
         }
         out.push('\n');
-        out.push_str(&wrap(SOURCES, 80, 2));
+        out.push_str(&wrap(SOURCES, width, 2));
         out
     }
 
@@ -51,25 +51,25 @@ impl HostAdvice {
         }
     }
 
-    fn findings_text(&self) -> String {
+    fn findings_text(&self, width: usize) -> String {
         let mut out = String::new();
         for (i, f) in self.findings.iter().enumerate() {
             let head = format!("{}. {} on {}: {}.", i + 1, f.what, f.end.name(), f.why);
-            out.push_str(&wrap(&head, 80, 3));
+            out.push_str(&wrap(&head, width, 3));
             let gain = f.gain.map_or(String::new(), |g| format!("; gains up to {g}"));
             let cost = match f.cost {
                 Some(cost) if cost > Bytes::ZERO => format!("; costs up to {cost} of memory"),
                 _ => String::new(),
             };
             let change = format!("   now {}, wanted {}{gain}{cost}", f.now, f.wanted);
-            out.push_str(&wrap(&change, 80, 3));
+            out.push_str(&wrap(&change, width, 3));
             // A line to copy is never broken.
             out.push_str(&format!("   {}\n", f.command));
         }
         out
     }
 
-    fn beside(&self) -> String {
+    fn beside(&self, width: usize) -> String {
         let mut head = vec!["limit".to_owned(), "here".to_owned(), "ours".to_owned()];
         head.extend(self.references.iter().map(|r| r.who.to_owned()));
         let mut rows = vec![head];
@@ -90,7 +90,7 @@ impl HostAdvice {
             table(1, &rows),
             classes.join("; ")
         );
-        beside + &wrap(&self.why_others_differ(), 80, 2)
+        beside + &wrap(&self.why_others_differ(), width, 2)
     }
 
     // ESnet: "optimized for network paths up to 100ms RTT, and for friendliness to single and parallel

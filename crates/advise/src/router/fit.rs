@@ -66,7 +66,7 @@ impl LinkMeasurement {
         }
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(super) fn text(&self, width: usize) -> String {
         let n = self.power_law.points;
         let p = self.comparison.p_value;
         let comparison = match self.comparison.better {
@@ -94,7 +94,7 @@ impl LinkMeasurement {
         if let Some(f) = self.delay {
             rows.push(row([&"f", &"d = f B / C", &Significant::<4>(f.value), &interval(f), &""]));
         }
-        let words = wrap(&format!("From {n} measurements with loss: {comparison}."), 80, 0);
+        let words = wrap(&format!("From {n} measurements with loss: {comparison}."), width, 0);
         format!("{words}{}", table(2, &rows))
     }
 
@@ -196,7 +196,7 @@ mod tests {
         assert!((found.power_law.a.value - 0.3).abs() < 1e-6);
         assert!((found.delay.unwrap().value - 0.4).abs() < 1e-6);
         assert_eq!(found.form(Form::Exponential), Form::PowerLaw);
-        assert!(found.text().lines().all(|line| line.chars().count() <= 80));
+        assert!(found.text(80).lines().all(|line| line.chars().count() <= 80));
     }
 
     #[test]

@@ -15,28 +15,28 @@ const SOURCES: &str = "Sources: Prasad, Dovrolis, Thottan, \"Router Buffer Sizin
     Keslassy, McKeown 2004; Enachescu et al. 2005; Spang, Arslan, McKeown 2021.";
 
 impl RouterAdvice {
-    /// The advice as text of at most 80 columns; `explain` adds the formulas with their numbers.
-    pub fn text(&self, explain: bool) -> String {
-        let mut out = wrap(&self.words(), 80, 0);
+    /// The advice as text, prose in at most `width` columns; `explain` adds the formulas with their numbers.
+    pub fn text(&self, explain: bool, width: usize) -> String {
+        let mut out = wrap(&self.words(), width, 0);
         for warning in self.warnings() {
-            out.push_str(&wrap(&warning, 80, 2));
+            out.push_str(&wrap(&warning, width, 2));
         }
         out.push('\n');
-        out.push_str(&self.table());
+        out.push_str(&self.table(width));
         if let Some(simulated) = &self.simulated {
             let packet_time = self.question.packet.as_f64() * 8.0 / self.question.rate.as_f64();
-            out.push_str(&simulated.text(packet_time));
+            out.push_str(&simulated.text(packet_time, width));
         }
         if let Some(measured) = &self.question.measurement {
             out.push('\n');
-            out.push_str(&measured.text());
+            out.push_str(&measured.text(width));
         }
-        out.push_str(&list("Assumed", &self.assumptions));
+        out.push_str(&list("Assumed", &self.assumptions, width));
         if explain {
-            out.push_str(&explained(&self.formulas));
+            out.push_str(&explained(&self.formulas, width));
         }
         out.push('\n');
-        out.push_str(&wrap(SOURCES, 80, 2));
+        out.push_str(&wrap(SOURCES, width, 2));
         out
     }
 
@@ -199,7 +199,7 @@ impl RouterAdvice {
         format!(" The {} that the device has are {verdict}.", a.bytes)
     }
 
-    fn table(&self) -> String {
+    fn table(&self, width: usize) -> String {
         let head = ["rule", "packets", "bytes", "full", "mean", "loss", "used", "short", "bulk"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         let all = [&self.recommended].into_iter().chain(&self.available).chain(&self.rules);
@@ -228,7 +228,7 @@ impl RouterAdvice {
              {small} and of {large}, with the RTT, the queueing and the loss (S-model, eq. 2). L-model: eq. \
              (11). Cubic: 3/7 of BDP/sqrt(n), BBR: 1/4. tiny: 20 packets."
         );
-        format!("{}{}", table(1, &rows), wrap(&format!("  {legend}"), 80, 2))
+        format!("{}{}", table(1, &rows), wrap(&format!("  {legend}"), width, 2))
     }
 
     /// The advice as JSON.

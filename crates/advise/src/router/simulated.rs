@@ -132,7 +132,7 @@ impl Simulated {
     }
 
     /// The table of the simulations.
-    pub(super) fn text(&self, packet_time: f64) -> String {
+    pub(super) fn text(&self, packet_time: f64, width: usize) -> String {
         let scaled = if self.scale < 1.0 {
             format!(
                 "a link of {} in the place of the whole, with users and buffers in proportion ({:.2} %)",
@@ -168,7 +168,7 @@ impl Simulated {
         }
         format!(
             "\n{}{}  * the formula's buffer, ' the rule C T\n",
-            wrap(&words, 80, 0),
+            wrap(&words, width, 0),
             table(0, &rows)
         )
     }

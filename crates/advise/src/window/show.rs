@@ -11,9 +11,9 @@ const SOURCES: &str = "Sources: Jain, Prasad, Dovrolis, \"The TCP Bandwidth-Dela
     revisited\"; Padhye et al. 1998; Linux net/ipv4/tcp_input.c; RFC 7323.";
 
 impl WindowAdvice {
-    /// The advice as five lines of at most 80 columns; `explain` adds the simulated windows, the six bandwidth-delay products,
+    /// The advice as five lines, prose in at most `width` columns; `explain` adds the simulated windows, the six bandwidth-delay products,
     /// the assumptions, and the formulas with their numbers.
-    pub fn text(&self, explain: bool) -> String {
+    pub fn text(&self, explain: bool, width: usize) -> String {
         let mut out = self.in_five_lines();
         if explain {
             if let Some(simulated) = &self.simulated {
@@ -23,13 +23,13 @@ impl WindowAdvice {
             out.push('\n');
             out.push_str(&self.table());
             out.push('\n');
-            out.push_str(&products_in_words());
+            out.push_str(&products_in_words(width));
             out.push('\n');
             out.push_str(&self.settings_text());
-            out.push_str(&list("Assumed", &self.assumptions));
-            out.push_str(&explained(&self.formulas));
+            out.push_str(&list("Assumed", &self.assumptions, width));
+            out.push_str(&explained(&self.formulas, width));
             out.push('\n');
-            out.push_str(&wrap(SOURCES, 80, 2));
+            out.push_str(&wrap(SOURCES, width, 2));
         }
         out
     }
@@ -97,7 +97,7 @@ impl WindowAdvice {
 }
 
 /// The definitions of the six bandwidth-delay products.
-fn products_in_words() -> String {
+fn products_in_words(width: usize) -> String {
     let products = [
         ("bdp1", "what the empty path holds: its capacity times the round trip without queues."),
         ("bdp2", "the same with the round trip before the transfer, others' queues included."),
@@ -106,7 +106,7 @@ fn products_in_words() -> String {
         ("bdp5", "the rate that congestion control alone gets times its mean round trip."),
         ("bdp6", "more than path and buffer hold: congestion control alone decides."),
     ];
-    products.map(|(name, words)| wrap(&format!("  {name}: {words}"), 80, 4)).concat()
+    products.map(|(name, words)| wrap(&format!("  {name}: {words}"), width, 4)).concat()
 }
 
 fn simulated_text(simulated: &TriedWindows) -> String {

@@ -76,5 +76,5 @@ pub fn run(a: Arguments) -> Ending {
         std::fs::write(file, advice.sysctl_file())
             .map_err(|e| format!("{}: {e}; name a file that can be written", file.shown()))?;
     }
-    a.output.show(|explain| advice.text(explain), || advice.json())
+    a.output.show(|explain, width| advice.text(explain, width), || advice.json())
 }

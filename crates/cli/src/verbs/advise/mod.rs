@@ -16,7 +16,7 @@ use serde_json::Value;
 use sweetspot_advise::Kernel;
 
 use super::Ending;
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{self, Shown};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -58,11 +58,15 @@ struct OutputOptions {
 }
 
 impl OutputOptions {
-    fn show(self, text: impl FnOnce(bool) -> String, json: impl FnOnce() -> Value) -> Ending {
+    fn show(
+        self,
+        text: impl FnOnce(bool, usize) -> String,
+        json: impl FnOnce() -> Value,
+    ) -> Ending {
         if self.json {
             out!("{}", serde_json::to_string_pretty(&json())?);
         } else {
-            out!("{}", text(self.explain).trim_end());
+            out!("{}", text(self.explain, print::width()).trim_end());
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -147,7 +147,7 @@ pub fn run(a: Arguments) -> Ending {
         measurement,
     };
     let advice = verified(advise(&question)?, a.verify, a.parallel.workers());
-    a.output.show(|explain| advice.text(explain), || advice.json())
+    a.output.show(|explain, width| advice.text(explain, width), || advice.json())
 }
 
 /// `advice`, checked by the simulator where that is wanted and can be done.

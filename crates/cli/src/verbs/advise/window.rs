@@ -101,7 +101,7 @@ pub fn run(a: Arguments) -> Ending {
         kernel: super::kernel(a.kernel)?,
     };
     let advice = verified(advise(&question)?, a.verify, a.parallel.workers())?;
-    a.output.show(|explain| advice.text(explain), || advice.json())
+    a.output.show(|explain, width| advice.text(explain, width), || advice.json())
 }
 
 /// `advice`, decided by the simulator if wanted.

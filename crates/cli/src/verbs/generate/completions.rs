@@ -1,6 +1,7 @@
 use std::process::ExitCode;
 
 use clap_complete::Shell;
+use sweetspot_program::print::out_whole;
 
 use crate::verbs::Ending;
 
@@ -28,6 +29,6 @@ pub fn run(arguments: Arguments, program: clap::Command) -> Ending {
     if arguments.shell == Shell::Bash {
         script.extend(include_bytes!("completions.bash"));
     }
-    out!("{}", String::from_utf8_lossy(&script).trim_end());
+    out_whole(String::from_utf8_lossy(&script).trim_end())?;
     Ok(ExitCode::SUCCESS)
 }

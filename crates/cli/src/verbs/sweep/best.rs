@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use sweetspot_experiment::{Mft, SearchBounds, WindowTrial, find_mft};
+use sweetspot_program::print;
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_sim::Simulator;
 
@@ -66,6 +67,10 @@ fn json(title: &str, found: &Mft, seeds: u64) -> serde_json::Value {
     })
 }
 
+/// Columns of a line before its bar.
+const NUMBERS: usize = 19;
+const LONGEST_BAR: usize = 50;
+
 fn print_for_people(title: &str, found: &Mft, seeds: u64) {
     out!("{title}: {:.2} Mbit/s at S = {} packets", found.rate_bps / 1e6, found.window);
     let (from, to) = plateau(found);
@@ -78,8 +83,10 @@ fn print_for_people(title: &str, found: &Mft, seeds: u64) {
     if seeds == 1 {
         out!("one seed: --seeds 8 shows how much of it is chance");
     }
+    // A bar has the rest of the line.
+    let longest = print::width().saturating_sub(NUMBERS).min(LONGEST_BAR) as f64;
     for trial in &found.trials {
-        let bar = "#".repeat((trial.rate_bps / found.rate_bps * 50.0) as usize);
+        let bar = "#".repeat((trial.rate_bps / found.rate_bps * longest) as usize);
         let loss = if trial.lossless { ' ' } else { '!' };
         out!("{:>7} {:>8.2} {loss} {bar}", trial.window, trial.rate_bps / 1e6);
     }

@@ -1,0 +1,154 @@
+//! Lines that are wider than the terminal, folded between words so that their continuations stay readable.
+
+use std::borrow::Cow;
+
+/// Programs that Sweetspot tells its user to call. A line that begins with one is to be pasted, so it stays whole.
+const PROGRAMS: [&str; 8] =
+    ["sweetspot", "sweetspot-research", "sudo", "sysctl", "ethtool", "tc", "ip", "apt-get"];
+
+/// Continuations are indented by this much more than the line that they continue.
+const HANG: usize = 2;
+
+/// `text` with each line that is longer than `width` folded; commands, JSON and single words stay whole.
+pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
+    if text.lines().all(|line| line.chars().count() <= width) {
+        return text.into();
+    }
+    let folded: Vec<Cow<'_, str>> = text.split('\n').map(|line| fold_line(line, width)).collect();
+    folded.join("\n").into()
+}
+
+fn fold_line(line: &str, width: usize) -> Cow<'_, str> {
+    if line.chars().count() <= width || is_whole(line) {
+        return line.into();
+    }
+    let words = line.trim_start();
+    let indent = line.chars().count() - words.chars().count();
+    let cells: Vec<&str> = words.split("  ").filter(|cell| !cell.trim().is_empty()).collect();
+    match cells[..] {
+        // A name and its explanation: the explanation has a column of its own.
+        [name, _] => {
+            let explanation = words[name.len()..].trim_start();
+            let column = line.chars().count() - explanation.chars().count();
+            let hang = if column <= width / 2 { column } else { indent + HANG };
+            fold_words(line, hang, width).into()
+        }
+        [_, _, _, ..] => fold_row(line, indent + HANG, width).into(),
+        _ => fold_words(line, indent + HANG, width).into(),
+    }
+}
+
+/// Whether a line is to be pasted or to be parsed.
+fn is_whole(line: &str) -> bool {
+    let word = line.split_whitespace().next().unwrap_or_default();
+    PROGRAMS.contains(&word) || word.starts_with(['{', '}', '"'])
+}
+
+/// Folds prose; the gaps between the words of the first line stay.
+fn fold_words(line: &str, hang: usize, width: usize) -> String {
+    let mut out = String::new();
+    let mut rest = line.trim_end();
+    let mut indent = 0;
+    while indent + rest.chars().count() > width {
+        let Some((head, tail)) = broken(rest, width.saturating_sub(indent)) else { break };
+        out += &format!("{:indent$}{head}\n", "");
+        rest = tail;
+        // A word that would not fit behind the indentation may begin further left.
+        let word = rest.split(' ').next().unwrap_or_default().chars().count();
+        indent = hang.min(width.saturating_sub(word));
+    }
+    if indent == 0 {
+        let word = rest.trim_start();
+        let lead = rest.chars().count() - word.chars().count();
+        return out + &" ".repeat(lead.min(width.saturating_sub(word.chars().count()))) + word;
+    }
+    out + &format!("{:indent$}{rest}", "")
+}
+
+/// The words of `text` that fit into `width`, or the first one if that does not, and those after them; `None` if it is one word.
+fn broken(text: &str, width: usize) -> Option<(&str, &str)> {
+    let lead = text.len() - text.trim_start().len();
+    let gaps = text.char_indices().enumerate().filter(|(_, (at, c))| *at >= lead && *c == ' ');
+    let mut at = None;
+    for (column, (byte, _)) in gaps {
+        if column > width && at.is_some() {
+            break;
+        }
+        at = Some(byte);
+    }
+    let at = at?;
+    Some((text[..at].trim_end(), text[at..].trim_start()))
+}
+
+/// Folds a row of a table between cells. The cells of a right-aligned column end at the same place in every row, so each row of a
+/// table folds there, and the continuations stay aligned, too.
+fn fold_row(line: &str, indent: usize, width: usize) -> String {
+    let chars: Vec<char> = line.trim_end().chars().collect();
+    let mut out = String::new();
+    let (mut from, mut lead) = (0, 0);
+    while chars.len() - from + lead > width {
+        let room = width.saturating_sub(lead);
+        let is_gap = |at: &usize| chars[*at] == ' ' && chars.get(at + 1) == Some(&' ');
+        let fits = from + 1..=(from + room).min(chars.len() - 1);
+        let first = (from..chars.len()).find(|at| chars[*at] != ' ').unwrap_or(from);
+        let Some(gap) = fits.rev().find(|at| *at > first && is_gap(at)) else { break };
+        let cut = (first..gap).rev().find(|at| chars[*at] != ' ').map_or(gap, |last| last + 1);
+        let head: String = chars[from..cut].iter().collect();
+        out += &format!("{:lead$}{head}\n", "");
+        (from, lead) = (cut, indent);
+    }
+    let rest: String = chars[from..].iter().collect();
+    out + &format!("{:lead$}{rest}", "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_is_folded_between_words_and_indented() {
+        assert_eq!(fold("one two three four", 9), "one two\n  three\n  four");
+        assert_eq!(fold("  - a bc\nd", 6), "  - a\n    bc\nd");
+    }
+
+    #[test]
+    fn an_explanation_stays_in_its_column() {
+        assert_eq!(fold("why  the path is full", 14), "why  the path\n     is full");
+    }
+
+    #[test]
+    fn the_rows_of_a_table_fold_at_the_same_place() {
+        let table = "rule      full   mean     used\nBDP        120      7  100.0 %";
+        assert_eq!(
+            fold(table, 23),
+            "rule      full   mean\n       used\nBDP        120      7\n    100.0 %"
+        );
+    }
+
+    #[test]
+    fn text_to_paste_and_json_stay_whole() {
+        for line in
+            ["  sysctl -w net.core.rmem_max=4096", "{\"a\": 1, \"b\": 2}", "one-long-ticket"]
+        {
+            assert_eq!(fold(line, 10), line);
+        }
+    }
+
+    #[test]
+    fn a_long_word_moves_left_before_it_is_wider_than_the_line() {
+        assert_eq!(fold("      one,two,x", 12), "   one,two,x");
+    }
+
+    #[test]
+    fn no_word_is_lost_and_no_line_that_can_be_folded_is_too_long() {
+        let text = "  7 % of the time limited by the window: 65,535 bytes at 42 ms allow 12.6 Mbit/s.\n\
+            why       100 MB (rate x RTT) fill the path; more would queue\n\
+            \x20 tiny              20     30 kB  0.24  0.145  20.34 %   42.6 %  0.539  0.913";
+        for width in 24..100 {
+            let folded = fold(text, width);
+            assert!(folded.lines().all(|line| line.chars().count() <= width), "{width}:\n{folded}");
+            let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(words(&folded), words(text));
+        }
+    }
+}
