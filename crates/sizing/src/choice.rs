@@ -1,13 +1,13 @@
 use core::fmt;
 use core::str::FromStr;
 
-use sweetspot_units::{Bytes, UnitError, Volume};
-use thiserror::Error;
+use sweetspot_units::{Bytes, Volume};
 
+use crate::error::NAMES;
 use crate::fixed::{Decision, Static};
 use crate::{
     BdpDefinition, Controller, ControllerConfig, Heffner, HeffnerVariant, LinuxAutotuning,
-    LinuxRule, MeasuredBdp, RightSizing, Rledbat, Sobas, SobasPaper, StaticScheme,
+    LinuxRule, MeasuredBdp, RightSizing, Rledbat, SizingError, Sobas, SobasPaper, StaticScheme,
 };
 
 /// How a transfer's window is sized, as written on the command line or in a scenario.
@@ -45,62 +45,9 @@ pub enum Sizing {
     Rledbat,
 }
 
-/// Why a text is not a sizing, or a sizing cannot be used.
-#[derive(Debug, Clone, PartialEq, Error)]
-#[non_exhaustive]
-pub enum SizingError {
-    /// No such controller.
-    #[error("unknown sizing {0:?}; known are {known}", known = Sizing::NAMES.join(", "))]
-    Unknown(String),
-    /// `linux:` without a valid kernel version.
-    #[error("sizing linux: {0:?} is not a kernel version; write it like linux:6.15, or linux")]
-    KernelVersion(String),
-    /// `fixed:` without a valid size.
-    #[error("sizing fixed: {0}")]
-    Size(#[from] UnitError),
-    /// `fixed:0B`.
-    #[error("sizing fixed: a window of zero moves nothing; give at least one packet")]
-    Zero,
-    /// `bdp` without a path.
-    #[error(
-        "sizing bdp needs to know the path's rate and round-trip time; use fixed:SIZE, or sobas, which finds them"
-    )]
-    PathUnknown,
-    /// A static scheme that lacks a quantity.
-    #[error("sizing {sizing} needs {quantity}; {origin}; sobas needs to be told nothing")]
-    Missing {
-        /// The scheme.
-        sizing: &'static str,
-        /// The missing quantity.
-        quantity: &'static str,
-        /// Where the quantity comes from.
-        origin: &'static str,
-    },
-}
-
 impl Sizing {
     /// The names of all sizings.
-    pub const NAMES: [&str; 19] = [
-        "kernel",
-        "fixed:SIZE",
-        "max",
-        "bdp",
-        "bdp1 to bdp6",
-        "wad",
-        "nlanr",
-        "drs",
-        "drs:maxwnd",
-        "heffner",
-        "heffner:twice",
-        "heffner:read",
-        "heffner:no-timestamps",
-        "linux",
-        "linux:VERSION",
-        "sobas",
-        "sobas:paper",
-        "sobas:live",
-        "rledbat",
-    ];
+    pub const NAMES: [&str; 19] = NAMES;
 
     /// Whether its limits clamp the kernel's autotuning, which continues below them.
     pub fn clamps_autotuning(self) -> bool {

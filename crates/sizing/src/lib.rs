@@ -34,6 +34,7 @@ mod config;
 mod contract;
 mod driver;
 mod drs;
+mod error;
 mod fixed;
 mod heffner;
 mod known_path;
@@ -50,7 +51,7 @@ mod transitions;
 mod upload;
 
 pub use bdp::BdpDefinition;
-pub use choice::{Sizing, SizingError};
+pub use choice::Sizing;
 pub use config::ControllerConfig;
 pub use contract::{
     CongestionChoice, CongestionState, Controller, EventKind, Input, Needs, Output, Probe, Probing,
@@ -61,11 +62,13 @@ pub use driver::{
     ProbeAnswer, ProbeCounts, Prober, TrainCollector, TrainPacket,
 };
 pub use drs::RightSizing;
+pub use error::SizingError;
 pub use heffner::{Heffner, HeffnerVariant};
 pub use known_path::{KnownPath, PATH_LIFETIME};
 pub use linux::{LinuxAutotuning, LinuxRule};
 pub use measured_bdp::{MeasuredBdp, StaticScheme};
+pub use model::TIMESTAMP_TICK;
 pub use paper::SobasPaper;
 pub use rledbat::Rledbat;
-pub use sobas::{Sobas, TIMESTAMP_TICK};
+pub use sobas::Sobas;
 pub use upload::Upload;

@@ -3,12 +3,8 @@ use core::iter::Sum;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::str::FromStr;
 
+use crate::UnitError;
 use crate::notation::{self, Notation};
-use crate::ratio::times_over;
-use crate::{Duration, Rate, UnitError};
-
-/// Bits of a byte times nanoseconds of a second.
-const BIT_NANOSECONDS: u64 = 8_000_000_000;
 
 /// An amount of data in bytes. 1 kB = 1000 B, 1 KiB = 1024 B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -112,28 +108,6 @@ impl Div<u64> for Bytes {
     type Output = Bytes;
     fn div(self, n: u64) -> Bytes {
         Bytes(self.0 / n)
-    }
-}
-
-/// How long `rate` takes to carry this many bytes; [`Duration::MAX`] at rate zero.
-impl Div<Rate> for Bytes {
-    type Output = Duration;
-    fn div(self, rate: Rate) -> Duration {
-        if rate == Rate::ZERO {
-            return Duration::MAX;
-        }
-        Duration::from_nanos(times_over(self.0, BIT_NANOSECONDS, rate.bits_per_second()))
-    }
-}
-
-/// The rate that carries this many bytes in `duration`; [`Rate::MAX`] for no time at all.
-impl Div<Duration> for Bytes {
-    type Output = Rate;
-    fn div(self, duration: Duration) -> Rate {
-        if duration == Duration::ZERO {
-            return Rate::MAX;
-        }
-        Rate::from_bits_per_second(times_over(self.0, BIT_NANOSECONDS, duration.as_nanos()))
     }
 }
 

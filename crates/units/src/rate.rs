@@ -1,10 +1,13 @@
 use core::fmt;
-use core::ops::{Add, Mul, Sub};
+use core::ops::{Add, Div, Mul, Sub};
 use core::str::FromStr;
 
 use crate::notation::{self, Notation};
 use crate::ratio::times_over;
 use crate::{Bytes, Duration, UnitError};
+
+/// Bits of a byte times nanoseconds of a second.
+const BIT_NANOSECONDS: u64 = 8_000_000_000;
 
 /// A data rate in bits per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -122,7 +125,29 @@ impl Sub for Rate {
 impl Mul<Duration> for Rate {
     type Output = Bytes;
     fn mul(self, duration: Duration) -> Bytes {
-        Bytes::new(times_over(self.0, duration.as_nanos(), 8_000_000_000))
+        Bytes::new(times_over(self.0, duration.as_nanos(), BIT_NANOSECONDS))
+    }
+}
+
+/// How long `rate` takes to carry this many bytes; [`Duration::MAX`] at rate zero.
+impl Div<Rate> for Bytes {
+    type Output = Duration;
+    fn div(self, rate: Rate) -> Duration {
+        if rate == Rate::ZERO {
+            return Duration::MAX;
+        }
+        Duration::from_nanos(times_over(self.get(), BIT_NANOSECONDS, rate.bits_per_second()))
+    }
+}
+
+/// The rate that carries this many bytes in `duration`; [`Rate::MAX`] for no time at all.
+impl Div<Duration> for Bytes {
+    type Output = Rate;
+    fn div(self, duration: Duration) -> Rate {
+        if duration == Duration::ZERO {
+            return Rate::MAX;
+        }
+        Rate::from_bits_per_second(times_over(self.get(), BIT_NANOSECONDS, duration.as_nanos()))
     }
 }
 

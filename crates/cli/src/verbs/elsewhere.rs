@@ -40,32 +40,3 @@ pub fn needs_linux(what: &str) -> String {
          diagnose FILE, run, sweep, report and ui"
     )
 }
-
-/// `diagnose --follow`.
-pub mod follow {
-    use std::path::Path;
-
-    use crate::verbs::Ending;
-    use crate::verbs::diagnose::Arguments;
-
-    pub fn run(_: &Path, _: &Arguments) -> Ending {
-        Err(super::needs_linux("diagnose --follow").into())
-    }
-}
-
-/// `diagnose` of a live connection.
-pub mod live {
-    use sweetspot_diagnose::report::DiagnosisReport;
-    use sweetspot_units::Duration;
-
-    use crate::verbs::diagnose::LiveTarget;
-
-    pub fn watch(
-        target: &LiveTarget,
-        _: Option<&str>,
-        _: Duration,
-        _: usize,
-    ) -> Result<DiagnosisReport, String> {
-        Err(super::needs_linux(&format!("diagnose {target}")))
-    }
-}

@@ -6,8 +6,8 @@ use sweetspot_theory::host::advertised_window::Era;
 use sweetspot_theory::path::window;
 use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
-use super::catalogue::{Entry, Figure, Paper, Stage};
 use super::comparison::Comparisons;
+use super::figure::{Entry, Figure, Paper, Stage};
 use super::scenarios::BLOG_2;
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};

@@ -1,8 +1,9 @@
 use core::fmt::Write;
 
-use super::catalogue::{Figure, Paper, catalogue};
+use super::catalogue::catalogue;
 use super::claims;
 use super::comparison::PublishedComparison;
+use super::figure::{Figure, Paper};
 use crate::page_abstract::Abstract;
 use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_experiment::plot::{Origin, Table};

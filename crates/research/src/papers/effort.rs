@@ -2,7 +2,7 @@
 
 use sweetspot_units::Duration;
 
-use super::catalogue::{Entry, Precision, Stage};
+use super::figure::{Entry, Precision, Stage};
 
 /// About how many seconds of one core the simulations of the larger figures take, quick and careful: `sweetspot-research reproduce
 /// all` on an AMD EPYC beside compilers, 2026-11-24.

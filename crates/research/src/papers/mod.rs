@@ -8,11 +8,13 @@ mod comparison;
 mod document;
 mod drs;
 mod effort;
+mod figure;
 mod heffner;
 mod router;
 mod scenarios;
 mod time;
 
-pub use catalogue::{Entry, Figure, Paper, Precision, Stage, catalogue, find};
+pub use catalogue::{catalogue, find};
 pub use comparison::{EngineValue, PublishedComparison};
 pub use document::markdown;
+pub use figure::{Entry, Figure, Paper, Precision, Stage};

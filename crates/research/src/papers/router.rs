@@ -1,8 +1,8 @@
 //! Prasad, Dovrolis, Thottan: "Router Buffer Sizing for TCP Traffic and the Role of the Output/Input Capacity Ratio". The
 //! simulations are in [`crate::router`].
 
-use super::catalogue::{Entry, Figure, Paper, Precision, Stage};
 use super::comparison::{Comparisons, EngineValue, PublishedComparison};
+use super::figure::{Entry, Figure, Paper, Precision, Stage};
 use crate::router::{self, FigureData, StudyEffort, Testbed};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};

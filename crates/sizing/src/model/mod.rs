@@ -20,6 +20,7 @@ pub(crate) use inflight::InflightEstimator;
 pub(crate) use min_rtt::MinRtt;
 pub(crate) use repairs::Repairs;
 pub(crate) use resolution::{AGREEMENT, CHANGE, RESOLUTION};
+pub use round_trip::TIMESTAMP_TICK;
 pub(crate) use round_trip::{RoundTrip, SILENCE};
 pub(crate) use samples::{Samples, Share};
 pub(crate) use trains::{Agreement, MEASURING_SHARE, Trains};

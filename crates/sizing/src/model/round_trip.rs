@@ -1,5 +1,10 @@
 use sweetspot_units::Duration;
 
+/// TCP timestamps count milliseconds (Linux: `TCP_TS_HZ`). On a shorter path nothing can be timed, and a limit is not worth
+/// its cost. A receiving kernel's round trips may be too short by this, and are by half of it on average: since 6.16 a
+/// lower one replaces their average at once.
+pub const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
+
 /// How long to wait for a packet before the RTT is known: TCP's first retransmission timeout
 /// (RFC 6298, section 2.1). Also the longest interval between probes of a slow transfer.
 pub(crate) const SILENCE: Duration = Duration::from_secs(1);

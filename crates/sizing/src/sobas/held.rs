@@ -9,7 +9,7 @@ use super::performance::Traffic;
 use super::state::State;
 use super::{NO_CHANCE, SETTLING_EPOCHS, Sensors, Sobas, repair_epochs};
 use crate::model::{CHANGE, Epoch, MEASURING_SHARE, PACE_SHARE, RESOLUTION, Share};
-use crate::{CongestionChoice, EventKind, Reason, SizingPhase};
+use crate::{CongestionChoice, EventKind, PATH_LIFETIME, Reason, SizingPhase};
 
 /// Epochs that tell a rate that differs by [`RESOLUTION`] from chance
 /// (`two_epochs_far_below_the_capacity_open_the_path_and_four_a_little_below`).
@@ -128,6 +128,15 @@ impl Held {
             source: Source::Memory { room, confirmed: 0 },
             ..Held::keeping(capacity, queue)
         }
+    }
+
+    /// The window to hold from the beginning, if `base` at `now` is an RTT of the remembered path (RFC 9959, section 4.2.1: more
+    /// than half of the saved one and no more than ten times it) and the window was saved recently.
+    pub(super) fn resumed(memory: &Memory, now: Time, base: Duration) -> Option<Held> {
+        let is_same = base > memory.base / 2 && base <= memory.base * 10;
+        let is_recent = now.since(memory.at) < PATH_LIFETIME;
+        let held = || Held::remembered(memory.capacity, memory.queue, memory.room());
+        (is_same && is_recent).then(held)
     }
 
     /// The saved parameters of a path with this RTT and longest queue; `unused` bytes were left unused after an overflow.

@@ -2,8 +2,7 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::TIMESTAMP_TICK;
-use crate::model::{AGREEMENT, Epoch, RESOLUTION};
+use crate::model::{AGREEMENT, Epoch, RESOLUTION, TIMESTAMP_TICK};
 use crate::{CongestionChoice, ControllerConfig, EventKind, Output, SizingEvent};
 
 /// Segments that a receiver with delayed ACKs may leave unacknowledged (RFC 5681, section 4.2).

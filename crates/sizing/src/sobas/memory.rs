@@ -2,9 +2,8 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::held::Held;
 use super::limits::TransferLimits;
-use crate::{PATH_LIFETIME, SavedWindow};
+use crate::SavedWindow;
 
 /// Share of the longest queue that a remembered path's buffer surely holds: others may have had a part of that queue
 /// (`a_memory_begins_with_twice_three_quarters_of_the_longest_queue`).
@@ -47,7 +46,7 @@ impl Memory {
     }
 
     /// A lower bound of the path's buffer.
-    fn room(&self) -> Bytes {
+    pub(super) fn room(&self) -> Bytes {
         (self.capacity * self.longest_queue).scaled(ROOM_SHARE)
     }
 
@@ -67,15 +66,6 @@ impl Memory {
         let window = self.capacity * (self.base + self.queue);
         let steps = window.as_f64() / self.room().as_f64().max(1.0);
         self.room().scaled((steps - 1.0) * (steps - 2.0).max(0.0) / 2.0)
-    }
-
-    /// The window to hold from the beginning, if `base` at `now` is an RTT of the same path (RFC 9959, section 4.2.1: more than
-    /// half of the saved one and no more than ten times it) and the window was saved recently.
-    pub(super) fn resume(&self, now: Time, base: Duration) -> Option<Held> {
-        let is_same = base > self.base / 2 && base <= self.base * 10;
-        let is_recent = now.since(self.at) < PATH_LIFETIME;
-        let held = || Held::remembered(self.capacity, self.queue, self.room());
-        (is_same && is_recent).then(held)
     }
 }
 

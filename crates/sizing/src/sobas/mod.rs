@@ -24,17 +24,12 @@ use state::State;
 
 use crate::driver::PROBE_INTERVAL;
 use crate::model::{
-    CHANGE, Epochs, InflightEstimator, MinRtt, Queued, Repairs, RoundTrip, Trains, UnusedCapacity,
-    is_behind,
+    CHANGE, Epochs, InflightEstimator, MinRtt, Queued, Repairs, RoundTrip, TIMESTAMP_TICK, Trains,
+    UnusedCapacity, is_behind,
 };
 use crate::{
     Controller, ControllerConfig, EventKind, Input, Needs, Output, Probing, Reason, SizingPhase,
 };
-
-/// TCP timestamps count milliseconds (Linux: `TCP_TS_HZ`). On a shorter path nothing can be timed, and a limit is not worth
-/// its cost. A receiving kernel's round trips may be too short by this, and are by half of it on average: since 6.16 a
-/// lower one replaces their average at once.
-pub const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
 
 /// Epochs until a change of the window has taken effect: a round trip until its first packets arrive, and the epoch under way.
 const SETTLING_EPOCHS: u32 = 2;

@@ -7,10 +7,10 @@ use super::limits::target_queue;
 use super::memory::MIN_ROOM;
 use super::open::Open;
 use super::state::State;
-use super::{Sensors, Sobas, TIMESTAMP_TICK};
+use super::{Sensors, Sobas};
 use crate::driver::TRAIN_OVER_AFTER;
 use crate::linux::INITIAL_SEGMENTS;
-use crate::model::{Agreement, MEASURING_SHARE, SILENCE};
+use crate::model::{Agreement, MEASURING_SHARE, SILENCE, TIMESTAMP_TICK};
 use crate::{CongestionChoice, EventKind, Output, Reason};
 
 /// The window before any data, Linux's own first one: the largest that can be advertised unscaled, as in a SYN (RFC 7323,
@@ -73,7 +73,7 @@ impl Sobas {
         let Some(base) = base else {
             return startup.began.is_some_and(|began| now < began + SILENCE);
         };
-        let Some(held) = memory.resume(now, base) else { return false };
+        let Some(held) = Held::resumed(&memory, now, base) else { return false };
         self.transition_to(now, State::Held(held), Reason::PathRemembered);
         self.apply_hold(now);
         true

@@ -2,11 +2,13 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
+use super::Upload;
 use super::held::HeldUpload;
+use super::queue::target_queue;
 use super::state::PacingState;
 use super::trial::PaceTrial;
-use super::{PACE_SHARE, Upload, target_queue};
 use crate::Reason;
+use crate::model::PACE_SHARE;
 
 /// Round trips with the longest queue after which one that still stands is judged. At the pace of a
 /// drain a queue L takes T ln(L / q) + L to shrink to the tolerated q on a path of round trip T: with

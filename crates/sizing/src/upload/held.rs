@@ -2,9 +2,10 @@
 
 use sweetspot_units::{Duration, Time};
 
+use super::Upload;
+use super::queue::target_queue;
 use super::state::PacingState;
 use super::trial::{PaceTrial, TrialResult, UploadState};
-use super::{Upload, target_queue};
 use crate::Reason;
 use crate::model::{AGREEMENT, Epoch};
 

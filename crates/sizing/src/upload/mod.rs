@@ -4,6 +4,7 @@
 mod drain;
 mod held;
 mod open;
+mod queue;
 mod state;
 mod trial;
 
@@ -13,23 +14,18 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use state::PacingState;
 
-use crate::model::{DeliveryRate, Epoch, Epochs, MinRtt, PACE_SHARE, RoundTrip};
+use crate::model::{DeliveryRate, Epoch, Epochs, MinRtt, RoundTrip};
 use crate::{
     Controller, EventKind, Input, Needs, Output, PROBE_SIZE, Reason, SavedWindow, SizingEvent,
-    SizingPhase, TIMESTAMP_TICK,
+    SizingPhase,
 };
 use held::HeldUpload;
+use queue::target_queue;
 use trial::PaceTrial;
 
 /// Epochs last a round trip, and this at least: a few samples of a tuner that looks every 25 ms. At
 /// half the value programs with little to send look as if they filled their path.
 const MIN_UPLOAD_EPOCH: Duration = Duration::from_millis(100);
-
-/// More than the pace, in a trial. In one round trip it leaves 0.99 x 1.2 - 1 = 0.19 BDP in the buffer
-/// of a path that is full already, which one of a quarter bears. (BBR tries a quarter more:
-/// draft-ietf-ccwg-bbr, ProbeBW_UP.) After a trial that paid it is doubled: the path has changed, by
-/// an unknown amount.
-const STEP: f64 = 0.2;
 
 /// Paces an upload at the rate that fills the path but not its buffer, if that rate can be
 /// measured. It runs at the sender and decides whenever payload is delivered.
@@ -219,10 +215,4 @@ impl Controller for Upload {
     fn phase(&self) -> SizingPhase {
         self.state.phase()
     }
-}
-
-/// The tolerated standing queue on a path with the base RTT `base`: half of a trial's. At least two ticks: the kernel's smoothed
-/// RTT varies by one or two.
-fn target_queue(base: Duration) -> Duration {
-    base.scaled(STEP / 2.0).max(TIMESTAMP_TICK * 2)
 }

@@ -2,10 +2,10 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
+use super::Upload;
 use super::state::PacingState;
-use super::{PACE_SHARE, Upload};
 use crate::Reason;
-use crate::model::Epoch;
+use crate::model::{Epoch, PACE_SHARE};
 
 /// An unpaced upload, and the rate to which it was paced before.
 #[derive(Debug, Clone, Copy)]

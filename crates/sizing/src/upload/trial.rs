@@ -2,9 +2,9 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::{PACE_SHARE, STEP, target_queue};
+use super::queue::{STEP, target_queue};
 use crate::CONTROL_INTERVAL;
-use crate::model::{BURST, DeliveryRate};
+use crate::model::{BURST, DeliveryRate, PACE_SHARE};
 
 /// RTTs between two trials: with the trial and its repayment one comes every eight RTTs, as with BBR (draft-ietf-ccwg-bbr,
 /// ProbeBW).

@@ -1,13 +1,13 @@
 mod capture;
 mod directory;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/follow.rs")]
 mod follow;
 #[cfg(target_os = "linux")]
 mod followed;
 mod html;
 mod input;
 mod joined;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/live.rs")]
 mod live;
 mod scenario;
 mod show;
@@ -22,10 +22,6 @@ use sweetspot_units::Duration;
 
 use self::target::DiagnosisTarget;
 use super::Ending;
-#[cfg(not(target_os = "linux"))]
-use super::elsewhere::{follow, live};
-#[cfg(not(target_os = "linux"))]
-pub use target::LiveTarget;
 
 const EXAMPLES: &str = "\
 Examples:

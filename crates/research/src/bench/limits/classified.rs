@@ -6,8 +6,7 @@ use sweetspot_trace::file::Decoder;
 use sweetspot_trace::flow::Table;
 use sweetspot_trace::packet::Dissector;
 
-use super::cause::{Cause, FlowPlan};
-use super::field::Said;
+use super::cause::{Cause, FlowPlan, Said};
 use super::run::FinishedFlow;
 
 /// The classes of a flow from each vantage point.

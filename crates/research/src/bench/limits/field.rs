@@ -4,30 +4,7 @@ use sweetspot_emulator::StrippedOption;
 use sweetspot_path::Random;
 use sweetspot_units::{Bytes, Duration, Probability};
 
-use super::cause::{Cause, FlowPlan};
-
-/// How the two programs talk.
-#[derive(Debug, Clone, Copy)]
-pub enum Talk {
-    /// The sender writes, and waits for an answer where the plan has one.
-    Plain,
-    /// The sender has at most `window` bytes under way until the receiver grants more with a message, each time it has read
-    /// `grant` bytes.
-    Granted { window: Bytes, grant: Bytes },
-    /// The first `head` bytes of each piece are a write of their own.
-    TwoWrites { head: Bytes },
-    /// Some small messages before the large pieces.
-    SmallFirst { messages: u64, size: Bytes, pause: Duration },
-}
-
-/// Words that a capture's report must have beside the class.
-#[derive(Debug, Clone, Copy)]
-pub struct Said {
-    /// Part of the verdict or of a remark.
-    pub words: &'static str,
-    /// Whether the receiver's capture shows it, too.
-    pub at_receiver: bool,
-}
+use super::cause::{Cause, FlowPlan, Said, Talk};
 
 /// The kernel's names of TCP options (RFC 9293 §3.1, RFC 2018, RFC 7323).
 const WINDOW_SCALE: u8 = 3;

@@ -6,11 +6,13 @@ mod document;
 mod field;
 mod observe;
 mod offload;
+mod plan;
 mod run;
 mod talk;
 mod watch;
 
-pub use cause::{FlowPlan, plans};
+pub use cause::FlowPlan;
 pub use classified::{ClassifiedFlow, classify};
 pub use document::markdown;
+pub use plan::plans;
 pub use run::run_plan;

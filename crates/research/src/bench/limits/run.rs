@@ -12,8 +12,8 @@ use sweetspot_linux::clock;
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::cause::{Fault, FlowPlan};
-use super::field::{SPACIOUS, Talk};
+use super::cause::{Fault, FlowPlan, Talk};
+use super::field::SPACIOUS;
 use super::observe::{KernelObserver, Watched};
 use super::offload::PutTogether;
 use super::talk::{read_and_grant, write_as_granted, write_small};

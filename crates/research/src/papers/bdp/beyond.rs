@@ -4,7 +4,7 @@
 use sweetspot_scenario::{Outcome, Scenario};
 use sweetspot_sizing::Sizing;
 
-use super::super::catalogue::{Figure, Stage};
+use super::super::figure::{Figure, Stage};
 use super::super::scenarios::{TABLE_1, seeded};
 use super::ENTRY_BEYOND;
 use sweetspot_experiment::StudyError;

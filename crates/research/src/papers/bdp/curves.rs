@@ -4,8 +4,8 @@ use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Duration, Probability};
 
-use super::super::catalogue::{Entry, Figure, Precision, Stage};
 use super::super::comparison::Comparisons;
+use super::super::figure::{Entry, Figure, Precision, Stage};
 use super::super::scenarios::{
     FIGURE_3, FIGURE_4, FIGURE_5, FIGURE_6, FIGURE_7, PaperScenario, seeded,
 };

@@ -6,7 +6,7 @@ mod fluid;
 mod table_one;
 mod transfers;
 
-use super::catalogue::{Entry, Paper};
+use super::figure::{Entry, Paper};
 
 /// B_t = C T_m / 2, C T_m, 2 C T_m, packets.
 const BUFFERS: [u64; 3] = [313, 625, 1250];

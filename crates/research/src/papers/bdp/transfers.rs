@@ -6,8 +6,8 @@ use sweetspot_theory::path::Path;
 use sweetspot_theory::path::saturation::throughput;
 use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
-use super::super::catalogue::{Entry, Figure, Stage};
 use super::super::comparison::Comparisons;
+use super::super::figure::{Entry, Figure, Stage};
 use super::super::scenarios::{
     PaperScenario, TABLE_1, TRANSFER_1, TRANSFER_8_ONE_HOP, TRANSFER_10,
 };

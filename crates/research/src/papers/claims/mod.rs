@@ -12,7 +12,7 @@ mod sobas;
 
 use core::fmt::Write;
 
-use super::catalogue::{Figure, Paper};
+use super::figure::{Figure, Paper};
 use sweetspot_experiment::markdown::MarkdownTable;
 
 /// Whether a claim holds here.

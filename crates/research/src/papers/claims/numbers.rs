@@ -1,8 +1,8 @@
 //! Numbers that the papers print, judged beside ours.
 
 use super::{Line, Verdict, with_runs};
-use crate::papers::catalogue::Figure;
 use crate::papers::comparison::{EngineValue, PublishedComparison};
+use crate::papers::figure::Figure;
 use sweetspot_experiment::plot::Origin;
 
 /// Why a printed number and ours differ, or a judgement where numbers do not decide.

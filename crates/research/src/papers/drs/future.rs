@@ -5,7 +5,7 @@ use sweetspot_scenario::{Outcome, Scenario};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::Volume;
 
-use super::super::catalogue::{Figure, Stage};
+use super::super::figure::{Figure, Stage};
 use super::super::scenarios::{DRS_2, DRS_3, DRS_6, PaperScenario, seeded};
 use super::kinds::{Kinds, STATIC_WINDOW, dynamic};
 use super::{ENTRY_FUTURE, ENTRY_SOLUTIONS, ENTRY_SPLIT};

@@ -4,7 +4,7 @@ use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Volume};
 
-use super::super::catalogue::{Figure, Stage};
+use super::super::figure::{Figure, Stage};
 use super::super::scenarios::{DRS_MEMORY, DRS_MEMORY_LAB, seeded};
 use super::ENTRY_MEMORY;
 use sweetspot_experiment::StudyError;

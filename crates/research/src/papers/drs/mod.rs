@@ -8,7 +8,7 @@ mod remarks;
 mod single;
 mod sweeps;
 
-use super::catalogue::{Entry, Paper};
+use super::figure::{Entry, Paper};
 
 const ENTRY_2: Entry = Paper::Drs.entry("drs-fig2", "Figure 2: one static flow", single::figure_2);
 const ENTRY_3: Entry =

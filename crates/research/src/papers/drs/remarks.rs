@@ -4,7 +4,7 @@ use sweetspot_scenario::{Outcome, Scenario};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::Volume;
 
-use super::super::catalogue::{Figure, Stage};
+use super::super::figure::{Figure, Stage};
 use super::super::scenarios::{DRS_6, seeded};
 use super::ENTRY_REMARKS;
 use super::kinds::{Kinds, dynamic};

@@ -4,8 +4,8 @@ use sweetspot_scenario::{Engine, Scenario, Ties};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Volume};
 
-use super::super::catalogue::{Figure, Stage};
 use super::super::comparison::Comparisons;
+use super::super::figure::{Figure, Stage};
 use super::super::scenarios::{DRS_2, DRS_3, DRS_6, seeded};
 use super::super::time::TransferSeries;
 use super::kinds::{Kinds, STATIC_WINDOW, dynamic, each, kilopackets, spread_of};

@@ -4,8 +4,8 @@ use sweetspot_scenario::{Engine, Scenario};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Rate, Volume};
 
-use super::super::catalogue::{Entry, Figure, Precision, Stage};
 use super::super::comparison::Comparisons;
+use super::super::figure::{Entry, Figure, Precision, Stage};
 use super::super::scenarios::{DRS_3, DRS_5, DRS_6, DRS_7, DRS_8, PaperScenario};
 use super::fair::{memory_shares, share};
 use super::kinds::{Kinds, count, dynamic};

@@ -6,8 +6,8 @@ use sweetspot_theory::host::advertised_window::Era;
 use sweetspot_theory::path::window;
 use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
-use super::super::catalogue::{Entry, Figure, Stage};
 use super::super::comparison::Comparisons;
+use super::super::figure::{Entry, Figure, Stage};
 use super::super::scenarios::HEFFNER_4;
 use super::{ENTRY_4, ENTRY_5};
 use sweetspot_experiment::StudyError;

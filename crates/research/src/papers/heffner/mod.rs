@@ -5,8 +5,8 @@ mod round_trip;
 mod sequence;
 mod slow_reader;
 
-use super::catalogue::{Entry, Figure, Paper, Stage};
 use super::comparison::Comparisons;
+use super::figure::{Entry, Figure, Paper, Stage};
 use sweetspot_experiment::StudyError;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Plot};
 

@@ -8,7 +8,7 @@ use sweetspot_sizing::{
 };
 use sweetspot_units::Time;
 
-use super::super::catalogue::{Figure, Stage};
+use super::super::figure::{Figure, Stage};
 use super::super::scenarios::HEFFNER_4;
 use super::ENTRY_RTT;
 use sweetspot_experiment::StudyError;

@@ -3,8 +3,8 @@
 use sweetspot_scenario::{Engine, Outcome, Sample, Scenario};
 use sweetspot_units::Duration;
 
-use super::super::catalogue::{Figure, Stage};
 use super::super::comparison::Comparisons;
+use super::super::figure::{Figure, Stage};
 use super::super::scenarios::{HEFFNER_1, HEFFNER_2};
 use super::super::time::TransferSeries;
 use super::{ENTRY_1, ENTRY_2};

@@ -2,7 +2,7 @@
 
 use sweetspot_scenario::Sample;
 
-use super::super::catalogue::{Figure, Stage};
+use super::super::figure::{Figure, Stage};
 use super::super::scenarios::HEFFNER_SLOW;
 use super::super::time::TransferSeries;
 use super::ENTRY_SLOW;

@@ -6,7 +6,7 @@ mod sentences;
 mod unbiased;
 
 use super::{BUFFERS, ENTRY_TABLE_1};
-use crate::papers::catalogue::{Figure, Stage};
+use crate::papers::figure::{Figure, Stage};
 use crate::papers::scenarios::TABLE_1;
 use run::RunCell;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
@@ -127,7 +127,7 @@ mod tests {
     use sweetspot_sizing::Sizing;
 
     use super::*;
-    use crate::papers::catalogue::Precision;
+    use crate::papers::figure::Precision;
     use sweetspot_experiment::Workers;
 
     /// Half the width of a run's random variation, as a share of it.

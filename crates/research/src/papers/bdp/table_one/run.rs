@@ -4,7 +4,7 @@ use sweetspot_scenario::{Engine, Outcome, Reverse, Scenario};
 use sweetspot_sizing::{BdpDefinition, Sizing};
 
 use super::BUFFERS;
-use crate::papers::catalogue::{Precision, Stage};
+use crate::papers::figure::{Precision, Stage};
 use crate::papers::scenarios::{TABLE_1, seeded};
 use sweetspot_experiment::run::{goodput, run_all, with_sizing};
 use sweetspot_experiment::search::find_mfts;

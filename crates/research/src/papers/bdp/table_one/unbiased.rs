@@ -5,7 +5,7 @@ use sweetspot_sizing::Sizing;
 
 use super::SHARE_ASKED;
 use super::run::{Best, RunCell, SEARCH_SEEDS};
-use crate::papers::catalogue::{Precision, Stage};
+use crate::papers::figure::{Precision, Stage};
 use crate::papers::scenarios::seeded;
 use sweetspot_experiment::plot::Table;
 use sweetspot_experiment::run::{goodput, run_all, with_sizing, with_window};

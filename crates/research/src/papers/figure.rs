@@ -1,0 +1,170 @@
+//! A figure or table of a paper, and the stage that runs it.
+
+use serde::Serialize;
+use sweetspot_experiment::plot::{Origin, Plot, Table};
+use sweetspot_experiment::{ResultStore, StudyError, Workers};
+use sweetspot_scenario::Engine;
+
+use super::comparison::PublishedComparison;
+
+/// A paper with reproduced figures and tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Paper {
+    /// Jain, Prasad, Dovrolis.
+    Bdp,
+    /// Weigle, Feng.
+    Drs,
+    /// Heffner.
+    Heffner,
+    /// Gordon.
+    Blog,
+    /// Prasad, Dovrolis, Thottan.
+    Router,
+}
+
+impl Paper {
+    /// Authors and title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Paper::Bdp => {
+                "Jain, Prasad, Dovrolis: The TCP Bandwidth-Delay Product revisited: network \
+                 buffering, cross traffic, and socket buffer auto-sizing"
+            }
+            Paper::Drs => "Weigle, Feng: Dynamic Right-Sizing: a simulation study",
+            Paper::Heffner => "Heffner: High Bandwidth TCP Queuing",
+            Paper::Blog => "Gordon: Impact of Bandwidth Delay Product on TCP Throughput",
+            Paper::Router => {
+                "Prasad, Dovrolis, Thottan: Router Buffer Sizing for TCP Traffic and the Role of \
+                 the Output/Input Capacity Ratio"
+            }
+        }
+    }
+}
+
+/// A figure or table of a paper, and how to run it.
+///
+/// **To add a paper's figures**: a module with a list of these, and one line in `LISTS`.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// `paper-item`, e.g. `bdp-fig3`: the name on the command line and of its files.
+    pub name: &'static str,
+    /// Shorter names.
+    pub aliases: &'static [&'static str],
+    /// The paper.
+    pub paper: Paper,
+    /// Its number and subject.
+    pub title: &'static str,
+    /// Runs it on the engines of the stage that can.
+    pub run: RunFigure,
+}
+
+/// Runs a figure on the engines of the stage that can.
+pub type RunFigure = fn(&Stage<'_>) -> Result<Figure, StudyError>;
+
+impl Paper {
+    /// An entry of this paper without shorter names.
+    pub(super) const fn entry(
+        self,
+        name: &'static str,
+        title: &'static str,
+        run: RunFigure,
+    ) -> Entry {
+        Entry { name, aliases: &[], paper: self, title, run }
+    }
+}
+
+impl Entry {
+    /// The same with shorter names.
+    pub(super) const fn also(self, aliases: &'static [&'static str]) -> Entry {
+        Entry { aliases, ..self }
+    }
+}
+
+/// The engines and the effort with which figures are run.
+#[derive(Clone, Copy)]
+pub struct Stage<'a> {
+    /// Whether closed forms are drawn.
+    pub theory: bool,
+    /// The simulator, where it is wanted.
+    pub sim: Option<&'a (dyn Engine + Sync)>,
+    /// This machine's kernel, where it is wanted.
+    pub lab: Option<&'a (dyn Engine + Sync)>,
+    /// Where the results of runs with single flows are stored.
+    pub store: &'a dyn ResultStore,
+    /// Threads of the simulations.
+    pub workers: Workers,
+    /// The precision.
+    pub precision: Precision,
+}
+
+impl Stage<'_> {
+    /// Threads of an engine's runs: in the lab one, because a run needs the machine to itself.
+    pub(super) fn workers_of(&self, origin: Origin) -> Workers {
+        if origin == Origin::Lab { Workers::ONE } else { self.workers }
+    }
+}
+
+/// Precision of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precision {
+    /// Within minutes for all of them: one or two seeds, windows within 2 %.
+    Quick,
+    /// For the documents in docs/results: more seeds, windows within 0.5 %.
+    Careful,
+}
+
+impl Precision {
+    /// How close to the best window a search ends, as a share of it.
+    pub(super) fn tolerance(self) -> f64 {
+        match self {
+            Precision::Quick => 0.02,
+            Precision::Careful => 0.005,
+        }
+    }
+
+    /// Seeds to average over: `quick` of them, or `careful`.
+    pub(super) fn seeds(self, quick: u64, careful: u64) -> u64 {
+        match self {
+            Precision::Quick => quick,
+            Precision::Careful => careful,
+        }
+    }
+}
+
+/// A reproduced figure or table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    /// The name, as in [`Entry::name`].
+    pub name: &'static str,
+    /// The paper.
+    pub paper: Paper,
+    /// Its number and subject.
+    pub title: &'static str,
+    /// How it was simulated: the scenario's file, the differences from the paper and their reasons.
+    pub about: String,
+    /// The pictures.
+    pub plots: Vec<Plot>,
+    /// Published numbers and ours.
+    pub comparisons: Vec<PublishedComparison>,
+    /// Further ones, which a table of the figure shows already: for the table of claims.
+    pub cells: Vec<PublishedComparison>,
+    /// The numbers behind the pictures.
+    pub tables: Vec<Table>,
+}
+
+impl Entry {
+    /// An empty figure.
+    pub(super) fn figure(&self, about: impl Into<String>) -> Figure {
+        Figure {
+            name: self.name,
+            paper: self.paper,
+            title: self.title,
+            about: about.into(),
+            plots: Vec::new(),
+            comparisons: Vec::new(),
+            cells: Vec::new(),
+            tables: Vec::new(),
+        }
+    }
+}
