@@ -1,11 +1,11 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
-use sweetspot_linux::clock;
 use sweetspot_linux::live::LiveSocket;
+use sweetspot_linux::processes::Process;
 use sweetspot_linux::signals::Signal;
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::Bytes;
 
 use crate::download::{clamp, wait_for};
 use crate::emulated::{Emulated, SENDS, connection};
@@ -128,14 +128,20 @@ fn a_daemon_that_is_killed_leaves_nothing() {
 fn a_dry_run_of_a_daemon_touches_nothing() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(host) = start(scratch.path(), true) else { return };
-    // Its would-be actions so far are in the log, and nowhere else.
-    clock::sleep_until(clock::now() + Duration::from_secs(1));
+    // Its would-be limits are in the log, and nowhere else.
+    wait_for("limits in the log", || {
+        let all = all_events(scratch.path());
+        let limited = all.iter().filter(|event| !event["to_bytes"].is_null());
+        let limited: HashSet<_> = limited.map(|event| event["local"].to_string()).collect();
+        (limited.len() == 2).then_some(())
+    });
     for socket in &host.wanted {
         let is_own = || clamp(socket) > MEMORY / 2 && !divided(&host.wanted);
         wait_for("the kernel's own", || is_own().then_some(()));
     }
-    Signal::TERMINATE.send(host.emulated.tuner()[0]);
-    clock::sleep_until(clock::now() + Duration::from_secs(1));
+    let daemon = host.emulated.tuner()[0];
+    Signal::TERMINATE.send(daemon);
+    wait_for("its end", || Process::read(daemon).is_err().then_some(()));
     assert!(events(scratch.path(), "lifted").is_empty());
     assert!(all_events(scratch.path()).iter().all(|event| event["dry_run"] == true));
     let messages = messages(scratch.path());

@@ -298,7 +298,9 @@ fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
     assert!(clamp(&host.socket) <= MEMORY);
     change("[[rule]]\ngoal = \"leave\"\n");
     wait_for("the end of the limit", || (clamp(&host.socket) > MEMORY).then_some(()));
-    clock::sleep_until(clock::now() + Duration::from_secs(1));
+    change("memory = 8\n");
+    let is_said_again = || said().matches("the policy before stays in force").count() == 2;
+    wait_for("the same word", || is_said_again().then_some(()));
     assert!(clamp(&host.socket) > MEMORY);
     change("memory = \"200kB\"\n[[rule]]\ngoal = \"throughput\"\n");
     wait_for("the limit again", || (clamp(&host.socket) <= MEMORY).then_some(()));
