@@ -8,7 +8,6 @@ mod harness;
 mod hystart;
 mod linux_cubic;
 mod lp;
-mod pacing;
 mod prr;
 mod reno;
 mod vegas;

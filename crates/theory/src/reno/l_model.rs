@@ -4,7 +4,6 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::require_lossy;
 use crate::TheoryError;
-use crate::error::{probability, require};
 
 /// The constant k for one ACK per segment: sqrt(3/2), which the router-buffer paper (§IV)
 /// rounds to 1.22.
@@ -19,19 +18,6 @@ pub fn throughput(mss: Bytes, rtt: Duration, loss: Probability) -> Result<Rate, 
     require_lossy(mss, rtt, loss)?;
     let window = K / libm::sqrt(loss.get());
     Ok(Rate::from_f64(window * mss.as_f64() * 8.0 / rtt.as_secs_f64()))
-}
-
-// Router-buffer eq. (3) solved for p.
-/// The largest loss at which a flow still reaches `rate`; 1 where it reaches it at any loss.
-///
-/// # Errors
-/// If `mss`, `rtt` or `rate` is zero.
-pub fn tolerable_loss(mss: Bytes, rtt: Duration, rate: Rate) -> Result<Probability, TheoryError> {
-    require(mss > Bytes::ZERO, "MSS", mss, "it must be 1 B or more")?;
-    require(rtt > Duration::ZERO, "RTT", rtt, "it must be above zero")?;
-    require(rate > Rate::ZERO, "rate", rate, "it must be above zero")?;
-    let root = K * mss.as_f64() * 8.0 / (rate.as_f64() * rtt.as_secs_f64());
-    probability("loss", (root * root).min(1.0))
 }
 
 #[cfg(test)]
@@ -57,22 +43,10 @@ mod tests {
     }
 
     #[test]
-    fn the_tolerable_loss_gives_the_rate_back() {
-        let (mss, rtt) = (Bytes::new(1448), Duration::from_millis(80));
-        let rate = Rate::from_mbit_per_second(10_000);
-        let p = tolerable_loss(mss, rtt, rate).unwrap();
-        // (1.22 * 11584 / (1e10 * 0.08))^2 = 3.12e-10: why long fat paths cannot bear loss.
-        assert!((p.get() - 3.1206e-10).abs() < 1e-13, "{}", p.get());
-        let back = throughput(mss, rtt, p).unwrap();
-        assert!((back.as_f64() / rate.as_f64() - 1.0).abs() < 1e-9);
-    }
-
-    #[test]
     fn no_loss_and_total_loss_are_refused() {
         let (mss, rtt) = (Bytes::new(1000), Duration::from_millis(50));
         assert!(throughput(mss, rtt, Probability::ZERO).is_err());
         assert!(throughput(mss, rtt, loss(1.0)).is_err());
         assert!(throughput(mss, Duration::ZERO, loss(0.1)).is_err());
-        assert!(tolerable_loss(mss, rtt, Rate::ZERO).is_err());
     }
 }

@@ -63,15 +63,6 @@ impl ShortFlow {
         1 + u64::from(pairs.next_power_of_two().trailing_zeros())
     }
 
-    // Router-buffer §IV: R_ss = s / (T D(s)).
-    /// Throughput if nothing is lost.
-    ///
-    /// # Errors
-    /// If `rtt` is zero.
-    pub fn lossless_throughput(&self, rtt: Duration) -> Result<Rate, TheoryError> {
-        self.throughput(rtt, Probability::ZERO)
-    }
-
     // Router-buffer eq. (2): R_S = s / (T [D(s) + v p M(s)]).
     /// Average throughput where each packet is lost with probability `loss`.
     ///
@@ -107,7 +98,7 @@ mod tests {
         // 45 kB at 60 ms: D = 5, 360,000 bit / 0.3 s = 1.2 Mbit/s; with p = 0.1 another 3 RTTs:
         // 360,000 / 0.48 = 0.75 Mbit/s.
         let t = Duration::from_millis(60);
-        assert_eq!(flow(30).lossless_throughput(t).unwrap(), Rate::from_f64(1.2e6));
+        assert_eq!(flow(30).throughput(t, Probability::ZERO).unwrap(), Rate::from_f64(1.2e6));
         let p = Probability::new(0.1).unwrap();
         assert_eq!(flow(30).throughput(t, p).unwrap(), Rate::from_f64(0.75e6));
         let slow = flow(30).with_rtts_per_loss(2.0).unwrap();
@@ -124,7 +115,7 @@ mod tests {
     #[test]
     fn larger_flows_are_faster_in_slow_start() {
         let t = Duration::from_millis(60);
-        let rate = |m| flow(m).lossless_throughput(t).unwrap();
+        let rate = |m| flow(m).throughput(t, Probability::ZERO).unwrap();
         assert!(rate(2) < rate(8) && rate(8) < rate(64) && rate(64) < rate(1024));
     }
 
@@ -135,6 +126,6 @@ mod tests {
         assert!(flow(1).with_rtts_per_loss(f64::NAN).is_err());
         let all = Probability::new(1.0).unwrap();
         assert!(flow(1).throughput(Duration::from_millis(1), all).is_err());
-        assert!(flow(1).lossless_throughput(Duration::ZERO).is_err());
+        assert!(flow(1).throughput(Duration::ZERO, Probability::ZERO).is_err());
     }
 }
