@@ -12,6 +12,12 @@ pub fn window(space: Bytes, in_buffer: Bytes, out_of_order: Bytes) -> Bytes {
     space.saturating_sub(in_buffer.saturating_sub(out_of_order))
 }
 
+// Heffner §6.6: "may not retract a previously advertised window".
+/// The window to advertise while `promised` bytes of an earlier advertisement are still open.
+pub fn never_retracted(window: Bytes, promised: Bytes) -> Bytes {
+    window.max(promised)
+}
+
 // Heffner §6.5: 4 MSS at the start; once per RTT the bytes that came plus 4 MSS, and no less
 // than half of what it was.
 /// The buffer's target after an RTT in which `received` bytes came.
@@ -70,5 +76,12 @@ mod tests {
             assert!((growth / expected - 1.0).abs() < 0.05, "{times}: {growth} {expected}");
         }
         assert_eq!(slow_reader_growth(4.0), None);
+    }
+
+    #[test]
+    fn a_promise_is_kept() {
+        let promised = Bytes::new(60_000);
+        assert_eq!(never_retracted(Bytes::new(40_000), promised), promised);
+        assert_eq!(never_retracted(Bytes::new(80_000), promised), Bytes::new(80_000));
     }
 }
