@@ -19,6 +19,11 @@ pub fn class(variant: usize) -> String {
     format!("c{}", variant % PALETTE.len())
 }
 
+/// Whether a sizing is Sweetspot's own controller, which every picture shows boldest.
+pub fn is_own(sizing: &str) -> bool {
+    matches!(sizing, "sobas" | "sobas:live")
+}
+
 /// The colours on a light or a dark page, in the order of their classes.
 pub fn tones(dark: bool) -> impl Iterator<Item = &'static str> {
     PALETTE.iter().map(move |(light, on_dark)| if dark { *on_dark } else { *light })

@@ -147,3 +147,16 @@ fn transfers_in_one_frame_are_told_apart_without_their_colours() {
     let names = page.split_once("<ul class=\"legend\">").unwrap().1.split_once("</ul>").unwrap().0;
     assert_eq!(names.matches("<path class=\"line c").count(), 5);
 }
+
+#[test]
+fn sweetspots_own_variant_is_boldest_on_the_demonstrations_page() {
+    let outcome = synthetic::outcome();
+    let page = sweetspot_report::page(&outcome);
+    let own: Vec<usize> =
+        (0..outcome.variants.len()).filter(|i| outcome.variants[*i].sizing == "sobas").collect();
+    assert!(!own.is_empty());
+    for variant in 0..outcome.variants.len() {
+        let bold = page.contains(&format!("class=\"line c{variant} ours\""));
+        assert_eq!(bold, own.contains(&variant), "{variant}");
+    }
+}

@@ -32,8 +32,7 @@ pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
 
 /// Whether a curve shows Sweetspot's own controller: `sobas` or `sobas:live`, with any congestion control, also as a file's name.
 pub fn is_own(curve: &Curve) -> bool {
-    let names_own = |part| matches!(part, "sobas" | "sobas:live");
-    curve.label.split(['+', ' ', ',', '.']).any(names_own) && curve.origin != Origin::Theory
+    curve.label.split(['+', ' ', ',', '.']).any(colour::is_own) && curve.origin != Origin::Theory
 }
 
 /// The CSS class of a curve's colour.

@@ -2,7 +2,6 @@ use maud::{Markup, PreEscaped, html};
 use sweetspot_units::Duration;
 
 use super::received::longest;
-use crate::colour;
 use crate::outcome::{DemoOutcome, PathFacts, VariantOutcome};
 use crate::svg::{Band, LineRun, LinearScale, Panel, ReferenceLine, time_axis};
 
@@ -36,7 +35,7 @@ fn card(index: usize, c: &VariantOutcome, path: &PathFacts, end: f64) -> Markup 
     let note = c.failure.as_ref().map(|why| format!("Failed: {why}"));
     let note = note.or(c.distrust().map(|why| format!("Do not trust this run: {why}")));
     html! {
-        figure class={ "card " (colour::class(index)) } {
+        figure class={ "card " (super::class(index, c)) } {
             figcaption { i {} (c.name()) }
             @if !c.series.t.is_empty() { (drawing(index, c, path, end)) }
             @if let Some(words) = note { p.distrust { (words) } }
@@ -50,7 +49,7 @@ fn drawing(index: usize, c: &VariantOutcome, path: &PathFacts, end: f64) -> Mark
     let mut drawn = String::new();
     for (i, draw) in frames.iter().enumerate() {
         let top = FIRST_TOP + PITCH * i as f64;
-        let class = colour::class(index);
+        let class = super::class(index, c);
         drawn += &draw(&mut PanelFrame { c, path, x, at: (top + FRAME_HEIGHT, top), class });
     }
     let bottom = FIRST_TOP + PITCH * 3.0 + FRAME_HEIGHT;

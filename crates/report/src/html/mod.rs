@@ -10,7 +10,7 @@ use maud::{Markup, PreEscaped, html};
 
 use crate::colour;
 use crate::headline::headline;
-use crate::outcome::DemoOutcome;
+use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::page::{in_html, whole};
 
 /// The whole page.
@@ -36,6 +36,12 @@ pub fn page(outcome: &DemoOutcome) -> String {
         script { (PreEscaped(include_str!("pointer.js"))) }
     };
     whole(&title, "light dark", colour::style() + include_str!("style.css"), &body)
+}
+
+/// The CSS classes of a variant's colour.
+fn class(index: usize, variant: &VariantOutcome) -> String {
+    let ours = if colour::is_own(&variant.sizing) { " ours" } else { "" };
+    colour::class(index) + ours
 }
 
 fn path_in_words(outcome: &DemoOutcome) -> String {

@@ -1,6 +1,5 @@
 use maud::{Markup, PreEscaped, html};
 
-use crate::colour;
 use crate::headline::seconds;
 use crate::outcome::DemoOutcome;
 use crate::svg::{LineRun, LinearScale, Panel, time_axis};
@@ -13,7 +12,7 @@ pub fn section(outcome: &DemoOutcome) -> Markup {
             ul.legend {
                 @for (i, c) in outcome.variants.iter().enumerate() {
                     li {
-                        svg.sample viewBox="0 0 28 8" { path class={ "line " (colour::class(i)) } d="M0 4h28" {} }
+                        svg.sample viewBox="0 0 28 8" { path class={ "line " (super::class(i, c)) } d="M0 4h28" {} }
                         span { (c.name()) } " "
                         b { (c.duration.map_or_else(|| "did not arrive".to_owned(), seconds)) }
                     }
@@ -41,7 +40,7 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Marku
             // The last row is sampled before the last byte.
             let whole = c.duration.map(|end| (end.max(seen).as_secs_f64(), 100.0));
             LineRun {
-                class: colour::class(i),
+                class: super::class(i, c),
                 points: [(0.0, 0.0)].into_iter().chain(points).chain(whole).collect(),
             }
         })

@@ -1,6 +1,5 @@
 use maud::{Markup, html};
 
-use crate::colour;
 use crate::outcome::{DemoOutcome, VariantOutcome};
 
 /// A collapsible section per run with the emulator's certificate and the controller's events.
@@ -30,7 +29,7 @@ fn fold(index: usize, c: &VariantOutcome) -> Markup {
     };
     html! {
         details {
-            summary class=(colour::class(index)) { i {} (c.name()) ": " (verdict) }
+            summary class=(super::class(index, c)) { i {} (c.name()) ": " (verdict) }
             p { (hash) }
             pre { (text) }
             @if !c.series.events.is_empty() {

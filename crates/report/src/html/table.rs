@@ -1,7 +1,6 @@
 use maud::{Markup, html};
 use sweetspot_units::{Duration, grouped};
 
-use crate::colour;
 use crate::outcome::{DemoOutcome, VariantOutcome};
 
 const HEADINGS: [&str; 8] = [
@@ -31,7 +30,7 @@ pub fn section(outcome: &DemoOutcome) -> Markup {
 fn row(index: usize, c: &VariantOutcome) -> Markup {
     html! {
         tr {
-            th scope="row" class=(colour::class(index)) { i {} (c.name()) }
+            th scope="row" class=(super::class(index, c)) { i {} (c.name()) }
             @if let Some(why) = &c.failure {
                 td.bad colspan="8" { "failed: " (why) }
             } @else {
