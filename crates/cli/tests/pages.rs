@@ -59,6 +59,18 @@ fn no_page_is_wider_than_a_phone_and_every_word_of_it_can_be_read() -> Tested {
 }
 
 #[test]
+fn no_table_scrolls_sideways_on_a_phone() -> Tested {
+    let Some((mut browser, _directory, pages)) = browser_and_pages()? else { return Ok(()) };
+    browser.screen(390, false)?;
+    for page in pages {
+        browser.open_file(&page)?;
+        let wider = "[...document.querySelectorAll('.wide, .scroll')].filter(e => e.scrollWidth > e.clientWidth).length";
+        assert_eq!(browser.value(wider)?, 0, "{}", page.display());
+    }
+    Ok(())
+}
+
+#[test]
 fn pictures_are_written_or_it_is_said_why_not() -> Tested {
     let directory = tempfile::tempdir()?;
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/standing/sweet-spot.toml");

@@ -116,11 +116,12 @@ fn classes() -> Vec<&'static str> {
     Class::ALL.into_iter().map(Class::words).collect()
 }
 
+const HEADS: [&str; 5] = ["connection", "limited by", "share", "Mbit/s", "payload"];
+
 fn body(flows: &[(Flow, Option<Drawing>)]) -> Markup {
-    const HEADS: [&str; 5] = ["connection", "limited by", "share", "Mbit/s", "payload"];
     html! {
         div.scroll {
-            table {
+            table.stacks {
                 thead { tr { @for head in HEADS { th { (head) } } } }
                 tbody { @for (n, (flow, _)) in flows.iter().enumerate() { (row(n, flow)) } }
             }
@@ -131,15 +132,14 @@ fn body(flows: &[(Flow, Option<Drawing>)]) -> Markup {
 
 fn row(n: usize, flow: &Flow) -> Markup {
     let verdict = &flow.verdict;
-    html! {
-        tr {
-            td { a href={ "#f" (n) } { (ends(flow)) } }
-            td { (verdict.cause) }
-            td { (format_args!("{:.0} %", verdict.share_of_time * 100.0)) }
-            td { (format_args!("{:.2}", flow.goodput_bps / 1e6)) }
-            td { (Bytes::new(flow.bytes)) }
-        }
-    }
+    let cells = [
+        html! { a href={ "#f" (n) } { (ends(flow)) } },
+        html! { (verdict.cause) },
+        html! { (format_args!("{:.0} %", verdict.share_of_time * 100.0)) },
+        html! { (format_args!("{:.2}", flow.goodput_bps / 1e6)) },
+        html! { (Bytes::new(flow.bytes)) },
+    ];
+    html! { tr { @for (head, cell) in HEADS.iter().zip(cells) { td data-label=(head) { (cell) } } } }
 }
 
 fn section(n: usize, flow: &Flow, drawn: bool) -> Markup {

@@ -71,19 +71,22 @@ pub fn in_html(text: &str) -> Markup {
     PreEscaped(html)
 }
 
-/// A table that scrolls within the page where it is wider.
+/// A table. On a phone a row of many columns becomes a block, where each cell is beside its heading; a wider one scrolls.
 pub fn table_element(table: &Table) -> Markup {
+    const FIT_A_PHONE: usize = 4;
     let class = |column| is_prose(table, column).then_some("prose");
+    let stacks = (table.heads.len() > FIT_A_PHONE).then_some("stacks");
+    let head = |column| table.heads.get(column).map_or("", String::as_str);
     html! {
         @if !table.title.is_empty() { p { (table.title) } }
         div.wide {
-            table {
+            table class=[stacks] {
                 thead {
                     tr { @for (i, head) in table.heads.iter().enumerate() { th scope="col" class=[class(i)] { (head) } } }
                 }
                 tbody {
                     @for row in &table.rows {
-                        tr { @for (i, cell) in row.iter().enumerate() { td class=[class(i)] { (cell) } } }
+                        tr { @for (i, cell) in row.iter().enumerate() { td class=[class(i)] data-label=[stacks.map(|_| head(i))] { (cell) } } }
                     }
                 }
             }
