@@ -69,7 +69,9 @@ pub use message::{
     Accept, CongestionMessage, FileCounts, Hello, KnownPathMessage, MAX_STREAMS, Message,
     MessageError, Offer, ReceiverSummary, SenderLimit, SenderSummary,
 };
-pub use order::{ProtocolError, ReceiverItem, ReceiverOrder, SenderItem, SenderOrder};
+pub use order::ProtocolError;
+pub use order::receiver::{ReceiverOrder, SenderItem};
+pub use order::sender::{ReceiverItem, SenderOrder};
 pub use peer_text::PeerText;
 pub use printable::{Printable, TEMP_FILE_PREFIX, is_printable, write_escaped};
 pub use probe_summary::{ProbeSummary, RttSource};

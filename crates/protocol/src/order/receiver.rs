@@ -1,48 +1,10 @@
 use sweetspot_units::Rate;
-use thiserror::Error;
 
-use crate::frame::{FrameError, FramePart, PieceHeader};
-use crate::hash_tree::PieceHash;
+use super::ProtocolError;
+use crate::frame::{FramePart, PieceHeader};
 use crate::peer_text::PeerText;
-use crate::record::{Answer, EntryKind, FileEnd, FileResult, Record, RecordError};
-use crate::record::{Entry, MAX_BATCH, MAX_HASHES};
-use crate::{Message, MessageError, Offer, SenderLimit, SenderSummary};
-
-/// How the peer broke the protocol.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ProtocolError {
-    /// Its frame is malformed.
-    #[error("the other end sent {0}")]
-    Frame(#[from] FrameError),
-    /// Its message is malformed.
-    #[error("the other end sent {0}")]
-    Message(#[from] MessageError),
-    /// Its record is malformed.
-    #[error("the other end sent {0}")]
-    Record(#[from] RecordError),
-    /// It sent something that is not allowed at this stage.
-    #[error("the other end sent {what} {when}")]
-    OutOfOrder {
-        /// The message that it sent.
-        what: &'static str,
-        /// The stage.
-        when: &'static str,
-    },
-    /// It sent a piece that was not asked for.
-    #[error("the other end sent piece {piece} {what}")]
-    Piece {
-        /// The piece's number.
-        piece: u32,
-        /// The fault.
-        what: &'static str,
-    },
-    /// It ended a file at another length than it announced, bytes.
-    #[error("the other end did not send the {0} bytes it announced")]
-    TooLittle(u64),
-    /// It speaks of an entry that is not open.
-    #[error("the other end spoke of entry {0}, which is not open")]
-    NoEntry(u32),
-}
+use crate::record::{Entry, EntryKind, FileEnd, MAX_BATCH, Record};
+use crate::{Message, Offer, SenderLimit, SenderSummary};
 
 /// The order in which a sender may send on the first connection once it is welcome, as the receiver checks it.
 #[derive(Debug)]
@@ -235,123 +197,6 @@ impl ReceiverOrder {
     }
 }
 
-/// The order in which the receiver may send once it is welcome, as the sender checks it.
-#[derive(Debug)]
-pub struct SenderOrder {
-    stage: SenderStage,
-    /// Entries that were listed and not answered yet.
-    unanswered: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SenderStage {
-    /// Only the answer to the offer may come.
-    Offered,
-    Sending,
-    /// The end was sent: a summary may come.
-    Ended,
-    Summarised,
-}
-
-/// An item that the receiver sent in order.
-#[derive(Debug, PartialEq)]
-pub enum ReceiverItem {
-    /// A message.
-    Message(Message),
-    /// Answers to the next entries.
-    Answers(Vec<Answer>),
-    /// Hashes of pieces: the entry, the first piece, the hashes.
-    Hashes(u32, u32, Vec<PieceHash>),
-    /// The results of files.
-    Results(Vec<FileResult>),
-    /// Names of things that the receiver deleted, or would delete, and why others were not deleted.
-    Deleted(Vec<PeerText>, Vec<PeerText>),
-}
-
-impl Default for SenderOrder {
-    fn default() -> SenderOrder {
-        SenderOrder { stage: SenderStage::Offered, unanswered: 0 }
-    }
-}
-
-impl SenderOrder {
-    /// Records that the sender listed `entries` more entries; the receiver may answer each.
-    pub fn listed(&mut self, entries: u64) {
-        self.unanswered += entries;
-    }
-
-    /// Notes that [`Message::End`] was sent: a summary may come.
-    pub fn end(&mut self) {
-        if self.stage == SenderStage::Sending {
-            self.stage = SenderStage::Ended;
-        }
-    }
-
-    /// Checks that `part` is allowed now.
-    pub fn handle(&mut self, part: FramePart<'_>) -> Result<ReceiverItem, ProtocolError> {
-        match part {
-            FramePart::Piece(..) | FramePart::Content(_) => {
-                Err(ProtocolError::OutOfOrder { what: "content", when: "to a sender" })
-            }
-            FramePart::Message(body) => self.handle_message(Message::read(&body)?),
-            FramePart::Record(body) => self.handle_record(Record::read(&body)?),
-        }
-    }
-
-    fn handle_message(&mut self, message: Message) -> Result<ReceiverItem, ProtocolError> {
-        let running = matches!(self.stage, SenderStage::Sending | SenderStage::Ended);
-        self.stage = match &message {
-            Message::Failed { .. } => self.stage,
-            Message::Accept(_) | Message::Refuse { .. } if self.stage == SenderStage::Offered => {
-                SenderStage::Sending
-            }
-            Message::Steer { .. }
-            | Message::Train { .. }
-            | Message::Streams { .. }
-            | Message::Busy
-                if running =>
-            {
-                self.stage
-            }
-            Message::ReceiverSummary(_) if self.stage == SenderStage::Ended => {
-                SenderStage::Summarised
-            }
-            other => return Err(self.out_of_order(other.kind())),
-        };
-        Ok(ReceiverItem::Message(message))
-    }
-
-    fn handle_record(&mut self, record: Record) -> Result<ReceiverItem, ProtocolError> {
-        if !matches!(self.stage, SenderStage::Sending | SenderStage::Ended) {
-            return Err(self.out_of_order(record.kind()));
-        }
-        match record {
-            Record::Answers(answers) if answers.len() as u64 <= self.unanswered => {
-                self.unanswered -= answers.len() as u64;
-                Ok(ReceiverItem::Answers(answers))
-            }
-            Record::Hashes { entry, first, hashes } if hashes.len() <= MAX_HASHES => {
-                Ok(ReceiverItem::Hashes(entry, first, hashes))
-            }
-            Record::Results(results) => Ok(ReceiverItem::Results(results)),
-            Record::Deleted { names, failures } if self.stage == SenderStage::Ended => {
-                Ok(ReceiverItem::Deleted(names, failures))
-            }
-            other => Err(self.out_of_order(other.kind())),
-        }
-    }
-
-    fn out_of_order(&self, what: &'static str) -> ProtocolError {
-        let when = match self.stage {
-            SenderStage::Offered => "before answering the offer",
-            SenderStage::Sending => "in the midst of content",
-            SenderStage::Ended => "after the end",
-            SenderStage::Summarised => "after its summary",
-        };
-        ProtocolError::OutOfOrder { what, when }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -480,37 +325,6 @@ mod tests {
         assert!(order.handle(FramePart::Content(b"a")).is_err());
         assert!(tell(&mut order, &entries(vec![EntryKind::Stream])).is_err());
         assert!(say(&mut order, offer()).is_err());
-    }
-
-    #[test]
-    fn a_receiver_answers_no_more_than_was_listed() {
-        let mut order = SenderOrder::default();
-        let part = |bytes: Vec<u8>| bytes[FRAME_HEADER_BYTES..].to_vec();
-        let accept = Message::Refuse { reason: PeerText::default() }.to_frame();
-        order.handle(FramePart::Message(part(accept))).unwrap();
-        let answer = |order: &mut SenderOrder, n| {
-            let record = Record::Answers(vec![Answer::All; n]);
-            order.handle(FramePart::Record(part(record.to_frame()))).is_ok()
-        };
-        assert!(!answer(&mut order, 1));
-        order.listed(2);
-        assert!(answer(&mut order, 2) && !answer(&mut order, 1));
-    }
-
-    #[test]
-    fn names_of_deleted_files_come_after_the_end_alone() {
-        let mut order = SenderOrder::default();
-        let part = |bytes: Vec<u8>| bytes[FRAME_HEADER_BYTES..].to_vec();
-        let deleted = |order: &mut SenderOrder| {
-            let record = Record::Deleted { names: vec!["old".into()], failures: vec![] };
-            order.handle(FramePart::Record(part(record.to_frame())))
-        };
-        assert!(deleted(&mut order).is_err(), "the offer is not answered");
-        let accept = Message::Refuse { reason: PeerText::default() }.to_frame();
-        order.handle(FramePart::Message(part(accept))).unwrap();
-        assert!(deleted(&mut order).is_err(), "content still flows");
-        order.end();
-        assert_eq!(deleted(&mut order), Ok(ReceiverItem::Deleted(vec!["old".into()], vec![])));
     }
 
     proptest! {
