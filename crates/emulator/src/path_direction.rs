@@ -10,7 +10,8 @@ use crate::counters::DirectionCounters;
 use crate::host_pair::Routes;
 use crate::middlebox::Middlebox;
 use crate::pool::{Arrival, PacketHandle, Place, Pool, flow_of};
-use crate::segmentation::{Merge, Segments};
+use crate::segmentation::merge::Merge;
+use crate::segmentation::split::Segments;
 use crate::series::DirectionSample;
 use crate::veth::frame_size;
 
