@@ -3,8 +3,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-library bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-stages bench-transfer constants man man-of book dist dist-test install install-of install-library-of library library-examples python-package deny oldest-rust fuzz miri clean tools tools-test test-tools test-kernels other-systems static-check unit-without-tools bare-test
 
-SWEETSPOT := target/release/sweetspot
-RESEARCH := target/release/sweetspot-research
+SWEETSPOT := target/dist/sweetspot
+# Benchmarks measure the program as it is installed.
+RESEARCH := SWEETSPOT_BIN=$(SWEETSPOT) target/release/sweetspot-research
 ARGS ?=
 
 help: ## List the targets
@@ -126,8 +127,8 @@ library: tools ## libsweetspot for C, optimised
 library-examples: tools
 	cargo build --release --locked -p sweetspot-socket --examples
 
-build: tools wasm ## The sweetspot program, optimised
-	cargo build --release --locked --bin sweetspot
+build: tools wasm ## The sweetspot program, as it is installed
+	cargo build --profile dist --locked --bin sweetspot
 
 research-build: tools wasm
 	cargo build --release --locked --bin sweetspot-research

@@ -47,7 +47,7 @@ maturin sdist --out "$dist"
 for binary in "$dist"/sweetspot-"$version"-linux-x86_64*; do
     "$binary" --version
     bytes=$(stat -c %s "$binary")
-    [ "$bytes" -lt 25000000 ] || { echo "$binary has $bytes bytes, more than 25 MB" >&2; exit 1; }
+    [ "$bytes" -lt 18000000 ] || { echo "$binary has $bytes bytes, more than 18 MB" >&2; exit 1; }
 done
 (cd "$dist" && sha256sum -- * >SHA256SUMS)
 ls -l "$dist"

@@ -17,7 +17,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KERNELS = os.path.join(ROOT, "scripts/kernels")
 TARGET = os.path.join(ROOT, "target/kernels")
-PROGRAM = os.path.join(ROOT, "target/release/sweetspot")
+PROGRAM = os.path.join(ROOT, "target/dist/sweetspot")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio", "zstd": "zstd"}
 # The packages that hold a kernel: one up to Debian 13, afterwards its binary and its modules.
@@ -150,7 +150,7 @@ def main():
     if lacking or not os.path.exists(KEYRING):
         sys.exit("test-kernels: apt-get install " + " ".join([*lacking, "debian-archive-keyring"]))
     if not os.path.exists(PROGRAM):
-        sys.exit("test-kernels: no target/release/sweetspot (make build)")
+        sys.exit("test-kernels: no target/dist/sweetspot (make build)")
     with open(os.path.join(KERNELS, "list"), encoding="utf-8") as file:
         listed = [line.split() for line in file if line.strip() and not line.startswith("#")]
     only = [name for name in arguments.only.split(",") if name]

@@ -1,6 +1,6 @@
 """How late the emulator releases packets, by queue discipline, element and number of hops.
 
-    python3 bench/emulator/lateness.py target/release/sweetspot > docs/results/lateness.md
+    python3 bench/emulator/lateness.py target/dist/sweetspot > docs/results/lateness.md
 
 Needs iperf3, and the right to make network namespaces. Each path carries one iperf3 flow for five seconds, five
 times, all paths in turn, so that other load on the machine meets all of them. Prints medians.
@@ -80,7 +80,7 @@ def main() -> None:
         f"{TURNS} runs in turn; the medians of what\n  the certificates report for the direction of the data. "
         f"The columns are the median, the 99 % quantile and the maximum.\n\n"
         f"| | |\n|---|---|\n"
-        f"| command | `python3 bench/emulator/lateness.py target/release/sweetspot` |\n"
+        f"| command | `python3 bench/emulator/lateness.py target/dist/sweetspot` |\n"
         f"| program | {version} |\n"
         f"| measured on | {platform.platform(terse=True)}, {time.strftime('%Y-%m-%d', time.gmtime())} |\n\n"
         f"| path | rate, Mbit/s | carried | late, us: 50 % | 99 % | latest | certified |\n"

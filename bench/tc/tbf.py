@@ -1,6 +1,6 @@
 """The emulator's token bucket beside tc's tbf, on the same parameters and the same datagrams.
 
-    sudo python3 bench/tc/tbf.py target/release/sweetspot
+    sudo python3 bench/tc/tbf.py target/dist/sweetspot
 
 Datagrams of 1000 bytes (IP) in three patterns go once across `sweetspot emulate` and once across two namespaces joined by a veth
 pair with tbf on it. tbf counts Ethernet's 14 bytes, so that its rate, burst and limit are 1.014 times ours. Prints, for each

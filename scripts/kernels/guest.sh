@@ -4,7 +4,7 @@
 # "names" is a verb that this kernel cannot run, or runs without a part, if its message matches the pattern given for it here.
 # Usage: guest.sh [VERB...]    (a part of a verb's name is enough; all without any)
 # Variables: SWEETSPOT, the program; SLOW, a factor for the time limits.
-S=${SWEETSPOT:-$(cd "$(dirname "$0")/../.." && pwd)/target/release/sweetspot}
+S=${SWEETSPOT:-$(cd "$(dirname "$0")/../.." && pwd)/target/dist/sweetspot}
 export S
 scratch=$(mktemp -d); chmod 777 "$scratch"; cd "$scratch" || exit
 trap 'cd /; rm -rf "$scratch"' EXIT

@@ -38,7 +38,8 @@ async function pass(wasm, file, begun) {
 }
 
 async function diagnosis({ wasm: module, file, name }) {
-  const bytes = Uint8Array.from(atob(module), (character) => character.charCodeAt(0));
+  const packed = new Blob([Uint8Array.from(atob(module), (character) => character.charCodeAt(0))]);
+  const bytes = await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
   const { instance: { exports: wasm } } = await WebAssembly.instantiate(bytes);
   write(wasm, encoder.encode(name));
   wasm.diagnosis_begin();

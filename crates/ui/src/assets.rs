@@ -6,10 +6,12 @@ pub struct Asset {
     pub name: &'static str,
     pub media_type: &'static str,
     pub content: &'static [u8],
+    /// Whether `content` is compressed by gzip, which every browser undoes.
+    pub is_gzip: bool,
 }
 
-/// The simulator for the page; empty if this program was built without it.
-pub const SIMULATOR: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sweetspot.wasm"));
+/// The simulator for the page, compressed by gzip; empty if this program was built without it.
+pub const SIMULATOR: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sweetspot.wasm.gz"));
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
@@ -19,6 +21,7 @@ macro_rules! page {
             name: $served,
             media_type: $media_type,
             content: include_bytes!(concat!("../page/", $name)),
+            is_gzip: false,
         }
     };
 }
@@ -32,5 +35,10 @@ pub const ASSETS: [Asset; 9] = [
     page!("words.js", "words.js", JAVASCRIPT),
     page!("live.js", "live.js", JAVASCRIPT),
     page!("engine.js", "engine.js", JAVASCRIPT),
-    Asset { name: "sweetspot.wasm", media_type: "application/wasm", content: SIMULATOR },
+    Asset {
+        name: "sweetspot.wasm",
+        media_type: "application/wasm",
+        content: SIMULATOR,
+        is_gzip: true,
+    },
 ];

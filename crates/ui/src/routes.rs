@@ -103,7 +103,13 @@ impl Page {
 
 fn file(name: &str) -> Response {
     match ASSETS.iter().find(|asset| asset.name == name && !asset.content.is_empty()) {
-        Some(asset) => Response::ok(asset.media_type, asset.content),
+        Some(asset) => {
+            let mut response = Response::ok(asset.media_type, asset.content);
+            if asset.is_gzip {
+                response.fields.push(("Content-Encoding", "gzip".to_owned()));
+            }
+            response
+        }
         None => Response::refusal(404, "there is no such thing here"),
     }
 }
