@@ -74,6 +74,11 @@ const WRONG: &[(&str, &str)] = &[
     ("serve --listen nonsense", "expected ADDRESS:PORT"),
     ("diagnose nonsense", "expected HOST:PORT"),
     ("tune attach nonsense", "expected a process number"),
+    ("advise window --path nonsense", "is not key=value"),
+    ("serve invite --clients c --dir d --to host:0 ann", "--to \"host:0\": expected a host"),
+    ("top --once --rows many", "expected a whole number"),
+    ("ui --port 99999999999", "--port"),
+    ("sweep @elephants --over path.buffer=1pkt --workers 0", "expected 1 or more"),
 ];
 
 #[test]
@@ -88,6 +93,33 @@ fn a_wrong_value_is_wrong_usage_in_every_verb() {
             .unwrap();
         let words = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{line}: {words}");
+        assert!(words.contains(part) && words.trim_end().lines().count() == 1, "{line}: {words}");
+    }
+}
+
+/// Files that cannot be used, each with its name and the next step.
+const UNUSABLE: &[(&str, &str)] = &[
+    ("serve --clients .", ".: Is a directory (os error 21); name a file"),
+    (
+        "serve invite --clients . --dir d --to host ann",
+        ".: Is a directory (os error 21); name a file",
+    ),
+    ("diagnose --tcpinfo .", "cannot read .: Is a directory (os error 21); name a file"),
+    ("diagnose --tcpinfo empty", "empty: it is empty; was anything logged?"),
+    ("diagnose .", "there is no capture in .; name a directory"),
+    ("advise host --peer-sysctl empty", "--peer-sysctl empty: "),
+    ("advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --mix empty", "--mix empty: "),
+];
+
+#[test]
+fn a_file_that_cannot_be_used_is_named_with_the_next_step() {
+    let scratch = tempfile::tempdir().unwrap();
+    fs::write(scratch.path().join("empty"), "").unwrap();
+    for (line, part) in UNUSABLE {
+        let mut command = Command::new(SWEETSPOT);
+        let output = command.args(line.split(' ')).current_dir(scratch.path()).output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{line}: {words}");
         assert!(words.contains(part) && words.trim_end().lines().count() == 1, "{line}: {words}");
     }
 }

@@ -54,6 +54,14 @@ pub fn said(error: &str) -> ExitCode {
     failed("sweetspot", &UsageError::new(error), error)
 }
 
+/// The standard library's words for a text that is not the number wanted, and words for people.
+const NUMBERS: [(&str, &str); 4] = [
+    ("invalid digit found in string", "expected a whole number"),
+    ("cannot parse integer from empty string", "expected a whole number"),
+    ("number too large to fit in target type", "the number is too large"),
+    ("number would be zero for non-zero type", "expected 1 or more"),
+];
+
 /// Clap's paragraphs (what is wrong, tips, usage, where to find help) in one line.
 pub fn in_one_line(rendered: &str) -> String {
     let paragraphs = rendered.trim().split("\n\n").map(|paragraph| {
@@ -67,7 +75,7 @@ pub fn in_one_line(rendered: &str) -> String {
         })
         .filter(|words| !words.starts_with("Usage:"))
         .collect();
-    kept.join("; ")
+    NUMBERS.iter().fold(kept.join("; "), |line, (library, ours)| line.replace(library, ours))
 }
 
 #[cfg(test)]

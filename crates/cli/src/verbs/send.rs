@@ -157,7 +157,11 @@ pub fn run(mut arguments: Arguments) -> Ending {
         None => {
             let offer = ServeOptions {
                 listen: arguments.listen,
-                advertise: arguments.advertise.as_deref().map(serve::advertised).transpose()?,
+                advertise: arguments
+                    .advertise
+                    .as_deref()
+                    .map(|host| serve::advertised("--advertise", host))
+                    .transpose()?,
                 once: true,
                 code: arguments.spoken_code.then(|| draw_code(|_| true)).transpose()?,
                 ..ServeOptions::new(Purpose::Send(Box::new(options)))

@@ -162,7 +162,7 @@ pub fn read(text: &str) -> Result<Recorded, String> {
                 "it is the text of iperf3; run iperf3 --json at the end that sends".to_owned()
             );
         }
-        None => return Err("it is empty".to_owned()),
+        None => return Err("it is empty; was anything logged?".to_owned()),
         Some('{' | '[') if iperf3::is_result(text) => iperf3::read(text)?,
         Some('{' | '[') => Recorded { recordings: ndt7::read(text)?, not_understood: vec![] },
         Some(_) => ss::read(text)?,

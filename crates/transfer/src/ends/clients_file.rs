@@ -108,7 +108,7 @@ fn open(path: &Path) -> Result<(File, Version), String> {
 fn read(file: &File) -> Result<Vec<u8>, String> {
     let mut text = Vec::new();
     let length = file.take(MAX_CLIENTS_FILE_BYTES + 1).read_to_end(&mut text);
-    match length.map_err(|error| error.to_string())? as u64 {
+    match length.map_err(|error| format!("{error}; name a file that can be read"))? as u64 {
         0..=MAX_CLIENTS_FILE_BYTES => Ok(text),
         _ => Err("it is too long for a file of clients".into()),
     }

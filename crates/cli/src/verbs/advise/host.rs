@@ -57,7 +57,10 @@ pub fn run(a: Arguments) -> Ending {
     let here = Snapshot { asked_receive_buffer: a.rcvbuf, ..settings() };
     let mut peer = match &a.peer_sysctl {
         None => None,
-        Some(file) => Some(Snapshot::of_peer(&super::read(file)?, a.peer_kernel, &here)?),
+        Some(file) => {
+            let peer = Snapshot::of_peer(&super::read(file)?, a.peer_kernel, &here);
+            Some(peer.map_err(|error| format!("--peer-sysctl {}: {error}", file.shown()))?)
+        }
     };
     if let Some(mtu) = a.peer_mtu {
         let device = Device { name: "its device".to_owned(), mtu: Some(mtu), ..Device::default() };

@@ -112,7 +112,10 @@ pub fn run(a: Arguments) -> Ending {
     let mix = match a.mix.as_str() {
         "short" => Mix::Short,
         "bulk" => Mix::Bulk,
-        file if Path::new(file).exists() => Mix::from_sizes(&super::read(&PathBuf::from(file))?)?,
+        file if Path::new(file).exists() => {
+            let sizes = super::read(&PathBuf::from(file))?;
+            Mix::from_sizes(&sizes).map_err(|error| format!("--mix {file}: {error}"))?
+        }
         other => {
             let help = "write short, bulk, or the name of a file with a transfer size per line";
             return Err(format!("--mix {other}: there is no such file; {help}").into());

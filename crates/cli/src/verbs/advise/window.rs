@@ -4,7 +4,7 @@ use sweetspot_advise::Kernel;
 use sweetspot_advise::window::{CrossShare, WindowAdvice, WindowQuestion, advise};
 use sweetspot_experiment::Workers;
 use sweetspot_experiment::window::{cost, runs, try_windows};
-use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_path::{DirectionSpec, PathError, PathSpec};
 use sweetspot_sim::Simulator;
 use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
@@ -12,7 +12,7 @@ use super::{OutputOptions, Verify};
 use crate::verbs::Ending;
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::scenario_file::Parallel;
-use sweetspot_program::usage_error;
+use sweetspot_program::usage_error::{self, UsageError};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -73,7 +73,7 @@ fn read_path(text: &str) -> Result<PathFacts, Box<dyn std::error::Error>> {
         let path = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?.path;
         return Ok(PathFacts { direction: *path.narrow(), rtt: path.rtt, mtu: path.packet });
     }
-    let path: PathSpec = text.parse()?;
+    let path: PathSpec = text.parse().map_err(|error: PathError| UsageError::new(error))?;
     Ok(PathFacts { direction: path.up, rtt: path.rtt(), mtu: path.mtu })
 }
 

@@ -33,7 +33,9 @@ pub fn read(directory: &Path, max: usize) -> Result<Vec<Entry>, String> {
         .collect();
     files.sort();
     if files.is_empty() {
-        return Err(format!("there is no capture in {name} (pcap or pcapng, compressed or not)"));
+        return Err(format!(
+            "there is no capture in {name}; name a directory with pcap or pcapng files, compressed or not"
+        ));
     }
     Ok(files.into_iter().map(|file| entry(file, max)).collect())
 }

@@ -18,8 +18,9 @@ pub fn write(capture: &Path, report: &DiagnosisReport, out: &Path) -> Result<(),
     let drawings = draw(capture, &report.flows)?;
     let flows: Vec<_> = report.flows.iter().cloned().zip(drawings).collect();
     let name = capture.file_name().unwrap_or(capture.as_os_str()).to_string_lossy();
-    fs::write(out, page(Parts::new(&name, &flows)))
-        .map_err(|error| format!("cannot write {}: {error}", out.shown()))
+    fs::write(out, page(Parts::new(&name, &flows))).map_err(|error| {
+        format!("cannot write {}: {error}; give --html a file that you may write to", out.shown())
+    })
 }
 
 fn page(Parts { title, body, data }: Parts) -> String {

@@ -15,6 +15,9 @@ use sweetspot_program::print::Shown;
 use sweetspot_trace::file::{MAX_ZSTD_WINDOW, ZSTD_MAGIC, large_zstd_window};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// The next step where a file cannot be read.
+const READABLE: &str = "name a file of measurements that you may read";
+
 /// The longest text that [`read_text`] keeps: a day of `ss` output for dozens of connections, once a second.
 const MAX_TEXT_BYTES: u64 = 256 << 20;
 
@@ -24,7 +27,8 @@ pub fn open(path: &Path) -> Result<Box<dyn Read>, String> {
     let file = File::open(path)
         .map_err(|error| format!("cannot open {name}: {error}; name a file that is there"))?;
     let mut file = BufReader::new(file);
-    let head = file.fill_buf().map_err(|error| format!("cannot read {name}: {error}"))?;
+    let head =
+        file.fill_buf().map_err(|error| format!("cannot read {name}: {error}; {READABLE}"))?;
     if head.starts_with(&GZIP) {
         Ok(Box::new(MultiGzDecoder::new(file)))
     } else if head.starts_with(&ZSTD_MAGIC) {
@@ -38,7 +42,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Read>, String> {
 pub fn is_text(path: &Path) -> Result<bool, String> {
     let mut head = Vec::new();
     let read = open(path)?.take(recorded::HEAD_BYTES as u64).read_to_end(&mut head);
-    read.map_err(|error| format!("cannot read {}: {error}", path.shown()))?;
+    read.map_err(|error| format!("cannot read {}: {error}; {READABLE}", path.shown()))?;
     Ok(recorded::is_text(&head))
 }
 
@@ -47,7 +51,7 @@ pub fn read_text(path: &Path) -> Result<String, String> {
     let name = path.display();
     let mut text = String::new();
     let read = open(path)?.take(MAX_TEXT_BYTES + 1).read_to_string(&mut text);
-    read.map_err(|error| format!("cannot read {name}: {error}"))?;
+    read.map_err(|error| format!("cannot read {name}: {error}; {READABLE}"))?;
     if text.len() as u64 > MAX_TEXT_BYTES {
         let max = MAX_TEXT_BYTES >> 20;
         return Err(format!("{name}: it has more than {max} MiB of text; give a part of it"));

@@ -63,7 +63,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let (host, port) = advertised(&arguments.to)?;
+    let (host, port) = advertised("--to", &arguments.to)?;
     let port = port.unwrap_or(DEFAULT_PORT);
     let identity = service_identity(arguments.state.as_deref())?;
     let expires = Ticket::expiry(clock::wall(), arguments.lifetime);
@@ -114,7 +114,9 @@ pub fn run(arguments: Arguments) -> Ending {
 fn open_alone(clients: &Path) -> Result<(File, String), Box<dyn Error>> {
     let mut options = File::options();
     options.create(true).append(true).mode(0o600);
-    let file = options.open(clients).map_err(|error| unusable(clients, &error))?;
+    let file = options.open(clients).map_err(|error| {
+        unusable(clients, &format!("{error}; name a file that you may write to"))
+    })?;
     if !file::try_lock(&file).map_err(|error| unusable(clients, &error))? {
         return Err(unusable(clients, &"another invitation is being written; try again").into());
     }

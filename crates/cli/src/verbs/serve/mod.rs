@@ -29,6 +29,7 @@ use crate::own_files;
 pub use log::LogOptions;
 use log::ServiceLog;
 use sweetspot_program::print::Shown;
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::values;
 
 /// `sweetspot serve` as typed.
@@ -294,7 +295,11 @@ fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Err
     };
     Ok(ServeOptions {
         listen: arguments.listen,
-        advertise: arguments.advertise.as_deref().map(advertised).transpose()?,
+        advertise: arguments
+            .advertise
+            .as_deref()
+            .map(|host| advertised("--advertise", host))
+            .transpose()?,
         once: once && identity.is_none(),
         lifetime: arguments.lifetime,
         identity,
@@ -315,8 +320,8 @@ pub fn listening(text: &str) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| format!("that name has no address; {EXAMPLES}"))
 }
 
-/// `HOST`, `HOST:PORT`, `[v6 address]:PORT` or a bare v6 address.
-pub fn advertised(text: &str) -> Result<(TicketHost, Option<u16>), String> {
+/// The value of `option`: `HOST`, `HOST:PORT`, `[v6 address]:PORT` or a bare v6 address.
+pub fn advertised(option: &str, text: &str) -> Result<(TicketHost, Option<u16>), UsageError> {
     let whole = TicketHost::parse(text).map(|host| (host, None));
     whole
         .or_else(|| {
@@ -324,7 +329,10 @@ pub fn advertised(text: &str) -> Result<(TicketHost, Option<u16>), String> {
             Some((TicketHost::parse(host)?, Some(port.parse().ok().filter(|port| *port != 0)?)))
         })
         .ok_or_else(|| {
-            format!("--advertise \"{text}\": expected a host; write it like example.org, 192.0.2.7:9000 or [2001:db8::7]:9000")
+            let example = "example.org, 192.0.2.7:9000 or [2001:db8::7]:9000";
+            UsageError::new(format!(
+                "{option} \"{text}\": expected a host; write it like {example}"
+            ))
         })
 }
 
@@ -453,13 +461,15 @@ mod tests {
 
     #[test]
     fn hosts_to_advertise_come_with_and_without_ports() {
-        let port = |text: &str| advertised(text).map(|(host, port)| (host.to_string(), port));
-        assert_eq!(port("example.org"), Ok(("example.org".into(), None)));
-        assert_eq!(port("192.0.2.7:9000"), Ok(("192.0.2.7".into(), Some(9000))));
-        assert_eq!(port("2001:db8::7"), Ok(("[2001:db8::7]".into(), None)));
-        assert_eq!(port("[2001:db8::7]:9000"), Ok(("[2001:db8::7]".into(), Some(9000))));
+        let port = |text: &str| {
+            advertised("--advertise", text).ok().map(|(host, port)| (host.to_string(), port))
+        };
+        assert_eq!(port("example.org"), Some(("example.org".into(), None)));
+        assert_eq!(port("192.0.2.7:9000"), Some(("192.0.2.7".into(), Some(9000))));
+        assert_eq!(port("2001:db8::7"), Some(("[2001:db8::7]".into(), None)));
+        assert_eq!(port("[2001:db8::7]:9000"), Some(("[2001:db8::7]".into(), Some(9000))));
         for wrong in ["", "a b", "host:0", "host:99999", "host:"] {
-            assert!(advertised(wrong).is_err(), "{wrong}");
+            assert_eq!(port(wrong), None, "{wrong}");
         }
     }
 }
