@@ -1,9 +1,15 @@
+//! Connections that share a path: one controller sizes them together.
+
+mod division;
+mod pause;
+mod words;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use sweetspot_sizing::{
-    Controller, ControllerConfig, Driver, Effect, EventKind, InputSource, KernelView,
-    PROBE_INTERVAL, ProbeAnswer, Reason, SavedWindow, SizingPhase, TIMESTAMP_TICK, TrainPacket,
+    Controller, ControllerConfig, Driver, Effect, InputSource, KernelView, ProbeAnswer, Reason,
+    SavedWindow, SizingPhase, TrainPacket,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -11,6 +17,7 @@ use crate::clamp_check::ClampCheck;
 use crate::event::TuneEventKind;
 use crate::sender_help::{HELP_BYTES, SenderHelp, SenderRequest};
 use sweetspot_sizing::share::max_min;
+use words::words;
 
 /// A connection counts as a bulk transfer, and may be limited, once it has received this much: four initial
 /// windows (RFC 6928), with which no buffer overflows yet.
@@ -24,12 +31,6 @@ const WINDOW_BOUND_SHARE: f64 = 0.7;
 
 /// A connection that uses less may have this multiple of its use.
 const DEMAND_HEADROOM: f64 = 1.5;
-
-/// The min share, segments: fast retransmit needs this many (RFC 5681).
-const MIN_SHARE_SEGMENTS: u64 = 4;
-
-/// Limits that change by less than this share are not set again.
-const MIN_LIMIT_CHANGE: f64 = 0.02;
 
 /// All connections between two hosts, sized by one controller. They share a path, and so its known properties and its capacity
 /// (RFC 9040, "ensemble sharing"). The controller's window is divided max-min fair.
@@ -373,37 +374,6 @@ impl PathGroup {
         self.reason
     }
 
-    /// How long to wait until the next round: short enough for the controller, and at least `cpu_budget` unless a
-    /// transfer has just begun.
-    pub fn pause(&self, now: Time, cpu_budget: Duration) -> Duration {
-        if self.is_helped() {
-            let due = self.driver.poll_timeout().since(now).min(PROBE_INTERVAL);
-            return due.max(cpu_budget);
-        }
-        if self.members.values().all(|m| m.arrived == Bytes::ZERO && m.rate < IDLE_RATE) {
-            let is_young = self.added.is_some_and(|added| now.since(added) < YOUNG_AGE);
-            return if is_young {
-                YOUNG_PAUSE.max(cpu_budget / YOUNG_COST_FACTOR)
-            } else {
-                IDLE_PAUSE.max(cpu_budget)
-            };
-        }
-        let opens = match self.phase() {
-            SizingPhase::Measuring
-            | SizingPhase::Ramping
-            | SizingPhase::Trying
-            | SizingPhase::Open => true,
-            SizingPhase::HandsOff | SizingPhase::Holding | SizingPhase::Congested => false,
-        };
-        // Bursts of a short path cannot be timed.
-        let is_timed = self.minimum.is_none_or(|rtt| rtt >= TIMESTAMP_TICK);
-        if opens && is_timed && self.bulk_since.is_none_or(|since| now.since(since) < OPENING_TIME)
-        {
-            return OPENING_PAUSE.max(cpu_budget / OPENING_COST_FACTOR);
-        }
-        (self.rtt / 2).clamp(Duration::from_millis(5), IDLE_PAUSE).max(cpu_budget)
-    }
-
     /// The parameters to save for the path, each time its last bulk transfer has ended; `Some(None)`: delete them.
     pub fn poll_memory(&mut self) -> Option<Option<SavedWindow>> {
         self.memory.take()
@@ -482,75 +452,7 @@ impl PathGroup {
             _ => {}
         }
     }
-
-    /// The queue due to the minimum share of each connection. The controller cannot drain it, and must not take it
-    /// for cross traffic.
-    fn floor_queue(&self) -> Duration {
-        let Some(window) = self.window.flatten() else { return Duration::ZERO };
-        let held = self.members.values().filter(|m| m.limit.is_some()).count() as u64;
-        let over = (self.mss * MIN_SHARE_SEGMENTS * held).saturating_sub(window);
-        if over == Bytes::ZERO { Duration::ZERO } else { over / self.rate() }
-    }
-
-    /// Divides the window among the bulk transfers.
-    fn divide(&mut self) {
-        let window = match (self.window, self.ceiling) {
-            (None, None) => return,
-            (window, None) => window.flatten(),
-            (window, Some(ceiling)) => Some(window.flatten().map_or(ceiling, |w| w.min(ceiling))),
-        };
-        let bulk = self.members.iter().filter(|(_, m)| m.is_bulk() && !m.refuses);
-        let bulk: Vec<u64> = bulk.map(|(cookie, _)| *cookie).collect();
-        let limits: Vec<Option<Bytes>> = match window {
-            None => vec![None; bulk.len()],
-            Some(window) => {
-                let min = self.mss * MIN_SHARE_SEGMENTS;
-                let demands: Vec<Bytes> =
-                    bulk.iter().map(|c| self.members[c].demand(window, self.rtt)).collect();
-                let shares = max_min(window, &demands);
-                // A connection that wants less now may want more in a moment. It may have an equal part,
-                // which costs nothing while it is not used.
-                let equal = window / bulk.len().max(1) as u64;
-                shares.into_iter().map(|share| Some(share.max(equal).max(min))).collect()
-            }
-        };
-        // A receiver does not take back an advertised window (RFC 9293 section 3.8.6): while the path is open, a limit below it
-        // would only stop new data once that window is used up.
-        let is_open = matches!(self.phase(), SizingPhase::Measuring | SizingPhase::Open)
-            && self.ceiling.is_none();
-        for (cookie, limit) in bulk.into_iter().zip(limits) {
-            let Some(member) = self.members.get_mut(&cookie) else { continue };
-            if member.limit.is_none() {
-                member.first = member.last.advertised.unwrap_or(Bytes::ZERO);
-            }
-            let limit = limit.map(|limit| if is_open { limit.max(member.first) } else { limit });
-            if differs(member.limit, limit) {
-                let before = std::mem::replace(&mut member.limit, limit);
-                self.limit_changes.push_back(LimitChange { cookie, before, limit });
-            }
-        }
-    }
 }
-
-/// The age up to which a group counts as young: the time that a connection may take until its first data, ...
-const YOUNG_AGE: Duration = Duration::from_secs(1);
-/// ... between two rounds of a young group: four round trips after the first data, slow start has filled the path
-/// and a small buffer ...
-const YOUNG_PAUSE: Duration = Duration::from_millis(10);
-/// ... while samples may take this multiple of their usual share of a core.
-const YOUNG_COST_FACTOR: u64 = 8;
-
-/// How long windows open after the first bulk transfer began: slow start and its aftermath.
-const OPENING_TIME: Duration = Duration::from_secs(3);
-/// The time between two rounds meanwhile, so that a burst that can be timed is seen twice, ...
-const OPENING_PAUSE: Duration = Duration::from_millis(3);
-/// ... while samples may take this multiple of their usual share of a core.
-const OPENING_COST_FACTOR: u64 = 25;
-/// The longest time between two rounds.
-const IDLE_PAUSE: Duration = Duration::from_millis(50);
-
-/// A group that receives less than this is idle.
-const IDLE_RATE: Rate = Rate::from_bits_per_second(80_000);
 
 impl Member {
     fn is_bulk(&self) -> bool {
@@ -564,50 +466,5 @@ impl Member {
             Some(limit) if used < limit.scaled(WINDOW_BOUND_SHARE) => used.scaled(DEMAND_HEADROOM),
             _ => window,
         }
-    }
-}
-
-fn differs(before: Option<Bytes>, after: Option<Bytes>) -> bool {
-    match (before, after) {
-        (Some(before), Some(after)) => {
-            (after.as_f64() - before.as_f64()).abs() > before.as_f64() * MIN_LIMIT_CHANGE
-        }
-        _ => before != after,
-    }
-}
-
-/// The event for users, with its reason in words; `None` for events that are not reported.
-fn words(kind: &EventKind) -> Option<(TuneEventKind, String)> {
-    match kind {
-        EventKind::Entered { phase, reason } => match phase {
-            SizingPhase::Holding => Some((TuneEventKind::Held, reason.to_string())),
-            SizingPhase::Open => Some((TuneEventKind::LetGo, reason.to_string())),
-            SizingPhase::Trying => {
-                Some((TuneEventKind::Tightened, format!("tries a smaller window: {reason}")))
-            }
-            SizingPhase::HandsOff
-            | SizingPhase::Measuring
-            | SizingPhase::Ramping
-            | SizingPhase::Congested => None,
-        },
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_controller_enters_is_told_with_its_reason() {
-        let told = |phase, reason| words(&EventKind::Entered { phase, reason });
-        let held = told(SizingPhase::Holding, Reason::CapacityKnown);
-        assert_eq!(held, Some((TuneEventKind::Held, "the path's capacity is known".to_owned())));
-        let (kind, why) = told(SizingPhase::Trying, Reason::RateInelastic).unwrap();
-        assert_eq!(kind, TuneEventKind::Tightened);
-        assert!(why.starts_with("tries a smaller window: a queue stands"), "{why}");
-        assert_eq!(told(SizingPhase::Open, Reason::TrialFailed).unwrap().0, TuneEventKind::LetGo);
-        assert_eq!(told(SizingPhase::HandsOff, Reason::Ended), None);
-        assert_eq!(words(&EventKind::Lifted), None);
     }
 }

@@ -1,0 +1,40 @@
+use sweetspot_sizing::{EventKind, SizingPhase};
+
+use crate::event::TuneEventKind;
+
+/// The event for users, with its reason in words; `None` for events that are not reported.
+pub(super) fn words(kind: &EventKind) -> Option<(TuneEventKind, String)> {
+    match kind {
+        EventKind::Entered { phase, reason } => match phase {
+            SizingPhase::Holding => Some((TuneEventKind::Held, reason.to_string())),
+            SizingPhase::Open => Some((TuneEventKind::LetGo, reason.to_string())),
+            SizingPhase::Trying => {
+                Some((TuneEventKind::Tightened, format!("tries a smaller window: {reason}")))
+            }
+            SizingPhase::HandsOff
+            | SizingPhase::Measuring
+            | SizingPhase::Ramping
+            | SizingPhase::Congested => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sweetspot_sizing::Reason;
+
+    #[test]
+    fn what_the_controller_enters_is_told_with_its_reason() {
+        let told = |phase, reason| words(&EventKind::Entered { phase, reason });
+        let held = told(SizingPhase::Holding, Reason::CapacityKnown);
+        assert_eq!(held, Some((TuneEventKind::Held, "the path's capacity is known".to_owned())));
+        let (kind, why) = told(SizingPhase::Trying, Reason::RateInelastic).unwrap();
+        assert_eq!(kind, TuneEventKind::Tightened);
+        assert!(why.starts_with("tries a smaller window: a queue stands"), "{why}");
+        assert_eq!(told(SizingPhase::Open, Reason::TrialFailed).unwrap().0, TuneEventKind::LetGo);
+        assert_eq!(told(SizingPhase::HandsOff, Reason::Ended), None);
+        assert_eq!(words(&EventKind::Lifted), None);
+    }
+}
