@@ -25,21 +25,21 @@ pub struct TableColumn {
 
 /// All columns.
 const COLUMNS: [TableColumn; 15] = [
-    column("", 1, LEFT, 1, direction),
+    column("", 1, LEFT, 2, direction),
     column("program", PROGRAM_WIDTH, LEFT, 0, who),
-    column(PEER_HEADING, PEER_WIDTH, LEFT, 2, |r| peer(r.connection.remote)),
-    column("state", 6, LEFT, 11, |r| state(r.connection.state)),
-    column("Mbit/s", 9, RIGHT, 0, |r| mbit(r.rate())),
-    past("past rate", 12, |r| sparkline(r.past.iter().map(|(rate, _)| *rate))),
-    column("RTT ms", 8, RIGHT, 3, |r| ms(r.rtt())),
-    past("past RTT", 13, |r| sparkline(r.past.iter().map(|(_, rtt)| *rtt))),
-    column("min", 7, RIGHT, 5, |r| ms(r.live.rtt_min())),
-    column("cc", 6, LEFT, 10, congestion),
-    column("window", 9, RIGHT, 6, |r| size(r.window())),
-    column("cwnd", 9, RIGHT, 7, |r| size(r.congestion_window())),
-    column("retrans", 8, RIGHT, 8, |r| r.retransmitted().to_string()),
-    column("bytes", 9, RIGHT, 9, |r| size(Some(r.bytes()))),
-    column("sweet spot", 11, RIGHT, 4, |r| size(r.live.sweet_spot())),
+    column(PEER_HEADING, PEER_WIDTH, LEFT, 3, |r| peer(r.connection.remote)),
+    column("state", 6, LEFT, 12, |r| state(r.connection.state)),
+    column("Mbit/s", 9, RIGHT, 1, |r| mbit(r.rate())),
+    past("past rate", 13, |r| sparkline(r.past.iter().map(|(rate, _)| *rate))),
+    column("RTT ms", 8, RIGHT, 4, |r| ms(r.rtt())),
+    past("past RTT", 14, |r| sparkline(r.past.iter().map(|(_, rtt)| *rtt))),
+    column("min", 7, RIGHT, 6, |r| ms(r.live.rtt_min())),
+    column("cc", 6, LEFT, 11, congestion),
+    column("window", 9, RIGHT, 7, |r| size(r.window())),
+    column("cwnd", 9, RIGHT, 8, |r| size(r.congestion_window())),
+    column("retrans", 8, RIGHT, 9, |r| r.retransmitted().to_string()),
+    column("bytes", 9, RIGHT, 10, |r| size(Some(r.bytes()))),
+    column("sweet spot", 11, RIGHT, 5, |r| size(r.live.sweet_spot())),
 ];
 
 const PROGRAM_WIDTH: u16 = 15;
@@ -107,9 +107,9 @@ pub fn fitting(width: u16, on_screen: bool, order: SortOrder) -> Vec<&'static Ta
     let needed =
         |shown: &[&TableColumn]| shown.iter().map(|c| c.width + 1).sum::<u16>() + LIMIT_WIDTH;
     while needed(&shown) > width {
-        // Program and rate are always shown, and the sort column almost always.
+        // The program is always shown, the rate wherever the limit has room beside it, and the sort column almost always.
         let rank =
-            |c: &&TableColumn| if c.heading == order.column() { c.rank.min(1) } else { c.rank };
+            |c: &&TableColumn| if c.heading == order.column() { c.rank.min(2) } else { c.rank };
         let Some(last) = shown.iter().map(rank).max().filter(|rank| *rank > 0) else { break };
         shown.retain(|c| rank(c) != last);
     }
@@ -278,8 +278,10 @@ mod tests {
         // 1 + 15 + 21 + 9 + 8 and five spaces are 59, the limit 20.
         assert_eq!(headings(80), ["", "program", "peer", "Mbit/s", "RTT ms"]);
         assert_eq!(headings(78), ["", "program", "peer", "Mbit/s"]);
-        assert_eq!(headings(40), ["program", "Mbit/s"]);
-        assert_eq!(headings(0), ["program", "Mbit/s"]);
+        // 15 + 9 and two spaces are 26.
+        assert_eq!(headings(46), ["program", "Mbit/s"]);
+        assert_eq!(headings(45), ["program"]);
+        assert_eq!(headings(0), ["program"]);
     }
 
     #[test]
