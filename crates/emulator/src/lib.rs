@@ -81,6 +81,7 @@ mod sleep_monitor;
 mod steering;
 mod verdict;
 mod veth;
+mod wake_up;
 
 pub use certificate::{
     Certificate, DirectionCertificate, LatenessBucket, LatenessCertificate, MachineLosses,

@@ -53,6 +53,8 @@ pub(crate) struct PacketLoopReport {
 pub(crate) enum Wait {
     /// Sleep until then.
     Time(Time),
+    /// Be awake then: a packet is due.
+    Release(Time),
     /// Sleep until then or until a packet arrives.
     ArrivalOr(Time),
     /// Stop.
@@ -128,7 +130,8 @@ impl PacketLoop {
                     return Wait::Stopped;
                 }
                 match self.next_work() {
-                    Wait::Time(due) | Wait::ArrivalOr(due) if due <= clock::now() => {}
+                    Wait::Time(due) | Wait::Release(due) | Wait::ArrivalOr(due)
+                        if due <= clock::now() => {}
                     until => return until,
                 }
             }
@@ -201,6 +204,8 @@ impl PacketLoop {
             Wait::Time(min)
         } else if due.is_none() || arrival_wait < MIN_ARRIVAL_WAIT {
             Wait::ArrivalOr(until)
+        } else if Some(until) == due && until <= now + arrival_wait {
+            Wait::Release(until)
         } else {
             Wait::Time(until.min(now + arrival_wait))
         }

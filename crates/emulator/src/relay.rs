@@ -7,6 +7,7 @@
 //! large blocks to a file: a quarter of the late releases. The first thread takes the work back as soon as it can: [`steering`]
 //! keeps its processor free of the hosts' receive work.
 
+use std::hint;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -19,6 +20,7 @@ use sweetspot_units::{Duration, Time};
 
 use crate::packet_loop::{PacketLoop, PacketLoopReport, Wait};
 use crate::steering;
+use crate::wake_up::WakeUp;
 
 /// The standby takes over work overdue by this much: some ten wake-ups long, so that checking costs little, and a fraction of any buffer
 /// under study.
@@ -97,6 +99,7 @@ impl Relay {
         // A processor may have been taken from us since; anywhere is the second best place.
         let _ = scheduling::stay_on(processor);
         let real_time = scheduling::set_real_time(REAL_TIME_PRIORITY).is_ok();
+        let mut wake_up = WakeUp::default();
         while !self.over.load(Ordering::Acquire) {
             let carries = me == FIRST_THREAD || self.active_thread.load(Ordering::Acquire) == me;
             if !carries && !self.is_overdue() {
@@ -116,11 +119,11 @@ impl Relay {
             self.active_thread.store(me, Ordering::Release);
             self.event_fd.clear();
             let until = packet_loop.work();
-            if let Wait::Time(due) | Wait::ArrivalOr(due) = until {
+            if let Wait::Time(due) | Wait::Release(due) | Wait::ArrivalOr(due) = until {
                 self.due.store(due.as_nanos(), Ordering::Release);
             }
             drop(packet_loop);
-            self.sleep(until)?;
+            self.sleep(until, &mut wake_up)?;
         }
         Ok(real_time)
     }
@@ -130,10 +133,19 @@ impl Relay {
         clock::now() >= due + TAKEOVER_DELAY
     }
 
-    fn sleep(&self, until: Wait) -> io::Result<()> {
+    fn sleep(&self, until: Wait, wake_up: &mut WakeUp) -> io::Result<()> {
         let [near, far] = &self.rings;
         match until {
             Wait::Time(due) => wait_readable(&[self.event_fd.as_fd()], due),
+            Wait::Release(due) => {
+                let alarm = wake_up.alarm(clock::now(), due);
+                wait_readable(&[self.event_fd.as_fd()], alarm)?;
+                wake_up.woke(alarm, clock::now());
+                while clock::now() < due {
+                    hint::spin_loop();
+                }
+                Ok(())
+            }
             Wait::ArrivalOr(due) => {
                 wait_readable(&[self.event_fd.as_fd(), near.as_fd(), far.as_fd()], due)
             }
