@@ -46,5 +46,5 @@ pub use class::Class;
 pub use evidence::{Evidence, Failure, Nagle, Stall};
 pub use facts::{Facts, RetransmissionFacts, RttFacts, WindowFacts};
 pub use flow::{ApplicationTime, Flow, Seen};
-pub use limits::Limits;
+pub use limits::{Limits, percent};
 pub use verdict::LimitVerdict;

@@ -89,7 +89,7 @@ impl Limits {
     /// The shares as a list in words, the largest first; shares below half a per cent are left out.
     pub fn words(&self) -> String {
         let shares = self.shares().into_iter().filter(|(_, share)| *share >= MIN_PRINTED_SHARE);
-        let words = shares.map(|(class, share)| format!("{class} {:.0} %", share * 100.0));
+        let words = shares.map(|(class, share)| format!("{class} {:.0} %", percent(share)));
         words.collect::<Vec<_>>().join(", ")
     }
 
@@ -120,9 +120,24 @@ pub(crate) fn rounded(share: f64) -> f64 {
     (share * 1e4).round() / 1e4
 }
 
+/// A share in whole per cent. A share that was rounded before gives the same number.
+pub fn percent(share: f64) -> f64 {
+    (rounded(share) * 100.0).round()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rounded_share_has_the_same_per_cent() {
+        // 70.499 % is 70.5 % to four digits.
+        for share in [0.70499, 0.705, 0.704951, 0.28499, 0.005] {
+            assert_eq!(percent(share), percent(rounded(share)), "{share}");
+        }
+        assert_eq!(percent(0.70499), 71.0);
+        assert_eq!(percent(0.7044), 70.0);
+    }
 
     #[test]
     fn the_class_with_the_most_time_wins() {

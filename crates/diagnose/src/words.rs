@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate, grouped};
 
 use crate::evidence::{Failure, Nagle, Stall};
 use crate::explained::allowed;
-use crate::{Class, Evidence};
+use crate::{Class, Evidence, percent};
 
 /// The window with which a connection starts, in segments (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;
@@ -70,7 +70,7 @@ fn at_this_loss(e: &Evidence) -> Option<Rate> {
 
 /// The verdict as a paragraph.
 pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
-    let percent = (share * 100.0).round();
+    let percent = percent(share);
     let mut words = match class {
         Class::Unknown => {
             let why = e.unknown_because.unwrap_or("too little was seen");
@@ -160,7 +160,7 @@ pub fn nagle_beside(nagle: &Nagle, share: f64) -> String {
     format!(
         "{:.0} % of the time {} small segments waited for delayed acknowledgements of those before them, {} each \
          (Nagle's algorithm): TCP_NODELAY or one write for each message avoids that",
-        share * 100.0,
+        percent(share),
         nagle.waits,
         ms(nagle.each())
     )
@@ -171,7 +171,7 @@ pub fn granted_beside(window: Bytes, share: f64) -> String {
     format!(
         "{:.0} % of the time a window above TCP limited it: bursts began behind small messages of the receiver, not \
          behind its acknowledgements, and at most {} were in flight",
-        share * 100.0,
+        percent(share),
         in_bytes(window)
     )
 }

@@ -1,7 +1,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use sweetspot_diagnose::live::{Live, Side};
-use sweetspot_diagnose::{Class, Limits};
+use sweetspot_diagnose::{Class, Limits, percent};
 use sweetspot_linux::diag::DiagConnection;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -151,7 +151,7 @@ impl ConnectionRow {
             (Class::Unknown, Side::Receiver) => "sender or path".to_owned(),
             (Class::Unknown, Side::Sender) => "not known yet".to_owned(),
             (class, _) => {
-                format!("{:.0} % {}", limits.family_share(class) * 100.0, words(class))
+                format!("{:.0} % {}", percent(limits.family_share(class)), words(class))
             }
         }
     }

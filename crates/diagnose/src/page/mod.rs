@@ -17,7 +17,7 @@ pub use drawings::Drawings;
 
 use self::story::story;
 use crate::path::Simulation;
-use crate::{Class, Flow};
+use crate::{Class, Flow, percent};
 
 /// The style of a page, as CSS.
 pub const STYLE: &str = include_str!("style.css");
@@ -62,7 +62,7 @@ fn message(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
         [(flow, _)] => format!(
             "{name}: {:.2} Mbit/s, {:.0} % of the time {}",
             flow.goodput_bps / 1e6,
-            flow.verdict.share_of_time * 100.0,
+            percent(flow.verdict.share_of_time),
             state(*commonest),
         ),
         _ => format!(
@@ -135,7 +135,7 @@ fn row(n: usize, flow: &Flow) -> Markup {
     let cells = [
         html! { a href={ "#f" (n) } { (ends(flow)) } },
         html! { (verdict.cause) },
-        html! { (format_args!("{:.0} %", verdict.share_of_time * 100.0)) },
+        html! { (format_args!("{:.0} %", percent(verdict.share_of_time))) },
         html! { (format_args!("{:.2}", flow.goodput_bps / 1e6)) },
         html! { (Bytes::new(flow.bytes)) },
     ];

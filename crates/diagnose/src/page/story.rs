@@ -1,7 +1,7 @@
 use sweetspot_units::Bytes;
 
 use crate::words::seconds;
-use crate::{Class, Flow};
+use crate::{Class, Flow, percent};
 
 /// The diagnosis in three sentences for readers that do not know TCP.
 pub fn story(flow: &Flow) -> [String; 3] {
@@ -26,7 +26,7 @@ fn what(flow: &Flow) -> String {
 
 fn why(flow: &Flow) -> String {
     // Of a family of causes, the time of the reported one.
-    let share = (flow.limits.share(flow.verdict.cause) * 100.0).round();
+    let share = percent(flow.limits.share(flow.verdict.cause));
     let cause = match flow.verdict.cause {
         Class::Opportunity => "it was too short to become fast: every connection starts slowly",
         Class::Congestion => "packets were lost on the way, and TCP slows down when they are",

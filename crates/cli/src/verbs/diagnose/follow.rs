@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use ratatui::crossterm::terminal;
 use serde::Serialize;
 use sweetspot_diagnose::following::{Following, RecentFlow};
+use sweetspot_diagnose::percent;
 use sweetspot_diagnose::report::Reading;
 use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Time};
@@ -123,7 +124,7 @@ fn line(flow: &RecentFlow) -> String {
         end(flow.source),
         end(flow.destination),
         flow.goodput_bps / 1e6,
-        flow.share_of_time * 100.0,
+        percent(flow.share_of_time),
         flow.limited_by
     )
 }

@@ -6,7 +6,7 @@ use ratatui::style::{Style, Stylize};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line1, Sparkline, Table as Grid, Wrap};
 use sweetspot_diagnose::live::Side;
-use sweetspot_diagnose::{Class, Flow, LimitVerdict};
+use sweetspot_diagnose::{Class, Flow, LimitVerdict, percent};
 use sweetspot_program::print::whole_parts;
 
 use super::columns::{LIMIT_HEADING, LIMIT_WIDTH, PEER_HEADING, TableColumn, fitting, ms, size};
@@ -265,7 +265,7 @@ fn explanation(row: &ConnectionRow) -> Vec<String> {
 }
 
 fn share((class, share): &(Class, f64)) -> String {
-    format!("{class} {:.0} %", share * 100.0)
+    format!("{class} {:.0} %", percent(*share))
 }
 
 /// The history of a quantity, and its newest and largest value in display units.
