@@ -180,6 +180,19 @@ fn standard_input_and_output_can_be_joined() {
 }
 
 #[test]
+fn a_file_received_from_a_pipe_is_as_old_as_its_arrival() {
+    let serve = Serve::start(&[]);
+    let (file, _) = file(10_000);
+    let begun = std::time::SystemTime::now();
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["send", "-", &serve.ticket, "--name", "f"]).stdin(file.reopen().unwrap());
+    assert_eq!(run(command).code, Some(0));
+    let modified = fs::metadata(serve.directory.join("f")).unwrap().modified().unwrap();
+    // A file's time is that of a clock tick, which may be 10 ms old.
+    assert!(modified + std::time::Duration::from_secs(1) > begun, "{modified:?}");
+}
+
+#[test]
 fn who_offers_is_received_from() {
     let (_dir, top) = tree();
     let scratch = tempfile::tempdir().unwrap();

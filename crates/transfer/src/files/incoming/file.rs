@@ -97,7 +97,8 @@ impl IncomingFile {
             path: entry.path,
             status: FileStatus {
                 mode: entry.mode,
-                modified: entry.modified,
+                // A stream has no time of its own: the file keeps that of its arrival.
+                modified: (entry.kind != EntryKind::Stream).then_some(entry.modified),
                 owner: entry.owner.map(|owner| (owner.user, owner.group)),
                 attributes: entry.attributes,
             },

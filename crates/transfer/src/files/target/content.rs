@@ -223,8 +223,12 @@ mod tests {
         const WAYS: [Writing; 2] = [TargetDirectory::write_small, TargetDirectory::write_named];
         for write in WAYS {
             let (dir, target) = target();
-            let status =
-                FileStatus { mode: 0o640, modified: (5, 7), owner: None, attributes: Vec::new() };
+            let status = FileStatus {
+                mode: 0o640,
+                modified: Some((5, 7)),
+                owner: None,
+                attributes: Vec::new(),
+            };
             let write =
                 |content: &[u8], replace| write(&target, &path("f"), content, &status, replace);
             assert!(write(b"one", false).unwrap());

@@ -12,7 +12,8 @@ use sweetspot_linux::process;
 /// The attributes of a file.
 pub(crate) struct FileStatus {
     pub mode: u32,
-    pub modified: (i64, u32),
+    /// Time of the last change; without one the file keeps its own.
+    pub modified: Option<(i64, u32)>,
     /// User and group, where this end takes them.
     pub owner: Option<(u32, u32)>,
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
@@ -29,11 +30,12 @@ impl FileStatus {
     }
 }
 
-/// Sets the owner if there is one, permissions and time of the last change.
+/// Sets owner and time of the last change if there are any, and permissions.
 pub(crate) fn set_owner_mode_and_time(file: &File, status: &FileStatus) -> io::Result<()> {
     set_owner(file, status.owner)?;
     rustix::fs::fchmod(file, permissions(status.mode))?;
-    Ok(rustix::fs::futimens(file, &times(status.modified))?)
+    let Some(modified) = status.modified else { return Ok(()) };
+    Ok(rustix::fs::futimens(file, &times(modified))?)
 }
 
 pub(super) fn set_owner(file: impl AsFd, owner: Option<(u32, u32)>) -> io::Result<()> {
