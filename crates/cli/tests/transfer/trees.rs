@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use sweetspot_control::TransferSummary;
@@ -183,13 +183,13 @@ fn standard_input_and_output_can_be_joined() {
 fn a_file_received_from_a_pipe_is_as_old_as_its_arrival() {
     let serve = Serve::start(&[]);
     let (file, _) = file(10_000);
-    let begun = std::time::SystemTime::now();
     let mut command = Command::new(SWEETSPOT);
     command.args(["send", "-", &serve.ticket, "--name", "f"]).stdin(file.reopen().unwrap());
     assert_eq!(run(command).code, Some(0));
-    let modified = fs::metadata(serve.directory.join("f")).unwrap().modified().unwrap();
-    // A file's time is that of a clock tick, which may be 10 ms old.
-    assert!(modified + std::time::Duration::from_secs(1) > begun, "{modified:?}");
+    let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+    let arrived = modified(&serve.directory.join("f"));
+    // It came after the source was written.
+    assert!(arrived >= modified(file.path()), "{arrived:?}");
 }
 
 #[test]

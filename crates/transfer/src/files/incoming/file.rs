@@ -97,7 +97,7 @@ impl IncomingFile {
             path: entry.path,
             status: FileStatus {
                 mode: entry.mode,
-                // A stream has no time of its own: the file keeps that of its arrival.
+                // A stream has no time of its own, so its file gets the time of arrival.
                 modified: (entry.kind != EntryKind::Stream).then_some(entry.modified),
                 owner: entry.owner.map(|owner| (owner.user, owner.group)),
                 attributes: entry.attributes,
