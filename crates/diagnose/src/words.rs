@@ -145,7 +145,7 @@ fn has_nagle(e: &Evidence) -> bool {
 
 fn nagles(e: &Evidence) -> String {
     let nagle = e.nagle.unwrap_or_default();
-    let percent = (100.0 * nagle.time.as_secs_f64() / e.lasted.as_secs_f64()).round();
+    let percent = percent(nagle.time.as_secs_f64() / e.lasted.as_secs_f64());
     let rtt = e.rtt_min.map_or(String::new(), |rtt| format!(", at a round trip of {}", ms(rtt)));
     format!(
         "{percent} % of the time limited by Nagle's algorithm and delayed acknowledgements: {} small segments left only \

@@ -61,6 +61,16 @@ pub(crate) enum Wait {
     Stopped,
 }
 
+impl Wait {
+    /// When it ends at the latest.
+    pub fn due(self) -> Option<Time> {
+        match self {
+            Wait::Time(due) | Wait::Release(due) | Wait::ArrivalOr(due) => Some(due),
+            Wait::Stopped => None,
+        }
+    }
+}
+
 /// The loop's state.
 pub(crate) struct PacketLoop {
     near: PacketPort,
@@ -129,10 +139,9 @@ impl PacketLoop {
                 if self.stop.try_recv().is_ok() {
                     return Wait::Stopped;
                 }
-                match self.next_work() {
-                    Wait::Time(due) | Wait::Release(due) | Wait::ArrivalOr(due)
-                        if due <= clock::now() => {}
-                    until => return until,
+                let until = self.next_work();
+                if until.due().is_none_or(|due| due > clock::now()) {
+                    return until;
                 }
             }
         }

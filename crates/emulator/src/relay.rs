@@ -119,7 +119,7 @@ impl Relay {
             self.active_thread.store(me, Ordering::Release);
             self.event_fd.clear();
             let until = packet_loop.work();
-            if let Wait::Time(due) | Wait::Release(due) | Wait::ArrivalOr(due) = until {
+            if let Some(due) = until.due() {
                 self.due.store(due.as_nanos(), Ordering::Release);
             }
             drop(packet_loop);

@@ -18,7 +18,7 @@ impl WakeUp {
     /// When to wake up at `now` for work at `due`: early, but not before as much time is slept as may be spun. The kernel
     /// stops a real-time thread that never sleeps (sched_rt_runtime_us).
     pub fn alarm(&self, now: Time, due: Time) -> Time {
-        (now + self.latency).max(due - self.latency.min(due.since(now))).min(due)
+        due - self.latency.min(due.since(now).saturating_sub(self.latency))
     }
 
     /// The thread woke up at `now`, for an alarm at `alarm`. A thread that woke earlier had another reason.

@@ -3,7 +3,7 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::PathEstimate;
-use crate::{Class, Evidence};
+use crate::{Class, Evidence, percent};
 
 /// A transfer that its programs held for more of its time than this is not all there was to send.
 const PROGRAMS: f64 = 0.2;
@@ -43,7 +43,6 @@ impl Replay {
         path: &PathEstimate,
     ) -> Result<Replay, String> {
         let mended = mended(cause, e, path)?;
-        let percent = |share: f64| (share * 100.0).round();
         if share < HELD {
             return Err(format!("the limit held it for {} % of the time only", percent(share)));
         }
