@@ -10,7 +10,7 @@ use clap::{
 };
 #[cfg(target_os = "linux")]
 use sweetspot_linux::{lifeline, signals};
-use sweetspot_program::{print, usage_error};
+use sweetspot_program::{fold_help::with_folded_help, print, usage_error};
 
 #[macro_use]
 extern crate sweetspot_program;
@@ -204,7 +204,7 @@ fn main() -> ExitCode {
         Ok(program) => program,
         Err(error) => return usage_error::said(&error),
     };
-    let typed = program_with_defaults.try_get_matches().and_then(|matches| {
+    let typed = with_folded_help(program_with_defaults).try_get_matches().and_then(|matches| {
         if is_quiet(&matches) {
             print::be_quiet();
         }

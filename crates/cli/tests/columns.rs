@@ -52,6 +52,38 @@ fn no_line_is_wider_than_the_terminal() {
     }
 }
 
+/// Four rows, 71 columns: the loss follows below, beside both keys.
+#[test]
+fn a_narrow_table_keeps_each_heading_above_its_column() {
+    let call = "sweep scenarios/standing/sweet-spot.toml --over path.buffer=100pkt,200pkt \
+        --over transfer.sizing=fixed:50pkt,fixed:60pkt";
+    let Some(text) = on_terminal(40, call) else { return };
+    let parts: Vec<Vec<&str>> = text
+        .split("\n\n")
+        .map(|part| part.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>())
+        .filter(|lines| lines.first().is_some_and(|head| head.starts_with("path.buffer")))
+        .collect();
+    assert!(parts.len() > 1, "{text}");
+    for part in &parts {
+        assert_eq!(part.len(), 5, "{text}");
+        let names_both = |row: &&str| row.contains("00pkt ") && row.contains(" fixed:");
+        assert!(part[1..].iter().all(names_both), "{text}");
+    }
+    let headings = ["Mbit/s", "RTT, ms", "loss, %"];
+    assert!(headings.iter().all(|name| parts.iter().any(|part| part[0].contains(name))), "{text}");
+}
+
+#[test]
+fn an_example_of_a_help_can_be_pasted_from_any_terminal() {
+    let example = "sweetspot sweep scenarios/elephants.toml --find-best --set path.buffer=313pkt";
+    for columns in [40, 60, 80, 120] {
+        let Some(text) = on_terminal(columns, "sweep --help") else { return };
+        let commands = text.replace(" \\\n", " ");
+        let words: Vec<&str> = commands.split_whitespace().collect();
+        assert!(words.join(" ").contains(example), "{columns} columns: {text}");
+    }
+}
+
 #[test]
 fn a_script_is_whole_on_any_terminal() {
     let Some(narrow) = on_terminal(60, "generate completions bash") else { return };

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::fold_table::{cells, fold_table, is_table};
+
 /// Programs that Sweetspot tells its user to call. A line that begins with one is to be pasted, so it stays whole.
 const PROGRAMS: [&str; 8] =
     ["sweetspot", "sweetspot-research", "sudo", "sysctl", "ethtool", "tc", "ip", "apt-get"];
@@ -9,12 +11,23 @@ const PROGRAMS: [&str; 8] =
 /// Continuations are indented by this much more than the line that they continue.
 const HANG: usize = 2;
 
-/// `text` with each line that is longer than `width` folded; commands, JSON and single words stay whole.
+/// `text` with each line that is longer than `width` folded, and each table that has one; commands, JSON and single words stay
+/// whole.
 pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
-    if text.lines().all(|line| line.chars().count() <= width) {
+    let fits = |line: &&str| line.chars().count() <= width;
+    let lines: Vec<&str> = text.split('\n').collect();
+    if lines.iter().all(fits) {
         return text.into();
     }
-    let folded: Vec<Cow<'_, str>> = text.split('\n').map(|line| fold_line(line, width)).collect();
+    let may_be_row = |line: &str| cells(line).count() > 1 && !is_whole(line);
+    let mut folded: Vec<Cow<'_, str>> = Vec::new();
+    for block in lines.chunk_by(|a, b| may_be_row(a) && may_be_row(b)) {
+        let is_wide_table = is_table(block) && !block.iter().all(fits);
+        match is_wide_table.then(|| fold_table(block, width)).flatten() {
+            Some(table) => folded.push(table.into()),
+            None => folded.extend(block.iter().map(|line| fold_line(line, width))),
+        }
+    }
     folded.join("\n").into()
 }
 
@@ -39,13 +52,13 @@ fn fold_line(line: &str, width: usize) -> Cow<'_, str> {
 }
 
 /// Whether a line is to be pasted or to be parsed.
-fn is_whole(line: &str) -> bool {
+pub(crate) fn is_whole(line: &str) -> bool {
     let word = line.split_whitespace().next().unwrap_or_default();
     PROGRAMS.contains(&word) || word.starts_with(['{', '}', '"'])
 }
 
 /// Folds prose; the gaps between the words of the first line stay.
-fn fold_words(line: &str, hang: usize, width: usize) -> String {
+pub(crate) fn fold_words(line: &str, hang: usize, width: usize) -> String {
     let mut out = String::new();
     let mut rest = line.trim_end();
     let mut indent = 0;
@@ -66,18 +79,30 @@ fn fold_words(line: &str, hang: usize, width: usize) -> String {
 }
 
 /// The words of `text` that fit into `width`, or the first one if that does not, and those after them; `None` if it is one word.
+/// A number stays beside its unit if it can.
 fn broken(text: &str, width: usize) -> Option<(&str, &str)> {
     let lead = text.len() - text.trim_start().len();
     let gaps = text.char_indices().enumerate().filter(|(_, (at, c))| *at >= lead && *c == ' ');
-    let mut at = None;
+    let (mut at, mut beside_unit) = (None, None);
     for (column, (byte, _)) in gaps {
-        if column > width && at.is_some() {
+        if column > width && (at.is_some() || beside_unit.is_some()) {
             break;
         }
-        at = Some(byte);
+        let place = if parts_unit(text, byte) { &mut beside_unit } else { &mut at };
+        *place = Some(byte);
     }
-    let at = at?;
+    let at = at.or(beside_unit)?;
     Some((text[..at].trim_end(), text[at..].trim_start()))
+}
+
+/// Whether a line that ends at this gap parts a number from its unit.
+fn parts_unit(text: &str, gap: usize) -> bool {
+    let number = text[..gap].rsplit(' ').next().unwrap_or_default().trim_start_matches('(');
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit())
+        && number.chars().all(|c| c.is_ascii_digit() || ".,".contains(c));
+    is_number
+        && !number.ends_with(',')
+        && text[gap..].trim_start().starts_with(|c: char| c.is_alphabetic() || c == '%')
 }
 
 /// Folds a row of a table between cells. The cells of a right-aligned column end at the same place in every row, so each row of a
@@ -117,12 +142,24 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_of_a_table_fold_at_the_same_place() {
-        let table = "rule      full   mean     used\nBDP        120      7  100.0 %";
-        assert_eq!(
-            fold(table, 23),
-            "rule      full   mean\n       used\nBDP        120      7\n    100.0 %"
-        );
+    fn a_number_stays_beside_its_unit() {
+        assert_eq!(fold("one at 2.5 Gbit/s now", 12), "one at\n  2.5 Gbit/s\n  now");
+        assert_eq!(fold("100 % of", 4), "100\n  %\n  of");
+    }
+
+    #[test]
+    fn a_table_within_a_text_keeps_its_headings() {
+        let text = "Two rules:\n  rule    full    mean\n  BDP      120       7\nfull, mean: queueing delay";
+        let narrow =
+            "Two rules:\n  rule  full  mean\n  BDP    120     7\nfull, mean:\n  queueing delay";
+        assert_eq!(fold(text, 18), narrow);
+    }
+
+    #[test]
+    fn rows_that_come_one_by_one_fold_at_the_same_place() {
+        let rows = ["rule      full   mean     used", "BDP        120      7  100.0 %"];
+        let folded = ["rule      full   mean\n       used", "BDP        120      7\n    100.0 %"];
+        assert_eq!(rows.map(|row| fold(row, 23).into_owned()), folded);
     }
 
     #[test]

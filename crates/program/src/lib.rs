@@ -8,6 +8,8 @@ mod bundled;
 pub mod engine;
 pub mod eta;
 mod fold;
+pub mod fold_help;
+mod fold_table;
 #[cfg(not(target_os = "linux"))]
 mod lab_elsewhere;
 #[macro_use]

@@ -6,9 +6,9 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use sweetspot_linux::{lifeline, signals};
-use sweetspot_program::usage_error;
+use sweetspot_program::{fold_help::with_folded_help, usage_error};
 
 #[macro_use]
 extern crate sweetspot_program;
@@ -74,7 +74,8 @@ enum Benchmark {
 
 fn main() -> ExitCode {
     signals::prepare();
-    let typed = match CommandLine::try_parse() {
+    let matches = with_folded_help(CommandLine::command()).try_get_matches();
+    let typed = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(typed) => typed,
         Err(error) => return usage_error::answer(&error),
     };

@@ -4,8 +4,8 @@ use sweetspot_units::Duration;
 
 use super::{Certificate, DirectionCertificate, LatenessCertificate};
 
-/// The longest bar of the histogram, so that a line stays within 80 columns.
-const BAR_COLUMNS: u64 = 16;
+/// The longest bar of the histogram, so that a line stays within 60 columns.
+const BAR_COLUMNS: u64 = 12;
 
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,6 +53,9 @@ fn histogram(
     down: &LatenessCertificate,
 ) -> fmt::Result {
     let max = up.buckets.iter().chain(&down.buckets).map(|b| b.packets).max().unwrap_or(0);
+    if max > 0 {
+        writeln!(f, "  packets by lateness, up and down:")?;
+    }
     let mut last = Duration::ZERO;
     for (up, down) in up.buckets.iter().zip(&down.buckets) {
         let name = match up.up_to {
@@ -65,7 +68,7 @@ fn histogram(
         }
         let bar = |packets: u64| "#".repeat((packets * BAR_COLUMNS).div_ceil(max.max(1)) as usize);
         let line = format!(
-            "  {name:>16} {:>9} {:16} {:>9} {}",
+            "  {name:>14} {:>8} {:12} {:>8} {}",
             up.packets,
             bar(up.packets),
             down.packets,

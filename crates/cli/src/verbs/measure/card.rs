@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use sweetspot_measure::{DirectionReport, Discipline, Finding};
+use sweetspot_measure::{DelayUnderLoad, DirectionReport, Discipline, Finding};
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
@@ -18,8 +18,8 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     let report = &measured.report;
     out!("Path to {}, measured in {}", measured.peer, rounded(measured.took));
     let round_trip = &report.round_trip;
-    row("round trip", &[of(&round_trip.base, false)]);
-    row("  5 to 95 %", &[of(&round_trip.variation, false)]);
+    out!("{}", row("round trip", &[of(&round_trip.base, false)]));
+    out!("{}", row("  5 to 95 %", &[of(&round_trip.variation, false)]));
     if let Some((first, last)) = report.changed {
         let words = "so that what was measured in between is of two paths: measure again";
         wrapped(&format!("The base round trip changed from {first} to {last}, {words}."), "");
@@ -40,40 +40,33 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
 
 /// The results of both directions, side by side.
 fn rates(directions: &[DirectionReport]) {
-    row(
-        "",
-        &columns(directions, |d| match d.direction {
+    let each = |name: &str, cell: &dyn Fn(&DirectionReport) -> String| {
+        row(name, &directions.iter().map(cell).collect::<Vec<_>>())
+    };
+    let mut rows = vec![
+        each("", &|d| match d.direction {
             sweetspot_measure::Direction::Down => "from there".to_owned(),
             sweetspot_measure::Direction::Up => "to there".to_owned(),
         }),
-    );
-    row("capacity", &columns(directions, |d| of(&d.capacity, true)));
-    row("available", &columns(directions, |d| of(&d.available, true)));
-    row("buffer", &columns(directions, |d| of(&d.buffer.bytes, false)));
-    row("  at this rate", &columns(directions, |d| of(&d.buffer.delay, false)));
-    row("queue discipline", &columns(directions, discipline));
-    row("random loss", &columns(directions, loss));
-    row("  in a row", &columns(directions, |d| of(&d.loss.burst, true)));
-    row(
-        "reordered",
-        &columns(directions, |d| format!("{} of {}", d.reordering.reordered, d.reordering.arrived)),
-    );
-    row("jitter", &columns(directions, |d| of(&d.jitter, false)));
+        each("capacity", &|d| of(&d.capacity, true)),
+        each("available", &|d| of(&d.available, true)),
+        each("buffer", &|d| of(&d.buffer.bytes, false)),
+        each("  at this rate", &|d| of(&d.buffer.delay, false)),
+        each("queue discipline", &discipline),
+        each("random loss", &loss),
+        each("  in a row", &|d| of(&d.loss.burst, true)),
+        each("reordered", &|d| format!("{} of {}", d.reordering.reordered, d.reordering.arrived)),
+        each("jitter", &|d| of(&d.jitter, false)),
+    ];
     if directions.iter().any(|d| d.load.is_some()) {
-        loads(directions);
+        rows.extend(loads(directions));
     }
+    out!("{}", rows.join("\n"));
 }
 
-fn columns(
-    directions: &[DirectionReport],
-    cell: impl Fn(&DirectionReport) -> String,
-) -> Vec<String> {
-    directions.iter().map(cell).collect()
-}
-
-fn row(name: &str, cells: &[String]) {
+fn row(name: &str, cells: &[String]) -> String {
     let cells: String = cells.iter().map(|cell| format!("{cell:<COLUMN$} ")).collect();
-    out!("{}", format!("  {name:<NAME$}{cells}").trim_end());
+    format!("  {name:<NAME$}{cells}").trim_end().to_owned()
 }
 
 /// A value with its interval: its half width if it is `even`, else its ends.
@@ -131,20 +124,21 @@ fn loss(report: &DirectionReport) -> String {
     }
 }
 
-fn loads(directions: &[DirectionReport]) {
-    let cell = |show: &dyn Fn(&sweetspot_measure::DelayUnderLoad) -> String| {
-        columns(directions, |d| d.load.as_ref().map_or("not measured".into(), show))
+fn loads(directions: &[DirectionReport]) -> [String; 5] {
+    let each = |name: &str, show: &dyn Fn(&DelayUnderLoad) -> String| {
+        let cell = |d: &DirectionReport| d.load.as_ref().map_or("not measured".to_owned(), show);
+        row(name, &directions.iter().map(cell).collect::<Vec<_>>())
     };
-    row("TCP, congestion", &cell(&|load| load.congestion.clone()));
-    row("  payload", &cell(&|load| load.goodput.value().map_or("not known".into(), short)));
-    row("  round trip", &cell(&|load| of(&load.round_trip, false)));
-    row(
-        "  a minute",
-        &cell(&|load| {
-            load.responsiveness.value().map_or("not known".into(), |rpm| format!("{rpm:.0}"))
+    let unknown = || "not known".to_owned();
+    [
+        each("TCP, congestion", &|load| load.congestion.clone()),
+        each("  payload", &|load| load.goodput.value().map_or_else(unknown, short)),
+        each("  round trip", &|load| of(&load.round_trip, false)),
+        each("  a minute", &|load| {
+            load.responsiveness.value().map_or_else(unknown, |rpm| format!("{rpm:.0}"))
         }),
-    );
-    row("  grade", &cell(&|load| load.grade.map_or("-".into(), |grade| grade.name().to_owned())));
+        each("  grade", &|load| load.grade.map_or("-".into(), |grade| grade.name().to_owned())),
+    ]
 }
 
 fn tcp(measured: &Measured) {
@@ -209,15 +203,16 @@ fn expected(outlook: &Outlook) {
     }
     out!("What one TCP transfer would get, by simulation of the first direction:");
     let line = |name: &str, e: &super::outlook::Expected| {
-        out!(
+        format!(
             "  {name:<NAME$}{:>8.2} Mbit/s  {:>7.1} ms  {:>6.3} % lost",
             e.goodput_bps / 1e6,
             e.rtt_s * 1e3,
             e.loss_rate * 100.0
-        );
+        )
     };
-    outlook.congestion.iter().for_each(|e| line(e.congestion, e));
+    let mut lines: Vec<_> = outlook.congestion.iter().map(|e| line(e.congestion, e)).collect();
     if let Some((window, e)) = outlook.window_bytes.zip(outlook.window.as_ref()) {
-        line(&format!("window {}", Bytes::new(window)), e);
+        lines.push(line(&format!("window {}", Bytes::new(window)), e));
     }
+    out!("{}", lines.join("\n"));
 }

@@ -182,9 +182,7 @@ fn print(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let keys = keys(sweep);
     if !arguments.json {
-        for line in sweep_table(&keys, points).lines() {
-            out!("{line}");
-        }
+        out!("{}", sweep_table(&keys, points).trim_end());
         if let Some(verdict) = verdict(&keys, points, arguments.engine) {
             out!("\n{verdict}");
         }

@@ -22,11 +22,13 @@ Examples:
   sweetspot tune daemon --policy policy.toml --events events.jsonl
 
 A policy:
-  memory = \"256MB\"              # all windows together, shared max-min fair
+  memory = \"256MB\"              # all windows, max-min fair
   metrics = \"127.0.0.1:9477\"    # Prometheus; loopback only
   dry_run = false
 
-  [[rule]]                      # the first rule that covers a connection decides
+  # The first rule that covers a connection decides.
+  # Connections without a rule are left alone.
+  [[rule]]
   programs = [\"restic\", \"rsync\"]
   users = [\"backup\"]            # names or numbers
   goal = \"less-than-best-effort\"
@@ -34,9 +36,9 @@ A policy:
   [[rule]]
   ports = [443, \"8000-8999\"]
   peers = [\"10.0.0.0/8\", \"2001:db8::/32\"]
-  cgroups = [\"system.slice/docker-*.scope\"]    # slices, services, containers
-  congestion = \"bbr\"           # of what is sent; via bpf, with --send
-  goal = \"throughput\"           # or \"leave\"; what no rule covers is left alone";
+  cgroups = [\"system.slice/docker-*.scope\"]    # or services
+  congestion = \"bbr\"            # via bpf, with --send
+  goal = \"throughput\"           # or \"leave\"";
 
 /// Tune a host's connections by a policy
 ///
