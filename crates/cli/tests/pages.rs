@@ -70,6 +70,22 @@ fn no_table_scrolls_sideways_on_a_phone() -> Tested {
     Ok(())
 }
 
+/// On a phone a row is a block of names and values; a value with its interval is at most 17 letters.
+#[test]
+fn no_value_of_a_table_breaks_on_a_phone() -> Tested {
+    let Some((mut browser, _directory, pages)) = browser_and_pages()? else { return Ok(()) };
+    browser.screen(390, false)?;
+    for page in pages {
+        browser.open_file(&page)?;
+        let broken = "[...document.querySelectorAll('.stacks td:not(.prose)')]
+            .filter(e => e.textContent.length < 18)
+            .filter(e => e.offsetHeight > 2 * parseFloat(getComputedStyle(e).fontSize))
+            .map(e => e.dataset.label + ' ' + e.textContent).join()";
+        assert_eq!(browser.value(broken)?, "", "{}", page.display());
+    }
+    Ok(())
+}
+
 #[test]
 fn pictures_are_written_or_it_is_said_why_not() -> Tested {
     let directory = tempfile::tempdir()?;

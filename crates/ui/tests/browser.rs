@@ -173,6 +173,10 @@ fn a_program_that_runs_is_seen_while_it_writes() -> Tested {
     let shown = text(&mut browser, "watched")?;
     assert!(shown.contains("1.25 MB in 100 ms, now 100 Mbit/s with a window of 1.25 MB, holding"));
     assert!(shown.contains("transfer 1: limited, window 1.25 MB"), "{shown}");
+    browser.screen(390, false)?;
+    let gap = "(() => { const [a, b] = document.querySelectorAll('#watched .card');
+        return b.getBoundingClientRect().top - a.getBoundingClientRect().bottom > 8; })()";
+    assert_eq!(browser.value(gap)?, true, "the pictures touch on a phone");
     assert_eq!(browser.errors, Vec::<String>::new());
     Ok(())
 }
