@@ -50,15 +50,14 @@ impl Fastest {
     pub fn ties_in_words(&self, name: impl Fn(usize) -> String) -> String {
         /// More names than this make no sentence.
         const MAX_NAMES: usize = 3;
-        if self.ties.is_empty() {
-            return String::new();
-        }
-        let names: Vec<String> = self.ties.iter().take(MAX_NAMES).map(|tie| name(*tie)).collect();
-        let more = match self.ties.len() - names.len() {
+        match self.ties.len() {
             0 => String::new(),
-            n => format!(" and {n} more"),
-        };
-        format!("; as fast: {}{more}", names.join(", "))
+            n if n > MAX_NAMES => format!("; {n} others are as fast"),
+            _ => {
+                let names: Vec<String> = self.ties.iter().map(|tie| name(*tie)).collect();
+                format!("; as fast: {}", names.join(", "))
+            }
+        }
     }
 }
 
@@ -97,13 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn ties_are_named_and_the_rest_is_counted() {
+    fn few_ties_are_named_and_many_counted() {
         let words = |ties: &[usize]| {
             let fastest = Fastest { place: 0, goodput_bps: 1e6, ties: ties.to_vec() };
             fastest.ties_in_words(|place| format!("{place}pkt"))
         };
         assert_eq!(words(&[]), "");
         assert_eq!(words(&[1, 2]), "; as fast: 1pkt, 2pkt");
-        assert_eq!(words(&[1, 2, 3, 4, 5]), "; as fast: 1pkt, 2pkt, 3pkt and 2 more");
+        assert_eq!(words(&[1, 2, 3, 4, 5]), "; 5 others are as fast");
     }
 }

@@ -129,14 +129,10 @@ fn message(all: &[TransferRows<'_>]) -> String {
         let goodput = median(&rows[start..], |row| row.goodput_bps)? / 1e6;
         let rtt = median(rows, |row| row.rtt_s)
             .map_or(String::new(), |rtt| format!(" at {:.1} ms", rtt * 1e3));
-        Some(format!("{name} {goodput:.2} Mbit/s{rtt}"))
+        Some(format!("{name}: median {goodput:.2} Mbit/s{rtt}"))
     });
     let each: Vec<String> = each.collect();
-    if each.is_empty() {
-        "Over time".to_owned()
-    } else {
-        format!("In the median {}", each.join(", "))
-    }
+    if each.is_empty() { "Over time".to_owned() } else { each.join(", ") }
 }
 
 fn round_trip_plot() -> Plot {
@@ -251,6 +247,6 @@ mod tests {
             .into();
         // From the first byte: 0, 8 and 9 Mbit/s.
         let all = [("one".to_owned(), rows.iter().collect())];
-        assert_eq!(message(&all), "In the median one 8.00 Mbit/s");
+        assert_eq!(message(&all), "one: median 8.00 Mbit/s");
     }
 }
