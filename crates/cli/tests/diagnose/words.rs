@@ -24,12 +24,29 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     refused(&["--file", &dir.path().display().to_string()], 1, "cannot read")?;
     refused(&["nobody"], 2, "neither a process number such as 4711 nor a file or a directory")?;
     refused(&[&at("text")], 1, "expected a capture, the output of ss -ti")?;
+    fs::write(at("no-connection"), "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n")?;
+    refused(&[&at("no-connection")], 1, "ss lists no connection in it; run ss while")?;
     refused(&[], 2, "PID|HOST:PORT|FILE")?;
     // No process has a number beyond the kernel's limit of 2^22.
     refused(&["8388608"], 1, "there is no process 8388608")?;
     refused(&["192.0.2.1:9"], 1, "no TCP connection here begins or ends at 192.0.2.1:9")?;
     refused(&["192.0.2.1:9", "--for", "1ms"], 1, "too short")?;
     refused(&["192.0.2.1:9", "--netns", "no/such"], 1, "cannot open the network namespace")?;
+    Ok(())
+}
+
+#[test]
+fn standard_input_is_called_by_its_name() -> Tested {
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+        .args(["diagnose", "-"])
+        .stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()?;
+    let mut input = child.stdin.take().ok_or("a pipe")?;
+    std::io::Write::write_all(&mut input, b"not a capture at all")?;
+    drop(input);
+    let stderr = stderr(&child.wait_with_output()?);
+    assert!(stderr.starts_with("sweetspot: standard input: expected a capture"), "{stderr}");
     Ok(())
 }
 

@@ -123,7 +123,7 @@ pub fn run(arguments: Arguments) -> Ending {
         ([], None, Some(DiagnosisTarget::StandardInput)) => {
             let spooled = input::spool()?;
             match input::is_text(&spooled.path())? {
-                true => tcpinfo::read(&spooled.path(), max)?,
+                true => tcpinfo::read_spooled(&spooled.path(), max)?,
                 false => told(&spooled.path(), &arguments)?,
             }
         }

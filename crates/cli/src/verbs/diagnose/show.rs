@@ -13,8 +13,11 @@ pub fn report(report: &DiagnosisReport) {
     for remark in &report.remarks {
         out!("note: {remark}");
     }
+    let mut begun = report.packets.is_some() || !report.remarks.is_empty();
     for each in &report.flows {
-        out!("");
+        if std::mem::replace(&mut begun, true) {
+            out!("");
+        }
         flow(each);
     }
     if report.flows_left_out > 0 {

@@ -33,9 +33,10 @@ struct Heading {
 pub fn read(text: &str) -> Result<Recorded, String> {
     let mut collected: Vec<Collected> = Vec::new();
     let mut not_understood = Vec::new();
-    let (mut now, mut heading, mut bare) = (None, None, false);
+    let (mut now, mut heading, mut bare, mut headed) = (None, None, false, false);
     for line in wrapped::lines(text) {
         let (stamp, line) = stamp::strip(&line);
+        headed |= line.contains("Recv-Q") && line.contains("Send-Q");
         if let Stamp::At(time) = stamp {
             now = Some(time);
         }
@@ -66,6 +67,9 @@ pub fn read(text: &str) -> Result<Recorded, String> {
     if collected.is_empty() && bare {
         return Err("it lists connections without their counters; ss prints these with -i: ss -ti"
             .to_owned());
+    }
+    if collected.is_empty() && not_understood.is_empty() && headed {
+        return Err("ss lists no connection in it; run ss while the transfer runs".to_owned());
     }
     if collected.is_empty() && not_understood.is_empty() {
         let what = "expected a capture, the output of ss -ti, NDT7's JSON, iperf3's, or an archive of tcp-info";
