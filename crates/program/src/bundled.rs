@@ -9,10 +9,13 @@ pub fn scenario(name: &str) -> Result<String, String> {
     let found = whole.or_else(|| SCENARIOS.iter().find(|(path, _)| last(path)));
     found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| {
         let names: Vec<String> = SCENARIOS.iter().map(|(path, _)| format!("@{path}")).collect();
-        format!(
-            "@{name}: no scenario of that name comes with the program; there are {}",
-            names.join(", ")
-        )
+        let names = names.join(", ");
+        match name {
+            "" => format!("the program comes with {names}; name one of them"),
+            _ => format!(
+                "@{name}: no scenario of that name comes with the program; there are {names}"
+            ),
+        }
     })
 }
 

@@ -251,7 +251,7 @@ fn client(words: &[String]) -> Result<Client, String> {
             ("rights", list) => rights = list.parse()?,
             ("expires", time) => expires = Some(instant(time)?),
             ("once", "") => once = true,
-            _ => return Err(format!("\"{option}\" is no option")),
+            _ => return Err(format!("unknown option \"{option}\"")),
         }
     }
     let directory = directory.ok_or("dir= is missing")?;
@@ -328,7 +328,7 @@ mod tests {
             (format!("{key}x alice dir=/a"), "line 1: this is not a key"),
             (format!("{key} al/ice dir=/a"), "is no name"),
             (format!("{key} alice dir=/a rights=all"), "unknown right"),
-            (format!("{key} alice dir=/a qouta=1GB"), "is no option"),
+            (format!("{key} alice dir=/a qouta=1GB"), "unknown option"),
             (format!("{key} alice dir=/a expires=soon"), "is no time"),
             (format!("{key} alice dir=\"/a"), "quotation mark"),
             (format!("{key} a dir=/a\n{key} b dir=/b"), "line 2: a has this key"),

@@ -46,25 +46,25 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
 
 /// It fits a screen of 60 columns and 24 lines.
 const HELP: &str = "\
-q         quit
-s         sort by the next column, which an arrow marks
-/         filter by program, address, state or limit
-Esc       clear the filter, or go back
-n         show names of peers instead of addresses
-d         explain the connection: limit, evidence, fix
-t         tune it, as sweetspot tune attach does
-u         undo that; leaving top undoes all
-space, f  freeze and go on
-Up, Down  mark a connection; Enter opens it
+q           quit
+s           sort by the next column, which an arrow marks
+/           filter by program, address, state or limit
+Esc         clear the filter, or go back
+n           show names of peers instead of addresses
+d           explain the connection: limit, evidence, fix
+t           tune it, as sweetspot tune attach does
+u           undo that; leaving top undoes all
+space, f    freeze and go on
+Up, Down    mark a connection; Enter opens it
 
-↑ ↓       most data goes out, comes in
-RTT ms    round trip by this kernel; min: the shortest seen
-window    the peer's, or our own if we receive
-cwnd      congestion window
-retrans   segments that this end has retransmitted
-past      the last ten readings, on wide screens
-sweet spot   the window that is as fast without a queue
-limited by   the limit of the last interval
+↑ ↓         most data goes out, comes in
+RTT ms      round trip by this kernel; min: the shortest
+window      the peer's, or our own if we receive
+cwnd        congestion window
+retrans     segments that this end has retransmitted
+past        the last ten readings, on wide screens
+sweet spot  the window that is as fast without a queue
+limited by  the limit of the last interval
 
 Red: losses, or an end that stalls. Green: at capacity.
 Yellow: a window or an application limits.";

@@ -141,7 +141,9 @@ fn describe(
         Some(all) => format!("{done} of {all} files"),
         None => format!("{done} files"),
     }));
-    facts.extend(row.window_bytes.map(|window| format!("window {}", Bytes::new(window))));
+    // Before the first sample it is 0.
+    let window = row.window_bytes.filter(|window| *window > 0);
+    facts.extend(window.map(|window| format!("window {}", Bytes::new(window))));
     let rtt = row.rtt_s.map(|rtt| Duration::from_micros((rtt * 1e6) as u64));
     facts.extend(rtt.map(|rtt| format!("rtt {rtt}")));
     facts.extend(row.phase.clone());
@@ -178,6 +180,13 @@ mod tests {
         let facts = describe(&row(1.0), size, Some((3, Some(7))), Rate::from_mbit_per_second(100));
         let all = "100 Mbit/s  eta 6s  3 of 7 files  window 1.25 MB  rtt 100.5 ms  holding";
         assert_eq!(facts.join(GAP), all);
+    }
+
+    #[test]
+    fn a_window_that_was_not_sampled_yet_is_left_out() {
+        let first = SeriesRow { window_bytes: Some(0), ..row(1.0) };
+        let facts = describe(&first, None, None, Rate::from_mbit_per_second(100));
+        assert_eq!(facts.join(GAP), "100 Mbit/s  rtt 100.5 ms  holding");
     }
 
     /// A bar on a terminal of `width` columns.
