@@ -464,6 +464,25 @@ fn bbr_that_starts_anew_behind_data_that_the_peer_dropped_waits_for_its_program(
 }
 
 #[test]
+fn bbr_is_starting_only_if_its_rate_was_seen_to_grow() {
+    // Of a connection that had moved data before, the first interval has no earlier rate.
+    for (moved, class) in [(0, Class::Opportunity), (1_000_000, Class::Bandwidth)] {
+        let mut live = Live::default();
+        for n in 0..2 {
+            live.handle(Sample {
+                at: Time::ZERO + SECOND * n,
+                acked: Bytes::new(moved + 1_250_000 * n),
+                delivered: 1000 + 1250 * n,
+                busy: SECOND * n,
+                model_based: true,
+                ..bulk()
+            });
+        }
+        assert_eq!(live.recent().dominant(), class, "{moved}");
+    }
+}
+
+#[test]
 fn a_window_that_stays_closed_is_full_of_data_that_the_program_does_not_read() {
     let closed = Sample { window_limited: SECOND, peer_window: Some(Bytes::ZERO), ..bulk() };
     assert_eq!(after_a_second(closed).recent().dominant(), Class::ReceiverApplication);

@@ -84,7 +84,8 @@ pub struct ConnectionHistory {
     pub capacity: Option<Rate>,
     /// The rate at which the peer's window last became narrow.
     pub narrowed_at: Option<Rate>,
-    pub rate: Rate,
+    /// The rate in the latest interval; `None` before the first one of a connection that had moved data already.
+    pub rate: Option<Rate>,
     /// Of each of the peer's latest windows, the newest in the lowest bit, whether it was far below the largest; and how
     /// many of them there are.
     pub narrow: u16,

@@ -123,7 +123,10 @@ impl Live {
 
     /// Takes the next sample; times must not go back.
     pub fn handle(&mut self, sample: Sample) {
-        self.first.get_or_insert(sample);
+        let first = self.first.get_or_insert(sample);
+        if (first.acked, first.received) == (Bytes::ZERO, Bytes::ZERO) {
+            self.history.rate.get_or_insert(Rate::ZERO);
+        }
         self.history.see_window(&sample);
         if let Some(last) = self.last.replace(sample) {
             let time = sample.at.since(last.at);
@@ -141,7 +144,7 @@ impl Live {
                 Side::Sender => sending,
                 Side::Receiver => receiving,
             };
-            self.history.rate = step.rate(self.side);
+            self.history.rate = Some(step.rate(self.side));
             if let Some(rtt) = self.rtt().filter(|_| sent != received) {
                 self.round_trips.add(rtt.as_micros(), 1);
             }
@@ -183,7 +186,7 @@ impl Live {
 
     /// Payload per second between the last two samples.
     pub fn rate(&self) -> Rate {
-        self.history.rate
+        self.history.rate.unwrap_or_default()
     }
 
     /// The latest sample.

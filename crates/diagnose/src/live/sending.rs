@@ -106,7 +106,8 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
 /// The cause of the present congestion window. Only losses while it was watched count: of an earlier one, only its threshold is
 /// known.
 fn congestion_class(now: &Sample, history: &ConnectionHistory, rate: Rate) -> Class {
-    let starting = rate.as_f64() >= STARTING * history.rate.as_f64();
+    let grew = |before: Rate| rate.as_f64() >= STARTING * before.as_f64();
+    let starting = history.rate.is_some_and(grew);
     let full = history.capacity.is_some_and(|c| rate.as_f64() >= AT_CAPACITY * c.as_f64());
     let repaired = history.has_repaired_within(now, AFTER_LOSS);
     let dropped = history.was_dropped_by_peer();
