@@ -13,6 +13,8 @@ use sweetspot_units::{Bytes, Duration, Rate};
 const LINE_INTERVAL_S: f64 = 5.0;
 /// The line with a bar. A line that wraps would be drawn anew below itself: `wide_msg` never does.
 const BAR: &str = "{prefix} [{bar:12}] {percent:>3} %  {wide_msg}";
+/// The line without a length to draw a bar of, as of a pipe.
+const NO_BAR: &str = "{prefix}  {wide_msg}";
 /// Columns between the name and the facts.
 const BAR_COLUMNS: usize = 23;
 /// The longest name before a bar: with it, rate and time left fit into 60 columns.
@@ -48,9 +50,7 @@ impl TransferProgress {
         let shown = match bars {
             Some(bars) => {
                 let bar = bars.add(ProgressBar::new(opened.size.map_or(0, Bytes::get)));
-                let style = ProgressStyle::with_template(BAR)
-                    .unwrap_or_else(|_| ProgressStyle::default_bar());
-                bar.set_style(style.progress_chars("=> "));
+                bar.set_style(style(if opened.size.is_some() { BAR } else { NO_BAR }));
                 bar.set_prefix(shortened(&opened.name.to_string()));
                 Shown::Bar(bar)
             }
@@ -83,19 +83,28 @@ impl TransferProgress {
         self.rate = Some(rate);
         self.rtt_s = row.rtt_s.or(self.rtt_s);
         let known = SeriesRow { rtt_s: self.rtt_s, ..row.clone() };
-        let facts = describe(&known, self.size, self.files, Rate::from_f64(rate));
+        // The length of a pipe counts as zero, and a file may have grown.
+        let size = self.size.filter(|size| *size >= Bytes::new(row.bytes.max(1)));
+        let facts = describe(&known, size, self.files, Rate::from_f64(rate));
         match &mut self.shown {
             Shown::Bar(bar) => {
-                bar.set_position(self.size.map_or(0, |size| row.bytes.min(size.get())));
-                let others = bar.prefix().chars().count() + BAR_COLUMNS;
-                let room = (self.columns)().map_or(usize::MAX, usize::from);
-                bar.set_message(whole_parts(&facts, room.saturating_sub(others)));
+                let name = bar.prefix().chars().count();
+                let columns = (self.columns)().map_or(usize::MAX, usize::from);
+                let room = |others: usize| columns.saturating_sub(name + others);
+                if size.is_some() {
+                    bar.set_style(style(BAR));
+                    bar.set_position(row.bytes);
+                    bar.set_message(whole_parts(&facts, room(BAR_COLUMNS)));
+                } else {
+                    bar.set_style(style(NO_BAR));
+                    let moved = [vec![Bytes::new(row.bytes).to_string()], facts].concat();
+                    bar.set_message(whole_parts(&moved, room(GAP.len())));
+                }
                 None
             }
             Shown::Lines { next_at_s } if row.t_s >= *next_at_s => {
                 *next_at_s = row.t_s + LINE_INTERVAL_S;
-                // A pipe has no size.
-                let done = match self.size.filter(|size| *size >= Bytes::new(row.bytes.max(1))) {
+                let done = match size {
                     Some(size) => format!("{:.0} %", 100.0 * row.bytes as f64 / size.as_f64()),
                     None => Bytes::new(row.bytes).to_string(),
                 };
@@ -112,6 +121,12 @@ impl Drop for TransferProgress {
             bar.finish_and_clear();
         }
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    let style =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.progress_chars("=> ")
 }
 
 /// A name that leaves room for the rest of the line: its end, which tells files apart.
@@ -191,13 +206,24 @@ mod tests {
 
     /// A bar on a terminal of `width` columns.
     fn drawn(width: u16, columns: fn() -> Option<u16>) -> String {
+        let size = Some(Bytes::new(100_000_000));
+        drawn_of(width, columns, ("a-long-name-of-a-release-2026-11.tar.gz", size), None)
+    }
+
+    /// The line for a thing of that name and size, after a row and, if given, these totals.
+    fn drawn_of(
+        width: u16,
+        columns: fn() -> Option<u16>,
+        (name, size): (&str, Option<Bytes>),
+        totals: Option<(u64, Bytes)>,
+    ) -> String {
         let terminal = LineTerminal::new(width);
         let bars = MultiProgress::with_draw_target(terminal.target());
         let peer = ([127, 0, 0, 1], 1).into();
-        let (sizing, size) = (sweetspot_sizing::Sizing::Sobas, Some(Bytes::new(100_000_000)));
-        let name = "a-long-name-of-a-release-2026-11.tar.gz".into();
+        let (sizing, name) = (sweetspot_sizing::Sizing::Sobas, name.into());
         let mut progress = TransferProgress::new(&Agreed { peer, name, size, sizing }, Some(&bars));
         progress.columns = columns;
+        progress.files(&Progress { bytes: Bytes::ZERO, files: 0, totals });
         progress.row(&row(1.0));
         if let Shown::Bar(bar) = &progress.shown {
             bar.force_draw();
@@ -219,6 +245,16 @@ mod tests {
         // A width that is not known, or has changed since, breaks no line either.
         let line = drawn(60, || None);
         assert_eq!(line.chars().count(), 60, "{line}");
+    }
+
+    #[test]
+    fn what_a_pipe_brings_has_no_share_and_no_time_left() {
+        // Its length counts as zero in the totals.
+        for totals in [None, Some((1, Bytes::ZERO))] {
+            let line = drawn_of(80, || Some(80), ("src.tar", None), totals);
+            let facts = "25 MB  100 Mbit/s  window 1.25 MB  rtt 100.5 ms  holding";
+            assert_eq!(line, format!("src.tar  {facts}"), "{totals:?}");
+        }
     }
 
     #[test]
