@@ -176,5 +176,8 @@ fn send_to(contact: &Contact, options: &SendOptions, reporter: &TransferReporter
     let sent = send(contact, options, observer.as_mut());
     // The bar goes before the result comes.
     drop(observer);
+    if let Ok(outcome) = &sent {
+        reporter.would("send", outcome);
+    }
     reporter.finish(sent.map_err(Into::into))
 }

@@ -225,3 +225,16 @@ fn an_empty_argument_and_a_dry_run_without_a_receiver_are_refused_at_once() {
         assert!(!output.status.success() && stderr.contains(words), "{arguments}: {stderr}");
     }
 }
+
+#[test]
+fn a_dry_run_lists_what_would_be_sent_and_moves_nothing() {
+    let serve = Serve::start(&[]);
+    let (file, _) = file(3000);
+    let dry = send(file.path(), &serve.ticket, &["-n", "--name", "rehearsed"]);
+    assert_eq!(dry.code, Some(0), "{dry:?}");
+    let named = dry.stderr.contains("would send") && dry.stderr.contains("(3 kB)");
+    assert!(named && dry.stderr.contains("nothing was moved"), "{dry:?}");
+    assert!(serve.names().is_empty());
+    let sent = send(file.path(), &serve.ticket, &["--name", "rehearsed"]);
+    assert_eq!((sent.code, serve.names()), (Some(0), vec!["rehearsed".into()]), "{sent:?}");
+}

@@ -149,8 +149,8 @@ pub fn run(arguments: Arguments) -> Ending {
         Some((host, role)) => copy_with(&job, &arguments, host, *role, &reporter)
             .map_err(|error| job.with_target(error, host, *role)),
     };
-    for would in copied.iter().flat_map(|outcome| &outcome.would_move) {
-        reporter.print(&format!("would copy {would}"));
+    if let Ok(outcome) = &copied {
+        reporter.would("copy", outcome);
     }
     for name in copied.iter().flat_map(|outcome| &outcome.deleted) {
         if arguments.dry_run {

@@ -215,6 +215,9 @@ fn counted(n: u64, thing: &str) -> String {
 fn in_words(outcome: &TransferSummary) -> String {
     let rate = Rate::from_f64(outcome.goodput_bps);
     let mut line = format!("{}: ", outcome.name);
+    if !outcome.would_move.is_empty() {
+        return line + "dry run, nothing was moved";
+    }
     let files = outcome.files;
     if outcome.hash.is_none() {
         line += &format!("{}, ", counted(files.written, "file"));
@@ -301,6 +304,13 @@ impl TransferReporter {
     pub fn detail(&self, line: &str) {
         if self.verbose {
             self.print(line);
+        }
+    }
+
+    /// Lists the files that a dry run would move.
+    pub fn would(&self, verb: &str, outcome: &TransferSummary) {
+        for file in &outcome.would_move {
+            self.print(&format!("would {verb} {file}"));
         }
     }
 
