@@ -1,6 +1,8 @@
 //! Refusals: each prints one line that names the thing and the next step.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener};
 use std::process::Command;
 
 use sweetspot_protocol::{Secret, TicketProof};
@@ -237,4 +239,24 @@ fn a_dry_run_lists_what_would_be_sent_and_moves_nothing() {
     assert!(serve.names().is_empty());
     let sent = send(file.path(), &serve.ticket, &["--name", "rehearsed"]);
     assert_eq!((sent.code, serve.names()), (Some(0), vec!["rehearsed".into()]), "{sent:?}");
+}
+
+#[test]
+fn a_server_of_another_protocol_is_named_as_one() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let code = format!("{}/42-crisp-lemon-orbit", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        // A receiver tries more than once.
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            // It has to have asked, or the answer is lost with a reset.
+            client.read_exact(&mut [0]).unwrap();
+            client.write_all(b"HTTP/1.0 400 Bad request\r\n\r\n").unwrap();
+            client.shutdown(Shutdown::Write).unwrap();
+            let _ = client.read_to_end(&mut Vec::new());
+        }
+    });
+    let mut receive = Command::new(SWEETSPOT);
+    receive.args(["receive", "--code", &code, "--retry-for", "0s"]);
+    run(receive).failed_saying(&["does not use TLS", "is the port right?"]);
 }

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
+use rustls::{ClientConnection, Connection, InvalidMessage, ServerConfig, ServerConnection};
 use sweetspot_linux::event_fd::is_hung_up;
 use sweetspot_linux::{clock, tcp};
 use sweetspot_protocol::record::Record;
@@ -464,6 +464,11 @@ fn tls_error(peer: SocketAddr, error: &rustls::Error) -> TransferError {
         rustls::Error::AlertReceived(_) => {
             let reason =
                 format!("the other end ended it ({error}); was its ticket for another serve?");
+            TransferError::Tls { peer, reason }
+        }
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            let reason =
+                "it does not use TLS; is that program sweetspot, and is the port right?".into();
             TransferError::Tls { peer, reason }
         }
         _ => TransferError::Tls { peer, reason: error.to_string() },
