@@ -30,7 +30,7 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     // No process has a number beyond the kernel's limit of 2^22.
     refused(&["8388608"], 1, "there is no process 8388608")?;
     refused(&["192.0.2.1:9"], 1, "no TCP connection here begins or ends at 192.0.2.1:9")?;
-    refused(&["192.0.2.1:9", "--for", "1ms"], 1, "too short")?;
+    refused(&["192.0.2.1:9", "--for", "1ms"], 2, "too short")?;
     refused(&["192.0.2.1:9", "--netns", "no/such"], 1, "cannot open the network namespace")?;
     Ok(())
 }
@@ -53,7 +53,7 @@ fn standard_input_is_called_by_its_name() -> Tested {
 #[test]
 fn a_process_without_connections_is_named() -> Tested {
     let mut idle = std::process::Command::new("sleep").arg("60").spawn()?;
-    let result = refused(&[&idle.id().to_string()], 1, "has no TCP connection");
+    let result = refused(&[&idle.id().to_string()], 1, "have no TCP connection");
     idle.kill()?;
     idle.wait()?;
     result

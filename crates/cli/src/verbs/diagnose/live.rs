@@ -23,9 +23,6 @@ pub fn watch(
     time: Duration,
     max: usize,
 ) -> Result<DiagnosisReport, String> {
-    if time < SAMPLE_INTERVAL * 2 {
-        return Err(format!("--for {time} is too short to see anything; 10s is usual"));
-    }
     let mut host = match (netns, target) {
         (Some(name), _) => NamespaceConnections::named(name)?,
         (None, LiveTarget::Process(pid)) => NamespaceConnections::of_process(*pid)?,
@@ -151,11 +148,15 @@ fn find(
             }
         }
         LiveTarget::Process(pid) => {
-            let inodes = sockets(*pid)?;
+            let mut inodes = sockets(*pid)?;
+            // A child that ended meanwhile, or belongs to another user, has none for us.
+            let children = processes::family(*pid).into_iter().filter(|child| child != pid);
+            inodes.extend(children.filter_map(|child| sockets(child).ok()).flatten());
             all.retain(|c| inodes.contains(&c.inode));
             if all.is_empty() {
                 return Err(format!(
-                    "process {pid} has no TCP connection open; sweetspot top lists all"
+                    "process {pid} and its children have no TCP connection open; sweetspot top \
+                     lists all"
                 ));
             }
         }

@@ -22,6 +22,7 @@ use sweetspot_units::Duration;
 
 use self::target::DiagnosisTarget;
 use super::Ending;
+use sweetspot_program::usage_error::UsageError;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,7 +51,7 @@ Examples:
   Captures at both ends, joined: one-way delays, and where packets were lost:
     sweetspot diagnose --file sender.pcap --file receiver.pcap
 
-  What a kernel said of connections earlier, as NDT7 keeps it or as ss prints it:
+  What a kernel reported earlier, as NDT7 keeps it or as ss prints it:
     while sleep 0.1; do date +%s.%N; ss -tin dst 192.0.2.7; done > slow.log
     sweetspot diagnose --tcpinfo slow.log
 
@@ -68,8 +69,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A process, an end of a connection (`ADDRESS:PORT`, `HOST:PORT`), a capture or the output of `ss -ti`, a
-    /// directory of captures, or `-` for standard input
+    /// A process, with its children; an end of a connection (`ADDRESS:PORT`, `HOST:PORT`); a capture or the output
+    /// of `ss -ti`; a directory of captures; or `-` for standard input
     #[arg(value_name = "PID|HOST:PORT|FILE", required_unless_present_any = ["file", "tcpinfo", "follow"])]
     target: Option<DiagnosisTarget>,
     /// A capture to read, pcap or pcapng, compressed by gzip or zstd or not, whatever its name; given
@@ -106,6 +107,8 @@ pub struct Arguments {
 
 /// How long a live connection is watched.
 const WATCH_FOR: Duration = Duration::from_secs(10);
+/// A live connection is sampled every 100 ms, and two intervals are needed.
+const MIN_TIME: Duration = Duration::from_millis(200);
 
 pub fn run(arguments: Arguments) -> Ending {
     let max = arguments.flows;
@@ -118,7 +121,9 @@ pub fn run(arguments: Arguments) -> Ending {
         }
         ([file], ..) | ([], None, Some(DiagnosisTarget::Capture(file))) => told(file, &arguments)?,
         ([first, second], ..) => both(first, second, &arguments)?,
-        ([_, _, ..], ..) => return Err("two captures can be joined, not more".into()),
+        ([_, _, ..], ..) => {
+            return Err(UsageError::new("--file: no more than two captures can be joined").into());
+        }
         ([], Some(file), _) => tcpinfo::read(file, max)?,
         ([], None, Some(DiagnosisTarget::StandardInput)) => {
             let spooled = input::spool()?;
@@ -133,14 +138,18 @@ pub fn run(arguments: Arguments) -> Ending {
         ([], None, Some(DiagnosisTarget::Live(_)))
             if arguments.html.is_some() || arguments.scenario.is_some() =>
         {
-            return Err("--html and --scenario are of a capture; name one".into());
+            return Err(UsageError::new("--html and --scenario need a capture; name one").into());
         }
         ([], None, Some(DiagnosisTarget::Live(target))) => {
             let time = arguments.watch_for.unwrap_or(WATCH_FOR);
+            if time < MIN_TIME {
+                let wrong = format!("--for {time} is too short; the minimum is {MIN_TIME}");
+                return Err(UsageError::new(wrong).into());
+            }
             live::watch(target, arguments.netns.as_deref(), time, max)?
         }
         ([], None, None) => {
-            return Err("name a process, an end of a connection, or --file".into());
+            return Err(UsageError::new("name a process, an end of a connection, or --file").into());
         }
     };
     if arguments.json {

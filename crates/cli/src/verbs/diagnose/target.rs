@@ -19,7 +19,7 @@ pub enum DiagnosisTarget {
 /// Selects live connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiveTarget {
-    /// All connections of a process.
+    /// All connections of a process and its descendants.
     Process(u32),
     /// All connections with this end, on this host or the other.
     End(Ends),
