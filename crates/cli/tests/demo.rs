@@ -40,9 +40,10 @@ fn is_empty(dir: &Path) -> std::io::Result<bool> {
 #[test]
 fn every_variant_moves_the_file_whole_and_nothing_stays_behind() -> Tested {
     let dir = tempfile::tempdir()?;
-    let chosen = ["--size", "3MB", "--sizing", "kernel,bdp,sobas:paper,sobas", "--json"];
+    let chosen = ["--size", "3MB", "--sizing", "kernel,bdp,sobas:paper,sobas", "--json", "-q"];
     let Some(output) = run(dir.path(), &chosen)? else { return Ok(()) };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     let outcome: Value = serde_json::from_slice(&output.stdout)?;
     assert_eq!(
         outcome,

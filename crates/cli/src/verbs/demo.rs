@@ -14,7 +14,7 @@ use super::Ending;
 use sweetspot_comparison::{
     Content, DEMO_PATH, Ticker, Variant, VariantRunner, machine, scratch, usual,
 };
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{self, Shown};
 use sweetspot_program::values;
 
 /// 100 Mbit/s and 100 ms with a buffer of a tenth of a BDP: long, fat, and unforgiving.
@@ -99,9 +99,16 @@ fn story(
     let runner = VariantRunner { path: &arguments.path.spec, content: &content, scratch, program };
     let mut rows = Vec::new();
     for (i, variant) in variants.iter().enumerate() {
-        let ticker = Ticker::new(&format!("{}/{} {variant}", i + 1, variants.len()), &runner);
-        let row = runner.run(variant, &mut |now| ticker.show(now));
-        ticker.finish(&row);
+        let name = format!("{}/{} {variant}", i + 1, variants.len());
+        let ticker = (!print::is_quiet()).then(|| Ticker::new(&name, &runner));
+        let row = runner.run(variant, &mut |now| {
+            if let Some(ticker) = &ticker {
+                ticker.show(now);
+            }
+        });
+        if let Some(ticker) = ticker {
+            ticker.finish(&row);
+        }
         rows.push(row);
     }
     let failed = rows.iter().any(|row| row.failure.is_some());

@@ -84,7 +84,7 @@ pub struct Arguments {
     json: bool,
 
     /// Do not print the certificate unless it says "do not trust"
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, short, conflicts_with = "json")]
     quiet: bool,
 
     /// Measure the highest rate that this machine emulates accurately, and its delay error
