@@ -72,23 +72,24 @@ const NUMBERS: usize = 19;
 const LONGEST_BAR: usize = 50;
 
 fn print_for_people(title: &str, found: &Mft, seeds: u64) {
-    out!("{title}: {:.2} Mbit/s at S = {} packets", found.rate_bps / 1e6, found.window);
+    out!("{title}: {:.2} Mbit/s with a window of {} packets", found.rate_bps / 1e6, found.window);
     let (from, to) = plateau(found);
     let percent = PLATEAU * 100.0;
     if from == to {
         out!("no other window tried comes within {percent} % of it");
     } else {
-        out!("S = {from} to {to} packets are within {percent} % of it");
+        out!("windows of {from} to {to} packets are within {percent} % of it");
     }
     if seeds == 1 {
         out!("one seed: --seeds 8 shows how much of it is chance");
     }
     // A bar has the rest of the line.
     let longest = print::width().saturating_sub(NUMBERS).min(LONGEST_BAR) as f64;
+    out!("packets   Mbit/s");
     for trial in &found.trials {
         let bar = "#".repeat((trial.rate_bps / found.rate_bps * longest) as usize);
         let loss = if trial.lossless { ' ' } else { '!' };
         out!("{:>7} {:>8.2} {loss} {bar}", trial.window, trial.rate_bps / 1e6);
     }
-    out!("! marks windows at which the bottleneck dropped packets");
+    out!("!: the bottleneck dropped packets");
 }
