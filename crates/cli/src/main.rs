@@ -265,8 +265,20 @@ mod tests {
         each_verb(&program(), "", &mut |verb, path| {
             let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("sweetspot "), "{path} has no example");
-            let takes_quiet = verb.get_arguments().any(|option| option.get_long() == Some(QUIET));
+            let is_quiet = |o: &Arg| o.get_long() == Some(QUIET) && o.get_short() == Some('q');
+            let takes_quiet = verb.get_arguments().any(is_quiet);
             assert!(takes_quiet || verb.has_subcommands(), "{path}");
+        });
+    }
+
+    /// Help folds at 80 columns; a folded example cannot be pasted, and a folded paragraph has ragged lines.
+    #[test]
+    fn nothing_below_the_options_is_wider_than_the_help() {
+        each_verb(&program(), "", &mut |verb, path| {
+            let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in help.lines() {
+                assert!(line.chars().count() <= 80, "{path}: {line}");
+            }
         });
     }
 

@@ -75,7 +75,7 @@ fn a_narrow_table_keeps_each_heading_above_its_column() {
 
 #[test]
 fn an_example_of_a_help_can_be_pasted_from_any_terminal() {
-    let example = "sweetspot sweep scenarios/elephants.toml --find-best --set path.buffer=313pkt";
+    let example = "sweetspot sweep @elephants --find-best --set path.buffer=313pkt --seeds 4";
     for columns in [40, 60, 80, 120] {
         let Some(text) = on_terminal(columns, "sweep --help") else { return };
         let commands = text.replace(" \\\n", " ");

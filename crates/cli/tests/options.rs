@@ -79,6 +79,13 @@ const WRONG: &[(&str, &str)] = &[
     ("top --once --rows many", "expected a whole number"),
     ("ui --port 99999999999", "--port"),
     ("sweep @elephants --over path.buffer=1pkt --workers 0", "expected 1 or more"),
+    ("sweep @elephants --over path.buffer=1pkt --seeds 0", "expected a whole number from 1"),
+    ("run @elephants --engine theory --series x.csv", "--series: closed forms"),
+    ("top --once --interval 1ms", "--interval 1 ms is too short; the minimum is 100 ms"),
+    ("diagnose 1 --for 1ms", "--for 1 ms is too short; the minimum is 200 ms"),
+    ("diagnose 1 --html x", "--html and --scenario need a capture"),
+    ("diagnose --file a --file b --file c", "--file: no more than two captures"),
+    ("measure sweetspot1:abc --watch 1ms --series x", "--watch 1 ms is too short"),
 ];
 
 #[test]

@@ -307,3 +307,17 @@ fn a_sweep_ends_with_its_verdict_which_names_ties() -> Tested {
     assert_eq!(last, "One seed: --seeds 8 separates differences from chance.", "{sim}");
     Ok(())
 }
+
+#[test]
+fn closed_forms_that_do_not_cover_a_sweep_end_it_as_they_end_a_run() -> Tested {
+    let directory = tempfile::tempdir()?;
+    // A window above the path's and the buffer's overflows the buffer.
+    let large = "transfer.0.sizing=fixed:100000pkt";
+    let run = ["run", "@elephants", "--engine", "theory", "--set", large];
+    let sweep = ["sweep", "@elephants", "--engine", "theory", "--over", large];
+    for line in [&run[..], &sweep[..]] {
+        let output = sweetspot(directory.path(), line).output()?;
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    }
+    Ok(())
+}

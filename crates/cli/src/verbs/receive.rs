@@ -16,13 +16,13 @@ use sweetspot_program::values;
 #[command(after_help = "\
 Examples:
   sweetspot receive sweetspot1:...
-      receives what `sweetspot send` offers under this ticket, into this directory
+      receives the files that `sweetspot send` offers, into this directory
   sweetspot receive sweetspot1:... photos
       into the directory photos, or under that name
   sweetspot receive sweetspot1:... - | tar t
       to standard output
   sweetspot receive --code example.org/42-crisp-lemon-orbit
-      with a code that was told, in place of a ticket
+      with a code that you were told, in place of a ticket
 
 Exit codes: 0 everything is there; 23 some files are not, each named; 1 the
 transfer failed; 2 the command line is wrong.")]

@@ -18,13 +18,13 @@ use sweetspot_program::whole_file;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sweetspot run scenarios/elephants.toml
-  sweetspot run scenarios/elephants.toml --engine theory
-  sweetspot run scenarios/elephants.toml --seed 2 --set transfer.0.sizing=sobas --json
-  sweetspot run scenarios/elephants.toml --series run.parquet --interval 10ms
-  sweetspot run scenarios/elephants.toml --series run.csv
-  sweetspot run scenarios/elephants.toml --out run.json
-  sweetspot run scenarios/elephants.toml --engine lab --set warmup=20s --set duration=20s
+  sweetspot run @elephants
+  sweetspot run @elephants --engine theory
+  sweetspot run @elephants --seed 2 --set transfer.0.sizing=sobas --json
+  sweetspot run @elephants --series run.parquet --interval 10ms
+  sweetspot run @elephants --series run.csv
+  sweetspot run @elephants --out run.json
+  sweetspot run @elephants --engine lab --set warmup=20s --set duration=20s
 
 Exit codes: 0 the run is complete; 1 it failed; 2 the command line is wrong; 3
 no closed form covers the scenario (--engine theory).")]
@@ -57,7 +57,7 @@ pub struct Arguments {
 }
 
 /// Exit code if no closed form covers the scenario.
-const NOT_COVERED: u8 = 3;
+pub const NOT_COVERED: u8 = 3;
 
 pub fn run(arguments: Arguments) -> Ending {
     let format = arguments.series.as_deref().map(series_format).transpose()?;
@@ -103,16 +103,17 @@ fn series_format(path: &Path) -> Result<TableFormat, UsageError> {
 }
 
 /// The recorder of the time series of `scenario`, if one is written; closed forms have none.
-fn recorder(scenario: &Scenario, arguments: &Arguments) -> Result<Option<RunSeries>, String> {
+fn recorder(scenario: &Scenario, arguments: &Arguments) -> Result<Option<RunSeries>, UsageError> {
     let theory = arguments.engine == EngineName::Theory;
     if theory && arguments.series.is_some() {
-        return Err("--series: closed forms know no time; take --engine sim or lab".into());
+        let wrong = "--series: closed forms have no time series; take --engine sim or lab";
+        return Err(UsageError::new(wrong));
     }
     if theory || (arguments.series.is_none() && arguments.out.is_none()) {
         return Ok(None);
     }
     let series = RunSeries::of(scenario, arguments.interval);
-    series.map(Some).map_err(|error| format!("--interval {error}"))
+    series.map(Some).map_err(|error| UsageError::new(format!("--interval {error}")))
 }
 
 fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
@@ -169,13 +170,16 @@ fn print_events(events: &[ControllerEvent]) {
 }
 
 fn print_transfer(i: usize, t: &TransferOutcome) {
+    let timeouts = match t.timeouts {
+        1 => "1 timeout".to_owned(),
+        n => format!("{n} timeouts"),
+    };
     let line = format!(
-        "transfer {i}: {:.2} Mbit/s, RTT {:.1} ms (99 %: {:.1} ms), loss {:.4} %, {} timeouts, window {} [{}]",
+        "transfer {i}: {:.2} Mbit/s, RTT {:.1} ms (99 %: {:.1} ms), loss {:.4} %, {timeouts}, window {} [{}]",
         t.goodput_bps / 1e6,
         t.rtt_mean_s * 1e3,
         t.rtt_p99_s * 1e3,
         t.loss_rate * 100.0,
-        t.timeouts,
         Bytes::new(t.window_final_bytes),
         t.sizing,
     );

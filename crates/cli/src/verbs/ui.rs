@@ -17,10 +17,12 @@ use sweetspot_program::print::Shown;
 Examples:
   sweetspot ui
       prints the address of a page that simulates a path
-  sweetspot send big.tar TICKET --series send.jsonl & sweetspot ui --watch send.jsonl
+  sweetspot send big.tar TICKET --series send.jsonl & \\
+      sweetspot ui --watch send.jsonl
       shows a transfer while it runs
   sweetspot ui --watch tune.jsonl --watch sweep.parquet.journal
-      shows the actions of tune --events tune.jsonl and the progress of sweep --out sweep.parquet")]
+      shows the actions of tune --events tune.jsonl and the progress of
+      sweep --out sweep.parquet")]
 pub struct Arguments {
     /// A file that a running program writes: of send --series, serve --series, tune --events, or
     /// the journal beside sweep --out; it need not exist yet

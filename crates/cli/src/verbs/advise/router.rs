@@ -21,9 +21,12 @@ use sweetspot_program::values;
 #[command(after_help = "\
 Examples:
   sweetspot advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s
-  sweetspot advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --mix short --flows 200
-  sweetspot advise router --rate 50Mbit/s --rtt 60ms --input-rate 500Mbit/s --verify sim
-  sweetspot advise router --rate 50Mbit/s --rtt 60ms --input-rate 500Mbit/s --fit measured.csv")]
+  sweetspot advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s \\
+      --mix short --flows 200
+  sweetspot advise router --rate 50Mbit/s --rtt 60ms --input-rate 500Mbit/s \\
+      --verify sim
+  sweetspot advise router --rate 50Mbit/s --rtt 60ms --input-rate 500Mbit/s \\
+      --fit measured.csv")]
 pub struct Arguments {
     /// Rate of the output link
     #[arg(long, allow_hyphen_values = true, value_name = "1Gbit/s")]

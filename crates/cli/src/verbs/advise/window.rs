@@ -19,7 +19,8 @@ use sweetspot_program::usage_error::{self, UsageError};
 Examples:
   sweetspot advise window --rate 10Gbit/s --rtt 80ms
   sweetspot advise window --path path.toml
-  sweetspot advise window --rate 1Gbit/s --rtt 40ms --buffer 500kB --cross mice:30% --explain")]
+  sweetspot advise window --rate 1Gbit/s --rtt 40ms --buffer 500kB \\
+      --cross mice:30% --explain")]
 pub struct Arguments {
     /// Capacity of the path's narrowest link
     #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s")]

@@ -36,12 +36,12 @@ Examples:
   sweetspot copy -J gate photos me@nas:archive/
       a directory, by way of a jump host
   sweetspot copy nas:archive/photos/ here
-      what is in that directory, into the directory here
+      the contents of that directory, into the directory here
   sweetspot copy --dry-run --checksum src host:src
-      what would be copied, by contents
+      lists the files whose contents differ
 
-The far end needs ssh and sweetspot. Data goes over connections of its own; where
-a firewall stops them, the far end connects to this one; where that is stopped,
+The far end needs ssh and sweetspot. Data goes over connections of its own;
+if a firewall stops them, the far end connects to this one; if that is stopped,
 too, data goes through ssh.
 
 Exit codes: 0 everything is there; 23 some files are not, each named; 1 the copy

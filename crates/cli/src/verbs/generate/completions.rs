@@ -8,8 +8,10 @@ use crate::verbs::Ending;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sweetspot generate completions bash > ~/.local/share/bash-completion/completions/sweetspot
-  sweetspot generate completions fish > ~/.config/fish/completions/sweetspot.fish")]
+  sweetspot generate completions bash > \\
+      ~/.local/share/bash-completion/completions/sweetspot
+  sweetspot generate completions fish > \\
+      ~/.config/fish/completions/sweetspot.fish")]
 pub struct Arguments {
     /// The shell
     shell: Shell,

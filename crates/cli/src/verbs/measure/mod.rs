@@ -40,7 +40,8 @@ Examples:
   As a page with pictures:
     sweetspot measure sweetspot1:... --html path.html
   A day of a path, and that day in the simulator:
-    sweetspot measure sweetspot1:... --watch 10min --times 144 --series day.jsonl --scenario day.toml
+    sweetspot measure sweetspot1:... --watch 10min --times 144 \\
+      --series day.jsonl --scenario day.toml
   What any TCP server shows by its handshakes:
     sweetspot measure example.org:443";
 
@@ -156,7 +157,8 @@ fn duration_in_words(plan: &Plan) -> String {
 /// Measures again and again; a measurement that fails is a line that says why.
 fn watched(arguments: &Arguments, interval: Duration, file: &Path) -> Ending {
     if interval < MIN_INTERVAL {
-        return Err(format!("--watch: {interval} is too short; it takes {MIN_INTERVAL}").into());
+        let wrong = format!("--watch {interval} is too short; the minimum is {MIN_INTERVAL}");
+        return Err(UsageError::new(wrong).into());
     }
     let common = &arguments.common;
     if common.server().is_some() {

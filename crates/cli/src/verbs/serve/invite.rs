@@ -19,14 +19,15 @@ use sweetspot_program::print::Shown;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sweetspot serve invite --clients clients --dir /srv/in/ann --to nas.example.org ann
+  sweetspot serve invite --clients clients --dir /srv/in/ann \\
+      --to nas.example.org ann
       prints a ticket with which ann may send, once, within a day
-  sweetspot serve invite --clients clients --dir /srv/in/ann --to nas.example.org \\
-      --spoken-code --quota 10GB ann
+  sweetspot serve invite --clients clients --dir /srv/in/ann \\
+      --to nas.example.org --spoken-code --quota 10GB ann
       prints a code to say on the telephone: nas.example.org/1-crisp-lemon-orbit
 
-The line it adds to the clients file can be changed and removed by hand; a running
-`sweetspot serve --clients` sees that within a second.")]
+You can edit or remove the line that it adds to the clients file; a running
+`sweetspot serve --clients` notices within a second.")]
 pub struct Arguments {
     /// Name of the client
     name: String,

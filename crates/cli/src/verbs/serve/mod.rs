@@ -45,7 +45,8 @@ Examples:
       writes what one sender brings to standard output
   sweetspot serve --dir incoming --spoken-code
       prints a code that can be said on the telephone, for one transfer
-  sweetspot serve --clients /etc/sweetspot/clients --audit /var/log/sweetspot.log
+  sweetspot serve --clients /etc/sweetspot/clients \\
+      --audit /var/log/sweetspot.log
       serves each client in the file, in a directory of its own;
       `sweetspot serve invite` adds a line
 

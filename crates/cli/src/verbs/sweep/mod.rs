@@ -9,9 +9,10 @@ use sweetspot_experiment::{
 use sweetspot_report::{
     SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, TableFormat, sweep_columns, sweep_table,
 };
-use sweetspot_scenario::Engine;
+use sweetspot_scenario::{Engine, EngineError};
 
 use super::Ending;
+use super::run::NOT_COVERED;
 use sweetspot_program::build::identity;
 use sweetspot_program::engine::EngineName;
 use sweetspot_program::print::Shown;
@@ -25,14 +26,16 @@ use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Every combination of the values runs under the same seeds, on all cores. With --out, finished
-runs are kept in FILE.journal beside it: the same command continues after an interruption.
+Every combination of the values runs under the same seeds, on all cores. With
+--out, finished runs are kept in FILE.journal beside it: the same command
+continues after an interruption.
 
 Examples:
-  sweetspot sweep scenarios/elephants.toml --over path.buffer=100pkt,313pkt,625pkt
-  sweetspot sweep scenarios/elephants.toml --over path.buffer=50pkt..2000pkt:log:12 \\
-      --over transfer.sizing=fixed:250pkt,sobas,drs --seeds 20 --out sweep.parquet
-  sweetspot sweep scenarios/elephants.toml --find-best --set path.buffer=313pkt --seeds 4")]
+  sweetspot sweep @elephants --over path.buffer=100pkt,313pkt,625pkt
+  sweetspot sweep @elephants --over path.buffer=50pkt..2000pkt:log:12 \\
+      --over transfer.sizing=fixed:250pkt,sobas,drs \\
+      --seeds 20 --out sweep.parquet
+  sweetspot sweep @elephants --find-best --set path.buffer=313pkt --seeds 4")]
 pub struct Arguments {
     #[command(flatten)]
     file: ScenarioFile,
@@ -46,7 +49,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SHARE", default_value_t = 0.005, value_parser = best::tolerance, requires = "find_best")]
     tolerance: f64,
     /// Seeds per combination, from the scenario's own on; the table shows mean and 95 % confidence
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seeds)]
     seeds: u64,
     /// The engine; the lab does one run at a time
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
@@ -60,6 +63,11 @@ pub struct Arguments {
     /// Print one JSON object per combination and line instead of the table
     #[arg(long)]
     json: bool,
+}
+
+fn seeds(text: &str) -> Result<u64, &'static str> {
+    let number = text.parse().ok().filter(|n| (1..=1_000_000).contains(n));
+    number.ok_or("expected a whole number from 1 to 1000000")
 }
 
 /// Format of a file of results.
@@ -84,6 +92,20 @@ pub fn run(arguments: Arguments) -> Ending {
     if arguments.find_best {
         return best::run(&arguments);
     }
+    match run_all(&arguments) {
+        Err(error) if is_not_covered(error.as_ref()) => {
+            err!("sweetspot: {error}");
+            Ok(ExitCode::from(NOT_COVERED))
+        }
+        other => other,
+    }
+}
+
+fn is_not_covered(error: &(dyn std::error::Error + 'static)) -> bool {
+    matches!(error.downcast_ref(), Some(StudyError::Engine(EngineError::NotCovered { .. })))
+}
+
+fn run_all(arguments: &Arguments) -> Ending {
     let format = arguments.out.as_deref().map(ResultFormat::of).transpose();
     let format = format.map_err(UsageError::new)?;
     let over = arguments.over.iter().map(|over| Over::parse(over));
@@ -94,7 +116,7 @@ pub fn run(arguments: Arguments) -> Ending {
         over,
         seeds: arguments.seeds,
     };
-    let variants = sweep.variants().map_err(|error| blame(&arguments, &error))?;
+    let variants = sweep.variants().map_err(|error| blame(arguments, &error))?;
     let (runner, workers) = match arguments.engine {
         EngineName::Lab => (arguments.engine.engine(), Workers::ONE),
         other => (other.engine(), arguments.parallel.workers()),
@@ -121,9 +143,9 @@ pub fn run(arguments: Arguments) -> Ending {
             points
         }
     };
-    print(&arguments, &sweep, &points)?;
+    print(arguments, &sweep, &points)?;
     if let (Some(out), Some(format)) = (&arguments.out, format) {
-        write(out, format, &arguments, &sweep, &variants, &points)?;
+        write(out, format, arguments, &sweep, &variants, &points)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -19,11 +19,13 @@ use self::order::SortOrder;
 use self::record::Recording;
 use super::Ending;
 use sweetspot_program::print::out_while_read;
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_watch::{ConnectionList, NamespaceConnections};
 
 const EXAMPLES: &str = "\
-Keys: q quit, ? help, s sort by the next column, / filter, n names, space freeze, arrows and Enter
-open one connection, d explain it, t tune it, u undo that, Esc back.
+Keys: q quit, ? help, s sort by the next column, / filter, n names, space
+freeze, arrows and Enter open one connection, d explain it, t tune it, u undo
+that, Esc back.
 
 Examples:
   sweetspot top
@@ -67,11 +69,9 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Ending {
     const MIN_INTERVAL: Duration = Duration::from_millis(100);
     if arguments.interval < MIN_INTERVAL {
-        return Err(format!(
-            "--interval {} is too short; {MIN_INTERVAL} is the least",
-            arguments.interval
-        )
-        .into());
+        let interval = arguments.interval;
+        let wrong = format!("--interval {interval} is too short; the minimum is {MIN_INTERVAL}");
+        return Err(UsageError::new(wrong).into());
     }
     let host = match &arguments.netns {
         Some(name) => NamespaceConnections::named(name)?,
