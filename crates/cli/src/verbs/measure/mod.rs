@@ -244,7 +244,9 @@ impl SharedArguments {
         if let Some(path) = &self.scenario {
             whole_file::write(path, file.clone()?.text.as_bytes())?;
         }
-        let outlook = outlook::Outlook::of(&file);
+        let load = measured.report.directions.first().and_then(|first| first.load.as_ref());
+        let carried = load.and_then(|load| load.goodput.value());
+        let outlook = outlook::Outlook::of(&file).unless_refuted(carried);
         Ok((measured, outlook))
     }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 use sweetspot_scenario::{Congestion, Engine, NoRecorder, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::path_file::PathFile;
 
@@ -14,6 +14,9 @@ const WARMUP: Duration = Duration::from_secs(5);
 const MAX_PACKETS: f64 = 2e6;
 /// The window that fills the path with a short queue, over the bandwidth-delay product.
 const WINDOW_RATIO: f64 = 1.05;
+
+/// A simulation may be below the measurement by this factor, as in the diagnosis of a capture.
+const REFUTED_RATIO: f64 = 1.5;
 
 /// The throughput of each congestion control, and of a window of the right size.
 #[derive(Debug, Clone, Serialize)]
@@ -48,6 +51,20 @@ impl Outlook {
             Err(why) => Outlook::nothing(why.clone()),
             Ok(file) => Outlook::simulated(file).unwrap_or_else(Outlook::nothing),
         }
+    }
+
+    /// Nothing, if the simulated path carries less than TCP was measured to carry: then the path is another one.
+    pub fn unless_refuted(self, carried: Option<Rate>) -> Outlook {
+        let rates = self.congestion.iter().map(|expected| expected.goodput_bps);
+        let (Some(most), Some(carried)) = (rates.reduce(f64::max), carried) else { return self };
+        if most * REFUTED_RATIO >= carried.as_f64() {
+            return self;
+        }
+        let most = Rate::from_f64(most);
+        Outlook::nothing(format!(
+            "the path as measured carries {most}, and TCP got {carried}; \
+             measure again while this host and the path are calm"
+        ))
     }
 
     fn nothing(why: String) -> Outlook {
@@ -104,4 +121,42 @@ fn expected(
         rtt_s: transfer.rtt_mean_s,
         loss_rate: transfer.loss_rate,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outlook(mbit: [f64; 3]) -> Outlook {
+        let expected = |mbit: f64| Expected {
+            congestion: "cubic",
+            goodput_bps: mbit * 1e6,
+            rtt_s: 0.02,
+            loss_rate: 0.0,
+        };
+        Outlook {
+            congestion: mbit.map(expected).into(),
+            window: Some(expected(90.0)),
+            window_bytes: Some(250_000),
+            unknown: None,
+        }
+    }
+
+    #[test]
+    fn a_path_that_carries_less_than_tcp_got_is_not_the_one_measured() {
+        let judged =
+            outlook([20.0, 10.0, 40.0]).unless_refuted(Some(Rate::from_mbit_per_second(61)));
+        assert!(judged.congestion.is_empty() && judged.window.is_none());
+        let why = judged.unknown.unwrap_or_default();
+        assert!(why.starts_with("the path as measured carries 40 Mbit/s, and TCP got 61 Mbit/s"));
+    }
+
+    #[test]
+    fn a_transfer_that_was_slower_than_its_path_refutes_nothing() {
+        for carried in
+            [Some(Rate::from_mbit_per_second(60)), Some(Rate::from_mbit_per_second(1)), None]
+        {
+            assert!(outlook([20.0, 10.0, 40.0]).unless_refuted(carried).unknown.is_none());
+        }
+    }
 }
