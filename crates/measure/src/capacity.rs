@@ -69,10 +69,12 @@ fn fitted(busy: &[Dispersion]) -> Finding<Rate> {
     let own: Vec<f64> = points.iter().map(|(x, y, _)| 1.0 / (y - slope * x).max(1e-15)).collect();
     let half = mean_interval(&own).map_or(0.1 * rate, |(_, half)| half);
     let half = half.max(rate * MIN_HALF_WIDTH);
-    let how = format!(
-        "dispersion of {} streams sent faster than the link, fitted over their rates",
-        busy.len()
-    );
+    let how = match busy.len() {
+        1 => "dispersion of one stream sent faster than the link".to_owned(),
+        n => {
+            format!("dispersion of {n} streams sent faster than the link, fitted over their rates")
+        }
+    };
     let bound = |rate: f64| Rate::from_f64(rate.max(0.0).round());
     Finding::known(bound(rate), bound(rate - half), bound(rate + half), how)
 }

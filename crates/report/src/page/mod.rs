@@ -71,11 +71,13 @@ pub fn in_html(text: &str) -> Markup {
     PreEscaped(html)
 }
 
-/// A table. On a phone a row of many columns becomes a block, where each cell is beside its heading; a wider one scrolls.
+/// A table. On a phone a row of many columns, or of some with sentences, becomes a block, where each cell is beside its heading; a
+/// wider one scrolls.
 pub fn table_element(table: &Table) -> Markup {
     const FIT_A_PHONE: usize = 4;
     let class = |column| is_prose(table, column).then_some("prose");
-    let stacks = (table.heads.len() > FIT_A_PHONE).then_some("stacks");
+    let has_prose = (0..table.heads.len()).any(|column| is_prose(table, column));
+    let stacks = (table.heads.len() + usize::from(has_prose) > FIT_A_PHONE).then_some("stacks");
     let head = |column| table.heads.get(column).map_or("", String::as_str);
     html! {
         @if !table.title.is_empty() { p { (table.title) } }
@@ -118,5 +120,16 @@ mod tests {
         assert!(html.contains("<td>49.8 Mbit/s to 50.2 Mbit/s</td>"), "{html}");
         assert!(html.contains(r#"<td class="prose">by streams</td>"#), "{html}");
         assert!(html.contains(r#"<th scope="col" class="prose">how</th>"#), "{html}");
+    }
+
+    #[test]
+    fn four_columns_fit_a_phone_unless_one_has_sentences() {
+        let table = |how: &str| {
+            let mut table = Table::new("", &["", "value", "bounds", "how"]);
+            table.rows.push(["rate", "9", "8 to 10", how].map(str::to_owned).to_vec());
+            table_element(&table).into_string()
+        };
+        assert!(!table("by streams").contains("stacks"));
+        assert!(table("the fastest stream whose delays did not grow").contains("class=\"stacks\""));
     }
 }

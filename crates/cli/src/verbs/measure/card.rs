@@ -85,16 +85,14 @@ fn of<T: Copy + Display + sweetspot_measure::Quantity>(finding: &Finding<T>, eve
 /// Three digits are enough for a card.
 pub fn short(value: impl Display) -> String {
     let text = value.to_string();
-    let Some((number, unit)) = text.split_once(' ') else {
-        return text.parse::<f64>().map_or(text, |number| format!("{number:.2}"));
-    };
+    let (number, unit) = text.split_at(text.find(' ').unwrap_or(text.len()));
     let Ok(number) = number.parse::<f64>() else { return text };
     let digits = match number {
         n if n >= 100.0 => 0,
         n if n >= 10.0 => 1,
         _ => 2,
     };
-    format!("{number:.digits$} {unit}")
+    format!("{number:.digits$}{unit}")
 }
 
 fn rounded(span: Duration) -> String {
@@ -185,7 +183,7 @@ pub fn unknown_reasons(measured: &Measured) -> Vec<String> {
 fn unknown(measured: &Measured) {
     let reasons = unknown_reasons(measured);
     if !reasons.is_empty() {
-        out!("What could not be told, and why:");
+        out!("Not known, and why:");
         reasons.iter().for_each(|reason| wrapped(reason, "  "));
     }
 }
@@ -215,4 +213,19 @@ fn expected(outlook: &Outlook) {
         lines.push(line(&format!("window {}", Bytes::new(window)), e));
     }
     out!("{}", lines.join("\n"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn three_digits_are_kept_with_a_unit_and_without() {
+        for (value, words) in
+            [("989088.38", "989088"), ("12.345 ms", "12.3 ms"), ("1.5 MB", "1.50 MB")]
+        {
+            assert_eq!(short(value), words);
+        }
+        assert_eq!(short("drop-tail"), "drop-tail");
+    }
 }
