@@ -355,7 +355,7 @@ class Found(TypedDict):
 
 
 class Untold(TypedDict):
-    """Why a quantity of a path cannot be told."""
+    """Why a quantity of a path is not known."""
 
     unknown: str
 

@@ -74,7 +74,7 @@ pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
     let mut words = match class {
         Class::Unknown => {
             let why = e.unknown_because.unwrap_or("too little was seen");
-            return format!("What limits it cannot be told: {why}.");
+            return format!("The limit is not known: {why}.");
         }
         Class::NeverEstablished => return never_established(e),
         Class::Opportunity => format!(

@@ -175,7 +175,7 @@ fn the_path_that_a_capture_shows_can_be_run() -> Tested {
     // Ten segments are no path.
     fs::write(at("short.pcap"), capture())?;
     let output = sweetspot(&["diagnose", &at("short.pcap"), "--scenario", &at("none.toml")])?;
-    assert!(!output.status.success() && stderr(&output).contains("capacity cannot be told"));
+    assert!(!output.status.success() && stderr(&output).contains("capacity is not known"));
     Ok(())
 }
 

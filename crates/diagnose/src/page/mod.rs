@@ -78,7 +78,7 @@ fn message(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
 fn state(cause: Class) -> String {
     match cause {
         Class::Bandwidth => "at the path's capacity".to_owned(),
-        Class::Unknown => "held by what cannot be told".to_owned(),
+        Class::Unknown => "limited by something unknown".to_owned(),
         Class::Stalled | Class::WaitingForPeer | Class::Idle | Class::NeverEstablished => {
             cause.to_string()
         }

@@ -71,6 +71,6 @@ fn how<T: Copy>(finding: &Finding<T>) -> String {
 fn known<T: Copy>(what: &str, finding: &Finding<T>) -> Result<T, String> {
     match finding {
         Finding::Known { estimate, .. } => Ok(estimate.value),
-        Finding::Unknown(why) => Err(format!("{what} cannot be told: {why}")),
+        Finding::Unknown(why) => Err(format!("{what} is not known: {why}")),
     }
 }

@@ -56,7 +56,7 @@ impl Section {
             };
             let orders = [Order::Little, Order::Big];
             let Some(order) = orders.into_iter().find(|o| o.u32(*magic) == BYTE_ORDER_MAGIC) else {
-                return corrupt("a section whose byte order cannot be told");
+                return corrupt("a section of unknown byte order");
             };
             *self = Section { order, ..Section::default() };
         }

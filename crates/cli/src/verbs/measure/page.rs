@@ -49,7 +49,7 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
         (section("What one TCP transfer would get", &expected(outlook)))
         @if !reasons.is_empty() {
             (section(
-                "What could not be told, and why",
+                "Not known, and why",
                 &html! { ul { @for reason in &reasons { li { (in_html(reason)) } } } },
             ))
         }

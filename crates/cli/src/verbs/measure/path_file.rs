@@ -51,15 +51,13 @@ impl PathFile {
     fn of(measured: &Measured, over_time: Option<(&Series, Duration)>) -> Result<PathFile, String> {
         let report = &measured.report;
         let forward = report.directions.first().ok_or("no direction was measured")?;
-        let rate = forward
-            .capacity
-            .value()
-            .ok_or("a scenario takes the capacity, which could not be told")?;
+        let rate =
+            forward.capacity.value().ok_or("a scenario needs the capacity, which is not known")?;
         let rtt = report
             .round_trip
             .base
             .value()
-            .ok_or("a scenario takes the base round trip, which could not be told")?;
+            .ok_or("a scenario needs the base round trip, which is not known")?;
         let text = written(measured, forward, (rate, rtt), over_time);
         let scenario = Scenario::parse(&text).map_err(|error| error.to_string())?;
         Ok(PathFile { text, scenario, rate, rtt })
