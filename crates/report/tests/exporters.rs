@@ -14,6 +14,10 @@ fn the_table_fits_eighty_columns_and_aligns() {
     let lengths: Vec<usize> =
         text.lines().filter(|l| l.contains('+')).map(|l| l.chars().count()).collect();
     assert!(lengths.windows(2).all(|w| w[0] == w[1]), "ragged:\n{text}");
+    // A name and nine values, each two columns from the next, so that a narrow terminal can divide the table there.
+    for row in text.lines().filter(|line| line.contains('+')) {
+        assert_eq!(row.split("  ").filter(|cell| !cell.trim().is_empty()).count(), 10, "{row}");
+    }
 }
 
 #[test]
