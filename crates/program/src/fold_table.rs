@@ -54,12 +54,12 @@ fn columns(rows: &[Vec<char>]) -> Vec<Range<usize>> {
     columns
 }
 
-/// The number of first columns that tell the rows apart; 1 if all do not.
+/// The number of first columns that tell the rows apart; 1 if all do not. Lines of headings may be without a name.
 fn names(rows: &[Vec<char>], columns: &[Range<usize>]) -> usize {
     let differ = |count: &usize| {
-        let names: BTreeSet<String> =
-            rows.iter().map(|row| line(row, &columns[..*count])).collect();
-        names.len() == rows.len()
+        let names = rows.iter().map(|row| line(row, &columns[..*count]));
+        let names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
+        names.iter().collect::<BTreeSet<_>>().len() == names.len()
     };
     (1..columns.len()).find(differ).unwrap_or(1)
 }
@@ -101,6 +101,9 @@ mod tests {
 
     #[test]
     fn as_many_names_are_repeated_as_tell_the_rows_apart() {
+        let headed = ["        ms   ms", "size  mean  max", "big      2    3"];
+        let narrow = "        ms\nsize  mean\nbig      2\n\n       ms\nsize  max\nbig     3";
+        assert_eq!(fold_table(&headed, 10).as_deref(), Some(narrow));
         let table = ["size  n  mean  max", "big   1     2    3", "big   2     4    5"];
         let narrow = "size  n  mean\nbig   1     2\nbig   2     4\n\n\
             size  n  max\nbig   1    3\nbig   2    5";
