@@ -3,8 +3,8 @@ use super::report::{ClassSummary, GauntletReport, Quantiles, VariantResult};
 
 /// The meaning of the headings.
 const READING: &str = "
-How to read the tables; every number but paths and worse is a ratio to the
-kernel's, under the same seeds: 1.000 is equal
+How to read the tables: every number but paths and worse
+is a ratio to the kernel's, under the same seeds.
   1 % to 95 %   quantiles over the paths: of 20 paths one is below the 5 %
   mean          the mean over the paths
   worse         share of paths surely more than 3 % slower than the kernel
@@ -13,8 +13,10 @@ kernel's, under the same seeds: 1.000 is equal
   rivals        goodput of the cross traffic, on shared paths
   null          the kernel again, under other seeds: the effect of chance
   -             no path of the class has it
-Rows are classes of paths; repeatable: the kernel's runs lie within 5 % of
-their mean; clean: no random loss; alone: neither cross traffic nor jitter";
+Rows are classes of paths.
+  repeatable    the kernel's runs lie within 5 % of their mean
+  clean         no random loss
+  alone         neither cross traffic nor jitter";
 
 /// A report as text of at most 80 columns: the verdicts, the meaning of the headings, the tables.
 pub fn table(report: &GauntletReport) -> String {
@@ -105,11 +107,13 @@ fn tested(result: &VariantResult) -> Vec<String> {
 }
 
 fn row(name: &str, cells: &[String]) -> String {
-    let cells: String = cells.iter().map(|cell| format!(" {cell:>6}")).collect();
+    // Two blanks before a cell let a narrow terminal divide the table there.
+    let width = if cells.len() > 7 { 7 } else { 9 };
+    let cells: String = cells.iter().map(|cell| format!("{cell:>width$}")).collect();
     format!("{name:NAME$}{cells}")
 }
 
-/// A ratio in six columns; a dash where there is none.
+/// A ratio in five columns; a dash where there is none.
 fn number(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),

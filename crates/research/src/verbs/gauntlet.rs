@@ -195,9 +195,7 @@ fn print(report: &GauntletReport, json: bool) -> Result<(), Box<dyn std::error::
         out!("{}", serde_json::to_string(report)?);
         return Ok(());
     }
-    for line in table(report).lines() {
-        out!("{line}");
-    }
+    out!("{}", table(report).trim_end());
     Ok(())
 }
 
