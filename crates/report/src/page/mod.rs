@@ -75,7 +75,11 @@ pub fn in_html(text: &str) -> Markup {
 /// wider one scrolls.
 pub fn table_element(table: &Table) -> Markup {
     const FIT_A_PHONE: usize = 4;
-    let class = |column| is_prose(table, column).then_some("prose");
+    let class = |column| match column {
+        0 => None,
+        _ if is_prose(table, column) => Some("prose"),
+        _ => is_words(table, column).then_some("words"),
+    };
     let has_prose = (0..table.heads.len()).any(|column| is_prose(table, column));
     let stacks = (table.heads.len() + usize::from(has_prose) > FIT_A_PHONE).then_some("stacks");
     let head = |column| table.heads.get(column).map_or("", String::as_str);
@@ -102,6 +106,12 @@ fn is_prose(table: &Table, column: usize) -> bool {
     const FEW_WORDS: usize = 32;
     let mut cells = table.rows.iter().filter_map(|row| row.get(column));
     column > 0 && cells.any(|cell| cell.chars().count() > FEW_WORDS && cell.contains(' '))
+}
+
+/// Whether a column has names and no number: they begin at the left.
+fn is_words(table: &Table, column: usize) -> bool {
+    let mut cells = table.rows.iter().filter_map(|row| row.get(column));
+    cells.all(|cell| cell.starts_with(char::is_alphabetic))
 }
 
 #[cfg(test)]
@@ -131,5 +141,14 @@ mod tests {
         };
         assert!(!table("by streams").contains("stacks"));
         assert!(table("the fastest stream whose delays did not grow").contains("class=\"stacks\""));
+    }
+
+    #[test]
+    fn names_begin_at_the_left_and_numbers_end_at_the_right() {
+        let mut table = Table::new("", &["buffer", "sizing", "rate"]);
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        table.rows = vec![row(["100pkt", "sobas", "9.5"]), row(["200pkt", "kernel", "–"])];
+        let html = table_element(&table).into_string();
+        assert!(html.contains(r#"<td class="words">sobas</td><td>9.5</td>"#), "{html}");
     }
 }
