@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,10 +125,26 @@ def run_points(
     return [outcomes[i] for i in range(len(points))]
 
 
+class _Worker(SpawnProcess):
+    """A process that does not run the caller's script again, which may have no main guard."""
+
+    def start(self) -> None:
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = script
+
+
+class _Workers(SpawnContext):
+    Process = _Worker
+
+
 def _on_processes(work: Callable[[Executor], None]) -> None:
     """A process per core. One that dies breaks the whole pool: a new one goes on where it was."""
     for chance in range(CHANCES):
-        pool = ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"))
+        pool = ProcessPoolExecutor(os.cpu_count(), mp_context=_Workers())
         try:
             with pool:
                 return work(pool)

@@ -2,6 +2,8 @@ import os
 import pathlib
 import resource
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -130,6 +132,19 @@ def test_a_full_disk_is_a_warning_and_costs_no_run(
     kept = journal.read_bytes()
     assert kept.endswith(b"\n") and 2 <= len(kept.splitlines()) < 13
     assert ss.sweep(noisy, OVER, seeds=3, executor=threads, journal=journal).equals(table)
+
+
+def test_a_script_without_a_main_guard_runs_once(tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sweetspot as ss\n"
+        "path = dict(rate='20Mbit/s', rtt='50ms', buffer='100pkt')\n"
+        "scenario = ss.Scenario(path=path, transfer=[dict(sizing='max')], duration='2s')\n"
+        "table = ss.sweep(scenario, {'path.buffer': ['50pkt', '100pkt']})\n"
+        "print(table.num_rows, 'rows')\n"
+    )
+    ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "2 rows\n", "")
 
 
 def test_a_process_that_dies_costs_no_point(noisy: ss.Scenario) -> None:
