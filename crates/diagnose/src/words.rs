@@ -391,18 +391,18 @@ fn window_fix(first: &str, sysctl: &str, now: Option<(Bytes, Duration)>, e: &Evi
 
 fn bandwidth_fix(e: &Evidence) -> String {
     if e.even && standing(e).is_none() {
-        return "Only a faster path; or a higher rate where a shaper on the sender's own device (tc qdisc show) or its \
-                program sets it."
+        return "Only a faster path would help; or a higher rate, if a shaper on the sender's own device (tc qdisc show) or \
+                its program sets it."
             .to_owned();
     }
     let needed = e.capacity.zip(e.rtt_min.or(e.rtt)).map(|(capacity, rtt)| capacity * rtt);
     match needed {
         // A window below two segments would wait for delayed acknowledgements (RFC 9293, section 3.8.6.3).
         Some(bytes) if bytes >= e.mss * 2 => format!(
-            "Only a faster path. A window of {bytes} on the receiver (sweetspot tune) keeps the rate and empties the \
+            "Only a faster path would help. A window of {bytes} on the receiver (sweetspot tune) keeps the rate and empties the \
              queue."
         ),
-        _ => "Only a faster path.".to_owned(),
+        _ => "Only a faster path would help.".to_owned(),
     }
 }
 

@@ -36,6 +36,15 @@ pub fn entry(entry: &Entry) {
     out!("");
 }
 
+/// Seconds in milliseconds, and below a tenth of one in microseconds.
+fn in_time(seconds: f64) -> String {
+    if seconds < 1e-4 {
+        format!("{:.0} us", seconds * 1e6)
+    } else {
+        format!("{:.1} ms", seconds * 1e3)
+    }
+}
+
 fn flow(flow: &Flow) {
     out!("{} -> {}", flow.source, flow.destination);
     let verdict = &flow.verdict;
@@ -43,7 +52,7 @@ fn flow(flow: &Flow) {
     out!("  {}", flow.fix);
     let round_trips = match (flow.rtt_min_s, flow.rtt_median_s) {
         (Some(min), Some(median)) => {
-            format!("round trip {:.1} ms, median {:.1} ms; ", min * 1e3, median * 1e3)
+            format!("round trip {}, median {}; ", in_time(min), in_time(median))
         }
         _ => String::new(),
     };
@@ -62,4 +71,15 @@ fn flow(flow: &Flow) {
         out!("  note: {remark}");
     }
     out!("  time: {}", flow.limits.words());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_within_a_host_is_not_rounded_to_nothing() {
+        let shown = [0.0402, 0.0001, 0.000_022].map(in_time);
+        assert_eq!(shown, ["40.2 ms", "0.1 ms", "22 us"]);
+    }
 }
