@@ -150,4 +150,7 @@ fn a_window_that_does_not_keep_to_its_limit_is_left_alone_and_told_of() {
     assert_eq!(run.limit, f64::INFINITY);
     let run = simulate(&fixed, true, 20);
     assert_eq!((run.refusals, run.limit), (0, 400e3));
+    // A limit that was never applied is not ignored.
+    let run = simulate(&Condition { obeys: false, is_dry_run: true, ..fixed }, true, 20);
+    assert_eq!(run.refusals, 0);
 }

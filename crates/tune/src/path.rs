@@ -93,6 +93,7 @@ impl TunedPath {
             }
             self.handle_round(now);
         }
+        self.group.handle_dry_run(options.dry_run);
         for samples in rounds(&shown) {
             let latest = samples.iter().map(|(_, seen)| seen.at).max().unwrap_or(now);
             for (cookie, seen) in samples {

@@ -65,6 +65,8 @@ pub struct PathGroup {
     limit_changes: VecDeque<LimitChange>,
     events: VecDeque<(TuneEventKind, String)>,
     ignored_limits: VecDeque<IgnoredLimit>,
+    /// Its limits are not applied.
+    is_dry_run: bool,
 }
 
 /// One sample of a connection. Counters run from the connection's beginning.
@@ -177,6 +179,7 @@ impl PathGroup {
             limit_changes: VecDeque::new(),
             events: VecDeque::new(),
             ignored_limits: VecDeque::new(),
+            is_dry_run: false,
         }
     }
 
@@ -185,6 +188,11 @@ impl PathGroup {
     pub fn with_help(controller: Box<dyn Controller + Send>, mss: Bytes) -> PathGroup {
         let driver = Driver::new(controller, Time::ZERO, InputSource::CallerAndOutOfBand);
         PathGroup::with(driver, Some(SenderHelp::default()), mss)
+    }
+
+    /// The caller applies no limits from now on, so that a window beyond one is no fault of the kernel's; or it does again.
+    pub fn handle_dry_run(&mut self, is_dry_run: bool) {
+        self.is_dry_run = is_dry_run;
     }
 
     /// The sender can be reached.
@@ -271,6 +279,7 @@ impl PathGroup {
         let shown = sample.advertised.or_else(|| Some(member.rate * self.minimum?));
         if let Some((limit, window)) = member.limit.zip(shown)
             && !member.refuses
+            && !self.is_dry_run
             && member.clamp_check.is_broken(now, limit, window, arrived)
         {
             self.ignored_limits.push_back(IgnoredLimit { cookie, limit, window });

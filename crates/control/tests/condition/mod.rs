@@ -33,6 +33,8 @@ pub struct Condition {
     pub rival: Option<f64>,
     /// Whether the kernel keeps to the limits.
     pub obeys: bool,
+    /// The limits are not applied.
+    pub is_dry_run: bool,
     /// How much a download is; the next one follows it.
     pub size: f64,
     /// The path's rate at a time.
@@ -52,6 +54,7 @@ pub const USUAL: Condition = Condition {
     reader: f64::INFINITY,
     rival: None,
     obeys: true,
+    is_dry_run: false,
     size: f64::INFINITY,
     rate: |_| RATE,
     sizing: "sobas:live",
@@ -168,6 +171,7 @@ pub fn simulate(condition: &Condition, tuned: bool, seconds: usize) -> Run {
     };
     let sizing: Sizing = condition.sizing.parse().unwrap();
     let mut group = PathGroup::new(sizing.controller(&config).unwrap(), config.mss);
+    group.handle_dry_run(condition.is_dry_run);
     let mut senders = vec![Sender::new(0.0, condition.size)];
     senders.extend(condition.rival.map(|begins| Sender::new(begins, f64::INFINITY)));
     let mut known = None;
