@@ -42,7 +42,10 @@ impl RouterAdvice {
 
     fn words(&self) -> String {
         let q = &self.question;
-        let link = format!("Gamma = {} / {} = {:.3}.", q.rate, q.input_rate, self.gamma);
+        let link = format!(
+            "Output rate over input rate, Gamma: {} / {} = {:.3}.",
+            q.rate, q.input_rate, self.gamma
+        );
         if self.basis == Basis::NothingQueues {
             let n = q.inputs.unwrap_or_default();
             return format!(
@@ -144,15 +147,15 @@ impl RouterAdvice {
 
     fn warnings(&self) -> Vec<String> {
         let so = match self.basis {
-            Basis::SquareRoot => "nothing is predicted, and the rule is all there is",
-            _ => "what is predicted is that of the nearest link that was",
+            Basis::SquareRoot => "nothing is predicted, and only the rule remains",
+            _ => "the prediction is for the nearest link within it",
         };
         let mut all: Vec<String> = self
             .outside
             .iter()
             .map(|o| {
                 format!(
-                    "Warning: {} {} is outside of what was simulated, {} to {}; {so}.",
+                    "Warning: {} is {}, outside the simulated range of {} to {}; {so}.",
                     o.quantity,
                     Significant::<3>(o.given),
                     Significant::<3>(o.low),

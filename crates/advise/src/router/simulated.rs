@@ -121,9 +121,9 @@ impl Simulated {
         let distance = |i: &usize| libm::fabs(self.buffers[*i].buffer.get() - recommended.get());
         let nearest = (0..self.buffers.len()).min_by(|a, b| distance(a).total_cmp(&distance(b)));
         let larger = nearest.and_then(|chosen| self.larger(chosen, favour));
-        larger.map_or(" No buffer up to C T was significantly better in the simulator.".to_owned(), |found| {
+        larger.map_or(" No buffer up to C x T was significantly better in the simulator.".to_owned(), |found| {
             format!(
-                " No buffer up to C T was significantly better in the simulator; {:.0} packets gave {}, and would delay \
+                " No buffer up to C x T was significantly better in the simulator; {:.0} packets gave {}, and would delay \
                  everybody.",
                 found.buffer.get(),
                 found.of(favour).rate

@@ -51,7 +51,7 @@ impl WindowAdvice {
                 size(half.window),
                 rate(half.rate)
             ),
-            None => format!("{full}, {queue}; half of it gives {}", rate(half.rate)),
+            None => format!("{full}, {queue}; half that gives {}", rate(half.rate)),
         }
     }
 
@@ -60,12 +60,12 @@ impl WindowAdvice {
             return beyond(simulated);
         }
         let Some(twice) = self.wrong_by_two[1].rate else {
-            return "twice of it overflows the buffer, and no closed form says how far".to_owned();
+            return "twice that overflows the buffer, and no closed form says how far".to_owned();
         };
         match (self.question.buffer, self.added_delay[1]) {
-            (None, _) => format!("twice of it gives {twice} if the path has no buffer"),
-            (Some(_), Duration::ZERO) => format!("twice of it gives {twice}"),
-            (Some(_), delay) => format!("twice of it gives {twice} and {delay} of delay"),
+            (None, _) => format!("twice that gives {twice} if the path has no buffer"),
+            (Some(_), Duration::ZERO) => format!("twice that gives {twice}"),
+            (Some(_), delay) => format!("twice that gives {twice} and {delay} of delay"),
         }
     }
 

@@ -135,8 +135,8 @@ pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
         sweet_spot,
         recommended: at("hold", "recommended", Some(window))?,
         wrong_by_two: [
-            at("half", "half of it", Some(Bytes::new((window.get() / 2).max(1))))?,
-            at("double", "twice of it", Some(window.saturating_add(window)))?,
+            at("half", "half that", Some(Bytes::new((window.get() / 2).max(1))))?,
+            at("double", "twice that", Some(window.saturating_add(window)))?,
         ],
         ends: [
             at("sweet_spot_low", "sweet spot, low", Some(sweet_spot.low))?,

@@ -79,10 +79,8 @@ impl WindowAdvice {
         let half = simulated.nearest(hold.window / 2).copied().unwrap_or(hold);
         let double = simulated.nearest(hold.window * 2).copied().unwrap_or(hold);
         self.recommended = choice("hold", "recommended", hold);
-        self.wrong_by_two = [
-            choice("half", "about half of it", half),
-            choice("double", "about twice of it", double),
-        ];
+        self.wrong_by_two =
+            [choice("half", "about half that", half), choice("double", "about twice that", double)];
         self.added_delay = [hold.delay, double.delay];
         self.settings = WindowSettings::for_window(hold.window, self.question.kernel)?;
         self.assumptions.push(format!(
