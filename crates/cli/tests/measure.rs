@@ -158,7 +158,7 @@ fn a_budget_too_small_for_anything_is_said_and_kept() -> Tested {
     let words = String::from_utf8(output.stdout)?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(words.contains("would exceed the budget of 1 kB"), "{words}");
-    assert!(words.contains("Put 0 B on the path"), "{words}");
+    assert!(words.contains("Sent 0 B; "), "{words}");
     assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
     Ok(())
 }

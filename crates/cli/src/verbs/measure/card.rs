@@ -30,10 +30,10 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     tcp(measured);
     let intrusion = &report.intrusion;
     let queue = match intrusion.longest_queue_s {
-        0.0 => "it was not seen to queue".to_owned(),
+        0.0 => "none of it was seen to queue".to_owned(),
         longest => format!("the longest queue was {}", rounded(Duration::from_secs_f64(longest))),
     };
-    out!("Put {} on the path; {queue}.", Bytes::new(intrusion.bytes));
+    out!("Sent {}; {queue}.", Bytes::new(intrusion.bytes));
     unknown(measured);
     expected(outlook);
 }
@@ -132,7 +132,7 @@ fn loads(directions: &[DirectionReport]) -> [String; 5] {
         each("TCP, congestion", &|load| load.congestion.clone()),
         each("  payload", &|load| load.goodput.value().map_or_else(unknown, short)),
         each("  round trip", &|load| of(&load.round_trip, false)),
-        each("  a minute", &|load| {
+        each("  per minute", &|load| {
             load.responsiveness.value().map_or_else(unknown, |rpm| format!("{rpm:.0}"))
         }),
         each("  grade", &|load| load.grade.map_or("-".into(), |grade| grade.name().to_owned())),
