@@ -77,6 +77,8 @@ pub(super) struct Streaks {
     others: u32,
     /// ... without a queue at a rate of the capacity.
     idle: u32,
+    /// ... in a row in which the sender's congestion control leaves a part of the path unused.
+    unused: u32,
     /// All since the last change, and the sum of their rates.
     judged: u32,
     rates: Rate,
@@ -375,13 +377,31 @@ impl Sobas {
         let in_flight = epoch.rate * epoch.highest_rtt;
         // The pace is a limit, too.
         let binds = self.limits.binds(window, in_flight) || epoch.rate > held.capacity;
-        if epoch.stalled || !binds {
+        if epoch.stalled {
             return;
         }
         let queue = epoch.rtt.saturating_sub(base);
+        if !binds {
+            return self.check_unused(now, epoch.rate, queue);
+        }
         match held.hold {
             Hold::Correcting => self.correct(now, epoch.rate, queue),
             _ => self.check_rate(now, epoch.rate, queue, base),
+        }
+    }
+
+    /// Evaluates an epoch in which the sender's congestion control was the limit, as for long after losses in slow start.
+    fn check_unused(&mut self, now: Time, rate: Rate, queue: Duration) {
+        if self.in_slow_start || self.is_shared || self.sensors == Sensors::Kernel {
+            return;
+        }
+        let State::Held(held) = &mut self.state else { return };
+        let is_unused = rate < others_rate(held.capacity) && queue <= held.queue;
+        let Hold::Steady(streaks) = &mut held.hold else { return };
+        streaks.unused = in_a_row(streaks.unused, is_unused);
+        if streaks.unused >= NO_CHANCE {
+            held.change(Hold::Paced(Paced::new(now, held.capacity, held.lost)));
+            self.apply_hold(now);
         }
     }
 
@@ -399,6 +419,7 @@ impl Sobas {
         streaks.below = in_a_row(streaks.below, is_below(1.0 - RESOLUTION) && !is_short);
         streaks.collapsed = in_a_row(streaks.collapsed, is_below(1.0 - CHANGE));
         streaks.others = in_a_row(streaks.others, foreign);
+        streaks.unused = 0;
         if streaks.others >= NO_CHANCE {
             return self.open(now, Reason::OthersQueue);
         }

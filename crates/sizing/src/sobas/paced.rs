@@ -60,19 +60,23 @@ impl Sobas {
         let (capacity, kept) = (held.capacity, held.queue);
         let Hold::Paced(paced) = &mut held.hold else { return };
         let queue = epoch.rtt.saturating_sub(base);
+        paced.lost.add(traffic.retransmitted, traffic.delivered);
         paced.others = in_a_row(paced.others, is_foreign(queue, kept));
         paced.collapsed = in_a_row(paced.collapsed, epoch.rate < others_rate(capacity));
         if paced.others >= NO_CHANCE {
             return self.open(now, Reason::OthersQueue);
         }
         if paced.collapsed >= KEEPS_EPOCHS {
+            if paced.lost.exceeds(paced.free) {
+                // More was sent and lost, and less arrived: others have the rest. Trains would find the same capacity again.
+                (self.is_shared, self.measured_again) = (true, NO_CHANCE);
+            }
             return self.open(now, Reason::RateFell);
         }
         if now.since(paced.last_loss) >= self.limits.loss_free(capacity * base) {
             held.become_steady();
             return self.apply_hold(now);
         }
-        paced.lost.add(traffic.retransmitted, traffic.delivered);
         paced.epochs += 1;
         if paced.epochs < cycle_epochs() {
             return;

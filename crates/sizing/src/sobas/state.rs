@@ -35,7 +35,11 @@ const TRANSITIONS: [Transition<Name>; 26] = [
     (Name::Opening, Reported(&[Overflow, OthersQueue]), Name::Open),
     (Name::Steady, Within("36 epochs passed, or four without a queue"), Name::Probing),
     (Name::Steady, Within("no queue stands at what was remembered"), Name::Correcting),
-    (Name::Steady, Within("a packet was lost without a queue"), Name::Paced),
+    (
+        Name::Steady,
+        Within("losses without a queue keep congestion control below the capacity"),
+        Name::Paced,
+    ),
     (Name::Steady, Within("the buffer overflowed for the first time"), Name::Steady),
     (Name::Steady, Reported(&[RateFell, RandomLoss, OthersQueue, Overflow]), Name::Open),
     (Name::Probing, Within("the rate followed the step"), Name::Probing),
@@ -92,7 +96,7 @@ impl Hold {
 ///                           others keep a queue
 /// Steady     -> Probing     36 epochs passed, or four without a queue
 /// Steady     -> Correcting  no queue stands at what was remembered
-/// Steady     -> Paced       a packet was lost without a queue
+/// Steady     -> Paced       losses without a queue keep congestion control below the capacity
 /// Steady     -> Steady      the buffer overflowed for the first time
 /// Steady     -> Open        the rate fell under the limit
 ///                           a packet was lost without a queue of our own

@@ -308,6 +308,46 @@ fn a_pace_that_loses_more_than_before_was_an_overflow_and_half_of_the_queue_is_k
 }
 
 #[test]
+fn a_pace_that_loses_more_while_less_arrives_leaves_the_path_to_others_for_good() {
+    for (loss, tries_again) in [(0.0, true), (0.2, false)] {
+        let mut script = Script::held();
+        script.report(1, 2.0 * BDP);
+        script.run(6.0 * T, 1.0, 0.9 * Q, 1);
+        assert_eq!(script.congestion, CongestionChoice::Bbr);
+        let mut retransmitted = 1.0;
+        while script.congestion == CongestionChoice::Bbr {
+            retransmitted += loss * 0.7 * C * 0.02 / MSS;
+            script.report(retransmitted as u64, 2.0 * BDP);
+            script.run(0.02, 0.7, 0.0, 0);
+        }
+        assert_eq!(script.entered.last().map(|entered| entered.2), Some(Reason::RateFell));
+        let (trains, entered) = (script.trains, script.entered.len());
+        // Losses without a queue.
+        script.run(1.0, 0.7, 0.0, 1);
+        script.run(1.0, 0.7, 0.0, 1);
+        let tried = script.trains > trains || script.entered.len() > entered;
+        assert_eq!(tried, tries_again, "{loss}: {:?}", script.entered);
+    }
+}
+
+#[test]
+fn a_path_that_congestion_control_leaves_unused_for_two_epochs_is_paced_unless_others_queue() {
+    for (in_slow_start, queue, paces) in
+        [(false, 0.0, true), (true, 0.0, false), (false, 1.1 * Q, false)]
+    {
+        let mut script = Script::held();
+        if !in_slow_start {
+            script.report(0, 0.5 * BDP);
+        }
+        script.run(6.0 * T, 0.5, queue, 0);
+        assert_eq!(script.congestion == CongestionChoice::Bbr, paces, "{in_slow_start} {queue}");
+        if paces {
+            assert_pace(&script, 0.99);
+        }
+    }
+}
+
+#[test]
 fn a_loss_during_a_step_ends_the_steps_and_not_congestion_control() {
     let mut script = Script::held();
     let held = script.window();
