@@ -58,7 +58,7 @@ fn comparison(c: &VariantOutcome, time: Duration, hero: Duration) -> String {
     let how = if ratio > 1.01 {
         format!("took {ratio:.2} times as long ({})", seconds(time))
     } else if ratio < 0.99 {
-        format!("was faster ({})", seconds(time))
+        format!("took {:.0} % less time ({})", 100.0 * (1.0 - ratio), seconds(time))
     } else {
         format!("took as long ({})", seconds(time))
     };

@@ -97,6 +97,16 @@ fn the_headline_is_about_sobas_and_counts_retransmissions() {
 }
 
 #[test]
+fn the_headline_gives_the_share_by_which_another_run_took_less_time() {
+    let mut outcome = synthetic::outcome();
+    let sobas = outcome.variants.iter().position(|c| c.sizing == "sobas").expect("SOBAS");
+    let time = outcome.variants[sobas].duration.expect("finished");
+    outcome.variants[0].duration = Some(time.scaled(0.75));
+    let words = headline(&outcome);
+    assert!(words.iter().any(|line| line.contains("took 25 % less time (")), "{words:?}");
+}
+
+#[test]
 fn the_headline_compares_certified_runs_alone() {
     let mut outcome = synthetic::outcome();
     let variants = outcome.variants.len();
