@@ -30,7 +30,11 @@ type Rule = (&'static str, &'static [&'static str], Condition);
 const RULES: &[Rule] = &[
     ("serve", &["state"], With(&["clients"])),
     ("serve", &["verbose"], Without(&["quiet"])),
-    ("send", &["listen", "advertise", "spoken_code"], If(waits_for_receiver, "without a ticket")),
+    (
+        "send",
+        &["offer", "listen", "advertise", "spoken_code"],
+        If(waits_for_receiver, "without a ticket"),
+    ),
     ("send", &["identity"], Without(&["code"])),
     ("send", &["verbose"], Without(&["quiet"])),
     ("receive", &["identity"], Without(&["code"])),

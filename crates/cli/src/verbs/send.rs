@@ -1,5 +1,5 @@
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use sweetspot_protocol::Ticket;
@@ -26,14 +26,14 @@ Examples:
       sends a directory and a file; what is there already is not sent again
   tar c src | sweetspot send - sweetspot1:... --name src.tar
       sends standard input
-  sweetspot send photos
+  sweetspot send photos --offer
       waits for `sweetspot receive` with the ticket that it prints
 
 Exit codes: 0 everything is there; 23 some files are not, each named; 1 the
 transfer failed; 2 the command line is wrong.")]
 pub struct Arguments {
     /// Files and directories to send, `-` for standard input, and at the end the ticket that
-    /// `sweetspot serve` printed. Without a ticket it prints one itself and waits
+    /// `sweetspot serve` printed
     #[arg(required = true, value_name = "SOURCE")]
     paths: Vec<OsString>,
     #[command(flatten)]
@@ -60,9 +60,12 @@ pub struct Arguments {
     /// Do not answer probes; round-trip times are then the receiving kernel's estimates
     #[arg(long)]
     no_probes: bool,
-    /// Without a ticket: address and port to listen on
-    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:0", value_parser = listening)]
-    listen: SocketAddr,
+    /// Without a ticket: print one and wait for `sweetspot receive`. The next three options do so, too
+    #[arg(long)]
+    offer: bool,
+    /// Without a ticket: address and port to listen on [default: [::]:0]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = listening)]
+    listen: Option<SocketAddr>,
     /// Without a ticket: host name or address in the ticket that is printed
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     advertise: Option<String>,
@@ -124,6 +127,10 @@ pub fn run(mut arguments: Arguments) -> Ending {
         let wrong = "an argument is empty: expected FILE... and a ticket; is a variable unset?";
         return Ok(usage_error::said(wrong));
     }
+    let offers = arguments.offer
+        || arguments.listen.is_some()
+        || arguments.advertise.is_some()
+        || arguments.spoken_code;
     if contact.is_none() && arguments.dry_run {
         return Ok(usage_error::said("--dry-run compares with a receiver: give its ticket"));
     }
@@ -135,6 +142,11 @@ pub fn run(mut arguments: Arguments) -> Ending {
         last.parse::<Ticket>().map_err(|error| {
             UsageError::new(format!("{last}: there is no such file, and {error}"))
         })?;
+    }
+    if contact.is_none() && !offers {
+        let wrong = "there is no ticket: give the one that `sweetspot serve` printed, or add \
+                     --offer to print one and wait for `sweetspot receive`";
+        return Ok(usage_error::said(wrong));
     }
     let paths: Vec<PathBuf> = arguments.paths.iter().map(PathBuf::from).collect();
     let options = SendOptions {
@@ -156,7 +168,7 @@ pub fn run(mut arguments: Arguments) -> Ending {
         Some(contact) => send_to(&contact, &options, &reporter),
         None => {
             let offer = ServeOptions {
-                listen: arguments.listen,
+                listen: arguments.listen.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into()),
                 advertise: arguments
                     .advertise
                     .as_deref()

@@ -211,20 +211,23 @@ fn a_limit_on_file_sizes_is_said_and_nothing_stays() {
 }
 
 #[test]
-fn an_empty_argument_and_a_dry_run_without_a_receiver_are_refused_at_once() {
+fn without_a_ticket_nothing_is_offered_unless_an_option_asks_for_it() {
     let (file, _) = file(10);
-    for (arguments, words) in [(&["", "an argument is empty"]), (&["-n", "give its ticket"])]
-        .map(|[argument, words]| (*argument, *words))
-    {
+    for (argument, words) in [
+        ("", "an argument is empty"),
+        ("-n", "give its ticket"),
+        ("-q", "there is no ticket: give the one that `sweetspot serve` printed, or add --offer"),
+    ] {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_sweetspot"))
             .arg("send")
             .arg(file.path())
-            .arg(arguments)
+            .arg(argument)
             .env_remove("SWEETSPOT_TICKET")
             .output()
             .unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && stderr.contains(words), "{arguments}: {stderr}");
+        assert_eq!(output.status.code(), Some(2), "{argument}: {stderr}");
+        assert!(stderr.contains(words), "{argument}: {stderr}");
     }
 }
 
