@@ -227,17 +227,16 @@ impl Greeting {
     /// Prints how to use it.
     fn print(&self, reporter: &TransferReporter, server: &Server) -> std::io::Result<()> {
         let (address, ticket) = (server.address()?, server.ticket());
-        let verb = if self.sends { "receive" } else { "send FILE..." };
-        let with = if self.code.is_some() { "--code CODE" } else { "TICKET" };
+        let verb = if self.sends { "receive" } else { "send" };
+        let given = if self.code.is_some() { "--code and this code" } else { "this ticket" };
         reporter.remark(&if self.is_service {
             format!(
-                "listening on {address}; clients in the file can now run: \
-                 sweetspot send FILE... TICKET"
+                "listening on {address}; clients in the file can now send with this ticket"
             )
         } else {
             let within = indicatif::HumanDuration(self.lifetime.into());
             format!(
-                "listening on {address}; on the other host, within {within}, run: sweetspot {verb} {with}"
+                "listening on {address}; run sweetspot {verb} on the other host within {within}, with {given}"
             )
         });
         let hidden = matches!(ticket.host, TicketHost::Address(ip) if ip.is_loopback());
