@@ -157,7 +157,7 @@ fn what_was_simulated_decides_window_rate_delay_and_settings() {
     let text = advice.text(false, 80);
     assert_eq!(line_names(&text), FIVE, "{text}");
     assert!(text.contains("800 kB is too far: it gives 24 Mbit/s"), "{text}");
-    assert!(text.contains("the smallest of 4 simulated within 2 % of the best"), "{text}");
+    assert!(text.contains("the smallest of 4 within 2 % of the best; rates"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(advice.text(true, 80).contains("Simulated, 4 seeds each:"));
 }

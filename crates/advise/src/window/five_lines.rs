@@ -72,7 +72,7 @@ impl WindowAdvice {
     fn why(&self) -> String {
         if let Some(simulated) = &self.simulated {
             return format!(
-                "the smallest of {} simulated within {:.0} % of the best",
+                "the smallest of {} within {:.0} % of the best; rates are of other seeds",
                 simulated.windows.len(),
                 simulated.rate_given_up * 100.0
             );
