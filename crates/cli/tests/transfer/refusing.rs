@@ -237,7 +237,7 @@ fn a_dry_run_lists_what_would_be_sent_and_moves_nothing() {
     let (file, _) = file(3000);
     let dry = send(file.path(), &serve.ticket, &["-n", "--name", "rehearsed"]);
     assert_eq!(dry.code, Some(0), "{dry:?}");
-    let named = dry.stderr.contains("would send") && dry.stderr.contains("(3 kB)");
+    let named = dry.stdout.contains("would send") && dry.stdout.contains("(3 kB)");
     assert!(named && dry.stderr.contains("nothing was moved"), "{dry:?}");
     assert!(serve.names().is_empty());
     let sent = send(file.path(), &serve.ticket, &["--name", "rehearsed"]);

@@ -154,7 +154,7 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     for name in copied.iter().flat_map(|outcome| &outcome.deleted) {
         if arguments.dry_run {
-            reporter.print(&format!("would delete {name}"));
+            reporter.list(&format!("would delete {name}"));
         } else {
             reporter.detail(&format!("deleted {name}"));
         }

@@ -310,7 +310,16 @@ impl TransferReporter {
     /// Lists the files that a dry run would move.
     pub fn would(&self, verb: &str, outcome: &TransferSummary) {
         for file in &outcome.would_move {
-            self.print(&format!("would {verb} {file}"));
+            self.list(&format!("would {verb} {file}"));
+        }
+    }
+
+    /// Prints a line of a dry run, which is its result; with `--json`, the object is.
+    pub fn list(&self, line: &str) {
+        match &self.bars {
+            _ if self.json => self.print(line),
+            Some(bars) => bars.suspend(|| out!("{line}")),
+            None => out!("{line}"),
         }
     }
 
