@@ -63,7 +63,7 @@ pub struct Arguments {
     /// Without a ticket: print one and wait for `sweetspot receive`. The next three options do so, too
     #[arg(long)]
     offer: bool,
-    /// Without a ticket: address and port to listen on [default: [::]:0]
+    /// Without a ticket: address and port to listen on [default: a free port of every address]
     #[arg(long, value_name = "ADDR:PORT", value_parser = listening)]
     listen: Option<SocketAddr>,
     /// Without a ticket: host name or address in the ticket that is printed
