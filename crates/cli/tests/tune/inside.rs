@@ -291,7 +291,13 @@ fn an_upload_sends_by_the_congestion_control_of_the_policy_until_all_is_killed()
 fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(host) = limited(scratch.path()) else { return };
-    let change = |policy: &str| std::fs::write(scratch.path().join("policy.toml"), policy).unwrap();
+    // Whole at once: an empty file is a policy, too.
+    let change = |policy: &str| {
+        let (draft, policy_file) =
+            (scratch.path().join("draft"), scratch.path().join("policy.toml"));
+        std::fs::write(&draft, policy).unwrap();
+        std::fs::rename(draft, policy_file).unwrap();
+    };
     let said = || std::fs::read_to_string(scratch.path().join("said")).unwrap();
     change("memory = 7\n");
     wait_for("a word", || said().contains("the policy before stays in force").then_some(()));
