@@ -10,16 +10,19 @@ use crate::print::width;
 /// help, clap would take the width of the terminal on standard error.
 #[must_use]
 pub fn with_folded_help(command: Command) -> Command {
-    folded(command.term_width(width()))
+    let width = width();
+    folded(command.term_width(width), width)
 }
 
-fn folded(mut command: Command) -> Command {
+fn folded(mut command: Command, width: usize) -> Command {
     if let Some(help) = command.get_after_help().map(ToString::to_string) {
-        command = command.after_help(fold_help(&help, width()));
+        command = command.after_help(fold_help(&help, width));
     }
     let names: Vec<String> =
         command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
-    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, folded))
+    names
+        .into_iter()
+        .fold(command, |command, name| command.mut_subcommand(name, |inner| folded(inner, width)))
 }
 
 /// Paragraphs become one line before they are folded; an indented line is an example, and stays one.

@@ -117,6 +117,13 @@ impl ChoiceArguments {
     }
 }
 
+impl Arguments {
+    /// Whether an option asks to wait for a receiver.
+    fn offers(&self) -> bool {
+        self.offer || self.listen.is_some() || self.advertise.is_some() || self.spoken_code
+    }
+}
+
 pub fn run(mut arguments: Arguments) -> Ending {
     let named = arguments.paths.last().filter(|last| is_ticket(last)).cloned();
     if named.is_some() {
@@ -127,10 +134,6 @@ pub fn run(mut arguments: Arguments) -> Ending {
         let wrong = "an argument is empty: expected FILE... and a ticket; is a variable unset?";
         return Ok(usage_error::said(wrong));
     }
-    let offers = arguments.offer
-        || arguments.listen.is_some()
-        || arguments.advertise.is_some()
-        || arguments.spoken_code;
     if contact.is_none() && arguments.dry_run {
         return Ok(usage_error::said("--dry-run compares with a receiver: give its ticket"));
     }
@@ -143,7 +146,7 @@ pub fn run(mut arguments: Arguments) -> Ending {
             UsageError::new(format!("{last}: there is no such file, and {error}"))
         })?;
     }
-    if contact.is_none() && !offers {
+    if contact.is_none() && !arguments.offers() {
         let wrong = "there is no ticket: give the one that `sweetspot serve` printed, or add \
                      --offer to print one and wait for `sweetspot receive`";
         return Ok(usage_error::said(wrong));

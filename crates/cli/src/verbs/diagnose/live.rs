@@ -8,11 +8,10 @@ use sweetspot_linux::diag::{Detail, DiagConnection};
 use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Duration, Time};
 
+use super::SAMPLE_INTERVAL;
 use super::target::LiveTarget;
 use sweetspot_watch::{NamespaceConnections, Owners, locked_buffer, sample};
 
-/// Interval between two samples, short enough that shares are shares of time.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// Largest number of connections watched at once: the kernel is queried for each separately.
 const MAX_WATCHED: usize = 1000;
 

@@ -51,7 +51,7 @@ Examples:
   Captures at both ends, joined: one-way delays, and where packets were lost:
     sweetspot diagnose --file sender.pcap --file receiver.pcap
 
-  What a kernel reported earlier, as NDT7 keeps it or as ss prints it:
+  Earlier reports of a kernel, from an NDT7 result or from ss:
     while sleep 0.1; do date +%s.%N; ss -tin dst 192.0.2.7; done > slow.log
     sweetspot diagnose --tcpinfo slow.log
 
@@ -107,8 +107,8 @@ pub struct Arguments {
 
 /// How long a live connection is watched.
 const WATCH_FOR: Duration = Duration::from_secs(10);
-/// A live connection is sampled every 100 ms, and two intervals are needed.
-const MIN_TIME: Duration = Duration::from_millis(200);
+/// Interval between two samples, short enough that shares are shares of time.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
 pub fn run(arguments: Arguments) -> Ending {
     let max = arguments.flows;
@@ -142,8 +142,9 @@ pub fn run(arguments: Arguments) -> Ending {
         }
         ([], None, Some(DiagnosisTarget::Live(target))) => {
             let time = arguments.watch_for.unwrap_or(WATCH_FOR);
-            if time < MIN_TIME {
-                let wrong = format!("--for {time} is too short; the minimum is {MIN_TIME}");
+            let min = SAMPLE_INTERVAL * 2;
+            if time < min {
+                let wrong = format!("--for {time} is too short; the minimum is {min}");
                 return Err(UsageError::new(wrong).into());
             }
             live::watch(target, arguments.netns.as_deref(), time, max)?

@@ -316,10 +316,10 @@ impl TransferReporter {
 
     /// Prints a line of a dry run, which is its result; with `--json`, the object is.
     pub fn list(&self, line: &str) {
-        match &self.bars {
-            _ if self.json => self.print(line),
-            Some(bars) => bars.suspend(|| out!("{line}")),
-            None => out!("{line}"),
+        if self.json {
+            self.print(line);
+        } else {
+            beside(self.bars.as_ref(), || out!("{line}"));
         }
     }
 
@@ -373,10 +373,7 @@ impl TransferReporter {
             Ok(text) => try_out(format_args!("{text}")),
             Err(error) => Err(error.to_string()),
         };
-        let printed = match &self.bars {
-            Some(bars) => bars.suspend(print),
-            None => print(),
-        };
+        let printed = beside(self.bars.as_ref(), print);
         // The file has arrived or not, whatever becomes of the words about it.
         if let Err(error) = printed {
             self.print(&error);
@@ -451,9 +448,13 @@ impl TransferObserver for Watching {
 /// Prints a line on standard error, above the progress bars if there are any.
 fn print(bars: Option<&MultiProgress>, line: &str) {
     let line = with_options(line);
-    let print = || err!("sweetspot: {line}");
+    beside(bars, || err!("sweetspot: {line}"));
+}
+
+/// Writes while no bar is drawn.
+fn beside<R>(bars: Option<&MultiProgress>, write: impl FnOnce() -> R) -> R {
     match bars {
-        Some(bars) => bars.suspend(print),
-        None => print(),
+        Some(bars) => bars.suspend(write),
+        None => write(),
     }
 }
