@@ -67,11 +67,15 @@ impl OwnClamp {
             return;
         }
         self.found = Some(clamp);
-        let may_tell = self.first_size == Some(before.size) || clamp < before.size / FAR_BELOW;
-        let is_of_kernel = [before.size, DEFAULT_BUFFER]
+        // The kernel may have grown the buffer, and the clamp with it, between the two reads.
+        let is_steady = before.size == after.size;
+        let may_tell = is_steady && self.first_size == Some(before.size)
+            || clamp < before.size / FAR_BELOW;
+        let is_of_kernel = [before.size, after.size, DEFAULT_BUFFER]
             .into_iter()
             .any(|buffer| is_of_kernel(clamp, buffer, self.mss));
-        if is_quiet || clamp >= before.size || may_tell && !is_of_kernel {
+        let is_above = clamp >= before.size.max(after.size);
+        if is_quiet || is_above || may_tell && !is_of_kernel {
             self.noticed = Some(clamp);
         }
     }
@@ -301,6 +305,21 @@ mod tests {
             let clamp = Bytes::new((buffer * parts / BUFFER_PARTS).saturating_sub(less));
             let buffer = Bytes::new(buffer);
             prop_assert_eq!(noticed(young, buffer, buffer, clamp), None);
+        }
+
+        #[test]
+        fn nor_one_for_a_buffer_that_grew_between_the_reads(
+            buffer in 4096_u64..1 << 29,
+            growth in 1..8_u64 << 8,
+            parts in 1..BUFFER_PARTS,
+            young: bool,
+        ) {
+            let grown = buffer + buffer * growth / BUFFER_PARTS;
+            let clamp = Bytes::new(grown * parts / BUFFER_PARTS);
+            let [before, after] = [buffer, grown].map(|size| state(Bytes::new(size)));
+            let mut own = OwnClamp::new(young, before.size, MSS);
+            own.handle_clamp(clamp, before, after);
+            prop_assert_eq!(own.noticed, None);
         }
 
         #[test]
