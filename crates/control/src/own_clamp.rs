@@ -69,8 +69,8 @@ impl OwnClamp {
         self.found = Some(clamp);
         // The kernel may have grown the buffer, and the clamp with it, between the two reads.
         let is_steady = before.size == after.size;
-        let may_tell = is_steady && self.first_size == Some(before.size)
-            || clamp < before.size / FAR_BELOW;
+        let may_tell =
+            is_steady && self.first_size == Some(before.size) || clamp < before.size / FAR_BELOW;
         let is_of_kernel = [before.size, after.size, DEFAULT_BUFFER]
             .into_iter()
             .any(|buffer| is_of_kernel(clamp, buffer, self.mss));
@@ -107,6 +107,17 @@ impl OwnClamp {
     /// The clamp that was set last; none if there was no plan.
     pub fn planned(&self) -> Bytes {
         self.set.unwrap_or(UNCLAMPED)
+    }
+
+    /// The limit in force: the clamp that the tuner set, if the connection would have a larger one without it.
+    pub fn limit(&self) -> Option<Bytes> {
+        let without = self.noticed.into_iter().chain(self.found).min().unwrap_or(UNCLAMPED);
+        self.set.filter(|set| *set < without)
+    }
+
+    /// The program's own clamp, which the kernel certainly did not set.
+    pub fn of_program(&self) -> Option<Bytes> {
+        self.noticed
     }
 
     /// As words for the guardian, which [`OwnClamp::from_words`] reads.
@@ -178,6 +189,25 @@ mod tests {
         // The kernel overwrites it when it grows the buffer; it is the program's nevertheless.
         handle(&mut own, BUFFER, BUFFER * 2);
         assert_eq!(own.plan(None), clamp);
+    }
+
+    /// 50,003 is the program's own clamp, and half of the buffer the kernel's.
+    #[test]
+    fn a_limit_is_in_force_only_below_the_clamp_that_the_connection_would_have_without_it() {
+        for without in [Bytes::new(50_003), BUFFER / 2] {
+            let mut own = OwnClamp::new(true, BUFFER, MSS);
+            assert_eq!(own.limit(), None);
+            handle(&mut own, without, BUFFER);
+            own.plan(Some(LIMIT));
+            assert_eq!(own.limit(), Some(LIMIT));
+            own.plan(Some(BUFFER));
+            assert_eq!(own.limit(), None);
+        }
+        let mut own = OwnClamp::default();
+        own.plan(Some(LIMIT));
+        assert_eq!(own.limit(), Some(LIMIT));
+        own.plan(None);
+        assert_eq!(own.limit(), None);
     }
 
     /// 65,536 is half of the buffer, as the kernel's own clamp is, and 32,768 a quarter. The limits are below, at and above

@@ -251,6 +251,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         window_round: full.map(|(_, round)| round),
         min_window: counts.windows.min().map(Bytes::new),
         largest_window: counts.windows.largest().map(Bytes::new),
+        clamp: None,
         scale: None,
         flight: free.map(|(flight, _)| flight),
         flight_round: free.map(|(_, round)| round),

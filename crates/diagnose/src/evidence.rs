@@ -1,5 +1,7 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use crate::WindowClamp;
+
 /// A time in which nothing was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stall {
@@ -51,6 +53,8 @@ pub struct Evidence {
     pub min_window: Option<Bytes>,
     /// The largest window that the receiver advertised.
     pub largest_window: Option<Bytes>,
+    /// The clamp on it, where one is known.
+    pub clamp: Option<WindowClamp>,
     /// Its scale, where known.
     pub scale: Option<u8>,
     /// The mean flight while no window of the receiver bounded it.

@@ -25,6 +25,7 @@
 //! The crate is pure: it reads no clock and touches no operating system.
 
 pub mod capture;
+mod clamp;
 mod class;
 mod evidence;
 mod explained;
@@ -42,6 +43,7 @@ pub mod report;
 mod verdict;
 mod words;
 
+pub use clamp::WindowClamp;
 pub use class::Class;
 pub use evidence::{Evidence, Failure, Nagle, Stall};
 pub use facts::{Facts, RetransmissionFacts, RttFacts, WindowFacts};

@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate, grouped};
 
 use crate::evidence::{Failure, Nagle, Stall};
 use crate::explained::allowed;
-use crate::{Class, Evidence, percent};
+use crate::{Class, Evidence, WindowClamp, percent};
 
 /// The window with which a connection starts, in segments (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;
@@ -266,7 +266,9 @@ fn receiver_window(percent: f64, e: &Evidence) -> String {
         words += &format!(": {} at {} allow {}", in_bytes(window), ms(rtt), mbit(rate));
     }
     words += ".";
-    if e.scale == Some(0) {
+    if let Some(clamp) = WindowClamp::binding(e) {
+        words += &clamp.words();
+    } else if e.scale == Some(0) {
         words += " The window scale was 0: the program set a small SO_RCVBUF before connect or \
                   listen, or a device on the way removed the option.";
     }
@@ -330,6 +332,9 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             "Wait, or take a congestion control that grows faster (cubic, bbr) on the sender."
         }
         Class::ReceiverWindow => {
+            if let Some(clamp) = WindowClamp::binding(e) {
+                return clamp.fix().to_owned();
+            }
             let now = e.window.zip(e.window_round.or(e.rtt));
             return window_fix("On the receiver: do not set SO_RCVBUF", "tcp_rmem", now, e);
         }
@@ -437,7 +442,7 @@ fn times(what: &str, n: u64) -> String {
 }
 
 /// Bytes to the last one, with thousands set off.
-fn in_bytes(bytes: Bytes) -> String {
+pub(crate) fn in_bytes(bytes: Bytes) -> String {
     format!("{} bytes", grouped(bytes.get()))
 }
 

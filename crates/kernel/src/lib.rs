@@ -22,5 +22,5 @@ mod record;
 pub use command::{Command, RememberedPath, Transfers, Watch};
 pub use connections::{Connections, LEASE};
 pub use error::KernelError;
-pub use programs::SocketPrograms;
+pub use programs::{SocketPrograms, held_window};
 pub use record::{Congestion, Record, RecordKind};

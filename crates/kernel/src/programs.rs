@@ -13,7 +13,7 @@ use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::clock;
 use sweetspot_linux::namespace::NetworkNamespace;
 use sweetspot_linux::processes;
-use sweetspot_units::Time;
+use sweetspot_units::{Bytes, Time};
 
 use crate::command::{CommandWords, SettingsWords, Watch, settings};
 use crate::connections::{Connections, Paths};
@@ -193,11 +193,30 @@ fn clear(cgroup: &Cgroup) -> Result<(), KernelError> {
 
 /// Until when the tuner of this program has its lease; `None` if it cannot be told.
 fn lease_of(program: &aya::programs::ProgramInfo) -> Option<Time> {
-    let maps = program.map_ids().ok()??;
-    maps.into_iter().find_map(|id| {
-        let map = Map::from_map_data(MapData::from_id(id).ok()?).ok()?;
+    maps_of(program).find_map(|map| {
         let settings: Array<_, SettingsWords> = map.try_into().ok()?;
         settings.get(&0, 0).ok().map(|words| Time::from_nanos(words[0]))
+    })
+}
+
+fn maps_of(program: &aya::programs::ProgramInfo) -> impl Iterator<Item = Map> {
+    let ids = program.map_ids().ok().flatten().unwrap_or_default();
+    ids.into_iter().filter_map(|id| Map::from_map_data(MapData::from_id(id).ok()?).ok())
+}
+
+/// The limit that a running tuner holds the window of the connection with this cookie to. `None` also without the right to
+/// list BPF programs.
+pub fn held_window(cookie: u64) -> Option<Bytes> {
+    let programs = aya::programs::loaded_programs().flatten();
+    let mut tuners = programs.filter(|program| {
+        program.name_as_str() == Some(OPS)
+            && lease_of(program).is_some_and(|ends| clock::now() < ends)
+    });
+    tuners.find_map(|program| {
+        let commands: HashMap<_, u64, CommandWords> =
+            maps_of(&program).find_map(|map| map.try_into().ok())?;
+        let limit = commands.get(&cookie, 0).ok()?[0];
+        (limit > 0).then_some(Bytes::new(limit))
     })
 }
 

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use sweetspot_control::OwnClamp;
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::processes::{self, Process};
-use sweetspot_units::Rate;
+use sweetspot_units::{Bytes, Rate};
 
 use crate::sample::{lift, pace};
 
@@ -53,12 +53,19 @@ impl AppliedLimit {
     }
 }
 
+/// The limit of the window of the socket with this inode and cookie that these lines set and did not release.
+pub fn window_in(lines: File, inode: u64, cookie: u64) -> Option<Bytes> {
+    let held = HeldLeases::read(lines);
+    let lease = held.0.get(&cookie).filter(|lease| lease.inode == inode)?;
+    match lease.window? {
+        AppliedLimit::Window(own) => own.limit(),
+        AppliedLimit::Pace(_) => None,
+    }
+}
+
 /// Lifts every limit that these lines set and did not release. Returns the number of connections.
 pub fn lift_all(lines: File) -> usize {
-    let mut held = HeldLeases::default();
-    for line in BufReader::new(lines).lines().map_while(Result::ok) {
-        held.note(&line);
-    }
+    let held = HeldLeases::read(lines);
     let lift = |lease: &Lease| {
         let Some(socket) = lease.socket() else { return false };
         lease.window.into_iter().chain(lease.pace).for_each(|applied| applied.undo(&socket));
@@ -95,6 +102,14 @@ impl Lease {
 }
 
 impl HeldLeases {
+    fn read(lines: File) -> HeldLeases {
+        let mut held = HeldLeases::default();
+        for line in BufReader::new(lines).lines().map_while(Result::ok) {
+            held.note(&line);
+        }
+        held
+    }
+
     /// Reads a line of the tuner's. An incomplete line is ignored.
     fn note(&mut self, line: &str) -> Option<()> {
         let words: Vec<&str> = line.split(' ').collect();
@@ -129,6 +144,8 @@ impl HeldLeases {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Seek, Write};
+
     use super::*;
 
     fn own(words: &str) -> AppliedLimit {
@@ -167,6 +184,23 @@ mod tests {
         ] {
             assert_eq!(AppliedLimit::from_word(&applied.word()), Some(applied));
         }
+    }
+
+    #[test]
+    fn a_window_is_held_from_its_line_until_its_release() {
+        let held = |lines: &str| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(lines.as_bytes()).unwrap();
+            file.rewind().unwrap();
+            window_in(file, 1235, 78)
+        };
+        let taken = "+ window:9000:-:50003:-:- 10 99 1235 78\n";
+        assert_eq!(held(taken), Some(Bytes::new(9000)));
+        assert_eq!(held(&format!("{taken}- 78\n")), None);
+        // Another socket, and a pace.
+        assert_eq!(held("+ window:9000:-:-:-:- 10 99 1234 78\n+ pace:8000 10 99 1235 77\n"), None);
+        // The clamp that it would have without a tuner.
+        assert_eq!(held("+ window:50003:-:50003:-:- 10 99 1235 78\n"), None);
     }
 
     #[test]

@@ -7,8 +7,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use sweetspot_linux::file;
+use sweetspot_units::Bytes;
 
-use crate::lease::lift_all;
+use crate::lease::{lift_all, window_in};
 
 /// The beginning of the records' names; the tuner's process ID follows.
 const PREFIX: &str = "limits-";
@@ -96,8 +97,6 @@ impl Record {
 /// Lifts the limits of this user's tuners that were killed together with their guardians. Returns on how many connections.
 pub fn lift_leftovers() -> usize {
     let entries = directory().and_then(|directory| fs::read_dir(directory).ok());
-    let names_record =
-        |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
     let left = entries.into_iter().flatten().flatten().filter(names_record).filter_map(|entry| {
         let path = entry.path();
         let mut options = File::options();
@@ -110,16 +109,44 @@ pub fn lift_leftovers() -> usize {
     left.map(Record::lift).sum()
 }
 
-/// The directory of this user's records, which is made if it is missing: of systemd's unit, of root, or of the user's session.
-/// All are gone after a boot, and the connections with them. `None` if there is none that belongs to this user alone.
+/// The limit that a tuner holds the window of the socket with this inode and cookie to, as far as this user can find out: in
+/// the user's own records; as root, also in the unit's records and the BPF programs.
+pub fn held_window(inode: u64, cookie: u64) -> Option<Bytes> {
+    recorded_window(inode, cookie).or_else(|| sweetspot_kernel::held_window(cookie))
+}
+
+fn recorded_window(inode: u64, cookie: u64) -> Option<Bytes> {
+    let user = fs::metadata("/proc/self").ok()?.uid();
+    let of_unit = (user == 0).then(|| PathBuf::from(OF_UNIT));
+    let entries = own_place(user).into_iter().chain(of_unit).filter_map(|it| fs::read_dir(it).ok());
+    let mut files = entries.flatten().flatten().filter(names_record).filter_map(|entry| {
+        File::options().read(true).custom_flags(file::NO_FOLLOW).open(entry.path()).ok()
+    });
+    files.find_map(|lines| window_in(lines, inode, cookie))
+}
+
+/// Where packaging/sweetspot-tune.service keeps its records.
+const OF_UNIT: &str = "/run/sweetspot-tune";
+
+fn names_record(entry: &fs::DirEntry) -> bool {
+    entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
+}
+
+/// Where the records of this `user` are: of systemd's unit, of root, or of the user's session.
+fn own_place(user: u32) -> Option<PathBuf> {
+    let of = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty());
+    match (of("RUNTIME_DIRECTORY"), user) {
+        (Some(directory), _) => Some(directory.into()),
+        (None, 0) => Some("/run/sweetspot".into()),
+        (None, _) => Some(PathBuf::from(of("XDG_RUNTIME_DIR")?).join("sweetspot")),
+    }
+}
+
+/// The directory of this user's records, which is made if it is missing. It is gone after a boot, and the connections with it.
+/// `None` if there is none that belongs to this user alone.
 fn directory() -> Option<PathBuf> {
     let user = fs::metadata("/proc/self").ok()?.uid();
-    let of = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty());
-    let directory = match (of("RUNTIME_DIRECTORY"), user) {
-        (Some(directory), _) => PathBuf::from(directory),
-        (None, 0) => PathBuf::from("/run/sweetspot"),
-        (None, _) => PathBuf::from(of("XDG_RUNTIME_DIR")?).join("sweetspot"),
-    };
+    let directory = own_place(user)?;
     // It may be there already.
     let _ = DirBuilder::new().mode(0o700).create(&directory);
     let there = fs::metadata(&directory).ok()?;

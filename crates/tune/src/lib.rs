@@ -8,6 +8,7 @@
 //! - The [`Tuner`] samples each connection, sets its window limit or pacing rate, and logs each action.
 //! - [`guarded`] runs the tuner under a guardian process, which undoes everything when the tuner dies; a last guardian
 //!   covers the death of both. Its [`Leases`] list the limits to undo; [`lift_leftovers`] undoes them after all of them.
+//! - [`held_window`] tells another program whether a tuner holds a connection's window.
 //! - The [`Exporter`] serves a [`TunerSnapshot`] as Prometheus metrics, on loopback only.
 //!
 //! # Example
@@ -57,7 +58,7 @@ pub use guard::{Leases, guarded};
 pub use host::HostScope;
 pub use kernel::{KernelConnection, watch};
 pub use kernel_scope::{Chosen, KernelScope, undo};
-pub use leftovers::lift_leftovers;
+pub use leftovers::{held_window, lift_leftovers};
 pub use metrics::{PeerSnapshot, TunerSnapshot};
 pub use options::TunerOptions;
 pub use scope::{Found, FoundConnection, FoundSocket, ProcessFamily, Scope};

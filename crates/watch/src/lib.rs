@@ -15,6 +15,7 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod clamp;
 mod host;
 mod locked;
 mod owners;
@@ -22,6 +23,7 @@ mod sample;
 mod settings;
 mod table;
 
+pub use clamp::window_clamp;
 pub use host::NamespaceConnections;
 pub use locked::locked_buffer;
 pub use owners::{Owner, Owners};

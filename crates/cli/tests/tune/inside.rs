@@ -139,10 +139,10 @@ fn a_cgroup_is_removed_with_those_below_it_and_what_runs_there_goes_on_above() {
 
 /// A download across a path of one BDP of 500 kB, tuned by a daemon that has 200 kB of memory, both in
 /// a cgroup of their own.
-struct Limited {
+pub struct Limited {
     // Ends before its cgroup is removed.
     emulated: Emulated,
-    socket: LiveSocket,
+    pub socket: LiveSocket,
     _cgroup: OwnCgroup,
 }
 
@@ -164,7 +164,7 @@ impl Drop for OwnCgroup {
 
 const MEMORY: Bytes = Bytes::new(200_000);
 
-fn limited(scratch: &Path) -> Option<Limited> {
+pub fn limited(scratch: &Path) -> Option<Limited> {
     if !possible() {
         return None;
     }

@@ -3,6 +3,7 @@
 mod clamps;
 mod containers;
 mod daemon;
+mod diagnosed;
 mod download;
 mod emulated;
 mod forbidden;

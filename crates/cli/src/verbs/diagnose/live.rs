@@ -10,7 +10,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use super::SAMPLE_INTERVAL;
 use super::target::LiveTarget;
-use sweetspot_watch::{NamespaceConnections, Owners, locked_buffer, sample};
+use sweetspot_watch::{NamespaceConnections, Owners, locked_buffer, sample, window_clamp};
 
 /// Largest number of connections watched at once: the kernel is queried for each separately.
 const MAX_WATCHED: usize = 1000;
@@ -56,7 +56,8 @@ pub fn watch(
     }
     let mut owners = Owners::default();
     owners.learn(watched.iter().map(|each| each.connection.inode), clock::now());
-    let mut flows: Vec<(u64, Flow)> = tellers(&watched).map(|each| each.flow(&owners)).collect();
+    let mut flows: Vec<(u64, Flow)> =
+        tellers(&watched).map(|each| each.flow(&watched, &owners)).collect();
     rank(&mut flows);
     let left_out = flows.len().saturating_sub(max);
     flows.truncate(max);
@@ -113,10 +114,23 @@ impl WatchedConnection {
         self.live.evidence().bytes > Bytes::ZERO
     }
 
-    /// The flow in the direction of most data, with its payload.
-    fn flow(&self, owners: &Owners) -> (u64, Flow) {
+    /// The socket that receives the data, if it is on this host.
+    fn receiver<'a>(&'a self, all: &'a [WatchedConnection]) -> Option<&'a DiagConnection> {
+        if self.live.direction() == Side::Receiver {
+            return Some(&self.connection);
+        }
+        let ends = (self.connection.remote, self.connection.local);
+        let mut all = all.iter().map(|each| &each.connection);
+        all.find(|other| (other.local, other.remote) == ends)
+    }
+
+    /// The flow in the direction of most data, with its payload. The other end may be among `all`.
+    fn flow(&self, all: &[WatchedConnection], owners: &Owners) -> (u64, Flow) {
         let (local, remote) = (self.connection.local, self.connection.remote);
-        let evidence = self.live.evidence();
+        let mut evidence = self.live.evidence();
+        evidence.clamp = self.receiver(all).and_then(|receiver| {
+            window_clamp(receiver, owners.of(receiver.inode).map(|owner| owner.pid))
+        });
         let (source, destination) = match self.live.direction() {
             Side::Sender => (local, remote),
             Side::Receiver => (remote, local),

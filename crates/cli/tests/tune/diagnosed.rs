@@ -1,0 +1,60 @@
+//! `sweetspot diagnose` of downloads that a tuner limits.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use sweetspot_linux::clock;
+use sweetspot_linux::live::LiveSocket;
+use sweetspot_units::{Bytes, Duration};
+
+use crate::download::{clamp, wait_for};
+use crate::emulated::{Emulated, SENDS, connection};
+use crate::inside::limited;
+
+/// `diagnose` of a download that the memory of a policy limits to less than half of its BDP names the tuner, and no buffer.
+fn names_the_tuner(socket: &LiveSocket, scratch: &Path) {
+    // The window shrinks as data arrive, 500 kB in 40 ms.
+    clock::sleep_until(clock::now() + Duration::from_secs(1));
+    let client = socket.process().pid().to_string();
+    let output = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+        .args(["diagnose", &client, "--for", "2s", "--json"])
+        .env("RUNTIME_DIRECTORY", scratch)
+        .output()
+        .unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let flow = &report["flows"][0];
+    assert_eq!(flow["verdict"]["class"], "receiver_window", "{report}");
+    assert!(
+        flow["verdict"]["words"].to_string().contains("sweetspot tune holds the window"),
+        "{flow}"
+    );
+    assert!(!flow["fix"].to_string().contains("SO_RCVBUF"), "{flow}");
+}
+
+#[test]
+fn a_window_that_a_tuner_limits_from_outside_is_blamed_on_the_tuner() {
+    const MEMORY: Bytes = Bytes::new(200_000);
+    let scratch = tempfile::tempdir().unwrap();
+    let policy = "memory = \"200kB\"\n[[rule]]\nprograms = [\"wanted\"]\ngoal = \"throughput\"\n";
+    std::fs::write(scratch.path().join("policy.toml"), policy).unwrap();
+    let line = format!(
+        "cd {}; ln -s \"$(python3 -c 'import sys; print(sys.executable)')\" wanted; \
+         RUNTIME_DIRECTORY=$PWD $SWEETSPOT tune daemon --via pidfd --policy policy.toml --quiet & \
+         ./wanted -c \"$CLIENT\" {SENDS} & wait",
+        scratch.path().display(),
+    );
+    let path = "rate=100Mbit/s rtt=40ms buffer=500kB";
+    let Some(emulated) = Emulated::start(path, &line) else { return };
+    let socket = connection(emulated.client(), SENDS);
+    wait_for("the limit", || (clamp(&socket) <= MEMORY).then_some(()));
+    names_the_tuner(&socket, scratch.path());
+}
+
+#[test]
+fn a_window_that_a_tuner_limits_from_inside_is_blamed_on_the_tuner() {
+    let scratch = tempfile::tempdir().unwrap();
+    if let Some(host) = limited(scratch.path()) {
+        names_the_tuner(&host.socket, scratch.path());
+    }
+}

@@ -1,0 +1,45 @@
+use sweetspot_units::Bytes;
+
+use crate::Evidence;
+use crate::words::in_bytes;
+
+/// A clamp on the receiver's window (TCP_WINDOW_CLAMP) that its kernel did not set itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowClamp {
+    /// The largest window that it allows.
+    pub size: Bytes,
+    /// Whether `sweetspot tune` is known to have set it.
+    pub is_of_tuner: bool,
+}
+
+impl WindowClamp {
+    /// The clamp that bounds the window: one that is much larger does not.
+    pub(crate) fn binding(e: &Evidence) -> Option<WindowClamp> {
+        e.clamp.filter(|clamp| e.window.is_none_or(|window| window > clamp.size / 2))
+    }
+
+    /// The clamp as a sentence after the verdict.
+    pub(crate) fn words(&self) -> String {
+        let size = in_bytes(self.size);
+        match self.is_of_tuner {
+            true => format!(" sweetspot tune holds the window at {size}."),
+            false => {
+                format!(" A clamp of {size} (TCP_WINDOW_CLAMP) bounds the window, not the buffer.")
+            }
+        }
+    }
+
+    /// The remedy: a larger buffer is none.
+    pub(crate) fn fix(&self) -> &'static str {
+        match self.is_of_tuner {
+            true => {
+                "Nothing, if the tuner is meant to run. A larger buffer changes nothing. To lift the limit, end the tuner; \
+                 sweetspot tune undo lifts the limits of a killed one."
+            }
+            false => {
+                "On the receiver: find the program that sets TCP_WINDOW_CLAMP: the receiving one, or a tuner such as sweetspot tune. \
+                 A larger buffer changes nothing."
+            }
+        }
+    }
+}
