@@ -205,6 +205,24 @@ impl TuneEvent {
         // Numbers and strings only: this cannot fail.
         serde_json::to_string(&line).unwrap_or_default()
     }
+
+    /// The event of a dry run in words: the action that a real run would take.
+    pub fn conditional(&self) -> String {
+        let AppliedChange::Window { to, advertised, .. } = self.change else {
+            return self.to_string();
+        };
+        let would = match (self.kind, to) {
+            (TuneEventKind::Taken, Some(to)) => format!("would limit its window to {to}"),
+            (TuneEventKind::Held, Some(to)) => format!("would hold its window at {to}"),
+            (TuneEventKind::Tightened, Some(to)) => format!("would reduce its window to {to}"),
+            (TuneEventKind::LetGo, Some(to)) => format!("would not limit its window below {to}"),
+            (TuneEventKind::LetGo, None) => "would not limit its window".to_owned(),
+            _ => return self.to_string(),
+        };
+        let ConnectionOwner { pid, program, remote, .. } = &self.who;
+        let now = advertised.map_or(String::new(), |now| format!(" (advertised {now})"));
+        format!("{program}[{pid}] {remote}: {would}{now}: {}", self.why)
+    }
 }
 
 impl fmt::Display for TuneEvent {
@@ -279,6 +297,27 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&event.json(false)).unwrap();
         assert_eq!(json["congestion_to"], "bbr");
         assert!(json.get("to_bytes").is_none() && json.get("pace_to_bps").is_none());
+    }
+
+    #[test]
+    fn a_dry_run_tells_of_each_action_in_the_conditional() {
+        let window = |kind, to| {
+            let advertised = Some(Bytes::new(2_000_000));
+            let change = AppliedChange::Window { from: None, to, clamp: None, advertised };
+            TuneEvent { kind, why: "why".to_owned(), ..event(change) }.conditional()
+        };
+        let to = Some(Bytes::new(500_000));
+        for (kind, to, would) in [
+            (TuneEventKind::Taken, to, "would limit its window to 500 kB"),
+            (TuneEventKind::Tightened, to, "would reduce its window to 500 kB"),
+            (TuneEventKind::Held, to, "would hold its window at 500 kB"),
+            (TuneEventKind::LetGo, to, "would not limit its window below 500 kB"),
+            (TuneEventKind::LetGo, None, "would not limit its window"),
+        ] {
+            let words = format!("rsync[7] 192.0.2.2:873: {would} (advertised 2 MB): why");
+            assert_eq!(window(kind, to), words);
+        }
+        assert!(window(TuneEventKind::Gone, None).contains("gone (advertised 2 MB): why"));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod condition;
 
 use condition::{BDP, Condition, RATE, Run, USUAL, simulate};
+use sweetspot_control::TuneEventKind;
 
 /// The min share of an untuned download's goodput that a tuned one keeps: 1 % less for an occasional trial, 2 % for the random
 /// times of its losses.
@@ -153,4 +154,21 @@ fn a_window_that_does_not_keep_to_its_limit_is_left_alone_and_told_of() {
     // A limit that was never applied is not ignored.
     let run = simulate(&Condition { obeys: false, is_dry_run: true, ..fixed }, true, 20);
     assert_eq!(run.refusals, 0);
+}
+
+/// A buffer of two BDPs fills, so that a smaller window is to be tried: of a trial that is not made nothing is known.
+#[test]
+fn a_dry_run_tells_nothing_of_a_download_after_its_first_trial_or_hold() {
+    let is_decision =
+        |kind: &TuneEventKind| matches!(kind, TuneEventKind::Tightened | TuneEventKind::Held);
+    // One for a minute; and three, each of which begins anew.
+    for (size, seconds, downloads) in [(f64::INFINITY, 60, 1), (150e6, 38, 3)] {
+        let run = simulate(&Condition { is_dry_run: true, size, ..USUAL }, false, seconds);
+        for download in 0..downloads {
+            let events = run.events.iter().filter(|(of, _)| *of == download);
+            let kinds: Vec<TuneEventKind> = events.map(|(_, kind)| *kind).collect();
+            let first = kinds.iter().position(is_decision);
+            assert_eq!(first.map(|first| first + 1), Some(kinds.len()), "{kinds:?}");
+        }
+    }
 }

@@ -173,7 +173,7 @@ impl Path {
                 continue;
             }
             if change.limit.is_some() && !std::mem::replace(&mut member.is_claimed, true) {
-                let why = "a bulk transfer; its window is limited".to_owned();
+                let why = "a bulk transfer".to_owned();
                 told.push((change.cookie, (TuneEventKind::Taken, why)));
             }
         }

@@ -68,9 +68,10 @@ impl TunedPath {
         self.connections.insert(cookie, connection);
     }
 
-    /// The current window limits.
+    /// The current window limits; none in a dry run.
     pub fn limits(&self) -> impl Iterator<Item = Bytes> {
-        self.connections.keys().filter_map(|cookie| self.group.limit(*cookie))
+        let limited = self.connections.iter().filter(|(_, connection)| connection.limited);
+        limited.filter_map(|(cookie, _)| self.group.limit(*cookie))
     }
 
     /// The new parameters to save for the next upload on the path, if they changed.
@@ -220,10 +221,10 @@ impl TunedPath {
         let mut before = BTreeMap::new();
         while let Some(change) = self.group.poll_limit_change() {
             let Some(connection) = self.connections.get_mut(&change.cookie) else { continue };
-            before.insert(change.cookie, change.before);
             if dry_run {
                 continue;
             }
+            before.insert(change.cookie, change.before);
             if let Err(why) = connection.limit(leases, change.limit) {
                 let unchanged = unchanged(connection);
                 told.push(event(&self.group, connection, TuneEventKind::Refused, &why, unchanged));
@@ -236,14 +237,15 @@ impl TunedPath {
                 continue;
             }
             let to = self.group.limit(*cookie);
-            let from = before.get(cookie).copied().unwrap_or(to);
+            // In a dry run none was set.
+            let from = if dry_run { None } else { before.get(cookie).copied().unwrap_or(to) };
             let change = AppliedChange::Window { from, to, clamp: None, advertised: None };
             let mut tell = |kind, why: &str| {
                 let event = event(&self.group, connection, kind, why, change);
                 self.pending.push((due, event));
             };
             if !connection.claimed && to.is_some() {
-                tell(TuneEventKind::Taken, "a bulk transfer; its window is limited");
+                tell(TuneEventKind::Taken, "a bulk transfer");
             }
             if connection.claimed {
                 said.iter().for_each(|(kind, why)| tell(*kind, why));

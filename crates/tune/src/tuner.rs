@@ -138,8 +138,10 @@ impl<S: Scope> Tuner<S> {
     /// The present state, for metrics.
     pub fn snapshot(&self) -> TunerSnapshot {
         let paths = || self.groups.values();
-        let uploads =
-            || paths().flat_map(|p| p.connections.values()).filter_map(|c| c.upload.pace());
+        let uploads = || {
+            let connections = paths().flat_map(|p| p.connections.values());
+            connections.filter(|_| !self.options.dry_run).filter_map(|c| c.upload.pace())
+        };
         TunerSnapshot {
             watched: paths().map(|p| p.connections.len()).sum(),
             limited: paths().map(|p| p.limits().count()).sum(),
@@ -299,7 +301,7 @@ impl<S: Scope> Tuner<S> {
             self.scope.remember(now, Transfers::Uploads, ends.1, memory);
         }
         if path.connections.is_empty() {
-            let kept = self.groups.remove(&ends).filter(|_| ends.2 == Goal::Throughput);
+            let kept = self.groups.remove(&ends).filter(|_| is_kept);
             if let Some(path) = kept {
                 self.path_cache.keep(now, ends, path.group);
             }

@@ -67,6 +67,8 @@ pub struct PathGroup {
     ignored_limits: VecDeque<IgnoredLimit>,
     /// Its limits are not applied.
     is_dry_run: bool,
+    /// The dry run has come to a decision with an effect that nobody can know.
+    is_decided: bool,
 }
 
 /// One sample of a connection. Counters run from the connection's beginning.
@@ -180,6 +182,7 @@ impl PathGroup {
             events: VecDeque::new(),
             ignored_limits: VecDeque::new(),
             is_dry_run: false,
+            is_decided: false,
         }
     }
 
@@ -190,7 +193,8 @@ impl PathGroup {
         PathGroup::with(driver, Some(SenderHelp::default()), mss)
     }
 
-    /// The caller applies no limits from now on, so that a window beyond one is no fault of the kernel's; or it does again.
+    /// The caller applies no limits from now on, or it does again. Without them a window beyond one is no fault of the kernel's, and
+    /// the first decision to hold the window or to try a smaller one is the last: its effect is unknown.
     pub fn handle_dry_run(&mut self, is_dry_run: bool) {
         self.is_dry_run = is_dry_run;
     }
@@ -251,6 +255,7 @@ impl PathGroup {
             self.driver.handle_end(now);
             self.drain();
             (self.window, self.minimum, self.bulk_since) = (None, None, None);
+            self.is_decided = false;
         }
     }
 
@@ -343,6 +348,9 @@ impl PathGroup {
 
     /// Whether the controller runs.
     fn begins(&mut self, now: Time) -> bool {
+        if self.is_decided {
+            return false;
+        }
         let Some(help) = &mut self.help else { return true };
         let sends = self.members.values().any(|member| member.last.received >= HELP_BYTES);
         if !help.has_begun && help.is_reachable && sends {
@@ -442,7 +450,12 @@ impl PathGroup {
                 Effect::Saved(saved) => self.memory = Some(saved),
                 Effect::Event(event) => {
                     self.reason = event.kind.reason().or(self.reason);
-                    self.events.extend(words(&event.kind));
+                    let told = words(&event.kind).filter(|_| !self.is_decided);
+                    let kind = told.as_ref().map(|(kind, _)| *kind);
+                    let limits =
+                        matches!(kind, Some(TuneEventKind::Held | TuneEventKind::Tightened));
+                    self.is_decided |= self.is_dry_run && limits;
+                    self.events.extend(told);
                 }
                 for_sender => self.ask(&for_sender),
             }

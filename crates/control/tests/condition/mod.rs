@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sweetspot_control::{ConnectionSample, PathGroup};
+use sweetspot_control::{ConnectionSample, PathGroup, TuneEventKind};
 use sweetspot_sizing::{ControllerConfig, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -68,6 +68,8 @@ pub struct Run {
     /// The limit at the end.
     pub limit: f64,
     pub refusals: usize,
+    /// The events, by the number of the download.
+    pub events: Vec<(u64, TuneEventKind)>,
     /// By download that is over: when it began and ended.
     pub downloads: Vec<Download>,
     /// The limits left after each end of a download.
@@ -258,6 +260,8 @@ pub fn simulate(condition: &Condition, tuned: bool, seconds: usize) -> Run {
                     limits.push_back((t + rtt / 2.0, run.limit));
                 }
             }
+            let events = std::iter::from_fn(|| group.poll_event());
+            run.events.extend(events.map(|(kind, _)| (cookie, kind)));
             run.refusals += std::iter::from_fn(|| group.poll_ignored_limit()).count();
             next_round = t + group.pause(now, Duration::ZERO).as_secs_f64();
         }

@@ -165,7 +165,8 @@ impl EventLog {
     pub fn rehearse(&mut self, dry_run: bool) {
         let words = match (self.dry_run, dry_run) {
             (false, true) => {
-                "this is a dry run: no connection is changed; each line names an action that a real run would take"
+                "this is a dry run: no connection is changed; each line names an action that a real run would take, up to the \
+                 first one with an unknown effect"
             }
             (true, false) => "the dry run has ended: connections are changed from here on",
             _ => return,
@@ -184,8 +185,10 @@ impl EventLog {
 
     pub fn record(&mut self, event: &TuneEvent) {
         if !self.quiet {
-            let would = if self.dry_run { "dry run: " } else { "" };
-            err!("sweetspot: {would}{event}");
+            match self.dry_run {
+                true => err!("sweetspot: dry run: {}", event.conditional()),
+                false => err!("sweetspot: {event}"),
+            }
         }
         let Some((path, file)) = &mut self.file else { return };
         if let Err(error) = writeln!(file, "{}", event.json(self.dry_run)) {
