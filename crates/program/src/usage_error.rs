@@ -68,14 +68,26 @@ pub fn in_one_line(rendered: &str) -> String {
         let words: Vec<&str> = paragraph.split_whitespace().collect();
         words.join(" ").replace(" tip: ", "; tip: ")
     });
-    let kept: Vec<String> = paragraphs
+    let mut kept: Vec<String> = paragraphs
         .map(|words| match words.split_once(", ") {
             Some(("For more information", help)) => help.trim_end_matches('.').to_owned(),
             _ => words.trim_start_matches("error: ").to_owned(),
         })
         .filter(|words| !words.starts_with("Usage:"))
         .collect();
+    if lacks_dashes(rendered) {
+        kept.insert(1.min(kept.len()), "write the command after `--`".to_owned());
+    }
     NUMBERS.iter().fold(kept.join("; "), |line, (library, ours)| line.replace(library, ours))
+}
+
+/// Whether a verb that takes a command after `--` has got none, or its first word without the dashes.
+fn lacks_dashes(rendered: &str) -> bool {
+    let is_missing = rendered.contains("not provided:\n  <COMMAND>");
+    let is_before = rendered
+        .split_once("unexpected argument '")
+        .is_some_and(|(_, argument)| !argument.starts_with('-'));
+    rendered.contains("-- <COMMAND>") && (is_missing || is_before)
 }
 
 #[cfg(test)]
@@ -91,5 +103,22 @@ mod tests {
             in_one_line(rendered),
             "the following required arguments were not provided: --rate <RATE> --rtt <RTT>; try '--help'"
         );
+    }
+
+    #[test]
+    fn a_command_without_its_dashes_gets_them_as_the_next_step() {
+        let wrong = |what: &str| {
+            in_one_line(&format!(
+                "error: {what}\n\nUsage: sweetspot x [OPTIONS] -- <COMMAND>...\n\n\
+                 For more information, try '--help'.\n"
+            ))
+        };
+        assert_eq!(
+            wrong("unexpected argument 'curl' found"),
+            "unexpected argument 'curl' found; write the command after `--`; try '--help'"
+        );
+        let missing = "the following required arguments were not provided:\n  <COMMAND>...";
+        assert!(wrong(missing).ends_with("; write the command after `--`; try '--help'"));
+        assert!(!wrong("unexpected argument '--curl' found").contains("after `--`"));
     }
 }

@@ -45,7 +45,7 @@ Examples:
 /// limits via pidfd stay until the next `sweetspot tune` of the same user lifts them, or until the
 /// connection ends.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
     #[command(subcommand)]
     verb: TuneVerb,
