@@ -107,14 +107,23 @@ impl Measurement {
         }
     }
 
-    /// The purpose of the current step, in words.
-    pub fn what(&self) -> &'static str {
+    /// The current step in words: its purpose, and its direction if it has one.
+    pub fn progress(&self) -> String {
+        match self.stage.direction() {
+            Some(d) => format!("{} ({})", self.what(), self.plan.directions[d].name()),
+            None => self.what().to_owned(),
+        }
+    }
+
+    /// The purpose of the current step.
+    fn what(&self) -> &'static str {
         match self.stage {
-            Stage::Idle | Stage::Again => "base round trip",
-            Stage::Scouts(..) | Stage::Trains(..) => "capacity",
-            Stage::Sparse(_) | Stage::Pairs(_) | Stage::Bounding(_) | Stage::Averaging(..) => {
-                "available bandwidth"
-            }
+            Stage::Idle => "base round trip",
+            Stage::Again => "base round trip again",
+            Stage::Scouts(..) => "rough capacity",
+            Stage::Sparse(_) | Stage::Pairs(_) => "available bandwidth",
+            Stage::Trains(..) => "capacity",
+            Stage::Bounding(_) | Stage::Averaging(..) => "available bandwidth by streams",
             Stage::Slow(_) => "random loss",
             Stage::Overload(..) | Stage::Slight(_) => "buffer and queue discipline",
             Stage::Load(_) => "delay under load",

@@ -2,7 +2,7 @@
 
 mod path;
 
-use path::{Truth, measure, timed};
+use path::{Truth, followed, measure, timed};
 use sweetspot_measure::{Direction, DirectionReport, Discipline, Plan};
 use sweetspot_path::Random;
 use sweetspot_units::{Bytes, Duration, Rate};
@@ -150,6 +150,31 @@ fn a_gentle_measurement_fills_no_queue() {
     let down = &report.directions[0];
     assert!(off(down.capacity.value(), Rate::from_mbit_per_second(50)) < 0.02);
     assert!(down.buffer.bytes.value().is_none() && down.discipline.is_err());
+}
+
+/// Jitter hides idle time and pairs, so that streams measure the available bandwidth.
+#[test]
+fn each_step_names_its_direction_and_none_seems_to_come_twice() {
+    let truth = Truth { jitter: Duration::from_millis(3), ..Truth::plain() };
+    let plan = Plan { directions: vec![Direction::Down, Direction::Up], ..Plan::full() };
+    let mut steps: Vec<String> = Vec::new();
+    followed(truth, plan, 3, &mut |measurement| steps.push(measurement.progress()));
+    steps.dedup();
+    let purposes = [
+        "rough capacity",
+        "available bandwidth",
+        "capacity",
+        "available bandwidth by streams",
+        "random loss",
+        "buffer and queue discipline",
+        "delay under load",
+    ];
+    let of = |way: &str| purposes.map(|purpose| format!("{purpose} ({way})"));
+    let mut expected = vec!["base round trip".to_owned()];
+    expected.extend(of("down"));
+    expected.extend(of("up"));
+    expected.push("base round trip again".to_owned());
+    assert_eq!(steps, expected);
 }
 
 #[test]

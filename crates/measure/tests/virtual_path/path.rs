@@ -174,11 +174,22 @@ pub fn measure(truth: Truth, plan: Plan, seed: u64) -> Report {
 
 /// Runs a measurement; also returns the time of its steps and the pauses between them, without round trips.
 pub fn timed(truth: Truth, plan: Plan, seed: u64) -> (Report, Duration) {
+    followed(truth, plan, seed, &mut |_| ())
+}
+
+/// The same, with a call of `follow` before each step.
+pub fn followed(
+    truth: Truth,
+    plan: Plan,
+    seed: u64,
+    follow: &mut dyn FnMut(&Measurement),
+) -> (Report, Duration) {
     let mut taken = Duration::ZERO;
     let mut measurement = Measurement::new(plan);
     let mut ways = [Way::new(truth, seed), Way::new(truth, seed + 1000)];
     let mut now = Time::ZERO + Duration::from_secs(1);
     while let Some(step) = measurement.poll_step() {
+        follow(&measurement);
         let began = now;
         let result = carry_out(&step, &mut ways, &mut now);
         taken += PAUSE + now.since(began);

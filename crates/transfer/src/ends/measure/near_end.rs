@@ -99,7 +99,7 @@ impl TcpFacts {
     }
 }
 
-/// Measures the path to the other end of `contact` by `plan`. `progress` receives the name of each step.
+/// Measures the path to the other end of `contact` by `plan`. `progress` receives each step in words, with its direction.
 pub fn measure(
     contact: &Contact,
     mut plan: Plan,
@@ -160,7 +160,7 @@ impl Prober<'_> {
     ) -> Result<(), TransferError> {
         self.wait_ready()?;
         while let Some(step) = measurement.poll_step() {
-            progress(measurement.what());
+            progress(&measurement.progress());
             measurement.handle(self.carry_out(&step)?);
             clock::sleep_until(clock::now() + PAUSE);
         }
