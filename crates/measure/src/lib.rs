@@ -34,6 +34,7 @@
 mod available;
 mod buffer;
 mod capacity;
+mod cross_traffic;
 mod direction_observations;
 mod discipline;
 mod dispersion;
@@ -57,6 +58,7 @@ mod undisturbed;
 pub use available::available_bandwidth;
 pub use buffer::{BufferDepth, buffer_depth};
 pub use capacity::{CapacityEstimate, capacity};
+pub use cross_traffic::CrossTraffic;
 pub use discipline::{Discipline, discipline};
 pub use dispersion::{Dispersion, dispersion, pair_mode};
 pub use finding::{Estimate, Finding, Quantity};

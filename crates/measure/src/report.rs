@@ -8,9 +8,9 @@ use crate::direction_observations::Observations;
 use crate::observation::{Direction, EchoRecord, StreamRecord};
 use crate::plan::Plan;
 use crate::{
-    BufferDepth, DelayUnderLoad, Discipline, DroppingQueue, Finding, LossEstimate, Overload,
-    Reordering, RoundTrip, available_bandwidth, buffer_depth, delay_under_load, discipline, losses,
-    path_change, reordering, round_trip,
+    BufferDepth, CrossTraffic, DelayUnderLoad, Discipline, DroppingQueue, Finding, LossEstimate,
+    Overload, Reordering, RoundTrip, available_bandwidth, buffer_depth, delay_under_load,
+    discipline, losses, path_change, reordering, round_trip,
 };
 
 /// The measured properties of a path.
@@ -55,6 +55,13 @@ pub struct DirectionReport {
     pub left_out: Vec<String>,
 }
 
+impl DirectionReport {
+    /// The share of the capacity that cross traffic uses.
+    pub fn cross_traffic(&self) -> Option<CrossTraffic> {
+        CrossTraffic::of(&self.capacity, &self.available)
+    }
+}
+
 /// A measurement's load on the path.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Intrusion {
@@ -63,9 +70,6 @@ pub struct Intrusion {
     /// The longest queue that was seen, seconds.
     pub longest_queue_s: f64,
 }
-
-/// Below this share of the capacity in use, variation of delays is not a queue of cross traffic.
-const OTHERS_SHARE: f64 = 0.05;
 
 impl Report {
     pub(crate) fn new(
@@ -117,11 +121,14 @@ fn of_direction(
         Some(_) => Finding::unknown("no streams were sent for it"),
         None => Finding::unknown("it takes the capacity, which is not known"),
     };
-    let others = others_share(capacity, available.value()).unwrap_or(0.0);
-    if let (Finding::Known { how, .. }, true) =
-        (&mut loss.rate, others > OTHERS_SHARE && loss.lost > 0 && !loss.without_queue)
+    let others = CrossTraffic::of(&found.capacity, &available);
+    if let (Finding::Known { how, .. }, Some(others)) = (&mut loss.rate, others)
+        && others.matters()
+        && loss.lost > 0
+        && !loss.without_queue
     {
-        *how += "; others use the link, and their queue may have dropped them";
+        let words = others.words();
+        *how += &format!("; {words}, and their queue may have dropped them");
     }
     let (discipline, buffer) = of_queue(direction, o, capacity, base_rtt, &loss);
     let all = o
@@ -134,7 +141,7 @@ fn of_direction(
         .chain(&o.pairs);
     DirectionReport {
         direction,
-        jitter: jitter(o, capacity, available.value()),
+        jitter: jitter(o, others),
         capacity: found.capacity,
         pair_mode: found.pair_mode,
         coalesced: found.coalesced,
@@ -195,21 +202,20 @@ fn of_queue(
 }
 
 /// How far apart the one-way delays of small, sparse packets lie, where others' queues do not account for it.
-fn jitter(o: &Observations, capacity: Option<Rate>, available: Option<Rate>) -> Finding<Duration> {
+fn jitter(o: &Observations, others: Option<CrossTraffic>) -> Finding<Duration> {
     let sparse = o.slow.iter().chain(&o.sparse);
     let delays: Sorted = sparse.flat_map(|s| s.arrivals.iter().map(|a| a.delay_s())).collect();
     let Some([min, low, high, max]) = delays.quantiles([0.0, 0.05, 0.95, 1.0]) else {
         return Finding::unknown("no sparse packets were sent");
     };
     let span = |s: f64| Duration::from_secs_f64(s.max(0.0));
-    let Some(used) = others_share(capacity, available) else {
+    let Some(others) = others else {
         return Finding::unknown("it takes the available bandwidth, which is not known");
     };
-    if used > OTHERS_SHARE {
+    if others.matters() {
+        let (words, max) = (others.words(), span(high - low));
         return Finding::unknown(format!(
-            "others use {:.0} % of the link, and their queues vary delays, too: {} at most",
-            used * 100.0,
-            span(high - low)
+            "{words}, and their queues vary delays, too: {max} at most"
         ));
     }
     Finding::known(
@@ -218,11 +224,6 @@ fn jitter(o: &Observations, capacity: Option<Rate>, available: Option<Rate>) -> 
         span(max - min),
         format!("one-way delays of {} small packets on a link that is free", delays.len()),
     )
-}
-
-/// The share of the capacity that others use.
-fn others_share(capacity: Option<Rate>, available: Option<Rate>) -> Option<f64> {
-    Some(1.0 - available?.as_f64() / capacity?.as_f64())
 }
 
 /// The longest wait that streams of this direction caused.

@@ -9,8 +9,6 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::watch::Series;
 
-/// Cross traffic below this share is left out.
-const OTHERS_SHARE: f64 = 0.05;
 /// Less jitter than this comes of the hosts' clocks and schedulers.
 const MIN_JITTER: Duration = Duration::from_micros(500);
 /// Others' traffic is written as this many sources.
@@ -113,14 +111,16 @@ fn written(
         }
     }
     line(format_args!("\n[tcp]\nflavour = \"linux\""));
-    if let (Some(available), true) = (forward.available.value(), samples.is_empty()) {
-        let others = rate.saturating_sub(available);
-        if others.as_f64() > rate.as_f64() * OTHERS_SHARE {
-            let each = others.bits_per_second() / OTHERS;
+    let others = forward.cross_traffic().filter(|others| others.matters() && samples.is_empty());
+    match others {
+        Some(others) if others.is_certain() => {
+            let each = rate.scaled(others.share.value).bits_per_second() / OTHERS;
             line(format_args!("\n# {}", how(&forward.available)));
             line(format_args!("[[cross]]\nkind = \"poisson\"\ncount = {OTHERS}"));
             line(format_args!("rate = \"{each}bit/s\""));
         }
+        Some(others) => line(format_args!("\n# cross traffic is left out: {}", others.words())),
+        None => {}
     }
     line(format_args!("\n[[transfer]]\ncongestion = \"cubic\""));
     line(format_args!("sizing = \"kernel\""));

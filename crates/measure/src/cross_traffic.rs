@@ -1,0 +1,81 @@
+use sweetspot_units::Rate;
+
+use crate::finding::{Estimate, Finding};
+
+/// Less cross traffic does not matter: its queue is short.
+const MIN_SHARE: f64 = 0.05;
+
+/// The share of a link's capacity that cross traffic uses, and its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CrossTraffic {
+    /// The share, 0 to 1.
+    pub share: Estimate<f64>,
+}
+
+impl CrossTraffic {
+    /// The part of `capacity` that is not `available`. Each end of the interval has the errors of both at their worst.
+    pub(crate) fn of(capacity: &Finding<Rate>, available: &Finding<Rate>) -> Option<CrossTraffic> {
+        let (capacity, available) = (capacity.estimate()?, available.estimate()?);
+        let share = |available: Rate, capacity: Rate| {
+            (1.0 - available.as_f64() / capacity.as_f64().max(1.0)).clamp(0.0, 1.0)
+        };
+        let value = share(available.value, capacity.value);
+        let (low, high) =
+            (share(available.high, capacity.low), share(available.low, capacity.high));
+        Some(CrossTraffic { share: Estimate { value, low, high } })
+    }
+
+    /// Whether there is enough of it, if there is any, to matter.
+    pub fn matters(&self) -> bool {
+        self.share.value > MIN_SHARE
+    }
+
+    /// Whether the interval excludes a link without cross traffic.
+    pub fn is_certain(&self) -> bool {
+        self.share.low > 0.0
+    }
+
+    /// The finding as the beginning of a sentence.
+    pub fn words(&self) -> String {
+        let [value, low, high] =
+            [self.share.value, self.share.low, self.share.high].map(|share| share * 100.0);
+        match self.is_certain() {
+            true => format!("others use {value:.0} % of the link ({low:.0} to {high:.0} %)"),
+            false => {
+                format!("others may use {value:.0} % of the link, or none of it (0 to {high:.0} %)")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found([low, value, high]: [u64; 3]) -> Finding<Rate> {
+        let [low, value, high] = [low, value, high].map(Rate::from_mbit_per_second);
+        Finding::known(value, low, high, "")
+    }
+
+    /// 1 - 80/100 = 20 %; at worst 1 - 90/96 = 6 % and 1 - 70/104 = 33 %.
+    #[test]
+    fn cross_traffic_is_certain_where_both_errors_at_their_worst_leave_some() {
+        let others = CrossTraffic::of(&found([96, 100, 104]), &found([70, 80, 90])).unwrap();
+        assert!(others.is_certain() && others.matters());
+        assert_eq!(others.words(), "others use 20 % of the link (6 to 33 %)");
+    }
+
+    /// 98 of 96 are all of it, and 1 - 52/104 = 50 %.
+    #[test]
+    fn cross_traffic_that_may_be_none_is_reported_as_such() {
+        let others = CrossTraffic::of(&found([96, 100, 104]), &found([52, 80, 98])).unwrap();
+        assert!(!others.is_certain() && others.matters());
+        assert_eq!(others.words(), "others may use 20 % of the link, or none of it (0 to 50 %)");
+    }
+
+    #[test]
+    fn a_link_that_is_free_within_the_errors_has_none_that_matters() {
+        let others = CrossTraffic::of(&found([99, 100, 101]), &found([95, 96, 100])).unwrap();
+        assert!(!others.matters());
+    }
+}
