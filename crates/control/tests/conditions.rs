@@ -156,7 +156,7 @@ fn a_window_that_does_not_keep_to_its_limit_is_left_alone_and_told_of() {
     assert_eq!(run.refusals, 0);
 }
 
-/// A buffer of two BDPs fills, so that a smaller window is to be tried: of a trial that is not made nothing is known.
+/// A buffer of two BDPs fills, so that the controller tries a smaller window: the result of an unmade trial is unknown.
 #[test]
 fn a_dry_run_tells_nothing_of_a_download_after_its_first_trial_or_hold() {
     let is_decision =
