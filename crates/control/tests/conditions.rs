@@ -161,7 +161,7 @@ fn a_window_that_does_not_keep_to_its_limit_is_left_alone_and_told_of() {
 fn a_dry_run_tells_nothing_of_a_download_after_its_first_trial_or_hold() {
     let is_decision =
         |kind: &TuneEventKind| matches!(kind, TuneEventKind::Tightened | TuneEventKind::Held);
-    // One for a minute; and three, each of which begins anew.
+    // One for a minute; and three that each begin anew.
     for (size, seconds, downloads) in [(f64::INFINITY, 60, 1), (150e6, 38, 3)] {
         let run = simulate(&Condition { is_dry_run: true, size, ..USUAL }, false, seconds);
         for download in 0..downloads {
