@@ -3,14 +3,16 @@
 mod ack;
 mod memory;
 mod offload;
+mod pacing;
 mod recovery;
 mod repair;
+mod timer;
 mod transmit;
 mod usage;
 
 use core::hint::black_box;
 
-use sweetspot_units::{Deadline, Duration, Rate, Time};
+use sweetspot_units::{Deadline, Duration, Time};
 
 use crate::config::{RecoveryStyle, SenderConfig};
 use crate::congestion::{
@@ -19,6 +21,7 @@ use crate::congestion::{
 };
 use crate::rtt::RttEstimator;
 use memory::MemoryLimit;
+use pacing::Pacer;
 use repair::Repair;
 use usage::WindowUsage;
 
@@ -116,15 +119,6 @@ struct Options {
     paced: bool,
     packet: sweetspot_units::Bytes,
     backoff: f32,
-}
-
-/// When the next packet may leave.
-#[derive(Debug, Clone, Copy, Default)]
-struct Pacer {
-    /// The rate that the receiver asked for, an upper bound.
-    asked: Option<Rate>,
-    /// No packet leaves before this time.
-    release: Time,
 }
 
 /// Delivery rates and the stamps of all packets from SND.UNA on.
@@ -259,19 +253,6 @@ impl Sender {
         }
     }
 
-    /// Limits the rate on the wire to `rate`; `None` lifts the limit. As under Linux
-    /// (SO_MAX_PACING_RATE), a sender that was limited once paces by its own window from then on.
-    pub fn set_pacing(&mut self, rate: Option<Rate>) {
-        self.pacer.asked = rate;
-        self.options.pacing |= rate.is_some();
-        self.options.paced |= rate.is_some();
-    }
-
-    /// The pace that was asked for.
-    pub fn pacing(&self) -> Option<Rate> {
-        self.pacer.asked
-    }
-
     /// The congestion control in charge.
     pub fn algorithm(&self) -> Algorithm {
         self.congestion.algorithm()
@@ -300,61 +281,6 @@ impl Sender {
         });
         self.options.paced |= algorithm == Algorithm::Bbr;
         self.refresh();
-    }
-
-    /// When a timer expires; `None` where none is set.
-    #[inline]
-    pub fn poll_timeout(&self) -> Option<Time> {
-        self.deadline().time()
-    }
-
-    /// [`Sender::poll_timeout`] as a [`Deadline`].
-    #[inline]
-    pub fn deadline(&self) -> Deadline {
-        // The SYN leaves when it is polled for: nothing is due before.
-        if self.options.paced && self.highest > 0 && self.may_send() {
-            return self.retransmission.min(self.pacer.release.into());
-        }
-        self.retransmission
-    }
-
-    /// The time of [`Sender::poll_timeout`] has come.
-    pub fn handle_timeout(&mut self, now: Time) {
-        if !self.retransmission.has_passed(now) {
-            return;
-        }
-        if self.una == self.highest && self.state != RecoveryState::SynSent {
-            return self.probe_window(now);
-        }
-        self.statistics.timeouts += 1;
-        // All that was in flight counts as lost (RFC 6298 (5.4) goes back to the oldest).
-        let event = CongestionEvent { in_flight: 0, ..self.congestion_event(now) };
-        self.congestion.handle_timeout(&event);
-        self.rtt.back_off();
-        self.timed = None;
-        self.recover = self.highest;
-        // Go back to the oldest packet not acknowledged (RFC 6298 (5.4)).
-        self.next = self.una;
-        self.dupacks = 0;
-        self.inflation = 0;
-        self.resend = None;
-        self.limited_credit = false;
-        if self.state != RecoveryState::SynSent {
-            self.state = RecoveryState::Loss;
-        }
-        if let Some(repair) = &mut self.repair {
-            repair.handle_timeout(self.highest);
-        }
-        self.restart_timer(now);
-        self.refresh();
-    }
-
-    /// RFC 9293 section 3.8.6.1: a packet beyond a window that stays closed, since the one ACK that opens it may
-    /// be lost; less and less often.
-    fn probe_window(&mut self, now: Time) {
-        self.rtt.back_off();
-        self.restart_timer(now);
-        self.limit = self.next + 1;
     }
 
     /// Recomputes the sending limit.
@@ -453,49 +379,4 @@ impl Sender {
     fn packets_in_flight(&self) -> u32 {
         u32::try_from(self.in_flight()).unwrap_or(u32::MAX)
     }
-
-    #[inline]
-    fn restart_timer(&mut self, now: Time) {
-        self.retransmission = (now + self.rtt.timeout()).into();
-    }
-
-    /// The rate on the wire at which packets leave, if they are paced.
-    fn pacing_rate(&self) -> Option<Rate> {
-        let own = self.own_pacing_rate();
-        match (self.pacer.asked, own) {
-            (Some(asked), Some(own)) => Some(asked.min(own)),
-            (asked, own) => asked.or(own),
-        }
-    }
-
-    /// The rate by the congestion control, or by the sender's own window.
-    fn own_pacing_rate(&self) -> Option<Rate> {
-        if let Some(rate) = self.congestion.pacing_rate() {
-            return Some(rate);
-        }
-        if !self.options.pacing {
-            return None;
-        }
-        Some(self.window_rate(self.rtt.smoothed()?))
-    }
-
-    /// Linux `tcp_update_pacing_rate`: twice the window per round trip while it doubles, 1.2 times
-    /// afterwards (sysctl tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
-    fn window_rate(&self, smoothed: Duration) -> Rate {
-        let cwnd = self.congestion.cwnd();
-        let factor = if cwnd < self.congestion.ssthresh() / 2.0 { 2.0 } else { 1.2 };
-        self.options.packet.scaled(cwnd * factor) / smoothed
-    }
-
-    fn pace(&mut self, now: Time) {
-        if let Some(rate) = self.pacing_rate() {
-            let gap = self.options.packet / rate;
-            // A sender that fell behind by less than a gap makes up for it.
-            let from = self.pacer.release.max(now - gap);
-            self.pacer.release = from + gap.min(LONGEST_GAP);
-        }
-    }
 }
-
-/// However slow the pace, a packet leaves once in a while.
-const LONGEST_GAP: Duration = Duration::from_secs(1);
