@@ -4,12 +4,16 @@
 //! The receiver probes and the sender answers, so that the answers take the path of the content. Both probes and answers are
 //! numbered, which distinguishes losses in the two directions.
 
+mod answer;
+mod authenticator;
 mod float_code;
 mod packet;
 mod reflector;
 mod train_budget;
+mod words;
 
-pub use packet::{PacketAuthenticator, ProbePacket, Steering, StreamPacket};
+pub use authenticator::PacketAuthenticator;
+pub use packet::{ProbePacket, Steering, StreamPacket};
 pub use reflector::Reflector;
 pub use sweetspot_sizing::{PROBE_INTERVAL, ProbeAnswer, Prober, TrainCollector, TrainPacket};
 pub use train_budget::TrainBudget;
