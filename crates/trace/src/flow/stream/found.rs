@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{Stream, USUAL_MSS};
+use super::Stream;
 use crate::Histogram;
 use crate::flow::accounts::Accounts;
 use crate::flow::counts::Counts;
@@ -10,6 +10,9 @@ use crate::flow::losses::Retransmissions;
 use crate::flow::round_trips::RoundTrips;
 use crate::flow::rounds::Held;
 use crate::flow::silence::Silence;
+
+/// The usual segment, until larger or smaller ones are known (Ethernet, timestamps).
+const USUAL_MSS: u64 = 1448;
 
 impl Stream {
     /// Payload of a full segment.

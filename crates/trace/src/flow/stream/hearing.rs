@@ -2,11 +2,16 @@
 
 use sweetspot_units::{Duration, Time};
 
-use super::{FIRST_SAMPLES, RECENT, Stream, UNDER_WAY, Underway};
+use super::{RECENT, Stream, Underway};
 use crate::flow::accounts::Hold;
 use crate::flow::ack::Ack;
 use crate::flow::round_trips::Vantage;
 use crate::packet::Segment;
+
+/// Acknowledgements on their way from the capture to the sender; beyond these they arrive early.
+const UNDER_WAY: usize = 8192;
+/// Samples after which it is known where the capture is.
+const FIRST_SAMPLES: u64 = 4;
 
 impl Stream {
     /// A segment of the receiver passes the capture.
@@ -170,5 +175,81 @@ impl Stream {
             self.more_answers += 1;
         }
         self.answers.push_back((now, self.next.saturating_sub(self.una)));
+    }
+
+    /// The sender has heard all that it would hear until `due`, and at `now` acts on it.
+    pub(super) fn hear_until(&mut self, due: Time, now: Time) {
+        while let Some(underway) = self.acks.front().copied().filter(|ack| ack.due <= due) {
+            self.acks.pop_front();
+            self.hear(underway.due.min(now), underway.ack);
+        }
+    }
+
+    /// The sender, which paused, names by its clock's echo what it heard last. Of several with that
+    /// clock those are meant that are due, to the blur of it.
+    pub(super) fn hear_named(&mut self, segment: &Segment, now: Time) {
+        let Some(echo) = segment.options.timestamps.map(|t| t.echo) else { return };
+        let due = now + self.blur();
+        let meant = |ack: &Underway| {
+            let named = |clock: u32| echo.wrapping_sub(clock) as i32 >= 0;
+            ack.due <= due && ack.clock.is_some_and(named)
+        };
+        while let Some(underway) = self.acks.front().copied().filter(meant) {
+            self.acks.pop_front();
+            self.hear(underway.due.min(now), underway.ack);
+        }
+    }
+
+    /// The sender's segments show which acknowledgements it has received: it never sends beyond the window that it knows, nor
+    /// more than an initial window before its first acknowledgement, and its timestamp echo names the latest one.
+    /// Acknowledgements that seemed to be in flight have then arrived, which bounds the path's delay.
+    pub(super) fn catch_up(&mut self, end: u64, segment: &Segment) {
+        let now = segment.time;
+        let echo = segment.options.timestamps.map(|t| t.echo);
+        let echoed = |ack: &Underway| {
+            echo.zip(ack.clock).is_some_and(|(echo, clock)| (echo.wrapping_sub(clock) as i32) > 0)
+        };
+        while self.acks.front().is_some_and(echoed) {
+            let Some(first) = self.acks.pop_front() else { break };
+            self.hear(now, first.ack);
+        }
+        // Earlier data may lie beyond a window that the receiver took back.
+        let is_new = end > self.next;
+        let beyond_window =
+            is_new && self.counts.window_known && self.edge.is_some_and(|edge| end > edge);
+        let beyond_start =
+            self.beginning.is_some_and(|beginning| beginning.is_over(self.una, end, self.mss()));
+        if !beyond_window && !beyond_start {
+            return;
+        }
+        let una = self.una;
+        let known = |ack: &Underway| {
+            let edge = ack.ack.ack.saturating_add(ack.ack.window);
+            (!beyond_window || edge >= end) && (!beyond_start || ack.ack.ack > una)
+        };
+        let Some(allowing) = self.acks.iter().find(|ack| known(ack)).map(|ack| ack.passed) else {
+            return;
+        };
+        if let Some(max) = self.bounds.learn(now, now.since(allowing), beyond_start, &self.counts) {
+            self.bound(max);
+        }
+        while self.acks.front().is_some_and(|ack| ack.passed <= allowing) {
+            let Some(first) = self.acks.pop_front() else { break };
+            self.hear(now, first.ack);
+        }
+        let up = self.distance.up();
+        self.acks.iter_mut().for_each(|ack| ack.due = ack.due.min(ack.passed + up));
+    }
+
+    /// A sent segment shows that the round trip to the sender is at most `max`.
+    fn bound(&mut self, max: Duration) {
+        if let Some(min) = self.round_trips.up.min().filter(|min| *min > max) {
+            self.counts.handshake_was_slow = true;
+            if min > max + self.blur() {
+                self.rounds.forget_flights();
+            }
+            self.round_trips.bound_up(max);
+        }
+        self.distance.bound(max, &self.round_trips);
     }
 }

@@ -1,0 +1,181 @@
+//! The sender's segments pass the capture.
+
+use sweetspot_units::{Duration, Time};
+
+use super::beginning::Beginning;
+use super::pause::AT_ONCE;
+use super::{RECENT, Stream};
+use crate::flow::rounds::Sending;
+use crate::packet::Segment;
+
+/// The default segment of hosts that know no better (RFC 9293 §3.7.1), less options: a largest
+/// segment below this says nothing of what is full.
+const DEFAULT_MSS: u64 = 500;
+/// The largest segment that a packet can hold in use (jumbo frames).
+const LARGEST: u64 = 9216;
+
+impl Stream {
+    /// A segment of the stream's sender that carries payload passes the capture.
+    pub(in crate::flow) fn send(&mut self, segment: &Segment, answers: bool) {
+        let (now, payload) = (segment.time, u64::from(segment.payload));
+        // A SYN has its own sequence number, before its data's numbers (RFC 7413).
+        let first = segment.seq.wrapping_add(segment.flags.syn.into());
+        let start = self.sequence.advance(first);
+        let end = start + payload;
+        self.sequence.advance(first.wrapping_add(segment.payload));
+        if self.next == 0 {
+            (self.next, self.una) = (start, start);
+        }
+        // A byte that was sent before, alone: a keep-alive (RFC 9293 §3.8.4).
+        if payload == 1 && end <= self.una {
+            if self.is_shut() {
+                self.probe(now);
+            } else {
+                self.counts.keep_alives += 1;
+            }
+            return;
+        }
+        // A byte beyond a closed window asks whether it has opened (RFC 9293 §3.8.6.1).
+        if payload == 1 && start == self.una && self.una == self.next && self.is_shut() {
+            self.probe(now);
+            return;
+        }
+        if self.is_copy(start, end, now) {
+            self.counts.copies += 1;
+            return;
+        }
+        self.echo(segment);
+        self.catch_up(end, segment);
+        self.counts.data_segments += 1;
+        self.counts.largest_segment = self.counts.largest_segment.max(payload);
+        self.counts.offloaded += u64::from(payload > self.mss() && payload > LARGEST);
+        self.counts.first_data.get_or_insert(now);
+        self.counts.last_data = Some(now);
+        if start < self.next {
+            self.send_again(now, start, end, segment.options.timestamps);
+        } else {
+            self.send_new(start, end, segment, answers);
+        }
+        self.last_sent = Some(now);
+        self.left_behind = self.next.saturating_sub(self.una);
+        self.answers.clear();
+        self.more_answers = 0;
+    }
+
+    /// A segment of the stream's sender without payload passes the capture. One numbered before
+    /// what was sent last asks for an acknowledgement: to a closed window a probe as Linux sends
+    /// it, else a keep-alive.
+    pub(in crate::flow) fn ask(&mut self, segment: &Segment) {
+        if self.next == 0 || self.sequence.place(segment.seq) + 1 != self.next {
+            return;
+        }
+        if self.is_shut() {
+            self.probe(segment.time);
+        } else {
+            self.counts.keep_alives += 1;
+        }
+    }
+
+    fn probe(&mut self, now: Time) {
+        self.counts.window_probes += 1;
+        self.silences.repeated(now);
+    }
+
+    /// Whether the same bytes passed within a fraction of a round trip, and nothing can have made
+    /// the sender send them again: they were captured twice.
+    fn is_copy(&self, start: u64, end: u64, now: Time) -> bool {
+        let Some(passed) = self.round_trips.passed(end).filter(|_| start < self.next) else {
+            return false;
+        };
+        let min = self.round_trips.min().unwrap_or(Duration::from_millis(8));
+        now.since(passed) < min / 8 && !self.losses.has_evidence(self.una)
+    }
+
+    fn send_new(&mut self, start: u64, end: u64, segment: &Segment, answers: bool) {
+        let now = segment.time;
+        let missing = start > self.next;
+        if missing {
+            self.holes.open(self.next, start, now);
+        }
+        let pause = self.pause(now);
+        if pause.is_some() && !self.echoes(now) {
+            // An acknowledgement due within the clock's resolution may have ended the pause; timestamps tell.
+            self.hear_until(now + self.patience(), now);
+        } else if pause.is_some() {
+            self.hear_named(segment, now);
+        }
+        let bytes = end - start;
+        self.note_nagle(now, bytes, answers);
+        let granted = self.granted_at.take().is_some_and(|at| now.since(at) <= self.patience());
+        let midway = granted && self.next > self.una && self.knows_flights();
+        if self.sizes.len() == RECENT {
+            self.sizes.pop_front();
+        }
+        self.sizes.push_back((end, bytes));
+        self.counts.bytes += bytes;
+        if self.mss_offered && self.counts.first_data == Some(now) && self.beginning.is_none() {
+            self.beginning = Some(Beginning::new(start));
+        }
+        self.beginning.iter_mut().for_each(|beginning| beginning.sent(end, pause.is_some()));
+        self.burst = if pause.is_some() { bytes } else { self.burst + bytes };
+        self.counts.largest_burst = self.counts.largest_burst.max(self.burst);
+        self.learn_mss(bytes, segment.flags.psh);
+        self.next = end;
+        let full = self.is_full(bytes, segment.flags.psh);
+        self.drained = !full;
+        if !full {
+            self.trains.sent_short(end);
+        }
+        self.spacing.sent(now, bytes, full);
+        self.silences.asked(now);
+        self.round_trips.sent(end, now, segment.options.timestamps);
+        let view = self.view(now);
+        let gap = self.last_sent.map_or(Duration::ZERO, |last| now.since(last));
+        let sending = Sending { bytes, pause, gap, answers, granted, midway, missing, full };
+        self.rounds.sent(&view, &sending);
+    }
+
+    /// Counts a small segment that left as soon as the small one before it was acknowledged, late: Nagle's algorithm
+    /// waited for a delayed acknowledgement (RFC 1122 §4.2.3.2 allows 500 ms, Linux takes 40 ms and more).
+    fn note_nagle(&mut self, now: Time, bytes: u64, answers: bool) {
+        const DELAYED: Duration = Duration::from_millis(30);
+        let small = bytes < self.mss() && self.drained && self.next == self.una && !answers;
+        let (Some(sent), Some(heard), true) = (self.last_sent, self.last_heard, small) else {
+            return;
+        };
+        let waited = heard.since(sent);
+        let base = self.round_trips.min().unwrap_or_default();
+        if now.since(heard) <= AT_ONCE && waited >= base + DELAYED && base < DELAYED {
+            self.counts.nagle_waits += 1;
+            self.counts.nagle_time += waited;
+        }
+    }
+
+    /// Whether a segment of `bytes` is full. One that was not `pushed` was cut off from more that was at hand: it is if it
+    /// has nine tenths (options vary) of the largest that the handshake allows or, where the path takes less, of the
+    /// largest that was so cut. One that was is full only if it has all of that: else it is the end of what was written.
+    fn is_full(&self, bytes: u64, pushed: bool) -> bool {
+        let largest = match self.largest_cut {
+            0 => self.mss(),
+            cut => cut.max(DEFAULT_MSS).min(self.mss()),
+        };
+        let known = self.mss_offered || self.largest_cut > 0;
+        if pushed { known && bytes >= largest } else { 10 * bytes >= 9 * largest }
+    }
+
+    /// Without a handshake the largest segment tells that did not end what was written, unless several are put together.
+    fn learn_mss(&mut self, payload: u64, pushed: bool) {
+        if payload > LARGEST {
+            return;
+        }
+        if !pushed {
+            self.largest_cut = self.largest_cut.max(payload);
+        }
+        let known = self.mss();
+        let larger = payload > known && !payload.is_multiple_of(known);
+        let part = !pushed && payload >= DEFAULT_MSS && known.is_multiple_of(payload);
+        if !self.mss_offered && (larger || part || (self.mss.is_none() && !pushed)) {
+            self.mss = Some(payload);
+        }
+    }
+}
