@@ -20,7 +20,9 @@ use crate::path::Simulation;
 use crate::{Class, Flow, percent};
 
 /// The style of a page, as CSS.
-pub const STYLE: &str = include_str!("style.css");
+pub const STYLE: &str = concat!(include_str!("style.css"), include_str!("stacks.css"));
+/// The part of it that shows tables of the class `stacks` on a phone.
+pub const STACKS: &str = include_str!("stacks.css");
 /// The script of a page. `drawGraphs(DATA)` draws the graphs of [`Parts::data`].
 pub const SCRIPT: &str = include_str!("graph.js");
 

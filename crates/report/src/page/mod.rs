@@ -1,6 +1,7 @@
 //! A page of pictures and tables: one file, no network, readable on a phone and in dark mode.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sweetspot_diagnose::page::STACKS;
 use sweetspot_experiment::plot::{Plot, Table};
 
 use crate::chart;
@@ -17,7 +18,7 @@ pub fn document(title: &str, body: &Markup, theme: Theme) -> String {
         Theme::Screen => ("light dark", DARK),
         Theme::Print => ("light", ""),
     };
-    let styles = [include_str!("style.css"), dark, &chart::page_style(theme)].concat();
+    let styles = [include_str!("style.css"), STACKS, dark, &chart::page_style(theme)].concat();
     whole(title, scheme, styles, &html! { main { (body) } })
 }
 
