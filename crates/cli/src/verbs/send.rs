@@ -172,11 +172,7 @@ pub fn run(mut arguments: Arguments) -> Ending {
         None => {
             let offer = ServeOptions {
                 listen: arguments.listen.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into()),
-                advertise: arguments
-                    .advertise
-                    .as_deref()
-                    .map(|host| serve::advertised("--advertise", host))
-                    .transpose()?,
+                advertise: serve::advertise(arguments.advertise.as_deref())?,
                 once: true,
                 code: arguments.spoken_code.then(|| draw_code(|_| true)).transpose()?,
                 ..ServeOptions::new(Purpose::Send(Box::new(options)))

@@ -295,11 +295,7 @@ fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Err
     };
     Ok(ServeOptions {
         listen: arguments.listen,
-        advertise: arguments
-            .advertise
-            .as_deref()
-            .map(|host| advertised("--advertise", host))
-            .transpose()?,
+        advertise: advertise(arguments.advertise.as_deref())?,
         once: once && identity.is_none(),
         lifetime: arguments.lifetime,
         identity,
@@ -318,6 +314,11 @@ pub fn listening(text: &str) -> Result<SocketAddr, String> {
     }
     let mut found = text.to_socket_addrs().map_err(|error| format!("{error}; {EXAMPLES}"))?;
     found.next().ok_or_else(|| format!("that name has no address; {EXAMPLES}"))
+}
+
+/// The host and port of `--advertise`, if it is given.
+pub fn advertise(text: Option<&str>) -> Result<Option<(TicketHost, Option<u16>)>, UsageError> {
+    text.map(|text| advertised("--advertise", text)).transpose()
 }
 
 /// The value of `option`: `HOST`, `HOST:PORT`, `[v6 address]:PORT` or a bare v6 address.
