@@ -5,6 +5,7 @@ pub mod gallery;
 pub mod gauntlet;
 pub mod lab;
 pub mod matrix;
+pub mod notes;
 pub mod ns2;
 pub mod page_abstract;
 pub mod papers;

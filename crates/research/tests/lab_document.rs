@@ -3,7 +3,8 @@
 #[path = "../../report/tests/synthetic/mod.rs"]
 mod synthetic;
 
-use sweetspot_research::lab::{Cell, LabBench, markdown, notes};
+use sweetspot_research::lab::{Cell, LabBench, markdown};
+use sweetspot_research::notes;
 
 fn bench() -> LabBench {
     let cell = |name: &str| Cell {
@@ -19,7 +20,7 @@ fn bench() -> LabBench {
         matrix: vec![cell("100Mbit/s-100ms-0.1BDP")],
         matrix_size: 12,
         self_test: Some("highest truthful rate 1.4 Gbit/s".into()),
-        notes: "Why: because.".into(),
+        notes: notes::section("Why: because."),
     }
 }
 
@@ -51,8 +52,7 @@ fn cells_that_were_not_measured_are_counted() {
 #[test]
 fn what_was_written_by_hand_survives() {
     let text = markdown(&bench());
-    assert_eq!(notes(&text), "Why: because.");
-    assert_eq!(notes("an older document"), "");
+    assert_eq!(notes::kept(&text), bench().notes);
 }
 
 #[test]

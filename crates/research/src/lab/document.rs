@@ -68,41 +68,28 @@ fn verdict(bench: &LabBench) -> String {
     let all = targets(bench);
     let missed: Vec<&LabTarget> = all.iter().filter(|t| !t.met).collect();
     let mut text = format!(
-        "## Targets\n\n{} of {} targets are met; {} of {} cells of the matrix were measured.\n\n",
+        "## Targets\n\n{} of {} targets are met; {} of {} cells of the matrix were measured.\n",
         all.len() - missed.len(),
         all.len(),
         bench.matrix.len(),
         bench.matrix_size
     );
     if !missed.is_empty() {
-        text += "Missed:\n\n";
+        text += "\nMissed:\n\n";
         for target in &missed {
             let _ = writeln!(text, "- {}: **{}**", target.what, target.measured);
         }
-        text += "\n";
     }
     for cell in cells(bench).filter(|cell| !cell.not_measured.is_empty()) {
-        let _ = writeln!(text, "Not measured: {}: {}\n", cell.name, cell.not_measured.join(", "));
+        let _ = writeln!(text, "\nNot measured: {}: {}", cell.name, cell.not_measured.join(", "));
     }
-    let _ = writeln!(text, "{NOTES_BEGIN}\n{}\n{NOTES_END}\n", bench.notes.trim());
-    text += "| target | measured | |\n|---|---|---|\n";
+    text += &bench.notes;
+    text += "\n| target | measured | |\n|---|---|---|\n";
     for target in &all {
         let verdict = if target.met { "met" } else { "**missed**" };
         let _ = writeln!(text, "| {} | {} | {verdict} |", target.what, target.measured);
     }
     text
-}
-
-/// The line before handwritten notes in a generated document. Generating it again keeps the text between this line and
-/// [`NOTES_END`].
-pub const NOTES_BEGIN: &str = "<!-- written by hand, kept: begin -->";
-/// The line after those notes.
-pub const NOTES_END: &str = "<!-- written by hand, kept: end -->";
-
-/// The notes that a person wrote into `document`; empty if it has none.
-pub fn notes(document: &str) -> &str {
-    let after = document.split_once(NOTES_BEGIN).map_or("", |(_, after)| after);
-    after.split_once(NOTES_END).map_or("", |(notes, _)| notes.trim())
 }
 
 fn demo(cell: &Cell) -> String {

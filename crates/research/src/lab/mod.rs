@@ -3,7 +3,7 @@
 mod document;
 mod targets;
 
-pub use document::{NOTES_BEGIN, NOTES_END, markdown, notes};
+pub use document::markdown;
 
 use serde::{Deserialize, Serialize};
 use sweetspot_units::{Bytes, Duration, Rate};
@@ -26,7 +26,7 @@ pub struct LabBench {
     pub matrix_size: usize,
     /// The output of the emulator's self-test.
     pub self_test: Option<String>,
-    /// Hand-written notes about these results.
+    /// The section of hand-written notes ([`notes`](crate::notes)).
     pub notes: String,
 }
 

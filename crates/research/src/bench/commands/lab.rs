@@ -4,7 +4,7 @@ use std::process::{Command, ExitCode};
 
 use sweetspot_emulator::isolate;
 use sweetspot_report::{DemoOutcome, FileFacts, PathFacts, Series};
-use sweetspot_research::lab::{Cell, LabBench, ReferenceTransfer, markdown, notes};
+use sweetspot_research::lab::{Cell, LabBench, ReferenceTransfer, markdown};
 
 use super::Ending;
 use super::selection::Selection;
@@ -132,7 +132,7 @@ impl Bench<'_> {
 
     fn write_document(&self) -> Result<(), String> {
         let plans = matrix();
-        self.selection.write_document(NAME, |earlier| {
+        self.selection.write_document(NAME, |notes| {
             markdown(&LabBench {
                 command: "make bench-lab".to_owned(),
                 build: format!("sweetspot {}, build {}", env!("CARGO_PKG_VERSION"), self.build),
@@ -140,7 +140,7 @@ impl Bench<'_> {
                 matrix: plans.iter().filter_map(|plan| self.cell(plan)).collect(),
                 matrix_size: plans.len(),
                 self_test: self.store.get(SELF_TEST),
-                notes: notes(earlier).to_owned(),
+                notes: notes.to_owned(),
             })
         })
     }

@@ -3,7 +3,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use sweetspot_emulator::isolate;
-use sweetspot_research::lab::notes;
 
 use super::Ending;
 use super::selection::Selection;
@@ -47,7 +46,7 @@ pub fn run(arguments: Arguments) -> Ending {
         ("command", "`make bench-library`".to_owned()),
         ("library", format!("libsweetspot {}, build {build}", env!("CARGO_PKG_VERSION"))),
     ]);
-    selection.write_document(NAME, |earlier| document(&outcomes, &facts, notes(earlier)))?;
+    selection.write_document(NAME, |notes| document(&outcomes, &facts, notes))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -46,7 +46,7 @@ pub fn run(arguments: Arguments) -> Ending {
         0
     })?;
     if code == 0 {
-        selection.write_document(NAME, |_| document(&store, seed, flows))?;
+        selection.write_document(NAME, |notes| document(&store, seed, flows, notes))?;
     }
     Ok(ExitCode::from(code))
 }
@@ -91,11 +91,11 @@ fn measure(plan: &FlowPlan, store: &Store, keep: Option<&Path>) -> Result<(), St
     store.put(&plan.name, &classified)
 }
 
-fn document(store: &Store, seed: u64, flows: u64) -> String {
+fn document(store: &Store, seed: u64, flows: u64, notes: &str) -> String {
     let kept: Vec<(String, ClassifiedFlow)> = plans(seed, flows)
         .into_iter()
         .filter_map(|p| Some((p.name.clone(), store.get(&p.name)?)))
         .collect();
     let fewer = if flows == FLOWS { String::new() } else { format!(" --flows {flows}") };
-    markdown(&kept, &format!("make bench-limits ARGS=\"--seed {seed}{fewer}\""))
+    markdown(&kept, &format!("make bench-limits ARGS=\"--seed {seed}{fewer}\""), notes)
 }

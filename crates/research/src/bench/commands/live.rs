@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sweetspot_emulator::isolate;
-use sweetspot_research::lab::notes;
 
 use super::Ending;
 use super::selection::Selection;
@@ -58,7 +57,6 @@ pub fn run(arguments: Arguments) -> Ending {
         ("command", "`make bench-live`".to_owned()),
         ("program", format!("sweetspot {}, build {build}", env!("CARGO_PKG_VERSION"))),
     ]);
-    let text = |earlier: &str| document(&outcomes, &facts, notes(earlier));
-    selection.write_document(NAME, text)?;
+    selection.write_document(NAME, |notes| document(&outcomes, &facts, notes))?;
     Ok(ExitCode::SUCCESS)
 }

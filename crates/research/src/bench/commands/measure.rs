@@ -2,7 +2,6 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use sweetspot_emulator::isolate;
-use sweetspot_research::lab::notes;
 
 use super::Ending;
 use super::selection::Selection;
@@ -56,6 +55,6 @@ pub fn run(arguments: Arguments) -> Ending {
         ("program", format!("sweetspot {}, build {build}", env!("CARGO_PKG_VERSION"))),
         ("paths without a result", (plans.len() - results.len()).to_string()),
     ]);
-    selection.write_document(NAME, |earlier| document(&results, &facts, notes(earlier)))?;
+    selection.write_document(NAME, |notes| document(&results, &facts, notes))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use sweetspot_research::notes;
+
 use crate::bench::store::Store;
 
 /// Which runs of a benchmark are measured, and where its results and its document go.
@@ -61,8 +63,8 @@ impl Selection {
         0
     }
 
-    /// Writes the document of `benchmark`, which `text` makes of the earlier one, and prints where
-    /// it is.
+    /// Writes the document of `benchmark`, which `text` makes around the hand-written section of the earlier one, and prints
+    /// where it is.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -78,7 +80,7 @@ impl Selection {
         if let Some(directory) = out.parent() {
             fs::create_dir_all(directory).map_err(unwritable)?;
         }
-        fs::write(&out, text(&earlier)).map_err(unwritable)?;
+        fs::write(&out, text(&notes::kept(&earlier))).map_err(unwritable)?;
         out!("{}", out.display());
         Ok(())
     }

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sweetspot_research::lab::notes;
+use sweetspot_research::notes;
 
 use super::Ending;
 use crate::bench::speed::{
@@ -58,7 +58,7 @@ pub fn run(arguments: Arguments) -> Ending {
         date: machine::date(),
     };
     let earlier = fs::read_to_string(out).unwrap_or_default();
-    fs::write(out, document(&header, &findings, notes(&earlier)))
+    fs::write(out, document(&header, &findings, &notes::kept(&earlier)))
         .map_err(|e| format!("cannot write {}: {e}", out.display()))?;
     out!("{}", out.display());
     Ok(ExitCode::SUCCESS)

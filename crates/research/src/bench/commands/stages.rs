@@ -32,7 +32,7 @@ pub fn run(arguments: Arguments) -> Ending {
     })?;
     if code == 0 {
         let rounds: Vec<Round> = names.iter().filter_map(|name| store.get(name)).collect();
-        selection.write_document(NAME, |_| markdown(&rounds))?;
+        selection.write_document(NAME, |notes| markdown(&rounds, notes))?;
     }
     Ok(ExitCode::from(code))
 }

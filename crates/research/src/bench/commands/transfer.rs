@@ -79,7 +79,7 @@ pub fn run(arguments: Arguments) -> Ending {
         }
         Ok(())
     })?;
-    selection.write_document(NAME, |_| {
+    selection.write_document(NAME, |notes| {
         let locals: Vec<LocalResult> =
             local_cases().iter().filter_map(|case| store.get(&case.name)).collect();
         let paths: Vec<TransferResult> =
@@ -89,7 +89,7 @@ pub fn run(arguments: Arguments) -> Ending {
             drawn.iter().filter_map(|case| store.get(&case.name)).collect();
         let faults = store.get(FAULTS);
         let results = Results { locals: &locals, paths: &paths, drawn: &drawn, faults };
-        markdown(&results, arguments.paths_seed, "make bench-transfer")
+        markdown(&results, arguments.paths_seed, "make bench-transfer", notes)
     })?;
     Ok(ExitCode::SUCCESS)
 }

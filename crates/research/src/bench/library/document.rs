@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use sweetspot_research::lab::{NOTES_BEGIN, NOTES_END};
 use sweetspot_research::page_abstract::Abstract;
 
 use super::example::Example;
@@ -71,20 +70,17 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
          compares times per byte. Two examples run under all conditions, the others under the main one, to bound the time.\n\n\
          {facts}\n\n## Targets\n\n\
          - At most 2 % slower than alone: {fast} of {} rows.\n\
-         - A standing queue shrinks by 80 %: {short} of {} rows in which one stands (a median above 4 ms).\n\n",
+         - A standing queue shrinks by 80 %: {short} of {} rows in which one stands (a median above 4 ms).\n",
         rows.len(),
         cuts.len(),
     );
-    // Writing to a string cannot fail.
-    if !notes.is_empty() {
-        let _ = writeln!(text, "{NOTES_BEGIN}\n\n{notes}\n\n{NOTES_END}\n");
-    }
+    text += notes;
     text += &table(&rows);
     text
 }
 
 fn table(rows: &[Row]) -> String {
-    let mut text = "## Rows\n\n\
+    let mut text = "\n## Rows\n\n\
         Buffers are of 2 BDP, *small* of 0.25 BDP; *loss* is 0.01 % at random, *jitter* up to 4 ms; the *rival* is curl, left\n\
         alone, from the fourth second on. *Queue* is the median of the bottleneck's after 3 s. *Ping* is the response time of\n\
         another program's small requests after 3 s. *Trusted* counts the runs of both sides with a certificate of trust.\n\n\

@@ -64,8 +64,8 @@ const VIEWS: [VantagePoint; 4] = [
     },
 ];
 
-/// The document on `flows`, by `command`.
-pub fn markdown(flows: &[(String, ClassifiedFlow)], command: &str) -> String {
+/// The document on `flows`, by `command`, with the section of hand-written `notes`.
+pub fn markdown(flows: &[(String, ClassifiedFlow)], command: &str, notes: &str) -> String {
     let first = &VIEWS[0];
     let right = flows.iter().filter(|(_, j)| (first.opinion)(j).is_right(j.right)).count();
     let summary = Abstract {
@@ -84,7 +84,7 @@ pub fn markdown(flows: &[(String, ClassifiedFlow)], command: &str) -> String {
          ([the rules](../diagnose.md)). The last five causes are kinds that people meet in the field: a capture must also say \
          which one it is. The flows crossed emulated paths between two namespaces; the emulator \
          certified {} of them.\n\n\
-         Measured on {} on {}, {}, with `{command}`.\n",
+         Measured on {} on {}, {}, with `{command}`.\n{notes}",
         flows.len(),
         flows.iter().filter(|(_, j)| j.trusted).count(),
         machine::date(),

@@ -1,8 +1,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use sweetspot_research::lab::{NOTES_BEGIN, NOTES_END};
-
 use super::plan::{ALONE, Via, plans};
 use super::run::RunOutcome;
 use super::targets::{Ratio, Target, percent, ratios, row_of, seconds, targets};
@@ -17,7 +15,7 @@ const ABSTRACT: Abstract<'_> = Abstract {
 };
 
 /// The document, from the outcomes there are, by the names of their runs; `facts` name the
-/// machine, `notes` were written by hand.
+/// machine, `notes` is the section of hand-written ones.
 pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &str) -> String {
     let mut text = format!(
         "# Measured on live connections of other programs\n\n{ABSTRACT}\
@@ -31,14 +29,12 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
     // Writing to a string cannot fail.
     let _ = writeln!(
         text,
-        "Via pidfd {} targets are met, via bpf {}.\n",
+        "Via pidfd {} targets are met, via bpf {}.",
         met(&targets[0]),
         met(&targets[1])
     );
-    if !notes.is_empty() {
-        let _ = writeln!(text, "{NOTES_BEGIN}\n\n{notes}\n\n{NOTES_END}\n");
-    }
-    text += "| target | via pidfd | | via bpf | |\n|---|---|---|---|---|\n";
+    text += notes;
+    text += "\n| target | via pidfd | | via bpf | |\n|---|---|---|---|---|\n";
     let [pidfd, bpf] = targets;
     let words: Vec<&str> = pidfd.iter().chain(&bpf).map(|t| t.words).collect();
     let is_first = |i: &usize| !words[..*i].contains(&words[*i]);

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::Value;
-use sweetspot_research::lab::{NOTES_BEGIN, NOTES_END};
 use sweetspot_statistics::Sorted;
 
 use super::run::PathResult;
@@ -165,9 +164,7 @@ pub fn document(results: &BTreeMap<String, PathResult>, facts: &str, notes: &str
         let _ = writeln!(text, "{}", row(target, results));
     }
     text += "\n*Off by* is signed: quantiles over all paths that were told.\n";
-    if !notes.is_empty() {
-        let _ = write!(text, "\n{NOTES_BEGIN}\n\n{notes}\n\n{NOTES_END}\n");
-    }
+    text += notes;
     text += "\n## Misses\n\n";
     for target in &TARGETS {
         misses(&mut text, target, results);

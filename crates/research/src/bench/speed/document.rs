@@ -1,7 +1,6 @@
 use std::fmt::Write;
 
 use super::{RunCosts, Scheduler, Sharing, SpeedBenchmark, SpeedCase};
-use sweetspot_research::lab::{NOTES_BEGIN, NOTES_END};
 use sweetspot_research::page_abstract::Abstract;
 use sweetspot_statistics::median;
 
@@ -83,7 +82,7 @@ pub fn document(header: &MeasurementInfo, findings: &SpeedResults, notes: &str) 
         header.date,
     );
     targets(&mut text, findings);
-    let _ = writeln!(text, "\n{NOTES_BEGIN}\n\n{notes}\n\n{NOTES_END}");
+    text += notes;
     beside_peers(&mut text, findings);
     curve(&mut text, findings);
     schedulers(&mut text, findings);

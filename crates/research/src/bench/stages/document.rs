@@ -17,8 +17,8 @@ const ABSTRACT: Abstract<'_> = Abstract {
 /// The target: CPU time of a copy over the sum of its stages.
 const TARGET: f64 = 1.25;
 
-/// The document of these rounds.
-pub fn markdown(rounds: &[Round]) -> String {
+/// The document of these rounds, with the section of hand-written `notes`.
+pub fn markdown(rounds: &[Round], notes: &str) -> String {
     let command = ("command", "`make bench-stages`".to_owned());
     let facts = facts(&[command, ("rounds", rounds.len().to_string())]);
     let mut text = format!(
@@ -41,7 +41,7 @@ pub fn markdown(rounds: &[Round]) -> String {
             copy / sum
         );
     }
-    text
+    text + notes
 }
 
 /// The median of each stage at one end, s/GB, in the order of the stages.
@@ -58,6 +58,7 @@ fn stages(rounds: &[Round], end: End) -> Vec<(String, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sweetspot_research::notes;
 
     #[test]
     fn an_end_has_its_own_stages_their_sum_and_a_verdict() {
@@ -70,7 +71,9 @@ mod tests {
             ],
             copies: [0.5, 0.12],
         };
-        let text = markdown(&[round(0.1), round(0.3), round(0.1)]);
+        let notes = notes::section("By hand.");
+        let text = markdown(&[round(0.1), round(0.3), round(0.1)], &notes);
+        assert!(text.contains(&notes), "{text}");
         // The median of hash is 0.1: 0.3 at the sender, and 0.5 / 0.3 = 1.67.
         assert!(text.contains("| sum of the stages | 0.300 |"), "{text}");
         assert!(

@@ -25,11 +25,11 @@ pub struct Results<'a> {
     pub faults: Option<FaultResult>,
 }
 
-/// The document, by `command`, of paths drawn from `seed`.
-pub fn markdown(results: &Results<'_>, seed: u64, command: &str) -> String {
+/// The document, by `command`, of paths drawn from `seed`, with the section of hand-written `notes`.
+pub fn markdown(results: &Results<'_>, seed: u64, command: &str, notes: &str) -> String {
     let &Results { locals, paths, drawn, ref faults } = results;
     let mut text = format!(
-        "# Moving files\n\n{ABSTRACT}Written by `{command}` on {}, {}, {}; do not edit.\n\n",
+        "# Moving files\n\n{ABSTRACT}Written by `{command}` on {}, {}, {}.\n{notes}\n",
         machine::machine(),
         machine::kernel(),
         machine::date()
