@@ -15,39 +15,40 @@ const ABSTRACT: Abstract<'_> = Abstract {
 };
 
 /// The document, from the outcomes there are, by the names of their runs; `facts` name the
-/// machine, `notes` is the section of hand-written ones.
+/// machine, `notes` is the section of hand-written ones. A mechanism without outcomes has no columns.
 pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &str) -> String {
+    let ways = measured(outcomes);
+    let targets: Vec<Vec<Target>> = ways.iter().map(|via| targets(outcomes, *via)).collect();
+    let met = ways.iter().zip(&targets).map(|(via, all)| {
+        format!("{} of {} via {}", all.iter().filter(|t| t.met).count(), all.len(), via.name())
+    });
     let mut text = format!(
         "# Measured on live connections of other programs\n\n{ABSTRACT}\
          Downloads and uploads by unmodified programs across 100 Mbit/s and 40 ms (one BDP is 500 kB; TCP's\n\
-         payload is at most 96.6 Mbit/s), CUBIC senders unless a row names another, untuned and with\n\
-         `sweetspot tune run --via pidfd` and `--via bpf` (uploads: `--send`), alternating. Written by\n\
-         `make bench-live`.\n\n{facts}\n\n## Targets\n\n"
+         payload is at most 96.6 Mbit/s), CUBIC senders unless a row names another, untuned and tuned by\n\
+         `sweetspot tune run`, {} (uploads: `--send`), alternating. Written by\n\
+         `make bench-live`.\n\n{facts}\n\n## Targets\n\nTargets met: {}.\n{notes}",
+        joined(&ways, " and ", |via| format!("`--via {}`", via.name())),
+        met.collect::<Vec<_>>().join(", ")
     );
-    let targets = Via::ALL.map(|via| targets(outcomes, via));
-    let met = |all: &[Target]| format!("{} of {}", all.iter().filter(|t| t.met).count(), all.len());
-    // Writing to a string cannot fail.
     let _ = writeln!(
         text,
-        "Via pidfd {} targets are met, via bpf {}.",
-        met(&targets[0]),
-        met(&targets[1])
+        "\n| target | {} |\n|---|{}",
+        cells(&ways, |via| format!("via {} |", via.name())),
+        "---|---|".repeat(ways.len())
     );
-    text += notes;
-    text += "\n| target | via pidfd | | via bpf | |\n|---|---|---|---|---|\n";
-    let [pidfd, bpf] = targets;
-    let words: Vec<&str> = pidfd.iter().chain(&bpf).map(|t| t.words).collect();
+    let words: Vec<&str> = targets.iter().flatten().map(|t| t.words).collect();
     let is_first = |i: &usize| !words[..*i].contains(&words[*i]);
     for words in (0..words.len()).filter(is_first).map(|i| words[i]) {
-        let cells = [&pidfd, &bpf].map(|all| match all.iter().find(|t| t.words == words) {
+        let cells = cells(&targets, |all| match all.iter().find(|t| t.words == words) {
             Some(Target { measured, met: true, .. }) => format!("{measured} | met"),
             Some(Target { measured, .. }) => format!("{measured} | **missed**"),
             None => " | ".to_owned(),
         });
-        let _ = writeln!(text, "| {words} | {} |", cells.join(" | "));
+        let _ = writeln!(text, "| {words} | {cells} |");
     }
-    text += &never_slower(outcomes);
-    text += &second_transfers(outcomes);
+    text += &never_slower(outcomes, &ways);
+    text += &second_transfers(outcomes, &ways);
     text += "\n## Runs\n\n\
         *Queue* is the median of the bottleneck's after 3 s; *answer* the time to an answer of a second,\n\
         interactive connection after 3 s; *trust* the emulator's certificate.\n\n\
@@ -74,27 +75,44 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
     text
 }
 
+/// The mechanisms with an outcome; all of them if there are none at all.
+fn measured(outcomes: &BTreeMap<String, RunOutcome>) -> Vec<Via> {
+    let plans = plans();
+    let has_outcome = |via: &Via| {
+        plans.iter().any(|plan| plan.via == Some(*via) && outcomes.contains_key(&plan.name))
+    };
+    let ways: Vec<Via> = Via::ALL.into_iter().filter(has_outcome).collect();
+    if ways.is_empty() { Via::ALL.to_vec() } else { ways }
+}
+
+/// Cells of a table's row.
+fn cells<T>(all: &[T], cell: impl Fn(&T) -> String) -> String {
+    joined(all, " | ", cell)
+}
+
+fn joined<T>(all: &[T], between: &str, text: impl Fn(&T) -> String) -> String {
+    all.iter().map(text).collect::<Vec<_>>().join(between)
+}
+
 /// The performance of a transfer over a path soon after another one.
-fn second_transfers(outcomes: &BTreeMap<String, RunOutcome>) -> String {
+fn second_transfers(outcomes: &BTreeMap<String, RunOutcome>, ways: &[Via]) -> String {
     let mut rows = String::new();
     for plan in plans() {
         let Some(name) = plan.name.strip_suffix("/alone") else { continue };
         let Some(alone) = seconds(outcomes, name, ALONE) else { continue };
-        let tuned = Via::ALL.map(|via| seconds(outcomes, name, via.name()));
-        let cells = tuned.map(|second| {
-            second.map_or(" | | ".to_owned(), |(rate, drops)| {
+        let tuned = cells(ways, |via| {
+            seconds(outcomes, name, via.name()).map_or(" | | ".to_owned(), |(rate, drops)| {
                 format!("{:.1} | {} | {drops:.0}", rate / 1e6, percent(rate / alone.0))
             })
         });
         // Writing to a string cannot fail.
         let _ = writeln!(
             rows,
-            "| {} | {} | {:.1} | {:.0} | {} |",
+            "| {} | {} | {:.1} | {:.0} | {tuned} |",
             row_of(name),
             plan.client.name(),
             alone.0 / 1e6,
             alone.1,
-            cells.join(" | ")
         );
     }
     if rows.is_empty() {
@@ -104,45 +122,97 @@ fn second_transfers(outcomes: &BTreeMap<String, RunOutcome>) -> String {
         "\n## The second transfer over a path\n\n\
          Medians: the receiving program's goodput in the first second, tuned also as a share of untuned, and packets that\n\
          the bottleneck dropped since it began.\n\n\
-         | row | program | untuned: Mbit/s | drops | pidfd: Mbit/s | | drops | bpf: Mbit/s | | drops |\n\
-         |---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n{rows}"
+         | row | program | untuned: Mbit/s | drops | {} |\n\
+         |---|---|--:|--:|{}\n{rows}",
+        cells(ways, |via| format!("{}: Mbit/s | | drops", via.name())),
+        "--:|--:|--:|".repeat(ways.len())
     )
 }
 
 /// Cost and gain of tuning in each row.
-fn never_slower(outcomes: &BTreeMap<String, RunOutcome>) -> String {
-    let [pidfd, bpf] = Via::ALL.map(|via| ratios(outcomes, via));
-    let mut text = "\n## Never slower than untuned\n\n\
+fn never_slower(outcomes: &BTreeMap<String, RunOutcome>, ways: &[Via]) -> String {
+    let all: Vec<Vec<Ratio>> = ways.iter().map(|via| ratios(outcomes, *via)).collect();
+    let names = cells(ways, |via| via.name().to_owned());
+    let mut text = format!(
+        "\n## Never slower than untuned\n\n\
         Medians of each row's runs: goodput, tuned also as a share of untuned, the bottleneck's queue, and\n\
         packets that it dropped.\n\n\
-        | row | program | runs | Mbit/s: untuned | pidfd | | bpf | | queue ms: untuned | pidfd | bpf | drops: untuned | pidfd | bpf |\n\
-        |---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n"
-        .to_owned();
+        | row | program | runs | Mbit/s: untuned | {} | queue ms: untuned | {names} | drops: untuned | {names} |\n\
+        |---|---|--:|--:|{}--:|--:|\n",
+        cells(ways, |via| format!("{} |", via.name())),
+        "--:|".repeat(4 * ways.len())
+    );
     for plan in plans() {
         let Some(name) = plan.name.strip_suffix("/alone") else { continue };
-        let both = [&pidfd, &bpf].map(|all| all.iter().find(|ratio| ratio.row == row_of(name)));
-        let Some(any) = both.iter().flatten().next() else { continue };
-        let rates = both.map(|ratio| {
+        let row = all.iter().map(|all| all.iter().find(|ratio| ratio.row == row_of(name)));
+        let row: Vec<Option<&Ratio>> = row.collect();
+        let Some(any) = row.iter().flatten().next() else { continue };
+        let rates = cells(&row, |ratio| {
             ratio.map_or(" | ".to_owned(), |ratio| {
                 format!("{:.2} | {}", ratio.sides[1].goodput_bps / 1e6, percent(ratio.ratio()))
             })
         });
-        let tuned = |what: fn(&Ratio) -> String| both.map(|r| r.map_or(String::new(), what));
+        let tuned = |what: fn(&Ratio) -> String| cells(&row, |r| r.map_or(String::new(), what));
         let [alone, _] = any.sides;
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {:.2} | {} | {:.1} | {} | {:.0} | {} |",
+            "| {} | {} | {} | {:.2} | {rates} | {:.1} | {} | {:.0} | {} |",
             any.row,
             any.who,
             any.runs,
             alone.goodput_bps / 1e6,
-            rates.join(" | "),
             alone.queue_s * 1e3,
-            tuned(|r| format!("{:.1}", r.sides[1].queue_s * 1e3)).join(" | "),
+            tuned(|r| format!("{:.1}", r.sides[1].queue_s * 1e3)),
             alone.drops,
-            tuned(|r| format!("{:.0}", r.sides[1].drops)).join(" | "),
+            tuned(|r| format!("{:.0}", r.sides[1].drops)),
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::live::run::SecondTransfer;
+
+    /// A document of the runs with such ends, all alike.
+    fn page(ends: &[&str]) -> String {
+        let outcome = RunOutcome {
+            goodput_bps: 9e7,
+            each_bps: vec![9e7],
+            retransmitted: 0,
+            drops: 0,
+            drops_once_held: 0,
+            queue_s: 0.002,
+            answer_s: [0.04, 0.04, 0.05],
+            after_changes: Vec::new(),
+            share_beside_rival: None,
+            second: Some(SecondTransfer { first_second_bps: 7e7, drops: 0 }),
+            tuner_cpu: None,
+            trust: true,
+        };
+        let names = plans().into_iter().map(|plan| plan.name);
+        let kept = names.filter(|name| ends.iter().any(|end| name.ends_with(end)));
+        document(&kept.map(|name| (name, outcome.clone())).collect(), "", "")
+    }
+
+    #[test]
+    fn a_mechanism_that_was_not_measured_has_no_columns() {
+        let (both, one) = (page(&["/alone", "/pidfd", "/bpf"]), page(&["/alone", "/pidfd"]));
+        assert!(both.contains("| target | via pidfd | | via bpf | |\n|---|---|---|---|---|\n"));
+        assert!(one.contains("| target | via pidfd | |\n|---|---|---|\n"), "{one}");
+        assert!(!one.contains("bpf"), "{one}");
+        let empty = |line: &&str| line.ends_with("|  |") || line.ends_with("| | |");
+        assert_eq!(one.lines().find(empty), None);
+        // Every row of a table has as many cells as its heading.
+        for page in [&both, &one] {
+            let cells = |line: &str| line.matches('|').count();
+            for pair in page.lines().collect::<Vec<_>>().windows(2) {
+                if pair.iter().all(|line| line.starts_with('|')) {
+                    assert_eq!(cells(pair[0]), cells(pair[1]), "{pair:?}");
+                }
+            }
+        }
+    }
 }
