@@ -154,9 +154,10 @@ static-check: tools ## The program compiles for the static binary (rustup target
 other-systems: tools ## What needs no Linux, checked for macOS and Windows; 32-bit machines are refused (rustup targets)
 	@scripts/other-systems.sh
 
-doc: tools ## The crates' documentation and the links of all Markdown; a broken one is an error
+doc: tools ## The crates' documentation, the links of all Markdown, the list of dependencies; a broken or stale one is an error
 	python3 scripts/check-links.py
 	scripts/gains-pictures.py --check
+	scripts/dependencies.py --check
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
 unit: tools wasm ## Every test, and nothing else
