@@ -16,7 +16,8 @@ use crate::contract::{
     SizingEvent, SizingPhase, Train, TrainRequest,
 };
 
-/// Interval between two readings of the kernel's view.
+/// Interval between two readings of the kernel's view: half of [`PROBE_INTERVAL`], so that each probe's RTT has a reading
+/// of its own.
 pub const CONTROL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Drives a controller: measurements go in with their time, effects come out. Simulator, transfer,

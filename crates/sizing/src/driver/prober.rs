@@ -9,7 +9,8 @@ use crate::model::{MEASURING_SHARE, SILENCE};
 pub const PROBE_INTERVAL: Duration = Duration::from_millis(20);
 /// Bytes of a probe on the wire (section VII-A of the SOBAS paper).
 pub const PROBE_SIZE: Bytes = Bytes::new(100);
-/// Probes allowed in advance, for the first round trips.
+/// Probes allowed in advance, for the first round trips: together about one full segment of 1500 bytes, so a transfer too
+/// short to pay for them loses one packet's time.
 const ADVANCE_PROBES: u64 = 16;
 
 /// Payload received per probe allowed.
