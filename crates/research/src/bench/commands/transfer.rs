@@ -5,7 +5,7 @@ use sweetspot_emulator::isolate;
 use super::Ending;
 use super::selection::Selection;
 use crate::bench::transfer::{
-    DrawnResult, FaultResult, LocalResult, Peers, Results, TransferResult, drawn_cases,
+    DrawnResult, FaultResult, LocalCase, LocalResult, Peers, Results, TransferResult, drawn_cases,
     local_cases, markdown, path_cases, run_faults, run_path,
 };
 
@@ -13,8 +13,8 @@ use crate::bench::transfer::{
 pub struct Arguments {
     #[command(flatten)]
     selection: Selection,
-    /// Runs of each program on this host
-    #[arg(long, default_value_t = 3)]
+    /// Rounds in which each program runs on this host, in turns
+    #[arg(long, default_value_t = 9)]
     runs: usize,
     /// Drawn paths
     #[arg(long, default_value_t = 30)]
@@ -42,12 +42,19 @@ pub fn run(arguments: Arguments) -> Ending {
     let (store, program) = (selection.store(NAME, None)?, super::sweetspot()?);
     super::in_scratch(&arguments.scratch, |scratch| {
         let peers = Peers::new(scratch)?;
-        for case in local_cases() {
-            if !case.program.is_there() {
+        let is_due = |case: &LocalCase| {
+            let is_there = case.program.is_there();
+            if !is_there {
                 err!("{}: left out: it is not installed", case.name);
-            } else if selection.is_due::<LocalResult>(&store, &case.name) {
-                err!("{} ...", case.name);
-                store.put(&case.name, &peers.measure(&case, arguments.runs, &program)?)?;
+            }
+            is_there && selection.is_due::<LocalResult>(&store, &case.name)
+        };
+        let due: Vec<LocalCase> = local_cases().into_iter().filter(is_due).collect();
+        for cases in due.chunk_by(|a, b| (a.device, a.content) == (b.device, b.content)) {
+            cases.iter().for_each(|case| err!("{} ...", case.name));
+            let results = peers.measure(cases, arguments.runs, &program)?;
+            for (case, result) in cases.iter().zip(&results) {
+                store.put(&case.name, result)?;
             }
         }
         for case in path_cases() {

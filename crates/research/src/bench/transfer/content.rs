@@ -11,7 +11,13 @@ pub enum Content {
     OneFile(u64),
     /// This many files of 1 to 10 kB.
     SmallFiles(u32),
+    /// A tree of [`MIXED`], 1 GB.
+    MixedTree,
 }
+
+/// Numbers of files and the size of each, bytes.
+const MIXED: [(u64, u64); 5] =
+    [(1, 400_000_000), (40, 10_000_000), (100, 1_000_000), (950, 100_000), (1000, 5000)];
 
 impl Content {
     /// Makes it in `scratch`, unless it is there. Returns where, and how many bytes it has.
@@ -20,10 +26,19 @@ impl Content {
             Content::OneFile(size) => {
                 let path = scratch.join(format!("file-{size}"));
                 if !path.exists() {
-                    let random = File::open("/dev/urandom")?;
-                    io::copy(&mut random.take(size), &mut File::create(&path)?)?;
+                    fill(&path, size)?;
                 }
                 Ok((path, size))
+            }
+            Content::MixedTree => {
+                let path = scratch.join("mixed");
+                let fresh = !path.exists();
+                for (count, size) in MIXED.into_iter().filter(|_| fresh) {
+                    let directory = path.join(format!("of-{size}"));
+                    fs::create_dir_all(&directory)?;
+                    (0..count).try_for_each(|i| fill(&directory.join(format!("f{i}")), size))?;
+                }
+                Ok((path, MIXED.iter().map(|(count, size)| count * size).sum()))
             }
             Content::SmallFiles(count) => {
                 let path = scratch.join(format!("small-{count}"));
@@ -51,6 +66,13 @@ impl Content {
             Content::OneFile(n) if n < 100_000_000 => format!("one file of {} MB", n as f64 / 1e6),
             Content::OneFile(n) => format!("one file of {:.2} GB", n as f64 / 1e9),
             Content::SmallFiles(n) => format!("{n} files of 1 to 10 kB"),
+            Content::MixedTree => "2091 files of 5 kB to 400 MB, 1 GB".to_owned(),
         }
     }
+}
+
+/// Makes a file of `size` random bytes.
+fn fill(path: &Path, size: u64) -> io::Result<()> {
+    let random = File::open("/dev/urandom")?;
+    io::copy(&mut random.take(size), &mut File::create(path)?).map(drop)
 }

@@ -34,6 +34,7 @@ pub fn markdown(results: &Results<'_>, seed: u64, command: &str, notes: &str) ->
         machine::kernel(),
         machine::date()
     );
+    text += &targets(locals);
     let on_one_host = [
         (Device::Loopback, "## On one host, through its own sshd on loopback"),
         (Device::Veth, "## On one host, across a veth pair between two network namespaces"),
@@ -109,21 +110,62 @@ fn quantile(values: &[f64], share: f64) -> f64 {
     sweetspot_statistics::quantile(values, share).unwrap_or(f64::NAN)
 }
 
+/// Targets on one host, as a Markdown table; a target is missing without its two programs.
+fn targets(locals: &[LocalResult]) -> String {
+    let (file, small) = ("one file of 4.00 GB", "100000 files of 1 to 10 kB");
+    let (iperf3, scp, rsync) = ("iperf3", "scp", "rsync");
+    let targets = [
+        (file, iperf3, 1.0 / 0.9, "0.9 of iperf3's rate"),
+        (file, scp, 1.0 / 3.0, "3 times scp's rate"),
+        (small, rsync, 1.0 / 3.0, "a third of rsync's time"),
+    ];
+    let mut rows = String::new();
+    for device in [Device::Loopback, Device::Veth] {
+        for (content, peer, limit, words) in targets {
+            let of = |program: &str| {
+                let is_it = |result: &&LocalResult| {
+                    (result.device, result.content.as_str()) == (device, content)
+                        && result.program.starts_with(program)
+                };
+                locals.iter().find(is_it).and_then(|result| median(result.seconds.iter().copied()))
+            };
+            let (Some(copy), Some(peer)) = (of("sweetspot copy"), of(peer)) else { continue };
+            let over = copy / peer;
+            let met = if over <= limit { "met" } else { "**missed**" };
+            let _ = writeln!(
+                rows,
+                "| {device}: {content} | {words} | {over:.2} of its time, {:.2} times its rate | {met} |",
+                1.0 / over
+            );
+        }
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    format!(
+        "## Targets on one host\n\n| content | target | `copy` | |\n|---|---|---|---|\n{rows}\n"
+    )
+}
+
 fn moved_on_one_host(title: &str, results: &[&LocalResult]) -> String {
     let mut text = format!(
         "{title}\n\n\
-         All files in memory (tmpfs). Seconds with the start of ssh, medians of the runs; CPU time of the near end.\n\n\
-         | content | program | seconds | Gbit/s | CPU, s/GB |\n|---|---|---:|---:|---:|\n"
+         All files in memory (tmpfs). The programs run in turns. Seconds with the start of ssh and throughput are medians of \
+         the runs; CPU time is that of the near end.\n\n\
+         | content | program | runs | seconds (range) | Gbit/s | CPU, s/GB |\n|---|---|---:|---:|---:|---:|\n"
     );
     for result in results {
         let seconds = median(result.seconds.iter().copied()).unwrap_or(f64::NAN);
         let cpu = median(result.near_cpu.iter().copied()).unwrap_or(f64::NAN);
+        let min = result.seconds.iter().copied().fold(f64::NAN, f64::min);
+        let max = result.seconds.iter().copied().fold(f64::NAN, f64::max);
         let gigabytes = result.bytes as f64 / 1e9;
         let _ = writeln!(
             text,
-            "| {} | {} | {seconds:.2} | {:.2} | {:.2} |",
+            "| {} | {} | {} | {seconds:.2} ({min:.2}-{max:.2}) | {:.2} | {:.2} |",
             result.content,
             result.program,
+            result.seconds.len(),
             8.0 * gigabytes / seconds,
             cpu / gigabytes
         );

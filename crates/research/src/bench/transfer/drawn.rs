@@ -47,7 +47,7 @@ struct Mover {
     moves_trees: bool,
 }
 
-const SEND: &str = "\"$SWEETSPOT\" send \"$FROM\"";
+const SEND: &str = "\"$SWEETSPOT\" send --offer \"$FROM\"";
 const SERVE: &str = "\"$SWEETSPOT\" serve --once --listen $FAR:0 --dir \"$TO\"";
 
 const MOVERS: [Mover; 7] = [
@@ -129,7 +129,7 @@ pub fn drawn_cases(count: u64, seed: u64) -> Vec<DrawnCase> {
 }
 
 impl DrawnCase {
-    /// The contents to move. A faster path also gets the largest, so that no run takes longer than ten seconds or so.
+    /// The contents to move. Only faster paths get the larger ones, so that no run takes longer than 40 seconds or so.
     fn contents(&self) -> Vec<Content> {
         let mut contents = vec![
             Content::OneFile(100_000),
@@ -139,6 +139,9 @@ impl DrawnCase {
         ];
         if self.rate_mbit > 100.0 {
             contents.push(Content::OneFile(100_000_000));
+        }
+        if self.rate_mbit > 200.0 {
+            contents.push(Content::OneFile(1_000_000_000));
         }
         contents
     }

@@ -11,4 +11,4 @@ pub use document::{Results, markdown};
 pub use drawn::{DrawnResult, drawn_cases};
 pub use faults::{FaultResult, run_faults};
 pub use paths::{TransferResult, path_cases, run_path};
-pub use peers::{CopyDirection, LocalResult, Peers, local_cases};
+pub use peers::{CopyDirection, LocalCase, LocalResult, Peers, local_cases};

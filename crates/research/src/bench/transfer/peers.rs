@@ -1,3 +1,4 @@
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,6 +26,15 @@ pub enum Device {
     Veth,
 }
 
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Device::Loopback => "loopback",
+            Device::Veth => "veth",
+        })
+    }
+}
+
 /// A program that moves files.
 #[derive(Debug)]
 pub struct Program {
@@ -37,9 +47,19 @@ pub struct Program {
     is_faithful: bool,
     /// The program that it needs, besides ssh.
     needs: Option<&'static str>,
+    /// It runs once in as many rounds: a program that no target names runs less often.
+    every: usize,
 }
 
 impl Program {
+    /// Whether it moves `content` in this round.
+    fn runs_in(&self, round: usize, content: Content) -> bool {
+        // Without batches, each of many small files takes round trips: minutes for all.
+        let is_slow = matches!(content, Content::SmallFiles(_))
+            && !["sweetspot copy", "rsync -a over ssh"].contains(&self.name);
+        if is_slow { round == 0 } else { round.is_multiple_of(self.every) }
+    }
+
     /// Whether its requirements are met.
     pub fn is_there(&self) -> bool {
         let version = |program| Command::new(program).arg("--version").output();
@@ -66,6 +86,7 @@ const PUSH: Program = Program {
     moves_trees: true,
     is_faithful: true,
     needs: None,
+    every: 1,
 };
 
 const PULL: Program = Program {
@@ -74,9 +95,10 @@ const PULL: Program = Program {
     moves_trees: true,
     is_faithful: true,
     needs: None,
+    every: 1,
 };
 
-const PROGRAMS: [Program; 6] = [
+const PROGRAMS: [Program; 7] = [
     PUSH,
     Program {
         name: "rsync -a over ssh",
@@ -84,6 +106,7 @@ const PROGRAMS: [Program; 6] = [
         moves_trees: true,
         is_faithful: true,
         needs: Some("rsync"),
+        every: 1,
     },
     Program {
         name: "scp -r",
@@ -91,6 +114,7 @@ const PROGRAMS: [Program; 6] = [
         moves_trees: true,
         is_faithful: true,
         needs: None,
+        every: 1,
     },
     Program {
         name: "rclone copy over sftp, 8 at a time",
@@ -100,6 +124,15 @@ const PROGRAMS: [Program; 6] = [
         moves_trees: true,
         is_faithful: true,
         needs: Some("rclone"),
+        every: 3,
+    },
+    Program {
+        name: "tar over ssh",
+        command: "tar -C \"$(dirname \"$SRC\")\" -cf - \"$(basename \"$SRC\")\" | $SSH far \"tar -xf - -C '$DST'\"",
+        moves_trees: true,
+        is_faithful: true,
+        needs: Some("tar"),
+        every: 3,
     },
     Program {
         name: "curl to sftp",
@@ -107,6 +140,7 @@ const PROGRAMS: [Program; 6] = [
         moves_trees: false,
         is_faithful: true,
         needs: Some("curl"),
+        every: 3,
     },
     Program {
         name: "iperf3 -F, neither encrypted nor verified",
@@ -114,6 +148,7 @@ const PROGRAMS: [Program; 6] = [
         moves_trees: false,
         is_faithful: false,
         needs: Some("iperf3"),
+        every: 1,
     },
 ];
 
@@ -131,6 +166,8 @@ pub fn local_cases() -> Vec<LocalCase> {
         ("file", Device::Loopback, file),
         ("veth", Device::Veth, file),
         ("small", Device::Loopback, Content::SmallFiles(100_000)),
+        ("veth-small", Device::Veth, Content::SmallFiles(100_000)),
+        ("mixed", Device::Loopback, Content::MixedTree),
     ];
     let case = |(name, device, content): (&str, Device, Content)| {
         let moved =
@@ -158,32 +195,51 @@ impl Peers {
         Ok(Peers { scratch: scratch.to_owned(), ssh })
     }
 
-    /// Runs a case `runs` times.
+    /// Runs cases of one content in turns, for `rounds` rounds.
     pub fn measure(
         &self,
-        case: &LocalCase,
-        runs: usize,
+        cases: &[LocalCase],
+        rounds: usize,
         program: &Path,
-    ) -> Result<LocalResult, String> {
-        let (source, bytes) = case.content.make(&self.scratch).map_err(|e| e.to_string())?;
-        let (mut seconds, mut near_cpu) = (Vec::new(), Vec::new());
-        for _ in 0..runs {
-            let target = self.scratch.join("target");
-            let _ = fs::remove_dir_all(&target);
-            fs::create_dir(&target).map_err(|e| e.to_string())?;
-            let (took, cpu) = self.run(case, &source, &target, program)?;
-            seconds.push(took);
-            near_cpu.push(cpu);
-            let moved = target.join(source.file_name().unwrap_or_default());
-            if case.program.is_faithful {
-                let mut diff = Command::new("diff");
-                run(diff.arg("-rq").arg(&source).arg(&moved), &format!("{}: diff", case.name))?;
-            }
-            let _ = fs::remove_dir_all(&target);
+    ) -> Result<Vec<LocalResult>, String> {
+        let mut results = Vec::new();
+        for case in cases {
+            let (_, bytes) = case.content.make(&self.scratch).map_err(|e| e.to_string())?;
+            results.push(LocalResult {
+                program: case.program.name.to_owned(),
+                device: case.device,
+                content: case.content.in_words(),
+                bytes,
+                seconds: Vec::new(),
+                near_cpu: Vec::new(),
+            });
         }
-        let content = case.content.in_words();
-        let (program, device) = (case.program.name.to_owned(), case.device);
-        Ok(LocalResult { program, device, content, bytes, seconds, near_cpu })
+        for round in 0..rounds {
+            for (case, result) in cases.iter().zip(&mut results) {
+                if case.program.runs_in(round, case.content) {
+                    let (took, cpu) = self.run_checked(case, program)?;
+                    result.seconds.push(took);
+                    result.near_cpu.push(cpu);
+                }
+            }
+        }
+        Ok(results)
+    }
+
+    /// Seconds, and CPU time of the near end, of one run whose files arrive as they were sent.
+    fn run_checked(&self, case: &LocalCase, program: &Path) -> Result<(f64, f64), String> {
+        let (source, _) = case.content.make(&self.scratch).map_err(|e| e.to_string())?;
+        let target = self.scratch.join("target");
+        let _ = fs::remove_dir_all(&target);
+        fs::create_dir(&target).map_err(|e| e.to_string())?;
+        let times = self.run(case, &source, &target, program)?;
+        if case.program.is_faithful {
+            let moved = target.join(source.file_name().unwrap_or_default());
+            let mut diff = Command::new("diff");
+            run(diff.arg("-rq").arg(&source).arg(&moved), &format!("{}: diff", case.name))?;
+        }
+        let _ = fs::remove_dir_all(&target);
+        Ok(times)
     }
 
     /// CPU time of this end, seconds, of one `sweetspot copy` of a file of `bytes` over loopback.
@@ -200,8 +256,7 @@ impl Peers {
         let (name, device, content) =
             ("copy".to_owned(), Device::Loopback, Content::OneFile(bytes));
         let case = LocalCase { name, device, content, program: moved_by };
-        let result = self.measure(&case, 1, program)?;
-        result.near_cpu.first().copied().ok_or_else(|| "no run".to_owned())
+        self.run_checked(&case, program).map(|(_, cpu)| cpu)
     }
 
     /// Runs a drawn path.
