@@ -14,6 +14,9 @@ pub struct MatrixTest {
     pub x: &'static str,
     /// Whether that axis is logarithmic.
     pub logarithmic: bool,
+    /// Runs of each case: with other seeds, and with other starts of the flows under test, because a test in which nothing is
+    /// random has one outcome for each.
+    pub runs: u64,
     /// The cases.
     pub cases: &'static [MatrixCase],
 }
@@ -72,6 +75,7 @@ pub const MATRIX: [MatrixTest; 6] = [
         text: include_str!("../../scenarios/matrix/coexist.toml"),
         x: "buffer, BDP",
         logarithmic: true,
+        runs: 24,
         cases: &[
             last("0.1 BDP", 0.1, &["path.buffer=12pkt"]),
             last("1 BDP", 1.0, &["path.buffer=123pkt"]),
@@ -88,6 +92,7 @@ pub const MATRIX: [MatrixTest; 6] = [
         text: include_str!("../../scenarios/matrix/random-loss.toml"),
         x: "loss, %",
         logarithmic: true,
+        runs: 8,
         cases: &[
             last("0.00001 %", 0.00001, &["path.loss=0.0000001"]),
             last("0.0001 %", 0.0001, &["path.loss=0.000001"]),
@@ -111,6 +116,7 @@ pub const MATRIX: [MatrixTest; 6] = [
         text: include_str!("../../scenarios/matrix/shallow.toml"),
         x: "flows",
         logarithmic: true,
+        runs: 1,
         cases: &[
             alike("1 flow", 1.0, &[], 1, 139),
             alike("10 flows", 10.0, &[], 10, 139),
@@ -126,6 +132,7 @@ pub const MATRIX: [MatrixTest; 6] = [
         text: include_str!("../../scenarios/matrix/bufferbloat.toml"),
         x: "buffer, BDP",
         logarithmic: true,
+        runs: 8,
         cases: &[
             alike("1 BDP", 1.0, &["path.buffer=123pkt"], 2, 2000),
             alike("10 BDP", 10.0, &["path.buffer=1238pkt"], 2, 2000),
@@ -140,6 +147,7 @@ pub const MATRIX: [MatrixTest; 6] = [
         text: include_str!("../../scenarios/matrix/access-link.toml"),
         x: "users",
         logarithmic: false,
+        runs: 8,
         cases: &[
             last("30 users", 30.0, &["cross.0.users=30"]),
             last("60 users", 60.0, &[]),
@@ -153,6 +161,7 @@ pub const MATRIX: [MatrixTest; 6] = [
         text: include_str!("../../scenarios/matrix/trans-oceanic.toml"),
         x: "users",
         logarithmic: false,
+        runs: 4,
         cases: &[last("600 users", 600.0, &[])],
     },
 ];

@@ -4,6 +4,7 @@ use super::{MATRIX, MatrixResult, MatrixTest, VARIANTS};
 use crate::page_abstract::Abstract;
 use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_experiment::plot::{Axis, Origin, Plot};
+use sweetspot_statistics::{mean, squared_error, welch};
 
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "how do Sweetspot's windows perform in published tests of congestion control, and how much do they cost others?",
@@ -15,8 +16,9 @@ const ABSTRACT: Abstract<'_> = Abstract {
 
 const NOTES: &str = include_str!("../../data/matrix_notes.md");
 
-/// Goodput that counts as a win or a loss, relative to the first variant's.
+/// A difference that counts as a win or a loss, relative to the first variant's value, if it also exceeds so many standard errors.
 const NOTABLE: f64 = 0.05;
+const SIGNIFICANT: f64 = 2.0;
 
 /// The document's text besides the numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,16 +86,15 @@ fn verdicts(results: &[MatrixResult]) -> MarkdownTable {
                     Some((of(results, test.name, case.name, variant.name)?, theirs))
                 })
                 .collect();
-            let count = |compared: &dyn Fn(&MatrixResult) -> f64, more: bool| {
-                let notable = |(ours, theirs): &&(&MatrixResult, &MatrixResult)| {
-                    let ratio = compared(ours) / compared(theirs);
-                    if more { ratio > 1.0 + NOTABLE } else { ratio < 1.0 - NOTABLE }
+            let count = |of: &dyn Fn(&MatrixResult) -> Vec<f64>, more: bool| {
+                let counts = |(ours, theirs): &&(&MatrixResult, &MatrixResult)| {
+                    is_notable(&of(ours), &of(theirs), more)
                 };
-                pairs.iter().filter(notable).count().to_string()
+                pairs.iter().filter(counts).count().to_string()
             };
-            let tested = |r: &MatrixResult| r.tested_bps;
-            let others = |r: &MatrixResult| r.others_bps.unwrap_or(1.0);
-            let queue = |r: &MatrixResult| r.queue_delay_s.max(1e-6);
+            let tested = |r: &MatrixResult| r.tested_runs_bps.clone();
+            let others = |r: &MatrixResult| r.others_runs_bps.clone();
+            let queue = |r: &MatrixResult| vec![r.queue_delay_s.max(1e-6)];
             table.row(&[
                 test.name.to_owned(),
                 variant.name.to_owned(),
@@ -110,11 +111,22 @@ fn verdicts(results: &[MatrixResult]) -> MarkdownTable {
     table
 }
 
+/// Whether the runs' mean is notably more or less than that of `theirs`, and not by chance; never where there are no runs.
+fn is_notable(ours: &[f64], theirs: &[f64], more: bool) -> bool {
+    let Some(ratio) = mean(ours).zip(mean(theirs)).map(|(ours, theirs)| ours / theirs) else {
+        return false;
+    };
+    let notable = if more { ratio > 1.0 + NOTABLE } else { ratio < 1.0 - NOTABLE };
+    notable && welch(ours, theirs).is_none_or(|t| t.abs() > SIGNIFICANT)
+}
+
 fn table(test: &MatrixTest, results: &[MatrixResult]) -> MarkdownTable {
     let mut table = MarkdownTable::new(&[
         test.x,
         "variant",
+        "runs",
         "goodput Mbit/s",
+        "error",
         "others Mbit/s",
         "Jain",
         "sent again %",
@@ -127,7 +139,10 @@ fn table(test: &MatrixTest, results: &[MatrixResult]) -> MarkdownTable {
             table.row(&[
                 case.name.to_owned(),
                 variant.name.to_owned(),
+                result.tested_runs_bps.len().to_string(),
                 format!("{:.1}", result.tested_bps / 1e6),
+                squared_error(&result.tested_runs_bps)
+                    .map_or("-".to_owned(), |squared| format!("{:.1}", squared.sqrt() / 1e6)),
                 result.others_bps.map_or("-".to_owned(), |bps| format!("{:.1}", bps / 1e6)),
                 format!("{:.2}", result.fairness),
                 format!("{:.3}", 100.0 * result.retransmitted),
@@ -176,4 +191,21 @@ fn plot(
         }
     }
     plot
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_counts_beyond_five_per_cent_and_two_standard_errors() {
+        // Means 10 and 9, each with a standard error of 0.1 or 2.
+        assert!(is_notable(&[8.9, 9.1], &[9.9, 10.1], false));
+        assert!(!is_notable(&[7.0, 11.0], &[8.0, 12.0], false));
+        // 3 % less, however certain.
+        assert!(!is_notable(&[9.7, 9.7], &[10.0, 10.0], false));
+        // One run each has no error; none has no mean.
+        assert!(is_notable(&[11.0], &[10.0], true));
+        assert!(!is_notable(&[], &[], true));
+    }
 }

@@ -34,7 +34,7 @@ pub const VARIANTS: [MatrixVariant; 5] = [
     MatrixVariant { name: "cubic+rledbat", congestion: Congestion::Cubic, sizing: Sizing::Rledbat },
 ];
 
-/// The result of one case with one variant.
+/// The result of one case with one variant: means over its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MatrixResult {
     /// The test's name.
@@ -45,8 +45,12 @@ pub struct MatrixResult {
     pub variant: String,
     /// Goodput of the flows under test together, bit/s.
     pub tested_bps: f64,
+    /// The same in each run.
+    pub tested_runs_bps: Vec<f64>,
     /// Goodput of all others together, bit/s; `None` where there are none.
     pub others_bps: Option<f64>,
+    /// The same in each run; empty where there are none.
+    pub others_runs_bps: Vec<f64>,
     /// Jain's index over the flows under test.
     pub fairness: f64,
     /// Share of their packets that were sent again.
@@ -57,23 +61,29 @@ pub struct MatrixResult {
     pub queue_delay_s: f64,
 }
 
+/// Between the starts of two runs: not a multiple of any test's RTT, so that each meets another moment of the others' cycle.
+const BETWEEN_STARTS: Duration = Duration::from_millis(37);
+
 impl MatrixCase {
-    /// The scenario with `variant`, cut to `longest`.
+    /// The scenario with `variant`, cut to `longest`, in its `run`-th run.
     pub fn scenario(
         &self,
         test: &MatrixTest,
         variant: &MatrixVariant,
         longest: Option<Duration>,
+        run: u64,
     ) -> Result<Scenario, StudyError> {
         let overrides: Vec<String> = self.set.iter().map(|set| (*set).to_owned()).collect();
         let mut scenario = Scenario::parse_with(test.text, &overrides)?;
         scenario.duration = longest.map_or(scenario.duration, |max| scenario.duration.min(max));
+        scenario.seed += run;
+        let later = BETWEEN_STARTS * run;
         let first = scenario.transfers.len() - 1;
         if let Tested::Alike { flows, every } = self.tested {
             let like = scenario.transfers[first].clone();
             let more = (1..flows).map(|number| {
                 let mut transfer = like.clone();
-                transfer.start = like.start + every * number;
+                transfer.start = like.start + (every + later) * number;
                 transfer
             });
             scenario.transfers.extend(more);
@@ -82,21 +92,45 @@ impl MatrixCase {
             transfer.congestion = variant.congestion;
             transfer.sizing = variant.sizing;
         }
+        if self.tested == Tested::Last {
+            scenario.transfers[first].start += later;
+        }
         Ok(scenario)
     }
 }
 
 impl MatrixResult {
-    /// Runs a case.
+    /// Runs a case as often as its test says.
     pub fn run(
         engine: &dyn Engine,
         (test, case): (&MatrixTest, &MatrixCase),
         variant: &MatrixVariant,
         longest: Option<Duration>,
     ) -> Result<MatrixResult, StudyError> {
-        let scenario = case.scenario(test, variant, longest)?;
-        let outcome = engine.run(&scenario, &mut NoRecorder)?;
-        Ok(MatrixResult::of((test, case), variant, &outcome))
+        let results: Vec<MatrixResult> = (0..test.runs)
+            .map(|run| {
+                let scenario = case.scenario(test, variant, longest, run)?;
+                let outcome = engine.run(&scenario, &mut NoRecorder)?;
+                Ok(MatrixResult::of((test, case), variant, &outcome))
+            })
+            .collect::<Result<_, StudyError>>()?;
+        let mean = |of: &dyn Fn(&MatrixResult) -> f64| {
+            results.iter().map(of).sum::<f64>() / results.len() as f64
+        };
+        let others = results.iter().all(|result| result.others_bps.is_some());
+        Ok(MatrixResult {
+            test: test.name.to_owned(),
+            case: case.name.to_owned(),
+            variant: variant.name.to_owned(),
+            tested_bps: mean(&|result| result.tested_bps),
+            tested_runs_bps: results.iter().map(|result| result.tested_bps).collect(),
+            others_bps: others.then(|| mean(&|result| result.others_bps.unwrap_or_default())),
+            others_runs_bps: results.iter().filter_map(|result| result.others_bps).collect(),
+            fairness: mean(&|result| result.fairness),
+            retransmitted: mean(&|result| result.retransmitted),
+            rtt_s: mean(&|result| result.rtt_s),
+            queue_delay_s: mean(&|result| result.queue_delay_s),
+        })
     }
 
     fn of(
@@ -123,7 +157,9 @@ impl MatrixResult {
             case: case.name.to_owned(),
             variant: variant.name.to_owned(),
             tested_bps: total,
+            tested_runs_bps: vec![total],
             others_bps: (!alone).then_some(beside),
+            others_runs_bps: (!alone).then_some(beside).into_iter().collect(),
             fairness: if squares > 0.0 { total * total / (flows as f64 * squares) } else { 0.0 },
             retransmitted: mean(|transfer| transfer.loss_rate),
             rtt_s: mean(|transfer| transfer.rtt_mean_s),
@@ -141,7 +177,7 @@ mod tests {
         for test in &MATRIX {
             for case in test.cases {
                 for variant in &VARIANTS {
-                    let scenario = case.scenario(test, variant, None).expect(case.name);
+                    let scenario = case.scenario(test, variant, None, 0).expect(case.name);
                     let flows = match case.tested {
                         Tested::Last => 1,
                         Tested::Alike { flows, .. } => flows as usize,
@@ -155,12 +191,26 @@ mod tests {
         }
     }
 
+    /// Two seconds, and 37 ms for each run before.
+    #[test]
+    fn each_run_starts_the_flow_under_test_at_another_moment_and_has_another_seed() {
+        let test = MATRIX.iter().find(|test| test.name == "coexist").expect("it is there");
+        let run = |run| test.cases[0].scenario(test, &VARIANTS[0], None, run).expect("a scenario");
+        let (first, third) = (run(0), run(2));
+        let starts = |scenario: &Scenario| {
+            scenario.transfers.iter().map(|transfer| transfer.start).collect::<Vec<_>>()
+        };
+        assert_eq!(starts(&third)[0], starts(&first)[0]);
+        assert_eq!(starts(&third)[1], starts(&first)[1] + Duration::from_millis(74));
+        assert_eq!(third.seed, first.seed + 2);
+    }
+
     #[test]
     fn buffers_are_the_published_multiples_of_the_bandwidth_delay_product() {
         // nsperf: int(bw * rtt / (1514 * 8) * bdp_of_buf).
         let of = |mbit: f64, ms: f64, bdp: f64| (mbit * ms * 1e3 / (1514.0 * 8.0) * bdp) as u64;
         let buffer = |test: &MatrixTest, case: &MatrixCase| {
-            let scenario = case.scenario(test, &VARIANTS[0], None).expect("it is a scenario");
+            let scenario = case.scenario(test, &VARIANTS[0], None, 0).expect("it is a scenario");
             scenario.path.narrow().buffer.in_packets(scenario.path.packet)
         };
         for (name, mbit, ms) in [("coexist", 50.0, 30.0), ("bufferbloat", 50.0, 30.0)] {

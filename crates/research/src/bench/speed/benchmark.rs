@@ -91,13 +91,13 @@ impl SpeedBenchmark<'_> {
         let mut command = Command::new(self.program);
         command
             .args(["bench", "sim", "--run", &case.to_string()])
-            .args(["--scheduler", &format!("{scheduler:?}").to_lowercase()])
+            .args(["--scheduler", &scheduler.to_string()])
             .args(["--runs", &runs.to_string()]);
         command
     }
 
     fn ours(&self, case: SpeedCase, scheduler: Scheduler) -> Result<RunCost, String> {
-        err!("{case}, scheduler {scheduler:?} ...");
+        err!("{case}, scheduler {scheduler} ...");
         let output = self.runner(case, scheduler, 1).output().map_err(|e| e.to_string())?;
         if !output.status.success() {
             let why = String::from_utf8_lossy(&output.stderr);

@@ -1,6 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use sweetspot_scenario::{Scenario, ScenarioError};
 
 /// A case of the benchmark.
@@ -27,6 +29,14 @@ pub enum Scheduler {
     Heap,
     /// The standard library's heap
     BinaryHeap,
+}
+
+impl fmt::Display for Scheduler {
+    /// Its name on the command line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", PossibleValue::get_name))
+    }
 }
 
 impl SpeedCase {
@@ -105,6 +115,16 @@ impl FromStr for SpeedCase {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scheduler_is_found_by_its_name() {
+        for scheduler in Scheduler::value_variants() {
+            assert_eq!(
+                <Scheduler as ValueEnum>::from_str(&scheduler.to_string(), false).as_ref(),
+                Ok(scheduler)
+            );
+        }
+    }
 
     #[test]
     fn every_case_has_a_valid_scenario_and_is_found_by_its_name() {

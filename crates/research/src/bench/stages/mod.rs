@@ -11,8 +11,10 @@ pub use document::markdown;
 
 use super::transfer::{CopyDirection, Peers};
 
-/// The bytes that each stage handles, and each copy moves.
+/// The bytes that each stage handles.
 pub const BYTES: u64 = 1_000_000_000;
+/// The bytes that each copy moves: those of the large file of `bench transfer`.
+const COPIED: u64 = 4_000_000_000;
 
 /// One end of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,16 +31,21 @@ pub struct Round {
     pub stages: Vec<(End, String, f64)>,
     /// CPU time of this end of `sweetspot copy` as the sender and as the receiver, with its ssh, s/GB.
     pub copies: [f64; 2],
+    /// CPU time of a copy of one byte in either direction: the start of both programs and of ssh, s.
+    pub starts: [f64; 2],
 }
 
 /// Measures one round in `scratch`.
 pub fn round(peers: &Peers, scratch: &Path, program: &Path) -> Result<Round, String> {
     let stages = work::stages(scratch).map_err(|error| format!("a stage: {error}"))?;
-    let per_gb = 1e9 / BYTES as f64;
-    let copy = |direction| peers.copy_cpu(direction, BYTES, program).map(|cpu| cpu * per_gb);
-    let stage = |(end, name, seconds): (End, &str, f64)| (end, name.to_owned(), seconds * per_gb);
+    let per_gb = |bytes: u64| 1e9 / bytes as f64;
+    let copy = |direction, bytes| peers.copy_cpu(direction, bytes, program);
+    let large = |direction| copy(direction, COPIED).map(|cpu| cpu * per_gb(COPIED));
+    let stage =
+        |(end, name, seconds): (End, &str, f64)| (end, name.to_owned(), seconds * per_gb(BYTES));
     Ok(Round {
         stages: stages.into_iter().map(stage).collect(),
-        copies: [copy(CopyDirection::Push)?, copy(CopyDirection::Pull)?],
+        copies: [large(CopyDirection::Push)?, large(CopyDirection::Pull)?],
+        starts: [copy(CopyDirection::Push, 1)?, copy(CopyDirection::Pull, 1)?],
     })
 }

@@ -124,7 +124,7 @@ const PROGRAMS: [Program; 7] = [
         moves_trees: true,
         is_faithful: true,
         needs: Some("rclone"),
-        every: 3,
+        every: 9,
     },
     Program {
         name: "tar over ssh",
