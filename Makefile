@@ -128,7 +128,7 @@ library-examples: tools
 	cargo build --release --locked -p sweetspot-socket --examples
 
 build: tools wasm ## The sweetspot program, as it is installed
-	cargo build --profile dist --locked --bin sweetspot
+	cargo build --profile dist --locked --bin sweetspot --features jemalloc
 
 research-build: tools wasm
 	cargo build --release --locked --bin sweetspot-research

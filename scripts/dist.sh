@@ -17,7 +17,7 @@ leave_out() {
 
 # The dist profile's program for target $1, as target/packages/$2.
 binary() {
-    cargo zigbuild --profile dist --locked --bin sweetspot --target "$1"
+    cargo zigbuild --profile dist --locked --bin sweetspot --features jemalloc --target "$1"
     cp "target/${1%%.*}/dist/sweetspot" "$dist/$2"
 }
 
