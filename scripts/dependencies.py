@@ -13,8 +13,9 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
-from sbom import PROGRAM, compiled
+from sbom import FEATURES, PROGRAM, compiled
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/dev/dependencies.md"
@@ -29,7 +30,8 @@ def reasons() -> dict[str, str]:
 
 def table() -> str:
     """A row for each crate of others that one of the program's own crates names."""
-    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", TARGET]
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--features", FEATURES]
+    command += ["--filter-platform", TARGET]
     metadata = json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout)
     names = {package["id"]: package["name"] for package in metadata["packages"]}
     own = set(metadata["workspace_members"])
@@ -54,9 +56,11 @@ def table() -> str:
 
 def size(program: str) -> str:
     """The sentence on the size of this binary."""
-    status = pathlib.Path(program).stat()
-    day = datetime.datetime.fromtimestamp(status.st_mtime, datetime.timezone.utc).date()
-    return f"The stripped program (`make build`, x86-64) has {status.st_size / 1e6:.1f} MB, built on {day}."
+    day = datetime.datetime.fromtimestamp(pathlib.Path(program).stat().st_mtime, datetime.timezone.utc).date()
+    with tempfile.NamedTemporaryFile() as stripped:
+        subprocess.run(["strip", "-o", stripped.name, program], check=True)
+        size = pathlib.Path(stripped.name).stat().st_size
+    return f"The stripped program (`make install`, x86-64) has {size / 1e6:.1f} MB, built on {day}."
 
 
 def main() -> None:

@@ -18,7 +18,8 @@ leave_out() {
 # The dist profile's program for target $1, as target/packages/$2.
 binary() {
     cargo zigbuild --profile dist --locked --bin sweetspot --features jemalloc --target "$1"
-    cp "target/${1%%.*}/dist/sweetspot" "$dist/$2"
+    # Cargo's strip leaves the names of local functions.
+    strip -o "$dist/$2" "target/${1%%.*}/dist/sweetspot"
 }
 
 rm -rf "$dist"

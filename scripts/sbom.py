@@ -14,6 +14,8 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = "sweetspot"
+# Of the program that is installed (Makefile, scripts/dist.sh).
+FEATURES = "sweetspot/jemalloc"
 
 
 def checksums():
@@ -60,7 +62,8 @@ def component(package, sums):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", sys.argv[1]]
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--features", FEATURES]
+    command += ["--filter-platform", sys.argv[1]]
     metadata = json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout)
     sums = checksums()
     packages = {package["id"]: package for package in metadata["packages"]}
