@@ -44,8 +44,8 @@ pub enum KernelError {
     },
     /// The cgroup's connections are tuned already.
     #[error(
-        "the connections of the cgroup {path} are tuned already (BPF program {program}); end that one \
-         first"
+        "the connections of the cgroup {path} are tuned already (BPF program {program}); end that tuner first \
+         (`pgrep -a sweetspot` finds it)"
     )]
     Busy {
         /// The cgroup's directory.

@@ -38,6 +38,14 @@ pub enum CgroupError {
         /// The process.
         pid: u32,
     },
+    /// There is none of that name.
+    #[error(
+        "there is no cgroup {path}; name one like system.slice/nginx.service (`systemd-cgls` lists them)"
+    )]
+    Missing {
+        /// Where it would be.
+        path: PathBuf,
+    },
     /// The kernel refuses.
     #[error("cannot {step} the cgroup {path}: {source}")]
     Failed {
@@ -86,11 +94,16 @@ impl Cgroup {
     /// The one with this directory: absolute, or below the mount point.
     pub fn named(name: &str) -> Result<Cgroup, CgroupError> {
         let mount = Cgroup::mount_point()?;
-        let path = Path::new(name);
-        if path.starts_with(&mount) {
-            return Cgroup::open(path);
+        let path = match Path::new(name) {
+            path if path.starts_with(&mount) => path.to_owned(),
+            _ => mount.join(name.trim_start_matches('/')),
+        };
+        match Cgroup::open(&path) {
+            Err(CgroupError::Failed { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                Err(CgroupError::Missing { path })
+            }
+            opened => opened,
         }
-        Cgroup::open(&mount.join(name.trim_start_matches('/')))
     }
 
     /// Makes one in this one.
@@ -102,7 +115,8 @@ impl Cgroup {
 
     fn open(path: &Path) -> Result<Cgroup, CgroupError> {
         let directory = File::open(path).map_err(failed("open", path))?;
-        Ok(Cgroup { path: path.to_owned(), directory })
+        // Below the mount point the root's path is empty, and a slash would remain.
+        Ok(Cgroup { path: path.components().collect(), directory })
     }
 
     /// A second handle of it.
@@ -246,5 +260,18 @@ mod tests {
         assert_eq!(path_in("0::/\n"), Some(""));
         assert_eq!(path_in("0::/../other\n"), None);
         assert_eq!(path_in("4:memory:/a\n"), None);
+    }
+
+    #[test]
+    fn a_cgroup_that_is_missing_is_reported_by_its_path_without_a_slash_at_the_end() {
+        let Err(error) = Cgroup::named("no such cgroup") else { panic!("there is one") };
+        match error {
+            CgroupError::Missing { path } => assert!(path.ends_with("no such cgroup")),
+            other => assert!(matches!(other, CgroupError::NotMounted), "{other}"),
+        }
+        if let Ok(root) = Cgroup::named("/") {
+            let path = root.path().as_os_str().to_string_lossy();
+            assert!(!path.ends_with('/'), "{path}");
+        }
     }
 }

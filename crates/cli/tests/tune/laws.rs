@@ -174,9 +174,18 @@ fn what_cannot_be_done_is_said_in_one_line() {
     let policy = scratch.path().join("policy.toml");
     std::fs::write(&policy, "[[rule]]\ngaol = \"throughput\"\n").unwrap();
     let policy = policy.to_str().unwrap();
+    let whole = scratch.path().join("whole.toml");
+    std::fs::write(&whole, "[[rule]]\ngoal = \"throughput\"\n").unwrap();
+    let whole = whole.to_str().unwrap();
+    let own = std::process::id().to_string();
     for (arguments, expected) in [
         // No process has a number beyond the kernel's limit of 2^22.
         (&["tune", "attach", "8388608"][..], "there is no process 8388608"),
+        (&["tune", "attach", &own, "--until", "8388608"], "there is no process 8388608"),
+        (
+            &["tune", "daemon", "--via", "pidfd", "--cgroup", "x", "--policy", whole],
+            "--cgroup needs --via bpf",
+        ),
         (&["tune", "daemon", "--policy", "/no/such/file"], "/no/such/file: No such file"),
         (
             &["tune", "daemon", "--policy", "/dev/zero"],

@@ -45,6 +45,7 @@ fn process(text: &str) -> Result<u32, String> {
 
 pub fn run(arguments: Arguments) -> Ending {
     find(arguments.pid)?;
+    arguments.until.map(find).transpose()?;
     let pid = arguments.pid;
     let inside = arguments.common.inside(Via::Pidfd, |uploads| Inside::around(pid, uploads))?;
     under_guard(inside, |inside, leases, supervisor| {
@@ -74,7 +75,7 @@ fn guarded(
     let peers = arguments.peer.as_ref().map_or(Vec::new(), |ends| ends.addresses().to_vec());
     let mut any = vec![process];
     if let Some(other) = arguments.until {
-        any.push(ProcessHandle::open(other)?);
+        any.push(find(other)?);
     }
     let until = Until::AnyEnds(any);
     let (root, goal) = (arguments.pid, arguments.common.goal);

@@ -15,6 +15,7 @@ use super::under_guard;
 use crate::verbs::Ending;
 use sweetspot_program::print::Shown;
 use sweetspot_program::text_file;
+use sweetspot_program::usage_error::UsageError;
 
 const POLICY: &str = "\
 Examples:
@@ -66,7 +67,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let usual = if cgroup.is_some() { Via::Bpf } else { Via::Auto };
     let inside = arguments.common.inside(usual, |uploads| Inside::on(cgroup, uploads))?;
     if inside.is_none() && cgroup.is_some() {
-        return Err("--cgroup needs --via bpf".into());
+        return Err(UsageError::new("--cgroup needs --via bpf").into());
     }
     say_what_is_not_chosen(&arguments, &policy, inside.is_some());
     under_guard(inside, |inside, leases, supervisor| {
