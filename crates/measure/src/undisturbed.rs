@@ -93,7 +93,8 @@ fn interval(
     let (one, other) = (available(mean - half), available(mean + half));
     let min = capacity * MIN_HALF_WIDTH;
     let bound = |rate: f64| Rate::from_f64(rate.clamp(0.0, capacity).round());
-    let value = available(mean);
+    // An estimate beyond nothing or all is one of nothing or all, with an error.
+    let value = available(mean).clamp(0.0, capacity);
     let low = one.min(other).min(value - min) - less;
     Finding::known(bound(value), bound(low), bound(one.max(other).max(value + min)), how)
 }
@@ -245,6 +246,15 @@ mod tests {
             let truth = 1e7 * (1.0 - load);
             prop_assert!((found.value.as_f64() - truth).abs() < 7e5, "{found:?} of {truth}");
         }
+    }
+
+    /// Packets that never meet find a link of 10 Mbit/s always idle, and are 1 Mbit/s themselves: 11.
+    #[test]
+    fn an_idle_link_has_an_error_too() {
+        let sparse = stream(&due(crate::Spacing::Even, 800, 15_000), 100.0, 0.0, 0.0);
+        let found = by_idle_time(Rate::from_f64(1e7), &sparse, 1500.0).estimate().unwrap();
+        assert_eq!((found.value.as_f64(), found.high.as_f64()), (1e7, 1e7));
+        assert!(found.low.as_f64() <= 1e7 * (1.0 - MIN_HALF_WIDTH), "{found:?}");
     }
 
     #[test]
