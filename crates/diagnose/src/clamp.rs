@@ -37,7 +37,7 @@ impl WindowClamp {
                  sweetspot tune undo lifts the limits of a killed one."
             }
             false => {
-                "On the receiver: find the program that sets TCP_WINDOW_CLAMP: the receiving one, or a tuner such as sweetspot tune. \
+                "On the receiver: find the program that sets TCP_WINDOW_CLAMP (the receiving one, or a tuner such as sweetspot tune). \
                  A larger buffer changes nothing."
             }
         }
