@@ -16,7 +16,8 @@ const ABSTRACT: Abstract<'_> = Abstract {
 
 const NOTES: &str = include_str!("../../data/matrix_notes.md");
 
-/// A difference that counts as a win or a loss, relative to the first variant's value, if it also exceeds so many standard errors.
+/// A difference from the first variant counts as a win or a loss beyond this share of its value, and beyond this number of
+/// standard errors.
 const NOTABLE: f64 = 0.05;
 const SIGNIFICANT: f64 = 2.0;
 
@@ -111,7 +112,7 @@ fn verdicts(results: &[MatrixResult]) -> MarkdownTable {
     table
 }
 
-/// Whether the runs' mean is notably more or less than that of `theirs`, and not by chance; never where there are no runs.
+/// Whether the mean of `ours` is notably more, or notably less, than the mean of `theirs`, and not by chance. False without runs.
 fn is_notable(ours: &[f64], theirs: &[f64], more: bool) -> bool {
     let Some(ratio) = mean(ours).zip(mean(theirs)).map(|(ours, theirs)| ours / theirs) else {
         return false;

@@ -13,7 +13,7 @@ use super::transfer::{CopyDirection, Peers};
 
 /// The bytes that each stage handles.
 pub const BYTES: u64 = 1_000_000_000;
-/// The bytes that each copy moves: those of the large file of `bench transfer`.
+/// The bytes that each copy moves: the large file of `bench transfer`.
 const COPIED: u64 = 4_000_000_000;
 
 /// One end of a transfer.

@@ -226,7 +226,7 @@ impl Peers {
         Ok(results)
     }
 
-    /// Seconds, and CPU time of the near end, of one run whose files arrive as they were sent.
+    /// Runs a case and compares the files at both ends. Returns the seconds and the near end's CPU time.
     fn run_checked(&self, case: &LocalCase, program: &Path) -> Result<(f64, f64), String> {
         let (source, _) = case.content.make(&self.scratch).map_err(|e| e.to_string())?;
         let target = self.scratch.join("target");
