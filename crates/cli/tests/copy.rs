@@ -355,8 +355,11 @@ fn bwlimit_bounds_the_rate() {
         assert!(took > 0.3, "{streams} connections: {took} s");
         fs::remove_file(&target).unwrap();
     }
-    let output = copy_here(&["--bwlimit", "0", "a", "b"]);
-    assert_eq!(output.status.code(), Some(2));
+    // Less than a packet of 1500 B per second is no limit that a connection could keep.
+    for too_slow in ["0", "0kbit/s", "11.9kbit/s"] {
+        let output = copy_here(&["--bwlimit", too_slow, "a", "b"]);
+        assert_eq!(output.status.code(), Some(2), "{too_slow}");
+    }
 }
 
 /// A path of 8 Mbit/s on the loopback device of a namespace of its own.

@@ -10,6 +10,7 @@ mod route;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use sweetspot_linux::tcp::MIN_PACE;
 use sweetspot_protocol::Role;
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{Asked, Delete, NamedThings, Sources};
@@ -62,7 +63,7 @@ pub struct Arguments {
     /// Never compress; by default pieces that shrink are compressed while the path is slower than this host
     #[arg(long)]
     no_compress: bool,
-    /// Most that all connections together may carry, such as 20Mbit/s
+    /// Most that all connections together may carry, such as 20Mbit/s; 12kbit/s or more
     #[arg(long, value_name = "RATE", value_parser = rate_limit)]
     bwlimit: Option<Rate>,
     /// Leave existing files alone
@@ -165,8 +166,8 @@ pub fn run(arguments: Arguments) -> Ending {
 /// A limit of the rate.
 fn rate_limit(text: &str) -> Result<Rate, String> {
     match text.parse::<Rate>() {
-        Ok(rate) if rate > Rate::ZERO => Ok(rate),
-        Ok(_) => Err("it must be more than zero".into()),
+        Ok(rate) if rate >= MIN_PACE => Ok(rate),
+        Ok(_) => Err(format!("it must be {MIN_PACE} or more; no connection sends slower")),
         Err(error) => Err(error.to_string()),
     }
 }
