@@ -98,7 +98,7 @@ impl OwnClamp {
     /// The clamp to set for `limit`, never above the one that the connection has without the tuner; without a limit it is
     /// that one.
     pub fn plan(&mut self, limit: Option<Bytes>) -> Bytes {
-        let clamp = limit.into_iter().chain(self.noticed).chain(self.found).min();
+        let clamp = limit.into_iter().chain(self.without_tuner()).min();
         let clamp = clamp.unwrap_or(UNCLAMPED);
         self.set = Some(clamp);
         clamp
@@ -111,8 +111,12 @@ impl OwnClamp {
 
     /// The limit in force: the clamp that the tuner set, if the connection would have a larger one without it.
     pub fn limit(&self) -> Option<Bytes> {
-        let without = self.noticed.into_iter().chain(self.found).min().unwrap_or(UNCLAMPED);
-        self.set.filter(|set| *set < without)
+        self.set.filter(|set| *set < self.without_tuner().unwrap_or(UNCLAMPED))
+    }
+
+    /// The clamp of the connection without the tuner; `None` before one was found.
+    fn without_tuner(&self) -> Option<Bytes> {
+        self.noticed.into_iter().chain(self.found).min()
     }
 
     /// The program's own clamp, which the kernel certainly did not set.
