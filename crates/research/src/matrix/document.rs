@@ -141,10 +141,10 @@ fn table(test: &MatrixTest, results: &[MatrixResult]) -> MarkdownTable {
                 case.name.to_owned(),
                 variant.name.to_owned(),
                 result.tested_runs_bps.len().to_string(),
-                format!("{:.1}", result.tested_bps / 1e6),
+                format!("{:.1}", result.tested_bps() / 1e6),
                 squared_error(&result.tested_runs_bps)
                     .map_or("-".to_owned(), |squared| format!("{:.1}", squared.sqrt() / 1e6)),
-                result.others_bps.map_or("-".to_owned(), |bps| format!("{:.1}", bps / 1e6)),
+                result.others_bps().map_or("-".to_owned(), |bps| format!("{:.1}", bps / 1e6)),
                 format!("{:.2}", result.fairness),
                 format!("{:.3}", 100.0 * result.retransmitted),
                 format!("{:.1}", 1e3 * result.rtt_s),
@@ -159,9 +159,9 @@ fn table(test: &MatrixTest, results: &[MatrixResult]) -> MarkdownTable {
 pub fn matrix_pictures(results: &[MatrixResult]) -> Vec<Plot> {
     let mut plots = Vec::new();
     for test in &MATRIX {
-        let goodput = |r: &MatrixResult| Some(r.tested_bps / 1e6);
+        let goodput = |r: &MatrixResult| Some(r.tested_bps() / 1e6);
         plots.push(plot(test, results, "goodput", "Mbit/s", &goodput));
-        let others = |r: &MatrixResult| r.others_bps.map(|bps| bps / 1e6);
+        let others = |r: &MatrixResult| r.others_bps().map(|bps| bps / 1e6);
         plots.push(plot(test, results, "what others get", "Mbit/s", &others));
         plots.push(plot(test, results, "mean round trip", "ms", &|r| Some(1e3 * r.rtt_s)));
     }

@@ -10,6 +10,7 @@ pub use document::{MatrixInfo, matrix_document, matrix_pictures};
 use serde::{Deserialize, Serialize};
 use sweetspot_scenario::{Congestion, Engine, NoRecorder, Outcome, Scenario};
 use sweetspot_sizing::Sizing;
+use sweetspot_statistics::mean;
 use sweetspot_units::Duration;
 
 use sweetspot_experiment::StudyError;
@@ -43,13 +44,9 @@ pub struct MatrixResult {
     pub case: String,
     /// The variant's name.
     pub variant: String,
-    /// Goodput of the flows under test together, bit/s.
-    pub tested_bps: f64,
-    /// The same in each run.
+    /// Goodput of the flows under test together in each run, bit/s.
     pub tested_runs_bps: Vec<f64>,
-    /// Goodput of all others together, bit/s; `None` where there are none.
-    pub others_bps: Option<f64>,
-    /// The same in each run; empty where there are none.
+    /// Goodput of all others together in each run, bit/s; empty where there are none.
     pub others_runs_bps: Vec<f64>,
     /// Jain's index over the flows under test.
     pub fairness: f64,
@@ -100,6 +97,16 @@ impl MatrixCase {
 }
 
 impl MatrixResult {
+    /// Goodput of the flows under test together, bit/s.
+    pub fn tested_bps(&self) -> f64 {
+        mean(&self.tested_runs_bps).unwrap_or_default()
+    }
+
+    /// Goodput of all others together, bit/s; `None` where there are none.
+    pub fn others_bps(&self) -> Option<f64> {
+        mean(&self.others_runs_bps)
+    }
+
     /// Runs a case as often as its test says.
     pub fn run(
         engine: &dyn Engine,
@@ -114,22 +121,21 @@ impl MatrixResult {
                 Ok(MatrixResult::of((test, case), variant, &outcome))
             })
             .collect::<Result<_, StudyError>>()?;
-        let mean = |of: &dyn Fn(&MatrixResult) -> f64| {
+        let mean_of = |of: fn(&MatrixResult) -> f64| {
             results.iter().map(of).sum::<f64>() / results.len() as f64
         };
-        let others = results.iter().all(|result| result.others_bps.is_some());
+        let runs =
+            |of: fn(&MatrixResult) -> &Vec<f64>| results.iter().flat_map(of).copied().collect();
         Ok(MatrixResult {
             test: test.name.to_owned(),
             case: case.name.to_owned(),
             variant: variant.name.to_owned(),
-            tested_bps: mean(&|result| result.tested_bps),
-            tested_runs_bps: results.iter().map(|result| result.tested_bps).collect(),
-            others_bps: others.then(|| mean(&|result| result.others_bps.unwrap_or_default())),
-            others_runs_bps: results.iter().filter_map(|result| result.others_bps).collect(),
-            fairness: mean(&|result| result.fairness),
-            retransmitted: mean(&|result| result.retransmitted),
-            rtt_s: mean(&|result| result.rtt_s),
-            queue_delay_s: mean(&|result| result.queue_delay_s),
+            tested_runs_bps: runs(|result| &result.tested_runs_bps),
+            others_runs_bps: runs(|result| &result.others_runs_bps),
+            fairness: mean_of(|result| result.fairness),
+            retransmitted: mean_of(|result| result.retransmitted),
+            rtt_s: mean_of(|result| result.rtt_s),
+            queue_delay_s: mean_of(|result| result.queue_delay_s),
         })
     }
 
@@ -156,9 +162,7 @@ impl MatrixResult {
             test: test.name.to_owned(),
             case: case.name.to_owned(),
             variant: variant.name.to_owned(),
-            tested_bps: total,
             tested_runs_bps: vec![total],
-            others_bps: (!alone).then_some(beside),
             others_runs_bps: (!alone).then_some(beside).into_iter().collect(),
             fairness: if squares > 0.0 { total * total / (flows as f64 * squares) } else { 0.0 },
             retransmitted: mean(|transfer| transfer.loss_rate),

@@ -45,7 +45,7 @@ pub fn run(arguments: Arguments) -> Ending {
             test.name,
             case.name,
             variant.name,
-            result.tested_bps / 1e6
+            result.tested_bps() / 1e6
         );
         results.push(result);
         write(&arguments.journal, &lines(&results)?)?;
