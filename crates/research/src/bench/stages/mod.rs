@@ -9,12 +9,10 @@ use serde::{Deserialize, Serialize};
 
 pub use document::markdown;
 
-use super::transfer::{CopyDirection, Peers};
+use super::transfer::{CopyDirection, LARGE_FILE_BYTES, Peers};
 
 /// The bytes that each stage handles.
 pub const BYTES: u64 = 1_000_000_000;
-/// The bytes that each copy moves: the large file of `bench transfer`.
-const COPIED: u64 = 4_000_000_000;
 
 /// One end of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +38,8 @@ pub fn round(peers: &Peers, scratch: &Path, program: &Path) -> Result<Round, Str
     let stages = work::stages(scratch).map_err(|error| format!("a stage: {error}"))?;
     let per_gb = |bytes: u64| 1e9 / bytes as f64;
     let copy = |direction, bytes| peers.copy_cpu(direction, bytes, program);
-    let large = |direction| copy(direction, COPIED).map(|cpu| cpu * per_gb(COPIED));
+    let large =
+        |direction| copy(direction, LARGE_FILE_BYTES).map(|cpu| cpu * per_gb(LARGE_FILE_BYTES));
     let stage =
         |(end, name, seconds): (End, &str, f64)| (end, name.to_owned(), seconds * per_gb(BYTES));
     Ok(Round {

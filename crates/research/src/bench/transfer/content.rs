@@ -15,6 +15,12 @@ pub enum Content {
     MixedTree,
 }
 
+/// The large file, and its bytes.
+pub const LARGE_FILE: Content = Content::OneFile(LARGE_FILE_BYTES);
+pub const LARGE_FILE_BYTES: u64 = 4_000_000_000;
+/// Many small files.
+pub const MANY_FILES: Content = Content::SmallFiles(100_000);
+
 /// Numbers of files and the size of each, bytes.
 const MIXED: [(u64, u64); 5] =
     [(1, 400_000_000), (40, 10_000_000), (100, 1_000_000), (950, 100_000), (1000, 5000)];
@@ -66,7 +72,10 @@ impl Content {
             Content::OneFile(n) if n < 100_000_000 => format!("one file of {} MB", n as f64 / 1e6),
             Content::OneFile(n) => format!("one file of {:.2} GB", n as f64 / 1e9),
             Content::SmallFiles(n) => format!("{n} files of 1 to 10 kB"),
-            Content::MixedTree => "2091 files of 5 kB to 400 MB, 1 GB".to_owned(),
+            Content::MixedTree => {
+                let count: u64 = MIXED.iter().map(|(count, _)| count).sum();
+                format!("{count} files of 5 kB to 400 MB, 1 GB")
+            }
         }
     }
 }

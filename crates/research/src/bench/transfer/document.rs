@@ -2,12 +2,13 @@ use std::fmt::Write;
 
 use sweetspot_comparison::machine;
 
+use super::content::{LARGE_FILE, MANY_FILES};
 use super::drawn::{COMPARISONS, DrawnResult, ratios};
 use super::faults::FaultResult;
 use super::paths::TransferResult;
 use super::peers::{Device, LocalResult};
 use sweetspot_research::page_abstract::Abstract;
-use sweetspot_statistics::median;
+use sweetspot_statistics::{Sorted, median};
 
 const ABSTRACT: Abstract<'_> = Abstract {
     question: "how fast does `sweetspot copy` move files, compared with rsync, scp, rclone, curl and iperf3?",
@@ -112,7 +113,7 @@ fn quantile(values: &[f64], share: f64) -> f64 {
 
 /// Targets on one host, as a Markdown table; a target is missing without its two programs.
 fn targets(locals: &[LocalResult]) -> String {
-    let (file, small) = ("one file of 4.00 GB", "100000 files of 1 to 10 kB");
+    let (file, small) = (&LARGE_FILE.in_words(), &MANY_FILES.in_words());
     let (iperf3, scp, rsync) = ("iperf3", "scp", "rsync");
     let targets = [
         (file, iperf3, 1.0 / 0.9, "0.9 of iperf3's rate"),
@@ -124,7 +125,7 @@ fn targets(locals: &[LocalResult]) -> String {
         for (content, peer, limit, words) in targets {
             let of = |program: &str| {
                 let is_it = |result: &&LocalResult| {
-                    (result.device, result.content.as_str()) == (device, content)
+                    (result.device, &result.content) == (device, content)
                         && result.program.starts_with(program)
                 };
                 locals.iter().find(is_it).and_then(|result| median(result.seconds.iter().copied()))
@@ -150,15 +151,14 @@ fn targets(locals: &[LocalResult]) -> String {
 fn moved_on_one_host(title: &str, results: &[&LocalResult]) -> String {
     let mut text = format!(
         "{title}\n\n\
-         All files in memory (tmpfs). The programs run in turns. Seconds with the start of ssh and throughput are medians of \
-         the runs; CPU time is that of the near end.\n\n\
+         All files in memory (tmpfs). The programs run in turns. Seconds, with the start of ssh, and throughput are medians of \
+         the runs. CPU time is the near end's.\n\n\
          | content | program | runs | seconds (range) | Gbit/s | CPU, s/GB |\n|---|---|---:|---:|---:|---:|\n"
     );
     for result in results {
-        let seconds = median(result.seconds.iter().copied()).unwrap_or(f64::NAN);
+        let times: Sorted = result.seconds.iter().copied().collect();
+        let [min, seconds, max] = times.quantiles([0.0, 0.5, 1.0]).unwrap_or([f64::NAN; 3]);
         let cpu = median(result.near_cpu.iter().copied()).unwrap_or(f64::NAN);
-        let min = result.seconds.iter().copied().fold(f64::NAN, f64::min);
-        let max = result.seconds.iter().copied().fold(f64::NAN, f64::max);
         let gigabytes = result.bytes as f64 / 1e9;
         let _ = writeln!(
             text,

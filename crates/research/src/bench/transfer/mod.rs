@@ -7,6 +7,7 @@ mod faults;
 mod paths;
 mod peers;
 
+pub use content::LARGE_FILE_BYTES;
 pub use document::{Results, markdown};
 pub use drawn::{DrawnResult, drawn_cases};
 pub use faults::{FaultResult, run_faults};

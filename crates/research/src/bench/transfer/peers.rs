@@ -6,7 +6,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 use sweetspot_testing::ssh::{FAR_ADDRESS, Ssh};
 
-use super::content::Content;
+use super::content::{Content, LARGE_FILE, MANY_FILES};
 use super::drawn::{DrawnCase, DrawnResult};
 
 /// One program moving one content on this host, through its own sshd.
@@ -47,17 +47,16 @@ pub struct Program {
     is_faithful: bool,
     /// The program that it needs, besides ssh.
     needs: Option<&'static str>,
-    /// It runs once in as many rounds: a program that no target names runs less often.
-    every: usize,
+    /// It runs once in as many rounds, with few files and with many small ones.
+    every: [usize; 2],
 }
 
 impl Program {
     /// Whether it moves `content` in this round.
     fn runs_in(&self, round: usize, content: Content) -> bool {
-        // Without batches, each of many small files takes round trips: minutes for all.
-        let is_slow = matches!(content, Content::SmallFiles(_))
-            && !["sweetspot copy", "rsync -a over ssh"].contains(&self.name);
-        if is_slow { round == 0 } else { round.is_multiple_of(self.every) }
+        let [few_files, many_files] = self.every;
+        let every = if matches!(content, Content::SmallFiles(_)) { many_files } else { few_files };
+        round.is_multiple_of(every)
     }
 
     /// Whether its requirements are met.
@@ -80,13 +79,16 @@ pub struct LocalResult {
     pub near_cpu: Vec<f64>,
 }
 
+/// In the first round alone: without batches, each of many small files takes round trips, minutes for all.
+const ONCE: usize = usize::MAX;
+
 const PUSH: Program = Program {
     name: "sweetspot copy",
     command: "\"$SWEETSPOT\" copy --quiet --ssh \"$SSH\" --remote-program \"$SWEETSPOT\" \"$SRC\" far:\"$DST\"",
     moves_trees: true,
     is_faithful: true,
     needs: None,
-    every: 1,
+    every: [1, 1],
 };
 
 const PULL: Program = Program {
@@ -95,7 +97,7 @@ const PULL: Program = Program {
     moves_trees: true,
     is_faithful: true,
     needs: None,
-    every: 1,
+    every: [1, 1],
 };
 
 const PROGRAMS: [Program; 7] = [
@@ -106,7 +108,7 @@ const PROGRAMS: [Program; 7] = [
         moves_trees: true,
         is_faithful: true,
         needs: Some("rsync"),
-        every: 1,
+        every: [1, 1],
     },
     Program {
         name: "scp -r",
@@ -114,7 +116,7 @@ const PROGRAMS: [Program; 7] = [
         moves_trees: true,
         is_faithful: true,
         needs: None,
-        every: 1,
+        every: [1, ONCE],
     },
     Program {
         name: "rclone copy over sftp, 8 at a time",
@@ -124,7 +126,7 @@ const PROGRAMS: [Program; 7] = [
         moves_trees: true,
         is_faithful: true,
         needs: Some("rclone"),
-        every: 9,
+        every: [9, ONCE],
     },
     Program {
         name: "tar over ssh",
@@ -132,7 +134,7 @@ const PROGRAMS: [Program; 7] = [
         moves_trees: true,
         is_faithful: true,
         needs: Some("tar"),
-        every: 3,
+        every: [3, ONCE],
     },
     Program {
         name: "curl to sftp",
@@ -140,7 +142,7 @@ const PROGRAMS: [Program; 7] = [
         moves_trees: false,
         is_faithful: true,
         needs: Some("curl"),
-        every: 3,
+        every: [3, ONCE],
     },
     Program {
         name: "iperf3 -F, neither encrypted nor verified",
@@ -148,7 +150,7 @@ const PROGRAMS: [Program; 7] = [
         moves_trees: false,
         is_faithful: false,
         needs: Some("iperf3"),
-        every: 1,
+        every: [1, ONCE],
     },
 ];
 
@@ -161,12 +163,11 @@ pub enum CopyDirection {
 
 /// Each content by each program that moves such.
 pub fn local_cases() -> Vec<LocalCase> {
-    let file = Content::OneFile(4_000_000_000);
     let cases = [
-        ("file", Device::Loopback, file),
-        ("veth", Device::Veth, file),
-        ("small", Device::Loopback, Content::SmallFiles(100_000)),
-        ("veth-small", Device::Veth, Content::SmallFiles(100_000)),
+        ("file", Device::Loopback, LARGE_FILE),
+        ("veth", Device::Veth, LARGE_FILE),
+        ("small", Device::Loopback, MANY_FILES),
+        ("veth-small", Device::Veth, MANY_FILES),
         ("mixed", Device::Loopback, Content::MixedTree),
     ];
     let case = |(name, device, content): (&str, Device, Content)| {
