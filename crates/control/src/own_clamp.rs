@@ -114,7 +114,7 @@ impl OwnClamp {
         self.set.filter(|set| *set < self.without_tuner().unwrap_or(UNCLAMPED))
     }
 
-    /// The clamp of the connection without the tuner; `None` before one was found.
+    /// The clamp that was in force before the tuner set one.
     fn without_tuner(&self) -> Option<Bytes> {
         self.noticed.into_iter().chain(self.found).min()
     }
