@@ -1,15 +1,15 @@
 //! Prose and tables of a chosen width.
 
-use sweetspot_units::Percent;
+use sweetspot_units::{Percent, parts_unit};
 
-/// `text` in lines of at most `width` characters, each ended; lines after the first are indented.
+/// `text` in lines of at most `width` characters, each ended; lines after the first are indented. A number stays beside its unit.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let lead = text.len() - text.trim_start().len();
     let mut out = String::new();
     let mut line = " ".repeat(lead);
     let mut empty = true;
-    for word in text.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > width {
+    for part in unbroken(text) {
+        if !empty && line.chars().count() + 1 + part.chars().count() > width {
             out.push_str(&line);
             out.push('\n');
             line = " ".repeat(indent);
@@ -18,12 +18,27 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
         if !empty {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(&part);
         empty = false;
     }
     out.push_str(&line);
     out.push('\n');
     out
+}
+
+/// The words of `text`, a number with its unit as one.
+fn unbroken(text: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match parts.last_mut() {
+            Some(last) if parts_unit(&format!("{last} {word}"), last.len()) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => parts.push(word.to_owned()),
+        }
+    }
+    parts
 }
 
 /// A table: `left` columns of words, then columns of numbers; each as wide as its widest cell.
@@ -80,6 +95,13 @@ mod tests {
         assert_eq!(wrap("one two three", 7, 2), "one two\n  three\n");
         assert_eq!(wrap("  - a bc", 6, 4), "  - a\n    bc\n");
         assert_eq!(wrap("unbreakable", 4, 0), "unbreakable\n");
+    }
+
+    #[test]
+    fn a_number_stays_beside_its_unit() {
+        // "with 7.5 MB" has 11 characters.
+        assert_eq!(wrap("with 7.5 MB of 60 ms", 10, 0), "with\n7.5 MB of\n60 ms\n");
+        assert_eq!(wrap("with 7.5 MB of 60 ms", 11, 0), "with 7.5 MB\nof 60 ms\n");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use sweetspot_units::parts_unit;
+
 use crate::fold_table::{cells, fold_table, is_table};
 
 /// Programs that Sweetspot tells its user to call. A line that begins with one is to be pasted, so it stays whole.
@@ -93,16 +95,6 @@ fn broken(text: &str, width: usize) -> Option<(&str, &str)> {
     }
     let at = at.or(beside_unit)?;
     Some((text[..at].trim_end(), text[at..].trim_start()))
-}
-
-/// Whether a line that ends at this gap parts a number from its unit.
-fn parts_unit(text: &str, gap: usize) -> bool {
-    let number = text[..gap].rsplit(' ').next().unwrap_or_default().trim_start_matches('(');
-    let is_number = number.starts_with(|c: char| c.is_ascii_digit())
-        && number.chars().all(|c| c.is_ascii_digit() || ".,".contains(c));
-    is_number
-        && !number.ends_with(',')
-        && text[gap..].trim_start().starts_with(|c: char| c.is_alphabetic() || c == '%')
 }
 
 /// Folds a row of a table between cells. The cells of a right-aligned column end at the same place in every row, so each row of a
