@@ -144,8 +144,9 @@ impl Simulated {
         };
         let words = format!(
             "By simulation: {scaled}; closed loop of {} users behind {} inputs, RTTs from a half to 1.8 of \
-             the one given; {} s after 10 s of warm-up for each buffer and each of {} seeds. short, bulk: median \
-             Mbit/s +- standard error of transfers of the median size and of more than eight times the mean.",
+             the one given; {} s after 10 s of warm-up for each buffer and each of {} seeds. short, bulk: the \
+             Mbit/s that half of the transfers exceed; short ones have the median size, bulk ones more than eight times the \
+             mean. +-: the uncertainty (standard error); the true number is most likely within twice that.",
             self.users, self.inputs, self.seconds, self.seeds
         );
         let head = ["packets", "full ms", "mean ms", "loss %", "used %", "short", "bulk"];
