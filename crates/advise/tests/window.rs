@@ -157,9 +157,33 @@ fn what_was_simulated_decides_window_rate_delay_and_settings() {
     let text = advice.text(false, 80);
     assert_eq!(line_names(&text), FIVE, "{text}");
     assert!(text.contains("800 kB is too far: it gives 24 Mbit/s"), "{text}");
-    assert!(text.contains("the smallest of 4 within 2 % of the best; rates"), "{text}");
+    assert!(text.contains("the smallest of 4 within 2 % of the best, in 4 runs each"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(advice.text(true, 80).contains("Simulated, 4 seeds each:"));
+    assert!(advice.text(true, 80).contains("Simulated, means of 4 runs each;"));
+}
+
+#[test]
+fn windows_that_the_seeds_cannot_tell_apart_do_equally_well() {
+    let q = WindowQuestion {
+        buffer: Some(Bytes::new(625_000)),
+        cross: Some("elephants:70%".parse().unwrap()),
+        ..question("50Mbit/s", "100ms")
+    };
+    let tried = |kb: u64, kbit: u64| TriedWindow {
+        window: Bytes::new(kb * 1000),
+        rate: Rate::from_bits_per_second(kbit * 1000),
+        rate_error: Rate::from_bits_per_second(1_000_000),
+        delay: Duration::from_millis(20),
+        loss: 0.0,
+    };
+    // Six degrees of freedom: t is 2.447, and 2.447 x sqrt(2) Mbit/s is 3.46 Mbit/s.
+    let windows =
+        vec![tried(300, 25_500), tried(600, 29_000), tried(800, 25_600), tried(1200, 25_500)];
+    let tried = TriedWindows { windows, hold: 1, rate_given_up: 0.02, seeds: 4 };
+    let text = advise(&q).unwrap().decided_by(tried).unwrap().text(false, 80);
+    assert!(text.contains("600 kB to 800 kB do equally well as far as 4 runs each"), "{text}");
+    // 25.6 is less than 97 % of 29, but may be chance.
+    assert!(text.contains("1.2 MB is too far"), "{text}");
 }
 
 /// `advise host` and `advise window` recommend the same number for one path: 1.05 C T, and twice that in memory if half of it

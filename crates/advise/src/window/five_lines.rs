@@ -71,11 +71,7 @@ impl WindowAdvice {
 
     fn why(&self) -> String {
         if let Some(simulated) = &self.simulated {
-            return format!(
-                "the smallest of {} within {:.0} % of the best; rates are of other seeds",
-                simulated.windows.len(),
-                simulated.rate_given_up * 100.0
-            );
+            return simulated_why(simulated);
         }
         let spot = self.sweet_spot;
         let full = match self.question.cross {
@@ -89,7 +85,23 @@ impl WindowAdvice {
     }
 }
 
-/// The effect of a window above the recommended one: the first with a rate at least 3 % lower, or the largest.
+/// The windows that the simulations cannot tell apart, or the rule that chose.
+fn simulated_why(simulated: &TriedWindows) -> String {
+    match simulated.equally_good() {
+        [smallest, .., largest] => format!(
+            "{} to {} do equally well as far as {} runs each can tell",
+            smallest.window, largest.window, simulated.seeds
+        ),
+        _ => format!(
+            "the smallest of {} within {:.0} % of the best, in {} runs each",
+            simulated.windows.len(),
+            simulated.rate_given_up * 100.0,
+            simulated.seeds
+        ),
+    }
+}
+
+/// The effect of a window above those that do equally well: the first with a rate at least 3 % lower, or the largest.
 fn beyond(simulated: &TriedWindows) -> String {
     let Some((hold, larger)) =
         simulated.windows.get(simulated.hold..).and_then(|from| from.split_first())
@@ -99,7 +111,10 @@ fn beyond(simulated: &TriedWindows) -> String {
     let gives = |tried: &TriedWindow| {
         format!("{} gives {} and {} of delay", tried.window, tried.rate, tried.delay)
     };
-    match (larger.iter().find(|tried| tried.rate < hold.rate.scaled(0.97)), larger.last()) {
+    let equal = simulated.equally_good().last().map_or(hold.window, |largest| largest.window);
+    let is_slower =
+        |tried: &&TriedWindow| tried.window > equal && tried.rate < hold.rate.scaled(0.97);
+    match (larger.iter().find(is_slower), larger.last()) {
         (Some(tried), _) => format!("{} is too far: it gives {}", tried.window, tried.rate),
         (None, Some(largest)) => gives(largest),
         (None, None) => "nothing larger was simulated".to_owned(),

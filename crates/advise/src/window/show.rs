@@ -18,7 +18,7 @@ impl WindowAdvice {
         if explain {
             if let Some(simulated) = &self.simulated {
                 out.push('\n');
-                out.push_str(&simulated_text(simulated));
+                out.push_str(&simulated_text(simulated, width));
             }
             out.push('\n');
             out.push_str(&self.table());
@@ -109,7 +109,7 @@ fn products_in_words(width: usize) -> String {
     products.map(|(name, words)| wrap(&format!("  {name}: {words}"), width, 4)).concat()
 }
 
-fn simulated_text(simulated: &TriedWindows) -> String {
+fn simulated_text(simulated: &TriedWindows, width: usize) -> String {
     let mut rows = vec![row([&"window, bytes", &"rate", &"+-", &"queue", &"lost", &""])];
     for (i, tried) in simulated.windows.iter().enumerate() {
         rows.push(row([
@@ -121,7 +121,11 @@ fn simulated_text(simulated: &TriedWindows) -> String {
             &if i == simulated.hold { "hold" } else { "" },
         ]));
     }
-    format!("Simulated, {} seeds each:\n{}", simulated.seeds, table(2, &rows))
+    let head = format!(
+        "Simulated, means of {} runs each; +- is the standard error, and the true rate most likely within twice that:",
+        simulated.seeds
+    );
+    format!("{}{}", wrap(&head, width, 0), table(2, &rows))
 }
 
 fn simulated_json(simulated: &TriedWindows) -> Value {

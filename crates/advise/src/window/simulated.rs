@@ -1,3 +1,4 @@
+use sweetspot_statistics::student_t;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::{CrossKind, CrossShare, WindowAdvice, WindowChoice, WindowQuestion, WindowSettings};
@@ -15,6 +16,9 @@ pub struct TriedWindows {
     /// Number of seeds per window.
     pub seeds: u64,
 }
+
+/// Of a difference between two windows' rates (Welch's t over the seeds).
+const SIGNIFICANCE: f64 = 0.05;
 
 /// Result of a transfer with one window.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,6 +44,27 @@ impl TriedWindows {
     /// The result for the window nearest to `window`.
     pub fn nearest(&self, window: Bytes) -> Option<&TriedWindow> {
         self.windows.iter().min_by_key(|tried| tried.window.get().abs_diff(window.get()))
+    }
+
+    /// The recommended window and its neighbours with the same rate, as far as the seeds can tell.
+    pub fn equally_good(&self) -> &[TriedWindow] {
+        let Some(hold) = self.windows.get(self.hold) else { return &[] };
+        let differs = |tried: &TriedWindow| self.differs(hold, tried);
+        let from = self.windows[..self.hold].iter().rposition(differs).map_or(0, |last| last + 1);
+        let above = self.windows[self.hold..].iter().position(differs);
+        &self.windows[from..above.map_or(self.windows.len(), |first| self.hold + first)]
+    }
+
+    fn differs(&self, one: &TriedWindow, other: &TriedWindow) -> bool {
+        let difference = libm::fabs(one.rate.as_f64() - other.rate.as_f64());
+        let squared = [one, other].map(|tried| libm::pow(tried.rate_error.as_f64(), 2.0));
+        let of_both: f64 = squared.iter().sum();
+        if of_both == 0.0 {
+            return difference > 0.0;
+        }
+        let degrees = self.seeds.saturating_sub(1).max(1) as f64 * of_both * of_both
+            / squared.iter().map(|square| square * square).sum::<f64>();
+        student_t::two_sided_tail(difference / libm::sqrt(of_both), degrees) < SIGNIFICANCE
     }
 }
 
