@@ -33,6 +33,7 @@
 pub mod cached_engine;
 pub mod csv;
 mod journal;
+mod key_numbers;
 pub mod markdown;
 mod over;
 pub mod plot;
@@ -45,6 +46,7 @@ mod workers;
 
 pub use cached_engine::{CachedEngine, NoStore, ResultStore, RunKey};
 pub use journal::{Journal, JournalError};
+pub use key_numbers::{KeyNumbers, KeyUnit};
 pub use over::{Over, SweepError};
 pub use run::{StudyError, run_all};
 pub use search::{Mft, SearchBounds, WindowTrial, find_mft, find_mfts};

@@ -99,3 +99,18 @@ fn a_sweep_in_csv_has_the_pictures_of_the_same_sweep_in_json() {
     };
     assert_eq!(plots(back), plots(sweep));
 }
+
+#[test]
+fn values_in_different_units_stand_in_their_order_on_one_axis() {
+    let mut sweep = sweep("");
+    sweep.points.truncate(3);
+    for (point, value) in sweep.points.iter_mut().zip(["1MB", "30kB", "200kB"]) {
+        point.values = vec![format!("fixed:{value}")];
+    }
+    let sheets = sheets(&[("sweep.json".to_owned(), ResultFile::Sweep(sweep))]);
+    let plot = &sheets[0].plots[0];
+    assert_eq!(plot.x.label, "transfer.sizing, B");
+    let at: Vec<f64> = plot.curves[0].points.iter().map(|point| point.0).collect();
+    // 1 kB is 1000 B.
+    assert_eq!(at, [3e4, 2e5, 1e6]);
+}

@@ -1,5 +1,5 @@
 use sweetspot_experiment::plot::{Axis, Curve, Plot, Table};
-use sweetspot_experiment::{Fastest, Metric, SweepPoint};
+use sweetspot_experiment::{Fastest, KeyNumbers, KeyUnit, Metric, SweepPoint};
 
 use super::engines::origin;
 use super::sheet::{Sheet, distribution, picture_title, spread_out};
@@ -9,9 +9,9 @@ use crate::sweep::{SweepFile, SweepFilePoint};
 pub fn sheets(index: usize, file: &str, sweep: &SweepFile) -> Vec<Sheet> {
     let points: Vec<Point> = sweep.points.iter().map(Point::of).collect();
     let mut plots = Vec::new();
-    if let Some(axis) = numeric_key(sweep) {
+    if let Some((key, axis)) = numeric_key(sweep) {
         for (metric, label, scale) in QUANTITIES {
-            plots.push(against(sweep, &points, axis, (metric, label, scale)));
+            plots.push(against(sweep, &points, (key, &axis), (metric, label, scale)));
         }
     }
     if sweep.points.iter().any(|point| point.outcomes.len() > 2) {
@@ -94,47 +94,73 @@ impl Point {
     }
 }
 
-/// The number at the end of a value: 625 of `625pkt`, 450 of `fixed:450pkt`.
-fn number(value: &str) -> Option<f64> {
-    let quantity = value.rsplit(':').next().unwrap_or(value);
-    let end = quantity.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c)));
-    quantity[..end.unwrap_or(quantity.len())].parse().ok()
+/// The numbers in the values of a key, a number for each point: as written if all have one unit.
+struct KeyAxis {
+    unit: String,
+    numbers: Vec<Option<f64>>,
 }
 
-/// The unit after that number.
-fn unit(value: &str) -> &str {
-    let quantity = value.rsplit(':').next().unwrap_or(value);
-    quantity.trim_start_matches(|c: char| c.is_ascii_digit() || "+-.".contains(c))
-}
+impl KeyAxis {
+    fn of(sweep: &SweepFile, key: usize) -> Option<KeyAxis> {
+        let values: Vec<&str> =
+            sweep.points.iter().map(|point| point.values[key].as_str()).collect();
+        let found = KeyNumbers::of(values.iter().copied())?;
+        let written: Vec<Option<(f64, &str)>> = values
+            .iter()
+            .zip(&found.numbers)
+            .map(|(value, number)| number.and_then(|_| as_written(value)))
+            .collect();
+        let unit = written.iter().flatten().next()?.1;
+        if written.iter().flatten().all(|(_, other)| *other == unit) {
+            let numbers = written.iter().map(|written| written.map(|(number, _)| number)).collect();
+            return Some(KeyAxis { unit: unit.to_owned(), numbers });
+        }
+        let unit = match found.unit {
+            KeyUnit::Packets => "pkt",
+            KeyUnit::Bytes => "B",
+            KeyUnit::BitsPerSecond => "bit/s",
+            KeyUnit::Seconds => "s",
+            _ => "",
+        };
+        Some(KeyAxis { unit: unit.to_owned(), numbers: found.numbers })
+    }
 
-/// The key with the most different numbers, if it has three or more.
-fn numeric_key(sweep: &SweepFile) -> Option<usize> {
-    let different = |key: usize| {
-        let mut numbers: Vec<f64> =
-            sweep.points.iter().filter_map(|point| number(&point.values[key])).collect();
+    /// How many different numbers it has.
+    fn different(&self) -> usize {
+        let mut numbers: Vec<f64> = self.numbers.iter().copied().flatten().collect();
         numbers.sort_by(f64::total_cmp);
         numbers.dedup();
         numbers.len()
-    };
-    let best = (0..sweep.keys.len()).max_by_key(|key| different(*key))?;
-    (different(best) >= 3).then_some(best)
+    }
+}
+
+/// The number at the end of a value, and its unit: 625 and `pkt` of `fixed:625pkt`.
+fn as_written(value: &str) -> Option<(f64, &str)> {
+    let quantity = value.rsplit(':').next().unwrap_or(value).trim();
+    let unit_at = quantity.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c)));
+    let (number, unit) = quantity.split_at(unit_at.unwrap_or(quantity.len()));
+    Some((number.trim_end().parse().ok()?, unit))
+}
+
+/// The key with the most different numbers, if it has three or more.
+fn numeric_key(sweep: &SweepFile) -> Option<(usize, KeyAxis)> {
+    let keys = (0..sweep.keys.len()).filter_map(|key| Some((key, KeyAxis::of(sweep, key)?)));
+    keys.max_by_key(|(_, axis)| axis.different()).filter(|(_, axis)| axis.different() >= 3)
 }
 
 fn against(
     sweep: &SweepFile,
     points: &[Point],
-    axis: usize,
+    (axis, KeyAxis { unit, numbers }): (usize, &KeyAxis),
     (name, label, scale): SweptQuantity,
 ) -> Plot {
-    let first = points.iter().find(|point| number(&point.values[axis]).is_some());
-    let unit = first.map_or("", |point| unit(&point.values[axis]));
     let of = if unit.is_empty() { String::new() } else { format!(", {unit}") };
     let key = &sweep.keys[axis];
     let title = picture_title(label, &format!(" by {key}"));
     let mut plot = Plot::new(title, Axis::new(format!("{key}{of}")), Axis::new(label));
     let mut curves: Vec<Curve> = Vec::new();
-    for point in points {
-        let Some(x) = number(&point.values[axis]) else { continue };
+    for (point, x) in points.iter().zip(numbers) {
+        let Some(x) = *x else { continue };
         let transfers = point.statistics.outcomes.first().map_or(0, |o| o.transfers.len());
         for transfer in 0..transfers {
             let spread = metric(name).and_then(|metric| point.statistics.spread(metric, transfer));

@@ -1,0 +1,97 @@
+use sweetspot_units::{Duration, Rate, Volume};
+
+/// The numbers in the values of a swept key, in one unit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeyNumbers {
+    /// Their unit.
+    pub unit: KeyUnit,
+    /// A number for each value; `None` for words such as `sobas`.
+    pub numbers: Vec<Option<f64>>,
+}
+
+/// The unit of [`KeyNumbers`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyUnit {
+    /// Packets.
+    Packets,
+    /// Bytes.
+    Bytes,
+    /// Bits per second.
+    BitsPerSecond,
+    /// Seconds.
+    Seconds,
+    /// None: counts and shares.
+    Plain,
+}
+
+impl KeyNumbers {
+    /// The numbers of `values`, as a scenario writes them: 450 packets of `fixed:450pkt`. `None` if no value has one, or if their
+    /// units have no common measure (packets beside bytes).
+    pub fn of<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<KeyNumbers> {
+        let read: Vec<Option<(KeyUnit, f64)>> = values.into_iter().map(quantity).collect();
+        let unit = read.iter().flatten().next()?.0;
+        if read.iter().flatten().any(|(other, _)| *other != unit) {
+            return None;
+        }
+        Some(KeyNumbers { unit, numbers: read.iter().map(|read| read.map(|(_, n)| n)).collect() })
+    }
+}
+
+fn quantity(value: &str) -> Option<(KeyUnit, f64)> {
+    let (words, text) = value.rsplit_once(':').unwrap_or(("", value));
+    if let Ok(volume) = text.parse::<Volume>() {
+        return Some(match volume {
+            Volume::Packets(count) => (KeyUnit::Packets, count as f64),
+            Volume::Bytes(bytes) => (KeyUnit::Bytes, bytes.as_f64()),
+        });
+    }
+    if let Ok(rate) = text.parse::<Rate>() {
+        return Some((KeyUnit::BitsPerSecond, rate.as_f64()));
+    }
+    if let Ok(time) = text.parse::<Duration>() {
+        return Some((KeyUnit::Seconds, time.as_secs_f64()));
+    }
+    // Behind words it is a version, as in `linux:6.15`.
+    let text = words.is_empty().then_some(text.trim())?;
+    let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
+    let number: f64 = digits.trim_end().parse().ok()?;
+    number.is_finite().then_some((KeyUnit::Plain, number * scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(values: &[&str]) -> Option<(KeyUnit, Vec<Option<f64>>)> {
+        let found = KeyNumbers::of(values.iter().copied())?;
+        Some((found.unit, found.numbers))
+    }
+
+    #[test]
+    fn values_in_different_units_are_in_one() {
+        use KeyUnit::{BitsPerSecond, Bytes, Packets, Plain, Seconds};
+        let some = |values: &[f64]| values.iter().copied().map(Some).collect::<Vec<_>>();
+        let all: [(&[&str], KeyUnit, &[f64]); 5] = [
+            (&["50pkt", "2000pkt"], Packets, &[50.0, 2000.0]),
+            (&["100kB", "1MB", "64KiB"], Bytes, &[1e5, 1e6, 65_536.0]),
+            (&["500kbit/s", "1Gbit/s"], BitsPerSecond, &[5e5, 1e9]),
+            (&["20ms", "1.5s"], Seconds, &[0.02, 1.5]),
+            (&["0", "1e-5", "2%", "4"], Plain, &[0.0, 1e-5, 0.02, 4.0]),
+        ];
+        for (values, unit, expected) in all {
+            assert_eq!(numbers(values), Some((unit, some(expected))), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn words_have_no_number_and_packets_are_no_bytes() {
+        assert_eq!(
+            numbers(&["sobas", "fixed:450pkt"]),
+            Some((KeyUnit::Packets, vec![None, Some(450.0)]))
+        );
+        for none in [&["max", "linux:6.15", "[80ms, 120ms]", "inf"][..], &["10pkt", "15kB"]] {
+            assert_eq!(numbers(none), None, "{none:?}");
+        }
+    }
+}
