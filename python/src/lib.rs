@@ -38,7 +38,7 @@ mod _core {
     #[pymodule_export]
     use crate::studies::{advise_router, advise_window, diagnose, half_interval, mft, report};
     #[pymodule_export]
-    use crate::sweep::{Journal, sweep_values};
+    use crate::sweep::{Journal, sweep_numbers, sweep_values};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use sweetspot_experiment::{self as experiment, Over, RunKey};
+use sweetspot_experiment::{self as experiment, KeyNumbers, KeyUnit, Over, RunKey};
 
 use crate::outcome::Outcome;
 use crate::scenario::Scenario;
@@ -16,6 +16,20 @@ pub fn sweep_values(key: &str, text: &str) -> PyResult<Vec<String>> {
         PyValueError::new_err(words.trim_start_matches("--over ").to_owned())
     })?;
     Ok(over.values)
+}
+
+/// The numbers in the values of a key, and the end of their column's name: its unit. ``None`` if the values have none.
+#[pyfunction]
+pub fn sweep_numbers(values: Vec<String>) -> Option<(&'static str, Vec<Option<f64>>)> {
+    let found = KeyNumbers::of(values.iter().map(String::as_str))?;
+    let unit = match found.unit {
+        KeyUnit::Packets => "packets",
+        KeyUnit::Bytes => "bytes",
+        KeyUnit::BitsPerSecond => "bps",
+        KeyUnit::Seconds => "s",
+        _ => "number",
+    };
+    Some((unit, found.numbers))
 }
 
 /// Finished runs, as the journal beside ``sweetspot sweep --out`` keeps them.

@@ -62,17 +62,18 @@ def sweep_curve(
 
     Args:
         table: What :func:`sweetspot.sweep` returned.
-        x: A varied key; its values are read as numbers, units and words before a colon left out.
+        x: A varied key, drawn at the numbers in its values, or a column of numbers.
         y: A column of numbers; ``_bps`` is drawn in Mbit/s, ``_s`` in ms.
         by: Another column whose values get a line each.
         ax: Where to draw; a new figure by default.
 
     Raises:
         KeyError: no such column.
+        ValueError: a value of ``x`` has no number.
     """
     ax = dressed(ax)
     values, unit = _column(table, y)
-    keys = [_number(text) for text in table.column(x).to_pylist()]
+    keys, key_unit = _positions(table, x)
     groups = table.column(by).to_pylist() if by is not None else [""] * len(keys)
     for index, group in enumerate(dict.fromkeys(groups)):
         mine: dict[float, list[float]] = {}
@@ -94,7 +95,7 @@ def sweep_curve(
             capsize=2.5,
             label=str(group) or None,
         )
-    ax.set_xlabel(x)
+    ax.set_xlabel(f"{x}, {key_unit}" if key_unit else x)
     ax.set_ylabel(f"{y.rsplit('_', 1)[0].replace('_', ' ')}, {unit}" if unit else y)
     if by is not None:
         ax.legend(frameon=False, title=by)
@@ -131,10 +132,20 @@ def _column(table: pa.Table, name: str) -> tuple[list[float], str]:
     return [value * scale for value in table.column(name).to_pylist()], unit
 
 
-def _number(text: str) -> float:
-    # Of fixed:450pkt the number behind the word.
-    digits = text.rpartition(":")[2].rstrip("%/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
-    try:
-        return float(digits)
-    except ValueError:
-        raise ValueError(f"{text!r} has no number to draw it at; draw it with by=") from None
+UNITS = {"packets": "packets", "bytes": "bytes", "bps": "bit/s", "s": "s", "number": ""}
+"""Ends of the columns of numbers that sweeps have beside a varied key."""
+
+
+def _positions(table: pa.Table, key: str) -> tuple[list[float], str]:
+    """Numbers to draw a key at, and their unit."""
+    texts = table.column(key).to_pylist()
+    if not texts or not isinstance(texts[0], str):
+        return texts, ""
+    for end, unit in UNITS.items():
+        if f"{key}_{end}" in table.column_names:
+            numbers = table.column(f"{key}_{end}").to_pylist()
+            for text, number in zip(texts, numbers):
+                if number is None:
+                    raise ValueError(f"{text!r} has no number to draw it at; draw it with by=")
+            return numbers, unit
+    raise ValueError(f"{key}: its values have no numbers in one unit; draw it with by=")

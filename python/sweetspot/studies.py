@@ -73,8 +73,10 @@ def sweep(
     Returns:
         A ``pyarrow.Table``, a row per combination, seed and transfer, in that order: the varied
         keys as text, ``seed``, ``transfer``, the transfer's numbers (bit/s, s, bytes, shares), the
-        bottleneck's with ``bottleneck_`` before their names. pandas and polars take its columns
-        without a copy.
+        bottleneck's with ``bottleneck_`` before their names. A key whose values are numbers has
+        a column of them, too, to sort and plot by; its unit ends its name, as in
+        ``path.buffer_packets``, ``path.rate_bps``, ``path.loss_number``. It is null where the
+        value is a word such as ``sobas``. pandas and polars take the columns without a copy.
 
     Raises:
         ScenarioError: before anything runs, if any combination is no scenario.
@@ -225,9 +227,14 @@ def _table(
         for variant, point, outcome in zip(variants, points, outcomes)
         for number, transfer in enumerate(outcome.transfers)
     ]
-    columns: dict[str, object] = {
-        key: pa.array([row[0][i] for row in rows], pa.string()) for i, key in enumerate(keys)
-    }
+    columns: dict[str, object] = {}
+    for i, key in enumerate(keys):
+        values = [row[0][i] for row in rows]
+        columns[key] = pa.array(values, pa.string())
+        found = _core.sweep_numbers(values)
+        if found is not None:
+            unit, numbers = found
+            columns[f"{key}_{unit}"] = pa.array(numbers, pa.float64())
     columns["seed"] = np.array([row[1] for row in rows], np.int64)
     columns["transfer"] = np.array([row[2] for row in rows], np.int64)
     for name in TRANSFER_NUMBERS:

@@ -75,4 +75,19 @@ def test_pictures_show_what_theory_and_sweeps_say(bare: ss.Scenario) -> None:
     assert len({line.get_marker() for line in lines}) == 2
     assert [line.get_color() for line in lines] == list(plot.COLOURS[:2])
     assert ax.get_ylabel() == "goodput, Mbit/s"
+    assert ax.get_xlabel() == "path.buffer, packets"
     assert len(ax.containers) == 2
+    assert list(lines[0].get_xdata()) == [50, 100]
+    with pytest.raises(ValueError, match="draw it with by="):
+        plot.sweep_curve(table, "transfer.0.sizing")
+
+
+def test_pictures_stand_at_numbers_in_one_unit(bare: ss.Scenario) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from sweetspot import plot
+
+    table = ss.sweep(bare, {"path.buffer": ["1MB", "400kB"]})
+    line = plot.sweep_curve(table, "path.buffer").containers[0].lines[0]
+    # 1 kB is 1000 B.
+    assert list(line.get_xdata()) == [400_000, 1_000_000]

@@ -79,6 +79,18 @@ def test_a_range_is_the_values_that_the_command_line_takes_it_for(noisy: ss.Scen
             ss.sweep(noisy, {"path.buffer": wrong})
 
 
+def test_a_sweep_is_sorted_and_drawn_by_number_without_reading_texts(noisy: ss.Scenario) -> None:
+    threads = ThreadPoolExecutor(2)
+    over = {"path.buffer": ["1MB", "30kB", "200kB"], "transfer.0.sizing": ["sobas", "fixed:50pkt"]}
+    table = ss.sweep(noisy, over, executor=threads)
+    numbers = table.sort_by("path.buffer_bytes").column("path.buffer_bytes").to_pylist()
+    assert numbers == [3e4, 3e4, 2e5, 2e5, 1e6, 1e6]
+    assert table.column("transfer.0.sizing_packets").to_pylist() == [None, 50.0] * 3
+    # Words alone have no numbers.
+    sizings = ss.sweep(noisy, {"transfer.0.sizing": ["max", "sobas"]}, executor=threads)
+    assert [name for name in sizings.column_names if name.startswith("transfer.")] == ["transfer.0.sizing"]
+
+
 def test_a_sweep_that_was_killed_plays_nothing_twice(
     noisy: ss.Scenario, tmp_path: pathlib.Path
 ) -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "LiveSocket",
     "SocketReport",
     "Journal",
+    "sweep_numbers",
     "sweep_values",
     "advise_host",
     "advise_router",
@@ -157,6 +158,7 @@ class Outcome:
     def from_json(text: str) -> Outcome: ...
     def __reduce__(self) -> tuple[Any, tuple[str]]: ...
 
+def sweep_numbers(values: list[str]) -> tuple[str, list[float | None]] | None: ...
 def sweep_values(key: str, text: str) -> list[str]: ...
 @final
 class Journal:
