@@ -186,16 +186,22 @@ fn a_table_leads_with_the_verdict_and_explains_its_headings() {
     let result = &report.variants[1];
     let all = &result.classes[0];
     let verdict = format!(
-        "{}, {}: goodput {:.3}, queueing delay {:.3} of the kernel's (medians).",
+        "{}, {}: goodput {:.1} % and delay {:.1} % of the kernel's (medians).",
         result.sizing,
         result.congestion,
-        all.goodput.p50.expect("paths"),
-        all.delay_median.expect("queues")
+        all.goodput.p50.expect("paths") * 100.0,
+        all.delay_median.expect("queues") * 100.0
     );
     let (verdicts, reading) = before.split_once("How to read").expect("the explanation");
     assert!(verdicts.contains(&verdict), "{text}");
     let worse = all.surely_worse.expect("several seeds") * 100.0;
-    assert!(verdicts.contains(&format!("Surely slower on {worse:.1} % of the paths")), "{text}");
+    assert!(
+        verdicts.contains(&format!("slower than the kernel on {worse:.1} % of paths")),
+        "{text}"
+    );
+    for class in result.classes.iter().map(|summary| summary.class.name()) {
+        assert!(reading.contains(&format!("\n  {class} ")), "{class}: {text}");
+    }
     let is_heading = |line: &&str| line.starts_with(' ');
     let headings = tables.lines().filter(is_heading).flat_map(str::split_whitespace);
     for heading in headings.filter(|heading| heading.parse::<f64>().is_err() && *heading != "%") {

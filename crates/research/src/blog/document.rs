@@ -1,17 +1,8 @@
-//! The result as text: a table for a terminal and for a document.
-
-use core::fmt::Write;
+//! The result as text: tables for a terminal and for a document.
 
 use super::{Blog, PUBLISHED};
+use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_research::page_abstract::Abstract;
-
-const ABSTRACT: Abstract<'_> = Abstract {
-    question: "does throughput on this kernel follow the receive buffer as in a published experiment of 2012?",
-    method: "five receive buffers over an emulated path of 100 Mbit/s and 10 ms; the blog's numbers stand beside ours.",
-    result: "the column *accuracy* compares each buffer's throughput with its expected window per round trip.",
-    limitation: "one path, and one run per buffer.",
-    command: "`sweetspot-research lab blog --out docs/results/blog.md`",
-};
 
 /// Machine, date and command of a measurement.
 #[derive(Debug, Clone)]
@@ -25,6 +16,16 @@ pub struct Environment {
     /// The day.
     pub date: String,
 }
+
+/// The meaning of the columns on a terminal.
+const HEADINGS: &str =
+    "  asked         SO_RCVBUF, as iperf -w sets it; the kernel grants twice that
+  window        the largest that this kernel allows for that buffer
+  advertised    the largest that the sender saw
+  expected      the window per round trip of 10 ms, or the link's 100 Mbit/s
+  measured      by the receiver's program, slow start included
+  accuracy      measured over expected
+  with headers  expected, if headers and a packet's time on the wire count";
 
 /// The meaning of the columns, and why the numbers differ from the blog's.
 const EXPLANATION: &str = "\
@@ -50,8 +51,16 @@ const EXPLANATION: &str = "\
 impl Blog {
     /// The whole document, in Markdown.
     pub fn document(&self, place: &Environment) -> String {
+        let result = self.verdict();
+        let page = Abstract {
+            question: "does throughput on this kernel follow the receive buffer as in a published experiment of 2012?",
+            method: "five receive buffers over an emulated path of 100 Mbit/s and 10 ms; the blog's numbers stand beside ours.",
+            result: &result,
+            limitation: "one path, and one run per buffer.",
+            command: "`sweetspot-research lab blog --out docs/results/blog.md`",
+        };
         format!(
-            "# The window and its throughput, on this kernel\n\n{ABSTRACT}\
+            "# The window and its throughput, on this kernel\n\n{page}\
              The experiment of S. Gordon, *Impact of Bandwidth Delay Product on TCP Throughput* (2012): five\n\
              receive buffers at 100 Mbit/s and 10 ms. Written by `{}`.\n\n\
              | | |\n|---|---|\n| program | sweetspot {} |\n| measured on | {}, {} |\n\
@@ -66,57 +75,144 @@ impl Blog {
         )
     }
 
-    /// The blog's second table with this kernel's numbers, and the blog's own beside them, in
-    /// Markdown.
-    pub fn table(&self) -> String {
-        let mut text = String::from(
-            "| -w kB | buffer kB | window expected kB | advertised kB | expected Mbit/s | measured Mbit/s | accuracy % | with headers Mbit/s | blog 2012: window kB | expected | measured | accuracy % |\n\
-             |--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-        );
-        for (row, published) in self.rows.iter().zip(&PUBLISHED) {
-            let kb = |bytes: u64| bytes as f64 / 1e3;
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "| {:.0} | {:.0} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} | {:.1} | {} | {:.0} | {} | {} |",
-                kb(row.asked_bytes),
-                kb(row.buffer_bytes),
-                kb(row.window_expected_bytes),
-                kb(row.window_advertised_bytes),
-                row.expected_bps / 1e6,
-                row.measured_bps / 1e6,
-                row.accuracy * 100.0,
-                row.expected_with_headers_bps / 1e6,
-                published.window_kb,
-                published.expected,
-                published.measured,
-                published.accuracy,
-            );
+    /// The result for a terminal: the verdict, the tables, the meaning of their headings.
+    pub fn text(&self) -> String {
+        let mut here = MarkdownTable::new(&[
+            "asked",
+            "window",
+            "advertised",
+            "expected",
+            "measured",
+            "accuracy",
+            "with headers",
+        ]);
+        for row in &self.rows {
+            here.row(&[
+                kb(row.asked_bytes, 0),
+                kb(row.window_expected_bytes, 1),
+                kb(row.window_advertised_bytes, 1),
+                mbit(row.expected_bps),
+                mbit(row.measured_bps),
+                format!("{:.0} %", row.accuracy * 100.0),
+                mbit(row.expected_with_headers_bps),
+            ]);
         }
-        text
+        let mut then = MarkdownTable::new(&["asked", "window", "expected", "measured", "accuracy"]);
+        for row in &PUBLISHED {
+            then.row(&[
+                row.asked_kb.to_string(),
+                format!("{:.1}", row.window_kb),
+                format!("{:.1}", row.expected),
+                format!("{:.1}", row.measured),
+                format!("{} %", row.accuracy),
+            ]);
+        }
+        format!(
+            "Result: {}\n{}\n\nOn this kernel, {} s each, sizes in kB and rates in Mbit/s:\n{}\n\
+             In the blog of 2012:\n{}\n{HEADINGS}\n",
+            self.verdict(),
+            self.trust(),
+            self.seconds_each,
+            here.aligned(),
+            then.aligned()
+        )
     }
 
-    /// The certificate of each row's path, in Markdown.
-    pub fn certificates(&self) -> String {
-        let mut text = String::from(
-            "| -w kB | min RTT ms | retransmitted | verdict | late p99 us | max us |\n|--:|--:|--:|---|--:|--:|\n",
-        );
+    /// Measured over expected throughput, here and in the blog.
+    fn verdict(&self) -> String {
+        let range = |shares: &mut dyn Iterator<Item = f64>| {
+            let (low, high) = shares
+                .map(|share| share.round())
+                .fold((f64::MAX, 0.0), |(low, high), share| (share.min(low), share.max(high)));
+            if low < high { format!("{low} % to {high} %") } else { format!("{high} %") }
+        };
+        let here = range(&mut self.rows.iter().map(|row| row.accuracy * 100.0));
+        let then = range(&mut PUBLISHED.iter().map(|row| row.accuracy as f64));
+        format!(
+            "throughput is {here} of the expected window per round trip; in the blog of 2012 it was {then}."
+        )
+    }
+
+    fn trust(&self) -> String {
+        let doubted = self.rows.iter().filter(|row| !row.certificate.trust).map(|row| {
+            let reasons = row.certificate.reasons.join("; ");
+            format!("Do not trust the row of {} kB: {reasons}.", kb(row.asked_bytes, 0))
+        });
+        let doubted: Vec<String> = doubted.collect();
+        if doubted.is_empty() {
+            return "The emulation can be trusted.".to_owned();
+        }
+        doubted.join("\n")
+    }
+
+    /// The blog's second table with this kernel's numbers, and the blog's own beside them, in
+    /// Markdown.
+    fn table(&self) -> MarkdownTable {
+        let mut table = MarkdownTable::new(&[
+            "-w kB",
+            "buffer kB",
+            "window expected kB",
+            "advertised kB",
+            "expected Mbit/s",
+            "measured Mbit/s",
+            "accuracy %",
+            "with headers Mbit/s",
+            "blog 2012: window kB",
+            "expected",
+            "measured",
+            "accuracy %",
+        ]);
+        for (row, published) in self.rows.iter().zip(&PUBLISHED) {
+            table.row(&[
+                kb(row.asked_bytes, 0),
+                kb(row.buffer_bytes, 0),
+                kb(row.window_expected_bytes, 1),
+                kb(row.window_advertised_bytes, 1),
+                mbit(row.expected_bps),
+                mbit(row.measured_bps),
+                format!("{:.0}", row.accuracy * 100.0),
+                mbit(row.expected_with_headers_bps),
+                published.window_kb.to_string(),
+                format!("{:.0}", published.expected),
+                published.measured.to_string(),
+                published.accuracy.to_string(),
+            ]);
+        }
+        table
+    }
+
+    /// The certificate of each row's path.
+    fn certificates(&self) -> MarkdownTable {
+        let mut table = MarkdownTable::new(&[
+            "-w kB",
+            "min RTT ms",
+            "retransmitted",
+            "verdict",
+            "late p99 us",
+            "max us",
+        ]);
         for row in &self.rows {
             let c = &row.certificate;
-            let verdict = match c.trust {
-                true => "trust".to_owned(),
-                false => format!("**do not trust**: {}", c.reasons.join("; ")),
-            };
-            let _ = writeln!(
-                text,
-                "| {} | {:.2} | {} | {verdict} | {:.0} | {:.0} |",
-                row.asked_bytes / 1000,
-                row.rtt_min_s * 1e3,
-                row.retransmitted,
-                c.p99_lateness_s * 1e6,
-                c.max_lateness_s * 1e6,
-            );
+            table.row(&[
+                kb(row.asked_bytes, 0),
+                format!("{:.2}", row.rtt_min_s * 1e3),
+                row.retransmitted.to_string(),
+                match c.trust {
+                    true => "trust".to_owned(),
+                    false => format!("**do not trust**: {}", c.reasons.join("; ")),
+                },
+                format!("{:.0}", c.p99_lateness_s * 1e6),
+                format!("{:.0}", c.max_lateness_s * 1e6),
+            ]);
         }
-        text
+        table
     }
+}
+
+fn kb(bytes: u64, decimals: usize) -> String {
+    format!("{:.decimals$}", bytes as f64 / 1e3)
+}
+
+fn mbit(bps: f64) -> String {
+    format!("{:.1}", bps / 1e6)
 }

@@ -75,6 +75,25 @@ impl PathClass {
         }
     }
 
+    /// The paths in it, for readers of the tables.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            PathClass::All => "every path",
+            PathClass::CleanAlone => "neither random loss nor jitter nor cross traffic",
+            PathClass::CleanAloneDropTail => "the same, with a drop-tail queue",
+            PathClass::JitterOnly => "jitter, neither random loss nor cross traffic",
+            PathClass::RandomLoss => "random loss, no cross traffic",
+            PathClass::SharedClean => "cross traffic, no random loss",
+            PathClass::SharedLossy => "cross traffic and random loss",
+            PathClass::Repeatable => "the kernel's runs lie within 5 % of their mean",
+            PathClass::Small => "transfers of up to 10 MB",
+            PathClass::Medium => "transfers of 10 MB to 100 MB",
+            PathClass::Large => "transfers of more than 100 MB",
+            PathClass::RateChange => "the rate changes",
+            PathClass::RouteChange => "the route changes",
+        }
+    }
+
     /// The classes of `scenario`; `spread` is the largest deviation of the kernel's runs from their
     /// mean.
     pub(super) fn of(scenario: &Scenario, spread: f64) -> Vec<PathClass> {

@@ -1,16 +1,9 @@
 use core::fmt::Write;
 
 use super::report::{GauntletReport, Quantiles, VariantResult};
+use super::table::verdict;
 use crate::page_abstract::Abstract;
 use sweetspot_experiment::markdown::MarkdownTable;
-
-const ABSTRACT: Abstract<'_> = Abstract {
-    question: "how do goodput and delay change on random paths when Sweetspot sizes the window instead of the kernel?",
-    method: "random paths, each run with both sizings under the same seeds; the *null* repeats the kernel's under others.",
-    result: "each population has a section; its quantiles of goodput over the kernel's stand beside the null.",
-    limitation: "a population is drawn from ranges that we chose; it does not represent the Internet.",
-    command: "in the line below; `make bench-gauntlet` writes the main tables.",
-};
 
 const NOTES: &str = include_str!("../../data/gauntlet_notes.md");
 
@@ -29,22 +22,28 @@ pub struct DocumentInfo {
 
 /// The reports as a Markdown document; [`picture_name`] names the pictures.
 pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
+    let result = result(reports);
+    let page = Abstract {
+        question: "how do goodput and delay change on random paths when Sweetspot sizes the window instead of the kernel?",
+        method: "random paths, each run with both sizings under the same seeds; the *null* repeats the kernel's under others.",
+        result: &result,
+        limitation: "a population is drawn from ranges that we chose; it does not represent the Internet.",
+        command: "in the line below; `make bench-gauntlet` writes the main tables.",
+    };
     let mut text = format!(
-        "# The gauntlet: sizings on random paths\n\n{ABSTRACT}Written by `{}` on {}; do not edit.\n\n{NOTES}\n",
+        "# The gauntlet: sizings on random paths\n\n{page}Written by `{}` on {}; do not edit.\n\n{NOTES}\n",
         info.command, info.machine
     );
     let mut measured: Vec<u64> = reports.iter().map(|report| report.seed).collect();
     measured.dedup();
-    let _ = writeln!(
-        text,
-        "Measured here: populations of seed {}. Parameters were chosen on populations of {}: a seed \
-         that chose one never measures it.",
-        listed(&measured),
-        match info.chosen_on.as_slice() {
-            [] => "no seed".to_owned(),
-            seeds => format!("seed {}", listed(seeds)),
-        }
-    );
+    let chosen = match info.chosen_on.as_slice() {
+        [] => String::new(),
+        seeds => format!(
+            " Parameters were chosen on populations of seed {}: a seed that chose one never measures it.",
+            listed(seeds)
+        ),
+    };
+    let _ = writeln!(text, "Measured here: populations of seed {}.{chosen}", listed(&measured));
     for report in reports {
         let _ = writeln!(
             text,
@@ -61,8 +60,9 @@ pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
                 drawn.push(result.congestion);
                 let _ = writeln!(
                     text,
-                    "\n### {}\n\n![Distributions]({}/{})",
+                    "\n### {}\n\n{}\n![Distributions]({}/{})",
                     result.congestion,
+                    verdicts(report, result.congestion),
                     info.pictures,
                     picture_name(report, result.congestion)
                 );
@@ -71,6 +71,23 @@ pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
         }
     }
     text
+}
+
+/// The sizings' results with a congestion control, as a list.
+fn verdicts(report: &GauntletReport, congestion: &str) -> String {
+    let with = report.variants.iter().filter(|result| result.congestion == congestion);
+    let lines = with.map(|result| verdict(report, result)).filter(|words| !words.is_empty());
+    lines.map(|words| format!("* {}\n", words.join(" "))).collect()
+}
+
+/// The first verdict of all, and where the others are.
+fn result(reports: &[GauntletReport]) -> String {
+    let first = reports.first().and_then(|report| {
+        let words = report.variants.iter().map(|result| verdict(report, result));
+        let words = words.into_iter().find(|words| !words.is_empty())?.join(" ");
+        Some(format!("on the paths of `{}`, {words} ", report.population.name()))
+    });
+    format!("{}Each section begins with its own.", first.unwrap_or_default())
 }
 
 /// File name of a report's picture.

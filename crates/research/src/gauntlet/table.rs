@@ -13,26 +13,31 @@ is a ratio to the kernel's, under the same seeds.
   rivals        goodput of the cross traffic, on shared paths
   null          the kernel again, under other seeds: the effect of chance
   -             no path of the class has it
-Rows are classes of paths.
-  repeatable    the kernel's runs lie within 5 % of their mean
-  clean         no random loss
-  alone         neither cross traffic nor jitter";
+Rows are classes of paths.";
 
 /// A report as text of at most 80 columns: the verdicts, the meaning of the headings, the tables.
 pub fn table(report: &GauntletReport) -> String {
+    let first = match report.first_path {
+        0 => String::new(),
+        first => format!(", from {first} on"),
+    };
     let mut lines = vec![format!(
-        "{} paths of the population {}, seed {}, from {} on; {} seeds each, {} s",
+        "{} random paths ({}, seed {}{first}), {} runs each, {} s at most",
         report.paths,
         report.population.name(),
         report.seed,
-        report.first_path,
         report.seeds,
         report.duration_s
     )];
     for result in report.variants.iter().filter(|result| result.sizing != NULL) {
+        lines.push(String::new());
         lines.extend(verdict(report, result));
     }
     lines.extend(READING.lines().map(str::to_owned));
+    let classes = report.variants.first().map_or(&[][..], |result| &result.classes);
+    lines.extend(
+        classes.iter().map(|of| format!("  {:NAME$}{}", of.class.name(), of.class.meaning())),
+    );
     for result in &report.variants {
         lines.extend(tested(result));
     }
@@ -51,26 +56,27 @@ fn overall(result: &VariantResult) -> Option<&ClassSummary> {
     result.classes.iter().find(|summary| summary.class == PathClass::All)
 }
 
-/// The result of a variant in two lines, beside chance.
-fn verdict(report: &GauntletReport, result: &VariantResult) -> Vec<String> {
-    let Some(all) = overall(result) else { return Vec::new() };
+/// The result of a variant in two sentences, beside chance; none for the null.
+pub(super) fn verdict(report: &GauntletReport, result: &VariantResult) -> Vec<String> {
+    let Some(all) = overall(result).filter(|_| result.sizing != NULL) else { return Vec::new() };
     let is_null =
         |other: &&VariantResult| other.sizing == NULL && other.congestion == result.congestion;
     let chance = report.variants.iter().find(is_null).and_then(overall);
     let chance = chance.and_then(|all| all.surely_worse);
+    let percent =
+        |share: Option<f64>| share.map_or("-".to_owned(), |s| format!("{:.1} %", s * 100.0));
     vec![
-        String::new(),
         format!(
-            "{}: goodput {}, queueing delay {} of the kernel's (medians).",
+            "{}: goodput {} and delay {} of the kernel's (medians).",
             name(result),
-            number(all.goodput.p50),
-            number(all.delay_median)
+            percent(all.goodput.p50),
+            percent(all.delay_median)
         ),
         match all.surely_worse.zip(chance) {
             Some((worse, chance)) => format!(
-                "Surely slower on {:.1} % of the paths; by chance alone (null) on {:.1} %.",
-                worse * 100.0,
-                chance * 100.0
+                "Surely slower than the kernel on {} of paths; by chance alone on {}.",
+                percent(Some(worse)),
+                percent(Some(chance))
             ),
             None => {
                 "One seed per path: more --seeds show which paths are surely slower.".to_owned()
@@ -92,7 +98,8 @@ fn tested(result: &VariantResult) -> Vec<String> {
         cells.push(class.surely_worse.map_or("-".to_owned(), |w| format!("{:.1}%", w * 100.0)));
         lines.push(row(class.class.name(), &cells));
     }
-    lines.push(format!("{who}: delay, retransmissions and rivals over those of the kernel"));
+    lines.push(String::new());
+    lines.push(format!("{who}: delay, retransmissions and rivals over the kernel's"));
     let heads = ["delay", "delay", "retx", "timeout", "rivals", "rivals", "rivals"];
     lines.push(row("", &heads.map(str::to_owned)));
     let heads = ["median", "sums", "sums", "sums", "5 %", "50 %", "95 %"];

@@ -11,7 +11,7 @@ use sweetspot_scenario::{Outcome, Scenario};
 pub use findings::{BrokenAssumption, findings};
 pub use population::{
     Agreement, ComparedValue, EnginePair, PathDrawing, PopulationInfo, PopulationRun, RunValues,
-    population_document,
+    population_document, population_text,
 };
 pub use standing::{AgreementBounds, BoundCheck, STANDING, StandingScenario};
 

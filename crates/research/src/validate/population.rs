@@ -3,7 +3,7 @@
 mod document;
 mod drawing;
 
-pub use document::{PopulationInfo, population_document};
+pub use document::{PopulationInfo, population_document, population_text};
 pub use drawing::{PathDrawing, PopulationRun};
 
 use serde::Serialize;

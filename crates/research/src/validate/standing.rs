@@ -26,7 +26,7 @@ pub struct AgreementBounds {
 /// A bound and its check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundCheck {
-    /// The two engines and their values.
+    /// The two engines and their values, Mbit/s.
     pub words: String,
     /// The share by which the first lies off the second, signed.
     pub off: f64,
@@ -100,8 +100,7 @@ impl StandingScenario {
         let mut bound_checks = Vec::new();
         let mut check = |names: (&str, &str), values: (f64, f64), bound: f64| {
             let (a, b) = values;
-            let words =
-                format!("{} {:.2} Mbit/s, {} {:.2} Mbit/s", names.0, a / 1e6, names.1, b / 1e6);
+            let words = format!("{} {:.2}, {} {:.2}", names.0, a / 1e6, names.1, b / 1e6);
             bound_checks.push(BoundCheck { words, off: a / b - 1.0, bound });
         };
         if let (Some(sim), Some(theory), Some(bound)) =

@@ -56,7 +56,7 @@ pub fn run(experiment: LabExperiment) -> Ending {
     if arguments.json {
         out!("{}", serde_json::to_string_pretty(&result)?);
     } else {
-        out!("{}\n{}", result.table().trim_end(), result.certificates().trim_end());
+        out!("{}", result.text().trim_end());
     }
     Ok(ExitCode::SUCCESS)
 }

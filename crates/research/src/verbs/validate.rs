@@ -10,18 +10,11 @@ use sweetspot_scenario::{EngineError, NoRecorder, Outcome, Scenario};
 
 use super::Ending;
 use sweetspot_comparison::machine;
+use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_program::engine::{EngineAnswer, EngineName};
 use sweetspot_program::print::Shown;
 use sweetspot_program::scenario_file::seed;
 use sweetspot_research::page_abstract::Abstract;
-
-const ABSTRACT: Abstract<'_> = Abstract {
-    question: "do closed forms, simulator and kernel agree on the same scenario?",
-    method: "each scenario of the standing set runs on every engine; each pair has a bound on the goodput's difference.",
-    result: "the table of bounds has each difference, and whether it kept its bound.",
-    limitation: "a few scenarios chosen by hand; [random paths](validate-population.md) have a page of their own.",
-    command: "`sweetspot-research validate --standing --out docs/results/validate.md`",
-};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -162,21 +155,10 @@ fn standing(arguments: &Arguments) -> Ending {
         std::fs::write(out, &document)
             .map_err(|error| format!("--out {}: {error}; name another file", out.shown()))?;
     }
-    let broken = rows.iter().filter(|row| row.judgement == BROKEN).count();
     if !arguments.json {
-        let kept = rows.iter().filter(|row| row.judgement == KEPT).count();
-        out!("{kept} of {} bounds are kept, {broken} are broken.\n", rows.len());
-        out!(
-            "{:<16} {:<42} {:>8} {:>6}",
-            "scenario",
-            "goodput of the first transfer",
-            "off",
-            "bound"
-        );
-        for BoundRow { scenario, words, off, bound, judgement } in &rows {
-            out!("{scenario:<16} {words:<42} {off:>8} {bound:>6}  {judgement}");
-        }
+        out!("Result: {}\n\n{}", verdict(&rows), bounds(&rows).aligned().trim_end());
     }
+    let broken = rows.iter().filter(|row| row.judgement == BROKEN).count();
     match broken {
         0 => Ok(ExitCode::SUCCESS),
         n => Err(format!("{n} bounds of the standing set are broken; see the lines above").into()),
@@ -202,7 +184,7 @@ fn check_bounds(one: &StandingScenario, validation: &Validation) -> Vec<BoundRow
         validation.answers.iter().map(|finished| finished.outcome.clone()).collect();
     let row = |check: BoundCheck| BoundRow {
         scenario: one.name,
-        off: format!("{:+.1} %", check.off * 100.0),
+        off: signed_percent(check.off),
         bound: format!("{:.0} %", check.bound * 100.0),
         judgement: match (check.kept(), trusted) {
             (true, _) => KEPT,
@@ -214,23 +196,52 @@ fn check_bounds(one: &StandingScenario, validation: &Validation) -> Vec<BoundRow
     one.bound_checks(&outcomes).into_iter().map(row).collect()
 }
 
+/// Without a sign if it rounds to zero.
+fn signed_percent(share: f64) -> String {
+    let text = format!("{:+.1} %", share * 100.0);
+    if text[1..] == *"0.0 %" { text[1..].to_owned() } else { text }
+}
+
+fn verdict(rows: &[BoundRow]) -> String {
+    let count = |judgement| rows.iter().filter(|row| row.judgement == judgement).count();
+    let (kept, broken) = (count(KEPT), count(BROKEN));
+    let open = rows.len() - kept - broken;
+    let open = if open > 0 { format!(", {open} not judged") } else { String::new() };
+    format!(
+        "{kept} of {} bounds on the difference between two engines are kept, {broken} broken{open}.",
+        rows.len()
+    )
+}
+
+fn bounds(rows: &[BoundRow]) -> MarkdownTable {
+    let mut table = MarkdownTable::new(&["scenario", "goodput, Mbit/s", "off", "bound", ""]);
+    for BoundRow { scenario, words, off, bound, judgement } in rows {
+        table.row(&[*scenario, words, off, bound, judgement]);
+    }
+    table
+}
+
 fn document(engines: &[EngineName], rows: &[BoundRow], details: &str) -> String {
     let names: Vec<String> = engines.iter().map(EngineName::to_string).collect();
-    let mut table = String::new();
-    for BoundRow { scenario, words, off, bound, judgement } in rows {
-        let _ = writeln!(table, "| {scenario} | {words} | {off} | {bound} | {judgement} |");
-    }
+    let result = verdict(rows);
+    let page = Abstract {
+        question: "do closed forms, simulator and kernel agree on the same scenario?",
+        method: "each scenario of the standing set runs on every engine; each pair has a bound on the goodput's difference.",
+        result: &result,
+        limitation: "a few scenarios chosen by hand; [random paths](validate-population.md) have a page of their own.",
+        command: "`sweetspot-research validate --standing --out docs/results/validate.md`",
+    };
     let date: String = machine::date().chars().take_while(|c| *c != 'T').collect();
     format!(
-        "# The same scenario by every engine\n\n{ABSTRACT}\
+        "# The same scenario by every engine\n\n{page}\
          The standing set (scenarios/standing) by the closed forms, the simulator and this machine's kernel.\n\
          Written by `sweetspot-research validate --standing --engine {} --out docs/results/validate.md`.\n\n\
          | | |\n|---|---|\n| program | sweetspot {} |\n| measured on | {}, {}, {date} |\n\n\
-         ## Bounds\n\n| scenario | goodput of the first transfer | off | bound | |\n\
-         |---|---|--:|--:|---|\n{table}{details}",
+         ## Bounds\n\nGoodput of the first transfer.\n\n{}{details}",
         names.join(","),
         env!("CARGO_PKG_VERSION"),
         machine::machine(),
         machine::kernel(),
+        bounds(rows),
     )
 }

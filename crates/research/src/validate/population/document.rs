@@ -7,14 +7,6 @@ use super::{
 use crate::page_abstract::Abstract;
 use sweetspot_experiment::markdown::MarkdownTable;
 
-const ABSTRACT: Abstract<'_> = Abstract {
-    question: "does the simulator's Linux agree with the kernel on paths that nobody chose?",
-    method: "drawn paths, each run once by the kernel across the emulator and under several seeds by the simulator.",
-    result: "the first table has the median and 90 % quantile of each difference; its last line judges the bounds.",
-    limitation: "one transfer over one link; no cross traffic.",
-    command: "`sweetspot-research validate --population`",
-};
-
 const NOTES: &str = include_str!("../../../data/population_notes.md");
 
 /// The document's text besides the numbers.
@@ -30,27 +22,23 @@ pub struct PopulationInfo {
 
 /// The comparison as a Markdown document.
 pub fn population_document(pairs: &[EnginePair], info: &PopulationInfo) -> String {
+    let result = verdict(pairs);
+    let page = Abstract {
+        question: "does the simulator's Linux agree with the kernel on paths that nobody chose?",
+        method: "drawn paths, each run once by the kernel across the emulator and under several seeds by the simulator.",
+        result: &result,
+        limitation: "one transfer over one link; no cross traffic.",
+        command: "`sweetspot-research validate --population`",
+    };
     let mut text = format!(
-        "# The simulator's Linux and the kernel on drawn paths\n\n{ABSTRACT}Written by `{}` on {}; do not edit.\n\n{NOTES}\n\
+        "# The simulator's Linux and the kernel on drawn paths\n\n{page}Written by `{}` on {}; do not edit.\n\n{NOTES}\n\
          ## Agreement\n\n{}\n",
         info.command,
         info.machine,
         summary(pairs)
     );
-    if let Some(all) = Agreement::of(pairs) {
-        let words = all.kept().map(|kept| if kept { "kept" } else { "**missed**" });
-        let _ = writeln!(
-            text,
-            "Bounds: goodput {:.0} % in the median ({}), {:.0} % in nine of ten ({}); packets sent again a factor \
-             of {RETRANSMISSIONS_MEDIAN} in the median ({}).\n",
-            100.0 * GOODPUT_MEDIAN,
-            words[0],
-            100.0 * GOODPUT_NINE_OF_TEN,
-            words[1],
-            words[2],
-        );
-    }
-    let _ = writeln!(text, "## Larger differences\n\n{}", larger(pairs));
+    let larger = larger(pairs).map_or("None.\n".to_owned(), |table| table.to_string());
+    let _ = writeln!(text, "## Larger differences\n\n{larger}");
     if !info.left_out.is_empty() {
         text.push_str("## Left out: not certified\n\n");
         for line in &info.left_out {
@@ -60,6 +48,47 @@ pub fn population_document(pairs: &[EnginePair], info: &PopulationInfo) -> Strin
     }
     let _ = write!(text, "## Every pair\n\n{}", every_pair(pairs));
     text
+}
+
+/// The comparison for a terminal, without the single pairs.
+pub fn population_text(pairs: &[EnginePair], left_out: &[String]) -> String {
+    let mut text = format!("Result: {}\n", verdict(pairs));
+    if !pairs.is_empty() {
+        let _ = write!(
+            text,
+            "\nDifferences of the simulator from the kernel: half of the pairs differ by less than \"median\", nine of \
+             ten by less than \"90 %\".\n{}",
+            summary(pairs).aligned()
+        );
+    }
+    if let Some(larger) = larger(pairs) {
+        let bound = 100.0 * GOODPUT_NINE_OF_TEN;
+        let _ = write!(text, "\nGoodput differs by more than {bound:.0} %:\n{}", larger.aligned());
+    }
+    for line in left_out {
+        let _ = write!(text, "\nLeft out, because the emulation cannot be trusted: {line}");
+    }
+    text
+}
+
+/// The differences beside their bounds.
+fn verdict(pairs: &[EnginePair]) -> String {
+    let Some(all) = Agreement::of(pairs) else {
+        return "no pair of runs could be compared.".to_owned();
+    };
+    let words = all.kept().map(|kept| if kept { "kept" } else { "missed" });
+    format!(
+        "goodput differs by {:.1} % in the median (bound {:.0} %: {}) and by at most {:.1} % in nine of ten pairs (bound \
+         {:.0} %: {}); packets sent again by a factor of {:.2} in the median (bound {RETRANSMISSIONS_MEDIAN}: {}).",
+        100.0 * all.goodput[0],
+        100.0 * GOODPUT_MEDIAN,
+        words[0],
+        100.0 * all.goodput[1],
+        100.0 * GOODPUT_NINE_OF_TEN,
+        words[1],
+        all.retransmissions[0],
+        words[2],
+    )
 }
 
 /// Medians and 90 % quantiles: of all, by congestion control and by sizing.
@@ -109,25 +138,22 @@ fn names(pairs: &[EnginePair], of: impl Fn(&EnginePair) -> &String) -> Vec<&str>
 }
 
 /// The pairs beyond the bound of nine in ten, and the known facts on each.
-fn larger(pairs: &[EnginePair]) -> String {
+fn larger(pairs: &[EnginePair]) -> Option<MarkdownTable> {
     let mut table = MarkdownTable::new(&["run", "kernel", "simulator", "explained by"]);
-    let mut found = 0;
-    for pair in pairs {
+    let is_larger =
+        |pair: &&EnginePair| pair.difference(ComparedValue::Goodput) > GOODPUT_NINE_OF_TEN;
+    let mut found = pairs.iter().filter(is_larger).peekable();
+    found.peek()?;
+    for pair in found {
         let mbit = |bps: f64| format!("{:.2} Mbit/s", bps / 1e6);
-        if pair.difference(ComparedValue::Goodput) > GOODPUT_NINE_OF_TEN {
-            found += 1;
-            table.row(&[
-                name(pair),
-                mbit(pair.lab.goodput_bps),
-                mbit(pair.simulated(ComparedValue::Goodput)),
-                reason(pair),
-            ]);
-        }
+        table.row(&[
+            name(pair),
+            mbit(pair.lab.goodput_bps),
+            mbit(pair.simulated(ComparedValue::Goodput)),
+            reason(pair),
+        ]);
     }
-    match found {
-        0 => "None.\n".to_owned(),
-        _ => table.to_string(),
-    }
+    Some(table)
 }
 
 fn reason(pair: &EnginePair) -> String {

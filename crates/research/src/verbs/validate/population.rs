@@ -6,7 +6,7 @@ use sweetspot_experiment::{NoStore, ResultStore, RunKey};
 use sweetspot_lab::Lab;
 use sweetspot_research::validate::{
     Agreement, EnginePair, PathDrawing, PopulationInfo, PopulationRun, RunValues,
-    population_document,
+    population_document, population_text,
 };
 use sweetspot_scenario::{Congestion, Engine, NoRecorder, Outcome, Scenario};
 use sweetspot_sim::Simulator;
@@ -130,9 +130,8 @@ pub fn run(arguments: &PopulationArguments, out: Option<&PathBuf>, json: bool) -
         note!("sweetspot: {} of {} runs", done + 1, runs.len());
     }
     let info = PopulationInfo { command: arguments.command(), machine: machine::here(), left_out };
-    let document = population_document(&pairs, &info);
     if let Some(out) = out {
-        whole_file::write(out, document.as_bytes())?;
+        whole_file::write(out, population_document(&pairs, &info).as_bytes())?;
         note!("wrote {}", out.shown());
     }
     if json {
@@ -143,7 +142,10 @@ pub fn run(arguments: &PopulationArguments, out: Option<&PathBuf>, json: bool) -
             serde_json::json!({ "command": command, "agreement": agreement, "pairs": pairs, "left_out": left_out })
         );
     } else {
-        out!("{}", document.trim_end());
+        out!("{}", population_text(&pairs, &info.left_out).trim_end());
+        if out.is_none() {
+            note!("sweetspot: --out FILE.md writes every pair");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
