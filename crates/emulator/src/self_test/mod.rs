@@ -94,20 +94,27 @@ pub fn self_test(progress: &mut dyn FnMut(&RateTrial)) -> Result<SelfTest, Emula
     Ok(SelfTest { highest, trials, delay_error, duration })
 }
 
-/// Doubles the rate until it is too high, then halves the gap.
+/// Doubles the rate until two in a row are too high, then halves the gap. Another program can make a rate fail for a few seconds,
+/// however low it is: it fails only if its double does, and if it fails again after that.
 fn search(
     truthful_at: &mut dyn FnMut(Rate) -> Result<bool, EmulatorError>,
 ) -> Result<Option<Rate>, EmulatorError> {
-    let (mut good, mut rate) = (None, FIRST_RATE);
+    let (mut good, mut failed, mut rate) = (None, None, FIRST_RATE);
     while rate <= LAST_RATE {
-        if !truthful_at(rate)? {
+        if truthful_at(rate)? {
+            (good, failed) = (Some(rate), None);
+        } else if let Some(half) = failed {
+            if truthful_at(half)? {
+                (good, failed) = (Some(half), Some(rate));
+            }
             break;
+        } else {
+            failed = Some(rate);
         }
-        good = Some(rate);
         rate = rate.scaled(2.0);
     }
     let Some(mut good) = good else { return Ok(None) };
-    let mut bad = rate;
+    let mut bad = failed.unwrap_or(rate);
     for _ in 0..BISECTIONS {
         if bad > LAST_RATE {
             break;
@@ -198,6 +205,20 @@ mod tests {
             let limit = Rate::from_mbit_per_second(mbit);
             let found = found(limit).unwrap();
             assert!(found <= limit && found.as_f64() * 1.126 > limit.as_f64(), "{limit}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_rate_that_was_disturbed_does_not_end_the_search() {
+        let limit = Rate::from_mbit_per_second(7000);
+        for disturbed in (0..6).map(|n| FIRST_RATE.scaled(f64::from(1 << n))) {
+            let mut disturbances = 1;
+            let found = search(&mut |rate| {
+                let is_disturbed = rate == disturbed && disturbances > 0;
+                disturbances -= u32::from(is_disturbed);
+                Ok(rate <= limit && !is_disturbed)
+            });
+            assert!(found.unwrap().unwrap().as_f64() * 1.126 > limit.as_f64(), "{disturbed}");
         }
     }
 
