@@ -6,7 +6,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 use sweetspot_testing::ssh::{FAR_ADDRESS, Ssh};
 
-use super::content::{Content, LARGE_FILE, MANY_FILES};
+use super::content::{self, Content, LARGE_FILE, MANY_FILES};
 use super::drawn::{DrawnCase, DrawnResult};
 
 /// One program moving one content on this host, through its own sshd.
@@ -229,10 +229,11 @@ impl Peers {
 
     /// Runs a case and compares the files at both ends. Returns the seconds and the near end's CPU time.
     fn run_checked(&self, case: &LocalCase, program: &Path) -> Result<(f64, f64), String> {
-        let (source, _) = case.content.make(&self.scratch).map_err(|e| e.to_string())?;
+        let (source, bytes) = case.content.make(&self.scratch).map_err(|e| e.to_string())?;
         let target = self.scratch.join("target");
         let _ = fs::remove_dir_all(&target);
         fs::create_dir(&target).map_err(|e| e.to_string())?;
+        content::touch_free_memory(bytes);
         let times = self.run(case, &source, &target, program)?;
         if case.program.is_faithful {
             let moved = target.join(source.file_name().unwrap_or_default());
