@@ -7,6 +7,7 @@ use super::memory::{MIN_ROOM, Memory, opened};
 use super::paced::Paced;
 use super::performance::Traffic;
 use super::state::State;
+use super::streaks::Streaks;
 use super::{NO_CHANCE, SETTLING_EPOCHS, Sensors, Sobas, repair_epochs};
 use crate::model::{CHANGE, Epoch, MEASURING_SHARE, PACE_SHARE, RESOLUTION, Share};
 use crate::{CongestionChoice, EventKind, PATH_LIFETIME, Reason, SizingPhase};
@@ -64,33 +65,6 @@ enum Source {
     /// Left by another transfer and confirmed in `confirmed` epochs. The flight may grow by `room` in one RTT: a lower bound of
     /// the path's buffer.
     Memory { room: Bytes, confirmed: u32 },
-}
-
-/// Epochs in a row under a limit that binds.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Streaks {
-    /// Epochs with a rate below an unshared transfer's.
-    below: u32,
-    /// ... far below it.
-    collapsed: u32,
-    /// ... with a queue of other traffic.
-    others: u32,
-    /// ... without a queue at a rate of the capacity.
-    idle: u32,
-    /// ... in a row in which the sender's congestion control leaves a part of the path unused.
-    unused: u32,
-    /// All since the last change, and the sum of their rates.
-    judged: u32,
-    rates: Rate,
-}
-
-impl Streaks {
-    /// Takes the rate of one more epoch; the mean of them all.
-    fn judge(&mut self, rate: Rate) -> Rate {
-        self.judged += 1;
-        self.rates = self.rates + rate;
-        self.rates.scaled(1.0 / f64::from(self.judged))
-    }
 }
 
 /// The window is wider than the capacity needs.
@@ -269,7 +243,7 @@ impl Held {
                 let is_due = streaks.judged >= probe_epochs() && !self.is_shallow;
                 if streaks.idle < KEEPS_EPOCHS && !is_due {
                     if streaks.judged >= probe_epochs() {
-                        (streaks.judged, streaks.rates) = (0, Rate::ZERO);
+                        streaks.judge_anew();
                     }
                     return false;
                 }

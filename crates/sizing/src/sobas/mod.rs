@@ -11,6 +11,7 @@ mod paced;
 mod performance;
 mod startup;
 mod state;
+mod streaks;
 mod trial;
 
 use sweetspot_units::{Bytes, Duration, Time};

@@ -15,7 +15,7 @@ pub(super) struct Streaks {
     pub(super) unused: u32,
     /// All since the last change, and the sum of their rates.
     pub(super) judged: u32,
-    rates: Rate,
+    pub(super) rates: Rate,
 }
 
 impl Streaks {
