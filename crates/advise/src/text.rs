@@ -31,7 +31,7 @@ fn unbroken(text: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match parts.last_mut() {
-            Some(last) if parts_unit(&format!("{last} {word}"), last.len()) => {
+            Some(last) if parts_unit(last, word) => {
                 last.push(' ');
                 last.push_str(word);
             }

@@ -90,7 +90,8 @@ fn broken(text: &str, width: usize) -> Option<(&str, &str)> {
         if column > width && (at.is_some() || beside_unit.is_some()) {
             break;
         }
-        let place = if parts_unit(text, byte) { &mut beside_unit } else { &mut at };
+        let (before, after) = text.split_at(byte);
+        let place = if parts_unit(before, after) { &mut beside_unit } else { &mut at };
         *place = Some(byte);
     }
     let at = at.or(beside_unit)?;
