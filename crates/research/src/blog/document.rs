@@ -1,6 +1,6 @@
 //! The result as text: tables for a terminal and for a document.
 
-use super::{Blog, PUBLISHED};
+use super::{Blog, BlogRow, PUBLISHED};
 use sweetspot_experiment::markdown::MarkdownTable;
 use sweetspot_research::page_abstract::Abstract;
 
@@ -87,15 +87,10 @@ impl Blog {
             "with headers",
         ]);
         for row in &self.rows {
-            here.row(&[
-                kb(row.asked_bytes, 0),
-                kb(row.window_expected_bytes, 1),
-                kb(row.window_advertised_bytes, 1),
-                mbit(row.expected_bps),
-                mbit(row.measured_bps),
-                format!("{:.0} %", row.accuracy * 100.0),
-                mbit(row.expected_with_headers_bps),
-            ]);
+            let [asked, window, advertised, expected, measured, accuracy, with_headers] =
+                cells(row);
+            let accuracy = format!("{accuracy} %");
+            here.row(&[asked, window, advertised, expected, measured, accuracy, with_headers]);
         }
         let mut then = MarkdownTable::new(&["asked", "window", "expected", "measured", "accuracy"]);
         for row in &PUBLISHED {
@@ -163,15 +158,17 @@ impl Blog {
             "accuracy %",
         ]);
         for (row, published) in self.rows.iter().zip(&PUBLISHED) {
+            let [asked, window, advertised, expected, measured, accuracy, with_headers] =
+                cells(row);
             table.row(&[
-                kb(row.asked_bytes, 0),
+                asked,
                 kb(row.buffer_bytes, 0),
-                kb(row.window_expected_bytes, 1),
-                kb(row.window_advertised_bytes, 1),
-                mbit(row.expected_bps),
-                mbit(row.measured_bps),
-                format!("{:.0}", row.accuracy * 100.0),
-                mbit(row.expected_with_headers_bps),
+                window,
+                advertised,
+                expected,
+                measured,
+                accuracy,
+                with_headers,
                 published.window_kb.to_string(),
                 format!("{:.0}", published.expected),
                 published.measured.to_string(),
@@ -207,6 +204,20 @@ impl Blog {
         }
         table
     }
+}
+
+/// The cells of a row that both tables share: buffer asked for, windows expected and advertised, kB; rates expected and measured,
+/// Mbit/s; accuracy, %; rate expected with headers, Mbit/s.
+fn cells(row: &BlogRow) -> [String; 7] {
+    [
+        kb(row.asked_bytes, 0),
+        kb(row.window_expected_bytes, 1),
+        kb(row.window_advertised_bytes, 1),
+        mbit(row.expected_bps),
+        mbit(row.measured_bps),
+        format!("{:.0}", row.accuracy * 100.0),
+        mbit(row.expected_with_headers_bps),
+    ]
 }
 
 fn kb(bytes: u64, decimals: usize) -> String {
