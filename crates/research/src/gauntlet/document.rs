@@ -76,15 +76,14 @@ pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
 /// The sizings' results with a congestion control, as a list.
 fn verdicts(report: &GauntletReport, congestion: &str) -> String {
     let with = report.variants.iter().filter(|result| result.congestion == congestion);
-    let lines = with.map(|result| verdict(report, result)).filter(|words| !words.is_empty());
-    lines.map(|words| format!("* {}\n", words.join(" "))).collect()
+    let verdicts = with.filter_map(|result| verdict(report, result));
+    verdicts.map(|sentences| format!("* {}\n", sentences.join(" "))).collect()
 }
 
 /// The first verdict of all, and where the others are.
 fn result(reports: &[GauntletReport]) -> String {
     let first = reports.first().and_then(|report| {
-        let words = report.variants.iter().map(|result| verdict(report, result));
-        let words = words.into_iter().find(|words| !words.is_empty())?.join(" ");
+        let words = report.variants.iter().find_map(|result| verdict(report, result))?.join(" ");
         Some(format!("on the paths of `{}`, {words} ", report.population.name()))
     });
     format!("{}Each section begins with its own.", first.unwrap_or_default())

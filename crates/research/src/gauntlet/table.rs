@@ -29,9 +29,9 @@ pub fn table(report: &GauntletReport) -> String {
         report.seeds,
         report.duration_s
     )];
-    for result in report.variants.iter().filter(|result| result.sizing != NULL) {
+    for sentences in report.variants.iter().filter_map(|result| verdict(report, result)) {
         lines.push(String::new());
-        lines.extend(verdict(report, result));
+        lines.extend(sentences);
     }
     lines.extend(READING.lines().map(str::to_owned));
     let classes = report.variants.first().map_or(&[][..], |result| &result.classes);
@@ -57,15 +57,15 @@ fn overall(result: &VariantResult) -> Option<&ClassSummary> {
 }
 
 /// The result of a variant in two sentences, beside chance; none for the null.
-pub(super) fn verdict(report: &GauntletReport, result: &VariantResult) -> Vec<String> {
-    let Some(all) = overall(result).filter(|_| result.sizing != NULL) else { return Vec::new() };
+pub(super) fn verdict(report: &GauntletReport, result: &VariantResult) -> Option<[String; 2]> {
+    let all = overall(result).filter(|_| result.sizing != NULL)?;
     let is_null =
         |other: &&VariantResult| other.sizing == NULL && other.congestion == result.congestion;
     let chance = report.variants.iter().find(is_null).and_then(overall);
     let chance = chance.and_then(|all| all.surely_worse);
     let percent =
         |share: Option<f64>| share.map_or("-".to_owned(), |s| format!("{:.1} %", s * 100.0));
-    vec![
+    Some([
         format!(
             "{}: goodput {} and delay {} of the kernel's (medians).",
             name(result),
@@ -82,7 +82,7 @@ pub(super) fn verdict(report: &GauntletReport, result: &VariantResult) -> Vec<St
                 "One seed per path: more --seeds show which paths are surely slower.".to_owned()
             }
         },
-    ]
+    ])
 }
 
 fn tested(result: &VariantResult) -> Vec<String> {
