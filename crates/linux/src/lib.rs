@@ -1,8 +1,8 @@
 //! Sweetspot's interface to the Linux kernel: clocks, sockets and their options, namespaces, packet rings.
 //!
 //! The crate is for the parts of Sweetspot that touch a host: the transfer, the tuner, the emulator and the
-//! diagnosis of live connections. Everywhere else time is an argument. It is the only crate with `unsafe` code;
-//! each block says why it is sound.
+//! diagnosis of live connections. Everywhere else time is an argument. With `sweetspot-capi`, it is the only crate with
+//! `unsafe` code; each block says why it is sound.
 //!
 //! - TCP sockets: [`tcp`] reads `TCP_INFO`, sets options and limits the receive window; [`diag`] lists all
 //!   connections of a network namespace; [`live`] borrows sockets of other processes.

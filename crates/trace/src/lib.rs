@@ -1,4 +1,4 @@
-//! Reads captures (pcap, pcapng) as a stream and analyses each TCP connection.
+//! Reads captures (pcap, pcapng, snoop) as a stream and analyses each TCP connection.
 //!
 //! ```text
 //! bytes of a file -> file::Decoder -> Record -> packet::Dissector -> Segment -> flow::Table -> Connection
