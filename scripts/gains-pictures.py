@@ -14,7 +14,7 @@ SOURCE = "docs/results/gains.md"
 STAGES = "docs/results/stages.md"
 FOLDER = "docs/pictures"
 # A chart: its title, the section of SOURCE (or another page and its section), the column of the table there, and the rows to draw (an empty list: all).
-FILES = ("4 GB over ssh, seconds", "Files at memory speed", 1, ["sweetspot copy", "scp -r", "rsync -a over ssh"])
+FILES = ("4 GB over loopback, seconds", "Files at memory speed", 1, ["sweetspot copy", "scp -r", "rsync -a over ssh"])
 ALL_FILES = ("4 GB over loopback, after a login by ssh, seconds", "Files at memory speed", 1, [])
 RETRANSMITTED = (
     "Segments retransmitted, 200 MB over a long path",
