@@ -126,6 +126,22 @@ impl TuneEventKind {
             TuneEventKind::Switched => "switched",
         }
     }
+
+    /// The kind in a line for users.
+    pub fn words(self) -> &'static str {
+        match self {
+            TuneEventKind::Taken => "limited",
+            TuneEventKind::Held => "held",
+            TuneEventKind::Reopened => "growing again",
+            TuneEventKind::Tightened => "reduced",
+            TuneEventKind::LetGo => "released",
+            TuneEventKind::Lifted => "lifted",
+            TuneEventKind::Refused => "cannot be limited",
+            TuneEventKind::Gone => "closed",
+            TuneEventKind::Advised => "advice",
+            TuneEventKind::Switched => "switched",
+        }
+    }
 }
 
 /// An event as a line of JSON.
@@ -228,7 +244,7 @@ impl TuneEvent {
 impl fmt::Display for TuneEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ConnectionOwner { pid, program, remote, .. } = &self.who;
-        write!(f, "{program}[{pid}] {remote}: {}", self.kind.name().replace('_', " "))?;
+        write!(f, "{program}[{pid}] {remote}: {}", self.kind.words())?;
         match self.change {
             AppliedChange::Window { from, to, advertised, .. } => {
                 if from != to {
@@ -239,7 +255,7 @@ impl fmt::Display for TuneEvent {
                 }
             }
             AppliedChange::Pace { from, to, .. } if from != to => {
-                write!(f, ", pace {} -> {}", limit(from), limit(to))?;
+                write!(f, ", pacing rate {} -> {}", limit(from), limit(to))?;
             }
             AppliedChange::Pace { .. } => {}
             AppliedChange::Congestion { to } => write!(f, ", congestion control {to}")?,
@@ -249,7 +265,7 @@ impl fmt::Display for TuneEvent {
 }
 
 fn limit(limit: Option<impl fmt::Display>) -> String {
-    limit.map_or("no limit".to_owned(), |limit| limit.to_string())
+    limit.map_or("unlimited".to_owned(), |limit| limit.to_string())
 }
 
 #[cfg(test)]
@@ -278,7 +294,8 @@ mod tests {
     fn a_pace_is_told_in_words_and_in_json() {
         let to = Some(Rate::from_mbit_per_second(94));
         let event = event(AppliedChange::Pace { from: None, to, kernel: to });
-        let words = "rsync[7] 192.0.2.2:873: held, pace no limit -> 94 Mbit/s: its queue is gone";
+        let words =
+            "rsync[7] 192.0.2.2:873: held, pacing rate unlimited -> 94 Mbit/s: its queue is gone";
         assert_eq!(event.to_string(), words);
         let json: serde_json::Value = serde_json::from_str(&event.json(false)).unwrap();
         assert_eq!(json["pace_from_bps"], serde_json::Value::Null);
@@ -317,7 +334,7 @@ mod tests {
             let words = format!("rsync[7] 192.0.2.2:873: {would} (advertised 2 MB): why");
             assert_eq!(window(kind, to), words);
         }
-        assert!(window(TuneEventKind::Gone, None).contains("gone (advertised 2 MB): why"));
+        assert!(window(TuneEventKind::Gone, None).contains(": closed (advertised 2 MB): why"));
     }
 
     #[test]

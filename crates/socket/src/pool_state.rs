@@ -185,7 +185,7 @@ impl PoolState {
     /// A socket was closed, or its connection is over.
     fn end(&mut self, member: &Member, notices: &mut Vec<Notice>) {
         self.places.insert(member.socket.cookie(), Place::Over);
-        let told = (TuneEventKind::Gone, "the connection is over".to_owned());
+        let told = (TuneEventKind::Gone, "the connection has ended".to_owned());
         notices.extend(notice(member, None, told));
     }
 

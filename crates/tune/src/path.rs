@@ -196,7 +196,7 @@ impl TunedPath {
         if connection.touched() {
             let _ = leases.release(cookie);
         }
-        let why = "the connection is over";
+        let why = "the connection has ended";
         let change = unchanged(&connection);
         (connection.claimed || connection.touched())
             .then(|| event(&self.group, &connection, TuneEventKind::Gone, why, change))

@@ -102,7 +102,7 @@ fn two_capabilities_are_enough_for_a_daemon() {
         sweetspot_testing::skipped("there is no setpriv (apt-get install util-linux)");
         return;
     }
-    let stderr = daemon(&mut command, ": taken, window");
+    let stderr = daemon(&mut command, ": limited, window");
     assert!(stderr.contains(": lifted"), "{stderr}");
 }
 

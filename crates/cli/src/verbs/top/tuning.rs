@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
+use sweetspot_control::TuneEventKind;
 use sweetspot_linux::signals::{Signal, unblock_on_exec};
 use sweetspot_units::{Bytes, Rate};
 use sweetspot_watch::ConnectionRow;
@@ -34,7 +35,7 @@ impl TunedHere {
     /// If its process is not known, or the tuner cannot be started.
     pub fn begin(row: &ConnectionRow) -> Result<TunedHere, String> {
         let owner = row.owner.as_ref().ok_or(
-            "whose connection this is cannot be seen; run top as root to tune it".to_owned(),
+            "cannot see which process owns this connection; run top as root to tune it".to_owned(),
         )?;
         let start = || -> io::Result<(Child, TempDir)> {
             let directory = tempfile::tempdir()?;
@@ -126,7 +127,7 @@ fn mean(row: &ConnectionRow, readings: usize) -> (f64, f64) {
 /// An event of `sweetspot tune`.
 #[derive(Debug, PartialEq)]
 struct TuningEvent {
-    name: String,
+    kind: TuneEventKind,
     why: String,
     /// The limit it sets, in words.
     limit: Option<String>,
@@ -137,19 +138,20 @@ impl TuningEvent {
     fn last_of(events: &str) -> Option<TuningEvent> {
         let event: serde_json::Value = serde_json::from_str(events.lines().last()?).ok()?;
         let (name, why) = (event["event"].as_str()?, event["why"].as_str()?);
+        let kind = TuneEventKind::ALL.into_iter().find(|kind| kind.name() == name)?;
         let window = event["to_bytes"].as_u64().map(|b| format!("window {}", Bytes::new(b)));
         let pace = event["pace_to_bps"].as_u64();
-        let pace = pace.map(|bps| format!("pace {}", Rate::from_bits_per_second(bps)));
+        let pace = pace.map(|bps| format!("pacing rate {}", Rate::from_bits_per_second(bps)));
         // A released connection has a window, too, but larger than it uses.
-        let limit = window.or(pace).filter(|_| name != "let_go");
-        Some(TuningEvent { name: name.replace('_', " "), why: why.into(), limit })
+        let limit = window.or(pace).filter(|_| kind != TuneEventKind::LetGo);
+        Some(TuningEvent { kind, why: why.into(), limit })
     }
 }
 
 impl fmt::Display for TuningEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limit = self.limit.iter().map(|limit| format!(", {limit}")).collect::<String>();
-        write!(f, "{}{limit}: {}", self.name, self.why)
+        write!(f, "{}{limit}: {}", self.kind.words(), self.why)
     }
 }
 
@@ -162,10 +164,10 @@ mod tests {
         let words = |events: &str| TuningEvent::last_of(events).map(|event| event.to_string());
         let taken = r#"{"event":"taken","why":"bulk","to_bytes":190000}"#;
         let paced = r#"{"event":"held","why":"others","to_bytes":null,"pace_to_bps":95000000}"#;
-        assert_eq!(words(taken), Some("taken, window 190 kB: bulk".to_owned()));
+        assert_eq!(words(taken), Some("limited, window 190 kB: bulk".to_owned()));
         assert_eq!(
             words(&format!("{taken}\n{paced}\n")),
-            Some("held, pace 95 Mbit/s: others".to_owned())
+            Some("held, pacing rate 95 Mbit/s: others".to_owned())
         );
         assert_eq!(words(""), None);
     }
@@ -174,6 +176,6 @@ mod tests {
     fn what_was_let_go_has_no_limit() {
         let let_go = r#"{"event":"let_go","why":"others","to_bytes":2016000}"#;
         let event = TuningEvent::last_of(let_go).unwrap();
-        assert_eq!((event.to_string().as_str(), event.limit), ("let go: others", None));
+        assert_eq!((event.to_string().as_str(), event.limit), ("released: others", None));
     }
 }
