@@ -362,7 +362,7 @@ fn a_second_daemon_and_a_cgroup_that_vanishes_are_said_in_a_line() {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"it runs\n"[..]), "{said}");
-    assert!(said.lines().count() == 1 && said.contains("is left to it"), "{said}");
+    assert!(said.lines().count() == 1 && said.contains("and tunes this command"), "{said}");
     cgroup.0.dissolve().unwrap();
     let (code, said) = ended(first);
     assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");

@@ -115,7 +115,7 @@ impl fmt::Display for IgnoredLimit {
         let IgnoredLimit { limit, window, .. } = self;
         write!(
             f,
-            "this kernel does not keep to the limit: a window of {window} under one of {limit}; left alone"
+            "this kernel ignores the limit: it advertises {window} despite a limit of {limit}; not tuned"
         )
     }
 }

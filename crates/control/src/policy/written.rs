@@ -206,7 +206,9 @@ fn goal(value: &Value) -> Result<Option<Goal>, String> {
 /// The name of a congestion control. Connections that are `left_alone` keep theirs.
 fn congestion(value: &Value, left_alone: bool) -> Result<CongestionName, String> {
     if left_alone {
-        return Err("what is left alone keeps its own; write another goal, or neither".to_owned());
+        return Err(
+            "goal = \"leave\" and congestion exclude each other; remove one of the two".to_owned()
+        );
     }
     Ok(value.as_str().unwrap_or_default().parse()?)
 }

@@ -137,9 +137,8 @@ impl Common {
     /// The log, with metrics at `address` unless the command line names another address.
     pub fn journal_with(&self, address: Option<SocketAddr>) -> Result<EventLog, String> {
         let export = |address| {
-            Exporter::start(address).map_err(|e| {
-                format!("cannot hand out metrics at {address}: {e}; choose another port")
-            })
+            Exporter::start(address)
+                .map_err(|e| format!("cannot serve metrics at {address}: {e}; choose another port"))
         };
         let exporter = self.metrics.or(address).map(export).transpose()?;
         exporter.iter().for_each(|e| e.publish(TunerSnapshot::default().prometheus()));

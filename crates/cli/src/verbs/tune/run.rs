@@ -39,7 +39,7 @@ pub fn run(arguments: Arguments) -> Ending {
         // Its programs see this command, too.
         Err(KernelError::Busy { program, .. }) if !arguments.common.names_a_way() => {
             err!(
-                "sweetspot: another tuner is at work here (BPF program {program}): the command is left to it"
+                "sweetspot: another tuner is active here (BPF program {program}), and tunes this command"
             );
             return run_alone(&arguments.command).map(ExitCode::from);
         }
