@@ -58,10 +58,8 @@ fn options(connection: &Connection) -> Vec<String> {
     let mut missing = |what: &str, effect: &str, had: [bool; 2]| {
         let who = match had {
             [true, true] => return,
-            [true, false] => {
-                "only who opened the connection offered it; a device on the way may have removed it"
-            }
-            [false, true] => "only who answered offered it, against the standard",
+            [true, false] => "only the client offered it; a device on the path may have removed it",
+            [false, true] => "only the server offered it, which the standard forbids",
             [false, false] => "neither end offered it",
         };
         remarks.push(format!("no {what}: {effect} ({who})"));

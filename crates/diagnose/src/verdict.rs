@@ -81,5 +81,4 @@ fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
 }
 
 /// Why a verdict is withheld.
-const UNEXPLAINED: &str =
-    "what held it most of the time does not explain the rate that was measured";
+const UNEXPLAINED: &str = "the most frequent limit does not account for the measured rate";

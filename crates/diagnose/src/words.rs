@@ -95,7 +95,7 @@ pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
         Class::ReceiverWindow => receiver_window(percent, e),
         Class::ReceiverApplication => receiver_application(percent, e),
         Class::SenderWindow => format!(
-            "{percent} % of the time limited by the sender's buffer{}, and stood still there.",
+            "{percent} % of the time limited by the sender's buffer{}; the flight did not grow.",
             flight(e)
         ),
         Class::Bandwidth => bandwidth(percent, e),
@@ -202,9 +202,9 @@ fn stalled(percent: f64, e: &Evidence) -> String {
     };
     if stall.beyond {
         return format!(
-            "{percent} % of the time stalled: what the receiver had acknowledged {} after the \
-             beginning was sent again{} within {}. Its acknowledgement passed the capture and was \
-             lost beyond it, or the sender fell silent.",
+            "{percent} % of the time stalled: from {} on, the sender retransmitted already acknowledged \
+             data{} within {}. The acknowledgement passed the capture and was lost beyond it, or the \
+             sender fell silent.",
             stall.after,
             times("", stall.repeats),
             stall.lasted
@@ -247,8 +247,8 @@ fn never_established(e: &Evidence) -> String {
             e.lasted
         ),
         Some(Failure::Unconfirmed) => format!(
-            "The connection was never established: it was answered, but within {} the answer was \
-             not confirmed.",
+            "The connection was never established: the SYN was answered, but no ACK followed \
+             within {}.",
             e.lasted
         ),
         Some(Failure::Unanswered) | None => format!(
@@ -280,18 +280,15 @@ fn receiver_application(percent: f64, e: &Evidence) -> String {
     let shrank = e.min_window.filter(|min| *min > Bytes::ZERO || e.zero_windows > 0);
     let shrank = match (shrank, e.largest_window) {
         (Some(min), Some(largest)) if min < largest => {
-            format!(
-                ", so that its window, of {} at most, shrank to {}",
-                in_bytes(largest),
-                in_bytes(min)
-            )
+            format!(", so its window shrank to {} (largest: {})", in_bytes(min), in_bytes(largest))
         }
         _ => String::new(),
     };
-    let closed = times(", closed", e.zero_windows);
+    let closes = if shrank.is_empty() { ", so its window closed" } else { " and closed" };
+    let closed = times(closes, e.zero_windows);
     format!(
         "{percent} % of the time limited by the receiving application: it reads more slowly than \
-         data comes{shrank}{closed}."
+         data arrives{shrank}{closed}."
     )
 }
 
@@ -322,11 +319,11 @@ fn standing(e: &Evidence) -> Option<(Duration, Duration)> {
 pub fn fix(class: Class, e: &Evidence) -> String {
     let words = match class {
         Class::Opportunity => {
-            "Nothing is wrong. Fewer, longer connections (keep-alive) spare the handshake and slow start."
+            "Nothing is wrong. Fewer, longer connections (keep-alive) avoid repeated handshakes and slow starts."
         }
         Class::Congestion => {
-            "Find where packets are lost: a buffer too small for bursts wants a paced sender (SO_MAX_PACING_RATE, bbr, \
-             or sweetspot send); random loss wants a repaired link."
+            "Find where packets are lost. If a buffer is too small for bursts, pace the sender (SO_MAX_PACING_RATE, bbr, \
+             or sweetspot send). If losses are random, repair the link."
         }
         Class::Transport => {
             "Wait, or take a congestion control that grows faster (cubic, bbr) on the sender."
@@ -339,7 +336,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             return window_fix("On the receiver: do not set SO_RCVBUF", "tcp_rmem", now, e);
         }
         Class::ReceiverApplication => {
-            "On the receiver: let the program read faster (its disk, its CPU, a thread of its own for reading)."
+            "On the receiver: make the program read faster (check its disk and CPU, or read in a separate thread)."
         }
         Class::SenderWindow => {
             let now = e.flight.zip(e.flight_round.or(e.rtt));
@@ -350,7 +347,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             "In the sending program: set TCP_NODELAY, or write each message with one call (writev, MSG_MORE)."
         }
         Class::Application => {
-            "On the sender: find the wait of its program (disk, CPU, requests one at a time) before it writes."
+            "On the sender: find out what the program waits for before it writes (disk, CPU, requests one at a time)."
         }
         Class::WaitingForPeer if e.granted.is_some() => {
             "In the receiving program: raise the window of its protocol, as tcp_wmem and tcp_rmem do not matter here. \
@@ -418,8 +415,8 @@ fn stalled_fix(e: &Evidence) -> String {
              (iptables TCPMSS --clamp-mss-to-pmtu, ip route ... advmss), or set net.ipv4.tcp_mtu_probing=1 there.",
             passes.get()
         ),
-        None => "Find who went away: capture at both ends, look for a filter or a NAT that forgot the connection, a \
-                 host that is down, a path that is out."
+        None => "Find the cause: capture at both ends, and look for a firewall or a NAT that forgot the connection, a host \
+                 that is down, or a broken path."
             .to_owned(),
     }
 }
@@ -427,7 +424,7 @@ fn stalled_fix(e: &Evidence) -> String {
 fn flight(e: &Evidence) -> String {
     match (e.flight, e.flight_round.or(e.rtt)) {
         (Some(flight), Some(rtt)) => {
-            format!(": {} were under way at {}, {}", flight, ms(rtt), mbit(flight / rtt))
+            format!(": {} in flight per RTT of {} is {}", flight, ms(rtt), mbit(flight / rtt))
         }
         _ => String::new(),
     }
