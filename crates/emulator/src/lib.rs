@@ -1,4 +1,4 @@
-//! Emulates a path between two network namespaces of this machine in real time, and certifies how true it was.
+//! Emulates a path between two network namespaces of this machine in real time, and certifies its accuracy.
 //!
 //! The crate is for experiments with the kernel's own TCP: the demo, the lab and the benchmarks run programs on the
 //! two sides of a path with known rate, buffer, delay and loss.

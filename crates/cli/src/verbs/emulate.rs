@@ -42,11 +42,11 @@ Examples:
 ///
 /// COMMAND runs at the near end (10.77.0.1); the far end is 10.77.0.2. Both use this machine's
 /// kernel and are separate from its network. Every packet between them waits in a buffer (drop-tail
-/// or as queue= says), is sent at the given rate and then delayed. A certificate says afterwards how
-/// accurate the emulation was. Rates and buffers count IP packets, without Ethernet's headers.
+/// unless queue= sets another discipline), is sent at the given rate and then delayed. A certificate
+/// reports how accurate the emulation was. Rates and buffers count IP packets, without Ethernet's headers.
 ///
-/// Works as root and, where user namespaces are allowed, without. When COMMAND ends, everything
-/// that was started inside ends too. The exit code is COMMAND's, or 128 + n after signal n.
+/// Needs root, or a kernel that allows user namespaces. When COMMAND ends, everything started inside
+/// ends, too. The exit code is COMMAND's, or 128 + n after signal n.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -57,8 +57,8 @@ pub struct Arguments {
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml", required_unless_present_any = ["self_test", "list"])]
     path: Option<String>,
 
-    /// Send near to far as FILE says: a line for each time in milliseconds at which 1504 bytes may leave
-    /// (Mahimahi's format), or lines of seconds,rate (CSV); it repeats. rate= is not needed then
+    /// Rate from near to far, from a trace: each line is a time in milliseconds at which 1504 bytes may
+    /// leave (Mahimahi), or seconds,rate (CSV); it repeats, and replaces rate=
     #[arg(long, value_name = "FILE", requires = "path")]
     trace_up: Option<PathBuf>,
 
@@ -236,8 +236,8 @@ fn test_machine(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>>
         return Ok(0);
     }
     match found.highest {
-        Some(rate) => out!("Highest rate emulated truthfully: {rate}"),
-        None => out!("No rate was emulated truthfully; is the machine busy?"),
+        Some(rate) => out!("Highest rate emulated accurately: {rate}"),
+        None => out!("No rate was emulated accurately; is the machine busy?"),
     }
     found.limits().iter().for_each(|reason| out!("  limited by {reason}"));
     let error = found.delay_error;

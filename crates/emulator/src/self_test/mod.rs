@@ -47,7 +47,7 @@ pub struct SelfTest {
 }
 
 impl SelfTest {
-    /// Why the least rate above the highest was not emulated truthfully; empty if every rate was.
+    /// Why the least rate above the highest was not emulated accurately; empty if every rate was.
     pub fn limits(&self) -> &[String] {
         let too_high = |trial: &&RateTrial| self.highest.is_none_or(|highest| trial.rate > highest);
         let min = self.trials.iter().filter(too_high).min_by_key(|trial| trial.rate);

@@ -8,7 +8,7 @@ pub fn section(outcome: &DemoOutcome) -> Markup {
         section #certificates {
             h2 { "Can this be believed?" }
             p {
-                "The path is emulated in real time. After each run the emulator certifies how true it was to its "
+                "The path is emulated in real time. After each run the emulator certifies how accurately it followed its "
                 "specification."
             }
             @for (index, c) in outcome.variants.iter().enumerate() { (fold(index, c)) }

@@ -251,7 +251,7 @@ fn in_the_lab(
     Ok((plan, measured))
 }
 
-/// The lab, until its certificate says that the path was emulated truthfully.
+/// The lab, until its certificate says that the path was emulated accurately.
 struct RetriedLab;
 
 /// Largest number of attempts per run until one is certified.
