@@ -102,8 +102,8 @@ impl RouterAdvice {
                  flows, which it neglects, ask for {buffer}, as in the paper's simulations."
             ),
             Basis::BandwidthDelay => format!(
-                "The rate of {whom} grows with the buffer to a bandwidth-delay product and beyond; take \
-                 {buffer}: what more would give to bulk transfers it would take from short ones."
+                "The rate of {whom} grows with the buffer to a bandwidth-delay product and beyond. Take \
+                 {buffer}: a larger buffer would favour bulk transfers at the cost of short ones."
             ),
             Basis::SquareRoot => format!(
                 "So few flows fill the link that each counts as endless: take {buffer}, C T / sqrt(n), with \

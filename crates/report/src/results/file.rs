@@ -65,7 +65,7 @@ pub enum ReadError {
     )]
     AlienColumns,
     /// An empty file.
-    #[error("it is empty; what should have written it did not come to its end")]
+    #[error("it is empty: the command that writes it has not finished; run that again")]
     Empty,
 }
 

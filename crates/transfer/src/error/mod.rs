@@ -78,7 +78,7 @@ pub enum TransferError {
     #[error("{} was refused: it is a symbolic link that leads out of the receiver's directory; send the file itself", Printable(.0))]
     LeadsOut(PathBuf),
     /// A further name of a file that the sender did not bring.
-    #[error("{} was refused: it is a further name of a file that did not arrive; send it by itself", Printable(.0))]
+    #[error("{} was refused: it is a hard link to a file that did not arrive; send it by itself", Printable(.0))]
     ForeignLink(PathBuf),
     /// Owners were asked for, where this process may not set them.
     #[error(

@@ -197,9 +197,9 @@ fn why<T>(finding: &Finding<T>) -> Option<&String> {
 
 fn expected(outlook: &Outlook) {
     if let Some(why) = &outlook.unknown {
-        return wrapped(&format!("What TCP would get was not simulated: {why}."), "");
+        return wrapped(&format!("The throughput of TCP was not simulated: {why}."), "");
     }
-    out!("What one TCP transfer would get, by simulation of the first direction:");
+    out!("Throughput of one TCP transfer, simulated in the first direction:");
     let line = |name: &str, e: &super::outlook::Expected| {
         format!(
             "  {name:<NAME$}{:>8.2} Mbit/s  {:>7.1} ms  {:>6.3} % lost",

@@ -46,7 +46,7 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
         @for direction in &report.directions {
             (section(way(direction.direction), &table_element(&findings(direction))))
         }
-        (section("What one TCP transfer would get", &expected(outlook)))
+        (section("Throughput of one TCP transfer, simulated", &expected(outlook)))
         @if !reasons.is_empty() {
             (section(
                 "Not known, and why",
