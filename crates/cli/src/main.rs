@@ -30,7 +30,7 @@ mod verbs;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Finds, holds and explains the window at which TCP is fastest and queues short.
+/// Finds, holds and explains the window at which TCP is fast and queues are short.
 #[derive(Debug, Parser)]
 #[command(name = "sweetspot", version, max_term_width = 80)]
 #[command(after_help = "\

@@ -24,8 +24,8 @@ Examples:
   sweetspot receive --code example.org/42-crisp-lemon-orbit
       with a code that you were told, in place of a ticket
 
-Exit codes: 0 everything is there; 23 some files are not, each named; 1 the
-transfer failed; 2 the command line is wrong.")]
+Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
+the transfer failed; 2 the command line is wrong.")]
 pub struct Arguments {
     /// Ticket that `sweetspot send` printed; leave it out with --ticket-file, --code or SWEETSPOT_TICKET
     ticket: Option<OsString>,

@@ -29,8 +29,8 @@ Examples:
   sweetspot send photos --offer
       waits for `sweetspot receive` with the ticket that it prints
 
-Exit codes: 0 everything is there; 23 some files are not, each named; 1 the
-transfer failed; 2 the command line is wrong.")]
+Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
+the transfer failed; 2 the command line is wrong.")]
 pub struct Arguments {
     /// Files and directories to send, `-` for standard input, and at the end the ticket that
     /// `sweetspot serve` printed
@@ -52,7 +52,7 @@ pub struct Arguments {
     /// Let the receiver's sizing switch the congestion control even though --congestion is given
     #[arg(long, requires = "congestion")]
     may_switch: bool,
-    /// Whether several connections may take more than one flow's share of a path that others use
+    /// Share of a busy path for several connections together
     #[arg(long, value_name = "HOW", default_value = "fair")]
     share: Share,
     #[command(flatten)]
@@ -82,9 +82,9 @@ pub struct Arguments {
 /// The share of a path for several connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Share {
-    /// No more than one flow: there are more only where each is held down by something of its own.
+    /// At most one flow's share; more connections only if something limits each of them alone.
     Fair,
-    /// As much as more connections bring.
+    /// All that more connections can get.
     Greedy,
 }
 

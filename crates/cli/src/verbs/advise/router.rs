@@ -62,7 +62,7 @@ pub struct Arguments {
     /// Packet size
     #[arg(long, allow_hyphen_values = true, value_name = "1500B", default_value = "1500B")]
     packet: Bytes,
-    /// Which form the measured factor and decay are of: a B^-b or a e^(-bB) [default: by the ratio]
+    /// Loss form of the measured factor and decay: a B^-b or a e^(-bB) [default: by the capacity ratio]
     #[arg(long, value_enum)]
     loss_form: Option<LossForm>,
     /// Factor a of the measured loss form, buffers in packets
@@ -81,8 +81,8 @@ pub struct Arguments {
     /// form and a, b and f are fitted to them
     #[arg(long, value_name = "FILE")]
     fit: Option<PathBuf>,
-    /// Simulate the advice: sim, thoroughly, for half a minute or so; none; by default for less than two seconds, with a fast
-    /// link scaled down to fit
+    /// Check of the advice in the simulator: sim (thorough, about half a minute) or none [default: less than two seconds, with a
+    /// fast link scaled down]
     #[arg(long, value_name = "sim|none")]
     verify: Option<Verify>,
     #[command(flatten)]

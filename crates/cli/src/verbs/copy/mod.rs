@@ -45,8 +45,8 @@ The far end needs ssh and sweetspot. Data goes over connections of its own;
 if a firewall stops them, the far end connects to this one; if that is stopped,
 too, data goes through ssh.
 
-Exit codes: 0 everything is there; 23 some files are not, each named; 1 the copy
-failed; 2 the command line is wrong.")]
+Exit codes: 0 everything arrived; 23 some files did not, and each is named; 1
+the copy failed; 2 the command line is wrong.")]
 pub struct Arguments {
     /// Sources, then the destination: PATH, HOST:PATH or USER@HOST:PATH. A directory with `/` at its end stands for its
     /// contents
@@ -63,7 +63,7 @@ pub struct Arguments {
     /// Never compress; by default pieces that shrink are compressed while the path is slower than this host
     #[arg(long)]
     no_compress: bool,
-    /// Most that all connections together may carry, such as 20Mbit/s; 12kbit/s or more
+    /// Maximum rate of all connections together, such as 20Mbit/s (at least 12kbit/s)
     #[arg(long, value_name = "RATE", value_parser = rate_limit)]
     bwlimit: Option<Rate>,
     /// Leave existing files alone

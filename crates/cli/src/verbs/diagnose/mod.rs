@@ -73,7 +73,7 @@ pub struct Arguments {
     /// of `ss -ti`; a directory of captures; or `-` for standard input
     #[arg(value_name = "PID|HOST:PORT|FILE", required_unless_present_any = ["file", "tcpinfo", "follow"])]
     target: Option<DiagnosisTarget>,
-    /// A capture to read, pcap or pcapng, compressed by gzip or zstd or not, whatever its name; given
+    /// A capture to read: pcap, pcapng or snoop, plain or compressed by gzip or zstd, whatever its name; given
     /// twice, captures of the same connections at two places, which are joined
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "watch_for", "netns"])]
     file: Vec<PathBuf>,

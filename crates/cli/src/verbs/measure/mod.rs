@@ -67,8 +67,8 @@ pub struct Arguments {
     /// Direction to measure; --scenario writes its path
     #[arg(long, value_enum, default_value_t = Way::Both)]
     direction: Way,
-    /// Measure gently at this interval and append to --series, until it is ended; --scenario then
-    /// holds the path as it changed
+    /// Measure gently at this interval and append to --series, until you stop it; --scenario then
+    /// records how the path changes
     #[arg(long, value_name = "INTERVAL", requires = "series", conflicts_with_all = ["html", "json"])]
     watch: Option<Duration>,
     /// The file of --watch: a line of JSON for each measurement

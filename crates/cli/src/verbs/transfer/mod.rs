@@ -60,7 +60,7 @@ pub struct ConnectionArguments {
     /// Connections to use [default: one, and more where one cannot carry the path]
     #[arg(long, value_name = "N", value_parser = streams)]
     pub streams: Option<u32>,
-    /// How long to try to go on after the path broke
+    /// Time to keep trying to reconnect and resume after the path breaks
     #[arg(long, value_name = "DURATION", default_value = "15min")]
     pub retry_for: Duration,
 }

@@ -43,8 +43,8 @@ A policy:
 
 /// Tune a host's connections by a policy
 ///
-/// Runs until a signal comes, and follows changes of the policy. Via pidfd other users' connections need CAP_SYS_PTRACE; packaging/ has
-/// a systemd unit with this capability and few others. Via bpf it sees the connections of all containers.
+/// Runs until a signal ends it, and applies a changed policy within a second. Via pidfd, it needs CAP_SYS_PTRACE for other users'
+/// connections; packaging/ has a systemd unit with this capability and few others. Via bpf, it sees the connections of all containers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = POLICY)]
 pub struct Arguments {

@@ -37,13 +37,12 @@ Examples:
 
 /// Size the windows of live connections of any program
 ///
-/// Downloads are held at the window that fills the path without a standing queue: the receive
-/// window of each bulk connection is limited from outside (TCP_WINDOW_CLAMP); with --send uploads
-/// are paced. Only bulk transfers are touched, and everything is undone at the end, even after
-/// kill -9 of the tuner, of its guardian, or of both: a third process, in a session of its own, then
-/// lifts the limits. If all three are killed at once, limits via bpf expire within two seconds;
-/// limits via pidfd stay until the next `sweetspot tune` of the same user lifts them, or until the
-/// connection ends.
+/// Holds downloads at the window that fills the path without a standing queue, by limiting the receive
+/// window of each bulk connection from outside (TCP_WINDOW_CLAMP). With --send, also paces uploads.
+/// Leaves all other connections alone, and lifts every limit at the end. If the tuner, its guardian or
+/// both are killed (kill -9), a third process lifts the limits. If all three are killed at once, limits
+/// via bpf expire within two seconds. Limits via pidfd then stay until the connection ends, or until
+/// the same user next runs `sweetspot tune`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
