@@ -5,8 +5,8 @@
 //! path groups of `sweetspot-control`, and their limits come back as [`Command`]s.
 //!
 //! - [`SocketPrograms`] loads the programs, attaches them to a cgroup, and undoes everything.
-//! - [`Connections`] is what the programs report, and what is decided about each connection.
-//! - [`probe`] says what this host has of what they need, in words.
+//! - [`Connections`] holds the programs' reports, and the decision about each connection.
+//! - [`probe`] checks this host for each requirement of the programs, in words.
 //!
 //! Limits are held only while a lease is renewed ([`Connections::renew`]). When it ends, each connection is restored at its
 //! next segment by the program itself, which stays on its cgroup until it is detached or the cgroup goes.

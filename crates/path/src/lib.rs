@@ -1,12 +1,12 @@
 //! The elements of a network path as sans-IO state machines: queue, link, propagation, loss, policer, jitter.
 //!
-//! The crate is for whoever sends packets across a path: the simulator in virtual time and the emulator in real time
-//! use the same elements. It reads no clock and touches no operating system.
+//! The simulator in virtual time and the emulator in real time use the same elements. The crate reads no clock and touches
+//! no operating system.
 //!
-//! A [`Link`] serves a [`Queue`] at a rate. A [`Pipe`] delays what left the link. Bytes in flight on the wire never
-//! count as buffer. A [`Line`] is what is behind a link,
-//! with its changes in time. A [`Direction`] chains random loss, policer, queue, link and line; a [`Chain`] is several of them, as routers are. A [`Fan`] behind it gives flows
-//! their own round trips. A [`Conduit`] is a drop-tail queue, link and pipe in one, for speed. A [`PathSpec`] is a
+//! A [`Link`] serves a [`Queue`] at a rate. A [`Pipe`] delays packets after the link. Bytes in flight on the wire never
+//! count as buffer. A [`Line`] is the part of a hop behind its link, with its changes over time. A [`Direction`] chains
+//! random loss, policer, queue, link and line; a [`Chain`] chains several directions, one per router. A [`Fan`] behind it
+//! gives flows their own round trips. A [`Conduit`] is a drop-tail queue, link and pipe in one, for speed. A [`PathSpec`] is a
 //! path as written on the command line.
 //!
 //! **Contract.** Time is an argument and must not go backwards between calls on one element.

@@ -1,8 +1,8 @@
 //! A bulk transfer that sizes itself: the I/O around [`sweetspot_protocol`].
 //!
 //! The crate is what `sweetspot send`, `receive`, `serve` and `copy` run. A [`Server`] listens and admits peers that
-//! hold its ticket; [`send`] and [`receive`] connect to one. Files, directories and links are moved, what is there
-//! already is not moved again, and a transfer that was interrupted goes on where it stopped. Everything uses
+//! hold its ticket; [`send`] and [`receive`] connect to one. They move files, directories and links, skip content
+//! that is already there, and resume interrupted transfers. Everything uses
 //! blocking threads, TLS 1.3 with a pinned certificate, and BLAKE3: each piece is verified, and a file gets its name
 //! when it is whole. At the receiver one sizing controller limits the window over all connections of a transfer, by
 //! [`sweetspot_control::ControlLoop`].
