@@ -1,5 +1,6 @@
 use core::fmt::Write;
 
+use super::population::Population;
 use super::report::{GauntletReport, Quantiles, VariantResult};
 use super::table::verdict;
 use crate::page_abstract::Abstract;
@@ -30,8 +31,10 @@ pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
         limitation: "a population is drawn from ranges that we chose; it does not represent the Internet.",
         command: "in the line below; `make bench-gauntlet` writes the main tables.",
     };
+    let again = reports.iter().all(|report| report.population == Population::Again);
+    let title = if again { "Second transfers on random paths" } else { "Sizings on random paths" };
     let mut text = format!(
-        "# The gauntlet: sizings on random paths\n\n{page}Written by `{}` on {}; do not edit.\n\n{NOTES}\n",
+        "# {title}\n\n{page}Written by `{}` on {}; do not edit.\n\n{NOTES}\n",
         info.command, info.machine
     );
     let mut measured: Vec<u64> = reports.iter().map(|report| report.seed).collect();

@@ -7,13 +7,15 @@ use super::{Cell, LabBench, cpu_per_gb};
 use crate::page_abstract::Abstract;
 use sweetspot_report::VariantOutcome;
 
-const ABSTRACT: Abstract<'_> = Abstract {
-    question: "how do Sweetspot's windows perform on a real kernel?",
-    method: "one transfer at a time over the demo's path and a matrix of emulated paths, against the kernel and fixed windows.",
-    result: "the section *Targets* counts the targets met, and lists the missed ones.",
-    limitation: "unshared paths on one machine; a run without a trusted certificate carries a mark.",
-    command: "`make bench-lab`",
-};
+fn page(result: &str) -> Abstract<'_> {
+    Abstract {
+        question: "how do Sweetspot's windows perform on a real kernel?",
+        method: "one transfer at a time over the demo's path and a matrix of emulated paths, against the kernel and fixed windows.",
+        result,
+        limitation: "unshared paths on one machine; a run without a trusted certificate carries a mark.",
+        command: "`make bench-lab`",
+    }
+}
 
 /// The benchmark as Markdown. It names missing measurements and missed targets.
 pub fn markdown(bench: &LabBench) -> String {
@@ -39,10 +41,17 @@ fn cells(bench: &LabBench) -> impl Iterator<Item = &Cell> {
 }
 
 fn head(bench: &LabBench) -> String {
+    let all = targets(bench);
+    let met = all.iter().filter(|target| target.met).count();
+    let result = format!(
+        "{met} of {} targets are met; the section *Targets* lists the missed ones.",
+        all.len()
+    );
     let mut text = format!(
-        "# Measured on emulated paths\n\n{ABSTRACT}\
+        "# Measured on emulated paths\n\n{}\
         This machine's own kernel TCP, one transfer at a time, over a path emulated between two network\n\
-        namespaces. Written by `make bench-lab`.\n\n"
+        namespaces. Written by `make bench-lab`.\n\n",
+        page(&result)
     );
     let _ = writeln!(text, "| | |\n|---|---|\n| command | `{}` |", bench.command);
     let _ = writeln!(text, "| program | {} |", bench.build);

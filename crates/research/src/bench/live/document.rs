@@ -6,13 +6,15 @@ use super::run::RunOutcome;
 use super::targets::{Ratio, Target, percent, ratios, row_of, seconds, targets};
 use sweetspot_research::page_abstract::Abstract;
 
-const ABSTRACT: Abstract<'_> = Abstract {
-    question: "what do unmodified programs gain or lose when `sweetspot tune run` sizes their windows?",
-    method: "downloads and uploads across an emulated path of 100 Mbit/s and 40 ms, untuned and tuned.",
-    result: "the section *Targets* counts the targets met; its table marks the missed ones.",
-    limitation: "one emulated rate and delay, on one machine.",
-    command: "`make bench-live`",
-};
+fn page(result: &str) -> Abstract<'_> {
+    Abstract {
+        question: "what do unmodified programs gain or lose when `sweetspot tune run` sizes their windows?",
+        method: "downloads and uploads across an emulated path of 100 Mbit/s and 40 ms, untuned and tuned.",
+        result,
+        limitation: "one emulated rate and delay, on one machine.",
+        command: "`make bench-live`",
+    }
+}
 
 /// The document, from the outcomes there are, by the names of their runs; `facts` name the
 /// machine, `notes` is the section of hand-written ones. A mechanism without outcomes has no columns.
@@ -22,14 +24,17 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
     let met = ways.iter().zip(&targets).map(|(via, all)| {
         format!("{} of {} via {}", all.iter().filter(|t| t.met).count(), all.len(), via.name())
     });
+    let met = met.collect::<Vec<_>>().join(", ");
+    let result = format!("targets met: {met}; the table below marks the missed ones.");
     let mut text = format!(
-        "# Measured on live connections of other programs\n\n{ABSTRACT}\
+        "# Tuning other programs via {}\n\n{}\
          Downloads and uploads by unmodified programs across 100 Mbit/s and 40 ms (one BDP is 500 kB; TCP's\n\
          payload is at most 96.6 Mbit/s), CUBIC senders unless a row names another, untuned and tuned by\n\
          `sweetspot tune run`, {} (uploads: `--send`), alternating. Written by\n\
-         `make bench-live`.\n\n{facts}\n\n## Targets\n\nTargets met: {}.\n{notes}",
+         `make bench-live`.\n\n{facts}\n\n## Targets\n\nTargets met: {met}.\n{notes}",
+        joined(&ways, " and ", |via| via.name().to_owned()),
+        page(&result),
         joined(&ways, " and ", |via| format!("`--via {}`", via.name())),
-        met.collect::<Vec<_>>().join(", ")
     );
     let _ = writeln!(
         text,
