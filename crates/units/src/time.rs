@@ -41,19 +41,19 @@ impl Duration {
         Duration(n)
     }
 
-    /// `n` microseconds.
+    /// `n` microseconds, at most [`Duration::MAX`].
     pub const fn from_micros(n: u64) -> Duration {
-        Duration(n * 1_000)
+        Duration(n.saturating_mul(1_000))
     }
 
-    /// `n` milliseconds.
+    /// `n` milliseconds, at most [`Duration::MAX`].
     pub const fn from_millis(n: u64) -> Duration {
-        Duration(n * 1_000_000)
+        Duration(n.saturating_mul(1_000_000))
     }
 
-    /// `n` seconds.
+    /// `n` seconds, at most [`Duration::MAX`].
     pub const fn from_secs(n: u64) -> Duration {
-        Duration(n * 1_000_000_000)
+        Duration(n.saturating_mul(1_000_000_000))
     }
 
     /// `s` seconds, rounded to a nanosecond; negative and NaN become zero.

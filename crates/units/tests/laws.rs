@@ -31,6 +31,15 @@ fn division_by_nothing_is_a_bound_and_not_a_panic() {
 }
 
 #[test]
+fn a_span_that_no_u64_of_nanoseconds_holds_is_the_longest() {
+    // 2^64 ns are 18,446,744,073.7 s, and 1000 and 10^6 times as many milliseconds and microseconds.
+    assert_eq!(Duration::from_secs(18_446_744_074), Duration::MAX);
+    assert_eq!(Duration::from_millis(18_446_744_073_710), Duration::MAX);
+    assert_eq!(Duration::from_micros(18_446_744_073_709_552), Duration::MAX);
+    assert_eq!(Duration::from_secs(18_446_744_073).as_secs_f64(), 18_446_744_073.0);
+}
+
+#[test]
 fn a_kilobyte_is_1000_bytes_and_a_kibibyte_1024() {
     assert_eq!("1kB".parse(), Ok(Bytes::new(1000)));
     assert_eq!("1KiB".parse(), Ok(Bytes::new(1024)));
