@@ -14,7 +14,6 @@ use super::{Recorded, Recording};
 use crate::live::Sample;
 use account::{Account, account};
 use address::end;
-use stamp::Stamp;
 pub use stamp::iso as moment;
 
 /// A connection while its readings are collected.
@@ -37,9 +36,7 @@ pub fn read(text: &str) -> Result<Recorded, String> {
     for line in wrapped::lines(text) {
         let (stamp, line) = stamp::strip(&line);
         headed |= line.contains("Recv-Q") && line.contains("Send-Q");
-        if let Stamp::At(time) = stamp {
-            now = Some(time);
-        }
+        now = stamp.or(now);
         if is_account(line) && heading.is_some() {
             let Some(Heading { ends, queues, timer }) = heading.take() else { continue };
             add(

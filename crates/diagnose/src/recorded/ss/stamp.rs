@@ -2,35 +2,26 @@
 
 use sweetspot_units::{Duration, Time};
 
-/// The time on a line, if any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stamp {
-    /// Time since 1970.
-    At(Time),
-    /// No time.
-    None,
-}
-
-/// The time at the beginning of `line`, and the rest.
-pub fn strip(line: &str) -> (Stamp, &str) {
+/// The time since 1970 at the beginning of `line`, if any, and the rest.
+pub fn strip(line: &str) -> (Option<Time>, &str) {
     if let Some(time) = date(line) {
-        return (Stamp::At(time), "");
+        return (Some(time), "");
     }
     // Alone on a line, any number of seconds is a time.
     if let Ok(seconds) = line.trim().parse::<f64>()
         && (0.0..1e11).contains(&seconds)
     {
-        return (Stamp::At(Time::from_nanos((seconds * 1e9) as u64)), "");
+        return (Some(Time::from_nanos((seconds * 1e9) as u64)), "");
     }
     let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
     if let Some(time) = epoch(first).or_else(|| iso(first)) {
-        return (Stamp::At(time), rest);
+        return (Some(time), rest);
     }
     // 2026-11-27 15:43:57, with a space.
     let (second, after) = rest.split_once(' ').unwrap_or((rest, ""));
     match iso(&format!("{first}T{second}")) {
-        Some(time) => (Stamp::At(time), after),
-        None => (Stamp::None, line),
+        Some(time) => (Some(time), after),
+        None => (None, line),
     }
 }
 
@@ -48,7 +39,7 @@ pub fn iso(word: &str) -> Option<Time> {
     let mut parts = day.splitn(3, '-').map(str::parse::<u64>);
     let (year, month, day) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
     let end = time.find(['Z', '+']).or_else(|| time.rfind('-')).unwrap_or(time.len());
-    Some(moment(year, month, day, clock(&time[..end])?))
+    moment(year, month, day, clock(&time[..end])?)
 }
 
 const MONTHS: [&str; 12] =
@@ -67,7 +58,7 @@ fn date(line: &str) -> Option<Time> {
         } else if let Ok(number) = word.trim_end_matches('.').parse::<u64>() {
             match number {
                 1..=31 => day = Some(number),
-                1970..=9999 => year = Some(number),
+                1970..=LAST_YEAR => year = Some(number),
                 _ => {}
             }
         }
@@ -78,7 +69,7 @@ fn date(line: &str) -> Option<Time> {
         (time, Some(false)) if time >= HALF => time.saturating_sub(HALF),
         (time, _) => time,
     };
-    Some(moment(year?, month?, day?, time))
+    moment(year?, month?, day?, time)
 }
 
 /// `15:43:57.123`.
@@ -93,13 +84,20 @@ fn clock(text: &str) -> Option<Duration> {
         .then(|| whole + Duration::from_nanos((seconds * 1e9).round() as u64))
 }
 
-/// Days since 1970 of the proleptic Gregorian calendar, and the time of day.
-fn moment(year: u64, month: u64, day: u64, time: Duration) -> Time {
+/// [`Time`] ends in 2554.
+const LAST_YEAR: u64 = 2500;
+
+/// Days since 1970 of the proleptic Gregorian calendar, and the time of day; `None` for a date out of range.
+fn moment(year: u64, month: u64, day: u64, time: Duration) -> Option<Time> {
+    if !(1970..=LAST_YEAR).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day)
+    {
+        return None;
+    }
     // The year begins in March, so that the leap day is its last.
-    let year = if month <= 2 { year.saturating_sub(1) } else { year };
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day.saturating_sub(1);
+    let year = if month <= 2 { year - 1 } else { year };
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let days = year * 365 + year / 4 - year / 100 + year / 400 + day_of_year;
-    Time::ZERO + Duration::from_secs(days.saturating_sub(719_468).min(100_000_000) * 86_400) + time
+    Some(Time::ZERO + Duration::from_secs((days - 719_468) * 86_400) + time)
 }
 
 #[cfg(test)]
@@ -121,14 +119,33 @@ mod tests {
             "Fr 27. Nov 15:43:57.5 UTC 2026",
             "Every 1.0s: ss -ti   host: Fri Nov 27 15:43:57.5 2026",
         ] {
-            assert_eq!(strip(text).0, Stamp::At(due), "{text}");
+            assert_eq!(strip(text).0, Some(due), "{text}");
         }
     }
 
     #[test]
     fn behind_ts_the_rest_of_a_line_keeps_its_indent() {
         assert_eq!(strip("1795794237.5 \t cubic rtt:1/1").1, "\t cubic rtt:1/1");
-        assert_eq!(strip("ESTAB 0 0 192.0.2.1:1 192.0.2.2:2").0, Stamp::None);
-        assert_eq!(strip("\t cubic wscale:7,7 rto:204").0, Stamp::None);
+        assert_eq!(strip("ESTAB 0 0 192.0.2.1:1 192.0.2.2:2").0, None);
+        assert_eq!(strip("\t cubic wscale:7,7 rto:204").0, None);
+    }
+
+    #[test]
+    fn a_date_is_a_time_only_if_there_is_such_a_time() {
+        assert_eq!(iso("1970-01-01T00:00:00Z"), Some(Time::ZERO));
+        // date -u -d 2500-12-31 +%s: 16,756,675,200.
+        assert_eq!(iso("2500-12-31T00:00:00Z"), Some(Time::from_nanos(16_756_675_200_000_000_000)));
+        for text in [
+            "2600-01-01T00:00:00Z",
+            "1969-12-31T00:00:00Z",
+            "18446744073709551615-1-1T0:0:0",
+            "2026-18446744073709551615-1T0:0:0",
+            "2026-1-18446744073709551615T0:0:0",
+            "2026-13-1T0:0:0",
+            "2026-1-0T0:0:0",
+            "Fri Nov 27 15:43:57 UTC 2600",
+        ] {
+            assert_eq!(strip(text).0, None, "{text}");
+        }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::stamp::{self, Stamp};
-use super::{connection, is_account, looks_like_connection};
+use super::{connection, is_account, looks_like_connection, stamp};
 
 /// The lines of `text`, with the parts of each broken account joined.
 pub fn lines(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
@@ -30,7 +29,7 @@ fn continues(line: &str) -> bool {
     };
     !indented
         && line.split_whitespace().any(is_value)
-        && stamp::strip(line).0 == Stamp::None
+        && stamp::strip(line).0.is_none()
         && connection(line).is_none()
         && !looks_like_connection(line)
 }
