@@ -317,6 +317,18 @@ fn counters_that_go_back_on_the_same_ports_are_a_new_connection() {
 }
 
 #[test]
+fn a_third_connection_on_the_same_ports_is_not_the_first() {
+    // The first ends at 2, the second at 9; 5 is below the second alone, and yet a reading of neither.
+    let log: String = [1, 2, 1, 9, 5, 6]
+        .iter()
+        .enumerate()
+        .map(|(i, n)| format!("{}\n{}", 1_700_000_000 + i, held_reading(*n, "")))
+        .collect();
+    let recordings = read(&log).unwrap().recordings;
+    assert_eq!(recordings.iter().map(|r| r.samples.len()).collect::<Vec<_>>(), [2, 2, 2]);
+}
+
+#[test]
 fn a_line_about_a_connection_that_cannot_be_read_is_kept_to_be_named() {
     let strange = "ESTAB 0 0 gateway.example:ssh laptop.example:50000";
     let log = format!("{strange}\n{}", held_reading(9, ""));

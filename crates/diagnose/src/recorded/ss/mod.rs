@@ -6,6 +6,7 @@ mod address;
 mod stamp;
 mod wrapped;
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use sweetspot_units::{Bytes, Duration, Time};
@@ -22,6 +23,35 @@ struct Collected {
     accounts: Vec<Account>,
 }
 
+/// The connections in the order of their first readings, and the latest one between each pair of ends.
+#[derive(Default)]
+struct Collection {
+    all: Vec<Collected>,
+    latest: HashMap<[SocketAddr; 2], usize>,
+}
+
+impl Collection {
+    /// Adds a reading. Counters that went back belong to a new connection on the same ports.
+    fn add(&mut self, ends: [SocketAddr; 2], account: Account) {
+        let latest = self.latest.get(&ends).and_then(|index| self.all.get_mut(*index));
+        let goes_on = |c: &&mut Collected| {
+            c.accounts.last().is_none_or(|last| {
+                let (last, now) = (&last.sample, &account.sample);
+                now.acked >= last.acked
+                    && now.received >= last.received
+                    && now.segments >= last.segments
+            })
+        };
+        match latest.filter(goes_on) {
+            Some(known) => known.accounts.push(account),
+            None => {
+                self.latest.insert(ends, self.all.len());
+                self.all.push(Collected { ends, accounts: vec![account] });
+            }
+        }
+    }
+}
+
 /// A line with the addresses of a connection; its account may follow on the next line.
 struct Heading {
     ends: [SocketAddr; 2],
@@ -30,7 +60,7 @@ struct Heading {
 }
 
 pub fn read(text: &str) -> Result<Recorded, String> {
-    let mut collected: Vec<Collected> = Vec::new();
+    let mut collection = Collection::default();
     let mut not_understood = Vec::new();
     let (mut now, mut heading, mut bare, mut headed) = (None, None, false, false);
     for line in wrapped::lines(text) {
@@ -39,20 +69,14 @@ pub fn read(text: &str) -> Result<Recorded, String> {
         now = stamp.or(now);
         if is_account(line) && heading.is_some() {
             let Some(Heading { ends, queues, timer }) = heading.take() else { continue };
-            add(
-                &mut collected,
-                ends,
-                account(line, timer.as_deref(), now.unwrap_or(Time::ZERO), queues),
-            );
+            let at = now.unwrap_or(Time::ZERO);
+            collection.add(ends, account(line, timer.as_deref(), at, queues));
         } else if let Some(found) = connection(line) {
             if is_account(line) {
                 // `ss -O` has all of it on one line.
                 let at = now.unwrap_or(Time::ZERO);
-                add(
-                    &mut collected,
-                    found.ends,
-                    account(line, found.timer.as_deref(), at, found.queues),
-                );
+                let account = account(line, found.timer.as_deref(), at, found.queues);
+                collection.add(found.ends, account);
             } else {
                 (heading, bare) = (Some(found), true);
             }
@@ -61,6 +85,7 @@ pub fn read(text: &str) -> Result<Recorded, String> {
             not_understood.push(line.trim().to_owned());
         }
     }
+    let collected = collection.all;
     if collected.is_empty() && bare {
         return Err("it lists connections without their counters; ss prints these with -i: ss -ti"
             .to_owned());
@@ -85,23 +110,6 @@ pub fn read(text: &str) -> Result<Recorded, String> {
         );
     }
     Ok(Recorded { recordings, not_understood })
-}
-
-/// Adds a reading. Counters that went back belong to a new connection on the same ports.
-fn add(collected: &mut Vec<Collected>, ends: [SocketAddr; 2], account: Account) {
-    let goes_on = |c: &&mut Collected| {
-        c.ends == ends
-            && c.accounts.last().is_none_or(|last| {
-                let (last, now) = (&last.sample, &account.sample);
-                now.acked >= last.acked
-                    && now.received >= last.received
-                    && now.segments >= last.segments
-            })
-    };
-    match collected.iter_mut().rfind(goes_on) {
-        Some(known) => known.accounts.push(account),
-        None => collected.push(Collected { ends, accounts: vec![account] }),
-    }
 }
 
 /// The samples of a connection, with the times that its readings leave open; `None` if they say nothing of any time.
