@@ -329,6 +329,15 @@ fn a_third_connection_on_the_same_ports_is_not_the_first() {
 }
 
 #[test]
+fn a_slow_start_threshold_beyond_32_bits_is_the_largest() {
+    // 2^32 is no threshold of 0.
+    let words = held_reading(1, &format!("ssthresh:{} ", 1_u64 << 32));
+    let log = format!("1700000000\n{words}1700000001\n{}", held_reading(2, ""));
+    let recordings = read(&log).unwrap().recordings;
+    assert_eq!(recordings[0].samples[0].slow_start_threshold, u32::MAX);
+}
+
+#[test]
 fn a_line_about_a_connection_that_cannot_be_read_is_kept_to_be_named() {
     let strange = "ESTAB 0 0 gateway.example:ssh laptop.example:50000";
     let log = format!("{strange}\n{}", held_reading(9, ""));

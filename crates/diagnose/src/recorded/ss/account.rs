@@ -130,7 +130,9 @@ impl<'a> Words<'a> {
             buffer_limited: self.time("sndbuf_limited"),
             congestion_window: self.small("cwnd"),
             // It is not printed while it is not set.
-            slow_start_threshold: self.number("ssthresh").map_or(u32::MAX, |n| n as u32),
+            slow_start_threshold: self
+                .text("ssthresh")
+                .map_or(u32::MAX, |_| self.small("ssthresh")),
             under_way: self.under_way(),
             outstanding: self.outstanding(),
             not_sent,
