@@ -34,7 +34,7 @@ struct Interface {
     snap: usize,
     resolution: Resolution,
     /// Seconds to add to each time.
-    offset: u64,
+    offset: i64,
 }
 
 /// How long a tick of an interface's clock is.
@@ -168,7 +168,8 @@ impl Interface {
                 (14, _) => {
                     if let (Some(a), Some(b)) = (order.u32_at(value, 0), order.u32_at(value, 4)) {
                         let (high, low) = if order == Order::Little { (b, a) } else { (a, b) };
-                        interface.offset = u64::from(high) << 32 | u64::from(low);
+                        let offset = u64::from(high) << 32 | u64::from(low);
+                        interface.offset = offset.cast_signed();
                     }
                 }
                 _ => {}
@@ -189,6 +190,6 @@ impl Interface {
             Resolution::Binary(bits) => (ticks * 1_000_000_000).checked_shr(bits).unwrap_or(0),
         };
         let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
-        Time::from_nanos(nanos.saturating_add(self.offset.saturating_mul(1_000_000_000)))
+        Time::from_nanos(nanos.saturating_add_signed(self.offset.saturating_mul(1_000_000_000)))
     }
 }

@@ -72,6 +72,20 @@ fn pcapng_is_read_in_both_byte_orders_with_the_resolution_of_its_interface() {
 }
 
 #[test]
+fn an_offset_of_a_pcapng_interface_may_be_negative() {
+    let frame = plain(10);
+    for order in [Order::Little, Order::Big] {
+        // if_tsoffset (14), eight bytes, signed: an hour back, so that 3,600.000007 s are 7 us.
+        let offset = (-3_600_i64).cast_unsigned();
+        let (high, low) = (order.u32((offset >> 32) as u32), order.u32(offset as u32));
+        let words = if order == Order::Big { [high, low] } else { [low, high] };
+        let options = [&order.u16(14)[..], &order.u16(8), &words[0], &words[1]].concat();
+        let file = [section(order, &options), enhanced(order, 3_600_000_007, &frame)].concat();
+        assert_eq!(read(&file), Ok(vec![(Time::from_nanos(7_000), frame.len())]));
+    }
+}
+
+#[test]
 fn blocks_of_another_kind_are_passed_over_and_simple_packets_have_the_last_time() {
     let (order, frame) = (Order::Little, plain(10));
     let statistics = block(order, 5, &[0; 20]);
