@@ -90,7 +90,7 @@ impl Dissector {
                 return self.assemble(record, &ip);
             }
             if matches!(ip.part, Part::Later { .. }) {
-                return Err(NotASegment::NotTcp);
+                return Err(NotASegment::Fragment);
             }
             ip = read(record, tunnel::inner(ip.protocol, ip.content)?)?;
         }
@@ -106,9 +106,9 @@ impl Dissector {
                 self.fragments.begin(ip, segment);
                 Err(NotASegment::Fragment)
             }
-            Part::Later { last, .. } => match self.fragments.end(ip) {
-                Some(segment) if last => Ok(Segment { time: record.time, ..segment }),
-                _ => Err(NotASegment::Fragment),
+            Part::Later { .. } => match self.fragments.end(ip) {
+                Some(segment) => Ok(Segment { time: record.time, ..segment }),
+                None => Err(NotASegment::Fragment),
             },
         }
     }

@@ -164,6 +164,15 @@ fn a_segment_in_fragments_is_as_long_as_all_of_them() {
 }
 
 #[test]
+fn a_later_fragment_of_udp_is_one_in_both_versions_of_ip() {
+    let v4 = ipv4(17, 8, &[], &[0; 16]);
+    // RFC 8200 §4.5: next header, reserved, offset 8 with no more to come, identification.
+    let v6 = ipv6(44, &[&[17, 0, 0, 8, 0, 0, 0, 1][..], &[0; 16]].concat());
+    assert_eq!(dissect(Link::Raw, &v4), Err(NotASegment::Fragment));
+    assert_eq!(dissect(Link::Raw, &v6), Err(NotASegment::Fragment));
+}
+
+#[test]
 fn options_are_read_and_broken_ones_end_the_list() {
     let syn =
         [&[2, 4, 5, 0xb4][..], &[4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2], &[1, 3, 3, 7]].concat();
