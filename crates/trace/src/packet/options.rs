@@ -69,16 +69,14 @@ impl Options {
             (3, &[scale]) => self.scale = Some(scale.min(14)),
             (4, []) => self.sack_permitted = true,
             (5, blocks) => {
-                for block in blocks.chunks_exact(8).take(self.sack.len()) {
+                let room = self.sack.len() - usize::from(self.sacks);
+                for block in blocks.chunks_exact(8).take(room) {
                     let number = |i: usize| {
                         u32::from_be_bytes([block[i], block[i + 1], block[i + 2], block[i + 3]])
                     };
                     self.sack[usize::from(self.sacks)] =
                         SackBlock { left: number(0), right: number(4) };
                     self.sacks += 1;
-                    if usize::from(self.sacks) == self.sack.len() {
-                        break;
-                    }
                 }
             }
             (8, &[a, b, c, d, e, f, g, h]) => {

@@ -1,5 +1,5 @@
 use sweetspot_trace::file::Record;
-use sweetspot_trace::packet::{Dissector, Link, NotASegment, Segment, Timestamps};
+use sweetspot_trace::packet::{Dissector, Link, NotASegment, Options, Segment, Timestamps};
 use sweetspot_units::Time;
 
 use super::packets::{ACK, SYN, ethernet, ipv4, ipv6, plain, tcp};
@@ -170,6 +170,15 @@ fn a_later_fragment_of_udp_is_one_in_both_versions_of_ip() {
     let v6 = ipv6(44, &[&[17, 0, 0, 8, 0, 0, 0, 1][..], &[0; 16]].concat());
     assert_eq!(dissect(Link::Raw, &v4), Err(NotASegment::Fragment));
     assert_eq!(dissect(Link::Raw, &v6), Err(NotASegment::Fragment));
+}
+
+#[test]
+fn more_selective_acknowledgements_than_a_header_holds_are_cut_off() {
+    // Four blocks, and one more in an option of its own: 44 bytes.
+    let four = [&[5, 34][..], &[1; 32]].concat();
+    let options = Options::read(&[&four[..], &[5, 10], &[2; 8]].concat());
+    assert_eq!(options.sack().len(), 4);
+    assert_eq!(options.sack()[3].left, 0x0101_0101);
 }
 
 #[test]
