@@ -295,6 +295,28 @@ fn an_open_path_is_not_limited_below_what_was_advertised() {
     assert_eq!(first_limit("fixed:90kB", None), Some(90_000));
 }
 
+/// A group that is recalled brings the ceiling of a budget that may have been lifted meanwhile.
+#[test]
+fn without_a_budget_no_group_keeps_a_ceiling() {
+    let limited_by = |memory: Option<u64>| {
+        let mut group = group("sobas:live");
+        group.set_ceiling(Some(Bytes::new(80_000)));
+        PathGroup::share_memory(
+            memory.map(Bytes::new),
+            Bytes::new(1 << 20),
+            std::iter::once((&mut group, 1)),
+        );
+        let begun = ConnectionSample { advertised: Some(Bytes::new(150_000)), ..sample(61_000) };
+        group.add(at(0), 1, begun);
+        group.handle_sample(at(3), 1, ConnectionSample { received: Bytes::new(62_000), ..begun });
+        group.handle_round(at(3));
+        group.limit(1).map(Bytes::get)
+    };
+    // As in the test above.
+    assert_eq!(limited_by(Some(100_000)), Some(65_535));
+    assert_eq!(limited_by(None), Some(150_000));
+}
+
 /// 60 kB are in when slow start's third flight is; the fifth, two round trips later, overflows a
 /// quarter of a BDP. A look every quarter of a round trip is there in time, even if it takes 0.3 ms.
 #[test]

@@ -101,12 +101,9 @@ impl PoolState {
         Ok(())
     }
 
-    /// Limits the sum of all windows.
+    /// Limits the sum of all windows, from the next poll on.
     pub fn set_memory(&mut self, memory: Option<Bytes>) {
         self.memory = memory;
-        if memory.is_none() {
-            self.paths.values_mut().for_each(|path| path.group.set_ceiling(None));
-        }
     }
 
     /// A time that is not before the latest one seen.
@@ -295,10 +292,9 @@ impl PoolState {
 
     /// Divides the memory budget max-min fair among the paths.
     fn share_memory(&mut self) {
-        let Some(memory) = self.memory else { return };
         let paths = self.paths.values_mut();
         let groups = paths.map(|path| (&mut path.group, path.members.len()));
-        PathGroup::share_memory(memory, self.max_window, groups);
+        PathGroup::share_memory(self.memory, self.max_window, groups);
     }
 
     /// The state of a socket; `None` if it is over.

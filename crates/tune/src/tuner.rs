@@ -202,10 +202,9 @@ impl<S: Scope> Tuner<S> {
 
     /// Divides the memory budget max-min fair among the path groups.
     fn share_memory(&mut self) {
-        let Some(memory) = self.options.memory else { return };
         let groups = self.groups.values_mut();
         let groups = groups.map(|path| (&mut path.group, path.connections.len()));
-        PathGroup::share_memory(memory, self.options.max_window, groups);
+        PathGroup::share_memory(self.options.memory, self.options.max_window, groups);
     }
 
     /// Adds a socket if it is a TCP connection that may still receive or send.

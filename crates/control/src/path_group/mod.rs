@@ -411,13 +411,16 @@ impl PathGroup {
         self.ceiling = ceiling;
     }
 
-    /// Divides a budget of `memory` max-min fair among `groups`, each with the number of its connections. A connection of a
-    /// group without a window may take `max_window`.
+    /// Divides a budget of `memory` max-min fair among `groups`, each with the number of its connections; `None` lifts their
+    /// ceilings. A connection of a group without a window may take `max_window`.
     pub fn share_memory<'a>(
-        memory: Bytes,
+        memory: Option<Bytes>,
         max_window: Bytes,
         groups: impl Iterator<Item = (&'a mut PathGroup, usize)>,
     ) {
+        let Some(memory) = memory else {
+            return groups.for_each(|(group, _)| group.set_ceiling(None));
+        };
         let demand = |(group, connections): (&'a mut PathGroup, usize)| {
             let demand = group.window().unwrap_or(max_window * connections as u64);
             (group, demand)
