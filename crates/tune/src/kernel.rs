@@ -151,18 +151,26 @@ impl Table {
             if record.kind == RecordKind::Bulk {
                 self.found.push_back(record.clone());
             }
-            // One that was forgotten is of no interest any more.
-            if record.kind == RecordKind::Over && !self.known.contains_key(&record.cookie) {
-                continue;
-            }
-            match self.known.entry(record.cookie) {
-                Entry::Vacant(entry) => {
-                    entry.insert(Known::new(now, record));
-                }
-                Entry::Occupied(mut entry) => entry.get_mut().hear(now, record),
+            let (kind, cookie) = (record.kind, record.cookie);
+            if !hear(&mut self.known, now, record) && kind == RecordKind::Over {
+                // It was left alone, by a command that is of no use any more.
+                self.connections.forget(cookie);
             }
         }
     }
+}
+
+/// Adds a record to its connection. Returns whether the connection is known: only its first record makes it so, because later
+/// ones may be read after it was left alone or forgotten.
+fn hear(known: &mut BTreeMap<u64, Known>, now: Time, record: Record) -> bool {
+    match known.entry(record.cookie) {
+        Entry::Occupied(mut entry) => entry.get_mut().hear(now, record),
+        Entry::Vacant(entry) if record.kind == RecordKind::Bulk => {
+            entry.insert(Known::new(now, record));
+        }
+        Entry::Vacant(_) => return false,
+    }
+    true
 }
 
 /// One of these connections.
@@ -293,5 +301,16 @@ mod tests {
         known.hear(Time::ZERO, record(3, 4));
         known.hear(Time::ZERO, record(2, 3));
         assert!(known.over);
+    }
+
+    #[test]
+    fn a_sample_of_a_connection_that_was_left_alone_leaves_no_trace() {
+        let mut known = BTreeMap::new();
+        assert!(hear(&mut known, Time::ZERO, record(1, 1)));
+        assert!(hear(&mut known, Time::ZERO, record(2, 2)));
+        known.clear();
+        assert!(!hear(&mut known, Time::ZERO, record(2, 3)));
+        assert!(!hear(&mut known, Time::ZERO, record(3, 4)));
+        assert!(known.is_empty());
     }
 }
