@@ -244,7 +244,9 @@ impl TunedConnection {
 
     fn upload_event(&self, kind: TuneEventKind, why: &str, change: AppliedChange) -> TuneEvent {
         let (rate, rtt, minimum_rtt) = self.upload_seen;
-        self.event(kind, why, change, rate, (rtt, Some(minimum_rtt)))
+        // The kernel has zero for none.
+        let minimum_rtt = Some(minimum_rtt).filter(|rtt| *rtt > Duration::ZERO);
+        self.event(kind, why, change, rate, (rtt, minimum_rtt))
     }
 }
 
@@ -257,4 +259,32 @@ fn advice(step: &PaceStep, rtt: Duration) -> String {
         "{why}; SO_MAX_PACING_RATE of {pace} would empty it, and SO_SNDBUF of {buffer} hold what is \
          then in flight"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+
+    use sweetspot_linux::live::{LiveSocket, ProcessHandle, inode};
+
+    use super::*;
+    use crate::kernel::tests::record;
+
+    #[test]
+    fn an_upload_without_a_minimum_reports_none() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let process = ProcessHandle::open(std::process::id()).unwrap();
+        let socket =
+            LiveSocket::name(&process, stream.as_raw_fd(), inode(&stream).unwrap(), None).unwrap();
+        let (local, remote) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
+        let (pid, cookie, program) = (std::process::id(), socket.cookie(), "test".to_owned());
+        let who = ConnectionOwner { pid, program, local, remote, cookie };
+        // A record of zeros: the kernel has measured nothing.
+        let seen = Seen::of_record(&record(1, 0));
+        let connection = TunedConnection::new(Handle::Borrowed(socket, 0), who, &seen);
+        let change = AppliedChange::Pace { from: None, to: None, kernel: None };
+        assert_eq!(connection.upload_event(TuneEventKind::Advised, "", change).rtt.1, None);
+    }
 }

@@ -282,11 +282,11 @@ impl KernelConnection {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A record as the programs in the kernel write it: its kind (1 bulk, 2 a sample, 3 the end), cookie and time.
-    fn record(kind: u64, time: u64) -> Record {
+    pub fn record(kind: u64, time: u64) -> Record {
         let mut words = [0; 38];
         (words[0], words[1], words[2]) = (kind, 7, time);
         let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_ne_bytes()).collect();
