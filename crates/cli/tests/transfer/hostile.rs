@@ -182,7 +182,7 @@ fn half_a_file(raw: &mut Raw) {
 
 #[test]
 fn of_a_peer_that_goes_away_midway_only_what_can_go_on_is_kept() {
-    let serve = Serve::start(&["--once", "--retry-for", "1ms"]);
+    let serve = Serve::start(&["--once", "--json", "--retry-for", "1ms"]);
     let mut raw = Raw::accepted(&serve.ticket());
     half_a_file(&mut raw);
     eventually("the unfinished file is there", || serve.names().len() == 1);
@@ -192,6 +192,8 @@ fn of_a_peer_that_goes_away_midway_only_what_can_go_on_is_kept() {
     let ended = serve.wait();
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("disconnected after 262.1 kB"), "{ended:?}");
+    let result: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(result["error"].as_str().unwrap().contains("disconnected after 262.1 kB"), "{result}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub mod clients_file;
 pub mod connection_table;
 pub mod link_reader;
 pub mod measure;
+pub mod once;
 pub mod ports;
 pub mod receive;
 pub mod receive_config;

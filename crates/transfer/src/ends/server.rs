@@ -21,6 +21,7 @@ use crate::ends::admission::{Admission, Admitted};
 use crate::ends::client_table::ClientTable;
 use crate::ends::connection_table::ConnectionTable;
 use crate::ends::measure;
+use crate::ends::once::OnceState;
 use crate::ends::ports::{bind_both, reachable};
 use crate::ends::session_table::{Refusal, SessionTable};
 use crate::ends::work::{Impossible, Task, Work};
@@ -84,15 +85,6 @@ pub trait ServerObserver: Sync {
     fn warned(&self, warning: &str) {
         let _ = warning;
     }
-}
-
-/// A transfer of a server that serves one, between its connections.
-#[derive(Default)]
-struct OnceState {
-    transfer: Option<String>,
-    /// Until when the transfer may go on over a new connection; its error meanwhile.
-    waits: Option<(Time, TransferError)>,
-    result: Option<Result<TransferSummary, TransferError>>,
 }
 
 impl Server {
@@ -172,11 +164,9 @@ impl Server {
         }
     }
 
-    /// Serves until [`Server::stop`]. With `once` it returns the result of the one admitted transfer instead.
-    pub fn run(
-        &self,
-        reception: &dyn ServerObserver,
-    ) -> Result<Option<TransferSummary>, TransferError> {
+    /// Serves until [`Server::stop`], and returns [`TransferError::Interrupted`]. With `once` it returns the result of the one
+    /// admitted transfer instead.
+    pub fn run(&self, reception: &dyn ServerObserver) -> Result<TransferSummary, TransferError> {
         let admitted = AtomicU64::new(0);
         let once = Mutex::new(OnceState::default());
         thread::scope(|scope| {
@@ -185,10 +175,13 @@ impl Server {
                 scope.spawn(|| self.watch_clients(reception));
             }
             while !self.connection_table.is_closing() {
-                let due = lock(&once).waits.as_ref().map_or(Time::MAX, |(until, _)| *until);
+                let due = lock(&once).due();
                 let _ = wait_readable(&[self.listener.as_fd(), self.wake.as_fd()], due);
                 self.wake.clear();
-                self.give_up_waiting(&once);
+                if let Some((number, result)) = lock(&once).give_up(clock::now()) {
+                    reception.ended(number, result);
+                    self.stop();
+                }
                 let socket = match self.listener.accept() {
                     Ok((socket, _)) => socket,
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
@@ -214,26 +207,16 @@ impl Server {
             }
             self.udp_demux.shut_down();
         });
-        let once = lock(&once).result.take();
-        once.map(|result| result.map(Some)).unwrap_or(Err(TransferError::Interrupted))
+        match std::mem::take(&mut *lock(&once)) {
+            OnceState::Over(result) => *result,
+            _ => Err(TransferError::Interrupted),
+        }
     }
 
     /// Ends all transfers and makes [`Server::run`] return.
     pub fn stop(&self) {
         self.connection_table.close();
         self.wake.signal();
-    }
-
-    /// Ends a server of one transfer that did not come back in time.
-    fn give_up_waiting(&self, once: &Mutex<OnceState>) {
-        let mut state = lock(once);
-        if state.waits.as_ref().is_some_and(|(until, _)| clock::now() >= *until)
-            && let Some((_, error)) = state.waits.take()
-        {
-            state.result = Some(Err(error));
-            drop(state);
-            self.stop();
-        }
     }
 
     /// Serves one connection.
@@ -275,17 +258,19 @@ impl Server {
             let result = measure::serve(&self.udp_demux, link, hello.joins, &account);
             return reception.measured(peer, &result);
         }
-        if self.once && !once_takes(once, hello.transfer.raw()) {
+        if self.once && !lock(once).takes(hello.transfer.raw(), connection) {
             let reason = "this end takes one transfer only, and has it".into();
             link.channel.hang_up(&Message::Refuse { reason });
             return reception.turned_away(&TransferError::Taken(peer.to_string()));
         }
-        self.serve_transfer(Admitted { link, hello, client }, start, admitted, once, reception);
+        let peer = Admitted { link, hello, client };
+        self.serve_transfer(connection, peer, start, admitted, once, reception);
     }
 
     /// Moves the files of a peer that was admitted.
     fn serve_transfer(
         &self,
+        connection: u64,
         peer: Admitted,
         start: Time,
         admitted: &AtomicU64,
@@ -338,7 +323,7 @@ impl Server {
         let interrupted = moved.is_err() && self.connection_table.is_closing();
         let result = if interrupted { Err(TransferError::Interrupted) } else { moved };
         if self.once {
-            self.end_of_one(once, result, number, reception);
+            self.end_of_one(once, connection, number, result, reception);
         } else {
             reception.ended(number, &result);
         }
@@ -369,7 +354,7 @@ impl Server {
     fn end_if_nobody_can_come(&self, once: &Mutex<OnceState>, reception: &dyn ServerObserver) {
         if self.admission.clients.is_over() {
             reception.warned(&TransferError::CodeEnded.to_string());
-            lock(once).result.get_or_insert(Err(TransferError::CodeEnded));
+            lock(once).end(Err(TransferError::CodeEnded));
             self.stop();
         }
     }
@@ -378,38 +363,28 @@ impl Server {
     fn end_of_one(
         &self,
         once: &Mutex<OnceState>,
-        result: Result<TransferSummary, TransferError>,
+        connection: u64,
         number: u64,
+        result: Result<TransferSummary, TransferError>,
         reception: &dyn ServerObserver,
     ) {
         let mut state = lock(once);
         match result {
+            Err(error) if state.has_left(connection) => reception.interrupted(number, &error),
             Err(error) if error.is_of_the_path() && self.retry_for > Duration::ZERO => {
                 reception.interrupted(number, &error);
-                state.waits = Some((clock::now() + self.retry_for, error));
+                state.wait(number, clock::now() + self.retry_for, error);
                 drop(state);
                 self.wake.signal();
             }
             result => {
                 reception.ended(number, &result);
-                state.result.get_or_insert(result);
+                state.end(result);
                 drop(state);
                 self.stop();
             }
         }
     }
-}
-
-/// Whether a server of one transfer takes this one: the first, or the same over a new connection.
-fn once_takes(once: &Mutex<OnceState>, transfer: &str) -> bool {
-    let mut state = lock(once);
-    let other = state.transfer.as_ref().is_some_and(|first| first != transfer);
-    if other || state.result.is_some() {
-        return false;
-    }
-    state.transfer = Some(transfer.to_owned());
-    state.waits = None;
-    true
 }
 
 /// Refuses a peer that was admitted.

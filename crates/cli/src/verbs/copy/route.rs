@@ -228,7 +228,7 @@ fn reverse(
             }
         }
         let moved = served.join().unwrap_or(Err(TransferError::Interrupted))?;
-        Ok(moved)
+        Ok(Some(moved))
     })
 }
 

@@ -190,8 +190,7 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
     // Not waited for: it ends with the process.
     thread::spawn(move || stop_on_signal(&stopped, signals));
     match server.run(&ServerReporter { reporter, log, turned_away: Mutex::default() }) {
-        Ok(Some(outcome)) => Ok(ending(&outcome)),
-        Ok(None) => Ok(ExitCode::SUCCESS),
+        Ok(outcome) => Ok(ending(&outcome)),
         Err(TransferError::Interrupted) => Ok(ExitCode::from(INTERRUPTED as u8)),
         // The reporter has reported it already.
         Err(_) => Ok(ExitCode::FAILURE),

@@ -1,0 +1,124 @@
+//! The one transfer of a server with `once`, over its connections.
+
+use sweetspot_control::TransferSummary;
+use sweetspot_units::Time;
+
+use crate::TransferError;
+
+/// The state of a server of one transfer.
+#[derive(Debug, Default)]
+pub(crate) enum OnceState {
+    /// No transfer was admitted yet.
+    #[default]
+    Free,
+    /// The transfer of this name runs over this connection.
+    Running { transfer: String, connection: u64 },
+    /// The path of the transfer broke with `error`, in session `number`. Until then it may go on over a new connection.
+    Waiting { transfer: String, number: u64, until: Time, error: TransferError },
+    /// It is over.
+    Over(Box<Result<TransferSummary, TransferError>>),
+}
+
+impl OnceState {
+    /// Whether the server takes this transfer: the first, or the same over a new connection.
+    pub fn takes(&mut self, transfer: &str, connection: u64) -> bool {
+        let free = match self {
+            OnceState::Free => true,
+            OnceState::Running { transfer: first, .. }
+            | OnceState::Waiting { transfer: first, .. } => first == transfer,
+            OnceState::Over(_) => false,
+        };
+        if free {
+            *self = OnceState::Running { transfer: transfer.to_owned(), connection };
+        }
+        free
+    }
+
+    /// Whether the transfer went on over a newer connection than this one, so that an error of this one says nothing.
+    pub fn has_left(&self, connection: u64) -> bool {
+        match self {
+            OnceState::Running { connection: newest, .. } => *newest != connection,
+            OnceState::Waiting { .. } => true,
+            OnceState::Free | OnceState::Over(_) => false,
+        }
+    }
+
+    /// The path broke in session `number`.
+    pub fn wait(&mut self, number: u64, until: Time, error: TransferError) {
+        if let OnceState::Running { transfer, .. } = self {
+            let transfer = std::mem::take(transfer);
+            *self = OnceState::Waiting { transfer, number, until, error };
+        }
+    }
+
+    /// When [`OnceState::give_up`] has something to do.
+    pub fn due(&self) -> Time {
+        match self {
+            OnceState::Waiting { until, .. } => *until,
+            _ => Time::MAX,
+        }
+    }
+
+    /// Ends a transfer that did not come back in time. Returns the number of its last session, and its error.
+    pub fn give_up(&mut self, now: Time) -> Option<(u64, &Result<TransferSummary, TransferError>)> {
+        if self.due() > now {
+            return None;
+        }
+        match std::mem::take(self) {
+            OnceState::Waiting { number, error, .. } => {
+                self.end(Err(error));
+                let OnceState::Over(result) = self else { return None };
+                Some((number, result))
+            }
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+
+    /// It ended with `result`, unless it is over already.
+    pub fn end(&mut self, result: Result<TransferSummary, TransferError>) {
+        if !matches!(self, OnceState::Over(_)) {
+            *self = OnceState::Over(Box::new(result));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn broken() -> TransferError {
+        TransferError::TooSlow("peer".into())
+    }
+
+    #[test]
+    fn an_old_connection_that_ends_behind_its_successor_does_not_end_the_transfer() {
+        let mut state = OnceState::default();
+        assert!(state.takes("a", 1) && !state.takes("b", 2));
+        // The client saw the path break first.
+        assert!(state.takes("a", 3));
+        assert!(state.has_left(1) && !state.has_left(3));
+        assert_eq!(state.due(), Time::MAX);
+        // The new connection breaks, too; only then somebody is waited for.
+        state.wait(2, Time::from_nanos(7), broken());
+        assert!(state.has_left(1));
+        assert!(state.give_up(Time::from_nanos(6)).is_none());
+        assert!(state.takes("a", 4));
+        assert!(state.give_up(Time::from_nanos(8)).is_none(), "it came back");
+    }
+
+    #[test]
+    fn a_transfer_that_does_not_come_back_is_over_under_its_last_number() {
+        let mut state = OnceState::default();
+        assert!(state.takes("a", 1));
+        state.wait(5, Time::from_nanos(7), broken());
+        let (number, result) = state.give_up(Time::from_nanos(7)).expect("nobody came");
+        assert_eq!((number, result.is_err()), (5, true));
+        assert!(!state.takes("a", 2));
+        state.end(Err(TransferError::Interrupted));
+        let OnceState::Over(first) = state else { panic!("it is over") };
+        assert!(matches!(*first, Err(TransferError::TooSlow(_))), "the first counts");
+    }
+}
