@@ -13,6 +13,7 @@ use sweetspot_units::Time;
 
 use crate::TransferError;
 use crate::ends::client_table::{ClientTable, CodeTry, has_expired};
+use crate::ends::session_table::{Place, SessionTable};
 use crate::limits::{ADMISSION_TIMEOUT, FIRST_BYTE_TIMEOUT, MAX_EARLY_CONTENT};
 use crate::wire::channel::Channel;
 use crate::wire::frame_reader::FrameReader;
@@ -28,15 +29,21 @@ pub(crate) struct Admission {
 }
 
 /// An admitted client.
-pub(crate) struct Admitted {
+pub(crate) struct Admitted<'a> {
     pub link: Link,
     pub hello: Hello,
     pub client: Arc<Client>,
+    /// Its place, to be held to the end of its session; `None` for a further connection of a transfer.
+    pub place: Option<Place<'a>>,
 }
 
 impl Admission {
     /// Admits the peer behind `socket`, or refuses it. The peer and the caller learn why.
-    pub fn admit(&self, socket: TcpStream) -> Result<Admitted, TransferError> {
+    pub fn admit<'a>(
+        &self,
+        socket: TcpStream,
+        sessions: &'a SessionTable,
+    ) -> Result<Admitted<'a>, TransferError> {
         let deadline = clock::now() + ADMISSION_TIMEOUT;
         let peer = socket.peer_addr().map_err(TransferError::system("asking for the peer"))?;
         let first = clock::now() + FIRST_BYTE_TIMEOUT;
@@ -48,15 +55,16 @@ impl Admission {
         }
         let channel = Arc::new(Channel::accept(socket, &self.config, deadline)?);
         let mut frames = FrameReader::new(Arc::clone(&channel));
-        match self.judge(&channel, &mut frames, deadline) {
-            Ok((session, hello, client)) => {
+        match self.judge(&channel, &mut frames, deadline, sessions) {
+            Ok((session, hello, client, place)) => {
                 // A further connection, or one that measures, lists nothing.
                 let takes = hello.role == Role::Sender && !hello.joins && !hello.measures;
                 let taken = if takes { MAX_EARLY_CONTENT } else { 0 };
                 let proof = session.listener_proof();
                 channel.say(&Message::Welcome { proof, early_bytes: taken })?;
                 let early_bytes = if takes { taken } else { hello.early_bytes };
-                Ok(Admitted { link: Link { channel, session, frames, early_bytes }, hello, client })
+                let link = Link { channel, session, frames, early_bytes };
+                Ok(Admitted { link, hello, client, place })
             }
             Err(error) => {
                 let error = match error {
@@ -73,12 +81,13 @@ impl Admission {
         }
     }
 
-    fn judge(
+    fn judge<'a>(
         &self,
         channel: &Channel,
         frames: &mut FrameReader,
         deadline: Time,
-    ) -> Result<(Session, Hello, Arc<Client>), TransferError> {
+        sessions: &'a SessionTable,
+    ) -> Result<(Session, Hello, Arc<Client>, Option<Place<'a>>), TransferError> {
         let peer = channel.peer().to_string();
         let mut message = frames.opening_message(deadline)?;
         let mut told = None;
@@ -112,12 +121,11 @@ impl Admission {
         }
         if hello.measures {
             // A measurement costs the path and this end: its credential must still be valid.
-            let used_up = self.clients.is_used_up(&client);
-            return if used_up {
-                Err(TransferError::UsedUp(peer))
-            } else {
-                Ok((session, hello, client))
-            };
+            if self.clients.is_used_up(&client) {
+                return Err(TransferError::UsedUp(peer));
+            }
+            let place = sessions.place(&client, None).map_err(|no| no.error(peer))?;
+            return Ok((session, hello, client, Some(place)));
         }
         if self.role == Some(hello.role) {
             let what = if hello.role == Role::Sender { "send" } else { "receive" };
@@ -130,11 +138,16 @@ impl Admission {
         if self.role.is_none() && !may {
             return Err(TransferError::NoRight { peer, name: client.name.clone(), what });
         }
-        // A further connection needs a transfer that has begun.
-        if !hello.joins && !self.clients.begin(&client, hello.transfer.raw())? {
+        if hello.joins {
+            return Ok((session, hello, client, None));
+        }
+        let transfer = hello.transfer.raw();
+        let place = sessions.place(&client, Some(transfer)).map_err(|no| no.error(peer.clone()))?;
+        // Last, because this uses up a one-time credential.
+        if !self.clients.begin(&client, transfer)? {
             return Err(TransferError::UsedUp(peer));
         }
-        Ok((session, hello, client))
+        Ok((session, hello, client, Some(place)))
     }
 
     /// The client that `hello`'s secret proves; without one, the client of the key that TLS proved.
@@ -195,6 +208,7 @@ fn refusal(error: &TransferError) -> String {
         TransferError::Clients { .. } | TransferError::State { .. } => {
             "the server cannot use its own files and admits no client; ask its operator to repair them"
         }
+        TransferError::Full { what, .. } => what,
         TransferError::Expired(_) => "the ticket has expired; ask for a new one",
         TransferError::Version { .. } => {
             "the versions differ; use the same version of sweetspot on both ends"

@@ -229,7 +229,7 @@ impl Server {
         once: &Mutex<OnceState>,
         reception: &dyn ServerObserver,
     ) {
-        let admitted_peer = match self.admission.admit(socket) {
+        let peer = match self.admission.admit(socket, &self.sessions) {
             Ok(admitted) => admitted,
             Err(_) if self.connection_table.is_closing() => return,
             Err(error) => {
@@ -237,33 +237,29 @@ impl Server {
                 return self.end_if_nobody_can_come(once, reception);
             }
         };
-        let Admitted { link, hello, client } = admitted_peer;
-        let peer = link.channel.peer();
+        let Admitted { link, hello, client, .. } = &peer;
         if hello.joins && !hello.measures {
+            let Admitted { link, hello, client, .. } = peer;
             if let Err((refusal, link)) = self.sessions.join(hello.transfer.raw(), &client, link) {
                 refuse(&link, refusal, reception);
             }
             return;
         }
-        let transfer = (!hello.measures).then_some(hello.transfer.raw());
-        // Held to the end of the session. Until then a peer that was admitted counts as a stranger.
-        let _place = match self.sessions.place(&client, transfer) {
-            Ok(place) => place,
-            Err(refusal) => return refuse(&link, refusal, reception),
-        };
+        // Until then a peer counts as a stranger.
         self.connection_table.authenticated(connection);
         if hello.measures {
-            let _running = self.sessions.measure(&client, &link.channel);
+            let _running = self.sessions.measure(client, &link.channel);
             let account = self.measure_accounts.of(client.credential.id());
+            let Admitted { link, hello, place: _place, .. } = peer;
+            let address = link.channel.peer();
             let result = measure::serve(&self.udp_demux, link, hello.joins, &account);
-            return reception.measured(peer, &result);
+            return reception.measured(address, &result);
         }
         if self.once && !lock(once).takes(hello.transfer.raw(), connection) {
             let reason = "this end takes one transfer only, and has it".into();
             link.channel.hang_up(&Message::Refuse { reason });
-            return reception.turned_away(&TransferError::Taken(peer.to_string()));
+            return reception.turned_away(&TransferError::Taken(link.channel.peer().to_string()));
         }
-        let peer = Admitted { link, hello, client };
         self.serve_transfer(connection, peer, start, admitted, once, reception);
     }
 
@@ -271,13 +267,13 @@ impl Server {
     fn serve_transfer(
         &self,
         connection: u64,
-        peer: Admitted,
+        peer: Admitted<'_>,
         start: Time,
         admitted: &AtomicU64,
         once: &Mutex<OnceState>,
         reception: &dyn ServerObserver,
     ) {
-        let Admitted { link, hello, client } = peer;
+        let Admitted { link, hello, client, place: _place } = peer;
         let peer = link.channel.peer();
         let (links, arriving) = crossbeam_channel::unbounded();
         let number =
@@ -387,14 +383,10 @@ impl Server {
     }
 }
 
-/// Refuses a peer that was admitted.
+/// Refuses a further connection of a transfer.
 fn refuse(link: &Link, refusal: Refusal, reception: &dyn ServerObserver) {
-    let (peer, what) = (link.channel.peer().to_string(), refusal.in_words());
-    link.channel.hang_up(&Message::Refuse { reason: what.into() });
-    reception.turned_away(&match refusal {
-        Refusal::NoTransfer => TransferError::NoTransfer(peer),
-        _ => TransferError::Full { peer, what },
-    });
+    link.channel.hang_up(&Message::Refuse { reason: refusal.in_words().into() });
+    reception.turned_away(&refusal.error(link.channel.peer().to_string()));
 }
 
 /// The client that holds the one ticket or was given the one code.

@@ -8,6 +8,7 @@ use sweetspot_linux::clock;
 use sweetspot_protocol::clients::Client;
 use sweetspot_units::Duration;
 
+use crate::TransferError;
 use crate::ends::client_table::has_expired;
 use crate::limits::{Capacity, MAX_SESSION_CONNECTIONS, MAX_TAKEOVERS};
 use crate::lock::lock;
@@ -75,6 +76,14 @@ impl Refusal {
                 "as many transfers run here as may at once; try again when one has ended"
             }
             Refusal::TooManyConnections => "there are as many connections here as may be at once",
+        }
+    }
+
+    /// As the server reports it.
+    pub fn error(self, peer: String) -> TransferError {
+        match self {
+            Refusal::NoTransfer => TransferError::NoTransfer(peer),
+            _ => TransferError::Full { peer, what: self.in_words() },
         }
     }
 }
