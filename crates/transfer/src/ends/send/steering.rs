@@ -59,9 +59,17 @@ impl Sending<'_> {
         if self.options.compress {
             link.bound_first_unsent();
         }
+        // Held meanwhile, as in `steer`: the new connection gets the newest control, and no other one an older.
+        let control = lock(&self.last_control);
         lock(&self.links).push(Arc::new(link));
-        let control = lock(&self.last_control).clone();
-        self.apply(&control)
+        self.apply(&control, &control)
+    }
+
+    /// Steers every connection as the receiver asks for.
+    fn steer(&self, control: LastControl) -> Result<(), TransferError> {
+        let mut last = lock(&self.last_control);
+        let before = std::mem::replace(&mut *last, control);
+        self.apply(&before, &last)
     }
 
     /// Carries out the receiver's messages until its summary, which it returns.
@@ -89,8 +97,7 @@ impl Sending<'_> {
             }
             // Only the last of several messages counts: however often a receiver steers, each read costs one change.
             if let Some(control) = control {
-                self.apply(&control)?;
-                *lock(&self.last_control) = control;
+                self.steer(control)?;
             }
             if frames.read(None)?.is_none() {
                 let peer = self.channel.peer().to_string();
@@ -130,14 +137,13 @@ impl Sending<'_> {
     }
 
     /// Gives every connection its share of the receiver's request.
-    fn apply(&self, control: &LastControl) -> Result<(), TransferError> {
-        let before = lock(&self.last_control).clone();
+    fn apply(&self, before: &LastControl, control: &LastControl) -> Result<(), TransferError> {
         let links = lock(&self.links).clone();
         let n = links.len() as u64;
         for link in &links {
             let socket = link.channel.socket();
             let pacing = |control: &LastControl| (control.pacing, control.congestion);
-            link.congestion.follow(socket, pacing(&before), pacing(control));
+            link.congestion.follow(socket, pacing(before), pacing(control));
             let (wanted, max) = (control.pacing, self.options.rate_limit);
             if wanted.is_some() || before.pacing.is_some() || max.is_some() {
                 let pace = wanted.into_iter().chain(max).min();
