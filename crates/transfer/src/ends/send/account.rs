@@ -101,7 +101,7 @@ impl Sending<'_> {
                 cwnd_bytes: Some(sum(Info::cwnd).get()),
                 retransmitted: Some(count(|info| info.total_retrans)),
                 segments: Some(count(|info| info.data_segs_out)),
-                timeouts: first.total_rto.map(u64::from),
+                timeouts: first.total_rto.map(|_| count(|info| info.total_rto.unwrap_or(0).into())),
             }));
             observer.progress(&Progress { bytes, files, totals });
             if states.len() > 1 || self.options.compress {
