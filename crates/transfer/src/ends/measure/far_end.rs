@@ -42,10 +42,10 @@ pub(crate) fn serve(
     let result = if to_fill {
         serve_load(link, account)
     } else {
-        match open_datagrams(demux, &link)? {
+        open_datagrams(demux, &link).and_then(|opened| match opened {
             Some((echoes, streams)) => serve_orders(link, &echoes, &streams, account),
             None => channel.say(&Message::Measure(MeasureMessage::Ready { datagrams: false })),
-        }
+        })
     };
     match result {
         // It is through.
