@@ -2,7 +2,7 @@ use std::io::{self, BufRead, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use rustls::{ClientConnection, Connection, InvalidMessage, ServerConfig, ServerConnection};
 use sweetspot_linux::event_fd::is_hung_up;
@@ -239,11 +239,15 @@ impl Channel {
 
     /// Writes `parts` one after the other. Waits while the send buffer is full.
     pub fn write(&self, parts: &[&[u8]]) -> Result<(), TransferError> {
-        self.write_until(parts, None)
+        self.write_until(lock(&self.outgoing), parts, None)
     }
 
-    fn write_until(&self, parts: &[&[u8]], deadline: Option<Time>) -> Result<(), TransferError> {
-        let mut outgoing = lock(&self.outgoing);
+    fn write_until(
+        &self,
+        mut outgoing: MutexGuard<'_, Vec<u8>>,
+        parts: &[&[u8]],
+        deadline: Option<Time>,
+    ) -> Result<(), TransferError> {
         let pending = std::mem::take(&mut *lock(&self.pending));
         for part in [&pending[..]].iter().chain(parts) {
             for slice in part.chunks(WRITE_BYTES) {
@@ -336,23 +340,20 @@ impl Channel {
         self.write(&[&message.to_frame()])
     }
 
-    /// Writes one message without waiting: at once, or before the next write.
+    /// Writes one message without waiting for another writer: at once, or before the next write.
     pub fn say_soon(&self, message: &Message) -> Result<(), TransferError> {
         lock(&self.pending).extend(message.to_frame());
-        match self.outgoing.try_lock() {
-            Ok(free) => drop(free),
-            Err(_) => return Ok(()),
-        }
-        self.write(&[])
+        let Ok(outgoing) = self.outgoing.try_lock() else { return Ok(()) };
+        self.write_until(outgoing, &[], None)
     }
 
     /// Sends the last message `parting` if possible, and closes the connection.
     pub fn hang_up(&self, parting: &Message) {
         let _ = self.socket.set_write_timeout(Some(PARTING_TIMEOUT.into()));
-        let _ = self.write_until(&[&parting.to_frame()], Some(clock::now() + PARTING_TIMEOUT));
+        let deadline = Some(clock::now() + PARTING_TIMEOUT);
+        let _ = self.write_until(lock(&self.outgoing), &[&parting.to_frame()], deadline);
         let _ = self.socket.shutdown(Shutdown::Write);
-        // Closing with unread data would send a reset, which destroys the parting words on
-        // their way; so what still comes is read and dropped, for a while.
+        // Closing with unread data would send a reset, which destroys the parting words: it is read and dropped, for a while.
         let _ = self.socket.set_read_timeout(Some(std::time::Duration::from_millis(200)));
         let until = clock::now() + Duration::from_secs(2);
         let mut scratch = [0; 4096];
