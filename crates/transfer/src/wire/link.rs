@@ -32,6 +32,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
 const DIALS: u32 = 8;
 /// The time between two looks at how many connections are wanted.
 const WANTED_INTERVAL: Duration = Duration::from_millis(20);
+/// The pause after a further connection that could not be made.
+const REDIAL_PAUSE: Duration = Duration::from_secs(1);
 
 /// An authenticated connection.
 pub(crate) struct Link {
@@ -52,29 +54,39 @@ pub(crate) struct FurtherLinks<'a> {
 
 impl FurtherLinks<'_> {
     /// Hands each over to `take` until the transfer is `over`. An end that connects makes them while there are fewer than
-    /// `wanted`, with the first.
+    /// `wanted`, with the first, and gives up when as many could not be made.
     pub fn run(&self, over: &Over, wanted: impl Fn() -> u32, mut take: impl FnMut(Link)) {
         let (made, dialed) = crossbeam_channel::unbounded::<Result<Link, TransferError>>();
         thread::scope(|scope| {
-            let (mut tried, mut under_way) = (1, 0);
+            let (mut made_or_begun, mut under_way, mut failed) = (1, 0, 0);
+            let mut pause_until = Time::ZERO;
             while !over.is_set() {
                 if let Some(dial) = self.dial
-                    && tried < wanted()
+                    && made_or_begun < wanted()
+                    && failed < wanted()
                     && under_way < DIALS
+                    && clock::now() >= pause_until
                 {
                     let made = made.clone();
                     let make = move || {
                         let _ = made.send(dial());
                     };
-                    tried += 1;
-                    under_way +=
-                        u32::from(thread::Builder::new().spawn_scoped(scope, make).is_ok());
+                    if thread::Builder::new().spawn_scoped(scope, make).is_ok() {
+                        (made_or_begun, under_way) = (made_or_begun + 1, under_way + 1);
+                    } else {
+                        (failed, pause_until) = (failed + 1, clock::now() + REDIAL_PAUSE);
+                    }
                     continue;
                 }
                 let link = crossbeam_channel::select! {
                     recv(dialed) -> link => {
                         under_way -= 1;
-                        link.ok().and_then(Result::ok)
+                        let link = link.ok().and_then(Result::ok);
+                        if link.is_none() {
+                            (made_or_begun, failed) = (made_or_begun - 1, failed + 1);
+                            pause_until = clock::now() + REDIAL_PAUSE;
+                        }
+                        link
                     }
                     recv(self.arriving) -> link => link.ok(),
                     recv(over.ended()) -> _ => None,
@@ -322,6 +334,8 @@ pub(crate) fn set_congestion(socket: &TcpStream, name: &str) -> Result<(), Trans
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
 
     #[test]
@@ -331,5 +345,23 @@ mod tests {
         let turns = in_turns(all.to_vec());
         assert_eq!(turns, ["[::1]:1", "1.1.1.1:1", "[::2]:1", "[::3]:1"].map(address));
         assert!(in_turns(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn a_further_connection_that_could_not_be_made_is_tried_again_and_not_for_ever() {
+        let (over, tries) = (Over::default(), AtomicU32::new(0));
+        let dial = || {
+            tries.fetch_add(1, Ordering::AcqRel);
+            Err(TransferError::Interrupted)
+        };
+        let (_arrivals, arriving) = crossbeam_channel::unbounded();
+        let further = FurtherLinks { arriving, dial: Some(&dial) };
+        thread::scope(|scope| {
+            scope.spawn(|| further.run(&over, || 2, |_| {}));
+            clock::sleep_until(clock::now() + REDIAL_PAUSE * 3);
+            over.set();
+        });
+        // At once and after a pause: as many as are wanted.
+        assert_eq!(tries.into_inner(), 2);
     }
 }
