@@ -128,7 +128,12 @@ fn held(directory: &Path) -> io::Result<u64> {
     let mut linked = HashSet::new();
     let mut pending = vec![directory.to_owned()];
     while let Some(next) = pending.pop() {
-        for entry in fs::read_dir(&next)? {
+        let entries = match fs::read_dir(&next) {
+            // Somebody deletes below the directory meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            entries => entries?,
+        };
+        for entry in entries {
             let entry = entry?;
             let metadata = match entry.metadata() {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
