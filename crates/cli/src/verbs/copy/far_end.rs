@@ -1,3 +1,4 @@
+use std::error::Error;
 use std::fmt;
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -63,7 +64,7 @@ impl fmt::Display for SshEnded {
     }
 }
 
-impl std::error::Error for SshEnded {}
+impl Error for SshEnded {}
 
 impl FarEnd {
     /// Starts it.
@@ -92,12 +93,15 @@ impl FarEnd {
     }
 
     /// Writes a line to it.
-    pub fn say(&mut self, line: &impl Serialize) -> Result<(), SshEnded> {
+    pub fn say(&mut self, line: &impl Serialize) -> Result<(), Box<dyn Error>> {
         let said = match &mut self.input {
             Some(input) => messages::say(input, line),
             None => Ok(()),
         };
-        said.map_err(|_| self.ended())
+        said.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => error.into(),
+            _ => self.ended().into(),
+        })
     }
 
     /// Reads its next line.

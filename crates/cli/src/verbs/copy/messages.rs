@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sweetspot_protocol::{PeerText, Role};
+use sweetspot_units::Bytes;
 
 /// The longest line, bytes: many paths.
-const MAX_LINE_BYTES: u64 = 4 << 20;
+const MAX_LINE_BYTES: usize = 4 << 20;
 
 /// The job of the far end: the first line to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -130,10 +131,15 @@ pub enum Reply {
     },
 }
 
-/// Writes one line.
+/// Writes one line. One that the other end would not read is [`io::ErrorKind::InvalidInput`].
 pub fn say(mut out: impl Write, line: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
+    if text.len() > MAX_LINE_BYTES {
+        let max = Bytes::new(MAX_LINE_BYTES as u64 / 2);
+        let error = format!("the names of all sources exceed {max}; copy them in several parts");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
+    }
     out.write_all(&text)?;
     out.flush()
 }
@@ -142,12 +148,16 @@ pub fn say(mut out: impl Write, line: &impl Serialize) -> io::Result<()> {
 pub fn hear<T: for<'de> Deserialize<'de>>(mut input: impl BufRead) -> io::Result<Option<T>> {
     loop {
         let mut line = Vec::new();
-        let read = io::Read::take(&mut input, MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
+        let max = MAX_LINE_BYTES as u64;
+        let read = io::Read::take(&mut input, max).read_until(b'\n', &mut line)?;
         if read == 0 {
             return Ok(None);
         }
         if let Ok(heard) = serde_json::from_slice(&line) {
             return Ok(Some(heard));
+        }
+        if line.len() == MAX_LINE_BYTES && !line.ends_with(b"\n") {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long"));
         }
     }
 }
@@ -167,6 +177,19 @@ mod tests {
         assert_eq!(input, b"raw bytes");
         let mut nothing = &b""[..];
         assert_eq!(hear::<Order>(&mut nothing).unwrap(), None);
+    }
+
+    #[test]
+    fn a_line_is_as_long_as_the_other_end_reads_or_an_error() {
+        // The quotation marks and the end of the line take three bytes.
+        let longest = "x".repeat(MAX_LINE_BYTES - 3);
+        let mut stream = Vec::new();
+        say(&mut stream, &longest).unwrap();
+        assert_eq!(hear::<String>(&stream[..]).unwrap(), Some(longest.clone()));
+        let error = say(&mut stream, &(longest + "x")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        let endless = vec![b'x'; MAX_LINE_BYTES + 1];
+        assert_eq!(hear::<String>(&endless[..]).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 
     #[test]
