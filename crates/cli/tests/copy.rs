@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use sweetspot_protocol::{Ticket, TicketHost, TicketProof, VERSION};
 use sweetspot_testing::{assert_same_tree, ssh};
 
 const SWEETSPOT: &str = env!("CARGO_BIN_EXE_sweetspot");
@@ -114,6 +115,29 @@ fn the_far_end_connects_where_this_one_cannot() {
         assert!(said.contains("the far end connected to this one"), "{said}");
         assert_same_tree(&tree, &ssh.path(name));
     }
+}
+
+#[test]
+fn a_far_end_that_is_gone_once_it_connected_is_not_waited_for() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (fake, source) = (scratch.path().join("ssh"), scratch.path().join("source"));
+    let host = TicketHost::Address([127, 0, 0, 1].into());
+    let ticket = Ticket { host, port: 9, fingerprint: [0; 32], proof: TicketProof::OwnKey };
+    let listening = format!(
+        r#"{{"is":"listening","version":{VERSION},"ticket":"{ticket}","addresses":[],"client":null}}"#
+    );
+    let script = format!(
+        "read request; echo '{listening}'; read order; echo '{{\"is\":\"connected\"}}'; exit 3\n"
+    );
+    fs::write(&fake, script).unwrap();
+    fs::write(&source, "content").unwrap();
+    let mut command = Command::new("timeout");
+    command.args(["60", SWEETSPOT, "copy", "--via", "reverse", "--ssh"]);
+    command.arg(format!("sh {}", fake.display())).arg(&source).arg("far:there");
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("on far ended with code 3"), "{said}");
 }
 
 /// Routes that refuse the port that the far end listens on, in place of a firewall.

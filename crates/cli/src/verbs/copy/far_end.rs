@@ -113,6 +113,16 @@ impl FarEnd {
         }
     }
 
+    /// Calls `then` when it has ended, however that is. Nothing more can be heard from it.
+    pub fn when_ended(&mut self, then: impl FnOnce() + Send + 'static) {
+        let Some(mut output) = self.output.take() else { return };
+        // Not waited for: it ends with the far end.
+        thread::spawn(move || {
+            let _ = io::copy(&mut output, &mut io::sink());
+            then();
+        });
+    }
+
     /// Lets it end by itself.
     pub fn close(mut self) {
         self.input = None;
@@ -121,7 +131,8 @@ impl FarEnd {
         }
     }
 
-    fn ended(&mut self) -> SshEnded {
+    /// The error for a far end that ended too soon. Waits for its end.
+    pub fn ended(&mut self) -> SshEnded {
         self.input = None;
         let status = self.child.as_mut().and_then(|child| child.wait().ok());
         let code = status.and_then(|status| status.code());

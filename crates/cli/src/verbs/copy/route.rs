@@ -1,6 +1,8 @@
 //! The ways to the far end: a connection to it, one from it, or ssh itself.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use sweetspot_control::TransferSummary;
@@ -200,22 +202,34 @@ fn reverse(
     role: Role,
     reporter: &TransferReporter,
 ) -> Result<Option<TransferSummary>, Failure> {
-    let server = Server::bind(ServeOptions {
+    let server = Arc::new(Server::bind(ServeOptions {
         listen: (std::net::Ipv6Addr::UNSPECIFIED, 0).into(),
         once: true,
         lifetime: Duration::from_secs(3600),
         ..ServeOptions::new(job.purpose(role, INNER_RETRY)?)
-    })?;
+    })?);
+    let admitted = Arc::new(AtomicBool::new(false));
     let own = interfaces::addresses().unwrap_or_default();
     let addresses = client.into_iter().chain(own);
     let ticket = |address| {
         Ticket { host: TicketHost::Address(address), ..server.ticket().clone() }.to_string()
     };
     far_end.say(&Order::Connect { tickets: addresses.map(ticket).collect() })?;
+    let server = &server;
     thread::scope(|scope| {
-        let served = scope.spawn(|| server.run(&OneTransfer(reporter)));
+        let observer = OneTransfer { reporter, admitted: &admitted };
+        let served = scope.spawn(move || server.run(&observer));
         match far_end.hear() {
-            Ok(Reply::Connected) => reporter.detail("the far end connected to this one"),
+            Ok(Reply::Connected) => {
+                reporter.detail("the far end connected to this one");
+                // Once admitted, a transfer may come back, and is waited for as long as that may take.
+                let (stopped, admitted) = (Arc::clone(server), Arc::clone(&admitted));
+                far_end.when_ended(move || {
+                    if !admitted.load(Ordering::Acquire) {
+                        stopped.stop();
+                    }
+                });
+            }
             Ok(_) => {
                 server.stop();
                 let _ = served.join();
@@ -227,22 +241,29 @@ fn reverse(
                 return Err(error.into());
             }
         }
-        let moved = served.join().unwrap_or(Err(TransferError::Interrupted))?;
-        Ok(Some(moved))
+        let moved = served.join().unwrap_or(Err(TransferError::Interrupted));
+        if !admitted.load(Ordering::Acquire) {
+            return Err(far_end.ended().into());
+        }
+        Ok(Some(moved?))
     })
 }
 
 /// Watches the one transfer of a server, as `copy` does.
-struct OneTransfer<'a>(&'a TransferReporter);
+struct OneTransfer<'a> {
+    reporter: &'a TransferReporter,
+    admitted: &'a AtomicBool,
+}
 
 impl ServerObserver for OneTransfer<'_> {
     fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {
-        self.0.observer(number)
+        self.admitted.store(true, Ordering::Release);
+        self.reporter.observer(number)
     }
 
     fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
 
     fn turned_away(&self, error: &TransferError) {
-        self.0.detail(&error.to_string());
+        self.reporter.detail(&error.to_string());
     }
 }
