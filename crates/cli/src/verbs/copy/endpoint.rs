@@ -132,7 +132,12 @@ fn connect(tickets: &[String], request: &Request) -> Option<bool> {
     match first_reachable(&tickets, DIRECT_TIMEOUT) {
         Some(contact) => {
             let _ = messages::say(io::stdout(), &Reply::Connected);
-            Some(move_over(&contact, request).is_ok())
+            let moved = move_over(&contact, request);
+            if let Err(error) = &moved {
+                // ssh carries it to the user: the protocol has said it only where both ends spoke it.
+                err!("sweetspot: {error}");
+            }
+            Some(moved.is_ok())
         }
         None => {
             let reason = "no connection to the other end".into();
