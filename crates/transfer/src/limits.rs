@@ -67,6 +67,8 @@ pub(crate) const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) const ADMISSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the peer may send nothing, or read nothing: longer than any path stays down without a new connection.
 pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often an end says that it is there: several times within [`PEER_TIMEOUT`].
+pub(crate) const BUSY_INTERVAL: Duration = Duration::from_secs(5);
 /// How long a transfer goes on while its connection is down: a stopped server ends within two seconds.
 pub(crate) const DOWN_TIMEOUT: Duration = Duration::from_secs(1);
 

@@ -21,14 +21,12 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use crate::TransferError;
 use crate::control::udp_demux::Registration;
 use crate::files::incoming::IncomingFiles;
-use crate::limits::DOWN_TIMEOUT;
+use crate::limits::{BUSY_INTERVAL, DOWN_TIMEOUT};
 use crate::lock::lock;
 use crate::observer::{Progress, TransferObserver};
 use crate::wire::channel::Channel;
 use crate::wire::stall::StallWatch;
 
-/// The interval after which a keepalive is sent, so that the sender knows that this end is there.
-const BUSY_INTERVAL: Duration = Duration::from_secs(5);
 /// The longest datagram, bytes: a jumbo frame.
 const MAX_DATAGRAM_BYTES: usize = 9216;
 /// A window is full if one RTT's arrivals are at least this share of it.

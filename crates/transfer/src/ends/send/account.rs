@@ -15,14 +15,13 @@ use super::Sending;
 use crate::TransferError;
 use crate::control::limit_watch::LimitWatch;
 use crate::control::sender_link::{self, LinkState, SenderLink};
+use crate::limits::BUSY_INTERVAL;
 use crate::lock::lock;
 use crate::observer::{Progress, TransferObserver};
 use crate::wire::stall::StallWatch;
 
 /// The interval between checks whether all content has left.
 const UNSENT_INTERVAL: Duration = Duration::from_millis(2);
-/// The interval after which a keepalive is sent, so that the receiver knows that this end is there.
-const BUSY_INTERVAL: Duration = Duration::from_secs(5);
 
 impl Sending<'_> {
     /// Sends this end's counts as soon as all content has left, without the round trip that the receiver's summary takes: a
