@@ -208,7 +208,7 @@ pub enum TransferError {
         quota: Bytes,
     },
     /// An entry would cost more than one transfer may.
-    #[error("{}: {reason}", .path.display())]
+    #[error("{}: {reason}", Printable(.path))]
     TooMuch {
         /// The name that does not fit.
         path: PathBuf,
