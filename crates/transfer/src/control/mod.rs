@@ -1,4 +1,4 @@
-//! The controllers of [`sweetspot_protocol`] on sockets: samples in, window clamps and pacing rates out.
+//! The controllers of [`sweetspot_control`] on sockets: samples in, window clamps and pacing rates out.
 //!
 //! `receiver_control` feeds the sizing controller and sets clamps. `sender_link`, `send_buffer` and
 //! `limit_watch` carry out the receiver's requests at the sender. `probe_responder` and `udp_demux` send and route probes.
