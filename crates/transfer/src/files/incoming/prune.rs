@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use globset::GlobSet;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use sweetspot_protocol::record::Record;
@@ -13,7 +12,7 @@ use super::kept::{ListedNames, shortened};
 use super::{Answers, Destination, IncomingFiles};
 use crate::TransferError;
 use crate::files::bounded_lines::BoundedLines;
-use crate::files::source::patterns;
+use crate::files::source::Patterns;
 use crate::files::target::{self, TargetDirectory};
 use crate::limits::{MAX_FAILURE_LINES, MAX_REASON_BYTES};
 use crate::lock::lock;
@@ -36,7 +35,7 @@ pub(crate) struct Deletion {
     /// Whether the target itself is to hold nothing else.
     contents: bool,
     /// Names that stay.
-    keep: GlobSet,
+    keep: Patterns,
 }
 
 /// The state of a deletion.
@@ -61,7 +60,7 @@ struct Removal {
 
 impl Deletion {
     pub fn new(wanted: &Delete) -> Result<Deletion, TransferError> {
-        Ok(Deletion { contents: wanted.contents, keep: patterns(&wanted.keep)? })
+        Ok(Deletion { contents: wanted.contents, keep: Patterns::new(&wanted.keep)? })
     }
 }
 
@@ -238,7 +237,7 @@ impl Prune<'_> {
             (Some(top), Some(slash)) => [top, &path[slash..]].concat(),
             _ => path.to_vec(),
         };
-        self.deletion.keep.is_match(OsStr::from_bytes(&sent_as))
+        self.deletion.keep.is_match(&sent_as)
     }
 
     fn is_directory(&self, path: &[u8]) -> bool {

@@ -1,5 +1,6 @@
 //! A sender's files: their list, made during the walk, and their content.
 
+mod patterns;
 mod root;
 mod snapshot;
 mod walk;
@@ -11,7 +12,6 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use sweetspot_protocol::record::Entry;
@@ -20,6 +20,7 @@ use sweetspot_units::Bytes;
 
 use crate::TransferError;
 use crate::files::accounts::Accounts;
+pub(crate) use patterns::Patterns;
 pub(crate) use root::{SourceFile, Undelivered};
 pub(crate) use snapshot::Snapshot;
 use walk::Walk;
@@ -59,7 +60,7 @@ impl Sources {
 pub(crate) struct SourceList {
     tops: Vec<Top>,
     only: Option<Vec<PathBuf>>,
-    exclude: GlobSet,
+    exclude: Patterns,
     attributes: bool,
     /// The names of users and groups, if owners are sent.
     owners: Option<Accounts>,
@@ -117,7 +118,7 @@ impl SourceList {
         Ok(SourceList {
             many: tops.len() > 1 || contents,
             only: sources.only.clone(),
-            exclude: patterns(&sources.exclude)?,
+            exclude: Patterns::new(&sources.exclude)?,
             attributes: sources.attributes,
             owners: sources.owners.then(Accounts::of_this_host),
             dense: sources.dense,
@@ -194,28 +195,6 @@ fn offered(tops: &[Top], name: &str) -> String {
     let [Top { path, name: None, .. }] = tops else { return name.to_owned() };
     let last = path.canonicalize().ok().and_then(|full| full.file_name().map(OsStr::to_owned));
     last.map_or_else(|| "files".to_owned(), |last| last.to_string_lossy().into_owned())
-}
-
-/// Patterns as in a shell: without a slash they match a name at any depth, with one from the top.
-pub(crate) fn patterns(patterns: &[String]) -> Result<GlobSet, TransferError> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        let bad = |error: globset::Error| TransferError::Pattern {
-            pattern: pattern.clone(),
-            reason: error.kind().to_string(),
-        };
-        let bare = pattern.trim_end_matches('/');
-        let anchored = match bare.strip_prefix('/') {
-            Some(rest) => rest.to_owned(),
-            None if bare.contains('/') => bare.to_owned(),
-            None => format!("**/{bare}"),
-        };
-        set.add(GlobBuilder::new(&anchored).literal_separator(true).build().map_err(bad)?);
-    }
-    set.build().map_err(|error| TransferError::Pattern {
-        pattern: patterns.join(" "),
-        reason: error.to_string(),
-    })
 }
 
 fn unreadable(path: &Path, source: io::Error) -> TransferError {

@@ -210,7 +210,7 @@ impl<'a> Walk<'a> {
             Ok(path) => path,
             Err(error) => return (self.take)(Listed::LeftOut(error.to_string())).map(|()| None),
         };
-        if self.list.exclude.is_match(OsStr::from_bytes(path.as_bytes())) {
+        if self.list.exclude.is_match(path.as_bytes()) {
             return Ok(None);
         }
         let name = OsStr::from_bytes(name);
