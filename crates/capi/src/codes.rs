@@ -135,7 +135,7 @@ pub const REASONS: [(Reason, &str); 18] = [
     (Reason::Overflow, "the bottleneck's buffer overflowed\0"),
     (Reason::RateInelastic, "a queue stands, and the rate does not follow the window\0"),
     (Reason::TryingMore, "the path may carry more than congestion control sends\0"),
-    (Reason::NoMore, "the rate does not follow a higher pace\0"),
+    (Reason::NoMore, "the path has no unused capacity\0"),
     (Reason::TrialPaid, "a smaller window cost no rate\0"),
     (Reason::TrialFailed, "a smaller window cost rate\0"),
     (Reason::Ended, "the transfer is over\0"),

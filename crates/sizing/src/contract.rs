@@ -432,7 +432,7 @@ impl fmt::Display for Reason {
             Reason::Overflow => "the bottleneck's buffer overflowed",
             Reason::RateInelastic => "a queue stands, and the rate does not follow the window",
             Reason::TryingMore => "the path may carry more than congestion control sends",
-            Reason::NoMore => "the rate does not follow a higher pace",
+            Reason::NoMore => "the path has no unused capacity",
             Reason::TrialPaid => "a smaller window cost no rate",
             Reason::TrialFailed => "a smaller window cost rate",
             Reason::Ended => "the transfer is over",

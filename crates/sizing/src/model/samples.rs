@@ -76,6 +76,21 @@ impl Share {
         self.all += all.max(hits);
     }
 
+    /// The number of events.
+    pub(crate) fn hits(&self) -> u64 {
+        self.hits
+    }
+
+    /// The share; 0 without trials.
+    pub(crate) fn share(&self) -> f64 {
+        self.hits as f64 / self.all.max(1) as f64
+    }
+
+    /// As many trials without an event.
+    pub(crate) fn without_hits(&self) -> Share {
+        Share { hits: 0, ..*self }
+    }
+
     /// Adds the share of `more`.
     pub(crate) fn extend(&mut self, more: Share) {
         self.hits += more.hits;

@@ -7,11 +7,11 @@
 use sweetspot_units::{Duration, Rate, Time};
 
 use super::held::{Held, KEEPS_EPOCHS};
-use super::limits::{PROBING_GAIN, target_queue};
+use super::limits::{PROBING_GAIN, is_idle, is_used};
 use super::performance::{Performance, Traffic};
 use super::state::State;
 use super::{SETTLING_EPOCHS, Sobas, repair_epochs};
-use crate::model::{CHANGE, Epoch, Samples};
+use crate::model::{CHANGE, Epoch, Share};
 use crate::{CongestionChoice, Reason};
 
 /// Epochs of the baseline, and the most of a step: the difference of two means has twice the variance of one mean. As long as
@@ -23,8 +23,8 @@ pub(super) fn cycle_epochs() -> u64 {
 /// The pace is raised in steps.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Climb {
-    /// RTTs of probes under the sender's own congestion control, seconds.
-    rtts: Samples,
+    /// Probes under the sender's own congestion control that found the path idle.
+    idle: Share,
     /// The rate under the sender's own congestion control, and RTTs and losses while the path was not full.
     free: Performance,
     step: Option<Step>,
@@ -56,16 +56,16 @@ impl Step {
 }
 
 impl Climb {
-    /// A probe was answered.
-    pub(super) fn handle_probe(&mut self, rtt: Duration) {
-        if self.step.is_none() {
-            self.rtts.add(rtt.as_secs_f64());
-        }
+    /// The rate under the sender's own congestion control.
+    pub(super) fn own_rate(&self) -> Rate {
+        self.free.rate()
     }
 
-    /// Whether a queue stands on a path of this base RTT, or jitter that cannot be told from one.
-    fn has_queue(&self, base: Duration) -> bool {
-        Duration::from_secs_f64(self.rtts.mean()) > base + target_queue(base)
+    /// A probe was answered on a path of this base RTT.
+    pub(super) fn handle_probe(&mut self, rtt: Duration, base: Duration) {
+        if self.step.is_none() {
+            self.idle.add(u64::from(is_idle(rtt, base)), 1);
+        }
     }
 }
 
@@ -100,14 +100,17 @@ impl Sobas {
             if climb.free.rates.count() < cycle_epochs() {
                 return;
             }
-            if climb.has_queue(base) {
-                return self.open(now, Reason::OthersQueue);
+            if is_used(climb.idle) {
+                // By others or by ourselves.
+                return self.open(now, Reason::NoMore);
             }
             let own = climb.free.rate();
             return self.take_step(now, Step::new(own, own.scaled(PROBING_GAIN)));
         };
         if step.settling > 0 {
             step.settling -= 1;
+            // Others have not given way yet.
+            step.seen.lost.add(traffic.retransmitted, traffic.delivered);
             return;
         }
         step.seen.handle_epoch(epoch, traffic);

@@ -166,6 +166,15 @@ impl Held {
         }
     }
 
+    /// A probe was answered on a path of this base RTT.
+    pub(super) fn handle_probe(&mut self, rtt: Duration, base: Duration) {
+        if let Hold::Paced(paced) = &mut self.hold
+            && self.settling == 0
+        {
+            paced.handle_probe(rtt, base);
+        }
+    }
+
     /// How it is held.
     pub(super) fn hold(&self) -> &Hold {
         &self.hold
@@ -309,11 +318,11 @@ impl Sobas {
                 self.limits.emit(now, EventKind::Entered { phase, reason });
             }
         }
-        if let Hold::Paced(_) = held.hold {
+        if let Hold::Paced(paced) = held.hold {
             self.limits.congestion(now, CongestionChoice::Bbr);
             // The pace is the limit: out-of-order data takes room in the window for as long as a repair takes.
             self.limits.limit(now, window * u64::from(repair_epochs()));
-            return self.limits.pace(Some(held.capacity.scaled(PACE_SHARE)));
+            return self.limits.pace(Some(held.capacity.scaled(paced.share())));
         }
         self.limits.congestion(now, CongestionChoice::Own);
         self.limits.limit(now, window);
@@ -464,7 +473,7 @@ impl Sobas {
             // The step itself may have lost it: the buffer has no room for one.
             held.is_shallow = true;
         } else if queue <= held.queue {
-            if self.sensors == Sensors::Kernel {
+            if self.sensors == Sensors::Kernel || self.is_shared {
                 return self.open(now, Reason::RandomLoss);
             }
             held.change(Hold::Paced(Paced::new(now, held.capacity, held.lost)));

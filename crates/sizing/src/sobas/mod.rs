@@ -273,8 +273,12 @@ impl Controller for Sobas {
                 self.handle_round_trip(probe.rtt);
                 self.min_rtt.handle_sample(probe.rtt);
                 self.trains.handle_probe(now);
-                if let State::Climb(climb) = &mut self.state {
-                    climb.handle_probe(probe.rtt);
+                if let Some(base) = self.min_rtt.get() {
+                    match &mut self.state {
+                        State::Climb(climb) => climb.handle_probe(probe.rtt, base),
+                        State::Held(held) => held.handle_probe(probe.rtt, base),
+                        _ => {}
+                    }
                 }
                 self.epochs.handle_losses(probe.forward_lost);
             }

@@ -123,7 +123,7 @@ impl Hold {
 ///                           the path carries more than was known
 /// Open       -> Climb       the path may carry more than congestion control sends
 /// Climb      -> Paced       the path's capacity is known
-/// Climb      -> Open        the rate does not follow a higher pace
+/// Climb      -> Open        the path has no unused capacity
 ///                           others keep a queue
 /// ```
 #[derive(Debug)]

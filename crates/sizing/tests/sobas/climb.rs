@@ -1,0 +1,146 @@
+//! Climbs on scripted measurements.
+
+use sweetspot_sizing::{CongestionChoice, Reason, Sizing, SizingPhase};
+
+use crate::fluid::MSS;
+use crate::script::{BDP, C, Q, Script, T, assert_pace};
+
+/// A path on which congestion control keeps a sender far below the capacity, so that packet trains do not agree.
+pub(crate) struct Unused {
+    pub(crate) script: Script,
+    /// The share of the capacity under the sender's own congestion control.
+    pub(crate) own: f64,
+    /// The share of segments that the path loses, and the segments retransmitted so far.
+    pub(crate) loss: f64,
+    pub(crate) retransmitted: f64,
+    /// Paces asked for, as shares of the capacity.
+    pub(crate) paces: Vec<f64>,
+}
+
+impl Unused {
+    pub(crate) fn new(own: f64) -> Unused {
+        let mut script = Script::new(Sizing::Sobas);
+        script.train_spread = 0.5;
+        Unused { script, own, loss: 0.0, retransmitted: 0.0, paces: Vec::new() }
+    }
+
+    /// Lets sent data arrive until `done`, for ten seconds at most. `path` turns the sent share of the capacity into the
+    /// arriving share, and the delay beyond the base RTT.
+    pub(crate) fn run(
+        &mut self,
+        done: impl Fn(&Script) -> bool,
+        mut path: impl FnMut(f64, &Script) -> (f64, f64),
+    ) {
+        let ends = self.script.seconds() + 10.0;
+        while !done(&self.script) && self.script.seconds() < ends {
+            let pace = self.script.pacing.map(|pace| pace.as_f64() / 8.0 / C);
+            let is_switched = self.script.congestion == CongestionChoice::Bbr;
+            let sent = pace.filter(|_| is_switched).unwrap_or(self.own);
+            self.paces.extend(pace.filter(|pace| self.paces.last() != Some(pace)));
+            let (share, delay) = path(sent, &self.script);
+            self.script.report(self.retransmitted as u64, self.own * BDP);
+            self.script.run(0.02, share, delay, 0);
+            self.retransmitted += self.loss * share * C * 0.02 / MSS;
+        }
+    }
+}
+
+pub(crate) fn holds(script: &Script) -> bool {
+    script.phase() == Some(SizingPhase::Holding)
+}
+
+/// Whether a climb was given up for that reason.
+pub(crate) fn gave_up(script: &Script) -> Option<Reason> {
+    let tried = script.entered.iter().position(|entered| entered.1 == SizingPhase::Trying)?;
+    let opens = |entered: &&(f64, SizingPhase, Reason)| entered.1 == SizingPhase::Open;
+    script.entered[tried..].iter().find(opens).map(|(_, _, reason)| *reason)
+}
+
+/// The rate and queue of an unshared path for this sending rate: beyond the capacity a queue of 20 ms, more than an eighth of
+/// T.
+pub(crate) fn alone(sent: f64) -> (f64, f64) {
+    (sent.min(1.0), if sent > 1.0 { 0.02 } else { 0.0 })
+}
+
+#[test]
+fn an_unused_path_is_climbed_by_a_quarter_and_then_by_doubling_to_its_capacity() {
+    let mut unused = Unused::new(0.09);
+    unused.run(holds, |sent, _| alone(sent));
+    assert!(holds(&unused.script), "{:?}", unused.script.entered);
+    // The rate follows up to the capacity, and not beyond it: that is held.
+    for (found, expected) in unused.paces.iter().zip([0.1125, 0.225, 0.45, 0.9, 1.8]) {
+        assert!((found / expected - 1.0).abs() < 0.02, "{:?}", unused.paces);
+    }
+    assert_eq!(unused.script.congestion, CongestionChoice::Bbr);
+    assert_pace(&unused.script, 0.99);
+}
+
+#[test]
+fn where_a_queue_grows_while_the_rate_follows_others_give_way_and_the_climb_ends() {
+    let mut unused = Unused::new(0.09);
+    unused.run(|script| gave_up(script).is_some(), |sent, _| (sent, 0.2 * (sent - 0.09)));
+    assert_eq!(gave_up(&unused.script), Some(Reason::OthersQueue));
+    // The pace at which 0.2 s x (0.225 - 0.09) exceed an eighth of T was the last one.
+    assert!(unused.paces.iter().all(|pace| *pace < 0.23), "{:?}", unused.paces);
+    let (congestion, pacing) = (unused.script.congestion, unused.script.pacing);
+    assert_eq!((congestion, pacing), (CongestionChoice::Own, None));
+    // BBR's congestion window stays behind the window of the rate before.
+    let before = 0.09 * BDP + 2.0 * MSS;
+    assert!((unused.script.window() / before - 1.0).abs() < 0.02, "{}", unused.script.window());
+    // It is not tried again.
+    let tried = unused.script.entered.len();
+    unused.run(|_| false, |sent, _| (sent, 0.0));
+    assert_eq!(unused.script.entered.len(), tried);
+}
+
+#[test]
+fn a_path_that_fewer_than_18_per_cent_of_the_probes_find_idle_is_not_climbed() {
+    // A probe waits if it takes more than 100 us longer.
+    for (one_in, wait, climbs) in
+        [(5, 1e-3, true), (6, 1e-3, false), (6, 0.11e-3, false), (6, 0.09e-3, true)]
+    {
+        let mut unused = Unused::new(0.09);
+        let mut probes = 0;
+        unused.run(
+            |script| holds(script) || gave_up(script).is_some(),
+            |sent, _| {
+                probes += 1;
+                let waits = if probes % one_in == 0 { 0.0 } else { wait };
+                (alone(sent).0, alone(sent).1 + waits)
+            },
+        );
+        assert_eq!(holds(&unused.script), climbs, "{:?}", unused.script.entered);
+        assert_eq!(gave_up(&unused.script), (!climbs).then_some(Reason::NoMore));
+    }
+}
+
+#[test]
+fn a_capacity_that_loses_more_than_before_is_given_back_by_nine_per_cent_and_then_left() {
+    let mut unused = Unused::new(0.09);
+    unused.run(holds, |sent, _| alone(sent));
+    let since = unused.paces.len();
+    // Others fill a buffer too small for its queue to show: one segment in twenty is lost.
+    unused.loss = 0.05;
+    unused.run(|script| gave_up(script).is_some(), |sent, _| (sent, 0.0));
+    // Beside the eased ones of a test.
+    let is_full = |pace: &f64| *pace > 0.71;
+    let mut paces: Vec<f64> = unused.paces[since..].iter().copied().filter(is_full).collect();
+    paces.dedup();
+    let expected = [0, 1, 2, 3].map(|times| 0.99 * 0.91_f64.powi(times));
+    assert_eq!(paces.len(), expected.len(), "{paces:?}");
+    for (found, expected) in paces.iter().zip(expected) {
+        assert!((found / expected - 1.0).abs() < 0.002, "{paces:?}");
+    }
+    assert_eq!(gave_up(&unused.script), Some(Reason::OthersQueue));
+}
+
+#[test]
+fn others_that_keep_twice_the_queue_get_a_climbed_path_back_within_two_epochs() {
+    let mut unused = Unused::new(0.09);
+    unused.run(holds, |sent, _| alone(sent));
+    let since = unused.script.seconds();
+    unused.run(|script| gave_up(script).is_some(), |sent, _| (sent, 2.1 * Q));
+    assert_eq!(gave_up(&unused.script), Some(Reason::OthersQueue));
+    // Two epochs until the pace is in force, two of observation, and the one under way.
+    assert!(unused.script.seconds() - since < 5.5 * (T + 2.1 * Q));
+}
