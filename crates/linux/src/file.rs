@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     FallocateFlags, FlockOperation, MemfdFlags, fallocate, flock, fstatfs, memfd_create,
@@ -14,6 +14,9 @@ use sweetspot_units::Bytes;
 
 /// The flag to open a file only if it is no symbolic link.
 pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
+
+/// Names tried for an unfinished file: each thread, and each process with the same id in another container, needs one.
+const MAX_ATTEMPTS: u32 = 1000;
 
 /// Replaces the file at `path`, or makes it, with `mode` less the umask: whatever happens, the old content is there or
 /// the new. When it returns, the new content is on the disk under its name.
@@ -37,18 +40,26 @@ fn write_beside(
     mode: u32,
     place: impl FnOnce(&Path) -> io::Result<()>,
 ) -> io::Result<()> {
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
-    let unfinished = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let mut options = File::options();
-    let opened = options.write(true).create(true).truncate(true).mode(mode).open(&unfinished);
-    let written = opened.and_then(|mut file| {
-        file.write_all(content)?;
-        file.sync_all()
-    });
+    let (unfinished, mut file) = make_beside(path, mode)?;
+    let written = file.write_all(content).and_then(|()| file.sync_all());
     let placed = written.and_then(|()| place(&unfinished));
-    // It may have been renamed, or never made.
+    // It may have been renamed.
     let _ = fs::remove_file(&unfinished);
     placed
+}
+
+/// Makes an empty file beside `path`. A file or link that has its name already, left or planted, is neither used nor followed.
+fn make_beside(path: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
+    let mut attempts = 0..MAX_ATTEMPTS;
+    loop {
+        let number = attempts.next().ok_or(io::ErrorKind::AlreadyExists)?;
+        let beside = path.with_file_name(format!(".{name}.{}.{number}.part", std::process::id()));
+        match File::options().write(true).create_new(true).mode(mode).open(&beside) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|file| (beside, file)),
+        }
+    }
 }
 
 /// Makes a directory, unless there is one; its parent must be there.
@@ -111,5 +122,31 @@ pub fn start_writeback(file: &File, offset: u64, length: u64) {
     // SAFETY: the descriptor is open.
     unsafe {
         libc::sync_file_range(file.as_raw_fd(), offset, length, libc::SYNC_FILE_RANGE_WRITE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn what_was_planted_under_the_name_of_an_unfinished_file_is_not_used() {
+        let directory =
+            std::env::temp_dir().join(format!("sweetspot-planted-{}", std::process::id()));
+        fs::create_dir(&directory).unwrap();
+        let planted =
+            |number: u32| directory.join(format!(".key.{}.{number}.part", std::process::id()));
+        let (victim, key) = (directory.join("victim"), directory.join("key"));
+        fs::write(&victim, "theirs").unwrap();
+        symlink(&victim, planted(0)).unwrap();
+        fs::write(planted(1), "").unwrap();
+        fs::set_permissions(planted(1), fs::Permissions::from_mode(0o666)).unwrap();
+        replace(&key, b"secret", 0o600).unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "theirs");
+        assert_eq!(fs::read_to_string(&key).unwrap(), "secret");
+        assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::remove_dir_all(&directory).unwrap();
     }
 }

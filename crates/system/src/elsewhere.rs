@@ -2,6 +2,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -24,14 +25,13 @@ pub fn sleep_until(due: Time) {
 /// Replaces the file at `path`, or makes it: a program that ends early leaves the old content or the new.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
-    let unfinished = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let written = File::create(&unfinished).and_then(|mut file| {
-        file.write_all(content)?;
-        file.sync_all()
-    });
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let unfinished = path.with_file_name(format!(".{name}.{}.{number}.part", std::process::id()));
+    let mut file = File::create_new(&unfinished)?;
+    let written = file.write_all(content).and_then(|()| file.sync_all());
     let placed = written.and_then(|()| fs::rename(&unfinished, path));
     if placed.is_err() {
-        // It may never have been made.
         let _ = fs::remove_file(&unfinished);
     }
     placed
