@@ -14,7 +14,7 @@ use sweetspot_protocol::record::{Answer, Entry, EntryKind, FileResult, Record};
 use sweetspot_protocol::{Message, Role, TEMP_FILE_PREFIX};
 use sweetspot_units::Duration;
 
-use crate::running::{SWEETSPOT, Serve, send};
+use crate::running::{SWEETSPOT, Serve, run, send};
 
 /// `sweetspot send` of the contents of `directory`, to the holder of the ticket.
 fn offering(directory: &Path) -> Serve {
@@ -36,6 +36,18 @@ fn all(list: &[Entry]) -> Vec<Answer> {
 type Sent = Vec<(String, Vec<u8>)>;
 /// The reason for each entry that was not sent, by name.
 type Gone = Vec<(String, String)>;
+
+/// The one transfer of an offer has begun; its ticket is tried again.
+#[test]
+fn a_second_receiver_of_an_offer_hears_why_it_gets_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "content").unwrap();
+    let serve = offering(directory.path());
+    let (_first, _) = Raw::receiving(&serve.ticket(), &Dial::default());
+    let mut second = Command::new(SWEETSPOT);
+    second.args(["receive", &serve.ticket, "x"]).current_dir(directory.path());
+    run(second).failed_saying(&["the other end refused: another transfer", "another ticket"]);
+}
 
 /// Waits until each entry was sent or is gone.
 fn delivered(raw: &mut Raw, list: &[Entry]) -> (Sent, Gone) {

@@ -68,6 +68,8 @@ pub enum SenderItem<'a> {
     SenderSummary(SenderSummary),
     /// The sender gave up, for this reason.
     Failed(PeerText),
+    /// The sender, which listens, refuses the transfer for this reason.
+    Refused(PeerText),
 }
 
 impl Default for ReceiverOrder {
@@ -109,6 +111,10 @@ impl ReceiverOrder {
             (ReceiverStage::Waiting, Message::Offer(offer)) => {
                 self.stage = ReceiverStage::Judging;
                 Ok(SenderItem::Offer(offer))
+            }
+            (ReceiverStage::Waiting, Message::Refuse { reason }) => {
+                self.stage = ReceiverStage::Closed;
+                Ok(SenderItem::Refused(reason))
             }
             (ReceiverStage::Moving { .. }, Message::Busy) => Ok(SenderItem::Busy),
             (ReceiverStage::Moving { .. }, Message::SenderLimit { by, each_bps }) => {
@@ -314,6 +320,17 @@ mod tests {
         assert!(tell(&mut order, &listed(0)).is_ok());
         assert!(tell(&mut order, &listed(0)).is_err());
         assert!(tell(&mut order, &entries(vec![EntryKind::Stream])).is_err());
+    }
+
+    #[test]
+    fn a_refusal_comes_in_place_of_an_offer() {
+        let refuse = || Message::Refuse { reason: "it has begun".into() };
+        let mut order = ReceiverOrder::default();
+        let frame = refuse().to_frame().split_off(FRAME_HEADER_BYTES);
+        let refused = order.handle(FramePart::Message(frame));
+        assert_eq!(refused, Ok(SenderItem::Refused("it has begun".into())));
+        assert!(say(&mut order, offer()).is_err(), "nothing follows it");
+        assert!(say(&mut accepted(), refuse()).is_err(), "it comes first or not at all");
     }
 
     #[test]

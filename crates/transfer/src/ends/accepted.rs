@@ -25,6 +25,7 @@ pub(crate) fn wait_for_offer(
     frames.wait_for(clock::now() + OFFER_TIMEOUT, |part| match order.handle(part)? {
         SenderItem::Offer(offer) => Ok(Some(offer)),
         SenderItem::Failed(reason) => Err(TransferError::PeerFailed(reason)),
+        SenderItem::Refused(reason) => Err(TransferError::Refused(reason)),
         _ => Ok(None),
     })
 }

@@ -101,6 +101,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
                 SenderItem::Busy
                 | SenderItem::Content(_)
                 | SenderItem::Offer(_)
+                | SenderItem::Refused(_)
                 | SenderItem::SenderSummary(_) => {}
             }
             Ok(Step::Next(Bytes::ZERO))
