@@ -1,11 +1,11 @@
 //! From the user's target to the directory that a transfer writes into.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sweetspot_protocol::Offer;
 
-use super::Destination;
+use super::{Destination, Top};
 use crate::TransferError;
 use crate::files::provenance::View;
 use crate::files::target::Target;
@@ -22,10 +22,10 @@ impl Destination {
         match target {
             Target::Output => Ok(Destination::Output),
             Target::Into(path) => {
-                Ok(Destination::Directory { target: open(path)?, top_name: None })
+                Ok(Destination::Directory { target: open(path)?, top: Top::Sent })
             }
             Target::At(path) if path.is_dir() => {
-                Ok(Destination::Directory { target: open(path)?, top_name: None })
+                Ok(Destination::Directory { target: open(path)?, top: Top::Sent })
             }
             // Nothing is created: its contents would all be new.
             Target::At(path)
@@ -35,14 +35,11 @@ impl Destination {
                 let source = std::io::ErrorKind::NotFound.into();
                 Err(TransferError::Directory { path: path.clone(), source })
             }
-            Target::At(path)
-                if !offer.dry_run
-                    && (offer.many || path.as_os_str().as_encoded_bytes().ends_with(b"/")) =>
-            {
+            Target::At(path) if !offer.dry_run && makes_directory(path, offer) => {
                 std::fs::create_dir(path).map_err(wrong(path))?;
                 let target = open(path)?;
                 target.note_made(None).map_err(wrong(path))?;
-                Ok(Destination::Directory { target, top_name: None })
+                Ok(Destination::Directory { target, top: Top::Sent })
             }
             Target::At(path) => {
                 let parent = match path.parent() {
@@ -50,8 +47,18 @@ impl Destination {
                     _ => PathBuf::from("."),
                 };
                 let name = path.file_name().map(|name| name.as_bytes().to_vec());
-                Ok(Destination::Directory { target: open(&parent)?, top_name: name })
+                let top = match name {
+                    None => Top::Sent,
+                    Some(name) if makes_directory(path, offer) => Top::Below(name),
+                    Some(name) => Top::Named(name),
+                };
+                Ok(Destination::Directory { target: open(&parent)?, top })
             }
         }
     }
+}
+
+/// Whether a new `path` becomes a directory.
+fn makes_directory(path: &Path, offer: &Offer) -> bool {
+    offer.many || path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }

@@ -59,10 +59,38 @@ impl Answers for Channel {
 
 /// Where content goes.
 pub(crate) enum Destination {
-    /// Into files below a directory. With a name, the one thing at the top gets that name.
-    Directory { target: TargetDirectory, top_name: Option<Vec<u8>> },
+    /// Into files below a directory.
+    Directory { target: TargetDirectory, top: Top },
     /// To standard output: one file.
     Output,
+}
+
+/// The names at the top of a directory.
+pub(crate) enum Top {
+    /// The sender's.
+    Sent,
+    /// The one thing at the top gets this name.
+    Named(Vec<u8>),
+    /// Everything would go into a new directory of this name, which a dry run does not make.
+    Below(Vec<u8>),
+}
+
+impl Top {
+    /// Whether this end's user chose the name.
+    fn is_chosen(&self) -> bool {
+        !matches!(self, Top::Sent)
+    }
+
+    /// The path here of an entry that was sent as `path`.
+    fn place(&self, path: &RelativePath) -> Result<RelativePath, TransferError> {
+        let bytes = path.as_bytes();
+        let below_top = || bytes.iter().position(|byte| *byte == b'/').unwrap_or(bytes.len());
+        Ok(match self {
+            Top::Sent => path.clone(),
+            Top::Named(name) => RelativePath::new([name, &bytes[below_top()..]].concat())?,
+            Top::Below(name) => RelativePath::new([&name[..], b"/", bytes].concat())?,
+        })
+    }
 }
 
 /// How existing files are treated.

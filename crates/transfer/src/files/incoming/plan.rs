@@ -78,15 +78,17 @@ impl IncomingFiles {
             let (user, group) = self.accounts.numbers(&owner);
             Box::new(Owner { user, group, ..*owner })
         });
-        let Destination::Directory { target, top_name } = &self.destination else {
+        let Destination::Directory { target, top } = &self.destination else {
             return self.plan_output(number, entry);
         };
         let sent_as = entry.path.clone();
-        if let Some(name) = top_name {
-            entry.path = renamed(&entry.path, name)?;
-        }
+        entry.path = top.place(&sent_as)?;
         self.note_listed(&entry.path, &sent_as);
-        self.check_dotfile(target, &entry.path, top_name.is_some())?;
+        self.check_dotfile(target, &entry.path, top.is_chosen())?;
+        if top.is_chosen() && entry.path.depth() == 0 {
+            // Where a name of this end's user leads to a device, such as /dev/stdout, that is meant, not the link.
+            self.check_special(target, &entry.path, target.followed_status(&entry.path).as_ref())?;
+        }
         if self.policy.dry_run {
             return self.plan_dry_run(target, number, entry);
         }
@@ -99,7 +101,7 @@ impl IncomingFiles {
         let planned = match &entry.kind {
             EntryKind::Directory => self.plan_directory(target, number, entry),
             EntryKind::Symlink { target: to } => {
-                let depth = path.depth().saturating_sub(usize::from(top_name.is_some()));
+                let depth = path.depth().saturating_sub(usize::from(top.is_chosen()));
                 if !self.policy.outward_links && leads_out(to, depth) {
                     return Err(TransferError::LeadsOut(path.to_string().into()));
                 }
@@ -255,13 +257,6 @@ fn leads_out(to: &[u8], depth: usize) -> bool {
         to.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b".")).collect();
     let upwards = names.iter().take_while(|name| **name == b"..").count();
     to.starts_with(b"/") || upwards > depth || names[upwards..].contains(&&b".."[..])
-}
-
-/// `path` with its first name replaced.
-fn renamed(path: &RelativePath, name: &[u8]) -> Result<RelativePath, TransferError> {
-    let bytes = path.as_bytes();
-    let rest = bytes.iter().position(|byte| *byte == b'/').map_or(&b""[..], |at| &bytes[at..]);
-    Ok(RelativePath::new([name, rest].concat())?)
 }
 
 #[cfg(test)]

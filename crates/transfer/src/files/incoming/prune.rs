@@ -120,7 +120,8 @@ impl IncomingFiles {
             return;
         }
         pruning.listed.sort();
-        let renames = matches!(&self.destination, Destination::Directory { top_name: Some(_), .. });
+        let renames =
+            matches!(&self.destination, Destination::Directory { top, .. } if top.is_chosen());
         let walk = Prune { files: self, target, deletion, pruning: &pruning };
         let mut extra = BoundedLines::default();
         walk.run(deletion.contents && !renames, &mut extra);

@@ -47,7 +47,7 @@ const REPLACING: Policy = Policy {
 /// The receiver of a transfer into `directory`.
 fn incoming(directory: &Path, quota: Option<Arc<Quota>>, policy: Policy) -> IncomingFiles {
     let target = TargetDirectory::open(directory, View::default()).unwrap();
-    let destination = Destination::Directory { target, top_name: None };
+    let destination = Destination::Directory { target, top: Top::Sent };
     let bounds = Bounds { quota, ..Bounds::default() };
     let expected = Asked::Anything.expect(&Offer::default()).unwrap();
     IncomingFiles::new(destination, policy, bounds, expected)
