@@ -65,12 +65,19 @@ pub struct TransferSummary {
     pub reconnects: u32,
     /// Why files were not moved, one line each; the first hundred.
     pub failures: Vec<String>,
+    /// Whether this was a dry run, which moves nothing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub dry_run: bool,
     /// The files that would have been moved, in a dry run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub would_move: Vec<String>,
     /// Names that were deleted at the receiver because the sender lacks them; in a dry run, names that would be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<String>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl TransferSummary {
@@ -117,6 +124,7 @@ impl TransferSummary {
             streams: receiver.streams,
             reconnects: end.reconnects,
             failures: end.failures.to_vec(),
+            dry_run: false,
             would_move: Vec::new(),
             deleted: Vec::new(),
         }

@@ -237,7 +237,9 @@ impl<'a> Receiving<'a> {
         cpu: Duration,
     ) -> Result<TransferSummary, TransferError> {
         let (counts, failures, content, _) = self.files.summary();
-        if let ([reason, ..], 0) = (&failures[..], counts.written + counts.unchanged) {
+        let would_move = self.files.would_move();
+        let moves_nothing = counts.written + counts.unchanged == 0 && would_move.is_empty();
+        if let ([reason, ..], true) = (&failures[..], moves_nothing) {
             return Err(TransferError::NothingMoved(reason.clone()));
         }
         let end = OwnAccount {
@@ -252,7 +254,8 @@ impl<'a> Receiving<'a> {
             failures: &failures,
         };
         let mut summary = TransferSummary::new(end, summary, closing);
-        summary.would_move = self.files.would_move();
+        summary.dry_run = self.offer.dry_run;
+        summary.would_move = would_move;
         summary.deleted = deleted;
         Ok(summary)
     }

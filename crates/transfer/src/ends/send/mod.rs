@@ -302,6 +302,7 @@ impl Sending<'_> {
             failures: &failures,
         };
         let mut summary = TransferSummary::new(end, summary, closing);
+        summary.dry_run = self.options.dry_run;
         summary.would_move = self.files.would_move();
         summary.deleted = self.files.deleted_names();
         Ok(summary)

@@ -19,6 +19,9 @@ use crate::files::target::status::set_owner_mode_and_time;
 use crate::lock::lock;
 use crate::observer::FileRecord;
 
+/// The hash of content that was not hashed.
+const UNKNOWN_HASH: blake3::Hash = blake3::Hash::from_bytes([0; 32]);
+
 impl IncomingFiles {
     /// All of a file came: it is verified, and gets its name. One with holes is left to the thread that hashes them.
     pub(super) fn finish(&self, file: &Arc<IncomingFile>) {
@@ -34,7 +37,7 @@ impl IncomingFiles {
         if sent.is_some_and(|sent| sent != hash) {
             let (sent, received) = (sent.unwrap_or(hash).to_string(), hash.to_string());
             let error = TransferError::WrongHash { sent, received };
-            return self.differs(file, &error);
+            return self.differs(file, Some(hash), &error);
         }
         match self.put_in_place(file, &hash) {
             Ok(written) => self.close(file, Ok((hash, written))),
@@ -42,14 +45,20 @@ impl IncomingFiles {
         }
     }
 
-    /// The received or existing content differs from the sender's.
-    pub(super) fn differs(&self, file: &Arc<IncomingFile>, failure: impl Into<Failure>) {
+    /// The received or existing content, which has the hash `here` if that is known, differs from the sender's.
+    pub(super) fn differs(
+        &self,
+        file: &Arc<IncomingFile>,
+        here: Option<blake3::Hash>,
+        failure: impl Into<Failure>,
+    ) {
         let sent = lock(&file.content).progress.hash_sent();
         match sent {
-            Some(sent) if self.policy.dry_run => {
+            Some(_) if self.policy.dry_run => {
                 let line = format!("{} ({})", file.path, Bytes::new(file.size.unwrap_or(0)));
                 lock(&self.state).would_move.add(line);
-                self.close(file, Ok((sent, true)));
+                // Another hash than its own tells the sender.
+                self.close(file, Ok((here.unwrap_or(UNKNOWN_HASH), true)));
             }
             _ if file.compare_only => {
                 let path = file.path.to_string().into();
@@ -150,9 +159,13 @@ impl IncomingFiles {
         }
         state.open_bytes -= file.weight();
         self.give_room_back(room);
-        let logged = outcome.as_ref().map(|done| *done).map_err(|failure| &*failure.here);
+        let done =
+            |(hash, written): &(blake3::Hash, bool)| (*hash, *written && !self.policy.dry_run);
+        let logged = outcome.as_ref().map(done).map_err(|failure| &*failure.here);
         self.log(file, logged);
         match &outcome {
+            // It would be written, and is not.
+            Ok((_, true)) if self.policy.dry_run => {}
             Ok((hash, written)) => {
                 state.whole.insert(file.number);
                 state.count(*written);

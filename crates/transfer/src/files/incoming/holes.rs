@@ -145,7 +145,9 @@ impl IncomingFiles {
         match hash {
             Some(hash) => return Some((hash, sent)),
             None if self.is_over() => {}
-            None if !is_whole => self.differs(file, "pieces of it are missing; send it again"),
+            None if !is_whole => {
+                self.differs(file, None, "pieces of it are missing; send it again")
+            }
             None => {
                 let reason = "its holes are longer than a transfer may bring beside its content; \
                     send it by itself, or packed";

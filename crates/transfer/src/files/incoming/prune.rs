@@ -220,7 +220,8 @@ impl Prune<'_> {
         };
         match removed {
             Ok(()) => {
-                lock(&self.files.state).counts.deleted += 1;
+                let dry_run = self.files.policy.dry_run;
+                lock(&self.files.state).counts.deleted += u64::from(!dry_run);
                 deleted.add(shown(path, is_directory));
             }
             // Something that is to stay is in it.

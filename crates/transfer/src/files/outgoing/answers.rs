@@ -1,5 +1,7 @@
 //! The receiver's answers, hashes and results.
 
+use std::path::Path;
+
 use crossbeam_channel::Sender;
 use sweetspot_protocol::hash_tree::{PieceHash, pieces};
 use sweetspot_protocol::record::{Answer, FileResult};
@@ -71,9 +73,7 @@ impl OutgoingFiles {
         };
         let file = file.ok_or(ProtocolError::NoEntry(entry))?;
         if self.dry_run && answer == Answer::All {
-            let size = file.size().map_or(String::new(), |n| format!(" ({})", Bytes::new(n)));
-            let path = file.shown();
-            state.would_move.push(format!("{}{size}", Printable(&path)));
+            state.would_move.push(would_move(&file.shown(), file.size()));
             state.unresolved -= 1;
             return Ok(None);
         }
@@ -122,6 +122,13 @@ impl OutgoingFiles {
                 state.arriving.iter_mut().for_each(|arriving| arriving.give_up(entry));
             }
             match (outcome, stage) {
+                (Ok(received), Some(Stage::Sent(sent)))
+                    if self.dry_run && sent.hash != received =>
+                {
+                    state
+                        .would_move
+                        .extend(sent.named.map(|(path, size)| would_move(&path, Some(size))));
+                }
                 (Ok(received), Some(Stage::Sent(sent))) if sent.hash != received => {
                     let hex = |hash| blake3::Hash::from_bytes(hash).to_string();
                     let (sent, received) = (hex(sent.hash), hex(received));
@@ -155,4 +162,10 @@ impl OutgoingFiles {
         names.iter().for_each(|name| state.deleted.add(name.to_string()));
         failures.iter().for_each(|failure| state.failures.add(failure.to_string()));
     }
+}
+
+/// The line of a file that a dry run would move.
+fn would_move(path: &Path, size: Option<u64>) -> String {
+    let size = size.map_or(String::new(), |size| format!(" ({})", Bytes::new(size)));
+    format!("{}{size}", Printable(path))
 }

@@ -45,8 +45,8 @@ enum Stage {
 /// A file that was sent.
 struct Sent {
     hash: [u8; 32],
-    /// Path and length, if an observer wants them.
-    logged: Option<(PathBuf, u64)>,
+    /// Path and length, for an observer or a dry run.
+    named: Option<(PathBuf, u64)>,
 }
 
 #[derive(Default)]
@@ -100,7 +100,7 @@ impl OutgoingFiles {
     }
 
     fn log(&self, sent: Sent, outcome: Result<(), &str>) {
-        if let (Some(log), Some((path, size))) = (&self.log, sent.logged) {
+        if let (Some(log), Some((path, size))) = (&self.log, sent.named) {
             let outcome = outcome.map(|()| (blake3::Hash::from_bytes(sent.hash), true));
             log.file(&FileRecord { path: &path, size: Some(Bytes::new(size)), outcome });
         }
@@ -144,9 +144,9 @@ impl OutgoingFiles {
 
     /// All of a file is about to be handed over; the receiver's result will follow.
     pub fn sent(&self, entry: u32, file: &SourceFile, size: u64, hash: [u8; 32]) {
-        let logged = self.log.as_ref().map(|_| (file.shown(), size));
+        let named = (self.dry_run || self.log.is_some()).then(|| (file.shown(), size));
         if let Some(stage @ Stage::Wanted) = lock(&self.state).wanted.get_mut(&entry) {
-            *stage = Stage::Sent(Sent { hash, logged });
+            *stage = Stage::Sent(Sent { hash, named });
         }
     }
 
@@ -238,8 +238,9 @@ impl OutgoingFiles {
             return Err(TransferError::Unconfirmed(unconfirmed));
         }
         counts.failed = counts.failed.max(state.failures.count);
+        let moves_nothing = counts.written + counts.unchanged == 0 && state.would_move.is_empty();
         match &state.failures.lines[..] {
-            [reason, ..] if counts.written + counts.unchanged == 0 => Err(if state.refused {
+            [reason, ..] if moves_nothing => Err(if state.refused {
                 TransferError::Refused(reason.as_str().into())
             } else {
                 TransferError::NothingMoved(reason.clone())
