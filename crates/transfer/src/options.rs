@@ -81,6 +81,8 @@ pub struct ReceiveOptions {
     pub asked: Asked,
     /// Whether to replace existing files.
     pub overwrite: bool,
+    /// Whether existing files that may not be replaced count as unchanged, whatever they hold.
+    pub leave_existing: bool,
     /// Whether to take extended attributes (`user.*`).
     pub attributes: bool,
     /// Whether to take owners and groups, which takes root.
@@ -114,6 +116,7 @@ impl ReceiveOptions {
             target,
             asked: Asked::Anything,
             overwrite: false,
+            leave_existing: false,
             attributes: false,
             owners: false,
             delete: None,

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};
+use std::os::unix::fs::FileTypeExt;
 use std::process::Command;
 
 use sweetspot_protocol::{Secret, TicketProof};
@@ -125,6 +126,27 @@ fn an_existing_file_is_left_alone_unless_forced() {
             assert_eq!(fs::read(target).unwrap(), b"old");
         }
         assert_eq!(serve.names(), ["f"]);
+    }
+}
+
+/// Whatever writes to the name of a device must go on reaching the device.
+#[test]
+fn a_pipe_or_a_device_is_left_alone_even_when_forced() {
+    let (file, _) = file(1000);
+    let serve = Serve::start(&["--force"]);
+    let pipe = serve.directory.join("p");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let sent = send(file.path(), &serve.ticket, &["--name", "p"]);
+    sent.failed_saying(&["refused", "p is a pipe and was left unchanged"]);
+    assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+    assert_eq!(serve.names(), ["p"]);
+    let null = serve.directory.join("null");
+    if Command::new("mknod").arg(&null).args(["c", "1", "3"]).status().unwrap().success() {
+        let sent = send(file.path(), &serve.ticket, &["--name", "null"]);
+        sent.failed_saying(&["refused", "null is a device and was left unchanged"]);
+        assert!(fs::symlink_metadata(&null).unwrap().file_type().is_char_device());
+    } else {
+        sweetspot_testing::skipped("a device is tested as root only");
     }
 }
 

@@ -70,6 +70,7 @@ impl Accepted {
         let probes = may_probe && controller.needs().probes != Probing::Never;
         let policy = Policy {
             replace: config.options.overwrite,
+            leave: config.options.leave_existing,
             checksum: offer.checksum,
             dry_run: offer.dry_run,
             attributes: config.options.attributes,

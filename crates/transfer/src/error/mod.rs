@@ -97,6 +97,14 @@ pub enum TransferError {
     /// A directory of that name exists.
     #[error("{} is a directory and was left unchanged; send under another name", Printable(.0))]
     IsDirectory(PathBuf),
+    /// A device, a pipe or a socket has that name.
+    #[error("{} is a {what} and was left unchanged; name another file or directory", Printable(.path))]
+    Special {
+        /// Its name.
+        path: PathBuf,
+        /// Its kind.
+        what: &'static str,
+    },
     /// The sender's name for the file is refused.
     #[error(transparent)]
     Path(#[from] PathError),

@@ -162,6 +162,7 @@ fn purpose(request: &Request) -> Result<Purpose, Box<dyn std::error::Error>> {
     Ok(match (request.role, &request.target) {
         (Role::Receiver, Some(target)) => Purpose::Receive(ReceiveOptions {
             overwrite: !request.keep_existing,
+            leave_existing: request.keep_existing,
             attributes: request.attributes,
             owners: request.owners,
             delete: request

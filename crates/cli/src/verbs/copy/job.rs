@@ -85,6 +85,7 @@ impl Job {
         ReceiveOptions {
             asked: self.asked.clone(),
             overwrite: !self.keep_existing,
+            leave_existing: self.keep_existing,
             attributes: self.sources.attributes,
             owners: self.sources.owners,
             delete: self.delete.clone(),

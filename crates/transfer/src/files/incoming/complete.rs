@@ -5,7 +5,7 @@ use sweetspot_protocol::{ProtocolError, RelativePath};
 use super::kept::LateDirectory;
 use super::name_list::Announced;
 use super::state::SmallFiles;
-use super::{Destination, IncomingFiles, exists_or};
+use super::{Destination, IncomingFiles};
 use crate::TransferError;
 use crate::files::quota::room_of;
 use crate::files::target::{self, TargetDirectory};
@@ -30,6 +30,11 @@ impl IncomingFiles {
         for (number, to) in links {
             let Some((path, _)) = names.get(number).filter(|_| !self.is_over()) else { break };
             let made = match names.get(to) {
+                _ if self.policy.leave
+                    && target.status(&path).is_ok_and(|there| there.is_some()) =>
+                {
+                    Ok(false)
+                }
                 Some((from, Some(announced))) if whole.contains(to) => {
                     self.make_hard_link(target, &from, announced, &path)
                 }
@@ -84,6 +89,7 @@ impl IncomingFiles {
             return Err(foreign());
         }
         self.replacing(target, path, || target.make_hard_link(&found, path, self.policy.replace))
-            .map_err(|error| exists_or(path, error))
+            .or_else(|error| self.left_alone(error))
+            .map_err(|error| self.exists_or(target, path, error))
     }
 }

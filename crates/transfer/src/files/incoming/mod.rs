@@ -98,6 +98,8 @@ impl Top {
 pub(crate) struct Policy {
     /// Whether to replace them.
     pub replace: bool,
+    /// Whether they count as unchanged, whatever they hold. Otherwise one that differs is a failure, unless it is replaced.
+    pub leave: bool,
     /// Whether to compare contents where length and time are the same.
     pub checksum: bool,
     /// Whether this is a dry run.

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rustix::fs::Stat;
 use rustix::io::Errno;
 use sweetspot_protocol::record::{Answer, Entry, EntryKind, Owner, Record};
 use sweetspot_protocol::{ProtocolError, RelativePath};
@@ -226,7 +227,8 @@ impl IncomingFiles {
         self.take_room(path, room_of(0))?;
         let new = self
             .replacing(target, path, || target.make_symlink(path, to, self.policy.replace))
-            .map_err(|error| exists_or(path, error));
+            .or_else(|error| self.left_alone(error))
+            .map_err(|error| self.exists_or(target, path, error));
         if !matches!(new, Ok(true)) {
             self.give_room_back(room_of(0));
         }
@@ -236,6 +238,38 @@ impl IncomingFiles {
         }
         lock(&self.state).count(new);
         Ok((Answer::Nothing, None))
+    }
+
+    /// A link that was not made because something has its name: no error if existing files are left alone.
+    pub(super) fn left_alone(&self, error: io::Error) -> io::Result<bool> {
+        let is_left = self.policy.leave && error.kind() == io::ErrorKind::AlreadyExists;
+        if is_left { Ok(false) } else { Err(error) }
+    }
+
+    /// The error for a link that was not made.
+    pub(super) fn exists_or(
+        &self,
+        target: &TargetDirectory,
+        path: &RelativePath,
+        error: io::Error,
+    ) -> TransferError {
+        let there = target.status(path).unwrap_or(None);
+        let special = self.check_special(target, path, there.as_ref());
+        special.err().unwrap_or_else(|| exists_or(path, error))
+    }
+
+    /// Refuses to put anything in the place of a device, a pipe or a socket. Where existing files are left alone, they are, too.
+    pub(super) fn check_special(
+        &self,
+        target: &TargetDirectory,
+        path: &RelativePath,
+        there: Option<&Stat>,
+    ) -> Result<(), TransferError> {
+        let special = there.and_then(|stat| Some((stat, target::special(stat)?)));
+        let Some((stat, what)) = special.filter(|_| !self.policy.leave) else { return Ok(()) };
+        let path = path.to_string().into();
+        let told = target.may_tell(stat);
+        Err(if told { TransferError::Special { path, what } } else { TransferError::Exists(path) })
     }
 
     /// Gives something that is there the owner that it has at the sender, if it may be changed.

@@ -36,6 +36,11 @@ impl IncomingFiles {
             EntryKind::Stream => 0,
             _ => return Ok((Answer::Nothing, None)),
         };
+        self.check_special(target, &entry.path, there.as_ref())?;
+        if self.leaves(there.as_ref()) {
+            lock(&self.state).count(false);
+            return Ok((Answer::Nothing, None));
+        }
         let shown = there.as_ref().filter(|stat| target.may_tell(stat));
         let same = shown.is_some_and(|stat| is_same(stat, size, entry.modified));
         if same && !self.policy.checksum {
@@ -64,6 +69,7 @@ impl IncomingFiles {
         let directory = entry.path.split().0;
         let is_new = directory.is_some_and(|path| lock(&self.state).made.contains(path));
         let there = if is_new { None } else { target.status(&entry.path).map_err(failed)? };
+        self.check_special(target, &entry.path, there.as_ref())?;
         let size = announced(&entry);
         let shown = there.as_ref().filter(|stat| target.may_tell(stat));
         let same = !self.policy.checksum
@@ -77,6 +83,10 @@ impl IncomingFiles {
             let mut state = lock(&self.state);
             state.whole.insert(number);
             state.count(false);
+            return Ok((Answer::Nothing, None));
+        }
+        if self.leaves(there.as_ref()) {
+            lock(&self.state).count(false);
             return Ok((Answer::Nothing, None));
         }
         let mut file = IncomingFile::new(number, entry, size);
@@ -123,6 +133,11 @@ impl IncomingFiles {
             pieces => Answer::Different { pieces },
         };
         Ok((answer, followed(compared, file)))
+    }
+
+    /// Whether a file is not wanted because something else has its name, which is left alone.
+    fn leaves(&self, there: Option<&Stat>) -> bool {
+        self.policy.leave && there.is_some_and(|stat| !target::is(stat, FileType::Directory))
     }
 
     /// Takes room of the quota for a file, and finds out whether the disk has room for it.

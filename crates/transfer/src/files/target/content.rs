@@ -115,7 +115,12 @@ impl TargetDirectory {
         replace: bool,
         hash: impl FnOnce() -> blake3::Hash,
     ) -> io::Result<bool> {
-        match temp_file.finish(replace) {
+        // It may have come since this file was planned.
+        let finished = match replace && self.is_special(path)? {
+            true => Err(Errno::EXIST.into()),
+            false => temp_file.finish(replace),
+        };
+        match finished {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 // No later transfer could use it.
                 temp_file.discard();

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use sweetspot_protocol::RelativePath;
 
 use super::status::times;
-use super::{TargetDirectory, is, name};
+use super::{TargetDirectory, is, name, special};
 use crate::files::temp_file;
 
 impl TargetDirectory {
@@ -72,7 +72,7 @@ impl TargetDirectory {
         )
     }
 
-    /// Makes a link at `path`, in place of another thing if `replace`. Returns false if it `is_there` already.
+    /// Makes a link at `path`, in place of another link or a file if `replace`. Returns false if it `is_there` already.
     fn make_link(
         &self,
         path: &RelativePath,
@@ -85,8 +85,10 @@ impl TargetDirectory {
             Err(Errno::EXIST) => {}
             other => return Ok(other.map(|()| true)?),
         }
-        let same = self.status(path)?.is_some_and(|held| is_there(&parent, &held));
-        if same || !replace {
+        let held = self.status(path)?;
+        let keeps = !replace || held.as_ref().and_then(special).is_some();
+        let same = held.is_some_and(|held| is_there(&parent, &held));
+        if same || keeps {
             return if same { Ok(false) } else { Err(Errno::EXIST.into()) };
         }
         let temporary = temp_file::random_name()?;

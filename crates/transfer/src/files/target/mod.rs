@@ -83,6 +83,17 @@ impl TargetDirectory {
         }
     }
 
+    /// The status of what `path` leads to, links followed; `None` if that is nothing.
+    pub fn followed_status(&self, path: &RelativePath) -> Option<Stat> {
+        let parent = self.parent(path).ok()?;
+        rustix::fs::statat(&parent, name(path), AtFlags::empty()).ok()
+    }
+
+    /// Whether a device, a pipe or a socket has that name.
+    pub fn is_special(&self, path: &RelativePath) -> io::Result<bool> {
+        Ok(self.status(path)?.as_ref().and_then(special).is_some())
+    }
+
     /// Makes a directory of this mode, in which its owner may write for now. Returns false if it was there already. The
     /// error is `AlreadyExists` if something else is.
     pub fn make_directory(&self, path: &RelativePath, mode: u32) -> io::Result<bool> {
@@ -210,6 +221,16 @@ impl TargetDirectory {
 /// Whether `stat` is of that type.
 pub(crate) fn is(stat: &Stat, file_type: FileType) -> bool {
     FileType::from_raw_mode(stat.st_mode) == file_type
+}
+
+/// The word for a device, a pipe or a socket, which no file may replace; `None` for anything else.
+pub(crate) fn special(stat: &Stat) -> Option<&'static str> {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::CharacterDevice | FileType::BlockDevice => Some("device"),
+        FileType::Fifo => Some("pipe"),
+        FileType::Socket => Some("socket"),
+        _ => None,
+    }
 }
 
 /// The error for a failed step on `path`, for the user at either end: the name, not the directory.

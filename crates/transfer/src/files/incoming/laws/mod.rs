@@ -36,6 +36,7 @@ impl Answers for Deaf {
 /// A policy that replaces whatever is there.
 const REPLACING: Policy = Policy {
     replace: true,
+    leave: false,
     checksum: false,
     dry_run: false,
     attributes: false,
