@@ -147,7 +147,7 @@ impl<'a> Client<'a> {
                 if clock::now() + pause >= give_up {
                     return Err(error);
                 }
-                observer.note(&format!("{error}; trying again in {pause}"));
+                observer.note(&format!("{}; trying again in {pause}", error.without_restart()));
                 observer.interrupted(&error, pause);
                 clock::sleep_until(clock::now() + pause);
                 match self.dial(false, 0) {

@@ -14,6 +14,9 @@ use thiserror::Error;
 
 use crate::limits::{LONGEST_STALL, MEASURE_BYTES, MEASURE_INTERVAL, MEASURE_TIME};
 
+/// The next step after a transfer that can go on.
+const RESUME: &str = "; start the transfer again to resume it";
+
 /// Why a transfer or a server failed. The message is one line that names the thing, the reason and the next step.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -377,6 +380,12 @@ impl TransferError {
                 | TransferError::Unreachable { .. }
                 | TransferError::Tls { .. }
         )
+    }
+
+    /// The message without the advice to start the transfer again, for one that goes on by itself.
+    pub fn without_restart(&self) -> String {
+        let line = self.to_string();
+        line.strip_suffix(RESUME).map_or(line.clone(), str::to_owned)
     }
 
     /// For `map_err`: a system call for `what` failed.

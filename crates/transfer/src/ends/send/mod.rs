@@ -358,6 +358,10 @@ impl Sending<'_> {
                 | TransferError::Protocol { .. }),
                 _,
             ) => said,
+            (TransferError::PeerGone { peer, .. }, None | Some(TransferError::Interrupted))
+            | (_, Some(TransferError::PeerGone { peer, .. })) => {
+                TransferError::PeerGone { peer, done: self.files.so_far().0 }
+            }
             (error, None | Some(TransferError::Interrupted)) => error,
             (_, Some(cause)) => cause,
         }
