@@ -184,6 +184,10 @@ fn what_is_wrong_with_the_far_end_is_said_in_one_line() {
     let there = ssh.far("there");
     let missing = ["--remote-program", "no-such-program", source, &there, "--retry-for", "1ms"];
     failed(ssh.copy("", &missing), &["no no-such-program on far", "--remote-program"]);
+    failed(
+        copy_here(&["--ssh", "/no/such/ssh -v", source, "far:x"]),
+        &["cannot run \"/no/such/ssh -v\"", "--ssh"],
+    );
     let nowhere = ssh.far("no/such/directory/x");
     failed(
         ssh.copy("", &[source, &nowhere, "--retry-for", "1ms"]),

@@ -24,6 +24,7 @@ pub struct FarEnd {
     child: Option<Child>,
     input: Option<ChildStdin>,
     output: Option<BufReader<ChildStdout>>,
+    ssh: String,
     host: String,
     program: String,
 }
@@ -31,9 +32,12 @@ pub struct FarEnd {
 /// ssh ended before the copy did.
 #[derive(Debug)]
 pub struct SshEnded {
+    ssh: String,
     host: String,
     program: String,
     code: Option<i32>,
+    /// Whether this host's shell could not start ssh.
+    here: bool,
 }
 
 impl SshEnded {
@@ -45,14 +49,18 @@ impl SshEnded {
 
 impl fmt::Display for SshEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SshEnded { host, program, code } = self;
+        let SshEnded { ssh, host, program, code, here } = self;
         match code {
+            Some(NOT_FOUND) if *here => write!(
+                f,
+                "cannot run \"{ssh}\": install an ssh client (openssh-client), or name one with --ssh"
+            ),
             Some(NOT_FOUND) => write!(
                 f,
                 "there is no {program} on {host}: install it there, or say where it is with --remote-program"
             ),
             Some(SSH_FAILED) => {
-                write!(f, "ssh could not connect to {host}; try `ssh {host}` by itself")
+                write!(f, "ssh could not connect to {host}; try `{ssh} {host}` by itself")
             }
             Some(USAGE) => write!(
                 f,
@@ -87,9 +95,9 @@ impl FarEnd {
         let (Some(input), Some(output)) = (input, output) else {
             return Err("ssh has no standard input or output".into());
         };
-        let (host, program) = (host.to_owned(), program.to_owned());
+        let (ssh, host, program) = (ssh.to_owned(), host.to_owned(), program.to_owned());
         let (child, output) = (Some(child), Some(BufReader::new(output)));
-        Ok(FarEnd { child, input: Some(input), output, host, program })
+        Ok(FarEnd { child, input: Some(input), output, ssh, host, program })
     }
 
     /// Writes a line to it.
@@ -136,7 +144,9 @@ impl FarEnd {
         self.input = None;
         let status = self.child.as_mut().and_then(|child| child.wait().ok());
         let code = status.and_then(|status| status.code());
-        SshEnded { host: self.host.clone(), program: self.program.clone(), code }
+        let here = code == Some(NOT_FOUND) && !is_there(&self.ssh);
+        let (ssh, host, program) = (self.ssh.clone(), self.host.clone(), self.program.clone());
+        SshEnded { ssh, host, program, code, here }
     }
 }
 
@@ -163,6 +173,14 @@ impl Drop for FarEnd {
             let _ = child.wait();
         }
     }
+}
+
+/// Whether this host's shell finds the program. The far shell ends with the same code if it does not find its own.
+fn is_there(ssh: &str) -> bool {
+    let mut command = ssh_command(ssh, None);
+    signals::end_with_parent(&mut command);
+    command.arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.code() != Some(NOT_FOUND))
 }
 
 fn ssh_command(ssh: &str, jump: Option<&str>) -> Command {
