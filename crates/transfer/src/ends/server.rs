@@ -256,8 +256,7 @@ impl Server {
             return reception.measured(address, &result);
         }
         if self.once && !lock(once).takes(hello.transfer.raw(), connection) {
-            let reason =
-                "another transfer with this ticket, which is for one, has begun; ask for another ticket";
+            let reason = "another transfer with this ticket, which is for one, has begun; ask for another ticket";
             link.channel.hang_up(&Message::Refuse { reason: reason.into() });
             return reception.turned_away(&TransferError::Taken(link.channel.peer().to_string()));
         }

@@ -5,13 +5,14 @@ mod log;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use listenfd::ListenFd;
 use sweetspot_control::TransferSummary;
 use sweetspot_control::policy::loopback;
-use sweetspot_linux::signals::{self, ProcessEvent, Supervisor};
+use sweetspot_linux::signals::{self, ProcessEvent, Signal, Supervisor};
 use sweetspot_linux::{clock, file, process};
 use sweetspot_protocol::{DEFAULT_PORT, Role, SpokenCode, Ticket, TicketHost};
 use sweetspot_sizing::Sizing;
@@ -128,8 +129,10 @@ impl Arguments {
     }
 }
 
-/// The shell's code for a program that SIGINT ended.
-const INTERRUPTED: i32 = 130;
+/// The exit code after a signal. A service manager stops a server of many transfers by SIGTERM: that is its regular end.
+fn code_after(signal: Signal, once: bool) -> u8 {
+    if signal == Signal::TERMINATE && !once { 0 } else { signal.exit_code() }
+}
 
 pub fn run(mut arguments: Arguments) -> Ending {
     match arguments.clients_of.take() {
@@ -174,6 +177,7 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
     let greeting = Greeting::of(&options);
     let to_output =
         matches!(&options.purpose, Purpose::Receive(receive) if receive.target == Target::Output);
+    let once = options.once;
     let server = Arc::new(Server::bind(options)?);
     // The ticket is the first line, flushed at once, because a caller may wait for it.
     let invitation = greeting.invitation(server.ticket());
@@ -186,12 +190,14 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
     if let Some(clamp_method) = server.clamp_method() {
         reporter.detail(&format!("the receive window is steered by {clamp_method}"));
     }
-    let stopped = Arc::clone(&server);
+    let (stopped, code) =
+        (Arc::clone(&server), Arc::new(AtomicU8::new(Signal::INTERRUPT.exit_code())));
+    let told = Arc::clone(&code);
     // Not waited for: it ends with the process.
-    thread::spawn(move || stop_on_signal(&stopped, signals));
+    thread::spawn(move || stop_on_signal(&stopped, signals, once, &told));
     match server.run(&ServerReporter { reporter, log, turned_away: Mutex::default() }) {
         Ok(outcome) => Ok(ending(&outcome)),
-        Err(TransferError::Interrupted) => Ok(ExitCode::from(INTERRUPTED as u8)),
+        Err(TransferError::Interrupted) => Ok(ExitCode::from(code.load(Ordering::Acquire))),
         // The reporter has reported it already.
         Err(_) => Ok(ExitCode::FAILURE),
     }
@@ -250,18 +256,19 @@ impl Greeting {
 }
 
 /// Ends the transfers in order on the first signal, for as long as [`signals::CLEANING_TIME`], and at once on the
-/// second.
-fn stop_on_signal(server: &Server, mut signals: Supervisor) {
+/// second. `code` becomes the exit code.
+fn stop_on_signal(server: &Server, mut signals: Supervisor, once: bool, code: &AtomicU8) {
     let mut ending = false;
     while let Ok(event) = signals.next_event() {
         match event {
             ProcessEvent::ChildEnded { .. } => {}
-            ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) if ending => {
-                std::process::exit(INTERRUPTED)
+            ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal) if ending => {
+                std::process::exit(signal.exit_code().into())
             }
-            ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) => {
+            ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal) => {
                 ending = true;
-                signals::end_within(signals::CLEANING_TIME, INTERRUPTED as u8);
+                code.store(code_after(signal, once), Ordering::Release);
+                signals::end_within(signals::CLEANING_TIME, signal.exit_code());
                 server.stop();
             }
         }
