@@ -5,6 +5,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate, grouped};
 
 use crate::evidence::{Failure, Nagle, Stall};
 use crate::explained::allowed;
+use crate::recorded::ONE_INTERVAL;
 use crate::{Class, Evidence, WindowClamp, percent};
 
 /// The window with which a connection starts, in segments (RFC 6928).
@@ -370,6 +371,9 @@ pub fn fix(class: Class, e: &Evidence) -> String {
         // For a live connection's receiver: a capture knows the retransmissions.
         Class::Unknown if e.retransmitted.is_none() => {
             "Diagnose it at the sending end: sweetspot diagnose there, or of a capture from there (tcpdump -s 96)."
+        }
+        Class::Unknown if e.unknown_because == Some(ONE_INTERVAL) => {
+            "Log readings while it runs: while sleep 0.1; do date +%s.%N; ss -tin; done"
         }
         Class::Unknown => {
             "Capture again: from before the connection begins, both directions, 96 bytes of each packet or more."

@@ -142,12 +142,29 @@ fn a_long_life_is_never_called_slow_start() {
         minrtt:38.1 snd_wnd:3000000\n";
     for paste in [
         bbr.to_owned(),
+        // The peer's window held 1.4 % of it, which does not explain the rest.
+        bbr.replace("busy:68000ms", "busy:68000ms rwnd_limited:950ms(1.4%)"),
         bbr.replace("bbr wscale", "cubic wscale").replace("bbr:(bw:47.2Mbps,mrtt:38.1) ", ""),
     ] {
         let flow = &flows(&paste)[0];
         assert_eq!(flow.verdict.class, Class::Unknown, "{}", flow.verdict.words);
         assert!(flow.verdict.words.contains("log several"), "{}", flow.verdict.words);
+        let fix = &flow.verdict.fix;
+        assert!(fix.contains("ss -tin") && !fix.contains("Capture"), "{fix}");
     }
+    let held = bbr.replace("busy:68000ms", "busy:68000ms rwnd_limited:40000ms(58.8%)");
+    assert_eq!(flows(&held)[0].verdict.class, Class::ReceiverWindow);
+}
+
+/// `busy` counts the time in which this end sends. It says nothing of what it receives, so there is no time for a rate.
+#[test]
+fn one_reading_of_an_end_that_receives_has_no_rate() {
+    let received = "ESTAB 0 0 10.0.0.5:5201 203.0.113.5:51000\n\t cubic wscale:7,7 rto:240 rtt:40/2 mss:1448 cwnd:10 \
+        bytes_acked:4 bytes_received:180 busy:8ms lastrcv:25288 minrtt:38\n";
+    let error = report(received, 20).unwrap_err();
+    assert!(error.contains("two readings"), "{error}");
+    let sent = received.replace("bytes_received:180", "bytes_received:3");
+    assert_eq!(flows(&sent).len(), 1, "it sent more than it received");
 }
 
 /// A result of iperf3 with two streams of 24 Mbit/s at 40 ms, 120 kB in flight; the second loses packets.

@@ -17,6 +17,8 @@ const BUFFER_FULL: f64 = 0.6;
 const AFTER_LOSS: Duration = Duration::from_secs(30);
 /// Relative to a full window; delayed acknowledgements and waiting for a whole segment's space cost less.
 const MUCH_LESS: f64 = 0.5;
+/// The share of the busy time from which a window shapes BBR's model of the path. Less is a few full windows in a long life.
+const SHAPES_MODEL: f64 = 0.1;
 /// Unanswered timeouts from which on the peer counts as silent.
 const SILENT: u64 = 2;
 
@@ -33,8 +35,9 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     limits.add(Class::Application, time.saturating_sub(busy));
     limits.add(window_class(step, history, window), window);
     limits.add(buffer_class(step, history), buffer);
-    // BBR's model of the path covers only what the window lets through.
-    let rest_class = match step.sample.model_based && window > Duration::ZERO {
+    // BBR's model of the path covers only what the window lets through, if that held it for more than moments.
+    let shapes = window > Duration::ZERO && window >= busy.scaled(SHAPES_MODEL);
+    let rest_class = match step.sample.model_based && shapes {
         true => window_class(step, history, window),
         false => rest_class(step, history),
     };

@@ -76,7 +76,7 @@ impl Recording {
 
 /// Round trips that slow start cannot last: the window doubles in each.
 const LONGEST_START: u64 = 64;
-const ONE_INTERVAL: &str =
+pub(crate) const ONE_INTERVAL: &str =
     "one reading does not show what held the congestion window; log several with their times";
 const ROOM: &str =
     "the congestion window had room, and these counters do not show what else held the sender";

@@ -137,7 +137,9 @@ fn recording(collected: Collected, has_time: bool, shows_windows: bool) -> Optio
         if is_silent && only.since_ack > Duration::ZERO {
             return Some(silent_since(ends, only));
         }
-        return has_busy.then(|| life(ends, only.sample)).flatten();
+        // `busy` counts only while this end sends.
+        let sends = only.sample.acked >= only.sample.received;
+        return (has_busy && sends).then(|| life(ends, only.sample)).flatten();
     }
     let (mut busy, mut shut, mut timeouts) = (Duration::ZERO, Duration::ZERO, 0);
     let mut samples = vec![accounts[0].sample];
