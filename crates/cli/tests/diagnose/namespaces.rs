@@ -26,8 +26,8 @@ struct Namespace {
 
 impl Namespace {
     /// `None`, with a word why, where this user may not make namespaces.
-    fn new() -> std::io::Result<Option<Namespace>> {
-        let name = format!("sweetspot-{}", std::process::id());
+    fn new(test: &str) -> std::io::Result<Option<Namespace>> {
+        let name = format!("sweetspot-{test}-{}", std::process::id());
         let ip = |arguments: &[&str]| Command::new("ip").args(arguments).output();
         let made = ip(&["netns", "add", &name]);
         if !made.as_ref().is_ok_and(|made| made.status.success()) {
@@ -69,6 +69,22 @@ fn ask(arguments: &[&str], list: &str, wanted: impl Fn(&Value) -> bool) -> Resul
 }
 
 #[test]
+fn a_device_of_another_namespace_is_followed() -> Tested {
+    let Some(namespace) = Namespace::new("follow")? else { return Ok(()) };
+    let arguments = ["diagnose", "--netns", &namespace.name, "--follow", "lo", "--for", "500ms"];
+    let mut last = String::new();
+    // The process in it has to begin first.
+    for _ in 0..20 {
+        let output = sweetspot(&arguments)?;
+        last = String::from_utf8(output.stdout.clone())? + &stderr(&output);
+        if last.contains("127.0.0.1:7777") {
+            return Ok(());
+        }
+    }
+    Err(last.into())
+}
+
+#[test]
 fn a_device_is_looked_for_in_the_own_namespace_and_not_in_sys() -> Tested {
     // /sys remains the host's, which has no such device.
     let script = "ip link add follow0 type veth peer name follow1 || exit 77; \
@@ -87,7 +103,7 @@ fn a_device_is_looked_for_in_the_own_namespace_and_not_in_sys() -> Tested {
 
 #[test]
 fn connections_of_another_namespace_are_listed_and_diagnosed() -> Tested {
-    let Some(namespace) = Namespace::new()? else { return Ok(()) };
+    let Some(namespace) = Namespace::new("live")? else { return Ok(()) };
     let (name, pid) = (&namespace.name[..], namespace.process.id().to_string());
     let top = ["top", "--once", "--json", "--interval", "300ms", "--netns", name];
     let listed = ask(&top, "connections", |c| c["local"] == "127.0.0.1:7777")?;

@@ -10,6 +10,7 @@ use sweetspot_diagnose::following::{Following, RecentFlow};
 use sweetspot_diagnose::percent;
 use sweetspot_diagnose::report::Reading;
 use sweetspot_linux::clock;
+use sweetspot_linux::namespace::NetworkNamespace;
 use sweetspot_units::{Duration, Time};
 
 use super::followed::Followed;
@@ -31,8 +32,17 @@ struct FollowDocument<'a> {
     connections: &'a [RecentFlow],
 }
 
+/// Moves this thread, which opens the devices, into the namespace `name`.
+fn enter(name: &str) -> Result<(), String> {
+    let entered = NetworkNamespace::named(name).and_then(|namespace| namespace.enter());
+    entered.map_err(|error| {
+        format!("cannot enter the network namespace {name}: {error}; ip netns list has their names")
+    })
+}
+
 /// Follows `what` until --for is over, and then reports on all of it, as on a capture.
 pub fn run(what: &Path, arguments: &Arguments) -> Ending {
+    arguments.netns.as_deref().map_or(Ok(()), enter)?;
     let mut followed = Followed::open(what)?;
     let mut reading = Reading::new(arguments.flows);
     let mut following = Following::default();
