@@ -1,6 +1,6 @@
 use std::ffi::OsString;
 use std::net::{Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use sweetspot_protocol::Ticket;
 use sweetspot_sizing::Sizing;
@@ -12,6 +12,8 @@ use super::transfer::{
     ConnectionArguments, ContactArguments, OutputArguments, PathArguments, TransferReporter,
     files_from, is_ticket,
 };
+use crate::option_hints::Asker;
+use sweetspot_program::print::Shown;
 use sweetspot_program::usage_error::{self, UsageError};
 use sweetspot_program::values;
 
@@ -92,7 +94,7 @@ pub enum Share {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ChoiceArguments {
     /// Leave out matching names: a name at any depth, or with a slash a path from the top
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     pub exclude: Vec<String>,
     /// Send only the paths listed in this file, one path below the source per line (`-`: standard input)
     #[arg(long, value_name = "FILE")]
@@ -105,12 +107,31 @@ pub struct ChoiceArguments {
     pub xattrs: bool,
 }
 
+/// A pattern of names to leave out. An empty one would leave out everything.
+fn pattern(text: &str) -> Result<String, String> {
+    match text.is_empty() {
+        true => Err("it is empty; is a variable unset?".into()),
+        false => Ok(text.to_owned()),
+    }
+}
+
 impl ChoiceArguments {
     /// The sources that are meant.
     pub fn sources(&self, paths: Vec<PathBuf>, name: Option<String>) -> Result<Sources, String> {
         let only = self.files_from.as_deref().map(files_from).transpose()?;
         if only.is_some() && paths.len() != 1 {
             return Err("--files-from names what is below one source; give one".into());
+        }
+        // The source alone would be a mistake of the list, too.
+        let is_below = |path: &Path| {
+            path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir))
+        };
+        if let Some(path) = only.iter().flatten().find(|path| !is_below(path)) {
+            let list = self.files_from.as_deref().unwrap_or(path).shown();
+            return Err(format!(
+                "{list}: {}: it is not below the source; list paths from there",
+                path.shown()
+            ));
         }
         let exclude = self.exclude.clone();
         Ok(Sources { paths, only, name, exclude, attributes: self.xattrs, ..Sources::default() })
