@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{
     Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
 };
+use option_hints::Asker;
 #[cfg(target_os = "linux")]
 use sweetspot_linux::{lifeline, signals};
 use sweetspot_program::{fold_help::with_folded_help, print, usage_error};
@@ -174,6 +175,27 @@ fn is_quiet(matches: &ArgMatches) -> bool {
     }
 }
 
+impl Verb {
+    /// The reader of hints, which name options of the same verb.
+    #[cfg(target_os = "linux")]
+    fn asker(&self) -> Asker {
+        match self {
+            Verb::Copy(_) => Asker::Copy,
+            Verb::Send(arguments) if arguments.offers() => Asker::Offer,
+            Verb::Send(_) => Asker::Send,
+            Verb::Receive(_) => Asker::Receive,
+            Verb::Serve(_) => Asker::Serve,
+            Verb::Measure(_) => Asker::Measure,
+            _ => Asker::Other,
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn asker(&self) -> Asker {
+        Asker::Other
+    }
+}
+
 #[cfg(target_os = "linux")]
 impl Verb {
     /// Whether its output is its only purpose, so that it ends when nobody reads that. A transfer, a tuner and a server go on:
@@ -224,6 +246,7 @@ fn main() -> ExitCode {
     // Without it a verb still obeys signals.
     #[cfg(target_os = "linux")]
     let _ = lifeline::hold(typed.verb.is_its_output());
+    let asker = typed.verb.asker();
     let result = match typed.verb {
         Verb::Copy(arguments) => verbs::copy::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
@@ -246,9 +269,11 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        Err(error) => {
-            usage_error::failed("sweetspot", error.as_ref(), &option_hints::of(error.as_ref()))
-        }
+        Err(error) => usage_error::failed(
+            "sweetspot",
+            error.as_ref(),
+            &option_hints::of(error.as_ref(), asker),
+        ),
     }
 }
 

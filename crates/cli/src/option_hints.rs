@@ -6,47 +6,93 @@ use std::error::Error;
 
 use sweetspot_advise::AdviceError;
 
-/// Words of a fault, and its option.
-const HINTS: [(&str, &str); 14] = [
+/// The verb that prints a hint: the hint names no option of another verb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asker {
+    /// `copy`
+    Copy,
+    /// `send` with a ticket
+    Send,
+    /// `send --offer`
+    Offer,
+    /// `receive`
+    Receive,
+    /// `serve`
+    Serve,
+    /// `measure`
+    Measure,
+    /// Any other verb
+    Other,
+}
+
+use Asker as A;
+
+/// The verbs that move files, and the rest.
+const ALL: &[Asker] = &[A::Copy, A::Send, A::Offer, A::Receive, A::Serve, A::Measure, A::Other];
+
+/// Words of a fault, its option, and the verbs for which that is the option.
+type Hint = (&'static str, &'static str, &'static [Asker]);
+
+const HINTS: &[Hint] = &[
     (
         "already exists and was left unchanged",
         "start serve with --force to overwrite it, or send under another --name",
+        &[A::Send, A::Serve],
     ),
+    (
+        "already exists and was left unchanged",
+        "overwrite it with --force, or name another TARGET",
+        &[A::Receive],
+    ),
+    ("already exists and was left unchanged", "`receive --force` overwrites it", &[A::Offer]),
+    ("already exists and was left unchanged", "name another DESTINATION", &[A::Copy]),
     (
         "begins with a dot may configure programs",
         "allow such names with --dotfiles at the receiver (for a client: rights=dotfiles)",
+        &[A::Send, A::Offer, A::Receive, A::Serve],
     ),
-    ("send under another name", "--name NAME"),
-    ("send it under another name", "--name NAME"),
-    ("a name of your choice goes with", "see --name"),
-    ("\" is not a valid pattern", "see --exclude"),
-    ("standard output takes one file", "--dir DIRECTORY"),
-    ("choose another address or port", "--listen ADDR:PORT"),
-    ("the ticket has expired", "`serve --lifetime` makes one that lasts longer"),
-    ("takes one transfer, which has begun", "serve without --once takes more"),
-    ("attributes were left out", "start the receiver with --xattrs"),
-    ("give the number of seeds instead", "--seeds N"),
-    ("neither JSON nor lines of JSON", "`run --out` and `sweep --out` write such files"),
-    ("but no result of sweetspot", "`run --out` and `sweep --out` write such files"),
+    ("choose another name", "--name NAME", &[A::Send, A::Offer, A::Serve]),
+    ("choose another name", "name it as DESTINATION", &[A::Copy]),
+    ("choose another name", "name it as TARGET", &[A::Receive]),
+    ("send it under another name", "--name NAME", &[A::Send, A::Offer, A::Serve]),
+    ("a name of your choice goes with", "see --name", &[A::Send, A::Offer]),
+    ("\" is not a valid pattern", "see --exclude", &[A::Copy, A::Send, A::Offer]),
+    ("standard output takes one file", "--dir DIRECTORY", &[A::Send, A::Serve]),
+    ("standard output takes one file", "name one as TARGET", &[A::Receive]),
+    ("standard output takes one file", "`receive` takes it as TARGET", &[A::Offer]),
+    ("choose another address or port", "--listen ADDR:PORT", &[A::Send, A::Offer, A::Serve]),
+    ("choose another address or port", "--port PORT", &[A::Copy]),
+    (
+        "the ticket has expired",
+        "`serve --lifetime` makes one that lasts longer",
+        &[A::Send, A::Serve],
+    ),
+    ("takes one transfer, which has begun", "serve without --once takes more", &[A::Serve]),
+    ("this is not a ticket", "or give HOST:PORT of a TCP server", &[A::Measure]),
+    ("attributes were left out", "start the receiver with --xattrs", ALL),
+    ("give the number of seeds instead", "--seeds N", ALL),
+    ("neither JSON nor lines of JSON", "`run --out` and `sweep --out` write such files", ALL),
+    ("but no result of sweetspot", "`run --out` and `sweep --out` write such files", ALL),
 ];
 
-/// `line`, which a library or a peer wrote, with the option that mends its fault.
-pub fn with_options(line: &str) -> Cow<'_, str> {
-    match HINTS.iter().find(|(words, _)| line.contains(words)) {
-        Some((_, option)) if !line.contains(option) => Cow::Owned(format!("{line}; {option}")),
+/// `line`, which a library or a peer wrote, with the option of `asker` that mends its fault.
+pub fn with_options(line: &str, asker: Asker) -> Cow<'_, str> {
+    let meant = |(words, _, askers): &&Hint| line.contains(words) && askers.contains(&asker);
+    match HINTS.iter().find(meant) {
+        Some((_, option, _)) if !line.contains(option) => Cow::Owned(format!("{line}; {option}")),
         _ => Cow::Borrowed(line),
     }
 }
 
-/// The words of `error`, with options.
-pub fn of(error: &(dyn Error + 'static)) -> String {
+/// The words of `error`, with options of `asker`.
+pub fn of(error: &(dyn Error + 'static), asker: Asker) -> String {
     let line = error.to_string();
     match error.downcast_ref() {
         // A field of the question is the option of that name.
         Some(AdviceError::Impossible { what, .. }) if !what.contains(' ') => {
             format!("--{}{}", what.replace('_', "-"), &line[what.len()..])
         }
-        _ => with_options(&line).into_owned(),
+        _ => with_options(&line, asker).into_owned(),
     }
 }
 
@@ -60,22 +106,61 @@ mod tests {
     fn a_fault_that_an_option_mends_names_the_option() {
         let path = || "a/b".into();
         let source = || std::io::Error::from(std::io::ErrorKind::AddrInUse);
-        for (error, option) in [
-            (E::Exists(path()), "--force"),
-            (E::InUse(path()), "--name"),
-            (E::NotADirectory(path()), "--name"),
-            (E::IsDirectory(path()), "--name"),
-            (E::Dotfile(path()), "--dotfiles"),
-            (E::OneOutput, "--dir"),
-            (E::Pattern { pattern: "[".into(), reason: "it is open".into() }, "--exclude"),
-            (E::Listen { address: "[::]:1".into(), source: source() }, "--listen"),
-            (E::Expired("192.0.2.1:5".into()), "--lifetime"),
-            (E::Taken("192.0.2.1:5".into()), "--once"),
+        let in_use = || E::Listen { address: "[::]:1".into(), source: source() };
+        for (error, asker, option) in [
+            (E::Exists(path()), A::Send, "--force"),
+            (E::Exists(path()), A::Receive, "--force"),
+            (E::Exists(path()), A::Offer, "`receive --force`"),
+            (E::Exists(path()), A::Copy, "DESTINATION"),
+            (E::InUse(path()), A::Send, "--name"),
+            (E::NotADirectory(path()), A::Send, "--name"),
+            (E::NotADirectory(path()), A::Copy, "DESTINATION"),
+            (E::IsDirectory(path()), A::Offer, "--name"),
+            (E::IsDirectory(path()), A::Receive, "TARGET"),
+            (E::Dotfile(path()), A::Serve, "--dotfiles"),
+            (E::OneOutput, A::Serve, "--dir"),
+            (E::OneOutput, A::Receive, "TARGET"),
+            (E::Pattern { pattern: "[".into(), reason: "it is open".into() }, A::Copy, "--exclude"),
+            (in_use(), A::Serve, "--listen"),
+            (in_use(), A::Copy, "--port"),
+            (E::Expired("192.0.2.1:5".into()), A::Serve, "--lifetime"),
+            (E::Taken("192.0.2.1:5".into()), A::Serve, "--once"),
         ] {
-            let line = of(&error);
+            let line = of(&error, asker);
             assert!(line.starts_with(&error.to_string()), "{line}");
             assert!(line.contains(option), "{line}");
-            assert_eq!(with_options(&line), line, "a hint is given once");
+            assert_eq!(with_options(&line, asker), line, "a hint is given once");
+        }
+        let expired = E::Expired("192.0.2.1:5".into());
+        assert_eq!(of(&expired, A::Receive), expired.to_string(), "an offer has no --lifetime");
+    }
+
+    /// A hint names options of its reader's verb, or says which verb's they are.
+    #[test]
+    fn no_hint_names_an_option_that_the_verb_lacks() {
+        let program = crate::program();
+        let has = |verb: &str, option: &str| {
+            let verb = program.find_subcommand(verb).unwrap();
+            verb.get_arguments().any(|argument| argument.get_long() == Some(option))
+        };
+        for (fault, hint, askers) in HINTS {
+            for asker in *askers {
+                let own = match asker {
+                    A::Copy => "copy",
+                    A::Send | A::Offer => "send",
+                    A::Receive => "receive",
+                    A::Serve => "serve",
+                    A::Measure | A::Other => continue,
+                };
+                let words = || hint.split([' ', ',', ';', '`', '(', ')', ':']);
+                for option in words().filter_map(|word| word.strip_prefix("--")) {
+                    let named = words()
+                        .any(|word| program.find_subcommand(word).is_some() && has(word, option));
+                    let peers =
+                        hint.contains("the receiver") || *asker == A::Send && has("serve", option);
+                    assert!(has(own, option) || named || peers, "{asker:?}: {fault}: {hint}");
+                }
+            }
         }
     }
 
@@ -83,6 +168,6 @@ mod tests {
     fn a_field_of_a_question_is_the_option_of_that_name() {
         let error =
             AdviceError::Impossible { what: "input_rate", given: "0 bit/s".into(), why: "no" };
-        assert_eq!(of(&error), "--input-rate 0 bit/s is impossible: no");
+        assert_eq!(of(&error, A::Other), "--input-rate 0 bit/s is impossible: no");
     }
 }

@@ -95,7 +95,7 @@ impl fmt::Debug for Secret {
 pub enum TicketError {
     /// It does not begin with the prefix of a ticket.
     #[error(
-        "this is not a ticket: tickets begin with \"{PREFIX}\"; copy the whole line that `sweetspot serve` printed"
+        "this is not a ticket: tickets begin with \"{PREFIX}\"; copy the whole line that `sweetspot serve` or `sweetspot send` printed"
     )]
     Prefix,
     /// It is a ticket of another version.
@@ -104,7 +104,9 @@ pub enum TicketError {
     )]
     Version(String),
     /// A character, the length or the checksum is wrong.
-    #[error("this ticket is damaged ({0}); copy the whole line that `sweetspot serve` printed")]
+    #[error(
+        "this ticket is damaged ({0}); copy the whole line that `sweetspot serve` or `sweetspot send` printed"
+    )]
     Damaged(&'static str),
 }
 

@@ -8,6 +8,7 @@ use super::Ending;
 use super::transfer::{
     ConnectionArguments, ContactArguments, OutputArguments, TrustArguments, is_ticket,
 };
+use crate::option_hints::Asker;
 use sweetspot_program::usage_error::{self, UsageError};
 use sweetspot_program::values;
 
@@ -93,7 +94,7 @@ pub fn run(arguments: Arguments) -> Ending {
         retry_for: arguments.connections.retry_for,
         ..ReceiveOptions::at(target)
     };
-    let reporter = arguments.output.reporter()?;
+    let reporter = arguments.output.reporter(Asker::Receive)?;
     let mut observer = reporter.observer(1);
     let received = receive(&contact, &options, observer.as_mut());
     drop(observer);

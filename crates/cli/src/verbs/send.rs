@@ -140,7 +140,7 @@ impl ChoiceArguments {
 
 impl Arguments {
     /// Whether an option asks to wait for a receiver.
-    fn offers(&self) -> bool {
+    pub fn offers(&self) -> bool {
         self.offer || self.listen.is_some() || self.advertise.is_some() || self.spoken_code
     }
 }
@@ -172,6 +172,7 @@ pub fn run(mut arguments: Arguments) -> Ending {
                      --offer to print one and wait for `sweetspot receive`";
         return Ok(usage_error::said(wrong));
     }
+    let asker = if contact.is_some() { Asker::Send } else { Asker::Offer };
     let paths: Vec<PathBuf> = arguments.paths.iter().map(PathBuf::from).collect();
     let options = SendOptions {
         sources: arguments.choice.sources(paths, arguments.name)?,
@@ -187,7 +188,7 @@ pub fn run(mut arguments: Arguments) -> Ending {
         retry_for: arguments.connections.retry_for,
         ..SendOptions::default()
     };
-    let reporter = arguments.output.reporter()?;
+    let reporter = arguments.output.reporter(asker)?;
     match contact {
         Some(contact) => send_to(&contact, &options, &reporter),
         None => {

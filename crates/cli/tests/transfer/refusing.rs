@@ -34,7 +34,7 @@ fn another_servers_certificate_is_a_mismatch() {
     let mut ticket = serve.ticket();
     ticket.fingerprint = [0; 32];
     send(file.path(), &ticket.to_string(), &[])
-        .failed_saying(&["not the receiver that this ticket names", "ask for the ticket"]);
+        .failed_saying(&["not the host that this ticket names", "ask for the ticket"]);
     assert!(serve.names().is_empty());
 }
 

@@ -193,7 +193,7 @@ fn by_code(
 fn refusal(error: &TransferError) -> String {
     match error {
         TransferError::WrongTicket(_) => {
-            "the ticket's secret is wrong; copy the whole line that the running `sweetspot serve` printed, or the whole code"
+            "the ticket's secret is wrong; copy the whole line that the program running here printed, or the whole code"
         }
         TransferError::NoCode(_) => {
             "there is no such code, or a wrong try has ended it; ask for another one"

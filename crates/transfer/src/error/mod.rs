@@ -64,10 +64,10 @@ pub enum TransferError {
     )]
     Exists(PathBuf),
     /// Another transfer writes that file.
-    #[error("{} is being written by another transfer; wait for it, or send under another name", Printable(.0))]
+    #[error("{} is being written by another transfer; wait for it, or choose another name", Printable(.0))]
     InUse(PathBuf),
     /// Something that is not a directory is where a directory is to be.
-    #[error("{} exists and is not a directory; it was left unchanged; remove it, or send under another name", Printable(.0))]
+    #[error("{} exists and is not a directory; it was left unchanged; remove it, or choose another name", Printable(.0))]
     NotADirectory(PathBuf),
     /// The sender offers, or sends, something that this end did not ask for.
     #[error("{} was not requested; the transfer stops: the sender may be hostile", Printable(.0))]
@@ -97,9 +97,6 @@ pub enum TransferError {
     /// Nothing was moved at all. Holds the first reason.
     #[error("{}", Printable(.0))]
     NothingMoved(String),
-    /// A directory of that name exists.
-    #[error("{} is a directory and was left unchanged; send under another name", Printable(.0))]
-    IsDirectory(PathBuf),
     /// A device, a pipe or a socket has that name.
     #[error("{} is a {what} and was left unchanged; name another file or directory", Printable(.path))]
     Special {
@@ -108,6 +105,9 @@ pub enum TransferError {
         /// Its kind.
         what: &'static str,
     },
+    /// A directory of that name exists.
+    #[error("{} is a directory and was left unchanged; choose another name", Printable(.0))]
+    IsDirectory(PathBuf),
     /// The sender's name for the file is refused.
     #[error(transparent)]
     Path(#[from] PathError),
@@ -121,7 +121,7 @@ pub enum TransferError {
     },
     /// The receiver did not answer.
     #[error(
-        "cannot reach {address}: {source}; is `sweetspot serve` still running there, and does a firewall let TCP through?"
+        "cannot reach {address}: {source}; is the other end still running, and does a firewall let TCP through?"
     )]
     Unreachable {
         /// Address and port.
@@ -131,7 +131,7 @@ pub enum TransferError {
     },
     /// The receiver's certificate is not the ticket's. Holds the peer's address.
     #[error(
-        "{0} is not the receiver that this ticket names (another certificate); ask for the ticket that the running `sweetspot serve` printed"
+        "{0} is not the host that this ticket names (another certificate); ask for the ticket that the program running there printed"
     )]
     CertificateMismatch(String),
     /// TLS failed for another reason.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use sweetspot_control::TransferSummary;
+use sweetspot_linux::clock;
 use sweetspot_protocol::{Role, VERSION};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
@@ -20,6 +21,8 @@ use crate::verbs::transfer::TransferReporter;
 /// How long the far end waits for a broken path: longer than this end, which then starts another far end. It ends sooner
 /// with its ssh; this is for a path that breaks without a word to either.
 const FAR_RETRY: Duration = Duration::from_secs(40);
+/// How long a copy on this host waits for its receiver's error.
+const OWN_WORDS_TIMEOUT: Duration = Duration::from_secs(2);
 pub type Copied = Result<TransferSummary, Box<dyn std::error::Error>>;
 
 /// One copy, both ends known.
@@ -171,9 +174,21 @@ impl Job {
             let ticket = server.ticket();
             let contact = ticket.clone().into();
             let moved = self.move_over(&contact, Role::Receiver, Duration::ZERO, false, reporter);
+            let is_refused = matches!(moved, Err(TransferError::Refused(_)));
+            // Both ends are here: the receiver's own words name the file and the reason, and come a moment later.
+            let deadline = clock::now() + OWN_WORDS_TIMEOUT;
+            while is_refused && !served.is_finished() && clock::now() < deadline {
+                clock::sleep_until(clock::now() + Duration::from_millis(2));
+            }
             server.stop();
-            let _ = served.join();
-            Ok(moved?)
+            match (moved, served.join()) {
+                (Err(TransferError::Refused(_)), Ok(Err(own)))
+                    if !matches!(own, TransferError::Interrupted) =>
+                {
+                    Err(own.into())
+                }
+                (moved, _) => Ok(moved?),
+            }
         })
     }
 }

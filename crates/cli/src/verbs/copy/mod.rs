@@ -24,6 +24,7 @@ use route::{Route, copy_with};
 use super::Ending;
 use super::send::ChoiceArguments;
 use super::transfer::{ConnectionArguments, OutputArguments};
+use crate::option_hints::Asker;
 use sweetspot_program::usage_error::{self, UsageError};
 use sweetspot_program::values;
 
@@ -97,7 +98,8 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let reporter = arguments.output.reporter()?;
+    let mut reporter = arguments.output.reporter(Asker::Copy)?;
+    reporter.leaves_existing = arguments.keep_existing;
     let operands = arguments.operands.iter().map(|text| Operand::parse(text));
     let mut operands: Vec<Operand> = operands.collect::<Result<_, _>>().map_err(UsageError::new)?;
     let Some(destination) = operands.pop() else { return Err("name what to copy".into()) };

@@ -26,6 +26,7 @@ use super::Ending;
 use super::transfer::{
     ConnectionArguments, OutputArguments, PathArguments, TransferReporter, TrustArguments, ending,
 };
+use crate::option_hints::Asker;
 use crate::own_files;
 pub use log::LogOptions;
 use log::ServiceLog;
@@ -140,7 +141,7 @@ pub fn run(mut arguments: Arguments) -> Ending {
         Some(ServiceVerb::Invite(arguments)) => return invite::run(arguments),
         None => {}
     }
-    let reporter = arguments.output.reporter()?;
+    let reporter = arguments.output.reporter(Asker::Serve)?;
     if let Some(dir) = &arguments.dir {
         file::make_directory(dir).map_err(|error| {
             format!(
@@ -424,7 +425,7 @@ impl ServerObserver for ServerReporter {
 
     fn interrupted(&self, number: u64, error: &TransferError) {
         self.log.interrupted(number, error);
-        self.print(&format!("{error} (waiting for it)"));
+        self.print(&format!("{} (waiting for it)", error.without_restart()));
     }
 
     fn measured(&self, peer: SocketAddr, result: &Result<(), TransferError>) {

@@ -21,7 +21,7 @@ use sweetspot_program::result_journal::{OnVersionMismatch, ResultJournal};
 use sweetspot_program::scenario_file::{Parallel, ScenarioFile};
 use sweetspot_program::usage_error::UsageError;
 
-use crate::option_hints::with_options;
+use crate::option_hints::{Asker, with_options};
 use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
@@ -152,7 +152,7 @@ fn run_all(arguments: &Arguments) -> Ending {
 
 /// A fault of --over.
 fn wrong_over(error: impl std::fmt::Display) -> UsageError {
-    UsageError::new(with_options(&format!("--over {error}")))
+    UsageError::new(with_options(&format!("--over {error}"), Asker::Other))
 }
 
 fn blame(arguments: &Arguments, error: &StudyError) -> Box<dyn std::error::Error> {

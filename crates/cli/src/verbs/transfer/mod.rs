@@ -19,7 +19,7 @@ use sweetspot_transfer::{Agreed, Contact, Progress, TransferError, TransferObser
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::Ending;
-use crate::option_hints::{self, with_options};
+use crate::option_hints::{self, Asker, with_options};
 use crate::own_files::own_identity;
 use progress::TransferProgress;
 use sweetspot_program::print::{Shown, try_out};
@@ -211,12 +211,24 @@ fn counted(n: u64, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
-/// The outcome of a transfer in words.
-fn in_words(outcome: &TransferSummary) -> String {
+/// The outcome of a dry run in words.
+fn dry_in_words(outcome: &TransferSummary) -> &'static str {
+    let files = outcome.files;
+    match (outcome.would_move.is_empty(), outcome.deleted.is_empty()) {
+        (true, true) if files.unchanged > 0 && files.failed == 0 => {
+            "dry run, nothing would be moved"
+        }
+        (_, true) => "dry run, nothing was moved",
+        (_, false) => "dry run, nothing was moved or deleted",
+    }
+}
+
+/// The outcome of a transfer in words. `leaves_existing`: existing files were left alone, whatever they hold.
+fn in_words(outcome: &TransferSummary, leaves_existing: bool) -> String {
     let rate = Rate::from_f64(outcome.goodput_bps);
     let mut line = format!("{}: ", outcome.name);
-    if !outcome.would_move.is_empty() {
-        return line + "dry run, nothing was moved";
+    if outcome.dry_run {
+        return line + dry_in_words(outcome);
     }
     let files = outcome.files;
     if outcome.hash.is_none() {
@@ -226,10 +238,16 @@ fn in_words(outcome: &TransferSummary) -> String {
         line += &format!("{} deleted, ", files.deleted);
     }
     if files.written == 0 && files.unchanged > 0 && outcome.bytes == 0 && files.deleted == 0 {
-        return line.clone() + "unchanged, the receiver already has everything";
+        return line.clone()
+            + if leaves_existing {
+                "everything exists there and was left alone"
+            } else {
+                "unchanged, the receiver already has everything"
+            };
     }
     if files.unchanged > 0 {
-        line += &format!("{} unchanged, ", files.unchanged);
+        let how = if leaves_existing { "left alone" } else { "unchanged" };
+        line += &format!("{} {how}, ", files.unchanged);
     }
     line += &format!(
         "{} in {:.2} s, {rate}, sizing {}",
@@ -257,8 +275,10 @@ fn in_words(outcome: &TransferSummary) -> String {
 
 /// Reports on transfers: progress and words on standard error, JSON on standard output.
 pub struct TransferReporter {
+    /// Whether existing files are left alone, whatever they hold.
+    pub leaves_existing: bool,
     series: Option<Arc<Mutex<LineWriter<File>>>>,
-    bars: Option<MultiProgress>,
+    screen: Screen,
     json: bool,
     verbose: bool,
     quiet: bool,
@@ -266,7 +286,7 @@ pub struct TransferReporter {
 
 impl OutputArguments {
     /// Reports as these arguments say.
-    pub fn reporter(&self) -> Result<TransferReporter, String> {
+    pub fn reporter(&self, asker: Asker) -> Result<TransferReporter, String> {
         let &OutputArguments { json, quiet, ref series, verbose } = self;
         let open = |path: &PathBuf| {
             let file = File::create(path).map_err(|e| {
@@ -276,21 +296,22 @@ impl OutputArguments {
         };
         let series = series.as_ref().map(open).transpose()?;
         let bars = (std::io::stderr().is_terminal() && !quiet).then(MultiProgress::new);
-        Ok(TransferReporter { series, bars, json, verbose, quiet })
+        let screen = Screen { bars, asker };
+        Ok(TransferReporter { leaves_existing: false, series, screen, json, verbose, quiet })
     }
 }
 
 impl TransferReporter {
     /// An observer of transfer `number`.
     pub fn observer(&self, number: u64) -> Box<dyn TransferObserver> {
-        let (series, bars) = (self.series.clone(), self.bars.clone());
+        let (series, screen) = (self.series.clone(), self.screen.clone());
         let (verbose, quiet) = (self.verbose, self.quiet);
-        Box::new(Watching { series, bars, verbose, quiet, number, progress: None })
+        Box::new(Watching { series, screen, verbose, quiet, number, progress: None })
     }
 
     /// Prints a line.
     pub fn print(&self, line: &str) {
-        print(self.bars.as_ref(), line);
+        self.screen.print(line);
     }
 
     /// Prints a line unless nothing but errors is wanted.
@@ -319,19 +340,22 @@ impl TransferReporter {
         if self.json {
             self.print(line);
         } else {
-            beside(self.bars.as_ref(), || out!("{line}"));
+            self.screen.beside(|| out!("{line}"));
         }
     }
 
     /// Prints the outcome of a transfer.
     pub fn outcome(&self, outcome: &TransferSummary) {
-        let failures =
-            outcome.failures.iter().map(|line| with_options(line).into_owned()).collect();
+        let failures = outcome
+            .failures
+            .iter()
+            .map(|line| with_options(line, self.screen.asker).into_owned())
+            .collect();
         let outcome = &TransferSummary { failures, ..outcome.clone() };
         if self.json {
             self.json(outcome);
         } else if !self.quiet {
-            self.print(&in_words(outcome));
+            self.print(&in_words(outcome, self.leaves_existing));
         }
         for failure in &outcome.failures {
             self.print(failure);
@@ -364,7 +388,7 @@ impl TransferReporter {
     /// Prints the failure of a transfer as JSON, if wanted.
     pub fn failure(&self, error: &TransferError) {
         if self.json {
-            self.json(&serde_json::json!({ "error": option_hints::of(error) }));
+            self.json(&serde_json::json!({ "error": option_hints::of(error, self.screen.asker) }));
         }
     }
 
@@ -373,7 +397,7 @@ impl TransferReporter {
             Ok(text) => try_out(format_args!("{text}")),
             Err(error) => Err(error.to_string()),
         };
-        let printed = beside(self.bars.as_ref(), print);
+        let printed = self.screen.beside(print);
         // The file has arrived or not, whatever becomes of the words about it.
         if let Err(error) = printed {
             self.print(&error);
@@ -383,7 +407,7 @@ impl TransferReporter {
 
 struct Watching {
     series: Option<Arc<Mutex<LineWriter<File>>>>,
-    bars: Option<MultiProgress>,
+    screen: Screen,
     verbose: bool,
     quiet: bool,
     number: u64,
@@ -405,8 +429,8 @@ impl TransferObserver for Watching {
         }
         let Agreed { peer, name, size, sizing } = opened;
         let size = size.map_or(String::new(), |size| format!("{size} "));
-        print(self.bars.as_ref(), &format!("{name}: {size}with {peer}, sizing {sizing}"));
-        self.progress = Some(TransferProgress::new(opened, self.bars.as_ref()));
+        self.screen.print(&format!("{name}: {size}with {peer}, sizing {sizing}"));
+        self.progress = Some(TransferProgress::new(opened, self.screen.bars.as_ref()));
     }
 
     fn line(&mut self, line: &SeriesRecord) {
@@ -421,7 +445,7 @@ impl TransferObserver for Watching {
         if let (SeriesRecord::Row(row), Some(progress)) = (line, &mut self.progress)
             && let Some(text) = progress.row(row)
         {
-            print(self.bars.as_ref(), &text);
+            self.screen.print(&text);
         }
     }
 
@@ -434,27 +458,38 @@ impl TransferObserver for Watching {
     fn interrupted(&mut self, error: &TransferError, pause: Duration) {
         self.progress = None;
         if !self.quiet {
-            print(self.bars.as_ref(), &format!("{error}; trying again in {pause}"));
+            let why = error.without_restart();
+            self.screen.print(&format!("{why}; trying again in {pause}"));
         }
     }
 
     fn note(&mut self, note: &str) {
         if self.verbose {
-            print(self.bars.as_ref(), note);
+            self.screen.print(note);
         }
     }
 }
 
-/// Prints a line on standard error, above the progress bars if there are any.
-fn print(bars: Option<&MultiProgress>, line: &str) {
-    let line = with_options(line);
-    beside(bars, || err!("sweetspot: {line}"));
+/// Standard error, with progress bars if there are any.
+#[derive(Clone)]
+struct Screen {
+    bars: Option<MultiProgress>,
+    /// The verb that prints hints.
+    asker: Asker,
 }
 
-/// Writes while no bar is drawn.
-fn beside<R>(bars: Option<&MultiProgress>, write: impl FnOnce() -> R) -> R {
-    match bars {
-        Some(bars) => bars.suspend(write),
-        None => write(),
+impl Screen {
+    /// Prints a line above the bars.
+    fn print(&self, line: &str) {
+        let line = with_options(line, self.asker);
+        self.beside(|| err!("sweetspot: {line}"));
+    }
+
+    /// Writes while no bar is drawn.
+    fn beside<R>(&self, write: impl FnOnce() -> R) -> R {
+        match &self.bars {
+            Some(bars) => bars.suspend(write),
+            None => write(),
+        }
     }
 }

@@ -1,0 +1,186 @@
+//! `sweetspot copy` on one host: dry runs, existing files, and devices in the way.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
+
+/// Runs `sweetspot copy` in `directory`.
+fn copy(directory: &Path, arguments: &[&str]) -> Ended {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    command.arg("copy").args(arguments).current_dir(directory);
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ended { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+}
+
+/// A program's exit status and output.
+#[derive(Debug)]
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ended {
+    fn ends(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        for word in words {
+            assert!(self.stderr.contains(word), "{word:?} in {self:?}");
+        }
+    }
+}
+
+/// A directory with a source `src` of these files, at a time of long ago.
+fn source(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let scratch = tempfile::tempdir().unwrap();
+    write(&scratch.path().join("src"), files);
+    scratch
+}
+
+fn write(directory: &Path, files: &[(&str, &str)]) {
+    fs::create_dir_all(directory).unwrap();
+    for (name, content) in files {
+        fs::write(directory.join(name), content).unwrap();
+        let file = fs::File::options().write(true).open(directory.join(name)).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
+    }
+}
+
+fn mkfifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+fn read(path: PathBuf) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn neither_a_file_nor_a_link_takes_the_place_of_a_pipe_a_socket_or_a_device() {
+    let scratch = source(&[("f", "1"), ("whole", "2")]);
+    let (dir, source) = (scratch.path(), scratch.path().join("src"));
+    symlink("f", source.join("link")).unwrap();
+    fs::hard_link(source.join("whole"), source.join("whole-too")).unwrap();
+    let there = dir.join("there/src");
+    fs::create_dir_all(&there).unwrap();
+    let names = ["f", "link", "whole-too"];
+    names.iter().for_each(|name| mkfifo(&there.join(name)));
+    // Names of links come with the counts alone.
+    let said = ["src/f is a pipe", "src/link is a pipe", "and 1 more that were not moved"];
+    copy(dir, &["src", "there"]).ends(23, &said);
+    assert_eq!(read(there.join("whole")), "2");
+    copy(dir, &["-n", "src/f", "there/src"]).ends(1, &["f is a pipe and was left unchanged"]);
+    for name in names {
+        assert!(there.join(name).symlink_metadata().unwrap().file_type().is_fifo(), "{name}");
+    }
+    // As DESTINATION, and by a link, as /dev/stdout is one.
+    let socket = UnixListener::bind(dir.join("socket")).unwrap();
+    symlink("socket", dir.join("way")).unwrap();
+    for to in ["socket", "way"] {
+        let named = format!("{to} is a socket and was left unchanged; name another file");
+        copy(dir, &["src/f", to]).ends(1, &[&named]);
+        copy(dir, &["-n", "src/f", to]).ends(1, &[&named]);
+    }
+    assert!(dir.join("way").is_symlink());
+    drop(socket);
+    if Command::new("mknod").arg(dir.join("null")).args(["c", "1", "3"]).status().unwrap().success()
+    {
+        copy(dir, &["src/f", "null"]).ends(1, &["null is a device and was left unchanged"]);
+        let kind = fs::symlink_metadata(dir.join("null")).unwrap().file_type();
+        assert!(kind.is_char_device());
+    } else {
+        sweetspot_testing::skipped("a device is tested as root only");
+    }
+}
+
+#[test]
+fn a_dry_run_lists_the_rest_where_something_cannot_be_read() {
+    let scratch = source(&[("f", "1"), ("g", "22")]);
+    mkfifo(&scratch.path().join("src/p"));
+    let dry = copy(scratch.path(), &["-n", "src", "there"]);
+    dry.ends(23, &["src/p: it is a pipe; it was left out", "dry run, nothing was moved"]);
+    assert_eq!(dry.stdout, "would copy src/f (1 B)\nwould copy src/g (2 B)\n");
+    assert!(!scratch.path().join("there").exists());
+}
+
+/// Two of three files differ, one of them in length: only a comparison finds the other.
+#[test]
+fn a_dry_run_that_compares_contents_lists_those_that_differ() {
+    let scratch = source(&[("f", "BBB"), ("longer", "1234"), ("same", "x")]);
+    let there = scratch.path().join("there/src");
+    write(&there, &[("f", "AAA"), ("longer", "1"), ("same", "x")]);
+    let dry = copy(scratch.path(), &["-n", "--checksum", "src", "there"]);
+    dry.ends(0, &["dry run, nothing was moved"]);
+    let mut lines: Vec<_> = dry.stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["would copy src/f (3 B)", "would copy src/longer (4 B)"]);
+    let json = copy(scratch.path(), &["-n", "--checksum", "--json", "src", "there"]);
+    let told: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    let counts = serde_json::json!({ "written": 0, "unchanged": 1, "failed": 0, "deleted": 0 });
+    assert_eq!((&told["files"], &told["dry_run"]), (&counts, &true.into()), "{told}");
+    assert_eq!(told["would_move"].as_array().map(Vec::len), Some(2), "{told}");
+    assert_eq!(read(there.join("f")), "AAA");
+}
+
+#[test]
+fn a_dry_run_deletes_nothing_and_does_not_say_that_it_did() {
+    let scratch = source(&[]);
+    write(&scratch.path().join("there"), &[("old", "1")]);
+    let dry = copy(scratch.path(), &["-n", "--delete", "src/", "there/"]);
+    dry.ends(0, &["dry run, nothing was moved or deleted"]);
+    assert_eq!(dry.stdout, "would delete old\n");
+    assert!(!dry.stderr.contains("1 deleted"), "{dry:?}");
+    let json = copy(scratch.path(), &["-n", "--delete", "--json", "src/", "there/"]);
+    let told: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!((&told["files"]["deleted"], &told["deleted"][0]), (&0.into(), &"old".into()));
+    assert_eq!(read(scratch.path().join("there/old")), "1");
+}
+
+#[test]
+fn existing_files_that_are_kept_are_no_failure() {
+    let scratch = source(&[("f", "new"), ("g", "2"), ("pipe", "3")]);
+    let (dir, there) = (scratch.path(), scratch.path().join("there/src"));
+    symlink("f", dir.join("src/link")).unwrap();
+    fs::hard_link(dir.join("src/g"), dir.join("src/name")).unwrap();
+    write(&there, &[("f", "old"), ("name", "mine")]);
+    symlink("elsewhere", there.join("link")).unwrap();
+    mkfifo(&there.join("pipe"));
+    let dry = copy(dir, &["-n", "--keep-existing", "src", "there"]);
+    dry.ends(0, &["dry run"]);
+    assert_eq!(dry.stdout, "would copy src/g (1 B)\n");
+    copy(dir, &["--keep-existing", "src", "there"]).ends(0, &["src: 1 file, 4 left alone"]);
+    copy(dir, &["--keep-existing", "src", "there"]).ends(0, &["left alone"]);
+    assert_eq!((read(there.join("f")), read(there.join("g"))), ("old".into(), "2".into()));
+    assert_eq!(read(there.join("name")), "mine");
+    assert_eq!(fs::read_link(there.join("link")).unwrap(), Path::new("elsewhere"));
+}
+
+#[test]
+fn an_empty_pattern_is_wrong_usage() {
+    let scratch = source(&[("f", "1")]);
+    for exclude in [&["--exclude", ""][..], &["--exclude="], &["--exclude", "a", "--exclude", ""]] {
+        let ended = copy(scratch.path(), &[exclude, &["src", "there"]].concat());
+        ended.ends(2, &["--exclude", "it is empty; is a variable unset?"]);
+    }
+    assert!(!scratch.path().join("there").exists());
+}
+
+#[test]
+fn faults_name_the_file_the_reason_and_what_copy_can_do() {
+    let scratch = source(&[("f", "1")]);
+    let dir = scratch.path();
+    fs::write(dir.join("file"), "").unwrap();
+    fs::write(dir.join("list"), "f\n../outside\n").unwrap();
+    let tree = ["src", "file"];
+    copy(dir, &tree).ends(1, &["file exists and is not a directory", "name it as DESTINATION"]);
+    let nowhere = copy(dir, &["src", "no/such/place"]);
+    nowhere.ends(1, &["no/such: No such file or directory"]);
+    let list = copy(dir, &["--files-from", "list", "src/", "there"]);
+    list.ends(1, &["list: ../outside: it is not below the source"]);
+    for ended in [copy(dir, &tree), nowhere, list] {
+        assert!(!ended.stderr.contains("--name"), "{ended:?}");
+        assert!(!ended.stderr.contains("the other end"), "both are here: {ended:?}");
+    }
+}
