@@ -319,5 +319,13 @@ fn closed_forms_that_do_not_cover_a_sweep_end_it_as_they_end_a_run() -> Tested {
         let output = sweetspot(directory.path(), line).output()?;
         assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     }
+    // The message begins with the combination at fault.
+    let over = "transfer.0.sizing=fixed:50pkt,fixed:100000pkt";
+    let sweep = ["sweep", "@elephants", "--engine", "theory", "--over", over];
+    let words = stderr(&sweetspot(directory.path(), &sweep).output()?);
+    assert!(
+        words.starts_with("sweetspot: transfer.0.sizing=fixed:100000pkt: not covered"),
+        "{words}"
+    );
     Ok(())
 }

@@ -17,6 +17,14 @@ pub enum StudyError {
     /// The engine cannot run one of the scenarios.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// No closed form covers one of a sweep's combinations.
+    #[error("{point}: {source}")]
+    PointNotCovered {
+        /// Its values, by key.
+        point: String,
+        /// The engine's reason.
+        source: EngineError,
+    },
     /// The scenario has no transfer.
     #[error("\"{title}\" has no [[transfer]]; add one: the study is about what it achieves")]
     NoTransfer {

@@ -149,6 +149,18 @@ pub(crate) fn column_of(key: &str) -> String {
     key.replace('.', "_")
 }
 
+/// The unit in which the fastest transfer of all has a digit before the point, and its share of a bit/s.
+fn rate_unit(points: &[SweepPoint]) -> (&'static str, f64) {
+    let transfers = points.iter().flat_map(|point| &point.outcomes).flat_map(|o| &o.transfers);
+    let fastest = transfers.map(|transfer| transfer.goodput_bps).fold(0.0, f64::max);
+    match fastest {
+        // Nothing moved: the usual unit.
+        0.0 | 1e6.. => ("Mbit/s", 1e-6),
+        1e3.. => ("kbit/s", 1e-3),
+        _ => ("bit/s", 1.0),
+    }
+}
+
 /// The text table: one row per variant and transfer, mean and 95 % confidence.
 pub fn sweep_table(keys: &[String], points: &[SweepPoint]) -> String {
     let widths: Vec<usize> = keys
@@ -163,9 +175,10 @@ pub fn sweep_table(keys: &[String], points: &[SweepPoint]) -> String {
     for (key, width) in keys.iter().zip(&widths) {
         text += &format!("{key:>width$}  ");
     }
-    text += "transfer       Mbit/s          RTT, ms         loss, %\n";
+    let (unit, per_bit) = rate_unit(points);
+    text += &format!("transfer  {unit:>11}          RTT, ms         loss, %\n");
     let metric = |name| Metric::ALL.into_iter().find(|metric| metric.name == name);
-    let columns = [("goodput_bps", 1e-6), ("rtt_mean_s", 1e3), ("loss_rate", 100.0)];
+    let columns = [("goodput_bps", per_bit), ("rtt_mean_s", 1e3), ("loss_rate", 100.0)];
     for point in points {
         let transfers = point.outcomes.first().map_or(0, |outcome| outcome.transfers.len());
         for transfer in 0..transfers {

@@ -7,9 +7,8 @@ mod spread;
 pub use fastest::Fastest;
 pub use spread::Spread;
 
-use sweetspot_scenario::{Engine, Outcome, Scenario};
+use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Scenario};
 
-use crate::run::run_all;
 use crate::{Over, StudyError, SweepError, Workers};
 
 /// Keys of a scenario take several values each, everything else stays. All variants meet the same seeds (common random
@@ -101,6 +100,12 @@ impl Sweep {
         Ok(SweepVariant { values, scenario })
     }
 
+    /// The values of a variant, by key.
+    fn name(&self, variant: &SweepVariant) -> String {
+        let values = self.over.iter().zip(&variant.values);
+        values.map(|(over, value)| format!("{}={value}", over.key)).collect::<Vec<_>>().join(" ")
+    }
+
     /// Fails if a key is set twice.
     fn check(&self) -> Result<(), SweepError> {
         for (i, over) in self.over.iter().enumerate() {
@@ -135,7 +140,17 @@ impl Sweep {
             (0..seeds).map(move |i| Scenario { seed: scenario.seed + i, ..scenario.clone() })
         };
         let runs: Vec<Scenario> = variants.iter().flat_map(seeded).collect();
-        let outcomes = run_all(engine, &runs, workers)?;
+        let outcomes = workers.map(&runs, |scenario| engine.run(scenario, &mut NoRecorder));
+        let name = |run: usize, error| match error {
+            EngineError::NotCovered { .. } => {
+                let point = self.name(&variants[run / seeds as usize]);
+                StudyError::PointNotCovered { point, source: error }
+            }
+            other => other.into(),
+        };
+        let named = outcomes.into_iter().enumerate();
+        let outcomes = named.map(|(run, outcome)| outcome.map_err(|error| name(run, error)));
+        let outcomes = outcomes.collect::<Result<Vec<Outcome>, StudyError>>()?;
         let points = variants.iter().zip(outcomes.chunks(seeds as usize));
         let point = |(variant, outcomes): (&SweepVariant, &[Outcome])| SweepPoint {
             values: variant.values.clone(),

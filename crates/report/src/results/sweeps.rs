@@ -55,7 +55,7 @@ fn message(sweep: &SweepFile, points: &[Point]) -> String {
         name(fastest.place),
         fastest.goodput_bps / 1e6,
         plus_minus(half.map(|half| half / 1e6), 2),
-        fastest.ties_in_words(name)
+        fastest.others_in_words(name)
     )
 }
 

@@ -35,17 +35,39 @@ pub fn run(arguments: &Arguments) -> Ending {
 /// Rates within this share of the best count as equal to it.
 const PLATEAU: f64 = 0.02;
 
-/// The tried windows around the best one, from and to, with rates within [`PLATEAU`] of it.
+/// The unbroken runs of tried windows, each from and to, with rates within [`PLATEAU`] of the best.
+fn level_runs(found: &Mft) -> Vec<(u64, u64)> {
+    let is_level = |trial: &WindowTrial| trial.rate_bps >= found.rate_bps * (1.0 - PLATEAU);
+    let runs = found.trials.chunk_by(|one, next| is_level(one) && is_level(next));
+    runs.filter_map(|run| {
+        let (first, last) = run.first().zip(run.last())?;
+        is_level(first).then_some((first.window, last.window))
+    })
+    .collect()
+}
+
+/// The unbroken run around the best window.
 fn plateau(found: &Mft) -> (u64, u64) {
-    let is_level = |rate: f64| rate >= found.rate_bps * (1.0 - PLATEAU);
-    let best = found.trials.iter().position(|trial| trial.window == found.window).unwrap_or(0);
-    let (below, above) = found.trials.split_at(best);
-    let level = |trials: &mut dyn Iterator<Item = &WindowTrial>| {
-        trials.take_while(|trial| is_level(trial.rate_bps)).last().map(|trial| trial.window)
+    let runs = level_runs(found);
+    let around = |(from, to): &(u64, u64)| (*from..=*to).contains(&found.window);
+    runs.into_iter().find(around).unwrap_or((found.window, found.window))
+}
+
+/// The sentence about the other windows that do nearly as well.
+fn level_words(found: &Mft) -> String {
+    let percent = PLATEAU * 100.0;
+    let runs = level_runs(found);
+    if let [(from, to)] = runs.as_slice()
+        && from == to
+    {
+        return format!("no other window tried comes within {percent} % of it");
+    }
+    let words = |(from, to): &(u64, u64)| match from == to {
+        true => from.to_string(),
+        false => format!("{from} to {to}"),
     };
-    let from = level(&mut below.iter().rev()).unwrap_or(found.window);
-    let to = level(&mut above.iter()).unwrap_or(found.window);
-    (from, to)
+    let all: Vec<String> = runs.iter().map(words).collect();
+    format!("windows tried within {percent} % of it, in packets: {}", all.join(", "))
 }
 
 fn json(title: &str, found: &Mft, seeds: u64) -> serde_json::Value {
@@ -73,13 +95,7 @@ const LONGEST_BAR: usize = 50;
 
 fn print_for_people(title: &str, found: &Mft, seeds: u64) {
     out!("{title}: {:.2} Mbit/s with a window of {} packets", found.rate_bps / 1e6, found.window);
-    let (from, to) = plateau(found);
-    let percent = PLATEAU * 100.0;
-    if from == to {
-        out!("no other window tried comes within {percent} % of it");
-    } else {
-        out!("windows of {from} to {to} packets are within {percent} % of it");
-    }
+    print::wrapped(&level_words(found), "");
     if seeds == 1 {
         out!("one seed: --seeds 8 shows how much of it is chance");
     }
@@ -92,4 +108,32 @@ fn print_for_people(title: &str, found: &Mft, seeds: u64) {
         out!("{:>7} {:>8.2} {loss} {bar}", trial.window, trial.rate_bps / 1e6);
     }
     out!("!: the bottleneck dropped packets");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(trials: &[(u64, f64)], window: u64) -> Mft {
+        let trial = |(window, rate_bps): &(u64, f64)| WindowTrial {
+            window: *window,
+            rate_bps: *rate_bps,
+            lossless: true,
+        };
+        let trials: Vec<WindowTrial> = trials.iter().map(trial).collect();
+        let rate_bps = trials.iter().map(|trial| trial.rate_bps).fold(0.0, f64::max);
+        Mft { window, rate_bps, trials, rates: Vec::new() }
+    }
+
+    #[test]
+    fn every_window_within_two_percent_is_named() {
+        // 98 of 100 is level, 97 is not.
+        let several =
+            found(&[(1, 98.0), (2, 99.0), (3, 97.0), (4, 100.0), (5, 50.0), (6, 98.5)], 4);
+        let words = level_words(&several);
+        assert_eq!(words, "windows tried within 2 % of it, in packets: 1 to 2, 4, 6");
+        assert_eq!(plateau(&several), (4, 4));
+        let alone = found(&[(1, 50.0), (2, 100.0), (3, 97.0)], 2);
+        assert_eq!(level_words(&alone), "no other window tried comes within 2 % of it");
+    }
 }

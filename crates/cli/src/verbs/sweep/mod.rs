@@ -9,7 +9,8 @@ use sweetspot_experiment::{
 use sweetspot_report::{
     SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, TableFormat, sweep_columns, sweep_table,
 };
-use sweetspot_scenario::{Engine, EngineError};
+use sweetspot_scenario::Engine;
+use sweetspot_units::Rate;
 
 use super::Ending;
 use super::run::NOT_COVERED;
@@ -19,7 +20,7 @@ use sweetspot_program::print::Shown;
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::result_journal::{OnVersionMismatch, ResultJournal};
 use sweetspot_program::scenario_file::{Parallel, ScenarioFile};
-use sweetspot_program::usage_error::UsageError;
+use sweetspot_program::usage_error::{self, UsageError};
 
 use crate::option_hints::{Asker, with_options};
 use sweetspot_program::whole_file;
@@ -35,12 +36,15 @@ Examples:
   sweetspot sweep @elephants --over path.buffer=50pkt..2000pkt:log:12 \\
       --over transfer.sizing=fixed:250pkt,sobas,drs \\
       --seeds 20 --out sweep.parquet
-  sweetspot sweep @elephants --find-best --set path.buffer=313pkt --seeds 4")]
+  sweetspot sweep @elephants --find-best --set path.buffer=313pkt --seeds 4
+
+Exit codes: 0 every run is complete; 1 one failed; 2 the command line is wrong; 3
+no closed form covers a combination (--engine theory).")]
 pub struct Arguments {
     #[command(flatten)]
     file: ScenarioFile,
     /// A key and its values: a list, or ranges like 50pkt..2000pkt:log:12 (or :lin:12)
-    #[arg(long, value_name = "KEY=VALUES", required_unless_present = "find_best")]
+    #[arg(long, value_name = "KEY=VALUES")]
     over: Vec<String>,
     /// Search for the window at which the first transfer is fastest, in the simulator, and print every window tried
     #[arg(long, conflicts_with_all = ["over", "engine", "out"])]
@@ -92,6 +96,9 @@ pub fn run(arguments: Arguments) -> Ending {
     if arguments.find_best {
         return best::run(&arguments);
     }
+    if arguments.over.is_empty() {
+        return Ok(usage_error::said("give values with --over or --find-best; try '--help'"));
+    }
     match run_all(&arguments) {
         Err(error) if is_not_covered(error.as_ref()) => {
             err!("sweetspot: {error}");
@@ -102,7 +109,7 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 fn is_not_covered(error: &(dyn std::error::Error + 'static)) -> bool {
-    matches!(error.downcast_ref(), Some(StudyError::Engine(EngineError::NotCovered { .. })))
+    matches!(error.downcast_ref(), Some(StudyError::PointNotCovered { .. }))
 }
 
 fn run_all(arguments: &Arguments) -> Ending {
@@ -234,16 +241,16 @@ fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option
         let values = keys.iter().zip(&points[place].values);
         values.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
     };
-    let seeds = points[fastest.place].outcomes.len();
-    let chance = match seeds == 1 && engine != EngineName::Theory {
+    let chance = match fastest.seeds == 1 && engine != EngineName::Theory {
         true => "\nOne seed: --seeds 8 separates differences from chance.",
+        false if !fastest.unsure.is_empty() => " More --seeds may separate them.",
         false => "",
     };
     Some(format!(
-        "Fastest: {}, {:.2} Mbit/s{}.{chance}",
+        "Fastest: {}, {}{}.{chance}",
         name(fastest.place),
-        fastest.goodput_bps / 1e6,
-        fastest.ties_in_words(name)
+        Rate::from_f64(fastest.goodput_bps),
+        fastest.others_in_words(name)
     ))
 }
 
