@@ -17,7 +17,7 @@ pub enum AdviceError {
     },
     /// The path, with its buffer, holds too few packets for any window to matter.
     #[error(
-        "no window makes this path faster: with its buffer it holds {held}, fewer than four packets; leave the window to the kernel"
+        "no window makes this path faster, as with its buffer it holds {held}, fewer than four packets"
     )]
     NoWindowHelps {
         /// C T + B.

@@ -4,19 +4,21 @@ use sweetspot_units::Duration;
 
 use super::show::{rate, size};
 use super::{TriedWindow, TriedWindows, WindowAdvice};
+use crate::limit::LARGEST_WINDOW;
 
 impl WindowAdvice {
     pub(super) fn in_five_lines(&self) -> String {
         let s = &self.settings;
-        let settings = format!(
-            "tcp_rmem[2] {} (receiver), tcp_wmem[2] {} (sender)",
-            s.tcp_rmem_max.get(),
-            s.tcp_wmem_max.get()
-        );
+        let receiver = match s.autotuning_reaches() {
+            true => format!("tcp_rmem[2] {}", s.tcp_rmem_max.get()),
+            false => format!("SO_RCVBUF {}", s.so_rcvbuf.get()),
+        };
+        let settings =
+            format!("{receiver} (receiver), tcp_wmem[2] {} (sender)", s.tcp_wmem_max.get());
         let hold = size(self.recommended.window);
         let [window, gain, risk, why] = if self.loss_limited {
             [
-                format!("{hold} or more per connection"),
+                format!("{hold} or more {}", self.per_connection()),
                 format!(
                     "{}: loss limits the transfer, and no window changes that",
                     rate(self.recommended.rate)
@@ -25,7 +27,7 @@ impl WindowAdvice {
                 "look for the loss; bbr or several streams help meanwhile".to_owned(),
             ]
         } else {
-            [format!("{hold} per connection"), self.gain(), self.risk(), self.why()]
+            [format!("{hold} {}", self.per_connection()), self.gain(), self.risk(), self.why()]
         };
         let lines = [
             ("window", window),
@@ -35,6 +37,13 @@ impl WindowAdvice {
             ("why", why),
         ];
         lines.map(|(name, words)| format!("{name:<9} {words}\n")).concat()
+    }
+
+    fn per_connection(&self) -> String {
+        match self.connections {
+            1 => "per connection".to_owned(),
+            n => format!("for each of {n} connections: TCP has no window above {LARGEST_WINDOW}"),
+        }
     }
 
     fn gain(&self) -> String {
@@ -51,7 +60,10 @@ impl WindowAdvice {
                 size(half.window),
                 rate(half.rate)
             ),
-            None => format!("{full}, {queue}; half that gives {}", rate(half.rate)),
+            None => {
+                let each = if self.connections > 1 { " each" } else { "" };
+                format!("{full}{each}, {queue}; half that gives {}", rate(half.rate))
+            }
         }
     }
 
@@ -75,13 +87,16 @@ impl WindowAdvice {
         }
         let spot = self.sweet_spot;
         let full = match self.question.cross {
-            None => format!("{} (rate x RTT) fill the path", spot.low),
-            Some(_) => format!("{} fill what others leave of the path", spot.low),
+            None if self.connections > 1 => {
+                format!("{} each (rate x RTT) fills the path", spot.low)
+            }
+            None => format!("{} (rate x RTT) fills the path", spot.low),
+            Some(_) => format!("{} fills what others leave of the path", spot.low),
         };
         if spot.low == spot.high {
             return format!("{full}; more would queue");
         }
-        format!("{full}, {} its buffer, too", spot.high)
+        format!("{full}, {} its buffer too", spot.high)
     }
 }
 
@@ -89,7 +104,7 @@ impl WindowAdvice {
 fn simulated_why(simulated: &TriedWindows) -> String {
     match simulated.equally_good() {
         [smallest, .., largest] => format!(
-            "{} to {} do equally well as far as {} runs each can tell",
+            "{} to {} may all be as fast as the fastest, by {} runs each",
             smallest.window, largest.window, simulated.seeds
         ),
         _ => format!(
@@ -101,7 +116,7 @@ fn simulated_why(simulated: &TriedWindows) -> String {
     }
 }
 
-/// The effect of a window above those that do equally well: the first with a rate at least 3 % lower, or the largest.
+/// The effect of a window above those that may be the fastest: the first with a rate at least 3 % lower, or the largest.
 fn beyond(simulated: &TriedWindows) -> String {
     let Some((hold, larger)) =
         simulated.windows.get(simulated.hold..).and_then(|from| from.split_first())
@@ -116,6 +131,9 @@ fn beyond(simulated: &TriedWindows) -> String {
         |tried: &&TriedWindow| tried.window > equal && tried.rate < hold.rate.scaled(0.97);
     match (larger.iter().find(is_slower), larger.last()) {
         (Some(tried), _) => format!("{} is too far: it gives {}", tried.window, tried.rate),
+        (None, Some(largest)) if largest.window == equal => {
+            format!("none up to the largest tried: {}", gives(largest))
+        }
         (None, Some(largest)) => gives(largest),
         (None, None) => "nothing larger was simulated".to_owned(),
     }

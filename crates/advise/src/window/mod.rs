@@ -17,7 +17,7 @@ use sweetspot_theory::path::saturation::SweetSpot;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use crate::error::possible;
-use crate::limit::window_to_allow;
+use crate::limit::LARGEST_WINDOW;
 use crate::{AdviceError, Formula, Kernel};
 use situation::Situation;
 
@@ -56,8 +56,10 @@ pub struct WindowChoice {
 /// The window advice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowAdvice {
-    /// The question.
+    /// The question; of several connections, each one's share of the path.
     pub question: WindowQuestion,
+    /// Connections that share the path: more than one if TCP has no window that fills it.
+    pub connections: u64,
     /// The windows that fill the path without loss.
     pub sweet_spot: SweetSpot,
     /// The window to hold.
@@ -72,8 +74,7 @@ pub struct WindowAdvice {
     pub added_delay: [Duration; 2],
     /// Whether loss, not the window, limits the transfer.
     pub loss_limited: bool,
-    /// The settings that allow the recommended window; alone on a path those that `advise host`
-    /// recommends for it.
+    /// The settings that allow the recommended window and no more.
     pub settings: WindowSettings,
     /// Assumptions.
     pub assumptions: Vec<String>,
@@ -82,6 +83,9 @@ pub struct WindowAdvice {
     /// Results of windows tried in the simulator. If present, they decide the recommendation.
     pub simulated: Option<TriedWindows>,
 }
+
+/// More than any path or router holds.
+const MOST_HELD: Bytes = Bytes::new(1 << 42);
 
 /// Answers `question`.
 ///
@@ -97,22 +101,40 @@ pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
     if let Some(loss) = q.loss {
         possible(loss.get() < 1.0, "loss", loss, "nothing would pass; it must be below 1")?;
     }
+    let product = q.rate * q.rtt;
+    let why = "no path holds that much; it must be 4 TB or less";
+    possible(product <= MOST_HELD, "rate x RTT of", product, why)?;
     if let Some(buffer) = q.buffer {
-        let fits = buffer <= Bytes::new(1 << 42);
-        possible(fits, "buffer", buffer, "no router has that much; it must be 4 TB or less")?;
+        let why = "no router has that much; it must be 4 TB or less";
+        possible(buffer <= MOST_HELD, "buffer", buffer, why)?;
     }
 
-    let largest = Bytes::new(65_535 << 14);
-    let why = "TCP has no window above 1.07 GB (RFC 7323); share the path among connections";
-    possible(window_to_allow(q.rate, q.rtt) <= largest, "C x T =", q.rate * q.rtt, why)?;
-
     // Three duplicate ACKs show a loss (RFC 5681): the formulas need four packets.
-    let held = q.rate * q.rtt + q.buffer.unwrap_or(Bytes::ZERO);
+    let held = product + q.buffer.unwrap_or(Bytes::ZERO);
     if held < q.mtu * 4 {
         return Err(AdviceError::NoWindowHelps { held });
     }
 
-    let s = Situation::new(q)?;
+    let whole = Situation::new(q)?;
+    let connections = whole.recommended().get().div_ceil(LARGEST_WINDOW.get()).max(1);
+    if connections == 1 {
+        return advise_one(&whole, 1);
+    }
+    advise_one(&Situation::new(&share(q, connections))?, connections)
+}
+
+/// The path as one of several equal connections has it: its share of the rate is its share of the queue.
+fn share(q: &WindowQuestion, connections: u64) -> WindowQuestion {
+    WindowQuestion {
+        rate: q.rate.scaled(1.0 / connections as f64),
+        buffer: q.buffer.map(|buffer| buffer / connections),
+        ..*q
+    }
+}
+
+/// The advice for one of `connections` in the situation `s`.
+fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceError> {
+    let q = &s.question;
     let sweet_spot = s.sweet_spot();
     let window = s.recommended();
     let at = |name, rule, w: Option<Bytes>| -> Result<WindowChoice, AdviceError> {
@@ -132,6 +154,7 @@ pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
     let bdps = named.map(|((name, rule), w)| at(name, rule, w)).collect::<Result<Vec<_>, _>>()?;
     Ok(WindowAdvice {
         question: *q,
+        connections,
         sweet_spot,
         recommended: at("hold", "recommended", Some(window))?,
         wrong_by_two: [
@@ -145,17 +168,9 @@ pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
         bdps,
         added_delay: [s.added_delay(window), s.added_delay(window.saturating_add(window))],
         loss_limited: s.loss_limited(),
-        settings: WindowSettings::for_window(allowed(q, window), q.kernel)?,
-        assumptions: s.assumptions(),
-        formulas: explain::formulas(&s, window)?,
+        settings: WindowSettings::for_window(window, q.kernel)?,
+        assumptions: s.assumptions(connections),
+        formulas: explain::formulas(s, window)?,
         simulated: None,
     })
-}
-
-/// The window that limits should allow where `window` is to be held.
-fn allowed(question: &WindowQuestion, window: Bytes) -> Bytes {
-    match question.cross {
-        None => window.max(window_to_allow(question.rate, question.rtt)),
-        Some(_) => window,
-    }
 }

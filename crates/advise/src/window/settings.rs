@@ -18,7 +18,15 @@ pub struct WindowSettings {
     pub granularity: Bytes,
 }
 
+/// Linux's default of `tcp_rmem[1]`, with which a connection starts; autotuning only grows it.
+const FIRST_RECEIVE_BUFFER: Bytes = Bytes::new(131_072);
+
 impl WindowSettings {
+    /// Whether `tcp_rmem[2]` limits the window: it does not below the buffer that a connection starts with.
+    pub fn autotuning_reaches(&self) -> bool {
+        self.tcp_rmem_max >= FIRST_RECEIVE_BUFFER
+    }
+
     // Linux tcp_sndbuf_expand(): the sender's buffer is grown to twice the congestion window.
     /// The settings for `window` on `kernel`, with the ratio of memory to window that a new
     /// connection starts with.
@@ -50,6 +58,17 @@ mod tests {
         assert_eq!(s.so_rcvbuf, Bytes::new(100_000_000));
         assert_eq!(s.tcp_wmem_max, Bytes::new(200_000_000));
         assert_eq!((s.window_scale.bits(), s.granularity), (11, Bytes::new(2048)));
+    }
+
+    #[test]
+    fn a_window_below_the_first_buffer_needs_a_buffer_of_its_own() {
+        let kernel = Kernel { major: 6, minor: 18 };
+        let reaches = |window| {
+            let settings = WindowSettings::for_window(Bytes::new(window), kernel).unwrap();
+            settings.autotuning_reaches()
+        };
+        // Half of 131,072 is window.
+        assert!(!reaches(65_535) && reaches(65_536));
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl WindowAdvice {
             out.push('\n');
             out.push_str(&products_in_words(width));
             out.push('\n');
-            out.push_str(&self.settings_text());
+            out.push_str(&self.settings_text(width));
             out.push_str(&list("Assumed", &self.assumptions, width));
             out.push_str(&explained(&self.formulas, width));
             out.push('\n');
@@ -45,22 +45,38 @@ impl WindowAdvice {
         table(2, &rows)
     }
 
-    fn settings_text(&self) -> String {
+    fn settings_text(&self, width: usize) -> String {
         let s = &self.settings;
         let kernel = self.question.kernel;
         let rmem_max = s.so_rcvbuf;
-        let rows = [
-            row([&"receiver", &"net.ipv4.tcp_rmem[2]", &s.tcp_rmem_max.get()]),
-            row([&"", &"or SO_RCVBUF (and net.core.rmem_max)", &rmem_max.get()]),
-            row([&"", &"window scale", &s.window_scale.bits()]),
-            row([&"sender", &"net.ipv4.tcp_wmem[2]", &s.tcp_wmem_max.get()]),
-        ];
-        format!("To get it on Linux {kernel}:\n{}", table(2, &rows))
+        let host_wide = row([&"receiver", &"net.ipv4.tcp_rmem[2]", &s.tcp_rmem_max.get()]);
+        let (mut rows, own) = match s.autotuning_reaches() {
+            true => (vec![host_wide], ["", "or SO_RCVBUF (and net.core.rmem_max)"]),
+            false => (Vec::new(), ["receiver", "SO_RCVBUF (and net.core.rmem_max)"]),
+        };
+        rows.push(row([&own[0], &own[1], &rmem_max.get()]));
+        rows.push(row([&"", &"window scale", &s.window_scale.bits()]));
+        rows.push(row([&"sender", &"net.ipv4.tcp_wmem[2]", &s.tcp_wmem_max.get()]));
+        let scope = match s.autotuning_reaches() {
+            true => {
+                "The tcp_rmem and tcp_wmem of a host limit its connections on every path; SO_RCVBUF limits one."
+            }
+            false => {
+                "tcp_rmem[2] has no effect here: a connection starts with the larger tcp_rmem[1]. The tcp_wmem of a \
+                 host limits its connections on every path."
+            }
+        };
+        format!(
+            "To get it on Linux {kernel}:\n{}{}",
+            table(2, &rows),
+            wrap(&format!("  {scope}"), width, 2)
+        )
     }
 
     /// The advice as JSON.
     pub fn json(&self) -> Value {
         let mut out = Map::new();
+        out.insert("connections".into(), self.connections.into());
         out.insert("sweet_spot_low_bytes".into(), self.sweet_spot.low.get().into());
         out.insert("sweet_spot_high_bytes".into(), self.sweet_spot.high.get().into());
         for c in &self.bdps {

@@ -46,10 +46,15 @@ impl TriedWindows {
         self.windows.iter().min_by_key(|tried| tried.window.get().abs_diff(window.get()))
     }
 
-    /// The recommended window and its neighbours with the same rate, as far as the seeds can tell.
+    /// The recommended window and its neighbours, if the seeds cannot tell them from the fastest window; empty if the recommended
+    /// one is surely slower.
     pub fn equally_good(&self) -> &[TriedWindow] {
         let Some(hold) = self.windows.get(self.hold) else { return &[] };
-        let differs = |tried: &TriedWindow| self.differs(hold, tried);
+        let best = self.windows.iter().max_by_key(|tried| tried.rate).unwrap_or(hold);
+        let differs = |tried: &TriedWindow| self.differs(best, tried);
+        if differs(hold) {
+            return &[];
+        }
         let from = self.windows[..self.hold].iter().rposition(differs).map_or(0, |last| last + 1);
         let above = self.windows[self.hold..].iter().position(differs);
         &self.windows[from..above.map_or(self.windows.len(), |first| self.hold + first)]
@@ -71,11 +76,11 @@ impl TriedWindows {
 impl WindowAdvice {
     /// The windows to try in a simulator, in equal ratios: from half of the smallest that fills the
     /// path to more than the largest that overflows nothing. `None` if closed forms suffice (no
-    /// cross traffic, or loss decides) or the buffer is unknown.
+    /// cross traffic, or loss decides), the buffer is unknown, or several connections share the path.
     pub fn windows_to_try(&self) -> Option<Vec<Bytes>> {
         let WindowQuestion { cross, buffer, .. } = self.question;
         let CrossShare { kind, .. } = cross?;
-        buffer.filter(|_| !self.loss_limited)?;
+        buffer.filter(|_| !self.loss_limited && self.connections == 1)?;
         let spot = self.sweet_spot;
         // Mice give way to the transfer, so that it may use more than they left.
         let highest = match kind {

@@ -9,6 +9,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::{CrossKind, CrossShare, WindowQuestion};
 use crate::AdviceError;
+use crate::limit::LARGEST_WINDOW;
 
 /// IPv4, TCP and timestamps (RFC 791, 9293, 7323).
 const HEADER_BYTES: Bytes = Bytes::new(52);
@@ -141,12 +142,19 @@ impl Situation {
         (above / self.left.capacity()).min(full)
     }
 
-    pub(super) fn assumptions(&self) -> Vec<String> {
+    pub(super) fn assumptions(&self, connections: u64) -> Vec<String> {
         let mut all = vec![
             "Rates are those of the bottleneck, headers included; one Reno flow in steady state, \
              single losses, recovered without a timeout."
                 .to_owned(),
         ];
+        if connections > 1 {
+            all.push(format!(
+                "TCP has no window above {LARGEST_WINDOW} (RFC 7323), so {connections} equal \
+                 connections share the path. Every number is of one of them, with its share of \
+                 rate and buffer."
+            ));
+        }
         if self.question.buffer.is_none() {
             all.push(
                 "The bottleneck's buffer is not known, so there is none in the numbers: the worst \

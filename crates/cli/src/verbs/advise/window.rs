@@ -1,7 +1,8 @@
 use std::path::Path;
+use std::process::ExitCode;
 
-use sweetspot_advise::Kernel;
 use sweetspot_advise::window::{CrossShare, WindowAdvice, WindowQuestion, advise};
+use sweetspot_advise::{AdviceError, Kernel};
 use sweetspot_experiment::Workers;
 use sweetspot_experiment::window::{cost, runs, try_windows};
 use sweetspot_path::{DirectionSpec, PathError, PathSpec};
@@ -10,6 +11,7 @@ use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
 use super::{OutputOptions, Verify};
 use crate::verbs::Ending;
+use sweetspot_program::print;
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::scenario_file::Parallel;
 use sweetspot_program::usage_error::{self, UsageError};
@@ -101,8 +103,23 @@ pub fn run(a: Arguments) -> Ending {
         mtu,
         kernel: super::kernel(a.kernel)?,
     };
-    let advice = verified(advise(&question)?, a.verify, a.parallel.workers())?;
+    let advice = match advise(&question) {
+        // An answer, not a failure.
+        Err(error @ AdviceError::NoWindowHelps { .. }) => return leave_it(a.output, &error),
+        other => verified(other?, a.verify, a.parallel.workers())?,
+    };
     a.output.show(|explain, width| advice.text(explain, width), || advice.json())
+}
+
+/// The answer for a path on which no window helps.
+fn leave_it(output: OutputOptions, why: &AdviceError) -> Ending {
+    if output.json {
+        let answer = serde_json::json!({ "recommended_bytes": null, "why": why.to_string() });
+        out!("{}", serde_json::to_string_pretty(&answer)?);
+    } else {
+        print::wrapped(&format!("Leave the window to the kernel: {why}."), "");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `advice`, decided by the simulator if wanted.
