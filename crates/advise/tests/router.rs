@@ -242,6 +242,55 @@ fn bulk_transfers_get_the_rule_unless_another_buffer_is_significantly_better() {
 }
 
 #[test]
+fn each_table_has_one_basis() {
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    // The rule wins, and the formulas say the same of it in both rows.
+    let decided = advice.clone().decided_by(simulated([2, 4, 6]));
+    let rule = decided.rules.iter().find(|rule| rule.name == "BDP").unwrap();
+    let own = &decided.by_formula;
+    assert_eq!((own.buffer, own.loss, own.bulk), (rule.buffer, rule.loss, rule.bulk));
+    assert_ne!(own.bulk, decided.recommended.bulk);
+    // The formula's own buffer stays in the table as it was.
+    assert_eq!(advice.clone().decided_by(simulated([2, 6, 4])).by_formula, advice.recommended);
+    let text = decided.text(false, 80);
+    assert_eq!(text.lines().filter(|line| line.ends_with("  take")).count(), 1, "{text}");
+    assert!(text.lines().any(|line| line.contains(" 5000'") && line.ends_with("take")), "{text}");
+}
+
+#[test]
+fn a_larger_buffer_is_named_once_beside_the_claim_about_smaller_ones() {
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let mut table = simulated([2, 4, 4]);
+    table.buffers.push(SimulatedBuffer {
+        buffer: Packets::new(20_000.0).unwrap(),
+        ..table.buffers[2].clone()
+    });
+    table.buffers[3].bulk.rate = Rate::from_mbit_per_second(8);
+    let text = advice.decided_by(table).text(false, 80).replace('\n', " ");
+    assert_eq!(text.matches("up to C x T").count(), 1, "{text}");
+    assert!(text.contains("20000 packets, gave 8 Mbit/s and would delay everybody"), "{text}");
+}
+
+#[test]
+fn links_of_a_few_packets_are_refused_and_nothing_exceeds_the_link() {
+    // 1 kbit/s x 2 s = 250 B; 1 Mbit/s x 48 ms = 6000 B, four packets.
+    let link = |rate: &str, rtt: &str| RouterQuestion {
+        rate: rate.parse().unwrap(),
+        rtt: rtt.parse().unwrap(),
+        ..question("100Mbit/s")
+    };
+    let refused = advise(&link("1kbit/s", "2s")).unwrap_err().to_string();
+    assert!(refused.contains("250 B") && refused.contains("four packets"), "{refused}");
+    let small = advise(&link("1Mbit/s", "48ms")).unwrap();
+    let max = Rate::from_mbit_per_second(1);
+    let rates = small.rules.iter().chain([&small.recommended]);
+    assert!(rates.flat_map(|choice| [choice.short, choice.bulk]).flatten().all(|r| r <= max));
+    // A packet from each of ten inputs may arrive at once.
+    let idle = advise(&RouterQuestion { inputs: Some(10), ..question("100Mbit/s") }).unwrap();
+    assert_eq!(idle.recommended.buffer.get(), 10.0);
+}
+
+#[test]
 fn advice_has_the_numbers_of_the_simulation_that_checked_it() {
     let q =
         RouterQuestion { favour: Favour::Latency, parameters: poisson(), ..question("10Gbit/s") };

@@ -5,6 +5,7 @@ use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::traffic::Outside;
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use super::plan::by_formula;
 use super::simulated::Simulated;
 use super::{Favour, RouterQuestion};
 use crate::Formula;
@@ -76,6 +77,8 @@ pub struct RouterAdvice {
     pub basis: Basis,
     /// The recommended buffer.
     pub recommended: BufferChoice,
+    /// The recommended buffer by formula, for comparison with the other rules.
+    pub by_formula: BufferChoice,
     /// The simulation's results, if there was one.
     pub simulated: Option<Simulated>,
     /// Around it, the buffers that keep 90 % of throughput; `None` where there is no such range.
@@ -112,6 +115,9 @@ impl RouterAdvice {
             let buffer = if chosen == simulated.advised {
                 self.recommended.buffer
             } else {
+                if let Ok(evaluated) = by_formula(&self.question, self.basis, found.buffer) {
+                    self.by_formula = evaluated;
+                }
                 self.basis = Basis::Simulator;
                 found.buffer
             };

@@ -8,6 +8,7 @@ use super::RouterQuestion;
 use super::model::LinkModel;
 use crate::Formula;
 use crate::text::percent;
+use sweetspot_units::Significant;
 
 const PAPER: &str = "Prasad, Dovrolis, Thottan";
 
@@ -56,11 +57,12 @@ pub(super) fn formulas(
 }
 
 fn best_buffer(r: &Router, bdp: Packets, buffer: Packets) -> Formula {
-    let (a, b, f) = (r.loss.a(), r.loss.b(), r.link.delay_slope());
+    let [a, b, f] = [r.loss.a(), r.loss.b(), r.link.delay_slope()].map(Significant::<4>);
     let (rule, numbers) = match (r.loss.form(), r.favoured) {
-        (Form::PowerLaw, Favoured::Long) => {
-            ("B = b / (f (2 - b)) C T_o, eq. (11)", format!("{b} / ({f} x {:.3}) x {bdp}", 2.0 - b))
-        }
+        (Form::PowerLaw, Favoured::Long) => (
+            "B = b / (f (2 - b)) C T_o, eq. (11)",
+            format!("{b} / ({f} x {:.3}) x {bdp}", 2.0 - r.loss.b()),
+        ),
         (Form::PowerLaw, Favoured::Short(s)) => (
             "a b M C T_o B^-(1+b) = a M f (1-b) B^-b + f D, eq. (13)",
             format!(
@@ -84,7 +86,7 @@ fn best_buffer(r: &Router, bdp: Packets, buffer: Packets) -> Formula {
 
 fn loss(r: &Router, buffer: Packets) -> Option<Formula> {
     let loss = r.loss.loss(buffer).ok()?;
-    let (a, b) = (r.loss.a(), r.loss.b());
+    let [a, b] = [r.loss.a(), r.loss.b()].map(Significant::<4>);
     let (rule, numbers) = match r.loss.form() {
         Form::PowerLaw => ("p = a B^-b, eq. (8)", format!("{a} x {:.1}^-{b}", buffer.get())),
         Form::Exponential => ("p = a e^-bB, eq. (14)", format!("{a} x e^-{b}x{:.1}", buffer.get())),

@@ -122,7 +122,7 @@ impl FromStr for Favour {
             "latency" => Ok(Favour::Latency),
             _ => Err(AdviceError::NotThat {
                 given: text.to_owned(),
-                wanted: "whom to favour",
+                wanted: "an aim",
                 example: "throughput, short or latency",
             }),
         }

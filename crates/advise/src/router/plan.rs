@@ -20,6 +20,25 @@ use crate::error::possible;
 /// The share of the best throughput that the range keeps.
 const SHARE: f64 = 0.9;
 
+/// Nothing that was simulated is like endless flows, and where nothing queues there is nothing to predict.
+fn predicts(basis: Basis) -> bool {
+    !matches!(basis, Basis::SquareRoot | Basis::NothingQueues)
+}
+
+/// The formulas of `question` for `buffer`; `basis` is the advice's own.
+pub(super) fn by_formula(
+    question: &RouterQuestion,
+    basis: Basis,
+    buffer: Packets,
+) -> Result<BufferChoice, AdviceError> {
+    let model = LinkModel::new(question)?;
+    let (short, bulk) = (model.short_flow(question)?, model.bulk_flow()?);
+    let input_rate = question.input_rate;
+    let judge =
+        BufferEvaluation { model: &model, short, bulk, input_rate, predicts: predicts(basis) };
+    judge.packets("recommended", buffer)
+}
+
 /// Answers `question`.
 ///
 /// # Errors
@@ -34,14 +53,16 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     let router = judge.router(q.favour);
     let (buffer, basis, range) =
         choose(q, &model, &router).map_err(|e| blame_the_form(e, &model))?;
-    judge.predicts = !matches!(basis, Basis::SquareRoot | Basis::NothingQueues);
+    judge.predicts = predicts(basis);
     let available = q.available.map(|bytes| judge.option("available", bytes)).transpose()?;
+    let recommended = judge.packets("recommended", buffer)?;
     Ok(RouterAdvice {
+        by_formula: recommended.clone(),
+        recommended,
         gamma: model.ratio.gamma(),
         form: model.form,
         expected: model.expected,
         basis,
-        recommended: judge.packets("recommended", buffer)?,
         simulated: None,
         range,
         transfers: [judge.short.size(), judge.bulk.size()],
@@ -61,16 +82,30 @@ fn check(q: &RouterQuestion) -> Result<(), AdviceError> {
     possible(q.input_rate > Rate::ZERO, "input_rate", q.input_rate, "it must be above zero")?;
     possible(q.inputs != Some(0), "inputs", 0, "a link that nothing feeds needs no buffer")?;
     possible(q.flows != Some(0), "flows", 0, "it must be 1 or more")?;
-    possible((64..=65_535).contains(&q.packet.get()), "packet", q.packet, "64B to 65535B")?;
+    possible(
+        (64..=65_535).contains(&q.packet.get()),
+        "packet",
+        q.packet,
+        "it must lie between 64B and 65535B",
+    )?;
     possible(q.available != Some(Bytes::ZERO), "available", "0 B", "a device holds a packet")?;
     possible(q.size_mean != Some(Bytes::ZERO), "size_mean", "0 B", "it must be 1 B or more")?;
     let load = q.load.unwrap_or(1.0);
     possible(load > 0.0 && load <= 1.0, "load", load, "it must be above 0 and at most 100 %")?;
     let p = &q.parameters;
-    for (name, given) in [("loss_a", p.loss_a), ("loss_b", p.loss_b), ("delay_f", p.delay_f)] {
+    for (name, given) in [("loss_a", p.loss_a), ("loss_b", p.loss_b)] {
         let good = given.is_none_or(|n| n.is_finite() && n > 0.0);
         possible(good, name, given.unwrap_or_default(), "it must be a number above zero")?;
     }
+    let share = p.delay_f.unwrap_or(1.0);
+    possible(share > 0.0 && share <= 1.0, "delay_f", share, "it must be above 0 and at most 1")?;
+    let tail = p.tail_index.unwrap_or(f64::MAX);
+    let why = "it must be above 1, or transfers have no mean size";
+    possible(tail.is_finite() && tail > 1.0, "tail_index", tail, why)?;
+    // Three duplicate ACKs show a loss (RFC 5681).
+    let in_flight = q.rate * q.rtt;
+    let why = "the formulas need four packets in flight";
+    possible(in_flight >= q.packet * 4, "rate x RTT of", in_flight, why)?;
     Ok(())
 }
 
@@ -102,8 +137,9 @@ fn choose(
     model: &LinkModel,
     router: &Router,
 ) -> Result<(Packets, Basis, Option<BufferRange>), AdviceError> {
-    if q.inputs.is_some_and(|n| !model.ratio.can_queue(n)) {
-        return Ok((Packets::ZERO, Basis::NothingQueues, None));
+    if let Some(inputs) = q.inputs.filter(|n| !model.ratio.can_queue(*n)) {
+        // A packet of each may arrive at once.
+        return Ok((Packets::new(inputs as f64)?, Basis::NothingQueues, None));
     }
     let bdp = model.link.bdp();
     // Without a size, the flows are persistent.
@@ -167,7 +203,7 @@ struct BufferEvaluation<'a> {
     short: ShortFlow,
     bulk: ShortFlow,
     input_rate: Rate,
-    /// Nothing that was simulated is like endless flows, and where nothing queues there is nothing to predict.
+    /// Whether the formulas cover the link.
     predicts: bool,
 }
 
@@ -184,10 +220,10 @@ impl BufferEvaluation<'_> {
 
     fn packets(&self, name: &'static str, buffer: Packets) -> Result<BufferChoice, AdviceError> {
         let link = &self.model.link;
-        // No transfer is faster than the link that it comes from.
+        // No transfer is faster than the links that it crosses.
         let rate = |favour| {
             let rate = self.router(favour).throughput(buffer).ok().filter(|_| self.predicts);
-            rate.map(|rate| rate.min(self.input_rate))
+            rate.map(|rate| rate.min(self.input_rate).min(link.capacity()))
         };
         let worst_delay = link.worst_delay(buffer);
         Ok(BufferChoice {

@@ -25,7 +25,7 @@ impl RouterAdvice {
         out.push_str(&self.table(width));
         if let Some(simulated) = &self.simulated {
             let packet_time = self.question.packet.as_f64() * 8.0 / self.question.rate.as_f64();
-            out.push_str(&simulated.text(packet_time, width));
+            out.push_str(&simulated.text(self.recommended.buffer, packet_time, width));
         }
         if let Some(measured) = &self.question.measurement {
             out.push('\n');
@@ -50,7 +50,7 @@ impl RouterAdvice {
             let n = q.inputs.unwrap_or_default();
             return format!(
                 "{link} {n} input{} of {} cannot exceed {}, so nothing queues beyond the packets that arrive \
-                 together. Leave the buffer at its smallest.",
+                 together, {n} at most. Leave the buffer at its smallest that holds them.",
                 if n == 1 { "" } else { "s" },
                 q.input_rate,
                 q.rate
@@ -111,7 +111,8 @@ impl RouterAdvice {
             ),
             Basis::Simulator => {
                 format!(
-                    "Take {buffer}: in the simulator {whom} is fastest with it, or within 5 % of that."
+                    "Take {buffer}: in the simulator, no buffer up to C x T makes {whom} faster by more than 5 % and \
+                     chance."
                 )
             }
         }
@@ -139,7 +140,8 @@ impl RouterAdvice {
     fn verdict_words(&self) -> String {
         match &self.simulated {
             Some(simulated) if self.question.favour != Favour::Latency => {
-                simulated.verdict(self.recommended.buffer, self.question.favour)
+                let is_said = self.basis == Basis::Simulator;
+                simulated.verdict(self.recommended.buffer, self.question.favour, is_said)
             }
             _ => String::new(),
         }
@@ -199,13 +201,13 @@ impl RouterAdvice {
             None if a.buffer > self.recommended.buffer => "more than needed: configure less",
             None => "not more than recommended",
         };
-        format!(" The {} that the device has are {verdict}.", a.bytes)
+        format!(" The device's {} is {verdict}.", a.bytes)
     }
 
     fn table(&self, width: usize) -> String {
         let head = ["rule", "packets", "bytes", "full", "mean", "loss", "used", "short", "bulk"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
-        let all = [&self.recommended].into_iter().chain(&self.available).chain(&self.rules);
+        let all = [&self.by_formula].into_iter().chain(&self.available).chain(&self.rules);
         let mbit = |rate: Option<sweetspot_units::Rate>| {
             rate.map_or("-".to_owned(), |rate| Significant::<3>(rate.as_f64() / 1e6).to_string())
         };
@@ -227,7 +229,7 @@ impl RouterAdvice {
         }));
         let [small, large] = self.transfers;
         let legend = format!(
-            "full, mean: queueing delay, ms. used: share of the link. short, bulk: Mbit/s of a transfer of \
+            "By formula. full, mean: queueing delay, ms. used: share of the link. short, bulk: Mbit/s of a transfer of \
              {small} and of {large}, with the RTT, the queueing and the loss (S-model, eq. 2). L-model: eq. \
              (11). Cubic: 3/7 of BDP/sqrt(n), BBR: 1/4. tiny: 20 packets."
         );

@@ -116,23 +116,31 @@ impl Simulated {
         is_significant && self.rate(one, favour) > BETTER * self.rate(other, favour)
     }
 
-    /// The sentence about buffers other than the one `recommended` for `favour`.
-    pub(super) fn verdict(&self, recommended: Packets, favour: Favour) -> String {
-        let distance = |i: &usize| libm::fabs(self.buffers[*i].buffer.get() - recommended.get());
-        let nearest = (0..self.buffers.len()).min_by(|a, b| distance(a).total_cmp(&distance(b)));
-        let larger = nearest.and_then(|chosen| self.larger(chosen, favour));
-        larger.map_or(" No buffer up to C x T was significantly better in the simulator.".to_owned(), |found| {
-            format!(
-                " No buffer up to C x T was significantly better in the simulator; {:.0} packets gave {}, and would delay \
-                 everybody.",
+    /// The sentence about buffers other than the one `recommended` for `favour`; `is_said` if the advice already says that none up
+    /// to C T is better.
+    pub(super) fn verdict(&self, recommended: Packets, favour: Favour, is_said: bool) -> String {
+        let mut words = match is_said {
+            true => String::new(),
+            false => " No buffer up to C x T was significantly better in the simulator.".to_owned(),
+        };
+        let larger = self.nearest(recommended).and_then(|chosen| self.larger(chosen, favour));
+        if let Some(found) = larger {
+            words.push_str(&format!(
+                " A larger buffer, {:.0} packets, gave {} and would delay everybody.",
                 found.buffer.get(),
                 found.of(favour).rate
-            )
-        })
+            ));
+        }
+        words
+    }
+
+    fn nearest(&self, to: Packets) -> Option<usize> {
+        let distance = |i: &usize| libm::fabs(self.buffers[*i].buffer.get() - to.get());
+        (0..self.buffers.len()).min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
     /// The table of the simulations.
-    pub(super) fn text(&self, packet_time: f64, width: usize) -> String {
+    pub(super) fn text(&self, recommended: Packets, packet_time: f64, width: usize) -> String {
         let scaled = if self.scale < 1.0 {
             format!(
                 "a link of {} in the place of the whole, with users and buffers in proportion ({:.2} %)",
@@ -151,6 +159,7 @@ impl Simulated {
         );
         let head = ["packets", "full ms", "mean ms", "loss %", "used %", "short", "bulk"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
+        let taken = self.nearest(recommended);
         for (i, b) in self.buffers.iter().enumerate() {
             let mark = match (i == self.advised, i == self.rule) {
                 (true, _) => "*",
@@ -165,6 +174,7 @@ impl Simulated {
                 &format!("{:.1}", b.used * 100.0),
                 &b.short,
                 &b.bulk,
+                &if Some(i) == taken { "take" } else { "" },
             ]));
         }
         format!(
