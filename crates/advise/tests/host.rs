@@ -182,7 +182,25 @@ fn impossible_paths_are_refused_in_words() {
     assert!(ask(0, 1, 1).contains("rate 0 bit"));
     assert!(ask(1, 0, 1).contains("rtt 0"));
     assert!(ask(1, 1, 0).contains("connections 0"));
-    assert!(ask(1_000_000, 1000, 1).contains("several connections"));
+}
+
+#[test]
+fn a_path_that_no_window_fills_gets_advice_for_one_of_its_connections() {
+    // 125 GB; the largest window, 65,535 x 2^14 B a second, is 8.59 Gbit/s, 1/116.4 of the rate.
+    let path = Some((Rate::from_mbit_per_second(1_000_000), Duration::from_secs(1)));
+    let q = HostQuestion { here: host(""), peer: None, path, path_mtu: None, connections: 1 };
+    let advice = advise(&q).unwrap();
+    assert_eq!(advice.window, Some(Bytes::new(65_535 << 14)));
+    let text = advice.text(false, 80).replace('\n', " ");
+    assert!(
+        text.contains("one connection gets 8.59 Gbit/s at most, and 117 fill the path"),
+        "{text}"
+    );
+    // With memory for it no setting is at fault.
+    let large =
+        "net.ipv4.tcp_rmem = 4096 131072 2147483647\nnet.ipv4.tcp_wmem = 4096 16384 2147483647\n";
+    let text = advise(&HostQuestion { here: host(large), ..q }).unwrap().text(false, 80);
+    assert!(text.replace('\n', " ").contains("receiving, no setting caps a flow"), "{text}");
 }
 
 #[test]
@@ -241,6 +259,20 @@ fn packets_that_the_path_does_not_take_are_found() {
     assert_eq!(ask(1500).unwrap().findings[0].what, "MTU of eth0");
     assert!(ask(9000).unwrap().findings.is_empty());
     assert!(ask(100).unwrap_err().to_string().contains("path_mtu 100 B"));
+}
+
+#[test]
+fn a_larger_mtu_is_not_advised_where_the_path_does_not_take_it() {
+    let with = |mtu| Some(Device { mtu: Some(Bytes::new(mtu)), ..device() });
+    let found = |path_mtu: Option<u64>| {
+        let here = Snapshot { device: with(1400), ..host("net.ipv4.tcp_mtu_probing = 1\n") };
+        let peer = Some(Snapshot { device: with(9000), ..Snapshot::default() });
+        let path_mtu = path_mtu.map(Bytes::new);
+        advise(&HostQuestion { here, peer, path: None, path_mtu, connections: 1 }).unwrap().findings
+    };
+    assert_eq!(found(None)[0].what, "MTU of eth0");
+    assert_eq!(found(Some(9000))[0].wanted, "9000");
+    assert!(found(Some(1400)).iter().all(|f| !f.what.starts_with("MTU of")));
 }
 
 #[test]

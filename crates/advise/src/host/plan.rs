@@ -7,7 +7,7 @@ use super::check::{self, PathTarget};
 use super::{Finding, PathEnd, PublishedSettings, Snapshot, reference};
 use crate::AdviceError;
 use crate::error::possible;
-use crate::limit::window_to_allow;
+use crate::limit::{LARGEST_WINDOW, window_to_allow};
 
 /// The hosts and the path between them.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +57,8 @@ pub struct HostAdvice {
 pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
     let q = question;
     possible(q.connections > 0, "connections", q.connections, "it must be 1 or more")?;
+    let asked = q.here.asked_receive_buffer;
+    possible(asked != Some(Bytes::ZERO), "rcvbuf", "0 B", "it must be 1 B or more")?;
     if let Some(mtu) = q.path_mtu {
         let why = "it must lie between 576B and 65535B";
         possible((576..=65_535).contains(&mtu.get()), "path_mtu", mtu, why)?;
@@ -66,7 +68,7 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
     findings.extend(q.path_mtu.and_then(|path| too_large_for(&q.here, path)));
     if let Some(peer) = &q.peer {
         findings.extend(check::all(peer, PathEnd::Peer, target.as_ref()));
-        findings.extend(mtu_mismatch(&q.here, peer));
+        findings.extend(mtu_mismatch(&q.here, peer, q.path_mtu));
     }
     // Stable: within a gain, here before the peer.
     findings.sort_by_key(|f| core::cmp::Reverse(f.gain));
@@ -83,11 +85,9 @@ fn target(rate: Rate, rtt: Duration, connections: u64) -> Result<PathTarget, Adv
     possible(rate > Rate::ZERO, "rate", rate, "a path has a rate above zero")?;
     possible(rtt > Duration::ZERO, "rtt", rtt, "a path has an RTT above zero")?;
     possible(rtt <= Duration::from_secs(120), "rtt", rtt, "it must be 120s or less")?;
-    let window = window_to_allow(rate, rtt);
-    let largest = Bytes::new(65_535 << 14);
-    let why = "TCP has no window above 1.07 GB (RFC 7323); use several connections";
-    possible(window <= largest, "the window of this path,", window, why)?;
-    Ok(PathTarget { rate, rtt, connections, window })
+    // One connection has no more.
+    let window = window_to_allow(rate, rtt).min(LARGEST_WINDOW);
+    Ok(PathTarget { rate: rate.min(LARGEST_WINDOW / rtt), rtt, connections, window })
 }
 
 fn directions(q: &HostQuestion, target: &PathTarget) -> Vec<HostDirection> {
@@ -125,7 +125,9 @@ fn too_large_for(here: &Snapshot, path: Bytes) -> Option<Finding> {
         what: format!("MTU of {}", device.name),
         end: PathEnd::Here,
         why: format!(
-            "its packets of {ours} do not fit the path, which takes {path}: each new destination              costs a loss and an ICMP message, and where that message is filtered connections hang"
+            "its packets of {} B do not fit the path, which takes {} B: each new destination costs a loss and an ICMP message, and where that message is filtered connections hang",
+            ours.get(),
+            path.get()
         ),
         now: ours.get().to_string(),
         wanted: path.get().to_string(),
@@ -140,13 +142,19 @@ fn too_large_for(here: &Snapshot, path: Bytes) -> Option<Finding> {
     })
 }
 
-fn mtu_mismatch(here: &Snapshot, peer: &Snapshot) -> Option<Finding> {
+fn mtu_mismatch(here: &Snapshot, peer: &Snapshot, path: Option<Bytes>) -> Option<Finding> {
     let mtu = |h: &Snapshot| h.device.as_ref().and_then(|d| d.mtu.map(|m| (d.name.clone(), m)));
     let ((name, ours), (_, theirs)) = (mtu(here)?, mtu(peer)?);
-    (ours != theirs).then(|| Finding {
+    // The path's own limit decides if the smaller end already reaches it.
+    let helps = path.is_none_or(|path| path > ours.min(theirs));
+    (ours != theirs && helps).then(|| Finding {
         what: format!("MTU of {name}"),
         end: PathEnd::Here,
-        why: format!("the ends differ: {ours} here, {theirs} at the peer; the smaller one rules"),
+        why: format!(
+            "the ends differ: {} B here, {} B at the peer; the smaller one rules",
+            ours.get(),
+            theirs.get()
+        ),
         now: ours.get().to_string(),
         wanted: theirs.get().to_string(),
         gain: None,

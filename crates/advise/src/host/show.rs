@@ -5,6 +5,7 @@ use sweetspot_units::{Bytes, Rate};
 
 use super::{Finding, HostAdvice, HostDirection, PathEnd};
 use crate::formula::{Formula, explained};
+use crate::limit::LARGEST_WINDOW;
 use crate::text::{row, table, wrap};
 
 const SOURCES: &str = "Sources: Linux Documentation/networking/ip-sysctl.rst and \
@@ -39,8 +40,21 @@ impl HostAdvice {
                 capital(&self.count())
             );
         };
-        let each: Vec<String> = self.directions.iter().map(|d| direction(d, rate)).collect();
-        format!("On {rate} with an RTT of {rtt}: {}. {}.", each.join("; "), capital(&self.count()))
+        let of_one = rate.min(LARGEST_WINDOW / rtt);
+        let each: Vec<String> = self.directions.iter().map(|d| direction(d, of_one)).collect();
+        let several = match of_one < rate {
+            true => format!(
+                " TCP has no window above {LARGEST_WINDOW} (RFC 7323): one connection gets {of_one} at most, and {} \
+                 fill the path.",
+                rate.bits_per_second().div_ceil(of_one.bits_per_second().max(1))
+            ),
+            false => String::new(),
+        };
+        format!(
+            "On {rate} with an RTT of {rtt}: {}.{several} {}.",
+            each.join("; "),
+            capital(&self.count())
+        )
     }
 
     fn count(&self) -> String {
@@ -146,7 +160,7 @@ impl HostAdvice {
         };
         let mut all = vec![Formula {
             what: "window to reach",
-            rule: "1.05 C T",
+            rule: "1.05 C T, at most TCP's largest window",
             numbers: format!("1.05 x {rate} x {rtt} = {window}"),
             source: "Jain, Prasad, Dovrolis, section IV",
         }];
@@ -209,10 +223,15 @@ impl HostAdvice {
         })
     }
 
+    /// The findings that [`HostAdvice::sysctl_file`] mends: this host's sysctls.
+    pub fn of_sysctl_file(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|f| f.end == PathEnd::Here && f.is_sysctl())
+    }
+
     /// The changes to this host's sysctls as a file for /etc/sysctl.d.
     pub fn sysctl_file(&self) -> String {
         let mut out = String::from("# Written by sweetspot advise host.\n");
-        for f in self.findings.iter().filter(|f| f.end == PathEnd::Here && f.is_sysctl()) {
+        for f in self.of_sysctl_file() {
             out.push_str(&wrap(&format!("# {}", f.why), 78, 0).replace('\n', "\n# "));
             out.truncate(out.trim_end_matches("# ").len());
             out.push_str(&format!("{} = {}\n", f.what, f.wanted));

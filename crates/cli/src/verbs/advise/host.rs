@@ -78,6 +78,12 @@ pub fn run(a: Arguments) -> Ending {
     if let Some(file) = &a.write {
         std::fs::write(file, advice.sysctl_file())
             .map_err(|e| format!("{}: {e}; name a file that can be written", file.shown()))?;
+        let left = advice.findings.len() - advice.of_sysctl_file().count();
+        let left = match left {
+            0 => String::new(),
+            n => format!("; {n} of the changes need other commands and are not in it"),
+        };
+        note!("wrote {}: copy it to /etc/sysctl.d and run `sysctl --system`{left}", file.shown());
     }
     a.output.show(|explain, width| advice.text(explain, width), || advice.json())
 }
