@@ -229,3 +229,12 @@ fn every_number_of_an_answer_is_one() {
     assert!(derivation.formulas.iter().any(|f| f.source.contains("(4) and (5)")));
     assert!(!derivation.assumptions.is_empty());
 }
+
+#[test]
+fn mirrored_elephants_are_slowed_in_both_directions() {
+    // The ACKs of the reverse ones wait in the queue that the forward packets wait in.
+    let (theory, sim) = both(&format!("{PATH}{ELEPHANTS}"), &[]);
+    let reverse = |outcome: &Outcome| outcome.cross[0].reverse_goodput_bps.unwrap_or_default();
+    let off = reverse(&theory) / reverse(&sim) - 1.0;
+    assert!(off.abs() < 0.02, "theory is off by {off:.3}");
+}

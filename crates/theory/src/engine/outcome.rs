@@ -47,7 +47,8 @@ pub(super) fn outcome(scenario: &Scenario, terms: &Terms<'_>, steady: Steady) ->
             utilisation_before: used / capacity,
             loss_rate: if sent > 0.0 { lost / sent } else { 0.0 },
             queue_mean_packets: mean.as_f64() / terms.packet.as_f64(),
-            queue_max_packets: max.get() / terms.packet.get(),
+            // A packet that is partly sent still waits.
+            queue_max_packets: max.get().div_ceil(terms.packet.get()),
             queue_delay_mean_s: mean.as_f64() * 8.0 / capacity,
         },
         derivation: Some(Derivation { formulas: steady.formulas, assumptions }),
@@ -59,7 +60,7 @@ pub(super) fn outcome(scenario: &Scenario, terms: &Terms<'_>, steady: Steady) ->
 }
 
 /// Each entry keeps the same share of its rate before the transfer started; in both directions if
-/// the reverse path mirrors the forward path.
+/// the reverse path mirrors the forward path and the entry's rate depends on its RTT.
 fn crosses(scenario: &Scenario, before: f64, after: f64) -> Vec<CrossOutcome> {
     use sweetspot_scenario::{Reverse, TrafficKind};
     let left = if before > 0.0 { after / before } else { 0.0 };
@@ -77,11 +78,15 @@ fn crosses(scenario: &Scenario, before: f64, after: f64) -> Vec<CrossOutcome> {
     let outcome = |cross: &sweetspot_scenario::Cross| {
         let payload = scenario.path.packet.saturating_sub(cross.tcp.header).as_f64()
             / scenario.path.packet.as_f64();
+        // The ACKs of reverse elephants wait in the transfer's queue; other traffic yields to its ACKs only.
+        let reverse = match cross.kind {
+            TrafficKind::Elephants { .. } => ways * left,
+            _ => ways,
+        };
         CrossOutcome {
             kind: cross.kind.name().into(),
-            // On the reverse path it yields to ACKs only.
-            goodput_bps: alone(&cross.kind, cross.rtt) * (left + ways) * payload,
-            reverse_goodput_bps: Some(alone(&cross.kind, cross.rtt) * ways * payload),
+            goodput_bps: alone(&cross.kind, cross.rtt) * (left + reverse) * payload,
+            reverse_goodput_bps: Some(alone(&cross.kind, cross.rtt) * reverse * payload),
             loss_rate: 0.0,
             retransmitted_packets: 0,
             timeouts: 0,
