@@ -31,6 +31,8 @@ const MAX_STALE_SHARE: f64 = 1e-3;
 pub struct CertificateVerdict {
     /// Whether the emulation was true to the path.
     pub trust: bool,
+    /// Whether any packet crossed; without one there was nothing to judge.
+    pub carried: bool,
     /// The reasons not to trust it, one line each; empty if it can be trusted.
     pub reasons: Vec<String>,
 }
@@ -42,7 +44,8 @@ impl CertificateVerdict {
         judge("up", &up, &report.up, &mut reasons);
         let down = LatenessLimits::of(hops, |hop| &hop.down);
         judge("down", &down, &report.down, &mut reasons);
-        CertificateVerdict { trust: reasons.is_empty(), reasons }
+        let carried = report.up.packets_in + report.down.packets_in > 0;
+        CertificateVerdict { trust: reasons.is_empty(), carried, reasons }
     }
 }
 
@@ -149,6 +152,12 @@ mod tests {
         let verdict = verdict(path, up);
         assert!(!verdict.trust && verdict.reasons.len() == 1, "{verdict:?}");
         verdict.reasons[0].clone()
+    }
+
+    #[test]
+    fn a_verdict_says_whether_there_was_anything_to_judge() {
+        assert!(!verdict(PATH, DirectionCounters::default()).carried);
+        assert!(verdict(PATH, late(1, Duration::ZERO)).carried);
     }
 
     #[test]

@@ -9,9 +9,9 @@ const BAR_COLUMNS: u64 = 12;
 
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = match (self.verdict.trust, self.up.packets_in + self.down.packets_in) {
-            (true, 0) => "nothing crossed the path",
-            (true, _) => "TRUST",
+        let verdict = match (self.verdict.trust, self.verdict.carried) {
+            (true, false) => "nothing crossed the path",
+            (true, true) => "TRUST",
             (false, _) => "DO NOT TRUST",
         };
         let priority = if self.real_time_priority { "real-time" } else { "ordinary" };
