@@ -75,6 +75,16 @@ fn a_variant_that_cannot_run_is_named_with_the_way_out() -> Tested {
     assert!(table.contains("kernel+nosuch  failed: congestion control nosuch is not"), "{table}");
     let advice = String::from_utf8_lossy(&output.stderr);
     assert!(advice.contains("sudo modprobe tcp_nosuch"), "{advice}");
+    // A run without any result leaves the page of an earlier one.
+    let page = dir.path().join("out/report.html");
+    let before = fs::read(&page)?;
+    let Some(output) = run(dir.path(), &["--size", "200kB", "--sizing", "kernel+nosuch"])? else {
+        return Ok(());
+    };
+    assert_eq!(output.status.code(), Some(1));
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(why.contains("no transfer reached its end: congestion control nosuch is not"), "{why}");
+    assert_eq!(fs::read(&page)?, before);
     Ok(())
 }
 

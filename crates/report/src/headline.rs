@@ -3,16 +3,15 @@ use sweetspot_units::{Duration, grouped};
 use crate::outcome::{DemoOutcome, VariantOutcome};
 
 /// The result in sentences: first SOBAS (or else the fastest variant), then one for each of the
-/// others.
+/// others. The table beside it has the reasons against runs that are not certified.
 pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
     let finished = outcome.variants.iter().filter_map(|c| c.duration.map(|d| (c, d)));
     // The path of an uncertified run was another than the others had.
     let (finished, doubtful): (Vec<(&VariantOutcome, Duration)>, Vec<_>) =
         finished.partition(|(c, _)| c.distrust().is_none());
-    let left_out = doubtful.iter().filter_map(|(c, _)| {
-        let why = c.distrust()?;
-        Some(format!("{} is not compared: its run is not certified ({why}).", name(c)))
-    });
+    let left_out = doubtful
+        .iter()
+        .map(|(c, _)| format!("{} is not compared: its run is not certified.", name(c)));
     let chosen = finished
         .iter()
         .find(|(c, _)| c.sizing == "sobas")
@@ -23,7 +22,7 @@ pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
         } else {
             "No run is certified, so none is compared; repeat the demo when the machine is idle."
         };
-        return [none.to_owned()].into_iter().chain(left_out).collect();
+        return vec![none.to_owned()];
     };
     let share = hero.share_of_capacity.map_or(String::new(), |share| {
         format!(", {:.0} % of what this path can carry", share * 100.0)
@@ -75,5 +74,7 @@ fn retransmitted(c: &VariantOutcome) -> String {
 }
 
 pub fn seconds(t: Duration) -> String {
-    format!("{:.1} s", t.as_secs_f64())
+    // Three digits, so that short transfers can be told apart.
+    let decimals = if t < Duration::from_secs(10) { 2 } else { 1 };
+    format!("{:.decimals$} s", t.as_secs_f64())
 }

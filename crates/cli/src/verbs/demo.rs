@@ -1,6 +1,4 @@
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -15,7 +13,9 @@ use sweetspot_comparison::{
     Content, DEMO_PATH, Ticker, Variant, VariantRunner, machine, scratch, usual,
 };
 use sweetspot_program::print::{self, Shown};
+use sweetspot_program::usage_error::{self, UsageError};
 use sweetspot_program::values;
+use sweetspot_program::whole_file;
 
 /// 100 Mbit/s and 100 ms with a buffer of a tenth of a BDP: long, fat, and unforgiving.
 
@@ -68,8 +68,9 @@ pub fn run(arguments: Arguments) -> Ending {
         refuse_unreadable(file)?;
     }
     if arguments.size == Bytes::ZERO {
-        return Err("--size 0B: nothing to move; give at least one byte".into());
+        return Ok(usage_error::said("--size 0B: nothing to move; give at least one byte"));
     }
+    refuse_repeated(&arguments.sizing)?;
     // Made now, so that an error shows before the transfers run.
     fs::create_dir_all(&arguments.out)
         .and_then(|()| tempfile::tempfile_in(&arguments.out))
@@ -87,6 +88,17 @@ pub fn run(arguments: Arguments) -> Ending {
         }
     })?;
     Ok(ExitCode::from(code))
+}
+
+/// Refuses a variant that is given twice.
+fn refuse_repeated(variants: &[Variant]) -> Result<(), UsageError> {
+    let is_repeated = |(i, variant): &(usize, &Variant)| {
+        variants[..*i].iter().any(|before| before.to_string() == variant.to_string())
+    };
+    match variants.iter().enumerate().find(is_repeated) {
+        Some((_, variant)) => Err(UsageError::new(format!("--sizing {variant}: give it once"))),
+        None => Ok(()),
+    }
 }
 
 fn story(
@@ -111,7 +123,12 @@ fn story(
         }
         rows.push(row);
     }
-    let failed = rows.iter().any(|row| row.failure.is_some());
+    let failures: Vec<&str> = rows.iter().filter_map(|row| row.failure.as_deref()).collect();
+    let failed = !failures.is_empty();
+    if failures.len() == rows.len() {
+        // A page of nothing would replace an earlier one.
+        return Err(format!("no transfer reached its end: {}", failures.join("; ")).into());
+    }
     let outcome = DemoOutcome {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command(arguments),
@@ -136,8 +153,7 @@ fn publish(outcome: &DemoOutcome, arguments: &Arguments) -> Result<(), Box<dyn s
     let json = serde_json::to_string(outcome)? + "\n";
     let write = |name: &str, text: &str| {
         let path = arguments.out.join(name);
-        replace(&path, text)
-            .map_err(|e| format!("cannot write {}: {e}; give another --out", path.shown()))?;
+        whole_file::write(&path, text.as_bytes())?;
         Ok::<PathBuf, String>(path)
     };
     let data = write("outcome.json", &json)?;
@@ -153,17 +169,6 @@ fn publish(outcome: &DemoOutcome, arguments: &Arguments) -> Result<(), Box<dyn s
             data.shown()
         );
     }
-    Ok(())
-}
-
-/// Replaces a file atomically.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = tempfile::Builder::new()
-        .permissions(fs::Permissions::from_mode(0o666))
-        .tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
     Ok(())
 }
 
