@@ -154,7 +154,7 @@ fn a_seed_that_a_reader_of_json_would_round_is_refused() -> Tested {
     let arguments = ["validate", file, "--seed", "9007199254740993"];
     let output = research(Path::new("."), &arguments).output()?;
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("9007199254740993 is not in 0..9007199254740992"));
+    assert!(stderr(&output).contains("expected a number from 0 to below 9007199254740992"));
     Ok(())
 }
 
@@ -169,5 +169,37 @@ fn the_page_of_figures_fits_a_phone_and_every_word_of_it_can_be_read() -> Tested
     assert!(research(directory.path(), &arguments).output()?.status.success());
     let page = directory.path().join("figures/papers.html");
     assert_eq!(browser.faults(&page)?, Vec::<String>::new());
+    Ok(())
+}
+
+#[test]
+fn names_that_do_not_exist_are_wrong_usage_and_write_nothing() -> Tested {
+    let place = tempfile::tempdir()?;
+    for (line, part) in [
+        ("reproduce nosuch", "there is no figure nosuch"),
+        ("gauntlet --engine theory", "--engine theory: a population"),
+        ("gauntlet --chosen-on 1 --seed 1", "--seed 1: it chose"),
+        ("lab blog --each 0s", "--each 0 ns: give"),
+        ("bench matrix --test nosuch --out m.md --journal m.j", "--test nosuch: there is no such"),
+        ("bench advice --situations 0 --out a.md", "--situations"),
+        ("bench limits --only nosuch --out l.md --results r", "--only nosuch: no run has it"),
+    ] {
+        let output = research(place.path(), &line.split(' ').collect::<Vec<_>>()).output()?;
+        let words = usage_error(&output);
+        assert_eq!(output.status.code(), Some(2), "{line}: {words}");
+        assert!(words.contains(part), "{line}: {words}");
+        assert_eq!(std::fs::read_dir(place.path())?.count(), 0, "{line}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_page_of_figures_names_the_command_that_wrote_it() -> Tested {
+    let place = tempfile::tempdir()?;
+    let line = ["reproduce", "drs-fig3", "--engine", "theory", "--out", "figs"];
+    let output = research(place.path(), &line).output()?;
+    assert!(output.status.success(), "{}", usage_error(&output));
+    let page = std::fs::read_to_string(place.path().join("figs/papers.html"))?;
+    assert!(page.contains("reproduce drs-fig3 --engine theory --out figs"));
     Ok(())
 }

@@ -23,6 +23,7 @@ use sweetspot_program::print::Shown;
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::result_journal::{OnVersionMismatch, ResultJournal};
 use sweetspot_program::scenario_file::{Parallel, seed};
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::values::{self, Offering};
 use sweetspot_program::whole_file;
 
@@ -133,13 +134,14 @@ fn sizing(text: &str) -> Result<Sizing, String> {
 pub fn run(arguments: Arguments) -> Ending {
     if arguments.chosen_on.contains(&arguments.seed) {
         let seed = arguments.seed;
-        return Err(format!(
+        return Err(UsageError::new(format!(
             "--seed {seed}: it chose parameters (--chosen-on) and cannot measure them; take another"
-        )
+        ))
         .into());
     }
     if arguments.engine == EngineName::Theory {
-        return Err("--engine theory: a population needs random draws; choose sim or lab".into());
+        let why = "--engine theory: a population needs random draws; choose sim or lab";
+        return Err(UsageError::new(why).into());
     }
     let tag = arguments.tag.clone().map_or_else(identity, Ok)?;
     let result_journal =

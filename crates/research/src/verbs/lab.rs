@@ -9,6 +9,7 @@ use super::Ending;
 use crate::blog::{BlogRow, Environment, blog};
 use sweetspot_comparison::machine;
 use sweetspot_program::print::Shown;
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Subcommand)]
@@ -43,9 +44,8 @@ const MAX_MEASURED: Duration = Duration::from_secs(3600);
 pub fn run(experiment: LabExperiment) -> Ending {
     let LabExperiment::Blog(arguments) = experiment;
     if !(MIN_MEASURED..=MAX_MEASURED).contains(&arguments.each) {
-        return Err(
-            format!("--each {}: give {MIN_MEASURED} to {MAX_MEASURED}", arguments.each).into()
-        );
+        let why = format!("--each {}: give {MIN_MEASURED} to {MAX_MEASURED}", arguments.each);
+        return Err(UsageError::new(why).into());
     }
     whole_file::has_place("--out", arguments.out.as_deref())?;
     let result = isolated(|| blog(arguments.each, &mut show))?;

@@ -22,7 +22,11 @@ use sweetspot_program::print::Shown;
 use sweetspot_program::progress::{until_interrupted, while_it_says};
 use sweetspot_program::result_journal::{OnVersionMismatch, ResultJournal};
 use sweetspot_program::scenario_file::Parallel;
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::values::ThemeName;
+
+const DEFAULT_ENGINES: [EngineName; 2] = [EngineName::Sim, EngineName::Theory];
+const DEFAULT_OUT: &str = "reproduction";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -38,10 +42,10 @@ pub struct Arguments {
     #[arg(value_name = "WHAT")]
     what: Vec<String>,
     /// Engines that run them
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "sim,theory")]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = DEFAULT_ENGINES)]
     engine: Vec<EngineName>,
     /// Output directory: papers.html, papers.md, a picture per figure in papers/
-    #[arg(long, value_name = "DIR", default_value = "reproduction")]
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_OUT)]
     out: PathBuf,
     /// More seeds and a closer search, as in docs/results; router-tables is so without it
     #[arg(long)]
@@ -87,7 +91,7 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     let (documents, figures): (Vec<String>, Vec<String>) =
         arguments.what.iter().cloned().partition(|word| word == NS2 || word == ROUTER_TABLES);
-    let entries = find(&figures)?;
+    let entries = find(&figures).map_err(UsageError::new)?;
     make(&arguments.out)?;
     let mut written = Written { told_at_the_end: arguments.json, paths: Vec::new() };
     if documents.iter().any(|word| word == ROUTER_TABLES) {
@@ -288,14 +292,7 @@ fn write_all(
         fs::write(&file, picture).map_err(|e| blame(&file, &e))?;
         written.paths.push(file);
     }
-    let mut words = arguments.what.join(" ");
-    if arguments.engine.contains(&EngineName::Lab) {
-        let names: Vec<String> = arguments.engine.iter().map(EngineName::to_string).collect();
-        words += &format!(" --engine {}", names.join(","));
-    }
-    if arguments.careful {
-        words += " --careful";
-    }
+    let words = repeated(arguments);
     let made = format!(
         "Written by `sweetspot-research reproduce {words}` on {} ({took}).",
         machine::here(),
@@ -310,6 +307,22 @@ fn write_all(
     written.write(&arguments.out.join("papers.md"), &markdown(figures, "papers", &made))?;
     written.write(&arguments.out.join("papers.html"), &gallery(figures, &page_info))?;
     Ok(())
+}
+
+/// The arguments that write these files again: those that differ from the defaults.
+fn repeated(arguments: &Arguments) -> String {
+    let mut words = arguments.what.join(" ");
+    if arguments.engine != DEFAULT_ENGINES {
+        let names: Vec<String> = arguments.engine.iter().map(EngineName::to_string).collect();
+        words += &format!(" --engine {}", names.join(","));
+    }
+    if arguments.careful {
+        words += " --careful";
+    }
+    if arguments.out != Path::new(DEFAULT_OUT) {
+        words += &format!(" --out {}", arguments.out.shown());
+    }
+    words
 }
 
 fn make(directory: &Path) -> Result<(), String> {

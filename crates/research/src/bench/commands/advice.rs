@@ -25,7 +25,7 @@ const ABSTRACT: Abstract<'_> = Abstract {
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Number of random situations
-    #[arg(long, value_name = "N", default_value_t = 300)]
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     situations: u64,
     /// Seed of the situations
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -59,7 +59,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let out = &arguments.out;
     fs::write(out, document(&arguments, &ratios))
         .map_err(|e| format!("cannot write {}: {e}", out.display()))?;
-    out!("{}", out.display());
+    out!("wrote {}", out.display());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -26,6 +26,7 @@ const SELF_TEST: &str = "self-test";
 pub fn run(arguments: Arguments) -> Ending {
     let program = super::sweetspot()?;
     let build = build(&program)?;
+    arguments.selection.check(run_names())?;
     let store = arguments.selection.store(NAME, Some(&build))?;
     if arguments.selection.is_due::<String>(&store, SELF_TEST) {
         store.put(SELF_TEST, &self_test(&program)?)?;
@@ -144,6 +145,18 @@ impl Bench<'_> {
             })
         })
     }
+}
+
+/// The names of all runs.
+fn run_names() -> Vec<String> {
+    let of_plan = |plan: CellPlan| {
+        let variants = usual();
+        let runs = variants.iter().map(|variant| run_name(&plan, variant)).collect::<Vec<_>>();
+        let reference = plan.reference.then(|| reference_name(&plan));
+        runs.into_iter().chain(reference)
+    };
+    let plans = [demo()].into_iter().chain(matrix());
+    [SELF_TEST.to_owned()].into_iter().chain(plans.flat_map(of_plan)).collect()
 }
 
 fn run_name(plan: &CellPlan, variant: &Variant) -> String {

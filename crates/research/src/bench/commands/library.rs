@@ -29,6 +29,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let selection = &arguments.selection;
     let store = selection.store(NAME, Some(&build))?;
     let plans = plans();
+    selection.check(plans.iter().map(|plan| plan.run.name.clone()))?;
     let code = isolate(|| {
         selection.run_each(
             &store,

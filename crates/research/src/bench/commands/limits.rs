@@ -33,6 +33,7 @@ const NAME: &str = "limits";
 pub fn run(arguments: Arguments) -> Ending {
     let selection = &arguments.selection;
     let (seed, flows) = (arguments.seed, arguments.flows);
+    selection.check(plans(seed, flows).into_iter().map(|plan| plan.name))?;
     // Flows of two seeds are different flows.
     let store = selection.store(NAME, Some(&seed.to_string()))?;
     let code = isolate(|| {

@@ -38,6 +38,7 @@ pub fn run(arguments: Arguments) -> Ending {
         fs::create_dir_all(dir)?;
     }
     let plans = plans();
+    selection.check(plans.iter().map(|plan| plan.name.clone()))?;
     let run_plan = |plan: &RunPlan| {
         let events = arguments.events.as_ref();
         let events = events.map(|dir| dir.join(plan.name.replace('/', "-") + ".jsonl"));

@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_comparison::machine;
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_report::{Theme, svg_file};
 use sweetspot_research::matrix::{
     MATRIX, MatrixCase, MatrixInfo, MatrixResult, MatrixTest, MatrixVariant, VARIANTS,
@@ -31,6 +32,13 @@ pub struct Arguments {
 
 /// Runs the published matrix in the simulator and writes its document.
 pub fn run(arguments: Arguments) -> Ending {
+    let known = |name: &&String| MATRIX.iter().any(|test| test.name == **name);
+    if let Some(unknown) = arguments.test.iter().find(|name| !known(name)) {
+        let names: Vec<&str> = MATRIX.iter().map(|test| test.name).collect();
+        let why =
+            format!("--test {unknown}: there is no such test; there are {}", names.join(", "));
+        return Err(UsageError::new(why).into());
+    }
     let mut results = read(&arguments.journal)?;
     for (test, case, variant) in cases(&arguments.test) {
         let finished = results.iter().any(|result| {
@@ -62,6 +70,7 @@ pub fn run(arguments: Arguments) -> Ending {
         page: format!("{name}/pictures.svg"),
     };
     write(&arguments.out, &matrix_document(&results, &info))?;
+    out!("wrote {}", arguments.out.display());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -31,6 +31,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let selection = &arguments.selection;
     let store = selection.store(NAME, Some(&build))?;
     let plans = plans(arguments.seed, arguments.paths);
+    selection.check(plans.iter().map(|plan| plan.name.clone()))?;
     let key = |name: &str| format!("{}-{name}", arguments.seed);
     let code = isolate(|| {
         let due = |name: &str| selection.is_due::<PathResult>(&store, &key(name));

@@ -31,14 +31,15 @@ pub struct Arguments {
 
 /// Runs random router links and fits the regression of a, b and f to them.
 pub fn run(arguments: Arguments) -> Ending {
-    let table = if arguments.fit_only {
-        fs::read_to_string(&arguments.table).map_err(|e| blame(&arguments.table, &e))?
-    } else {
-        let table = finished(&arguments)?;
-        write(&arguments.table, &table)?;
-        table
+    let table = match arguments.fit_only {
+        true => fs::read_to_string(&arguments.table).map_err(|e| blame(&arguments.table, &e))?,
+        false => finished(&arguments)?,
     };
+    // Before the table is replaced: too few links fit nothing.
     let regression = Regression::of(&table)?;
+    if !arguments.fit_only {
+        write(&arguments.table, &table)?;
+    }
     write(&arguments.coefficients, &source(&regression))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -75,7 +76,7 @@ fn source(regression: &Regression) -> String {
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| blame(path, &error))?;
-    out!("{}", path.display());
+    out!("wrote {}", path.display());
     Ok(())
 }
 

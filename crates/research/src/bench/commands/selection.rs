@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_research::notes;
 
 use crate::bench::store::Store;
@@ -11,8 +12,8 @@ use crate::bench::store::Store;
 /// Which runs of a benchmark are measured, and where its results and its document go.
 #[derive(Debug, clap::Args)]
 pub struct Selection {
-    /// Measure only runs with one of these in their name, e.g. "demo", "400Mbit", "deep",
-    /// "slow-reader"; the rest of the document comes from earlier results
+    /// Measure only runs with one of these in their name; the rest of the document comes from
+    /// earlier results
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     only: Vec<String>,
     /// Measure only runs without a result
@@ -36,6 +37,22 @@ impl Selection {
         let default = || format!("target/bench-{benchmark}").into();
         let directory = self.results.clone().unwrap_or_else(default);
         Store::open(&build.map_or_else(|| directory.clone(), |build| directory.join(build)))
+    }
+
+    /// Refuses --only without effect: a part that none of the runs `names` has.
+    ///
+    /// # Errors
+    /// If there is one.
+    pub fn check(&self, names: impl IntoIterator<Item = String>) -> Result<(), UsageError> {
+        let names: Vec<String> = names.into_iter().collect();
+        let is_unknown = |part: &&String| !names.iter().any(|name| name.contains(part.as_str()));
+        match self.only.iter().find(is_unknown) {
+            Some(part) => Err(UsageError::new(format!(
+                "--only {part}: no run has it in its name; the first run is {}",
+                names.first().map_or("missing", String::as_str)
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Whether to measure the run `name`, which has a result of type `T`.
@@ -81,7 +98,7 @@ impl Selection {
             fs::create_dir_all(directory).map_err(unwritable)?;
         }
         fs::write(&out, text(&notes::kept(&earlier))).map_err(unwritable)?;
-        out!("{}", out.display());
+        out!("wrote {}", out.display());
         Ok(())
     }
 }

@@ -60,6 +60,6 @@ pub fn run(arguments: Arguments) -> Ending {
     let earlier = fs::read_to_string(out).unwrap_or_default();
     fs::write(out, document(&header, &findings, &notes::kept(&earlier)))
         .map_err(|e| format!("cannot write {}: {e}", out.display()))?;
-    out!("{}", out.display());
+    out!("wrote {}", out.display());
     Ok(ExitCode::SUCCESS)
 }

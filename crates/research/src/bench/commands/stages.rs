@@ -25,6 +25,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let (store, program) = (selection.store(NAME, None)?, super::sweetspot()?);
     let names: Vec<String> =
         (1..=arguments.rounds).map(|number| format!("round-{number}")).collect();
+    selection.check(names.iter().cloned())?;
     let code = super::in_scratch(&arguments.scratch, |scratch| {
         let peers = Peers::new(scratch)?;
         let run = |_: &String| round(&peers, scratch, &program);

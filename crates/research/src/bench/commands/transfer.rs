@@ -39,6 +39,11 @@ const FAULTS: &str = "faults";
 /// Runs the selected cases, then writes the document from all stored results.
 pub fn run(arguments: Arguments) -> Ending {
     let selection = &arguments.selection;
+    let drawn = || drawn_cases(arguments.paths, arguments.paths_seed);
+    let local = local_cases().into_iter().map(|case| case.name);
+    let paths = path_cases().into_iter().map(|case| case.name.to_owned());
+    let names = local.chain(paths).chain(drawn().into_iter().map(|case| case.name));
+    selection.check(names.chain([FAULTS.to_owned()]))?;
     let (store, program) = (selection.store(NAME, None)?, super::sweetspot()?);
     super::in_scratch(&arguments.scratch, |scratch| {
         let peers = Peers::new(scratch)?;
@@ -63,7 +68,7 @@ pub fn run(arguments: Arguments) -> Ending {
                 store.put(case.name, &run_path(&case, scratch, &program)?)?;
             }
         }
-        for case in drawn_cases(arguments.paths, arguments.paths_seed) {
+        for case in drawn() {
             if selection.is_due::<DrawnResult>(&store, &case.name) {
                 err!("{} ...", case.name);
                 store.put(&case.name, &peers.run_drawn(&case, &program)?)?;
