@@ -86,7 +86,39 @@ const WRONG: &[(&str, &str)] = &[
     ("diagnose 1 --html x", "--html and --scenario need a capture"),
     ("diagnose --file a --file b --file c", "--file: no more than two captures"),
     ("measure sweetspot1:abc --watch 1ms --series x", "--watch 1 ms is too short"),
+    ("advise window --rate 1Mbit/s --rtt 0ms", "--rtt 0 ns is impossible"),
+    ("advise window --rate 0bit/s --rtt 1ms", "--rate 0 bit/s is impossible"),
+    ("advise window --rate 1Mbit/s --rtt 9ms --loss 100%", "--loss 100 % is impossible"),
+    ("advise window --rate 1Mbit/s --rtt 9ms --mtu 10B", "--mtu 10 B is impossible"),
+    ("advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --flows 0", "--flows 0"),
+    ("advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --inputs 0", "--inputs 0"),
+    ("advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --load 0%", "--load 0"),
+    ("advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --delay-f 2", "--delay-f 2"),
+    (
+        "advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --tail-index 0.5",
+        "--tail-index 0.5 is impossible",
+    ),
+    ("sweep @elephants", "--over or --find-best"),
+    ("demo --size 0B", "--size 0B: nothing to move"),
+    ("demo --sizing sobas,sobas", "--sizing sobas+cubic: give it once"),
 ];
+
+/// Paths with an answer, however short: fewer than four packets, and more than any window.
+#[test]
+fn paths_at_either_end_are_answered_in_words_and_as_json() {
+    let ask = |rate: &str, rtt: &str, json: &[&str]| {
+        let line = [&["advise", "window", "--rate", rate, "--rtt", rtt][..], json].concat();
+        let output = Command::new(SWEETSPOT).args(line).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let json = |text: String| serde_json::from_str::<serde_json::Value>(&text).unwrap();
+    assert!(ask("1kbit/s", "2s", &[]).starts_with("Leave the window to the kernel"));
+    let short = json(ask("1kbit/s", "2s", &["--json"]));
+    assert!(short["recommended_bytes"].is_null() && short["why"].is_string());
+    assert!(ask("100Gbit/s", "100ms", &[]).starts_with("window    625 MB for each of 2"));
+    assert_eq!(json(ask("100Gbit/s", "100ms", &["--json"]))["connections"], 2);
+}
 
 #[test]
 fn a_wrong_value_is_wrong_usage_in_every_verb() {

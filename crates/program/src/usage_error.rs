@@ -78,7 +78,25 @@ pub fn in_one_line(rendered: &str) -> String {
     if lacks_dashes(rendered) {
         kept.insert(1.min(kept.len()), "write the command after `--`".to_owned());
     }
-    NUMBERS.iter().fold(kept.join("; "), |line, (library, ours)| line.replace(library, ours))
+    let line = with_range_in_words(&kept.join("; "));
+    NUMBERS.iter().fold(line, |line, (library, ours)| line.replace(library, ours))
+}
+
+/// Clap's "0 is not in 1..=100" as "expected a number from 1 to 100".
+fn with_range_in_words(line: &str) -> String {
+    let parts = || {
+        let (before, after) = line.split_once(" is not in ")?;
+        let (before, _) = before.rsplit_once(' ')?;
+        let (range, rest) = after.split_at(after.find([';', ' ']).unwrap_or(after.len()));
+        let (low, high) = range.split_once("..")?;
+        let ours = match (high, high.strip_prefix('=')) {
+            ("", _) => format!("expected {low} or more"),
+            (_, Some(high)) => format!("expected a number from {low} to {high}"),
+            (high, None) => format!("expected a number from {low} to below {high}"),
+        };
+        Some(format!("{before} {ours}{rest}"))
+    };
+    parts().unwrap_or_else(|| line.to_owned())
 }
 
 /// Whether a verb that takes a command after `--` has got none, or its first word without the dashes.
@@ -103,6 +121,19 @@ mod tests {
             in_one_line(rendered),
             "the following required arguments were not provided: --rate <RATE> --rtt <RTT>; try '--help'"
         );
+    }
+
+    #[test]
+    fn a_range_is_given_in_words() {
+        let wrong = |range: &str| {
+            in_one_line(&format!(
+                "error: invalid value '0' for '--paths <N>': 0 is not in {range}\n\n\
+                 For more information, try '--help'.\n"
+            ))
+        };
+        let head = "invalid value '0' for '--paths <N>': expected";
+        assert_eq!(wrong("1..=100"), format!("{head} a number from 1 to 100; try '--help'"));
+        assert_eq!(wrong("1.."), format!("{head} 1 or more; try '--help'"));
     }
 
     #[test]

@@ -13,10 +13,12 @@ use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::Value;
-use sweetspot_advise::Kernel;
+use sweetspot_advise::{AdviceError, Kernel};
 
 use super::Ending;
+use crate::option_hints::{self, Asker};
 use sweetspot_program::print::{self, Shown};
+use sweetspot_program::usage_error::UsageError;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -73,11 +75,18 @@ impl OutputOptions {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    match arguments.about {
+    let ending = match arguments.about {
         About::Window(arguments) => window::run(arguments),
         About::Host(arguments) => host::run(arguments),
         About::Router(arguments) => router::run(arguments),
-    }
+    };
+    ending.map_err(|error| match error.downcast_ref() {
+        // An option's value, as if clap had refused it.
+        Some(AdviceError::Impossible { .. }) => {
+            UsageError::new(option_hints::of(error.as_ref(), Asker::Other)).into()
+        }
+        _ => error,
+    })
 }
 
 /// The kernel version given, or this host's.
