@@ -6,7 +6,7 @@ use sweetspot_scenario::{
     ControllerEvent, CrossOutcome, Derivation, EngineError, NoRecorder, Outcome, Recorder,
     Scenario, TransferOutcome,
 };
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::{Bytes, Duration, Rate, Significant};
 
 use super::Ending;
 use sweetspot_program::engine::EngineName;
@@ -130,15 +130,15 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
         print_events(&t.events);
     }
     for (i, c) in outcome.cross.iter().enumerate() {
-        let loss = c.loss_rate * 100.0;
-        wrapped(&format!("cross {i} ({}): {}, loss {loss:.4} %", c.kind, by_direction(c)), "");
+        let loss = share(c.loss_rate);
+        wrapped(&format!("cross {i} ({}): {}, loss {loss}", c.kind, by_direction(c)), "");
     }
     let b = &outcome.bottleneck;
     let bottleneck = format!(
-        "bottleneck: {:.1} % used ({:.1} % before), loss {:.4} %, mean queue {:.1} packets (max {})",
+        "bottleneck: {:.1} % used ({:.1} % before), loss {}, mean queue {:.1} packets (max {})",
         b.utilisation * 100.0,
         b.utilisation_before * 100.0,
-        b.loss_rate * 100.0,
+        share(b.loss_rate),
         b.queue_mean_packets,
         b.queue_max_packets,
     );
@@ -169,17 +169,22 @@ fn print_events(events: &[ControllerEvent]) {
     }
 }
 
+/// A share in per cent, to three digits.
+fn share(of: f64) -> String {
+    format!("{} %", Significant::<3>(of * 100.0))
+}
+
 fn print_transfer(i: usize, t: &TransferOutcome) {
     let timeouts = match t.timeouts {
         1 => "1 timeout".to_owned(),
         n => format!("{n} timeouts"),
     };
     let line = format!(
-        "transfer {i}: {:.2} Mbit/s, RTT {:.1} ms (99 %: {:.1} ms), loss {:.4} %, {timeouts}, window {} [{}]",
-        t.goodput_bps / 1e6,
-        t.rtt_mean_s * 1e3,
-        t.rtt_p99_s * 1e3,
-        t.loss_rate * 100.0,
+        "transfer {i}: {}, RTT {} (99 %: {}), loss {}, {timeouts}, window {} [{}]",
+        Rate::from_f64(t.goodput_bps),
+        Duration::from_secs_f64(t.rtt_mean_s),
+        Duration::from_secs_f64(t.rtt_p99_s),
+        share(t.loss_rate),
         Bytes::new(t.window_final_bytes),
         t.sizing,
     );
@@ -206,13 +211,12 @@ fn why_nothing_moved(scenario: &Scenario, i: usize, finished: &TransferOutcome) 
 
 /// Goodput of cross traffic: each direction is a link of its own.
 fn by_direction(cross: &CrossOutcome) -> String {
-    let mbit = |bps: f64| format!("{:.2} Mbit/s", bps / 1e6);
     match cross.reverse_goodput_bps {
         Some(reverse) if reverse > 0.0 => {
             let forward = (cross.goodput_bps - reverse).max(0.0);
-            format!("{} forward, {} reverse", mbit(forward), mbit(reverse))
+            format!("{} forward, {} reverse", Rate::from_f64(forward), Rate::from_f64(reverse))
         }
-        _ => mbit(cross.goodput_bps),
+        _ => Rate::from_f64(cross.goodput_bps).to_string(),
     }
 }
 
