@@ -42,7 +42,11 @@ function show({ error, title, body, data, remarks = [] }) {
 
 function diagnosePaste() {
   const text = $("paste").value;
-  if (text.trim() !== "") diagnose(new Blob([text]), "paste");
+  if (text.trim() === "") {
+    $("status").textContent = "Nothing is pasted yet: paste the output of ss -ti, iperf3 --json or NDT7 above.";
+    return;
+  }
+  diagnose(new Blob([text]), "paste");
 }
 
 $("file").addEventListener("change", () => {

@@ -68,18 +68,19 @@ function showControls() {
   document.querySelector("output[for=buffer]").textContent = `${Number(full)} C·T`;
   document.querySelector("output[for=load]").textContent = settings.cross === "none" ? "" : `${settings.load} %`;
   $("load").setAttribute("aria-valuetext", `${settings.load} %`);
-  const told = {
-    rate: words.rate(settings.rate),
-    rtt: words.time(settings.rtt),
-    buffer: words.bytes(settings.buffer * PACKET),
-    window: words.bytes(settings.window * PACKET),
-  };
-  for (const [key, text] of Object.entries(told)) {
+  for (const key of ["rate", "rtt", "buffer", "window"]) {
+    const text = inWords(key, settings[key]);
     const typed = typedField(key);
     if (typed !== document.activeElement) typed.value = text;
     typed.disabled = $(key).disabled;
     $(key).setAttribute("aria-valuetext", text);
   }
+}
+
+/** A value of a slider with its unit. */
+function inWords(key, value) {
+  if (key === "rate") return words.rate(value);
+  return key === "rtt" ? words.time(value) : words.bytes(value * PACKET);
 }
 
 const typedField = (key) => document.querySelector(`.typed[data-for=${key}]`);
@@ -89,7 +90,7 @@ function take(typed) {
   const key = typed.dataset.for;
   const value = fromTyped(key, typed.value);
   const [min, max] = key === "window" ? [1, largestWindow(settings)] : range(key);
-  const wrong = value === null ? "Write it with its unit: 50 Mbit/s, 80 ms, 300 kB." : "This lies beyond the slider.";
+  const wrong = value === null ? "Write it with its unit: 50 Mbit/s, 80 ms, 300 kB." : `The slider goes from ${inWords(key, min)} to ${inWords(key, max)}.`;
   typed.setCustomValidity(value !== null && value >= min && value <= max ? "" : wrong);
   if (!typed.reportValidity()) return;
   settings[key] = value;

@@ -52,7 +52,8 @@ pub fn run(arguments: Arguments) -> Ending {
     let names: Vec<&str> = findings.iter().map(|(name, _)| name.as_str()).collect();
     let page = report_page(&names.join(", "), &sheets, &notes, VERSION, arguments.theme.into());
     let pictures = arguments.pictures(&sheets)?;
-    let mut written = vec![Written { path: arguments.out, content: page.into_bytes() }];
+    let page = page.into_bytes();
+    let mut written = vec![Written { path: arguments.out, option: "--out", content: page }];
     written.extend(pictures);
     for file in &written {
         write(file, arguments.json)?;
@@ -88,6 +89,8 @@ fn read_all(paths: &[PathBuf]) -> Result<Read, String> {
 /// A file to be written.
 struct Written {
     path: PathBuf,
+    /// The option that places it.
+    option: &'static str,
     content: Vec<u8>,
 }
 
@@ -105,7 +108,7 @@ impl Arguments {
         let mut all = Vec::new();
         if let Some(directory) = &self.svg {
             let theme = self.theme.into();
-            all.extend(drawn(directory, "svg", sheets, |title, plot| {
+            all.extend(drawn(directory, "--svg", sheets, |title, plot| {
                 Ok(svg_file(title, std::slice::from_ref(plot), theme).into_bytes())
             })?);
         }
@@ -114,12 +117,12 @@ impl Arguments {
         if let Some(directory) = &self.png {
             let converter = Converter::new("--png")?;
             let draw = |title: &str, plot: &Plot| converter.png(&printed(title, plot));
-            all.extend(drawn(directory, "png", sheets, draw)?);
+            all.extend(drawn(directory, "--png", sheets, draw)?);
         }
         if let Some(directory) = &self.pdf {
             let converter = Converter::new("--pdf")?;
             let draw = |title: &str, plot: &Plot| converter.pdf(&printed(title, plot), title);
-            all.extend(drawn(directory, "pdf", sheets, draw)?);
+            all.extend(drawn(directory, "--pdf", sheets, draw)?);
         }
         Ok(all)
     }
@@ -167,10 +170,10 @@ fn name(path: &Path, all: &[PathBuf]) -> String {
     short.map_or_else(|| path.shown().to_string(), |name| name.to_string_lossy().into())
 }
 
-/// Every plot as a file of its own, drawn by `draw` from the sheet's title and the plot.
+/// Every plot as a file of its own, drawn by `draw` from the sheet's title and the plot. `option` is the file's type.
 fn drawn(
     directory: &Path,
-    extension: &str,
+    option: &'static str,
     sheets: &[Sheet],
     draw: impl Fn(&str, &Plot) -> Result<Vec<u8>, String>,
 ) -> Result<Vec<Written>, String> {
@@ -179,8 +182,8 @@ fn drawn(
     let mut all = Vec::new();
     for sheet in sheets {
         for (i, plot) in sheet.plots.iter().enumerate() {
-            let path = directory.join(format!("{}-{}.{extension}", sheet.name, i + 1));
-            all.push(Written { path, content: draw(&sheet.title, plot)? });
+            let path = directory.join(format!("{}-{}.{}", sheet.name, i + 1, &option[2..]));
+            all.push(Written { path, option, content: draw(&sheet.title, plot)? });
         }
     }
     Ok(all)
@@ -189,7 +192,7 @@ fn drawn(
 fn write(file: &Written, quiet: bool) -> Result<(), String> {
     let path = file.path.shown();
     std::fs::write(&file.path, &file.content)
-        .map_err(|error| format!("{path}: {error}; choose another place with --out"))?;
+        .map_err(|error| format!("{path}: {error}; choose another place with {}", file.option))?;
     if !quiet {
         out!("wrote {path}");
     }

@@ -34,6 +34,7 @@ pub fn run(arguments: Arguments, program: clap::Command) -> Ending {
             arguments.dir.shown()
         )
     })?;
+    note!("wrote the man pages into {}", arguments.dir.shown());
     Ok(ExitCode::SUCCESS)
 }
 
