@@ -90,41 +90,41 @@ impl Hold {
 ///                           the capacity could not be measured
 ///                           the round trip is too short for a limit to matter
 ///                           the transfer is too short for measurements to pay
-///                           others keep a queue
+///                           cross traffic keeps a queue
 /// Opening    -> Steady      the window is what was remembered
 /// Opening    -> Open        the bottleneck's buffer overflowed
-///                           others keep a queue
+///                           cross traffic keeps a queue
 /// Steady     -> Probing     36 epochs passed, or four without a queue
 /// Steady     -> Correcting  no queue stands at what was remembered
 /// Steady     -> Paced       losses without a queue keep congestion control below the capacity
 /// Steady     -> Steady      the buffer overflowed for the first time
 /// Steady     -> Open        the rate fell under the limit
 ///                           a packet was lost without a queue of our own
-///                           others keep a queue
+///                           cross traffic keeps a queue
 ///                           the bottleneck's buffer overflowed
 /// Probing    -> Probing     the rate followed the step
 /// Probing    -> Steady      the rate did not follow, or a packet was lost
 /// Probing    -> Correcting  no queue stands at what was remembered
 /// Probing    -> Open        the rate fell under the limit
-///                           others keep a queue
-///                           the path carries more than was known
+///                           cross traffic keeps a queue
+///                           the path carries more than measured before
 /// Correcting -> Steady      a queue shows the capacity
 /// Correcting -> Correcting  a packet was lost
-/// Correcting -> Open        the path carries more than was known
+/// Correcting -> Open        the path carries more than measured before
 ///                           a packet was lost without a queue of our own
 ///                           the bottleneck's buffer overflowed
 /// Paced      -> Steady      nothing was lost until CUBIC would be back, or too much for the first time
 /// Paced      -> Open        the rate fell under the limit
-///                           others keep a queue
+///                           cross traffic keeps a queue
 /// Open       -> Trial       a queue stands, and the rate does not follow the window
 /// Open       -> Startup     a packet was lost without a queue of our own
-/// Trial      -> Steady      a smaller window cost no rate
-/// Trial      -> Open        a smaller window cost rate
-///                           the path carries more than was known
+/// Trial      -> Steady      a smaller window did not lower the rate
+/// Trial      -> Open        a smaller window lowered the rate
+///                           the path carries more than measured before
 /// Open       -> Climb       the path may carry more than congestion control sends
 /// Climb      -> Paced       the path's capacity is known
 /// Climb      -> Open        the path has no unused capacity
-///                           others keep a queue
+///                           cross traffic keeps a queue
 /// ```
 #[derive(Debug)]
 pub(super) enum State {

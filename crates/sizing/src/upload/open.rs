@@ -24,7 +24,7 @@ impl OpenUpload {
 }
 
 impl Upload {
-    /// Leaves the upload to congestion control, because others keep a queue.
+    /// Leaves the upload to congestion control, because cross traffic keeps a queue.
     pub(super) fn open(&mut self, now: Time, base: Duration) {
         let held = self.delivery_rate.over(base).unwrap_or(Rate::ZERO);
         let open = OpenUpload::new(self.twice_as_old(now), held);

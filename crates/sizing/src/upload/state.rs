@@ -33,11 +33,11 @@ const TRANSITIONS: [Transition<PacingName>; 6] = [
 /// ```text
 /// Measuring  -> Draining    a queue stands, and the rate does not follow the window
 /// Draining   -> Held        the path's capacity is known
-/// Draining   -> Open        others keep a queue
-/// Held       -> Held        the path carries more than was known
-/// Held       -> Draining    the path carries less than was known
+/// Draining   -> Open        cross traffic keeps a queue
+/// Held       -> Held        the path carries more than measured before
+/// Held       -> Draining    the path carries less than measured before
 ///                           a queue stands, and the rate does not follow the window
-/// Open       -> Measuring   a smaller window cost no rate
+/// Open       -> Measuring   a smaller window did not lower the rate
 /// ```
 #[derive(Debug)]
 pub(super) enum PacingState {
