@@ -56,11 +56,6 @@ impl Step {
 }
 
 impl Climb {
-    /// The rate under the sender's own congestion control.
-    pub(super) fn own_rate(&self) -> Rate {
-        self.free.rate()
-    }
-
     /// A probe was answered on a path of this base RTT.
     pub(super) fn handle_probe(&mut self, rtt: Duration, base: Duration) {
         if self.step.is_none() {

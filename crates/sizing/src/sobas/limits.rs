@@ -55,15 +55,6 @@ impl TransferLimits {
         }
     }
 
-    /// Sets the window from which [`widen`](Self::widen) grows it.
-    pub(super) fn shrink(&mut self, now: Time, window: Bytes) {
-        let window = window + self.unacknowledged();
-        self.room = Bytes::ZERO;
-        if self.window.is_none_or(|present| present > window) {
-            self.limit(now, window);
-        }
-    }
-
     /// The nearest window that may be set: at least twice the bytes that delayed ACKs leave unacknowledged, so that data are in
     /// flight while an ACK is (BBRMinPipeCwnd of draft-ietf-ccwg-bbr).
     pub(super) fn within_bounds(&self, window: Bytes) -> Bytes {

@@ -137,12 +137,8 @@ impl Sobas {
             // A window that is only remembered was opened by slow start: continue from there.
             State::Held(held) => (!held.is_remembered(), held.tried()),
             State::Trial(trial) => (true, Some(trial.began())),
-            State::Climb(_) => (true, None),
-            State::Startup(_) | State::Open(_) | State::Ended => (false, None),
+            State::Startup(_) | State::Open(_) | State::Climb(_) | State::Ended => (false, None),
         };
-        if let (State::Climb(climb), Some(base)) = (&self.state, self.min_rtt.get()) {
-            self.limits.shrink(now, climb.own_rate() * base);
-        }
         self.was_wrong |= self.memory.take().is_some();
         self.is_shared |= reason == Reason::OthersQueue;
         self.held_before = match &self.state {

@@ -84,9 +84,6 @@ fn where_a_queue_grows_while_the_rate_follows_others_give_way_and_the_climb_ends
     assert!(unused.paces.iter().all(|pace| *pace < 0.23), "{:?}", unused.paces);
     let (congestion, pacing) = (unused.script.congestion, unused.script.pacing);
     assert_eq!((congestion, pacing), (CongestionChoice::Own, None));
-    // BBR's congestion window stays behind the window of the rate before.
-    let before = 0.09 * BDP + 2.0 * MSS;
-    assert!((unused.script.window() / before - 1.0).abs() < 0.02, "{}", unused.script.window());
     // It is not tried again.
     let tried = unused.script.entered.len();
     unused.run(|_| false, |sent, _| (sent, 0.0));
