@@ -72,7 +72,7 @@ const HINTS: &[Hint] = &[
     ("takes one transfer, which has begun", "serve without --once takes more", &[A::Serve]),
     ("this is not a ticket", "or give HOST:PORT of a TCP server", &[A::Measure]),
     ("attributes were left out", "start the receiver with --xattrs", ALL),
-    ("give the number of seeds instead", "--seeds N", ALL),
+    ("give the number of seeds instead", "--seeds N", &[A::Other]),
     ("neither JSON nor lines of JSON", "`run --out` and `sweep --out` write such files", ALL),
     ("but no result of sweetspot", "`run --out` and `sweep --out` write such files", ALL),
 ];

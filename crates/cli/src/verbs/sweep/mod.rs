@@ -38,8 +38,8 @@ Examples:
       --seeds 20 --out sweep.parquet
   sweetspot sweep @elephants --find-best --set path.buffer=313pkt --seeds 4
 
-Exit codes: 0 every run is complete; 1 one failed; 2 the command line is wrong; 3
-no closed form covers a combination (--engine theory).")]
+Exit codes: 0 every run is complete; 1 one failed; 2 the command line is wrong;
+3 no closed form covers a combination (--engine theory).")]
 pub struct Arguments {
     #[command(flatten)]
     file: ScenarioFile,
