@@ -100,7 +100,7 @@ fn the_blog_s_experiment_is_a_table_of_five() -> Tested {
 fn a_population_is_judged_by_engines_that_know_chance() -> Tested {
     let output =
         research(Path::new("."), &["gauntlet", "--engine", "theory", "--paths", "1"]).output()?;
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("--engine theory"), "{}", stderr(&output));
     assert!(stderr(&output).contains("choose sim or lab"), "{}", stderr(&output));
     Ok(())
@@ -122,7 +122,7 @@ fn reproduce_without_a_name_says_what_it_would_do_and_does_nothing() -> Tested {
 fn an_unknown_figure_is_answered_with_the_nearest_one() -> Tested {
     let directory = tempfile::tempdir()?;
     let output = research(directory.path(), &["reproduce", "bdp-fgi3"]).output()?;
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("did you mean bdp-fig3?"), "{}", stderr(&output));
     assert!(!directory.path().join("reproduction").exists());
     Ok(())
