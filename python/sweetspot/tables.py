@@ -131,6 +131,7 @@ class WindowAdvice(TypedDict):
     """What :func:`sweetspot.advise.window` returns."""
 
     text: str
+    connections: int
     sweet_spot_low_bytes: int
     sweet_spot_high_bytes: int
     bdp1_bytes: Optional[int]
