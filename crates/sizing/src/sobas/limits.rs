@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::model::{AGREEMENT, CHANGE, Epoch, RESOLUTION, Share, TIMESTAMP_TICK};
+use crate::model::{AGREEMENT, CHANGE, CLOCK_ERROR, Epoch, RESOLUTION, Share, TIMESTAMP_TICK};
 use crate::{CongestionChoice, ControllerConfig, EventKind, Output, SizingEvent};
 
 /// Segments that a receiver with delayed ACKs may leave unacknowledged (RFC 5681, section 4.2).
@@ -11,9 +11,6 @@ const UNACKNOWLEDGED_SEGMENTS: u64 = 2;
 /// Growth in a round trip that a path with a small buffer tolerates, and the smallest that is reported: the gain of BBR's probes
 /// (draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.4).
 pub(super) const PROBING_GAIN: f64 = 1.25;
-
-/// Error of a probe's RTT between two programs: each wakes up some ten microseconds late.
-const PROBE_NOISE: Duration = Duration::from_micros(100);
 
 /// The transfer's limits, and the outputs that set them.
 #[derive(Debug)]
@@ -165,9 +162,10 @@ pub(super) fn is_busy(epoch: &Epoch, base: Duration) -> bool {
     epoch.rtt > base + target_queue(base)
 }
 
-/// Whether a probe with this RTT found no packet waiting, on a path of round trip `base`.
+/// Whether a probe with this RTT found no packet waiting, on a path of round trip `base`: each of the two ends is late by at most a
+/// clock error.
 pub(super) fn is_idle(rtt: Duration, base: Duration) -> bool {
-    rtt <= base + PROBE_NOISE
+    rtt <= base + CLOCK_ERROR * 2
 }
 
 /// Whether the path is used up, if a share of `idle` of the probes found it idle: as large a share as the part that is unused, since
