@@ -32,14 +32,16 @@ pub(super) struct Paced {
     others: u32,
     collapsed: u32,
     test: Test,
-    /// Losses at the full pace, and the epochs with losses before the next test.
-    full: Losses,
+    /// Packets lost at the full pace since the last test, the epochs with losses, and how many of these bring the next test.
+    full: Share,
+    lossy: Share,
     patience: u64,
     /// Tests in a row that found others.
     found_others: u32,
 }
 
-/// Epochs with losses before the first test. It takes three events' time over 0.7 at three tenths less: one of 20 events' rate.
+/// Epochs with losses before the first test. A test lasts as long as three more take at the full pace, over 0.7, and gives up 0.3 of the
+/// rate meanwhile: what 1.3 of about 20 such epochs carry.
 fn first_test() -> u64 {
     cycle_epochs() * 2
 }
@@ -49,25 +51,15 @@ fn first_test() -> u64 {
 enum Test {
     /// None at present.
     None,
-    /// At an eased pace, with the losses and the idle probes since.
-    Eased(Losses, Share),
+    /// At an eased pace, with the epochs with losses and the idle probes since.
+    Eased { lossy: Share, idle: Share },
     /// At the full pace again, with the packets lost since.
     Returned(Share),
 }
 
-/// Losses among packets.
-#[derive(Debug, Clone, Copy, Default)]
-struct Losses {
-    packets: Share,
-    /// Epochs with losses are one event each, as random losses may come in bursts.
-    epochs: Share,
-}
-
-impl Losses {
-    fn add(&mut self, traffic: Traffic) {
-        self.packets.add(traffic.retransmitted, traffic.delivered);
-        self.epochs.add(u64::from(traffic.retransmitted > 0), traffic.delivered);
-    }
+/// Adds an epoch: one with losses is one event, as random losses may come in bursts.
+fn add_lossy(lossy: &mut Share, traffic: Traffic) {
+    lossy.add(u64::from(traffic.retransmitted > 0), traffic.delivered);
 }
 
 impl Paced {
@@ -82,7 +74,8 @@ impl Paced {
             others: 0,
             collapsed: 0,
             test: Test::None,
-            full: Losses::default(),
+            full: Share::default(),
+            lossy: Share::default(),
             patience: first_test(),
             found_others: 0,
         }
@@ -90,14 +83,14 @@ impl Paced {
 
     /// A probe was answered on a path of this base RTT.
     pub(super) fn handle_probe(&mut self, rtt: Duration, base: Duration) {
-        if let Test::Eased(_, idle) = &mut self.test {
+        if let Test::Eased { idle, .. } = &mut self.test {
             idle.add(u64::from(is_idle(rtt, base)), 1);
         }
     }
 
     /// The pace over the capacity.
     pub(super) fn share(&self) -> f64 {
-        if let Test::Eased(..) = self.test { EASED } else { PACE_SHARE }
+        if let Test::Eased { .. } = self.test { EASED } else { PACE_SHARE }
     }
 }
 
@@ -131,14 +124,15 @@ impl Sobas {
         }
         match paced.test {
             Test::None => {}
-            Test::Eased(..) => return self.check_eased(now, traffic),
+            Test::Eased { .. } => return self.check_eased(now, traffic),
             Test::Returned(lost) => {
-                let found = lost.exceeds(paced.full.packets);
+                let found = lost.exceeds(paced.full);
                 return self.end_test(now, found);
             }
         }
         paced.lost.add(traffic.retransmitted, traffic.delivered);
-        paced.full.add(traffic);
+        paced.full.add(traffic.retransmitted, traffic.delivered);
+        add_lossy(&mut paced.lossy, traffic);
         paced.collapsed = in_a_row(paced.collapsed, epoch.rate < others_rate(capacity));
         if paced.collapsed >= KEEPS_EPOCHS {
             if paced.lost.exceeds(paced.free) {
@@ -151,7 +145,7 @@ impl Sobas {
             held.become_steady();
             return self.apply_hold(now);
         }
-        if paced.full.epochs.hits() >= paced.patience {
+        if paced.lossy.hits() >= paced.patience {
             return self.ease(now);
         }
         paced.epochs += 1;
@@ -179,7 +173,7 @@ impl Sobas {
     fn ease(&mut self, now: Time) {
         let State::Held(held) = &mut self.state else { return };
         let Hold::Paced(paced) = &mut held.hold else { return };
-        paced.test = Test::Eased(Losses::default(), Share::default());
+        paced.test = Test::Eased { lossy: Share::default(), idle: Share::default() };
         held.settling = SETTLING_EPOCHS + repair_epochs();
         self.apply_hold(now);
     }
@@ -188,11 +182,11 @@ impl Sobas {
     fn check_eased(&mut self, now: Time, traffic: Traffic) {
         let State::Held(held) = &mut self.state else { return };
         let Hold::Paced(paced) = &mut held.hold else { return };
-        let Test::Eased(eased, idle) = &mut paced.test else { return };
-        eased.add(traffic);
-        let (full, eased, idle) = (paced.full.epochs, eased.epochs, *idle);
-        let is_over = full.exceeds(eased.without_hits());
-        if full.exceeds(eased) || is_over && is_used(idle) {
+        let Test::Eased { lossy, idle } = &mut paced.test else { return };
+        add_lossy(lossy, traffic);
+        let (lossy, idle) = (*lossy, *idle);
+        let is_over = paced.lossy.exceeds(lossy.without_hits());
+        if paced.lossy.exceeds(lossy) || is_over && is_used(idle) {
             self.end_test(now, true);
         } else if is_over {
             paced.test = Test::Returned(Share::default());
@@ -210,7 +204,8 @@ impl Sobas {
         let Hold::Paced(paced) = &mut held.hold else { return };
         paced.test = Test::None;
         if !found {
-            (paced.full, paced.found_others) = (Losses::default(), 0);
+            (paced.full, paced.lossy) = (Share::default(), Share::default());
+            paced.found_others = 0;
             paced.patience *= 2;
             return;
         }

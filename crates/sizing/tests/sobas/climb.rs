@@ -49,7 +49,7 @@ pub(crate) fn holds(script: &Script) -> bool {
     script.phase() == Some(SizingPhase::Holding)
 }
 
-/// Whether a climb was given up for that reason.
+/// Why a climb ended without a hold, if it did.
 pub(crate) fn gave_up(script: &Script) -> Option<Reason> {
     let tried = script.entered.iter().position(|entered| entered.1 == SizingPhase::Trying)?;
     let opens = |entered: &&(f64, SizingPhase, Reason)| entered.1 == SizingPhase::Open;
