@@ -44,37 +44,79 @@ pub enum IsolationError {
     Threads(usize),
 }
 
-/// The steps between the caller and the isolated work, in order; the number crosses a pipe when one fails.
-const STEP_NAMES: [&str; 8] = [
-    "fork",
-    "prctl(PR_SET_PDEATHSIG)",
-    "unshare(CLONE_NEWUSER)",
-    "unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET)",
-    "writing /proc/self/setgroups",
-    "writing /proc/self/uid_map",
-    "writing /proc/self/gid_map",
-    "mount(MS_PRIVATE)",
-];
-const FORK: u8 = 0;
-const DEATH_SIGNAL: u8 = 1;
-const USER_NAMESPACE: u8 = 2;
-const NAMESPACES: u8 = 3;
-const SETGROUPS: u8 = 4;
-const UID_MAP: u8 = 5;
-const GID_MAP: u8 = 6;
-const PRIVATE_MOUNTS: u8 = 7;
+/// The steps that can fail before the isolated work begins. The outer process writes its failed step to a pipe, as a byte.
+#[derive(Debug, Clone, Copy)]
+#[repr(u8)]
+enum Step {
+    Signals,
+    Pipe,
+    Fork,
+    DeathSignal,
+    UserNamespace,
+    Namespaces,
+    SetGroups,
+    UidMap,
+    GidMap,
+    PrivateMounts,
+    Wait,
+}
+
+impl Step {
+    const ALL: [Step; 11] = [
+        Step::Signals,
+        Step::Pipe,
+        Step::Fork,
+        Step::DeathSignal,
+        Step::UserNamespace,
+        Step::Namespaces,
+        Step::SetGroups,
+        Step::UidMap,
+        Step::GidMap,
+        Step::PrivateMounts,
+        Step::Wait,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Step::Signals => "signalfd",
+            Step::Pipe => "pipe",
+            Step::Fork => "fork",
+            Step::DeathSignal => "prctl(PR_SET_PDEATHSIG)",
+            Step::UserNamespace => "unshare(CLONE_NEWUSER)",
+            Step::Namespaces => "unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET)",
+            Step::SetGroups => "writing /proc/self/setgroups",
+            Step::UidMap => "writing /proc/self/uid_map",
+            Step::GidMap => "writing /proc/self/gid_map",
+            Step::PrivateMounts => "mount(MS_PRIVATE)",
+            Step::Wait => "waiting for the isolated process",
+        }
+    }
+}
 
 /// A failed step on its way to the caller.
-struct FailedStep(u8, io::Error);
+struct FailedStep(Step, io::Error);
 
 type StepResult<T> = Result<T, FailedStep>;
 
 trait At<T> {
-    fn at(self, step: u8) -> StepResult<T>;
+    fn at(self, step: Step) -> StepResult<T>;
+}
+
+impl From<FailedStep> for IsolationError {
+    fn from(FailedStep(step, source): FailedStep) -> IsolationError {
+        let step = step.name();
+        match source.raw_os_error() {
+            // ENOSPC: the limit user.max_user_namespaces is reached, or is zero.
+            Some(libc::EPERM | libc::EACCES | libc::ENOSPC) => {
+                IsolationError::NoPermission { step, source }
+            }
+            _ => IsolationError::Failed { step, source },
+        }
+    }
 }
 
 impl<T> At<T> for io::Result<T> {
-    fn at(self, step: u8) -> StepResult<T> {
+    fn at(self, step: Step) -> StepResult<T> {
         self.map_err(|error| FailedStep(step, error))
     }
 }
@@ -129,14 +171,10 @@ fn isolate_noting_signals(
     wait_for_one_thread().map_err(IsolationError::Threads)?;
     // Both sides of the fork would write the data buffered now.
     let _ = io::stdout().flush();
-    let failed = |step: u8, source: io::Error| IsolationError::Failed {
-        step: STEP_NAMES[usize::from(step)],
-        source,
-    };
-    let mut supervisor = Supervisor::new().map_err(|e| failed(FORK, e))?;
-    let (mut error_reader, error_writer) = pipe().map_err(|e| failed(FORK, e))?;
+    let mut supervisor = Supervisor::new().at(Step::Signals)?;
+    let (mut error_reader, error_writer) = pipe().at(Step::Pipe)?;
     let caller = std::process::id();
-    let outer = match fork().map_err(|e| failed(FORK, e))? {
+    let outer = match fork().at(Step::Fork)? {
         None => {
             drop(error_reader);
             run_outer(caller, supervisor, error_writer, work)
@@ -147,20 +185,14 @@ fn isolate_noting_signals(
     let mut error_bytes = [0; 5];
     // The pipe ends without a word once the worker has begun.
     let failed_to_start = error_reader.read_exact(&mut error_bytes).is_ok();
-    let ended = supervisor.wait_noting_signals(outer).map_err(|e| failed(FORK, e))?;
+    let ended = supervisor.wait_noting_signals(outer).at(Step::Wait)?;
     if !failed_to_start {
         return Ok(ended);
     }
     let [step, errno @ ..] = error_bytes;
-    let source = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
-    let step = STEP_NAMES[usize::from(step) % STEP_NAMES.len()];
-    Err(match source.raw_os_error() {
-        // ENOSPC: the limit user.max_user_namespaces is reached, or is zero.
-        Some(libc::EPERM | libc::EACCES | libc::ENOSPC) => {
-            IsolationError::NoPermission { step, source }
-        }
-        _ => IsolationError::Failed { step, source },
-    })
+    // The outer process wrote one of these bytes.
+    let step = Step::ALL.into_iter().find(|s| *s as u8 == step).unwrap_or(Step::Fork);
+    Err(FailedStep(step, io::Error::from_raw_os_error(i32::from_ne_bytes(errno))).into())
 }
 
 /// The outer process: enters the namespaces, starts init and waits for it.
@@ -175,12 +207,12 @@ fn run_outer(
         // The caller may have died before that was armed.
         if parent() == caller { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
     };
-    let started = arm().at(DEATH_SIGNAL).and_then(|()| {
+    let started = arm().at(Step::DeathSignal).and_then(|()| {
         enter_namespaces()?;
         // Entering a user namespace disarms the death signal.
-        arm().at(DEATH_SIGNAL)?;
-        let (pulse, alive) = pipe().at(FORK)?;
-        Ok((fork().at(FORK)?, pulse, alive))
+        arm().at(Step::DeathSignal)?;
+        let (pulse, alive) = pipe().at(Step::Pipe)?;
+        Ok((fork().at(Step::Fork)?, pulse, alive))
     });
     match started {
         Ok((None, pulse, alive)) => {
@@ -205,7 +237,7 @@ fn init(
     work: impl FnOnce() -> u8,
 ) -> ! {
     if let Err(error) = die_with_parent() {
-        end_complaining(&mut error_writer, &FailedStep(DEATH_SIGNAL, error));
+        end_complaining(&mut error_writer, &FailedStep(Step::DeathSignal, error));
     }
     // Our parent has no number in this namespace to compare; its end of the pipe tells, to which nothing is ever written.
     if is_hung_up(&pulse) {
@@ -214,7 +246,7 @@ fn init(
     drop(pulse);
     mount_proc();
     match fork() {
-        Err(error) => end_complaining(&mut error_writer, &FailedStep(FORK, error)),
+        Err(error) => end_complaining(&mut error_writer, &FailedStep(Step::Fork, error)),
         Ok(Some(worker)) => {
             drop(error_writer);
             end(supervisor.wait_for(worker).unwrap_or(1))
@@ -235,22 +267,22 @@ fn enter_namespaces() -> StepResult<()> {
     match unshare(all) {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
             enter_user_namespace()?;
-            unshare(all).at(NAMESPACES)?;
+            unshare(all).at(Step::Namespaces)?;
         }
-        other => other.at(NAMESPACES)?,
+        other => other.at(Step::Namespaces)?,
     }
     // Mounts inside must not show outside.
     let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
-    mount_change(c"/", private).map_err(io::Error::from).at(PRIVATE_MOUNTS)
+    mount_change(c"/", private).map_err(io::Error::from).at(Step::PrivateMounts)
 }
 
 fn enter_user_namespace() -> StepResult<()> {
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-    unshare(UnshareFlags::NEWUSER).at(USER_NAMESPACE)?;
+    unshare(UnshareFlags::NEWUSER).at(Step::UserNamespace)?;
     // Without this the kernel lets nobody write gid_map (user_namespaces(7)).
-    fs::write("/proc/self/setgroups", "deny").at(SETGROUPS)?;
-    fs::write("/proc/self/uid_map", format!("0 {uid} 1")).at(UID_MAP)?;
-    fs::write("/proc/self/gid_map", format!("0 {gid} 1")).at(GID_MAP)
+    fs::write("/proc/self/setgroups", "deny").at(Step::SetGroups)?;
+    fs::write("/proc/self/uid_map", format!("0 {uid} 1")).at(Step::UidMap)?;
+    fs::write("/proc/self/gid_map", format!("0 {gid} 1")).at(Step::GidMap)
 }
 
 /// Lets /proc show the new PID namespace. Where the kernel forbids it (a container that masks
@@ -284,6 +316,6 @@ pub(crate) fn pipe() -> io::Result<(File, File)> {
 
 fn end_complaining(error_writer: &mut File, FailedStep(step, error): &FailedStep) -> ! {
     let errno = error.raw_os_error().unwrap_or(0).to_ne_bytes();
-    let _ = error_writer.write_all(&[&[*step][..], &errno].concat());
+    let _ = error_writer.write_all(&[&[*step as u8][..], &errno].concat());
     end(1)
 }
