@@ -487,3 +487,24 @@ fn a_window_that_stays_closed_is_full_of_data_that_the_program_does_not_read() {
     let closed = Sample { window_limited: SECOND, peer_window: Some(Bytes::ZERO), ..bulk() };
     assert_eq!(after_a_second(closed).recent().dominant(), Class::ReceiverApplication);
 }
+
+#[test]
+fn a_receiver_is_judged_by_its_own_window_and_not_by_its_peers() {
+    let mut live = Live::default();
+    // The peer, to which nothing is sent, advertises less than this end ever does.
+    let idle = Some(Bytes::new(10_000));
+    for (n, window) in [(0, 100_000), (1, 1_000_000), (2, 50_000), (3, 0)] {
+        live.handle(Sample {
+            at: Time::ZERO + SECOND * n,
+            received: Bytes::new(1_250_000 * n),
+            window: Some(Bytes::new(window)),
+            peer_window: idle,
+            ..receiver()
+        });
+        // A window that only grows has not shrunk.
+        assert_eq!(live.evidence().min_window.is_some(), n > 1);
+    }
+    let evidence = live.evidence();
+    assert_eq!(evidence.largest_window, Some(Bytes::new(1_000_000)));
+    assert_eq!((evidence.min_window, evidence.zero_windows), (Some(Bytes::ZERO), 1));
+}

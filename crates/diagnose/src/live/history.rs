@@ -64,14 +64,36 @@ impl RecentArrivals {
     }
 }
 
+/// The windows that one end was seen to advertise.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WindowsSeen {
+    pub largest: Bytes,
+    /// The smallest that came after a larger one: a window that only grows has none.
+    pub shrunk_to: Option<Bytes>,
+    /// How often it closed.
+    pub closed: u64,
+    latest: Option<Bytes>,
+}
+
+impl WindowsSeen {
+    fn add(&mut self, window: Bytes) {
+        if window < self.largest {
+            self.shrunk_to = Some(self.shrunk_to.map_or(window, |min| min.min(window)));
+        }
+        self.largest = self.largest.max(window);
+        let closes = window == Bytes::ZERO && self.latest != Some(window);
+        self.closed += u64::from(closes);
+        self.latest = Some(window);
+    }
+}
+
 /// State from earlier samples that later ones are compared with.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ConnectionHistory {
     /// Both ends are on one host.
     pub within_host: bool,
-    pub largest_peer_window: Bytes,
-    pub min_peer_window: Option<Bytes>,
-    pub largest_window: Bytes,
+    pub peer_windows: WindowsSeen,
+    pub own_windows: WindowsSeen,
     /// The peer's windows while they held the sender, and the flights while nothing of it did.
     pub held: HeldWindows,
     pub free: HeldWindows,
@@ -100,7 +122,6 @@ pub struct ConnectionHistory {
     pub withdrawn: Bytes,
     /// The send buffer was full at its present size: only a writer that blocks fills it.
     pub buffer_was_full: bool,
-    pub zero_windows: u64,
 }
 
 impl ConnectionHistory {
@@ -114,20 +135,22 @@ impl ConnectionHistory {
         min > Duration::ZERO && rtt > standing && much
     }
 
-    /// The window that the peer advertises at a time, the first time, too.
-    pub fn see_window(&mut self, now: &Sample) {
+    /// The windows that both ends advertise in a sample, the first one, too.
+    pub fn see_windows(&mut self, now: &Sample) {
+        if let Some(window) = now.window {
+            self.own_windows.add(window);
+        }
         let Some(window) = now.peer_window else { return };
-        self.largest_peer_window = self.largest_peer_window.max(window);
+        self.peer_windows.add(window);
         if now.exceeds_window() {
             self.withdrawn = now.acked.saturating_add(now.outstanding.unwrap_or_default());
         }
         self.narrow = self.narrow << 1 | u16::from(self.is_narrow(window));
         self.windows = (self.windows + 1).min(u16::BITS);
-        self.min_peer_window = Some(self.min_peer_window.map_or(window, |min| min.min(window)));
     }
 
     fn is_narrow(&self, window: Bytes) -> bool {
-        window <= self.largest_peer_window.scaled(READ)
+        window <= self.peer_windows.largest.scaled(READ)
     }
 
     /// Whether somebody limited the peer's window: it became narrow, and the flow stayed as fast. If data had filled the peer's
@@ -164,7 +187,6 @@ impl ConnectionHistory {
         let flight = now.mss * u64::from(now.under_way);
         self.free.add(flight, now.rtt, busy.saturating_sub(bound));
         self.see_narrowing(step);
-        self.largest_window = self.largest_window.max(now.window.unwrap_or_default());
         // The receiver of a connection knows the handshake's round trip, too.
         let known = [now.receiver_rtt, now.rtt_min].into_iter().filter(|t| *t > Duration::ZERO);
         self.min_receiver_rtt = known.chain(self.min_receiver_rtt).min();
@@ -194,8 +216,6 @@ impl ConnectionHistory {
         let dropped = last.acked < self.withdrawn;
         self.loss_events += u64::from(lost && !dropped);
         self.repaired = if lost { Some((now.at, dropped)) } else { self.repaired };
-        let closed = |s: &Sample| s.peer_window == Some(Bytes::ZERO);
-        self.zero_windows += u64::from(closed(now) && !closed(last));
     }
 
     /// Whether the peer's window is small because data lie unread there: mostly far below its earlier size. The difference was

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use sweetspot_trace::Histogram;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use self::history::ConnectionHistory;
+use self::history::{ConnectionHistory, WindowsSeen};
 use crate::{Evidence, Limits};
 
 /// The kernel's statistics of a connection at one time. Counters run from its beginning.
@@ -58,12 +58,11 @@ pub struct Sample {
     pub pacing_limit: Option<Rate>,
     /// Whether the latest delivery rate was measured while there was nothing more to send.
     pub starved: bool,
-    /// Packets that wait to be sent or acknowledged, in the kernel's bookkeeping, and the most
-    /// that may.
+    /// Packets that wait to be sent or acknowledged; bytes of memory.
     pub queued: Bytes,
     /// The size of the send buffer; bytes of memory.
     pub send_buffer: Bytes,
-    /// The peer's window, and the scale that it advertised: how large a window it could advertise.
+    /// The window that the peer advertises.
     pub peer_window: Option<Bytes>,
     /// The window scale that the peer advertised.
     pub peer_scale: u8,
@@ -127,7 +126,7 @@ impl Live {
         if (first.acked, first.received) == (Bytes::ZERO, Bytes::ZERO) {
             self.history.rate.get_or_insert(Rate::ZERO);
         }
-        self.history.see_window(&sample);
+        self.history.see_windows(&sample);
         if let Some(last) = self.last.replace(sample) {
             let time = sample.at.since(last.at);
             let sent = sample.acked.saturating_sub(last.acked);
@@ -220,13 +219,12 @@ impl Live {
         (spot > Bytes::ZERO && spot >= min).then_some(spot)
     }
 
-    /// The largest window that the receiver of the data was seen to advertise.
-    fn largest_window(&self) -> Option<Bytes> {
-        let largest = match self.direction() {
-            Side::Sender => self.history.largest_peer_window,
-            Side::Receiver => self.history.largest_window,
-        };
-        (largest > Bytes::ZERO).then_some(largest)
+    /// The windows that the receiver of the data was seen to advertise.
+    fn windows(&self) -> &WindowsSeen {
+        match self.direction() {
+            Side::Sender => &self.history.peer_windows,
+            Side::Receiver => &self.history.own_windows,
+        }
     }
 
     /// The evidence for a verdict on the whole time.
@@ -237,6 +235,7 @@ impl Live {
         let lasted = last.at.since(first.at);
         let held = self.history.held.mean();
         let direction = self.direction();
+        let windows = self.windows();
         let (bytes, window, scale) = match direction {
             Side::Sender => {
                 let window = held.map(|(window, _)| window).or(last.peer_window);
@@ -256,8 +255,8 @@ impl Live {
             rtt: median.or(self.rtt()),
             window,
             window_round: held.map(|(_, rtt)| rtt).filter(|_| direction == Side::Sender),
-            min_window: self.history.min_peer_window,
-            largest_window: self.largest_window(),
+            min_window: windows.shrunk_to,
+            largest_window: Some(windows.largest).filter(|largest| *largest > Bytes::ZERO),
             scale: Some(scale),
             flight: self.history.free.mean().map(|(flight, _)| flight),
             flight_round: self.history.free.mean().map(|(_, rtt)| rtt),
@@ -267,7 +266,7 @@ impl Live {
                 .then(|| last.retransmitted.saturating_sub(first.retransmitted)),
             loss_events: self.history.loss_events,
             timeouts: last.timeouts.saturating_sub(first.timeouts),
-            zero_windows: self.history.zero_windows,
+            zero_windows: windows.closed,
             lasted,
             bytes,
             unknown_because: Some(match direction {
@@ -298,9 +297,7 @@ impl Step {
         };
         if self.time > Duration::ZERO { bytes / self.time } else { Rate::ZERO }
     }
-}
 
-impl Step {
     /// As fast as data reached the other end.
     fn delivery_rate(&self, side: Side) -> Rate {
         let segments = self.sample.delivered.saturating_sub(self.last.delivered);
