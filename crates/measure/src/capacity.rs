@@ -1,14 +1,13 @@
 //! The narrow link's capacity, from streams that keep it busy.
 
 use sweetspot_statistics::{Line, mean_interval};
-use sweetspot_units::Rate;
+use sweetspot_units::{Bytes, Rate};
 
-use crate::dispersion::{Dispersion, dispersion, pair_mode};
+use crate::dispersion::{BUSY_RATIO, Dispersion, dispersion_behind, pair_mode};
 use crate::finding::Finding;
 use crate::observation::StreamRecord;
+use crate::token_burst::TokenBurst;
 
-/// A stream keeps the link busy if it was sent faster than it arrived by this factor.
-const BUSY_RATIO: f64 = 1.05;
 /// The min part of the interval on either side, due to clocks and other packets.
 const MIN_HALF_WIDTH: f64 = 0.005;
 
@@ -17,6 +16,8 @@ const MIN_HALF_WIDTH: f64 = 0.005;
 pub struct CapacityEstimate {
     /// The capacity, counted on IP packets.
     pub capacity: Finding<Rate>,
+    /// The depth of a token bucket that let the head of each stream pass faster.
+    pub burst: Option<Bytes>,
     /// The rate at which pairs of packets come most often.
     pub pair_mode: Option<Rate>,
     /// Whether the receiver got packets several at a time.
@@ -29,11 +30,13 @@ pub struct CapacityEstimate {
 ///
 /// A stream sent at rate R that keeps a link of capacity C busy, together with cross traffic X, arrives at Ro = C R / (R + X),
 /// so that 1/Ro = 1/C + (X/C) (1/R): a line over 1/R with the value 1/C at 0 (Melander, Bjorkman, Gunningberg 2000, "A new
-/// end-to-end probing and analysis method", equation 3). Streams count by their length.
+/// end-to-end probing and analysis method", equation 3). Streams count by their length, and only what came behind a token bucket's burst.
 pub fn capacity<'a>(
     streams: impl IntoIterator<Item = &'a StreamRecord> + Clone,
 ) -> CapacityEstimate {
-    let all: Vec<Dispersion> = streams.clone().into_iter().filter_map(dispersion).collect();
+    let burst = TokenBurst::of(streams.clone().into_iter());
+    let shown = |stream| dispersion_behind(stream, burst.map_or(0, |b| b.packets(stream)));
+    let all: Vec<Dispersion> = streams.clone().into_iter().filter_map(shown).collect();
     let fastest_in = all.iter().map(|d| d.rate_in).max().unwrap_or(Rate::from_f64(0.0));
     let busy: Vec<Dispersion> = all
         .iter()
@@ -42,16 +45,20 @@ pub fn capacity<'a>(
         .collect();
     let coalesced = busy.iter().filter(|d| d.coalesced).count() * 2 > busy.len();
     let capacity = match (all.iter().map(|d| d.rate_out).max(), busy.is_empty()) {
+        (None, _) if streams.clone().into_iter().next().is_none() => {
+            Finding::unknown("no trains were sent")
+        }
         (None, _) => Finding::unknown("too few packets of the trains arrived"),
         (Some(max), true) => Finding::unknown(format!(
             "this host sent no faster than the path carried: it is {max} or more"
         )),
-        _ => fitted(&busy),
+        _ => fitted(&busy, burst),
     };
-    CapacityEstimate { capacity, pair_mode: pair_mode(streams), coalesced, fastest_in }
+    let burst = burst.map(|bucket| bucket.bytes);
+    CapacityEstimate { capacity, burst, pair_mode: pair_mode(streams), coalesced, fastest_in }
 }
 
-fn fitted(busy: &[Dispersion]) -> Finding<Rate> {
+fn fitted(busy: &[Dispersion], burst: Option<TokenBurst>) -> Finding<Rate> {
     let points: Vec<_> = busy
         .iter()
         .map(|d| (1.0 / d.rate_in.as_f64(), 1.0 / d.rate_out.as_f64(), d.span.as_secs_f64()))
@@ -69,12 +76,15 @@ fn fitted(busy: &[Dispersion]) -> Finding<Rate> {
     let own: Vec<f64> = points.iter().map(|(x, y, _)| 1.0 / (y - slope * x).max(1e-15)).collect();
     let half = mean_interval(&own).map_or(0.1 * rate, |(_, half)| half);
     let half = half.max(rate * MIN_HALF_WIDTH);
-    let how = match busy.len() {
+    let mut how = match busy.len() {
         1 => "dispersion of one stream sent faster than the link".to_owned(),
         n => {
             format!("dispersion of {n} streams sent faster than the link, fitted over their rates")
         }
     };
+    if let Some(burst) = burst {
+        how += &format!(", behind the {} that a token bucket lets pass at once", burst.bytes);
+    }
     let bound = |rate: f64| Rate::from_f64(rate.max(0.0).round());
     Finding::known(bound(rate), bound(rate - half), bound(rate + half), how)
 }

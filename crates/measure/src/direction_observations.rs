@@ -51,12 +51,27 @@ impl Observations {
         }
     }
 
-    /// The available bandwidth as packets saw it that disturbed nobody; `None` where they cannot tell.
+    /// The available bandwidth as packets saw it that disturbed nobody; `None` where they cannot tell, as behind a token
+    /// bucket, which lets them pass whatever others send.
     pub fn undisturbed(&self, packet: Bytes) -> Option<Finding<Rate>> {
-        let capacity = self.capacity().capacity.value()?;
+        let found = self.capacity();
+        let capacity = found.capacity.value().filter(|_| found.burst.is_none())?;
         let idle = self.sparse.as_ref().map(|s| by_idle_time(capacity, s, packet.as_f64()));
         let pairs = self.pairs.as_ref().map(|pairs| by_pairs(capacity, pairs));
         idle.into_iter().chain(pairs).find(|found| found.value().is_some())
+    }
+
+    /// The part of a stream in which it loads the link: a token bucket delays nothing before it is empty.
+    pub fn loading(&self, stream: &StreamRecord) -> StreamRecord {
+        match self.capacity().burst {
+            Some(_) => stream.later_half(),
+            None => stream.clone(),
+        }
+    }
+
+    /// That part of each stream that was sent to find the available bandwidth.
+    pub fn loads(&self) -> Vec<StreamRecord> {
+        self.streams.iter().map(|stream| self.loading(stream)).collect()
     }
 
     pub fn saturating(&self) -> impl Iterator<Item = &StreamRecord> {

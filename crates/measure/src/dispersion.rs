@@ -7,7 +7,9 @@ use sweetspot_units::{Duration, Rate};
 use crate::observation::StreamRecord;
 
 /// The fewest packets that show a rate.
-const MIN_PACKETS: usize = 4;
+pub(crate) const MIN_PACKETS: usize = 4;
+/// A stream keeps the link busy if it was sent faster than it arrived by this factor.
+pub(crate) const BUSY_RATIO: f64 = 1.05;
 /// Gaps below this share of the median belong to one interrupt: the receiver's card or kernel handed several packets
 /// over at once.
 const COALESCED_GAP: f64 = 0.1;
@@ -30,21 +32,20 @@ pub struct Dispersion {
 /// The rates of `stream`: by least squares of the bytes that had come at each time, so that single late packets weigh
 /// little; packets that were lost are not counted. `None` where too few arrived.
 pub fn dispersion(stream: &StreamRecord) -> Option<Dispersion> {
-    let arrivals = &stream.arrivals;
+    dispersion_behind(stream, 0)
+}
+
+/// The same of what arrived behind the first `passed` packets.
+pub(crate) fn dispersion_behind(stream: &StreamRecord, passed: usize) -> Option<Dispersion> {
+    let arrivals = stream.arrivals.get(passed..)?;
     if arrivals.len() < MIN_PACKETS {
         return None;
     }
     let (first, last) = (arrivals.first()?.received, arrivals.last()?.received);
-    let origin = first.as_nanos();
-    let points: Vec<_> = arrivals
-        .iter()
-        .enumerate()
-        // Time over packets: the error is in the time.
-        .map(|(n, arrival)| {
-            let late = arrival.received.as_nanos().wrapping_sub(origin) as i64;
-            (n as f64, late as f64 / 1e9)
-        })
-        .collect();
+    let late = late_s(stream);
+    // Time over packets: the error is in the time.
+    let points: Vec<_> =
+        late.iter().enumerate().skip(passed).map(|(n, late)| (n as f64, *late)).collect();
     let bits = stream.size.as_f64() * 8.0;
     let per_packet = Line::through(&points)?.slope;
     let rate_in = rate_in(stream)?;
@@ -59,8 +60,16 @@ pub fn dispersion(stream: &StreamRecord) -> Option<Dispersion> {
     })
 }
 
+/// How long after the first each packet arrived.
+pub(crate) fn late_s(stream: &StreamRecord) -> Vec<f64> {
+    let Some(first) = stream.arrivals.first() else { return Vec::new() };
+    let origin = first.received.as_nanos();
+    let late = |nanos: u64| nanos.wrapping_sub(origin) as i64 as f64 / 1e9;
+    stream.arrivals.iter().map(|arrival| late(arrival.received.as_nanos())).collect()
+}
+
 /// The rate at which the stream left its host: over all packets, lost ones too, by their places.
-fn rate_in(stream: &StreamRecord) -> Option<Rate> {
+pub(crate) fn rate_in(stream: &StreamRecord) -> Option<Rate> {
     let first = stream.arrivals.iter().min_by_key(|arrival| arrival.index)?;
     let last = stream.arrivals.iter().max_by_key(|arrival| arrival.index)?;
     let bits = stream.size.as_f64() * 8.0 * f64::from(last.index - first.index);

@@ -46,8 +46,8 @@ enum Stage {
     Idle,
     Scouts(usize, u32),
     Sparse(usize),
-    Pairs(usize),
     Trains(usize, u32),
+    Pairs(usize),
     Bounding(usize),
     Averaging(usize, u32),
     Slow(usize),
@@ -95,7 +95,7 @@ impl Measurement {
                 Some(step) => {
                     let budget = self.plan.budget.unwrap_or(Bytes::ZERO);
                     let why = format!(
-                        "{} left out: {} more would exceed the budget of {budget}",
+                        "{}: {} more would exceed the budget of {budget}",
                         self.what(),
                         step.cost()
                     );
@@ -121,8 +121,9 @@ impl Measurement {
             Stage::Idle => "base round trip",
             Stage::Again => "base round trip again",
             Stage::Scouts(..) => "rough capacity",
-            Stage::Sparse(_) | Stage::Pairs(_) => "available bandwidth",
+            Stage::Sparse(_) => "available bandwidth",
             Stage::Trains(..) => "capacity",
+            Stage::Pairs(_) => "available bandwidth by pairs",
             Stage::Bounding(_) | Stage::Averaging(..) => "available bandwidth by streams",
             Stage::Slow(_) => "random loss",
             Stage::Overload(..) | Stage::Slight(_) => "buffer and queue discipline",
@@ -162,7 +163,7 @@ impl Measurement {
             }
             (Stage::Trains(d, left), StepResult::Stream(record, _)) => {
                 self.observations[d].trains.push(record);
-                self.stage = if left > 1 { Stage::Trains(d, left - 1) } else { Stage::Bounding(d) };
+                self.stage = if left > 1 { Stage::Trains(d, left - 1) } else { Stage::Pairs(d) };
             }
             (Stage::Bounding(d), StepResult::Stream(record, _)) => self.bounded(d, record),
             (Stage::Averaging(d, left), StepResult::Stream(record, _)) => {
@@ -211,8 +212,9 @@ impl Measurement {
         let noise = self.noise();
         let Some(rate) = dispersion(&record).map(|found| found.rate_in) else { return self.skip() };
         let observations = &mut self.observations[d];
+        let trend = trend(&observations.loading(&record), noise);
         let Some(search) = &mut observations.search else { return self.skip() };
-        search.handle(rate, Verdict::from(trend(&record, noise)));
+        search.handle(rate, Verdict::from(trend));
         observations.streams.push(record);
     }
 
@@ -376,7 +378,7 @@ impl Measurement {
         observations.overloads.last()?;
         let found = observations
             .undisturbed(self.plan.packet)
-            .unwrap_or_else(|| available_bandwidth(capacity, &observations.streams, self.noise()));
+            .unwrap_or_else(|| available_bandwidth(capacity, &observations.loads(), self.noise()));
         Some(found.estimate()?.high + capacity.scaled(SLIGHT_EXCESS))
     }
 
@@ -422,10 +424,12 @@ impl Measurement {
         };
         self.stage = match self.stage {
             Stage::Idle => scouts(0),
+            // Before the trains, for which others may give way.
             Stage::Scouts(d, _) => Stage::Sparse(d),
-            Stage::Sparse(d) => Stage::Pairs(d),
-            Stage::Pairs(d) => Stage::Trains(d, self.plan.trains),
-            Stage::Trains(d, _) => Stage::Bounding(d),
+            Stage::Sparse(d) => Stage::Trains(d, self.plan.trains),
+            // A token bucket lets all of a scout pass: only trains show at which rate pairs are few.
+            Stage::Trains(d, _) => Stage::Pairs(d),
+            Stage::Pairs(d) => Stage::Bounding(d),
             Stage::Bounding(d) if self.plan.averaged > 0 => Stage::Averaging(d, self.plan.averaged),
             Stage::Bounding(d) | Stage::Averaging(d, _) => Stage::Slow(d),
             Stage::Slow(d) => Stage::Overload(d, FIRST_OVERLOAD),

@@ -57,6 +57,13 @@ pub struct StreamRecord {
 }
 
 impl StreamRecord {
+    /// The stream without the first half of what was sent.
+    pub(crate) fn later_half(&self) -> StreamRecord {
+        let first = self.sent / 2;
+        let arrivals = self.arrivals.iter().copied().filter(|arrival| arrival.index >= first);
+        StreamRecord { sent: self.sent - first, size: self.size, arrivals: arrivals.collect() }
+    }
+
     /// How many packets did not arrive. A packet that arrived twice counts once.
     pub fn lost(&self) -> u32 {
         let mut indices: Vec<u32> = self.arrivals.iter().map(|arrival| arrival.index).collect();

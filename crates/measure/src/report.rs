@@ -33,6 +33,8 @@ pub struct DirectionReport {
     pub direction: Direction,
     /// The narrow link's capacity, counted on IP packets.
     pub capacity: Finding<Rate>,
+    /// The depth of a token bucket at the narrow link: what passes at once after a pause.
+    pub burst: Option<Bytes>,
     /// The rate at which pairs of packets come most often.
     pub pair_mode: Option<Rate>,
     /// Whether packets were handed over several at a time.
@@ -117,7 +119,7 @@ fn of_direction(
         losses(o.sparse.iter().chain(&o.slow), dropping_queue(direction, o, capacity, base_rtt));
     let available = match capacity {
         Some(_) if let Some(found) = o.undisturbed(packet) => found,
-        Some(capacity) if !o.streams.is_empty() => available_bandwidth(capacity, &o.streams, noise),
+        Some(capacity) if !o.streams.is_empty() => available_bandwidth(capacity, &o.loads(), noise),
         Some(_) => Finding::unknown("no streams were sent for it"),
         None => Finding::unknown("it takes the capacity, which is not known"),
     };
@@ -143,6 +145,7 @@ fn of_direction(
         direction,
         jitter: jitter(o, others),
         capacity: found.capacity,
+        burst: found.burst,
         pair_mode: found.pair_mode,
         coalesced: found.coalesced,
         available,

@@ -50,7 +50,10 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
     let (Some([lowest, base, highest]), Some(low), Some(middle), Some(high)) =
         (min, at(0.05), at(0.5), at(0.95))
     else {
-        let why = format!("none of {sent} echoes came back");
+        let why = match sent {
+            0 => "no echoes were sent".to_owned(),
+            sent => format!("none of {sent} echoes came back"),
+        };
         return RoundTrip {
             base: Finding::unknown(why.clone()),
             median: Finding::unknown(why.clone()),

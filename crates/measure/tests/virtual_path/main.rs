@@ -36,6 +36,24 @@ fn a_free_path_is_found_as_it_is() {
     assert!((base.as_secs_f64() - 0.04).abs() < 1e-5, "{base}");
 }
 
+/// Linux's tbf and most providers' shapers pass a burst at line rate; it is no part of the rate, nor are its gaps others' traffic.
+#[test]
+fn a_shapers_burst_is_not_taken_for_its_rate() {
+    let rate = Rate::from_mbit_per_second(30);
+    for burst in [16_000, 32_000, 64_000] {
+        for cross in [0.0, 0.3] {
+            let cross = rate.scaled(cross);
+            let burst = Bytes::new(burst);
+            let truth = Truth { rate, cross, burst, ..Truth::plain() };
+            let down = found(truth);
+            assert!(off(down.capacity.value(), rate) < 0.03, "{burst} {:?}", down.capacity);
+            assert!(off(down.available.value(), rate - cross) < 0.15, "{:?}", down.available);
+            let bucket = down.burst.unwrap().as_f64();
+            assert!((bucket / burst.as_f64() - 1.0).abs() < 0.3, "{bucket} of {burst}");
+        }
+    }
+}
+
 #[test]
 fn what_others_send_is_not_available() {
     for pareto in [false, true] {
@@ -44,6 +62,7 @@ fn what_others_send_is_not_available() {
             let truth = Truth { cross, pareto, ..Truth::plain() };
             let down = found(truth);
             assert!(off(down.capacity.value(), truth.rate) < 0.03, "{share} {:?}", down.capacity);
+            assert_eq!(down.burst, None, "{share}");
             let left = truth.rate - cross;
             assert!(off(down.available.value(), left) < 0.15, "{share} {:?}", down.available);
         }
@@ -164,6 +183,7 @@ fn each_step_names_its_direction_and_none_seems_to_come_twice() {
         "rough capacity",
         "available bandwidth",
         "capacity",
+        "available bandwidth by pairs",
         "available bandwidth by streams",
         "random loss",
         "buffer and queue discipline",

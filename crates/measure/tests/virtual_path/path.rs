@@ -6,7 +6,7 @@ use sweetspot_measure::{
 };
 use sweetspot_path::{
     Codel, CodelConfig, DirectionSpec, Discipline, DropTail, FqCodel, FqCodelConfig, Link, Packet,
-    Propagation, Random, RandomLoss, Red, RedConfig,
+    Propagation, Random, RandomLoss, Red, RedConfig, TokenBucket,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
 
@@ -16,6 +16,8 @@ pub struct Truth {
     pub rate: Rate,
     pub delay: Duration,
     pub buffer: Bytes,
+    /// The depth of a token bucket that fills at `rate`; zero for a link of constant rate.
+    pub burst: Bytes,
     pub queue: &'static str,
     pub loss: f64,
     pub jitter: Duration,
@@ -33,6 +35,7 @@ impl Truth {
             rate: Rate::from_mbit_per_second(50),
             delay: Duration::from_millis(20),
             buffer: Bytes::new(250_000),
+            burst: Bytes::ZERO,
             queue: "drop-tail",
             loss: 0.0,
             jitter: Duration::ZERO,
@@ -103,9 +106,13 @@ impl Way {
             jitter: truth.jitter,
             ..DirectionSpec::new(truth.rate, truth.delay, limit)
         };
+        let link = match truth.burst {
+            Bytes::ZERO => Link::new(truth.rate, queue),
+            burst => Link::shaper(TokenBucket::new(truth.rate, burst), queue),
+        };
         Way {
             truth,
-            link: Link::new(truth.rate, queue),
+            link,
             propagation: Propagation::new(&spec, seed),
             loss: RandomLoss::new(Probability::new(truth.loss).unwrap(), seed),
             random: Random::new(seed),

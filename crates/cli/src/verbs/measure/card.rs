@@ -19,7 +19,7 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     out!("Path to {}, measured in {}", measured.peer, rounded(measured.took));
     let round_trip = &report.round_trip;
     out!("{}", row("round trip", &[of(&round_trip.base, false)]));
-    out!("{}", row("  5 to 95 %", &[of(&round_trip.variation, false)]));
+    out!("{}", row("  spread, 5-95 %", &[of(&round_trip.variation, false)]));
     if let Some((first, last)) = report.changed {
         let words = "so that what was measured in between is of two paths: measure again";
         wrapped(&format!("The base round trip changed from {first} to {last}, {words}."), "");
@@ -58,6 +58,10 @@ fn rates(directions: &[DirectionReport]) {
         each("reordered", &|d| format!("{} of {}", d.reordering.reordered, d.reordering.arrived)),
         each("jitter", &|d| of(&d.jitter, false)),
     ];
+    if directions.iter().any(|d| d.burst.is_some()) {
+        let burst = |d: &DirectionReport| d.burst.map_or("none".to_owned(), short);
+        rows.insert(2, each("  token bucket", &burst));
+    }
     if directions.iter().any(|d| d.load.is_some()) {
         rows.extend(loads(directions));
     }
@@ -82,11 +86,14 @@ fn of<T: Copy + Display + sweetspot_measure::Quantity>(finding: &Finding<T>, eve
     }
 }
 
-/// Three digits are enough for a card.
+/// Three digits are enough for a card; nothing has no unit.
 pub fn short(value: impl Display) -> String {
     let text = value.to_string();
     let (number, unit) = text.split_at(text.find(' ').unwrap_or(text.len()));
     let Ok(number) = number.parse::<f64>() else { return text };
+    if number == 0.0 {
+        return "0".to_owned();
+    }
     let digits = match number {
         n if n >= 100.0 => 0,
         n if n >= 10.0 => 1,

@@ -45,6 +45,7 @@ fn direction(report: &DirectionReport) -> Value {
     json!({
         "direction": report.direction,
         "capacity_bps": report.capacity,
+        "burst_bytes": report.burst.map(|burst| burst.get()),
         "pair_mode_bps": report.pair_mode.map(|rate| rate.bits_per_second()),
         "coalesced": report.coalesced,
         "available_bps": report.available,

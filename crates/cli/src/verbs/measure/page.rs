@@ -82,6 +82,10 @@ fn way(direction: Direction) -> &'static str {
 fn findings(report: &DirectionReport) -> Table {
     let mut table = Table::new("", &["", "value", "95 % interval, or bounds", "how it was found"]);
     row(&mut table, "capacity", &report.capacity);
+    if let Some(burst) = report.burst {
+        let how = "where the arrivals of trains become slower".to_owned();
+        table.rows.push(vec!["token bucket".to_owned(), short(burst), String::new(), how]);
+    }
     row(&mut table, "available bandwidth", &report.available);
     row(&mut table, "buffer", &report.buffer.bytes);
     row(&mut table, "buffer, at this rate", &report.buffer.delay);

@@ -149,8 +149,10 @@ fn direction(
         }
         None => format!("# jitter: {}", how(&found.jitter)),
     };
+    let burst =
+        found.burst.map_or(String::new(), |burst| format!("\nburst = \"{}B\"", burst.get()));
     [
-        format!("# {rate_how}\nrate = \"{}bit/s\"", rate.bits_per_second()),
+        format!("# {rate_how}\nrate = \"{}bit/s\"{burst}", rate.bits_per_second()),
         format!("# {buffer_how}\nbuffer = \"{}B\"", buffer.get().max(packet)),
         format!("# {queue_how}\nqueue = \"{queue}\""),
         format!("# {}\nloss = \"{}%\"", how(&found.loss.rate), loss * 100.0),

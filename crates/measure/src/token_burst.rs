@@ -1,0 +1,168 @@
+//! The part of a stream that a token bucket lets pass before its rate shows (RFC 3290 §5.1.3; Linux's tbf).
+
+use sweetspot_statistics::median;
+use sweetspot_units::{Bytes, Rate};
+
+use crate::dispersion::{BUSY_RATIO, MIN_PACKETS, late_s, rate_in};
+use crate::observation::StreamRecord;
+
+/// The fewest streams that show one. Without a bucket, breaks lie anywhere: two thirds of four streams, or of more, agree on
+/// a few of a hundred places once in a thousand measurements.
+const MIN_STREAMS: usize = 4;
+const AGREE: f64 = 2.0 / 3.0;
+/// Breaks this near to the median agree: packets, and the part of it that the rates' errors cause.
+const PACKETS: f64 = 2.0;
+const SHARE: f64 = 0.1;
+
+/// A token bucket before the link, or in its place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct TokenBurst {
+    /// Its depth.
+    pub bytes: Bytes,
+    rate: f64,
+}
+
+impl TokenBurst {
+    /// The bucket that `streams` agree on. A stream sent at R drains a bucket of depth b, filled at C, with the packet in
+    /// which it has brought b / (1 - C/R) bytes; from there on it arrives at C.
+    pub fn of<'a>(streams: impl Iterator<Item = &'a StreamRecord>) -> Option<TokenBurst> {
+        let breaks: Vec<(f64, f64, f64)> = streams.filter_map(one_break).collect();
+        if breaks.len() < MIN_STREAMS {
+            return None;
+        }
+        let depth = median(breaks.iter().map(|(depth, ..)| *depth))?;
+        let agree = |(at, _, packet): &&(f64, f64, f64)| {
+            (at - depth).abs() <= (PACKETS * packet).max(SHARE * depth)
+        };
+        let agreeing: Vec<_> = breaks.iter().filter(agree).collect();
+        let enough = agreeing.iter().filter(|(depth, ..)| *depth > 0.0).count() as f64;
+        if enough < AGREE * breaks.len() as f64 {
+            return None;
+        }
+        let rate = median(agreeing.iter().map(|(_, rate, _)| *rate))?;
+        Some(TokenBurst { bytes: Bytes::new(depth as u64), rate })
+    }
+
+    /// How many packets of `stream` arrive before the bucket is empty; all, where it never is.
+    pub fn packets(&self, stream: &StreamRecord) -> usize {
+        let rate = rate_in(stream).map_or(0.0, Rate::as_f64);
+        let drained = 1.0 - self.rate / rate.max(1.0);
+        if drained <= 0.0 {
+            return stream.arrivals.len();
+        }
+        (self.bytes.as_f64() / drained / stream.size.as_f64()).ceil() as usize
+    }
+}
+
+/// Sums from which the squared error of a line over a range follows.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    n: f64,
+    x: f64,
+    y: f64,
+    xx: f64,
+    xy: f64,
+    yy: f64,
+}
+
+impl Sums {
+    fn add(mut self, x: f64, y: f64) -> Sums {
+        self.n += 1.0;
+        self.x += x;
+        self.y += y;
+        self.xx += x * x;
+        self.xy += x * y;
+        self.yy += y * y;
+        self
+    }
+
+    fn less(&self, other: &Sums) -> Sums {
+        Sums {
+            n: self.n - other.n,
+            x: self.x - other.x,
+            y: self.y - other.y,
+            xx: self.xx - other.xx,
+            xy: self.xy - other.xy,
+            yy: self.yy - other.yy,
+        }
+    }
+
+    /// The slope of the line of least squares, and the sum of the squares that it leaves.
+    fn line(&self) -> (f64, f64) {
+        let (xx, xy) = (self.xx - self.x * self.x / self.n, self.xy - self.x * self.y / self.n);
+        let slope = xy / xx;
+        (slope, self.yy - self.y * self.y / self.n - slope * xy)
+    }
+}
+
+/// The break in the arrivals of a stream that two lines fit best: the depth of a bucket that would explain it (zero where the
+/// stream is no slower behind it), the rate behind it, and the size of a packet.
+fn one_break(stream: &StreamRecord) -> Option<(f64, f64, f64)> {
+    let late = late_s(stream);
+    if late.len() < 4 * MIN_PACKETS {
+        return None;
+    }
+    let mut sums = vec![Sums::default()];
+    for (n, late) in late.iter().enumerate() {
+        sums.push(sums[n].add(n as f64, *late));
+    }
+    let all = sums.last()?;
+    let error = |at: &usize| sums[*at].line().1 + all.less(&sums[*at]).line().1;
+    let places = MIN_PACKETS..=late.len() - MIN_PACKETS;
+    let at = places.min_by(|a, b| error(a).total_cmp(&error(b)))?;
+    let (before, after) = (sums[at].line().0, all.less(&sums[at]).line().0);
+    let packet = stream.size.as_f64();
+    let (rate, rate_in) = (packet * 8.0 / after, rate_in(stream)?.as_f64());
+    // A stream that the link carries as it comes drains nothing.
+    if rate_in < rate * BUSY_RATIO {
+        return None;
+    }
+    let drains = after > before * BUSY_RATIO;
+    let depth = if drains { at as f64 * packet * (1.0 - rate / rate_in) } else { 0.0 };
+    Some((depth, rate, packet))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::Arrival;
+    use sweetspot_units::{Duration, Time};
+
+    /// A train at 1 Gbit/s over a link of 30 Mbit/s, with a bucket of `depth` packets of 1500 bytes: packet n waits until the
+    /// link has sent the n - depth that the bucket lacks.
+    fn train(depth: u64, noise: impl Fn(u64) -> u64) -> StreamRecord {
+        let arrivals = (0..120).map(|n| {
+            let sent = Time::ZERO + Duration::from_micros(12 * n);
+            let tokens = 400 * n.saturating_sub(depth);
+            let received = Time::ZERO + Duration::from_micros((12 * n).max(tokens) + noise(n));
+            Arrival { index: n as u32, sent, received }
+        });
+        StreamRecord { sent: 120, size: Bytes::new(1500), arrivals: arrivals.collect() }
+    }
+
+    #[test]
+    fn the_depth_of_a_bucket_and_the_rate_behind_it_are_found() {
+        for depth in [10, 20, 60] {
+            let trains: Vec<_> = (0..6).map(|seed| train(depth, |n| (n * 7 + seed) % 30)).collect();
+            let found = TokenBurst::of(trains.iter()).unwrap();
+            let packets = found.bytes.as_f64() / 1500.0;
+            assert!((packets - depth as f64).abs() <= 2.0, "{packets} of {depth}");
+            assert!((found.rate / 30e6 - 1.0).abs() < 0.02, "{}", found.rate);
+            assert!(found.packets(&trains[0]).abs_diff(depth as usize) <= 3);
+        }
+    }
+
+    #[test]
+    fn a_link_of_constant_rate_has_no_bucket_whatever_delays_its_packets() {
+        for shift in 0..200 {
+            // Others' packets come between ours at a place of their own in each train.
+            let trains: Vec<_> = (0..6u64)
+                .map(|seed| {
+                    let at = (seed * 31 + shift * 17) % 120;
+                    train(0, move |n| if n > at { 2000 + n * 100 } else { 0 })
+                })
+                .collect();
+            assert_eq!(TokenBurst::of(trains.iter()), None, "{shift}");
+        }
+    }
+}
