@@ -50,3 +50,4 @@ pub use facts::{Facts, RetransmissionFacts, RttFacts, WindowFacts};
 pub use flow::{ApplicationTime, Flow, Seen};
 pub use limits::{Limits, percent};
 pub use verdict::LimitVerdict;
+pub use words::in_rate;

@@ -120,7 +120,7 @@ pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
         Class::Stalled => stalled(percent, e),
     };
     if gain > e.goodput.scaled(0.05) {
-        words += &format!(" Without that: {} expected.", mbit(e.goodput + gain));
+        words += &format!(" Without that: {} expected.", in_rate(e.goodput + gain));
     }
     words
 }
@@ -134,7 +134,7 @@ fn granted(percent: f64, e: &Evidence) -> String {
         in_bytes(window)
     );
     if let Some((rtt, rate)) = e.rtt_min.or(e.rtt).zip(allowed(Class::WaitingForPeer, e)) {
-        words += &format!(". At {} that allows {}", ms(rtt), mbit(rate));
+        words += &format!(". At {} that allows {}", ms(rtt), in_rate(rate));
     }
     words + "."
 }
@@ -264,7 +264,7 @@ fn receiver_window(percent: f64, e: &Evidence) -> String {
     if let Some(((window, rtt), rate)) =
         e.window.zip(e.window_round.or(e.rtt)).zip(allowed(Class::ReceiverWindow, e))
     {
-        words += &format!(": {} at {} allow {}", in_bytes(window), ms(rtt), mbit(rate));
+        words += &format!(": {} at {} allow {}", in_bytes(window), ms(rtt), in_rate(rate));
     }
     words += ".";
     if let Some(clamp) = WindowClamp::binding(e) {
@@ -296,7 +296,7 @@ fn receiver_application(percent: f64, e: &Evidence) -> String {
 fn bandwidth(percent: f64, e: &Evidence) -> String {
     let mut words = format!("{percent} % of the time at the path's capacity");
     if let Some(capacity) = e.capacity {
-        words += &format!(" of {}", mbit(capacity));
+        words += &format!(" of {}", in_rate(capacity));
     }
     if let Some((min, rtt)) = standing(e) {
         words += &format!(
@@ -428,7 +428,7 @@ fn stalled_fix(e: &Evidence) -> String {
 fn flight(e: &Evidence) -> String {
     match (e.flight, e.flight_round.or(e.rtt)) {
         (Some(flight), Some(rtt)) => {
-            format!(": {} in flight per RTT of {} is {}", flight, ms(rtt), mbit(flight / rtt))
+            format!(": {} in flight per RTT of {} is {}", flight, ms(rtt), in_rate(flight / rtt))
         }
         _ => String::new(),
     }
@@ -447,7 +447,8 @@ pub(crate) fn in_bytes(bytes: Bytes) -> String {
     format!("{} bytes", grouped(bytes.get()))
 }
 
-fn mbit(rate: Rate) -> String {
+/// A rate as sentences have it.
+pub fn in_rate(rate: Rate) -> String {
     let mbit = rate.as_f64() / 1e6;
     match mbit {
         m if m >= 100.0 => format!("{m:.0} Mbit/s"),

@@ -10,14 +10,14 @@ mod story;
 
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
-use sweetspot_units::Bytes;
+use sweetspot_units::{Bytes, Rate};
 
 pub use drawing::Drawing;
 pub use drawings::Drawings;
 
 use self::story::story;
 use crate::path::Simulation;
-use crate::{Class, Flow, percent};
+use crate::{Class, Flow, in_rate, percent};
 
 /// The style of a page, as CSS.
 pub const STYLE: &str = concat!(include_str!("style.css"), include_str!("stacks.css"));
@@ -62,8 +62,8 @@ fn message(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
     };
     match flows {
         [(flow, _)] => format!(
-            "{name}: {:.2} Mbit/s, {:.0} % of the time {}",
-            flow.goodput_bps / 1e6,
+            "{name}: {}, {:.0} % of the time {}",
+            in_rate(Rate::from_f64(flow.goodput_bps)),
             percent(flow.verdict.share_of_time),
             state(*commonest),
         ),

@@ -1,6 +1,6 @@
-use sweetspot_units::Bytes;
+use sweetspot_units::{Bytes, Rate};
 
-use crate::words::seconds;
+use crate::words::{in_rate, seconds};
 use crate::{Class, Flow, percent};
 
 /// The diagnosis in three sentences for readers that do not know TCP.
@@ -84,16 +84,12 @@ fn next(flow: &Flow) -> String {
 }
 
 fn rate(bps: f64) -> String {
-    match bps / 1e6 {
-        m if m >= 100.0 => format!("{m:.0} Mbit/s"),
-        m if m >= 1.0 => format!("{m:.1} Mbit/s"),
-        m => format!("{:.0} kbit/s", m * 1e3),
-    }
+    in_rate(Rate::from_f64(bps))
 }
 
 #[cfg(test)]
 mod tests {
-    use sweetspot_units::{Duration, Rate};
+    use sweetspot_units::Duration;
 
     use super::*;
     use crate::{Evidence, Limits};

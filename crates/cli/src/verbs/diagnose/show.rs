@@ -1,6 +1,7 @@
-use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::path::Simulation;
 use sweetspot_diagnose::report::DiagnosisReport;
+use sweetspot_diagnose::{Flow, in_rate};
+use sweetspot_units::Rate;
 
 use super::directory::Entry;
 use sweetspot_program::print::Shown;
@@ -56,11 +57,12 @@ fn flow(flow: &Flow) {
         }
         _ => String::new(),
     };
-    out!(
-        "  {:.2} Mbit/s; {round_trips}{} segments retransmitted",
-        flow.goodput_bps / 1e6,
-        flow.retransmitted_segments
-    );
+    let goodput = in_rate(Rate::from_f64(flow.goodput_bps));
+    let segments = match flow.retransmitted_segments {
+        1 => "1 segment".to_owned(),
+        n => format!("{n} segments"),
+    };
+    out!("  {goodput}; {round_trips}{segments} retransmitted");
     if let Some(joined) = &flow.joined {
         out!("  {}", joined.words());
     }
