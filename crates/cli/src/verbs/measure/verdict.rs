@@ -97,5 +97,8 @@ fn mbit(bps: f64) -> String {
 }
 
 fn ms(seconds: f64) -> String {
-    format!("{:.0} ms", seconds * 1e3)
+    match seconds * 1e3 {
+        ms if ms < 1.0 => format!("{ms:.2} ms"),
+        ms => format!("{ms:.0} ms"),
+    }
 }
