@@ -122,7 +122,7 @@ const USUAL_WIDTH: u16 = 80;
 /// Width of the terminal, or of text without one.
 pub fn terminal_width() -> u16 {
     let terminal = terminal::size().ok().filter(|_| std::io::stdout().is_terminal());
-    let wished = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let wished = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0);
     terminal.map(|(width, _)| width).or_else(wished).unwrap_or(USUAL_WIDTH)
 }
 
@@ -138,6 +138,9 @@ pub fn text(rows: &[&ConnectionRow], all: usize, width: u16, order: SortOrder) -
     lines.extend(
         rows.iter().map(|row| line(&|column| (column.text)(row), &row.limited_by_briefly())),
     );
+    if all == 0 {
+        lines.push("no connections".to_owned());
+    }
     if all > rows.len() {
         lines.push(format!("{} more connections (--rows N, --filter TEXT)", all - rows.len()));
     }

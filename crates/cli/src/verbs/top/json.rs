@@ -3,6 +3,8 @@ use std::net::SocketAddr;
 use serde::Serialize;
 use sweetspot_diagnose::live::Side;
 use sweetspot_diagnose::{Class, Limits};
+use sweetspot_linux::clock;
+use sweetspot_protocol::clients::rfc3339;
 use sweetspot_units::{Bytes, Duration};
 
 use sweetspot_watch::ConnectionRow;
@@ -10,6 +12,8 @@ use sweetspot_watch::ConnectionRow;
 /// One reading.
 #[derive(Debug, Serialize)]
 pub struct TopDocument {
+    /// When it was read.
+    time: Option<String>,
     /// All connections that matched, printed or not.
     connections_total: usize,
     connections: Vec<ConnectionJson>,
@@ -41,7 +45,8 @@ struct ConnectionJson {
 
 /// The content of the table.
 pub fn document(rows: &[&ConnectionRow], all: usize) -> TopDocument {
-    TopDocument { connections_total: all, connections: rows.iter().map(|row| entry(row)).collect() }
+    let connections = rows.iter().map(|row| entry(row)).collect();
+    TopDocument { time: rfc3339(clock::wall()), connections_total: all, connections }
 }
 
 fn entry(row: &ConnectionRow) -> ConnectionJson {
