@@ -11,7 +11,7 @@ use sweetspot_protocol::{DEFAULT_PORT, Ticket, TicketProof};
 use sweetspot_transfer::{draw_code, draw_secret};
 use sweetspot_units::{Bytes, Duration};
 
-use super::{advertised, code_address, service_identity};
+use super::{advertised, code_address, lifetime, service_identity};
 use crate::verbs::Ending;
 use sweetspot_program::print::Shown;
 
@@ -47,7 +47,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZE")]
     quota: Option<Bytes>,
     /// Time for which it is valid
-    #[arg(long, value_name = "DURATION", default_value = "24h")]
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
     lifetime: Duration,
     /// Admit it as often as it comes, not for one transfer only
     #[arg(long, conflicts_with = "spoken_code")]

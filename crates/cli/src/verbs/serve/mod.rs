@@ -90,7 +90,7 @@ pub struct Arguments {
     #[arg(long)]
     once: bool,
     /// Time for which the ticket is valid
-    #[arg(long, value_name = "DURATION", default_value = "24h")]
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
     lifetime: Duration,
     /// Overwrite existing files
     #[arg(long)]
@@ -310,6 +310,13 @@ fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Err
         listener: ListenFd::from_env().take_tcp_listener(0)?,
         ..ServeOptions::new(purpose)
     })
+}
+
+/// How long a ticket is valid; tickets count in seconds.
+pub fn lifetime(text: &str) -> Result<Duration, String> {
+    const MIN: Duration = Duration::from_secs(1);
+    let lifetime: Duration = text.parse().map_err(|error| format!("{error}"))?;
+    if lifetime < MIN { Err(format!("the minimum is {MIN}")) } else { Ok(lifetime) }
 }
 
 /// An address or a name of this host and a port.
