@@ -17,6 +17,8 @@ const BAR: &str = "{prefix} [{bar:12}] {percent:>3} %  {wide_msg}";
 const NO_BAR: &str = "{prefix}  {wide_msg}";
 /// Columns between the name and the facts.
 const BAR_COLUMNS: usize = 23;
+/// After this long without data, the line says so in place of a rate.
+const SILENCE_S: f64 = 5.0;
 /// The longest name before a bar: with it, rate and time left fit into 60 columns.
 const NAME_COLUMNS: usize = 14;
 /// Share of the newest row in the running average of the rate: with 20 rows per second an average
@@ -31,6 +33,8 @@ pub struct TransferProgress {
     /// Files that are whole, and how many there are, where there is more than one.
     files: Option<(u64, Option<u64>)>,
     rate: Option<f64>,
+    /// The bytes that had been moved, and since when no more have.
+    moved: (u64, f64),
     /// The last round trip that a row told, seconds.
     rtt_s: Option<f64>,
     shown: Shown,
@@ -58,7 +62,8 @@ impl TransferProgress {
         };
         let name = opened.name.to_string();
         let (size, columns) = (opened.size, terminal_columns);
-        TransferProgress { name, size, files: None, rate: None, rtt_s: None, shown, columns }
+        let moved = (0, 0.0);
+        TransferProgress { name, size, files: None, rate: None, moved, rtt_s: None, shown, columns }
     }
 
     /// Takes in how many files are whole, for the next row.
@@ -81,11 +86,18 @@ impl TransferProgress {
             None => row.goodput_bps,
         };
         self.rate = Some(rate);
+        if row.bytes != self.moved.0 {
+            self.moved = (row.bytes, row.t_s);
+        }
+        let silent_s = row.t_s - self.moved.1;
         self.rtt_s = row.rtt_s.or(self.rtt_s);
         let known = SeriesRow { rtt_s: self.rtt_s, ..row.clone() };
         // The length of a pipe counts as zero, and a file may have grown.
         let size = self.size.filter(|size| *size >= Bytes::new(row.bytes.max(1)));
-        let facts = describe(&known, size, self.files, Rate::from_f64(rate));
+        let facts = match silent_s >= SILENCE_S {
+            true => vec![format!("no data for {silent_s:.0} s")],
+            false => describe(&known, size, self.files, Rate::from_f64(rate)),
+        };
         match &mut self.shown {
             Shown::Bar(bar) => {
                 let name = bar.prefix().chars().count();
@@ -268,5 +280,20 @@ mod tests {
             (0..240).map(|n| progress.row(&row(f64::from(n) * 0.05)).is_some()).collect();
         assert_eq!(shown.iter().filter(|shown| **shown).count(), 2);
         assert!(shown[100] && shown[200]);
+    }
+
+    #[test]
+    fn an_outage_is_named_in_place_of_a_rate_and_a_time_left() {
+        let peer = ([127, 0, 0, 1], 1).into();
+        let sizing = sweetspot_sizing::Sizing::Sobas;
+        let size = Some(Bytes::new(100_000_000));
+        let opened = Agreed { peer, name: "f".into(), size, sizing };
+        let mut progress = TransferProgress::new(&opened, None);
+        // The same 25 MB from the first second on.
+        let lines: Vec<_> =
+            (1..21).filter_map(|second| progress.row(&row(f64::from(second)))).collect();
+        let silent: Vec<_> = [9, 14, 19].map(|s| format!("f: 25 %  no data for {s} s")).into();
+        assert_eq!(lines[1..], silent);
+        assert!(lines[0].contains("Mbit/s"), "{lines:?}");
     }
 }
