@@ -18,33 +18,23 @@ const QUITE_FULL: f64 = 0.95;
 /// Waits for delayed acknowledgements from which on Nagle's algorithm is at work, and not chance.
 const NAGLE_WAITS: u64 = 5;
 
-/// The class that each piece of the life of `stream` counts for, in the order of time, if it was
-/// recorded.
-pub fn spans(stream: &Stream, begun: Time, lasted: Duration) -> Vec<(Time, Time, Class)> {
-    let whole = Whole::new(stream, capacity(stream, goodput(stream)));
-    let known = evidence(stream, begun, lasted).unknown_because.is_none();
-    let class = |account: &Account| if known { class(account, &whole) } else { Class::Unknown };
-    let recorded = stream.accounts().spans().iter();
-    let mut spans: Vec<_> =
-        recorded.map(|span| (span.from, span.to, class(&span.account))).collect();
-    spans.sort_by_key(|(from, ..)| *from);
-    // Parts of a round that different things held are booked one behind the other, whatever their
-    // order was: a span lasts until the next begins.
-    for n in 1..spans.len() {
-        spans[n - 1].1 = spans[n].0;
-    }
-    spans.dedup_by(|next, kept| {
-        let same = next.2 == kept.2;
-        if same {
-            kept.1 = next.1;
-        }
-        same
-    });
-    spans
+/// Tells the class of each piece of a stream's time, once all of the stream was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Classifier {
+    whole: Whole,
+    /// Whether the capture shows enough for a verdict.
+    known: bool,
 }
 
-/// The verdict on the data of `stream`, given its `limits`, with the evidence. The connection began at `begun`.
-pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidence) {
+impl Classifier {
+    /// The class that the time of `account` counts for.
+    pub(crate) fn class(&self, account: &Account) -> Class {
+        if self.known { class(account, &self.whole) } else { Class::Unknown }
+    }
+}
+
+/// How the time of `stream` divides, the evidence, and the class of each piece of its time. The connection began at `begun`.
+pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidence, Classifier) {
     let mut evidence = evidence(stream, begun, lasted);
     let whole = Whole::new(stream, evidence.capacity);
     if let Some(window) = whole.filled {
@@ -64,7 +54,8 @@ pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidenc
     }
     let time = limits.total().max(Duration::from_nanos(1));
     // A connection without duration on the capture's clock gets no verdict.
-    if evidence.unknown_because.is_some() || limits.total() == Duration::ZERO {
+    let known = evidence.unknown_because.is_none() && limits.total() > Duration::ZERO;
+    if !known {
         limits = Limits::only(Class::Unknown, time);
     } else if whole.blind {
         evidence.unknown_because = Some(
@@ -76,7 +67,7 @@ pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidenc
     if held(Hold::Unseen) > Duration::ZERO && stream.counts().unseen > 0 {
         evidence.unknown_because = evidence.unknown_because.or(MISSING);
     }
-    (limits, evidence)
+    (limits, evidence, Classifier { whole, known })
 }
 
 /// Why a pause says nothing.
@@ -91,6 +82,7 @@ fn capacity(stream: &Stream, goodput: Rate) -> Option<Rate> {
 }
 
 /// Summary of a whole stream, the context for each of its parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Whole {
     capacity: Option<Rate>,
     window_known: bool,
@@ -347,7 +339,7 @@ pub fn flows(connection: &Connection) -> Vec<Flow> {
 
 fn flow(connection: &Connection, side: usize) -> Flow {
     let stream = &connection.streams[side];
-    let (limits, mut evidence) = judge(stream, connection.begun, connection.lasted());
+    let (limits, mut evidence, classifier) = judge(stream, connection.begun, connection.lasted());
     evidence.scale = connection.handshake.scale(1 - side);
     let offers = connection.handshake.offers;
     let sack = offers[0].zip(offers[1]).map(|(opener, opened)| opener.sack && opened.sack);
@@ -365,8 +357,12 @@ fn flow(connection: &Connection, side: usize) -> Flow {
              {window} would hold them"
         ));
     }
-    flow.seen =
-        Some(Seen { begun: connection.begun, last: connection.last, packets: connection.packets });
+    flow.seen = Some(Seen {
+        begun: connection.begun,
+        last: connection.last,
+        packets: connection.packets,
+        classifier,
+    });
     flow
 }
 

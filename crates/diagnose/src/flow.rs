@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 use sweetspot_units::{Duration, Time};
 
+use crate::capture::Classifier;
 use crate::joined::Joined;
 use crate::limits::rounded;
 use crate::path::{PathEstimate, Replay, Simulation};
@@ -66,8 +67,10 @@ pub struct Seen {
     pub begun: Time,
     /// Its last packet.
     pub last: Time,
-    /// All its packets.
+    /// All its packets, copies left out.
     pub packets: u64,
+    /// The class of each piece of the sender's time.
+    pub(crate) classifier: Classifier,
 }
 
 /// Shares of the time in which the sender had nothing to send.

@@ -81,7 +81,7 @@ impl Following {
         let (limits, evidence) = match before.filter(|_| quiet) {
             Some(before) => (before.limits, None),
             None => {
-                let (limits, evidence) =
+                let (limits, evidence, _) =
                     capture::judge(stream, connection.begun, connection.lasted());
                 (limits, Some(evidence))
             }

@@ -1,267 +1,20 @@
 //! Invariants that no verdict may break, whatever the capture: over connections of a small model, and over the same with
 //! packets missing, duplicated, late or out of order.
 
+mod model;
+
 use std::net::SocketAddr;
 
 use proptest::prelude::*;
-use proptest::sample::Index;
+use sweetspot_diagnose::page::Drawings;
 use sweetspot_diagnose::path::Simulation;
 use sweetspot_diagnose::{Class, Flow, capture};
 use sweetspot_scenario::Scenario;
 use sweetspot_trace::flow::Table;
-use sweetspot_trace::packet::{Flags, Options, Segment, Timestamps};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_trace::packet::{Options, Segment};
+use sweetspot_units::{Bytes, Duration};
 
-const SENDER: ([u8; 4], u16) = ([192, 0, 2, 1], 40_000);
-const RECEIVER: ([u8; 4], u16) = ([192, 0, 2, 2], 80);
-
-/// A sender, a receiver, a path between them, and the capture point on it.
-#[derive(Debug, Clone)]
-struct Model {
-    mss: u32,
-    window: u32,
-    /// Microseconds from end to end.
-    delay: u64,
-    /// Microseconds that a segment occupies the bottleneck.
-    spacing: u64,
-    /// Of 16 parts of the way, how many lie between the sender and the capture.
-    place: u64,
-    rounds: u32,
-    /// The congestion window's first segments, and whether it doubles.
-    first: u32,
-    doubles: bool,
-    /// The sender's pause after each round.
-    rest: u64,
-    /// The receiver closes its window once in this many rounds.
-    closes: Option<u32>,
-    /// One segment in this many is lost and retransmitted after a timeout.
-    loses: Option<u32>,
-    timestamps: bool,
-    handshake: bool,
-}
-
-/// A sender that always has data and loses none, to a receiver that always has room, captured at the sender from the
-/// handshake on.
-const PLAIN: Model = Model {
-    mss: 1448,
-    window: 0,
-    delay: 0,
-    spacing: 10,
-    place: 0,
-    rounds: 0,
-    first: 1,
-    doubles: false,
-    rest: 0,
-    closes: None,
-    loses: None,
-    timestamps: true,
-    handshake: true,
-};
-
-fn model() -> impl Strategy<Value = Model> {
-    let sizes = (prop_oneof![Just(536u32), Just(1448), 1..9000u32], 1..300_000u32);
-    let path = (0..200_000u64, 1..10_000u64, 0..=16u64);
-    let sending = (1..30u32, 1..40u32, any::<bool>(), prop_oneof![Just(0u64), 0..2_000_000u64]);
-    let faults = (proptest::option::of(1..10u32), proptest::option::of(2..50u32));
-    (sizes, path, sending, faults, any::<bool>(), any::<bool>()).prop_map(
-        |((mss, window), path, sending, (closes, loses), timestamps, handshake)| Model {
-            mss,
-            window,
-            delay: path.0,
-            spacing: path.1,
-            place: path.2,
-            rounds: sending.0,
-            first: sending.1,
-            doubles: sending.2,
-            rest: sending.3,
-            closes,
-            loses,
-            timestamps,
-            handshake,
-        },
-    )
-}
-
-impl Model {
-    /// The captured segments, in the order of time.
-    fn simulate(&self) -> Vec<Segment> {
-        let mut packets = Vec::new();
-        let up = self.delay * self.place / 16;
-        let mut now = 0;
-        if self.handshake {
-            let syn = Flags { syn: true, ..Flags::default() };
-            let offer = Options::read(&[2, 4, (self.mss >> 8) as u8, self.mss as u8, 3, 3, 4, 1]);
-            packets.push(self.sent(now + up, 0, 0, syn, offer));
-            let at = now + 2 * self.delay - up;
-            let answer = Flags { ack: true, ..syn };
-            packets.push(self.heard(at, 0, 1, answer, self.window.min(65_535), offer));
-            now += 2 * self.delay;
-            packets.push(self.sent(now + up, 1, 0, ack(), Options::default()));
-        }
-        let (mut next, mut flight, mut bottleneck) = (1u32, self.first, 0);
-        for round in 0..self.rounds {
-            let segments = flight.min((self.window / self.mss).max(1));
-            let mut last = now;
-            for n in 0..segments {
-                let data = |at| self.sent(at + up, next, self.mss, ack(), self.clock(at));
-                packets.push(data(now));
-                let mut left = now;
-                if self.loses.is_some_and(|every| (round * 7 + n) % every == 1) {
-                    left = now + 300_000 + 2 * self.delay;
-                    packets.push(data(left));
-                }
-                bottleneck = (left + self.delay).max(bottleneck + self.spacing);
-                next = next.wrapping_add(self.mss);
-                let closed =
-                    self.closes.is_some_and(|every| round % every == 0) && n == segments - 1;
-                let window = if closed { 0 } else { self.window >> 4 };
-                let back = bottleneck + self.delay - up;
-                packets.push(self.heard(back, 1, next, ack(), window, self.clock(bottleneck)));
-                last = bottleneck + self.delay;
-                if closed {
-                    let opens = self.clock(bottleneck + 50_000);
-                    let window = self.window >> 4;
-                    packets.push(self.heard(back + 50_000, 1, next, ack(), window, opens));
-                    last += 50_000;
-                }
-            }
-            now = last + self.rest;
-            flight = if self.doubles { flight.saturating_mul(2).min(200) } else { flight };
-        }
-        packets.sort_by_key(|packet| packet.time);
-        packets
-    }
-
-    fn clock(&self, now: u64) -> Options {
-        let mut options = Options::default();
-        let value = (now / 1000) as u32 + 1;
-        options.timestamps = self.timestamps.then_some(Timestamps { value, echo: value });
-        options
-    }
-
-    fn sent(&self, at: u64, seq: u32, payload: u32, flags: Flags, options: Options) -> Segment {
-        Segment {
-            time: Time::ZERO + Duration::from_micros(at),
-            source: SocketAddr::from(SENDER),
-            destination: SocketAddr::from(RECEIVER),
-            seq,
-            ack: 1,
-            flags,
-            window: 65_535,
-            payload,
-            header: 32,
-            options,
-            id: None,
-            ttl: 64,
-        }
-    }
-
-    fn heard(
-        &self,
-        at: u64,
-        seq: u32,
-        ack: u32,
-        flags: Flags,
-        window: u32,
-        options: Options,
-    ) -> Segment {
-        let window = window.min(65_535) as u16;
-        let segment = self.sent(at, seq, 0, flags, options);
-        let (source, destination) = (segment.destination, segment.source);
-        Segment { source, destination, ack, window, ..segment }
-    }
-}
-
-fn ack() -> Flags {
-    Flags { ack: true, ..Flags::default() }
-}
-
-/// Damage that a capture can do to packets.
-#[derive(Debug, Clone)]
-enum Mutation {
-    LeaveOut(Index),
-    Copy(Index),
-    Delay(Index, u64),
-    Swap(Index),
-    OneWay(bool),
-    /// The clock's tick in microseconds.
-    Coarse(u64),
-    /// A packet's time is this many microseconds too early.
-    Back(Index, u64),
-    /// 54 bytes of each packet: no options.
-    Cut,
-    /// A network card merges packets that follow at once.
-    Merge(u64),
-    /// The handshake and the packets after it are missing.
-    Late(Index),
-}
-
-fn mutation() -> impl Strategy<Value = Mutation> {
-    prop_oneof![
-        any::<Index>().prop_map(Mutation::LeaveOut),
-        any::<Index>().prop_map(Mutation::Copy),
-        (any::<Index>(), 0..3_000_000u64).prop_map(|(at, by)| Mutation::Delay(at, by)),
-        any::<Index>().prop_map(Mutation::Swap),
-        any::<bool>().prop_map(Mutation::OneWay),
-        prop_oneof![Just(1_000u64), Just(10_000)].prop_map(Mutation::Coarse),
-        (any::<Index>(), 0..3_000_000u64).prop_map(|(at, by)| Mutation::Back(at, by)),
-        Just(Mutation::Cut),
-        (0..2_000u64).prop_map(Mutation::Merge),
-        any::<Index>().prop_map(Mutation::Late),
-    ]
-}
-
-fn mutate(packets: &mut Vec<Segment>, mutation: &Mutation) {
-    if packets.len() < 2 {
-        return;
-    }
-    match mutation {
-        Mutation::LeaveOut(at) => {
-            packets.remove(at.index(packets.len()));
-        }
-        Mutation::Copy(at) => {
-            let at = at.index(packets.len());
-            packets.insert(at, packets[at]);
-        }
-        Mutation::Delay(at, by) => {
-            let at = at.index(packets.len());
-            let by = Duration::from_micros(*by);
-            packets[at..].iter_mut().for_each(|packet| packet.time += by);
-        }
-        Mutation::Swap(at) => {
-            let at = at.index(packets.len() - 1);
-            packets.swap(at, at + 1);
-        }
-        Mutation::OneWay(forward) => {
-            let sender = SocketAddr::from(SENDER);
-            packets.retain(|packet| (packet.source == sender) == *forward);
-        }
-        Mutation::Coarse(tick) => packets.iter_mut().for_each(|packet| {
-            let micros = packet.time.since(Time::ZERO).as_micros() / tick * tick;
-            packet.time = Time::ZERO + Duration::from_micros(micros);
-        }),
-        Mutation::Back(at, by) => {
-            let at = at.index(packets.len());
-            let micros = packets[at].time.since(Time::ZERO).as_micros().saturating_sub(*by);
-            packets[at].time = Time::ZERO + Duration::from_micros(micros);
-        }
-        Mutation::Cut => packets.iter_mut().for_each(|packet| packet.options = Options::default()),
-        Mutation::Merge(within) => {
-            let within = Duration::from_micros(*within);
-            packets.dedup_by(|next, run| {
-                let follows = run.payload > 0
-                    && next.payload > 0
-                    && run.source == next.source
-                    && run.seq.wrapping_add(run.payload) == next.seq
-                    && run.payload + next.payload < 65_000
-                    && next.time.since(run.time) <= within;
-                run.payload += if follows { next.payload } else { 0 };
-                follows
-            });
-        }
-        Mutation::Late(at) => drop(packets.drain(..at.index(packets.len()))),
-    }
-}
+use self::model::{Model, Mutation, PLAIN, RECEIVER, SENDER, ack, model, mutate, mutation};
 
 fn flows(packets: &[Segment]) -> Vec<Flow> {
     let mut table = Table::default();
@@ -306,7 +59,40 @@ fn obeys(flow: &Flow, packets: &[Segment]) {
     assert!((shares - 1.0).abs() < 1e-3, "{shares} {flow:?}");
 }
 
+/// The band of a page gives each class as much time as the shares beside it, and no moment to two classes.
+fn bands_are_as_long_as_shares(flows: &[Flow], packets: &[Segment]) {
+    let mut drawings = Drawings::new(flows);
+    packets.iter().for_each(|packet| drawings.take(packet));
+    for (flow, drawing) in flows.iter().zip(drawings.end()) {
+        let Some(drawing) = drawing else { continue };
+        let finished = serde_json::to_value(drawing.finished()).unwrap();
+        let spans: Vec<[u64; 3]> = serde_json::from_value(finished["spans"].clone()).unwrap();
+        assert!(spans.windows(2).all(|pair| pair[0][1] <= pair[1][0]), "{spans:?} {flow:?}");
+        // Both moments of a span are cut to whole microseconds.
+        let blur = spans.len() as i64 + 1;
+        for (n, class) in Class::ALL.into_iter().enumerate() {
+            let own = spans.iter().filter(|[.., class]| *class == n as u64);
+            let drawn = own.map(|[from, to, _]| to - from).sum::<u64>() as i64;
+            let told = flow.limits.time(class).as_micros() as i64;
+            assert!(
+                (drawn - told).abs() <= blur,
+                "{class}: {drawn} is not {told}: {spans:?} {flow:?}"
+            );
+        }
+    }
+}
+
 proptest! {
+    #[test]
+    fn no_band_contradicts_the_shares(
+        model in model(),
+        mutations in prop::collection::vec(mutation(), 0..20),
+    ) {
+        let mut packets = model.simulate();
+        mutations.iter().for_each(|mutation| mutate(&mut packets, mutation));
+        bands_are_as_long_as_shares(&flows(&packets), &packets);
+    }
+
     #[test]
     fn no_verdict_breaks_a_law_on_what_a_sender_does(model in model()) {
         let packets = model.simulate();

@@ -1,9 +1,10 @@
 use serde::Serialize;
-use sweetspot_trace::flow::{Connection, Retransmissions};
+use sweetspot_trace::flow::{Connection, Retransmissions, Span};
 use sweetspot_trace::packet::Segment;
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::Duration;
 
-use crate::{Class, Seen, capture};
+use super::band::Band;
+use crate::{Class, Seen};
 
 /// Pieces of time that a drawing tells apart; more than any screen has columns.
 const BINS: usize = 3000;
@@ -28,7 +29,7 @@ pub struct Drawing {
     sacks: Vec<SackPoint>,
     /// There were more events of a kind than are drawn one by one.
     thinned: bool,
-    spans: Vec<(u64, u64, usize)>,
+    band: Band,
 }
 
 /// The contents of one time slot.
@@ -65,7 +66,7 @@ pub struct Finished<'a> {
     sacks: &'a [SackPoint],
     thinned: bool,
     /// From, to, class.
-    spans: &'a [(u64, u64, usize)],
+    spans: Vec<(u64, u64, usize)>,
     /// Per bin: number, least and largest byte sent, acknowledgement, edge, flight, window, round
     /// trip in microseconds, bytes acknowledged.
     bins: Vec<Row>,
@@ -99,27 +100,40 @@ impl Drawing {
             again: Vec::new(),
             sacks: Vec::new(),
             thinned: false,
-            spans: Vec::new(),
+            band: Band::new(seen.last.since(seen.begun).as_micros()),
         }
     }
 
-    /// Takes a segment of the connection; one of another time is not.
+    /// Takes a segment between the connection's ends; one before or behind the connection is not of it.
     pub fn take(&mut self, segment: &Segment) {
-        if segment.time < self.seen.begun || segment.time > self.seen.last {
+        if let Some(connection) = &self.connection {
+            let Seen { begun, packets, .. } = self.seen;
+            if connection.begun == begun && connection.packets >= packets {
+                return;
+            }
+            // It was an earlier one between the same ends, on a clock that went back or stood still.
+            if connection.is_followed_by(segment) {
+                *self = Drawing::new(self.source, self.seen);
+            }
+        }
+        if self.connection.is_none() && segment.time < self.seen.begun {
             return;
         }
+        let source = self.source;
         let connection = self.connection.get_or_insert_with(|| {
             let mut connection = Connection::new(segment);
-            connection.record();
+            connection.record(usize::from(connection.ends[0] != source));
             connection
         });
-        let side = usize::from(connection.ends[0] != self.source);
+        let side = usize::from(connection.ends[0] != source);
         let before = Before::of(connection, side);
         connection.take(segment);
         if connection.copies > before.copies {
             return;
         }
+        let spans = connection.streams[side].take_spans();
         let now = connection.last.since(self.seen.begun).as_micros();
+        self.divide(spans);
         if segment.source == self.source {
             self.sent(segment, now, side, &before);
         } else {
@@ -210,12 +224,17 @@ impl Drawing {
         let Some(connection) = &mut self.connection else { return };
         connection.end();
         let side = usize::from(connection.ends[0] != self.source);
-        let begun = self.seen.begun;
-        let micros = |time: Time| time.since(begun).as_micros();
-        let index = |class: Class| Class::ALL.iter().position(|c| *c == class).unwrap_or(0);
-        let spans = capture::spans(&connection.streams[side], begun, connection.lasted());
-        self.spans =
-            spans.into_iter().map(|(from, to, c)| (micros(from), micros(to), index(c))).collect();
+        let spans = connection.streams[side].take_spans();
+        self.divide(spans);
+        self.band.end();
+    }
+
+    fn divide(&mut self, spans: Vec<Span>) {
+        let Seen { begun, classifier, .. } = self.seen;
+        for Span { from, to, account } in spans {
+            let [from, to] = [from, to].map(|time| time.since(begun).as_micros());
+            self.band.add((from, to, classifier.class(&account)));
+        }
     }
 
     /// Data for the page's script.
@@ -233,6 +252,8 @@ impl Drawing {
                 bin.acked,
             )
         };
+        let index = |class: Class| Class::ALL.iter().position(|c| *c == class).unwrap_or(0);
+        let spans = self.band.pieces().iter();
         let used = |bin: &Bin| bin.sent.is_some() || bin.ack.is_some();
         // Where every event is drawn, or too many were, the bins tell.
         let events = if self.thinned { 0 } else { usize::MAX };
@@ -244,7 +265,7 @@ impl Drawing {
             again: &self.again,
             sacks: &self.sacks,
             thinned: self.thinned,
-            spans: &self.spans,
+            spans: spans.map(|&(from, to, class)| (from, to, index(class))).collect(),
             bins: self.bins.iter().enumerate().filter(|(_, bin)| used(bin)).map(row).collect(),
         }
     }

@@ -4,6 +4,7 @@
 //! A capture is read twice: first for the verdicts, then for the graphs of the connections shown. A [`Drawing`] keeps as much
 //! of each as a screen can show.
 
+mod band;
 mod drawing;
 mod drawings;
 mod story;

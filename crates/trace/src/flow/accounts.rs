@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 use sweetspot_statistics::HistogramBin;
 use sweetspot_units::{Duration, Time};
 
+use super::elapsed::Elapsed;
+
 /// The sender's limit at a time, as far as the wire shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hold {
@@ -62,9 +64,6 @@ pub struct Span {
     pub account: Account,
 }
 
-/// Spans that are kept; where there are more, the shorter of two neighbours gives way.
-const SPANS: usize = 2048;
-
 /// A rate to 3 %, so that there are few accounts.
 fn rounded(rate: u64) -> u64 {
     HistogramBin::of::<5>(rate).middle()
@@ -78,41 +77,32 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Books `time` that ended at `until`.
-    pub fn book(&mut self, account: Account, time: Duration, until: Time) {
-        if time > Duration::ZERO {
-            self.span(account, time, until);
-            let key = (account.hold, account.queue, rounded(account.rate));
-            *self.nanos.entry(key).or_default() += time.as_nanos();
-        }
-    }
-
-    fn span(&mut self, account: Account, time: Duration, to: Time) {
-        let from = Time::from_nanos(to.as_nanos().saturating_sub(time.as_nanos()));
-        let Some(spans) = &mut self.spans else { return };
-        if let Some(last) = spans.last_mut()
-            && last.account.hold == account.hold
-            && last.account.queue == account.queue
-            && rounded(last.account.rate) == rounded(account.rate)
-            && from <= last.to
-        {
-            last.to = last.to.max(to);
+    /// Books `elapsed`.
+    pub fn book(&mut self, account: Account, elapsed: &Elapsed) {
+        if elapsed.time() == Duration::ZERO {
             return;
         }
-        spans.push(Span { from, to, account });
-        if spans.len() >= 2 * SPANS {
-            *spans = halve(spans);
+        let account = Account { rate: rounded(account.rate), ..account };
+        let key = (account.hold, account.queue, account.rate);
+        *self.nanos.entry(key).or_default() += elapsed.time().as_nanos();
+        if let Some(spans) = &mut self.spans {
+            spans.extend(elapsed.pieces().iter().map(|&(from, to)| Span { from, to, account }));
         }
     }
 
-    /// Records intervals from now on, which takes more memory.
+    /// Records intervals from now on.
     pub fn record(&mut self) {
         self.spans.get_or_insert_default();
     }
 
-    /// The intervals of its life, in the order of time, coarser if it was long and changed often; empty unless recorded.
-    pub fn spans(&self) -> &[Span] {
-        self.spans.as_deref().unwrap_or_default()
+    /// Whether it records intervals.
+    pub fn records(&self) -> bool {
+        self.spans.is_some()
+    }
+
+    /// The intervals booked since they were last taken, which are no others' time; empty unless recorded.
+    pub fn take_spans(&mut self) -> Vec<Span> {
+        self.spans.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Every account and its time.
@@ -134,35 +124,30 @@ impl Accounts {
     }
 }
 
-/// Of each two neighbours the longer, lasting as long as both.
-fn halve(spans: &[Span]) -> Vec<Span> {
-    let longer = |a: &Span, b: &Span| {
-        let lasts = |span: &Span| span.to.since(span.from);
-        let account = if lasts(b) > lasts(a) { b.account } else { a.account };
-        Span { from: a.from.min(b.from), to: a.to.max(b.to), account }
-    };
-    spans.chunks(2).map(|pair| longer(&pair[0], pair.last().unwrap_or(&pair[0]))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn pieces_that_follow_one_another_are_one_only_where_their_rates_are_alike() {
+    fn an_interval_has_the_rate_by_which_its_time_is_booked() {
         let mut accounts = Accounts::default();
         accounts.record();
         let second = Duration::from_secs(1);
+        let mut from = Time::ZERO;
         // 3 % apart is one bin at most, a factor of two is not.
-        let rates = [1_000_000, 1_000_000, 2_000_000];
-        let mut until = Time::ZERO;
-        for rate in rates {
-            until += second;
-            accounts.book(Account { hold: Hold::Growing, queue: true, rate }, second, until);
+        for rate in [1_000_000, 1_000_000, 2_000_000] {
+            let elapsed = Elapsed::between(from, from + second, true);
+            from += second;
+            accounts.book(Account { hold: Hold::Growing, queue: true, rate }, &elapsed);
         }
-        let lasting = |span: &Span| span.to.since(span.from);
-        let spans: Vec<_> = accounts.spans().iter().map(lasting).collect();
-        assert_eq!(spans, [second * 2, second]);
+        let spans = accounts.take_spans();
+        let time = |account: Account| {
+            let alike = spans.iter().filter(|span| span.account == account);
+            Duration::from_nanos(alike.map(|span| span.to.since(span.from).as_nanos()).sum())
+        };
+        let times: Vec<_> = accounts.iter().map(|(account, _)| time(account)).collect();
+        assert_eq!(times, [second * 2, second]);
         assert_eq!(accounts.total(), second * 3);
+        assert!(accounts.take_spans().is_empty());
     }
 }

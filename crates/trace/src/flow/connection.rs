@@ -195,9 +195,9 @@ impl Connection {
         }
     }
 
-    /// Records the intervals of both streams from now on, which takes more memory.
-    pub fn record(&mut self) {
-        self.streams.iter_mut().for_each(Stream::record);
+    /// Records the intervals of the stream of `side` from now on, until [`Stream::take_spans`] takes them.
+    pub fn record(&mut self, side: usize) {
+        self.streams[side].record();
     }
 
     /// Nothing more comes.

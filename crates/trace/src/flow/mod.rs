@@ -7,6 +7,7 @@ mod counts;
 mod credit;
 mod distance;
 mod duplicates;
+mod elapsed;
 mod handshake;
 mod holes;
 mod losses;

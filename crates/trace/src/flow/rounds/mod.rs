@@ -7,6 +7,7 @@ use self::round::Round;
 use self::view::has_shrunk;
 pub use self::view::{Sending, View};
 use super::accounts::{Account, Accounts, Hold};
+use super::elapsed::Elapsed;
 use crate::Histogram;
 
 /// Rounds over which a window that stands still is distinguished from one that creeps.
@@ -31,8 +32,7 @@ const TWO_TIMEOUTS: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 struct Pending {
     account: Account,
-    busy: Duration,
-    until: Time,
+    busy: Elapsed,
     full: bool,
     flight: u64,
 }
@@ -80,7 +80,7 @@ pub struct Rounds {
     granted: bool,
     since: Option<Time>,
     /// Time without data in flight; the next sender shows the cause.
-    idle: Duration,
+    idle: Elapsed,
     /// Whether data ever went.
     spoke: bool,
     flights: [u64; HISTORY],
@@ -120,7 +120,7 @@ impl Default for Rounds {
             prompted: true,
             granted: false,
             since: None,
-            idle: Duration::ZERO,
+            idle: Elapsed::default(),
             spoke: false,
             flights: [0; HISTORY],
             known: 0,
@@ -144,7 +144,7 @@ impl Rounds {
         // Before the connection is open, or data passes, nobody waits.
         let Some(since) = self.since else { return };
         self.since = Some(view.now);
-        let time = view.now.since(since);
+        let now = view.now;
         if view.finished && view.next == view.una {
             // Only the other side keeps the connection open.
             return;
@@ -152,22 +152,19 @@ impl Rounds {
         let shut =
             (view.window() == 0 || view.room() < view.step()) && view.is_small(view.window());
         if shut {
-            self.shut += time;
+            self.shut += now.since(since);
         }
+        let recorded = self.accounts.records();
         match &mut self.round {
             Some(round) if view.next > view.una => {
-                if shut {
-                    round.shut += time;
-                } else {
-                    round.busy += time;
-                    round.unanswered += time;
-                }
+                let spent = if shut { &mut round.shut } else { &mut round.unanswered };
+                spent.add(since, now, recorded);
             }
             _ if shut => {
                 let hold = if view.repeats >= SILENT { Hold::Silent } else { Hold::WindowShut };
-                self.accounts.book(quiet(hold), time, view.now);
+                self.accounts.book(quiet(hold), &Elapsed::between(since, now, recorded));
             }
-            _ => self.idle += time,
+            _ => self.idle.add(since, now, recorded),
         }
     }
 
@@ -175,7 +172,8 @@ impl Rounds {
     pub fn open(&mut self, since: Time, now: Time) {
         // For a sender of data with the SYN (RFC 7413), this time was recorded as it passed.
         if self.since.is_none() {
-            self.accounts.book(quiet(Hold::Opening), now.since(since), now);
+            let opening = Elapsed::between(since, now, self.accounts.records());
+            self.accounts.book(quiet(Hold::Opening), &opening);
         }
         self.since = Some(now);
     }
@@ -188,15 +186,14 @@ impl Rounds {
     /// The time in which nothing was under way is over, and it was `hold`. Before the first data
     /// of a side that is `away` as far there and back, that much of it was on the way: the word
     /// that it answers had to get there.
-    pub fn settle(&mut self, hold: Hold, now: Time, away: Duration) {
+    pub fn settle(&mut self, hold: Hold, away: Duration) {
         let mut idle = std::mem::take(&mut self.idle);
         if !self.spoke && hold == Hold::Idle {
-            let travel = idle.min(away);
-            self.accounts.book(quiet(Hold::Opening), travel, now);
-            idle = idle.saturating_sub(travel);
+            let travel = idle.split_last(away);
+            self.accounts.book(quiet(Hold::Opening), &travel);
         }
         let hold = if hold == Hold::Waiting { self.waiting() } else { hold };
-        self.accounts.book(quiet(hold), idle, now);
+        self.accounts.book(quiet(hold), &idle);
     }
 
     /// The limit of a sender that had nothing under way until the receiver's next message. Such messages may release data in the
@@ -241,7 +238,7 @@ impl Rounds {
             } else if pending.account.hold == Hold::Granted {
                 self.granted_flight = self.granted_flight.max(pending.flight);
             }
-            self.accounts.book(pending.account, pending.busy, pending.until);
+            self.accounts.book(pending.account, &pending.busy);
         }
         self.granted_midway += u64::from(sending.midway);
         self.outing = if fresh { flight } else { self.outing.max(flight) };
@@ -284,7 +281,7 @@ impl Rounds {
     /// An acknowledgement arrived.
     pub fn acked(&mut self, view: &View) {
         let Some(round) = self.round.take_if(|round| view.una >= round.end) else { return };
-        self.close(&round, view);
+        self.close(round, view);
         if view.next > view.una {
             // A stream without pauses is prompted, whatever began it.
             self.prompted = true;
@@ -296,13 +293,13 @@ impl Rounds {
     pub fn end(&mut self, view: &View, rest: Hold) {
         self.pass(view);
         self.divide_silence(view, 1);
-        self.settle(rest, view.now, Duration::ZERO);
+        self.settle(rest, Duration::ZERO);
         if let Some(round) = self.round.take() {
-            self.close(&round, view);
+            self.close(round, view);
         }
         self.settle_doubt(None);
-        for Pending { account, busy, until, .. } in self.pending.drain(..) {
-            self.accounts.book(account, busy, until);
+        for Pending { account, busy, .. } in self.pending.drain(..) {
+            self.accounts.book(account, &busy);
         }
     }
 
@@ -319,7 +316,7 @@ impl Rounds {
         if !self.slow {
             doubtful.account.hold = Hold::Idle;
         }
-        self.accounts.book(doubtful.account, doubtful.busy, doubtful.until);
+        self.accounts.book(doubtful.account, &doubtful.busy);
     }
 
     /// Flights were measured wrongly: RTTs are shorter than assumed.
@@ -336,15 +333,18 @@ impl Rounds {
     fn divide_silence(&mut self, view: &View, min: u64) {
         let Some(round) = &mut self.round else { return };
         let unanswered = std::mem::take(&mut round.unanswered);
-        if view.repeats >= min || (view.repeats > 0 && unanswered >= TWO_TIMEOUTS) {
-            round.busy = round.busy.saturating_sub(unanswered);
-            self.accounts.book(quiet(Hold::Silent), unanswered, view.now);
+        if view.repeats >= min || (view.repeats > 0 && unanswered.time() >= TWO_TIMEOUTS) {
+            self.accounts.book(quiet(Hold::Silent), &unanswered);
+        } else {
+            round.busy.extend(unanswered);
         }
     }
 
-    fn close(&mut self, round: &Round, view: &View) {
+    fn close(&mut self, mut round: Round, view: &View) {
         self.settle_doubt(Some((round.flight, round.full, view.finished)));
-        let hold = self.hold(round, view);
+        let hold = self.hold(&round, view);
+        round.busy.extend(std::mem::take(&mut round.unanswered));
+        let micros = round.busy.time().as_micros();
         let lasted = view.now.since(round.begun);
         let nanos = lasted.as_nanos().max(1);
         let bytes = view.una.saturating_sub(round.una);
@@ -358,16 +358,15 @@ impl Rounds {
         let held =
             round.repaired(view).is_some() || matches!(hold, Hold::WindowFull | Hold::WindowShut);
         if (over || whole) && !held {
-            let (busy, until, full, flight) = (round.busy, view.now, round.full, round.flight);
-            self.pending.push(Pending { account, busy, until, full, flight });
+            let (busy, full, flight) = (round.busy, round.full, round.flight);
+            self.pending.push(Pending { account, busy, full, flight });
         } else {
             if hold == Hold::Granted {
                 self.granted_flight = self.granted_flight.max(round.flight);
             }
-            self.accounts.book(account, round.busy, view.now);
+            self.accounts.book(account, &round.busy);
         }
-        self.accounts.book(Account { hold: Hold::WindowShut, queue, rate }, round.shut, view.now);
-        let micros = round.busy.as_micros();
+        self.accounts.book(Account { hold: Hold::WindowShut, queue, rate }, &round.shut);
         match hold {
             Hold::WindowFull | Hold::WindowShut => {
                 self.full_rounds.add(round.window, lasted);

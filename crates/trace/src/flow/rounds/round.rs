@@ -1,6 +1,7 @@
 use sweetspot_units::{Duration, Time};
 
 use super::view::View;
+use crate::flow::elapsed::Elapsed;
 use crate::flow::losses::Repair;
 
 /// A round: from sending a byte to its acknowledgement, as the sender sees it.
@@ -26,10 +27,10 @@ pub struct Round {
     pub full: bool,
     /// Whether nothing was under way before it.
     pub fresh: bool,
-    pub shut: Duration,
-    pub busy: Duration,
-    /// The part of `busy` since the peer's last progress.
-    pub unanswered: Duration,
+    pub shut: Elapsed,
+    /// Time with data under way, up to the peer's last progress and since then.
+    pub busy: Elapsed,
+    pub unanswered: Elapsed,
 }
 
 impl Round {
@@ -49,9 +50,9 @@ impl Round {
             paused: Duration::ZERO,
             full: false,
             fresh: false,
-            shut: Duration::ZERO,
-            busy: Duration::ZERO,
-            unanswered: Duration::ZERO,
+            shut: Elapsed::default(),
+            busy: Elapsed::default(),
+            unanswered: Elapsed::default(),
         }
     }
 

@@ -75,7 +75,7 @@ impl Stream {
                 if self.next > self.una {
                     self.silences.repeated(now);
                 }
-                self.rounds.settle(Hold::Silent, now, Duration::ZERO);
+                self.rounds.settle(Hold::Silent, Duration::ZERO);
             }
             _ => {}
         }

@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::Stream;
 use crate::Histogram;
-use crate::flow::accounts::Accounts;
+use crate::flow::accounts::{Accounts, Span};
 use crate::flow::counts::Counts;
 use crate::flow::losses::Retransmissions;
 use crate::flow::round_trips::RoundTrips;
@@ -89,6 +89,11 @@ impl Stream {
     /// Where its time went.
     pub fn accounts(&self) -> &Accounts {
         &self.rounds.accounts
+    }
+
+    /// The intervals booked since they were last taken; empty unless the connection [records](super::super::Connection::record) them.
+    pub fn take_spans(&mut self) -> Vec<Span> {
+        self.rounds.accounts.take_spans()
     }
 
     /// The most that was under way in a round that neither the receiver's window nor a pause

@@ -35,7 +35,7 @@ impl Stream {
             self.unseen.open(self.next, ack, now);
             self.counts.first_unseen.get_or_insert(now);
             // Missing packets prove no pause.
-            self.rounds.settle(Hold::Unseen, now, Duration::ZERO);
+            self.rounds.settle(Hold::Unseen, Duration::ZERO);
             self.next = ack;
             self.sequence.advance(segment.ack);
         }

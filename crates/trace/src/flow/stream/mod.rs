@@ -170,7 +170,7 @@ impl Stream {
             Vantage::Sender => Duration::ZERO,
             _ => self.round_trips.up.min().unwrap_or_default(),
         };
-        self.rounds.settle(hold, now, away);
+        self.rounds.settle(hold, away);
     }
 
     /// Whether the capture misses data between the last segment and `segment`.
@@ -184,7 +184,7 @@ impl Stream {
         self.next == 0 || self.sequence.place(first.wrapping_add(segment.payload)) > self.next
     }
 
-    /// From now on what was when is remembered, too.
+    /// Records from now on when each account had its time.
     pub(super) fn record(&mut self) {
         self.rounds.accounts.record();
     }

@@ -1,0 +1,116 @@
+use sweetspot_units::{Duration, Time};
+
+/// Pieces that are kept apart; more have their length, and no longer their place.
+const PIECES: usize = 4096;
+
+/// Time that passed in one way, and when it did, if that is recorded.
+#[derive(Debug, Clone, Default)]
+pub struct Elapsed {
+    time: Duration,
+    /// Its pieces, in the order of time.
+    pieces: Vec<(Time, Time)>,
+}
+
+impl Elapsed {
+    /// The time from `from` to `to`; records when it was, if `recorded`.
+    pub fn between(from: Time, to: Time, recorded: bool) -> Elapsed {
+        let mut elapsed = Elapsed::default();
+        elapsed.add(from, to, recorded);
+        elapsed
+    }
+
+    /// Adds the time from `from` to `to`, which is later than all before it.
+    pub fn add(&mut self, from: Time, to: Time, recorded: bool) {
+        let time = to.since(from);
+        if time == Duration::ZERO {
+            return;
+        }
+        self.time += time;
+        if recorded {
+            self.push(from, to);
+        }
+    }
+
+    /// Adds `later`, which passed after it.
+    pub fn extend(&mut self, later: Elapsed) {
+        self.time += later.time;
+        later.pieces.into_iter().for_each(|(from, to)| self.push(from, to));
+    }
+
+    /// Splits off the last `time` of it, or all if it is less.
+    pub fn split_last(&mut self, time: Duration) -> Elapsed {
+        let time = time.min(self.time);
+        self.time = self.time.saturating_sub(time);
+        let (mut pieces, mut missing) = (Vec::new(), time);
+        while missing > Duration::ZERO
+            && let Some((from, to)) = self.pieces.pop()
+        {
+            let split = from + to.since(from).saturating_sub(missing);
+            if split > from {
+                self.pieces.push((from, split));
+            }
+            missing = missing.saturating_sub(to.since(split));
+            pieces.push((split, to));
+        }
+        pieces.reverse();
+        Elapsed { time, pieces }
+    }
+
+    /// How long it was.
+    pub fn time(&self) -> Duration {
+        self.time
+    }
+
+    /// When it was, in the order of time; empty unless recorded.
+    pub fn pieces(&self) -> &[(Time, Time)] {
+        &self.pieces
+    }
+
+    fn push(&mut self, from: Time, to: Time) {
+        let full = self.pieces.len() >= PIECES;
+        match self.pieces.last_mut() {
+            Some((_, last)) if full || *last == from => *last += to.since(from),
+            _ => self.pieces.push((from, to)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn the_last_part_of_it_begins_where_the_rest_ends() {
+        let mut elapsed = Elapsed::between(at(0), at(2), true);
+        elapsed.add(at(2), at(3), true);
+        elapsed.add(at(5), at(9), true);
+        assert_eq!(elapsed.pieces(), [(at(0), at(3)), (at(5), at(9))]);
+        // Five of seven seconds: the last four, and one before the gap.
+        let last = elapsed.split_last(Duration::from_secs(5));
+        assert_eq!(last.pieces(), [(at(2), at(3)), (at(5), at(9))]);
+        assert_eq!(elapsed.pieces(), [(at(0), at(2))]);
+        assert_eq!([last.time(), elapsed.time()], [5, 2].map(Duration::from_secs));
+    }
+
+    #[test]
+    fn more_of_it_than_there_is_cannot_be_split_off() {
+        let mut elapsed = Elapsed::between(at(1), at(2), false);
+        assert_eq!(elapsed.split_last(Duration::from_secs(9)).time(), Duration::from_secs(1));
+        assert_eq!(elapsed.time(), Duration::ZERO);
+        assert_eq!(elapsed.pieces(), []);
+    }
+
+    #[test]
+    fn its_pieces_are_bounded_and_have_all_its_time() {
+        let mut elapsed = Elapsed::default();
+        (0..20_000).for_each(|n| elapsed.add(at(2 * n), at(2 * n + 1), true));
+        assert_eq!(elapsed.pieces().len(), PIECES);
+        let sum: u64 = elapsed.pieces().iter().map(|(from, to)| to.since(*from).as_nanos()).sum();
+        assert_eq!(Duration::from_nanos(sum), Duration::from_secs(20_000));
+        assert_eq!(elapsed.time(), Duration::from_secs(20_000));
+    }
+}
