@@ -24,10 +24,13 @@ pub type Ending = Result<ExitCode, Box<dyn std::error::Error>>;
 pub fn sweetspot() -> Result<PathBuf, String> {
     let beside = || Some(std::env::current_exe().ok()?.with_file_name("sweetspot"));
     let program = std::env::var_os("SWEETSPOT_BIN").map(PathBuf::from).or_else(beside);
-    program.filter(|path| path.is_file()).ok_or_else(|| {
-        "there is no program to measure: build it with make build, or name it in SWEETSPOT_BIN"
-            .to_owned()
-    })
+    // Absolute, because the far ends of copies start it in other directories.
+    program.and_then(|path| path.canonicalize().ok()).filter(|path| path.is_file()).ok_or_else(
+        || {
+            "there is no program to measure: build it with make build, or name it in SWEETSPOT_BIN"
+                .to_owned()
+        },
+    )
 }
 
 /// Runs `work` in a new directory below `parent`, which is removed afterwards.
