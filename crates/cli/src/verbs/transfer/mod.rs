@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use indicatif::MultiProgress;
 use sweetspot_control::TransferSummary;
 use sweetspot_control::series::SeriesRecord;
-use sweetspot_protocol::{CodeAddress, MAX_STREAMS, Ticket, TicketProof};
+use sweetspot_protocol::{CodeAddress, MAX_STREAMS, Ticket, TicketError, TicketProof};
 use sweetspot_sizing::KnownPath;
 use sweetspot_transfer::{Agreed, Contact, Progress, TransferError, TransferObserver};
 use sweetspot_units::{Bytes, Duration, Rate};
@@ -105,7 +105,10 @@ pub fn ending(outcome: &TransferSummary) -> ExitCode {
 
 /// Whether an argument looks like a ticket.
 pub fn is_ticket(argument: &OsStr) -> bool {
-    argument.to_str().is_some_and(|text| text.starts_with("sweetspot") && text.contains(':'))
+    let is_prefix = |(word, _): (&str, &str)| word.eq_ignore_ascii_case("sweetspot");
+    argument.to_str().is_some_and(|text| {
+        text.contains(':') && text.split_at_checked("sweetspot".len()).is_some_and(is_prefix)
+    })
 }
 
 /// The ticket: as an argument, from a file, or from the environment.
@@ -113,18 +116,36 @@ fn ticket_from(
     argument: Option<&OsStr>,
     file: Option<&Path>,
 ) -> Result<Option<Ticket>, Box<dyn std::error::Error>> {
-    let text = match (argument, file) {
+    let (text, source) = match (argument, file) {
         (Some(_), Some(_)) => {
             return Err("there are two tickets: one as an argument, one by --ticket-file".into());
         }
-        (Some(argument), None) => argument.to_string_lossy().into_owned(),
-        (None, Some(file)) => read_small(file, "--ticket-file")?,
+        (Some(argument), None) => {
+            let text = argument.to_string_lossy().into_owned();
+            let source = text.clone();
+            (text, source)
+        }
+        (None, Some(file)) => {
+            (read_small(file, "--ticket-file")?, format!("--ticket-file {}", file.shown()))
+        }
         (None, None) => match std::env::var(TICKET_VARIABLE) {
-            Ok(text) => text,
+            Ok(text) => (text, TICKET_VARIABLE.to_owned()),
             Err(_) => return Ok(None),
         },
     };
-    Ok(Some(text.lines().next().unwrap_or_default().trim().parse::<Ticket>()?))
+    let line = text.lines().next().unwrap_or_default().trim();
+    match line.parse::<Ticket>() {
+        Ok(ticket) => Ok(Some(ticket)),
+        Err(_) if line.is_empty() && source.is_empty() => {
+            Err("the ticket is empty; is a variable unset?".into())
+        }
+        Err(_) if line.is_empty() => {
+            Err(format!("{source}: it is empty; it takes a ticket").into())
+        }
+        // A damaged ticket holds most of its secret, which is not printed.
+        Err(error @ TicketError::Prefix) => Err(format!("{source}: {error}").into()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Arguments that name the peer.
