@@ -27,6 +27,7 @@ const NOTATION: Notation = Notation {
         ("sec", 1e9),
         ("min", 60e9),
         ("h", 3600e9),
+        ("d", 86_400e9),
     ],
 };
 
