@@ -117,12 +117,13 @@ fn of_direction(
     let capacity = found.capacity.value();
     let mut loss =
         losses(o.sparse.iter().chain(&o.slow), dropping_queue(direction, o, capacity, base_rtt));
-    let available = match capacity {
+    let mut available = match capacity {
         Some(_) if let Some(found) = o.undisturbed(packet) => found,
         Some(capacity) if !o.streams.is_empty() => available_bandwidth(capacity, &o.loads(), noise),
         Some(_) => Finding::unknown("no streams were sent for it"),
         None => Finding::unknown("it takes the capacity, which is not known"),
     };
+    carried(&mut available, o, capacity);
     let others = CrossTraffic::of(&found.capacity, &available);
     if let (Finding::Known { how, .. }, Some(others)) = (&mut loss.rate, others)
         && others.matters()
@@ -155,6 +156,26 @@ fn of_direction(
         reordering: reordering(all),
         load: o.load.as_ref().map(|load| delay_under_load(idle, load)),
         left_out: o.left_out.clone(),
+    }
+}
+
+/// Widens the interval of `available` to the rate that TCP had later: others gave way to it, or a busy host delayed the packets
+/// that had found less.
+fn carried(available: &mut Finding<Rate>, o: &Observations, capacity: Option<Rate>) {
+    let (Finding::Known { estimate, how }, Some(load), Some(capacity)) =
+        (available, &o.load, capacity)
+    else {
+        return;
+    };
+    if load.elapsed == Duration::ZERO {
+        return;
+    }
+    // Payload: of the rate in IP packets a lower bound.
+    let payload = (load.content / load.elapsed).min(capacity);
+    if payload > estimate.high {
+        estimate.high = payload;
+        *how +=
+            &format!("; TCP then carried {payload}: others gave way, or a host was busy before");
     }
 }
 

@@ -15,6 +15,8 @@ pub struct Verdict {
 
 /// A remedy pays if the round trip under load falls by more than this.
 const WORTH: Duration = Duration::from_millis(5);
+/// A window costs rate if less than this share of the measured one is left; measured and simulated rates differ by less.
+const SLOWER: f64 = 0.9;
 
 /// The verdict: a sentence per direction, and the remedy.
 pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
@@ -23,12 +25,9 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     let mut message = None;
     let mut remedy = None;
     for (place, direction) in measured.report.directions.iter().enumerate() {
-        let rate = direction
-            .load
-            .as_ref()
-            .and_then(|load| load.goodput.value())
-            .or(direction.capacity.value())
-            .map_or("rate not known".to_owned(), |rate| mbit(rate.as_f64()));
+        let carried = direction.load.as_ref().and_then(|load| load.goodput.value());
+        let measured = carried.or(direction.capacity.value());
+        let rate = measured.map_or("rate not known".to_owned(), |rate| mbit(rate.as_f64()));
         let mut line = format!("{}: {rate}", direction.direction.name());
         if let Some(idle) = idle {
             line += &format!("; {} idle", ms(idle.as_secs_f64()));
@@ -36,16 +35,23 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         let load = direction.load.as_ref();
         let loaded = load.and_then(|load| load.round_trip.value());
         if let Some((loaded, grade)) = loaded.zip(load.and_then(|load| load.grade)) {
-            line += &format!(", {} loaded, grade {}", ms(loaded.as_secs_f64()), grade.name());
+            let by = load.map_or(String::new(), |load| format!(" by {}", load.congestion));
+            line += &format!(", {} loaded{by}, grade {}", ms(loaded.as_secs_f64()), grade.name());
         }
         message.get_or_insert_with(|| line.clone());
         // The simulation is of the direction that was measured first.
         if let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref())
             && place == 0
         {
-            let (rate, rtt) = (mbit(held.goodput_bps), ms(held.rtt_s));
-            line += &format!("; with a window of {}: {rate}, {rtt}", Bytes::new(window));
-            if loaded.is_some_and(|l| l.as_secs_f64() > held.rtt_s + WORTH.as_secs_f64()) {
+            let (window, rate) = (Bytes::new(window), mbit(held.goodput_bps));
+            let is_slower = measured.is_some_and(|m| held.goodput_bps < SLOWER * m.as_f64());
+            line += &match is_slower {
+                true => format!("; a window of {window} would be slower: {rate}"),
+                false => format!("; with a window of {window}: {rate}, {}", ms(held.rtt_s)),
+            };
+            if !is_slower
+                && loaded.is_some_and(|l| l.as_secs_f64() > held.rtt_s + WORTH.as_secs_f64())
+            {
                 remedy = Some("sweetspot tune");
             }
         }
