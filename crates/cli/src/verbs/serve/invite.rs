@@ -11,7 +11,7 @@ use sweetspot_protocol::{DEFAULT_PORT, Ticket, TicketProof};
 use sweetspot_transfer::{draw_code, draw_secret};
 use sweetspot_units::{Bytes, Duration};
 
-use super::{advertised, code_address, lifetime, service_identity};
+use super::{advertised, code_address, service_identity};
 use crate::verbs::Ending;
 use sweetspot_program::print::Shown;
 
@@ -47,7 +47,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZE")]
     quota: Option<Bytes>,
     /// Time for which it is valid
-    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
+    #[arg(long, value_name = "DURATION", default_value = "24h")]
     lifetime: Duration,
     /// Admit it as often as it comes, not for one transfer only
     #[arg(long, conflicts_with = "spoken_code")]
@@ -69,6 +69,10 @@ pub fn run(arguments: Arguments) -> Ending {
     let identity = service_identity(arguments.state.as_deref())?;
     let expires = Ticket::expiry(clock::wall(), arguments.lifetime);
     let directory = std::path::absolute(&arguments.dir)?;
+    // The service makes the directory for its client, but not the one above: the ticket would be used up in vain.
+    if let Some(above) = directory.parent().filter(|above| !above.is_dir()) {
+        return Err(format!("{} is no directory; make it first", above.shown()).into());
+    }
     let (mut file, before) = open_alone(&arguments.clients)?;
     let there: Clients = before.parse().map_err(|error| unusable(&arguments.clients, &error))?;
     let credential =
