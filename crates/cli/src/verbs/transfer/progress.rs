@@ -73,7 +73,8 @@ impl TransferProgress {
             if let Shown::Bar(bar) = &self.shown {
                 bar.set_length(bytes.get());
             }
-            self.files = (files > 1).then_some((progress.files, Some(files)));
+            // A hard link becomes one more file at the receiver, and has no content of its own.
+            self.files = (files > 1).then_some((progress.files.min(files), Some(files)));
         } else if progress.files > 0 {
             self.files = Some((progress.files, None));
         }

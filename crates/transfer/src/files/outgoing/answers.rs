@@ -115,7 +115,6 @@ impl OutgoingFiles {
             if u64::from(entry) >= state.listed {
                 return Err(ProtocolError::NoEntry(entry).into());
             }
-            // Empty files are not wanted, and yet become whole.
             let stage = state.wanted.remove(&entry);
             if matches!(stage, Some(Stage::Wanted | Stage::GivenUp)) {
                 state.wanted.insert(entry, Stage::GivenUp);
@@ -135,7 +134,8 @@ impl OutgoingFiles {
                     return Err(TransferError::WrongHash { sent, received });
                 }
                 (Ok(_), stage) => {
-                    state.files += 1;
+                    // Directories and links have results, too; empty files were counted with their answer.
+                    state.files += u64::from(stage.is_some());
                     if let Some(Stage::Sent(sent)) = stage {
                         self.log(sent, Ok(()));
                     }
