@@ -397,11 +397,12 @@ impl TransferError {
     pub(crate) fn write(path: PathBuf, source: io::Error) -> TransferError {
         let next = match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "free some space, or receive into another directory"
+                "free some space, or choose another directory"
             }
             io::ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)",
-            io::ErrorKind::PermissionDenied => "receive into a directory that you may write to",
-            _ => "check the disk, or receive into another directory",
+            io::ErrorKind::PermissionDenied => "choose a directory that you may write to",
+            io::ErrorKind::BrokenPipe => "the program that read standard output has ended",
+            _ => "check the disk, or choose another directory",
         };
         TransferError::Write { path, source, next }
     }

@@ -10,6 +10,7 @@ mod route;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use sweetspot_linux::tcp::MIN_PACE;
 use sweetspot_protocol::Role;
 use sweetspot_sizing::Sizing;
@@ -74,13 +75,13 @@ pub struct Arguments {
     #[arg(long, short = 'n')]
     dry_run: bool,
     /// Command that runs ssh, with its options
-    #[arg(long, value_name = "COMMAND", default_value = "ssh", env = "SWEETSPOT_SSH")]
+    #[arg(long, value_name = "COMMAND", default_value = "ssh", env = "SWEETSPOT_SSH", value_parser = NonEmptyStringValueParser::new())]
     ssh: String,
     /// Jump host, as for ssh
     #[arg(short = 'J', long, value_name = "HOST", value_hint = clap::ValueHint::Hostname)]
     jump: Option<String>,
     /// Command that runs sweetspot at the far end
-    #[arg(long, value_name = "COMMAND", default_value = "sweetspot")]
+    #[arg(long, value_name = "COMMAND", default_value = "sweetspot", value_parser = NonEmptyStringValueParser::new())]
     remote_program: String,
     /// Port that the far end listens on, if only some pass its firewall [default: any]
     #[arg(long, default_value_t = 0, hide_default_value = true)]
@@ -100,6 +101,11 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Ending {
     let mut reporter = arguments.output.reporter(Asker::Copy)?;
     reporter.leaves_existing = arguments.keep_existing;
+    if arguments.operands.iter().any(|operand| operand.is_empty()) {
+        let wrong =
+            "an argument is empty: expected SOURCE... and DESTINATION; is a variable unset?";
+        return Ok(usage_error::said(wrong));
+    }
     let operands = arguments.operands.iter().map(|text| Operand::parse(text));
     let mut operands: Vec<Operand> = operands.collect::<Result<_, _>>().map_err(UsageError::new)?;
     let Some(destination) = operands.pop() else { return Err("name what to copy".into()) };
