@@ -21,7 +21,7 @@
 //!
 //! use sweetspot_control::TransferSummary;
 //! use sweetspot_transfer::{
-//!     NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
+//!     EndsAfter, NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
 //!     Sources, Target, TransferError, TransferObserver, send,
 //! };
 //!
@@ -42,7 +42,7 @@
 //!
 //! let server = Server::bind(ServeOptions {
 //!     listen: "127.0.0.1:0".parse()?,
-//!     once: true,
+//!     ends: EndsAfter::First,
 //!     ..ServeOptions::new(Purpose::Receive(ReceiveOptions::at(Target::Into(to.path().to_owned()))))
 //! })?;
 //! let ticket = server.ticket().clone();
@@ -80,7 +80,7 @@ pub use files::target::Target;
 pub use observer::{
     Agreed, FileLog, FileRecord, NullObserver, Progress, SeriesRecorder, TransferObserver,
 };
-pub use options::{Purpose, ReceiveOptions, SendOptions, ServeOptions, ServiceOptions};
+pub use options::{EndsAfter, Purpose, ReceiveOptions, SendOptions, ServeOptions, ServiceOptions};
 pub use wire::identity::{Identity, draw_secret};
 pub use wire::link::{Contact, Reached};
 pub use wire::pace::{Allowance, ApplicationPace};

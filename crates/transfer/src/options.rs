@@ -147,8 +147,8 @@ pub struct ServeOptions {
     pub listen: SocketAddr,
     /// The host and port that the ticket names, if they differ from `listen`.
     pub advertise: Option<(TicketHost, Option<u16>)>,
-    /// Whether to stop after one admitted transfer.
-    pub once: bool,
+    /// When to stop.
+    pub ends: EndsAfter,
     /// How long the ticket is valid.
     pub lifetime: Duration,
     /// This server's identity; `None` generates one at each start.
@@ -166,13 +166,26 @@ impl ServeOptions {
             purpose,
             listen: (Ipv6Addr::UNSPECIFIED, DEFAULT_PORT).into(),
             advertise: None,
-            once: false,
+            ends: EndsAfter::Never,
             lifetime: Duration::from_secs(24 * 3600),
             identity: None,
             code: None,
             listener: None,
         }
     }
+}
+
+/// When a server stops by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EndsAfter {
+    /// Never.
+    #[default]
+    Never,
+    /// After one admitted transfer, however it ends.
+    First,
+    /// As after the first, but a transfer that the peer refuses, or in which it fails, does not count: its ticket can be used
+    /// again.
+    FirstNotRefused,
 }
 
 /// A service for clients that a file lists ([`sweetspot_protocol::clients`]).

@@ -4,7 +4,9 @@ use std::path::{Component, Path, PathBuf};
 
 use sweetspot_protocol::Ticket;
 use sweetspot_sizing::Sizing;
-use sweetspot_transfer::{Contact, Purpose, SendOptions, ServeOptions, Sources, draw_code, send};
+use sweetspot_transfer::{
+    Contact, EndsAfter, Purpose, SendOptions, ServeOptions, Sources, draw_code, send,
+};
 
 use super::Ending;
 use super::serve::{self, LogOptions, listening};
@@ -192,10 +194,13 @@ pub fn run(mut arguments: Arguments) -> Ending {
     match contact {
         Some(contact) => send_to(&contact, &options, &reporter),
         None => {
+            // A code is for one try, and a pipe can be read once.
+            let once = arguments.spoken_code || arguments.paths.iter().any(|path| path == "-");
+            let ends = if once { EndsAfter::First } else { EndsAfter::FirstNotRefused };
             let offer = ServeOptions {
                 listen: arguments.listen.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into()),
                 advertise: serve::advertise(arguments.advertise.as_deref())?,
-                once: true,
+                ends,
                 code: arguments.spoken_code.then(|| draw_code(|_| true)).transpose()?,
                 ..ServeOptions::new(Purpose::Send(Box::new(options)))
             };

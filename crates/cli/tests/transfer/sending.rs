@@ -14,7 +14,7 @@ use sweetspot_protocol::record::{Answer, Entry, EntryKind, FileResult, Record};
 use sweetspot_protocol::{Message, Role, TEMP_FILE_PREFIX};
 use sweetspot_units::Duration;
 
-use crate::running::{SWEETSPOT, Serve, run, send};
+use crate::running::{Ended, SWEETSPOT, Serve, run, send};
 
 /// `sweetspot send` of the contents of `directory`, to the holder of the ticket.
 fn offering(directory: &Path) -> Serve {
@@ -44,9 +44,61 @@ fn a_second_receiver_of_an_offer_hears_why_it_gets_nothing() {
     fs::write(directory.path().join("file"), "content").unwrap();
     let serve = offering(directory.path());
     let (_first, _) = Raw::receiving(&serve.ticket(), &Dial::default());
-    let mut second = Command::new(SWEETSPOT);
-    second.args(["receive", &serve.ticket, "x"]).current_dir(directory.path());
-    run(second).failed_saying(&["the other end refused: another transfer", "another ticket"]);
+    let second = receiving(&serve, directory.path(), "x");
+    second.failed_saying(&["the other end refused: another transfer", "another ticket"]);
+}
+
+/// `sweetspot receive` with this ticket into `target` below `directory`.
+fn receiving(serve: &Serve, directory: &Path, target: &str) -> Ended {
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["receive", &serve.ticket, target]).current_dir(directory);
+    run(command)
+}
+
+/// The receiver names a file that exists, and then another one, as the message advises.
+#[test]
+fn an_offer_that_the_receiver_refuses_can_be_received_still() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "content").unwrap();
+    fs::write(directory.path().join("taken"), "other content").unwrap();
+    let mut command = Command::new(SWEETSPOT);
+    command.arg("send").arg(directory.path().join("file")).args(["--listen", "127.0.0.1:0"]);
+    let serve = Serve::spawn(tempfile::tempdir().unwrap(), directory.path(), command);
+    receiving(&serve, directory.path(), "taken").failed_saying(&["taken already exists"]);
+    let received = receiving(&serve, directory.path(), "free");
+    assert_eq!(received.code, Some(0), "{received:?}");
+    assert_eq!(fs::read_to_string(directory.path().join("free")).unwrap(), "content");
+    let ended = serve.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("waiting for another try with this ticket"), "{ended:?}");
+}
+
+/// A receiver is killed and started again: that is another transfer, by the holder of the ticket.
+#[test]
+fn a_receive_that_broke_can_be_started_again() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "content").unwrap();
+    let mut serve = offering(directory.path());
+    drop(Raw::receiving(&serve.ticket(), &Dial::default()));
+    serve.read_until("(waiting for it)");
+    let received = receiving(&serve, directory.path(), "again");
+    assert_eq!(received.code, Some(0), "{received:?}");
+    assert_eq!(fs::read_to_string(directory.path().join("again/file")).unwrap(), "content");
+    assert_eq!(serve.wait().code, Some(0));
+}
+
+/// The sender fails before the receiver has answered its offer.
+#[test]
+fn a_receiver_hears_that_an_offered_file_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "content").unwrap();
+    let mut command = Command::new(SWEETSPOT);
+    command.arg("send").arg(&file).args(["--listen", "127.0.0.1:0"]);
+    let serve = Serve::spawn(tempfile::tempdir().unwrap(), directory.path(), command);
+    fs::remove_file(&file).unwrap();
+    receiving(&serve, directory.path(), "x").failed_saying(&["cannot read a file to send"]);
+    assert_eq!(serve.wait().code, Some(1));
 }
 
 /// Waits until each entry was sent or is gone.

@@ -12,8 +12,8 @@ use sweetspot_emulator::Side;
 use sweetspot_linux::clock;
 use sweetspot_sizing::KnownPath;
 use sweetspot_transfer::{
-    ApplicationPace, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
-    Sources, Target, TransferError, TransferObserver, send,
+    ApplicationPace, EndsAfter, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,
+    ServerObserver, Sources, Target, TransferError, TransferObserver, send,
 };
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -80,7 +80,7 @@ impl<'a> MeasuredTransfer<'a> {
         };
         let options = ServeOptions {
             listen: (far.host_pair(plan.host_pair), 0).into(),
-            once: true,
+            ends: EndsAfter::First,
             lifetime: TICKET_LIFETIME,
             ..ServeOptions::new(Purpose::Receive(receive))
         };

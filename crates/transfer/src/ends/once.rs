@@ -14,18 +14,18 @@ pub(crate) enum OnceState {
     /// The transfer of this name runs over this connection.
     Running { transfer: String, connection: u64 },
     /// The path of the transfer broke with `error`, in session `number`. Until then it may go on over a new connection.
-    Waiting { transfer: String, number: u64, until: Time, error: TransferError },
+    Waiting { number: u64, until: Time, error: TransferError },
     /// It is over.
     Over(Box<Result<TransferSummary, TransferError>>),
 }
 
 impl OnceState {
-    /// Whether the server takes this transfer: the first, or the same over a new connection.
+    /// Whether the server takes this transfer: the first, or the same over a new connection. One that broke may go on under
+    /// another name, because whoever starts the program again with the ticket begins a transfer.
     pub fn takes(&mut self, transfer: &str, connection: u64) -> bool {
         let free = match self {
-            OnceState::Free => true,
-            OnceState::Running { transfer: first, .. }
-            | OnceState::Waiting { transfer: first, .. } => first == transfer,
+            OnceState::Free | OnceState::Waiting { .. } => true,
+            OnceState::Running { transfer: first, .. } => first == transfer,
             OnceState::Over(_) => false,
         };
         if free {
@@ -45,9 +45,15 @@ impl OnceState {
 
     /// The path broke in session `number`.
     pub fn wait(&mut self, number: u64, until: Time, error: TransferError) {
-        if let OnceState::Running { transfer, .. } = self {
-            let transfer = std::mem::take(transfer);
-            *self = OnceState::Waiting { transfer, number, until, error };
+        if let OnceState::Running { .. } = self {
+            *self = OnceState::Waiting { number, until, error };
+        }
+    }
+
+    /// The peer refused the transfer: it does not count.
+    pub fn free(&mut self) {
+        if let OnceState::Running { .. } = self {
+            *self = OnceState::Free;
         }
     }
 
@@ -105,7 +111,8 @@ mod tests {
         state.wait(2, Time::from_nanos(7), broken());
         assert!(state.has_left(1));
         assert!(state.give_up(Time::from_nanos(6)).is_none());
-        assert!(state.takes("a", 4));
+        // The program was started again: another transfer, by the ticket's holder.
+        assert!(state.takes("b", 4) && !state.takes("a", 5));
         assert!(state.give_up(Time::from_nanos(8)).is_none(), "it came back");
     }
 

@@ -29,7 +29,7 @@ use crate::ends::{receive, send};
 use crate::limits::Capacity;
 use crate::lock::lock;
 use crate::observer::{FileLog, TransferObserver};
-use crate::options::{Purpose, ServeOptions};
+use crate::options::{EndsAfter, Purpose, ServeOptions};
 use crate::wire::identity::{AskFor, Identity, draw_secret};
 use crate::wire::link::{FurtherLinks, Link};
 
@@ -48,7 +48,7 @@ pub struct Server {
     admission: Admission,
     work: Work,
     ticket: Ticket,
-    once: bool,
+    ends: EndsAfter,
     retry_for: Duration,
     wake: EventFd,
 }
@@ -74,6 +74,10 @@ pub trait ServerObserver: Sync {
     /// The path of transfer `number` broke; it may go on over a new connection.
     fn interrupted(&self, number: u64, error: &TransferError) {
         let _ = (number, error);
+    }
+    /// Transfer `number` ended with `error`, but the server's one ticket can be used again ([`EndsAfter::FirstNotRefused`]).
+    fn refused(&self, number: u64, error: &TransferError) {
+        self.interrupted(number, error);
     }
     /// A peer measured the path, over one of its connections.
     fn measured(&self, peer: SocketAddr, result: &Result<(), TransferError>) {
@@ -139,7 +143,7 @@ impl Server {
             admission: Admission { config: identity.listening(ask)?, clients, role },
             work,
             ticket,
-            once: options.once,
+            ends: options.ends,
             retry_for,
             wake: EventFd::new().map_err(TransferError::system("making an eventfd"))?,
         })
@@ -164,8 +168,8 @@ impl Server {
         }
     }
 
-    /// Serves until [`Server::stop`], and returns [`TransferError::Interrupted`]. With `once` it returns the result of the one
-    /// admitted transfer instead.
+    /// Serves until [`Server::stop`], and returns [`TransferError::Interrupted`]. A server that ends after one transfer returns
+    /// its result instead.
     pub fn run(&self, reception: &dyn ServerObserver) -> Result<TransferSummary, TransferError> {
         let admitted = AtomicU64::new(0);
         let once = Mutex::new(OnceState::default());
@@ -255,7 +259,7 @@ impl Server {
             let result = measure::serve(&self.udp_demux, link, hello.joins, &account);
             return reception.measured(address, &result);
         }
-        if self.once && !lock(once).takes(hello.transfer.raw(), connection) {
+        if self.ends != EndsAfter::Never && !lock(once).takes(hello.transfer.raw(), connection) {
             let reason = "another transfer with this ticket, which is for one, has begun; ask for another ticket";
             link.channel.hang_up(&Message::Refuse { reason: reason.into() });
             return reception.turned_away(&TransferError::Taken(link.channel.peer().to_string()));
@@ -318,7 +322,7 @@ impl Server {
         // A transfer that ends because the server closes did not fail by itself.
         let interrupted = moved.is_err() && self.connection_table.is_closing();
         let result = if interrupted { Err(TransferError::Interrupted) } else { moved };
-        if self.once {
+        if self.ends != EndsAfter::Never {
             self.end_of_one(once, connection, number, result, reception);
         } else {
             reception.ended(number, &result);
@@ -372,6 +376,10 @@ impl Server {
                 state.wait(number, clock::now() + self.retry_for, error);
                 drop(state);
                 self.wake.signal();
+            }
+            Err(error) if error.is_peers_doing() && self.ends == EndsAfter::FirstNotRefused => {
+                reception.refused(number, &error);
+                state.free();
             }
             result => {
                 reception.ended(number, &result);

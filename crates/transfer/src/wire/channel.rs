@@ -19,6 +19,8 @@ use crate::wire::pace::{self, ApplicationPace};
 
 /// How often a call that waits for the peer looks whether it is still there.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often a call that has closed its direction looks whether the peer has.
+const LINGER_INTERVAL: Duration = Duration::from_millis(2);
 /// How many bytes are read from the socket at a time.
 pub(crate) const SOCKET_READ_BYTES: usize = 256 << 10;
 /// Bytes to encrypt before each write: few enough to stay in the processor's cache.
@@ -360,9 +362,17 @@ impl Channel {
         while clock::now() < until {
             match (&self.socket).read(&mut scratch) {
                 Ok(n) if n > 0 => {}
+                // This end has stopped reading, and the peer may still write.
+                Ok(_) if self.waits_for_fin() => clock::sleep_until(clock::now() + LINGER_INTERVAL),
                 _ => break,
             }
         }
+    }
+
+    /// Whether this end has closed its direction and the peer has not (RFC 9293 §3.3.2).
+    fn waits_for_fin(&self) -> bool {
+        const FIN_WAIT: [u8; 2] = [4, 5];
+        tcp::Info::read(&self.socket).is_ok_and(|info| FIN_WAIT.contains(&info.state))
     }
 
     /// Ends the connection because of `error`, and reports the reason to the peer, unless the peer caused it or is gone.

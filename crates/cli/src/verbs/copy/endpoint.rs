@@ -13,8 +13,8 @@ use std::thread::{self, Scope};
 use sweetspot_linux::{interfaces, signals};
 use sweetspot_protocol::{Role, Ticket, VERSION};
 use sweetspot_transfer::{
-    Contact, Delete, NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,
-    Sources, Target, TransferError, first_reachable, receive, send,
+    Contact, Delete, EndsAfter, NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions,
+    Server, Sources, Target, TransferError, first_reachable, receive, send,
 };
 use sweetspot_units::{Duration, Rate};
 
@@ -150,7 +150,7 @@ fn connect(tickets: &[String], request: &Request) -> Option<bool> {
 fn listen(request: &Request) -> Result<Server, Box<dyn std::error::Error>> {
     Ok(Server::bind(ServeOptions {
         listen: (Ipv6Addr::UNSPECIFIED, request.port).into(),
-        once: true,
+        ends: EndsAfter::First,
         lifetime: Duration::from_secs(3600),
         ..ServeOptions::new(purpose(request)?)
     })?)

@@ -9,7 +9,7 @@ use sweetspot_linux::clock;
 use sweetspot_protocol::{Role, VERSION};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
-    Asked, Contact, Delete, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,
+    Asked, Contact, Delete, EndsAfter, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,
     ServerObserver, Sources, Target, TransferError, TransferObserver, receive, send,
 };
 use sweetspot_units::{Duration, Rate};
@@ -160,11 +160,21 @@ impl Job {
         }
     }
 
+    /// The receiver's error with the whole path of the file: it knows only the path below the target.
+    fn placed(&self, error: TransferError) -> TransferError {
+        match error {
+            TransferError::Write { path, source, next } if self.target.is_dir() => {
+                TransferError::Write { path: self.target.join(path), source, next }
+            }
+            other => other,
+        }
+    }
+
     /// Copies on this host, from one thread to another.
     pub fn copy_here(&self, reporter: &TransferReporter) -> Copied {
         let options = ServeOptions {
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
-            once: true,
+            ends: EndsAfter::First,
             lifetime: Duration::from_secs(60),
             ..ServeOptions::new(self.purpose(Role::Sender, Duration::ZERO)?)
         };
@@ -185,7 +195,7 @@ impl Job {
                 (Err(TransferError::Refused(_)), Ok(Err(own)))
                     if !matches!(own, TransferError::Interrupted) =>
                 {
-                    Err(own.into())
+                    Err(self.placed(own).into())
                 }
                 (moved, _) => Ok(moved?),
             }

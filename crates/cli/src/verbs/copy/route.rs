@@ -9,7 +9,8 @@ use sweetspot_control::TransferSummary;
 use sweetspot_linux::{clock, interfaces};
 use sweetspot_protocol::{Role, Ticket, TicketHost, VERSION};
 use sweetspot_transfer::{
-    ServeOptions, Server, ServerObserver, TransferError, TransferObserver, first_reachable,
+    EndsAfter, ServeOptions, Server, ServerObserver, TransferError, TransferObserver,
+    first_reachable,
 };
 use sweetspot_units::Duration;
 
@@ -204,7 +205,7 @@ fn reverse(
 ) -> Result<Option<TransferSummary>, Failure> {
     let server = Arc::new(Server::bind(ServeOptions {
         listen: (std::net::Ipv6Addr::UNSPECIFIED, 0).into(),
-        once: true,
+        ends: EndsAfter::First,
         lifetime: Duration::from_secs(3600),
         ..ServeOptions::new(job.purpose(role, INNER_RETRY)?)
     })?);

@@ -17,8 +17,8 @@ use sweetspot_linux::{clock, file, process};
 use sweetspot_protocol::{DEFAULT_PORT, Role, SpokenCode, Ticket, TicketHost};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
-    FileLog, Identity, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
-    ServiceOptions, Target, TransferError, TransferObserver, draw_code,
+    EndsAfter, FileLog, Identity, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server,
+    ServerObserver, ServiceOptions, Target, TransferError, TransferObserver, draw_code,
 };
 use sweetspot_units::{Duration, Time};
 
@@ -90,7 +90,7 @@ pub struct Arguments {
     #[arg(long)]
     once: bool,
     /// Time for which the ticket is valid
-    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
+    #[arg(long, value_name = "DURATION", default_value = "24h")]
     lifetime: Duration,
     /// Overwrite existing files
     #[arg(long)]
@@ -178,7 +178,7 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
     let greeting = Greeting::of(&options);
     let to_output =
         matches!(&options.purpose, Purpose::Receive(receive) if receive.target == Target::Output);
-    let once = options.once;
+    let once = options.ends != EndsAfter::Never;
     let server = Arc::new(Server::bind(options)?);
     // The ticket is the first line, flushed at once, because a caller may wait for it.
     let invitation = greeting.invitation(server.ticket());
@@ -303,20 +303,13 @@ fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Err
     Ok(ServeOptions {
         listen: arguments.listen,
         advertise: advertise(arguments.advertise.as_deref())?,
-        once: once && identity.is_none(),
+        ends: if once && identity.is_none() { EndsAfter::First } else { EndsAfter::Never },
         lifetime: arguments.lifetime,
         identity,
         code: arguments.spoken_code.then(|| draw_code(|_| true)).transpose()?,
         listener: ListenFd::from_env().take_tcp_listener(0)?,
         ..ServeOptions::new(purpose)
     })
-}
-
-/// How long a ticket is valid; tickets count in seconds.
-pub fn lifetime(text: &str) -> Result<Duration, String> {
-    const MIN: Duration = Duration::from_secs(1);
-    let lifetime: Duration = text.parse().map_err(|error| format!("{error}"))?;
-    if lifetime < MIN { Err(format!("the minimum is {MIN}")) } else { Ok(lifetime) }
 }
 
 /// An address or a name of this host and a port.
@@ -433,6 +426,11 @@ impl ServerObserver for ServerReporter {
     fn interrupted(&self, number: u64, error: &TransferError) {
         self.log.interrupted(number, error);
         self.print(&format!("{} (waiting for it)", error.without_restart()));
+    }
+
+    fn refused(&self, number: u64, error: &TransferError) {
+        self.log.interrupted(number, error);
+        self.print(&format!("{error}; waiting for another try with this ticket"));
     }
 
     fn measured(&self, peer: SocketAddr, result: &Result<(), TransferError>) {

@@ -370,7 +370,8 @@ impl Sending<'_> {
     /// Nothing of the receiver can be read any more, because of `error`.
     fn stop_listening(&self, error: &TransferError) {
         self.stop(error);
-        if error.is_peers_doing() {
+        // After a failure at this end, which has stopped reading, the receiver must still be told of it.
+        if error.is_peers_doing() && lock(&self.failed).is_none() {
             // The receiver may never open its window again: a write would block for a minute.
             self.channel.sever();
         }
@@ -381,8 +382,9 @@ impl Sending<'_> {
         if self.over.is_set() {
             return;
         }
-        self.stop(&error);
-        lock(&self.failed).get_or_insert(error);
+        // Noted first: stopping wakes the thread that reads, which then asks for the cause.
+        let mut failed = lock(&self.failed);
+        self.stop(failed.get_or_insert(error));
     }
 
     /// Wakes all threads, because the transfer ends early.
