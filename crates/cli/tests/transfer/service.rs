@@ -225,7 +225,7 @@ fn a_spoken_code_admits_whoever_was_told_it_and_one_wrong_try_ends_it() {
 
     let code = service.invite(&["--spoken-code"]).stdout;
     let (start, _) = code.trim().rsplit_once('-').unwrap();
-    send(&format!("{start}-zzz"), "h").failed_saying(&["wrong"]);
+    send(&format!("{start}-zzz"), "h").failed_saying(&["the code is wrong", "ended it"]);
     send(&code, "h").failed_saying(&["no such code"]);
     assert_eq!(names(&service.scratch.join("guest")), ["f"]);
 }

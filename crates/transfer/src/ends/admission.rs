@@ -183,7 +183,7 @@ fn by_code(
 ) -> Result<(Session, Arc<Client>), TransferError> {
     let session = channel.session(Some(secret))?;
     if !session.is_dialer_proof(&hello.proof) {
-        return Err(TransferError::WrongTicket(channel.peer().to_string()));
+        return Err(TransferError::WrongCode(channel.peer().to_string()));
     }
     one_try.succeed(session.further_secret())?;
     Ok((session, Arc::clone(&one_try.client)))
@@ -193,7 +193,10 @@ fn by_code(
 fn refusal(error: &TransferError) -> String {
     match error {
         TransferError::WrongTicket(_) => {
-            "the ticket's secret is wrong; copy the whole line that the program running here printed, or the whole code"
+            "the ticket's secret is wrong; copy the whole line that the program running here printed"
+        }
+        TransferError::WrongCode(_) => {
+            "the code is wrong, and this try has ended it; ask for another one"
         }
         TransferError::NoCode(_) => {
             "there is no such code, or a wrong try has ended it; ask for another one"

@@ -58,6 +58,7 @@ impl TransferError {
             | E::CertificateMismatch(_)
             | E::Tls { .. }
             | E::WrongTicket(_)
+            | E::WrongCode(_)
             | E::UnknownKey { .. }
             | E::NoRight { .. }
             | E::UsedUp(_)

@@ -169,6 +169,9 @@ pub enum TransferError {
     /// There is no such code, or it was tried already. Holds the peer's address.
     #[error("{0} was turned away: there is no such code, or a wrong try has ended it")]
     NoCode(String),
+    /// The code was wrong, and that was its one try. Holds the peer's address.
+    #[error("{0} was turned away: its code is wrong, and that try has ended the code")]
+    WrongCode(String),
     /// The only code of a server was tried wrongly.
     #[error("a wrong try has ended the code; start again for a new one")]
     CodeEnded,
