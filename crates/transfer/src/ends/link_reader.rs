@@ -183,6 +183,11 @@ impl<'a, 'b> LinkReader<'a, 'b> {
         Ok(())
     }
 
+    /// Why the transfer broke, with the sender's own reason if it gave one.
+    pub fn cause(&mut self, error: TransferError) -> TransferError {
+        self.frames.cause(error)
+    }
+
     /// The sender's numbers, if it still gives them: the content is safe either way.
     pub fn sender_summary(&mut self, order: &mut ReceiverOrder) -> Option<SenderSummary> {
         let deadline = clock::now() + SENDER_SUMMARY_TIMEOUT;

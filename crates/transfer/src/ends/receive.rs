@@ -54,7 +54,8 @@ pub(crate) fn receive(
         let registered = demux.map(|demux| demux.register(authenticator(), channel.peer().ip()));
         let registered =
             registered.transpose().map_err(TransferError::system("preparing probes"))?;
-        channel.say(&plan.message(&config.options))?;
+        let accepted = channel.say(&plan.message(&config.options));
+        accepted.map_err(|error| link.frames.cause(error))?;
         order.accept();
         if let Some(reader) = &config.options.reader {
             channel.read_slowly(Arc::clone(reader));
@@ -82,7 +83,8 @@ pub(crate) fn receive(
             &files,
             stream_count(&config.options, &offer),
             observer,
-        )?;
+        )
+        .map_err(|error| link.frames.cause(error))?;
         let transfer = Receiving {
             config,
             offer: &offer,
@@ -148,9 +150,8 @@ impl<'a> Receiving<'a> {
                     spawn("write", Box::new(move || self.files.work(&taken, &spent)))?;
                 }
                 let count = self.control.streams();
-                if count > 1 {
-                    self.channel.say(&Message::Streams { count })?;
-                }
+                let more = || self.channel.say(&Message::Streams { count });
+                let asked = if count > 1 { more() } else { Ok(()) };
                 spawn("plan", Box::new(|| self.plan()))?;
                 spawn("holes", Box::new(|| self.files.hash_holes()))?;
                 spawn("time", Box::new(|| self.control.keep_time()))?;
@@ -160,9 +161,9 @@ impl<'a> Receiving<'a> {
                 let inbox = self.inbox(&jobs, &empty);
                 let mut reader = LinkReader::new(inbox, Arc::clone(self.channel), frames);
                 let mut order = order;
-                let read = reader.read_first(&mut order);
+                let read = asked.and_then(|()| reader.read_first(&mut order));
                 self.listed.close();
-                read?;
+                read.map_err(|error| reader.cause(error))?;
                 let (summary, deleted) = self.complete()?;
                 Ok((summary, deleted, reader.sender_summary(&mut order)))
             })();
@@ -175,6 +176,10 @@ impl<'a> Receiving<'a> {
         });
         // A thread beside the main one knows the cause where the main one saw its effect.
         let (summary, deleted, closing) = match (lock(&self.failed).take(), received) {
+            // The sender's own reason, of which the other threads saw the effect.
+            (_, Err(said @ (TransferError::PeerFailed(_) | TransferError::Refused(_)))) => {
+                return Err(said);
+            }
             (Some(cause), Err(_)) | (None, Err(cause)) => return Err(self.counted(cause)),
             (_, received) => received?,
         };

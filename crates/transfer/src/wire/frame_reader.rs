@@ -9,7 +9,7 @@ use sweetspot_protocol::{Message, ProtocolError};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::TransferError;
-use crate::limits::{FRAME_GRACE, MIN_FRAME_RATE};
+use crate::limits::{FRAME_GRACE, MIN_FRAME_RATE, PARTING_TIMEOUT};
 use crate::wire::channel::{Channel, SOCKET_READ_BYTES};
 
 /// The frames that arrive on a connection.
@@ -146,6 +146,23 @@ impl FrameReader {
                 return Err(self.channel.gone(Bytes::ZERO));
             }
         }
+    }
+
+    /// Why the transfer broke: `error`, or the peer's own reason, if that is among what came before the connection was gone. A
+    /// write finds a reset first.
+    pub fn cause(&mut self, error: TransferError) -> TransferError {
+        if !matches!(error, TransferError::PeerGone { .. }) {
+            return error;
+        }
+        let failed = |part: FramePart<'_>| match part {
+            FramePart::Message(body) => Ok(match Message::read(&body) {
+                Ok(Message::Failed { reason }) => Some(TransferError::PeerFailed(reason)),
+                Ok(Message::Refuse { reason }) => Some(TransferError::Refused(reason)),
+                _ => None,
+            }),
+            _ => Ok(None),
+        };
+        self.wait_for(clock::now() + PARTING_TIMEOUT, failed).unwrap_or(error)
     }
 
     /// Waits for one message that opens the connection.
