@@ -148,7 +148,7 @@ impl FrameReader {
         }
     }
 
-    /// Why the transfer broke: `error`, or the peer's own reason, if that is among what came before the connection was gone. A
+    /// Why the transfer broke: the reason that the peer gave before the connection was gone, otherwise `error`. A
     /// write finds a reset first.
     pub fn cause(&mut self, error: TransferError) -> TransferError {
         if !matches!(error, TransferError::PeerGone { .. }) {
