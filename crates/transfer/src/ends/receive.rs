@@ -176,7 +176,7 @@ impl<'a> Receiving<'a> {
         });
         // A thread beside the main one knows the cause where the main one saw its effect.
         let (summary, deleted, closing) = match (lock(&self.failed).take(), received) {
-            // The sender's own reason, of which the other threads saw the effect.
+            // The sender gave its reason; the other threads saw only that it was gone.
             (_, Err(said @ (TransferError::PeerFailed(_) | TransferError::Refused(_)))) => {
                 return Err(said);
             }
