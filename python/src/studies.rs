@@ -41,7 +41,7 @@ pub fn mft(
     Ok((found.window, found.rate_bps, trials))
 }
 
-/// A path, as texts with units: rate, round trip, buffer, cross traffic, loss, MTU.
+/// A path, as texts with units: rate, round trip, buffer, cross traffic, loss, congestion control, MTU.
 #[derive(FromPyObject)]
 pub struct WindowPath {
     rate: String,
@@ -49,6 +49,7 @@ pub struct WindowPath {
     buffer: Option<String>,
     cross: Option<String>,
     loss: Option<String>,
+    congestion: String,
     mtu: String,
     kernel: String,
 }
@@ -68,6 +69,7 @@ pub fn advise_window(
         buffer: optional("buffer", path.buffer.as_ref())?,
         cross: optional("cross", path.cross.as_ref())?,
         loss: optional("loss", path.loss.as_ref())?,
+        congestion: value("congestion", &path.congestion)?,
         mtu: value("mtu", &path.mtu)?,
         kernel: value("kernel", &path.kernel)?,
     };

@@ -37,6 +37,7 @@ class _Path:
     buffer: str | None
     cross: str | None
     loss: str | None
+    congestion: str
     mtu: str
     kernel: str
 
@@ -51,6 +52,7 @@ def window(
     kernel: str | None = None,
     simulate: bool = True,
     workers: int | None = None,
+    congestion: str = "cubic",
 ) -> WindowAdvice:
     """The window that a path needs, and the cost of a wrong one: ``sweetspot advise window``.
 
@@ -65,6 +67,7 @@ def window(
         simulate: Whether windows are tried in the simulator where no closed form gives the best one (cross
             traffic and a known buffer). On a fast path that takes long.
         workers: Threads for that; by default one per core.
+        congestion: The sender's congestion control, which decides what loss allows: ``"cubic"`` or ``"reno"``.
 
     Returns:
         What ``--json`` prints, and as ``text`` what is printed without it.
@@ -80,6 +83,7 @@ def window(
         buffer=None if buffer is None else str(buffer),
         cross=cross,
         loss=None if loss is None else str(loss),
+        congestion=congestion,
         mtu=str(mtu),
         kernel=kernel,
     )

@@ -144,6 +144,7 @@ class WindowAdvice(TypedDict):
     expected_bps: dict[str, Optional[int]]
     added_delay_s: AddedDelay
     loss_limited: bool
+    congestion: Literal["cubic", "reno"]
     simulated: Optional[TriedWindows]
     settings: WindowSettings
     assumptions: list[str]

@@ -76,6 +76,19 @@ def test_the_window_advised_alone_is_that_of_the_closed_form() -> None:
     assert len(advice["text"].splitlines()) >= 5
 
 
+def test_loss_limits_reno_more_than_cubic() -> None:
+    rates = []
+    for congestion in ("cubic", "reno"):
+        advice = ss.advise.window(
+            rate="200Mbit/s", rtt="80ms", loss=1e-5, kernel="6.18", congestion=congestion
+        )
+        agrees(advice, tables.WindowAdvice)
+        assert (advice["loss_limited"], advice["congestion"]) == (True, congestion)
+        rates.append(advice["expected_bps"]["recommended"])
+    # RFC 9438, section 5.1: 891 segments of 1448 B per 80 ms; Reno's sqrt(1.5 / p) = 387.
+    assert rates == [pytest.approx(129.05e6, rel=1e-3), pytest.approx(56.07e6, rel=1e-3)]
+
+
 def test_beside_others_windows_are_tried() -> None:
     advice = ss.advise.window(rate="5Mbit/s", rtt="40ms", buffer="30kB", cross="udp:30%", kernel="6.18")
     agrees(advice, tables.WindowAdvice)

@@ -2,7 +2,9 @@
 
 use sweetspot_advise::AdviceError;
 use sweetspot_advise::host::{self, HostQuestion, Snapshot};
-use sweetspot_advise::window::{TriedWindow, TriedWindows, WindowQuestion, WindowSettings, advise};
+use sweetspot_advise::window::{
+    Congestion, TriedWindow, TriedWindows, WindowQuestion, WindowSettings, advise,
+};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 fn question(rate: &str, rtt: &str) -> WindowQuestion {
@@ -12,6 +14,7 @@ fn question(rate: &str, rtt: &str) -> WindowQuestion {
         buffer: None,
         cross: None,
         loss: None,
+        congestion: Congestion::Cubic,
         mtu: Bytes::new(1500),
         kernel: "6.18".parse().unwrap(),
     }
@@ -57,7 +60,25 @@ fn where_loss_limits_no_window_is_said_to_help() {
     assert!(advice.loss_limited);
     let json = advice.json();
     assert_eq!(json["expected_bps"]["recommended"], json["expected_bps"]["bdp6"]);
-    assert!(advice.text(false, 80).contains("loss limits the transfer"));
+    assert!(advice.text(false, 80).contains("loss, not the window, limits it"));
+}
+
+#[test]
+fn loss_limits_cubic_less_than_reno_and_the_gain_names_which() {
+    let loss = Some("1e-5".parse().unwrap());
+    let q = WindowQuestion { loss, ..question("200Mbit/s", "80ms") };
+    // RFC 9438, section 5.1: 1.0538 (0.08 / 1e-5)^0.75 = 891.4 segments of 1448 B per 80 ms, 129.07 Mbit/s; less 0.02 % for timeouts.
+    let cubic = advise(&q).unwrap();
+    assert!((cubic.recommended.rate.unwrap().as_f64() / 129.05e6 - 1.0).abs() < 2e-4);
+    assert_eq!(cubic.json()["congestion"], "cubic");
+    let text = cubic.text(true, 80);
+    assert!(text.contains(" Mbit/s with cubic: loss, not the window, limits it"), "{text}");
+    // sqrt(1.5 / 1e-5) = 387.3 segments, 56.08 Mbit/s; labelled beside CUBIC's.
+    assert!(text.contains("rate that loss allows reno:"), "{text}");
+    let reno = advise(&WindowQuestion { congestion: Congestion::Reno, ..q }).unwrap();
+    assert!((reno.recommended.rate.unwrap().as_f64() / 56.08e6 - 1.0).abs() < 4e-4);
+    let gain = reno.text(false, 80);
+    assert!(gain.contains("Mbit/s with reno: loss, not the window, limits it"), "{gain}");
 }
 
 #[test]

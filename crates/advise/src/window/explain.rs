@@ -3,7 +3,8 @@
 use sweetspot_theory::path::saturation;
 use sweetspot_units::Bytes;
 
-use super::situation::Situation;
+use super::Congestion;
+use super::situation::{Situation, first_timeout};
 use crate::{AdviceError, Formula};
 
 pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, AdviceError> {
@@ -40,14 +41,7 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
         ),
         source: "Jain, Prasad, Dovrolis, eqs (4), (5), (17)",
     });
-    if let (Some(max), Some(p)) = (s.lossy, s.question.loss) {
-        all.push(Formula {
-            what: "what loss allows",
-            rule: "R = m / (T sqrt(2bp/3) + T_0 min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2))",
-            numbers: format!("p = {}, T = {t}, b = 2: {max}", p.get()),
-            source: "Padhye, Firoiu, Towsley, Kurose 1998",
-        });
-    }
+    all.extend(allowed_by_loss(s)?);
     let kernel = s.question.kernel;
     all.push(Formula {
         what: "memory for the window",
@@ -56,4 +50,31 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
         source: "Linux include/net/tcp.h, tcp_win_from_space()",
     });
     Ok(all)
+}
+
+/// The rate that loss allows each congestion control; the question's comes first.
+fn allowed_by_loss(s: &Situation) -> Result<Vec<Formula>, AdviceError> {
+    let Some(p) = s.question.loss else { return Ok(Vec::new()) };
+    let cubic = (
+        Congestion::Cubic,
+        "rate that loss allows cubic",
+        "R = m / (T/W + t), W = max(sqrt(3/2p), 1.054 (T/p)^0.75), t as reno's",
+        "RFC 9438, section 5.1",
+    );
+    let reno = (
+        Congestion::Reno,
+        "rate that loss allows reno",
+        "R = m / (T/W + t), W = sqrt(3/2p), t = T_0 min(1, 3 sqrt(3p/8)) p (1 + 32 p^2)",
+        "Padhye, Firoiu, Towsley, Kurose 1998, b = 1",
+    );
+    let mut both = [cubic, reno];
+    both.sort_by_key(|(congestion, ..)| *congestion != s.question.congestion);
+    let mut formulas = Vec::new();
+    for (congestion, what, rule, source) in both {
+        let Some(max) = s.allowed_by_loss(congestion)? else { continue };
+        let (rtt, timeout) = (s.question.rtt, first_timeout(&s.question));
+        let numbers = format!("p = {}, T = {rtt}, T_0 = {timeout}: {max}", p.get());
+        formulas.push(Formula { what, rule, numbers, source });
+    }
+    Ok(formulas)
 }

@@ -20,8 +20,10 @@ impl WindowAdvice {
             [
                 format!("{hold} or more {}", self.per_connection()),
                 format!(
-                    "{}: loss limits the transfer, and no window changes that",
-                    rate(self.recommended.rate)
+                    "{}{} with {}: loss, not the window, limits it",
+                    rate(self.recommended.rate),
+                    self.each(),
+                    self.question.congestion
                 ),
                 "a smaller window only costs rate".to_owned(),
                 "look for the loss; bbr or several streams help meanwhile".to_owned(),
@@ -46,6 +48,10 @@ impl WindowAdvice {
         }
     }
 
+    fn each(&self) -> &'static str {
+        if self.connections > 1 { " each" } else { "" }
+    }
+
     fn gain(&self) -> String {
         let full = rate(self.recommended.rate);
         let queue = match self.added_delay[0] {
@@ -61,8 +67,7 @@ impl WindowAdvice {
                 rate(half.rate)
             ),
             None => {
-                let each = if self.connections > 1 { " each" } else { "" };
-                format!("{full}{each}, {queue}; half that gives {}", rate(half.rate))
+                format!("{full}{}, {queue}; half that gives {}", self.each(), rate(half.rate))
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Window advice: the sweet spot, the six bandwidth-delay products and the rate of each, the cost
 //! of a wrong window, and the settings that reach the right one.
 
+mod congestion;
 mod cross;
 mod explain;
 mod five_lines;
@@ -9,6 +10,7 @@ mod show;
 mod simulated;
 mod situation;
 
+pub use congestion::Congestion;
 pub use cross::{CrossKind, CrossShare};
 pub use settings::WindowSettings;
 pub use simulated::{TriedWindow, TriedWindows};
@@ -34,6 +36,8 @@ pub struct WindowQuestion {
     pub cross: Option<CrossShare>,
     /// Random loss, or the loss of a path that was congested before.
     pub loss: Option<Probability>,
+    /// The sender's congestion control, which decides what loss allows.
+    pub congestion: Congestion,
     /// The largest packet.
     pub mtu: Bytes,
     /// The receiver's kernel.

@@ -8,7 +8,7 @@ use crate::formula::{Formula, explained};
 use crate::text::{list, row, table, wrap};
 
 const SOURCES: &str = "Sources: Jain, Prasad, Dovrolis, \"The TCP Bandwidth-Delay Product \
-    revisited\"; Padhye et al. 1998; Linux net/ipv4/tcp_input.c; RFC 7323.";
+    revisited\"; Padhye et al. 1998; RFC 9438; Linux net/ipv4/tcp_input.c; RFC 7323.";
 
 impl WindowAdvice {
     /// The advice as five lines, prose in at most `width` columns; `explain` adds the simulated windows, the six bandwidth-delay products,
@@ -93,6 +93,7 @@ impl WindowAdvice {
         let added = self.added_delay.map(|d| d.as_secs_f64());
         out.insert("added_delay_s".into(), json!({"recommended": added[0], "double": added[1]}));
         out.insert("loss_limited".into(), self.loss_limited.into());
+        out.insert("congestion".into(), self.question.congestion.to_string().into());
         out.insert("simulated".into(), self.simulated.as_ref().map_or(Value::Null, simulated_json));
         let s = &self.settings;
         let settings = json!({

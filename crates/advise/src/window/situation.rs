@@ -7,7 +7,7 @@ use sweetspot_theory::path::{Path, unresponsive};
 use sweetspot_theory::reno::pftk::Flow;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{CrossKind, CrossShare, WindowQuestion};
+use super::{Congestion, CrossKind, CrossShare, WindowQuestion};
 use crate::AdviceError;
 use crate::limit::LARGEST_WINDOW;
 
@@ -45,14 +45,16 @@ impl Situation {
             }
             _ => None,
         };
-        let lossy = match q.loss {
-            Some(p) if p.get() > 0.0 => {
-                let mss = q.mtu - HEADER_BYTES;
-                Some(Flow::new(mss, q.rtt, q.rtt + SMALLEST_VARIANCE, p)?.approximate())
-            }
-            _ => None,
-        };
+        let lossy = allowed_by_loss(q, q.congestion)?;
         Ok(Situation { question: *q, bare, left, elephants, lossy })
+    }
+
+    /// The rate that loss alone allows `congestion`; `None` without loss.
+    pub(super) fn allowed_by_loss(
+        &self,
+        congestion: Congestion,
+    ) -> Result<Option<Rate>, AdviceError> {
+        allowed_by_loss(&self.question, congestion)
     }
 
     /// The expected rate with `window`; `None` where no closed form is known.
@@ -144,8 +146,8 @@ impl Situation {
 
     pub(super) fn assumptions(&self, connections: u64) -> Vec<String> {
         let mut all = vec![
-            "Rates are those of the bottleneck, headers included; one Reno flow in steady state, \
-             single losses, recovered without a timeout."
+            "Rates are those of the bottleneck, headers included, in steady state; beyond the \
+             sweet spot those of one Reno flow, with single losses, recovered without a timeout."
                 .to_owned(),
         ];
         if connections > 1 {
@@ -183,10 +185,31 @@ impl Situation {
         }
         if self.lossy.is_some() {
             all.push(format!(
-                "Loss by PFTK with one ACK per two segments and a first timeout of {}.",
-                self.question.rtt + SMALLEST_VARIANCE
+                "Loss by the response of {} ({}), with PFTK's timeouts, the first of {}; the \
+                 window grows by acknowledged segments, as Linux counts them, not by ACKs.",
+                self.question.congestion,
+                self.question.congestion.standard(),
+                first_timeout(&self.question)
             ));
         }
         all
     }
+}
+
+fn allowed_by_loss(
+    q: &WindowQuestion,
+    congestion: Congestion,
+) -> Result<Option<Rate>, AdviceError> {
+    let Some(loss) = q.loss.filter(|loss| loss.get() > 0.0) else { return Ok(None) };
+    // Linux counts acknowledged segments (tcp_cong_avoid_ai), so a delayed ACK counts twice.
+    let flow =
+        Flow::new(q.mtu - HEADER_BYTES, q.rtt, first_timeout(q), loss)?.with_segments_per_ack(1)?;
+    Ok(Some(match congestion {
+        Congestion::Cubic => flow.cubic(),
+        Congestion::Reno => flow.approximate(),
+    }))
+}
+
+pub(super) fn first_timeout(q: &WindowQuestion) -> Duration {
+    q.rtt + SMALLEST_VARIANCE
 }

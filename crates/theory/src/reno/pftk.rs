@@ -1,5 +1,5 @@
 //! Reno's throughput at a given loss, timeouts included: Padhye, Firoiu, Towsley, Kurose,
-//! "Modeling TCP Throughput: A Simple Model and its Empirical Validation", SIGCOMM 1998 (PFTK).
+//! "Modeling TCP Throughput: A Simple Model and its Empirical Validation", SIGCOMM 1998 (PFTK); with CUBIC's window, CUBIC's.
 
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
@@ -7,7 +7,11 @@ use super::require_lossy;
 use crate::TheoryError;
 use crate::error::require;
 
-/// A Reno flow on a path with given loss and RTT.
+/// CUBIC's growth in segments per cubic second, and the share of the window that a loss leaves (RFC 9438, section 5).
+const CUBIC_C: f64 = 0.4;
+const CUBIC_BETA: f64 = 0.7;
+
+/// A flow on a path with given loss and RTT.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flow {
     mss: Bytes,
@@ -46,15 +50,34 @@ impl Flow {
     // PFTK eq. (20): B(p) = 1/RTT sqrt(3 / 2bp).
     /// The square-root formula: losses found by duplicate ACKs only.
     pub fn square_root(&self) -> Rate {
-        let (b, p) = (self.segments_per_ack, self.loss.get());
-        self.rate(libm::sqrt(3.0 / (2.0 * b * p)) / self.rtt.as_secs_f64())
+        self.rate(self.reno_window() / self.rtt.as_secs_f64())
     }
 
     // PFTK §2.2, approximation: B(p) = 1 / (RTT sqrt(2bp/3) + T_0 min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2)).
     /// The approximate formula with timeouts.
     pub fn approximate(&self) -> Rate {
+        self.with_mean_window(self.reno_window())
+    }
+
+    // RFC 9438, section 5.1: AVG_W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (T / p)^(3/4), and Reno's where that is larger
+    // (section 4.3).
+    /// CUBIC's rate, with the timeouts of the approximate formula.
+    pub fn cubic(&self) -> Rate {
+        let factor = CUBIC_C * (3.0 + CUBIC_BETA) / (4.0 * (1.0 - CUBIC_BETA));
+        let ratio = self.rtt.as_secs_f64() / self.loss.get();
+        let window = libm::pow(factor, 0.25) * libm::pow(ratio, 0.75);
+        self.with_mean_window(window.max(self.reno_window()))
+    }
+
+    /// Reno's mean window in segments, where duplicate ACKs show each loss.
+    fn reno_window(&self) -> f64 {
+        libm::sqrt(3.0 / (2.0 * self.segments_per_ack * self.loss.get()))
+    }
+
+    /// The rate with a mean window of `segments` between losses, timeouts included.
+    fn with_mean_window(&self, segments: f64) -> Rate {
         let (b, p) = (self.segments_per_ack, self.loss.get());
-        let rounds = self.rtt.as_secs_f64() * libm::sqrt(2.0 * b * p / 3.0);
+        let rounds = self.rtt.as_secs_f64() / segments;
         let share = (3.0 * libm::sqrt(3.0 * b * p / 8.0)).min(1.0);
         let waits = self.timeout.as_secs_f64() * share * p * (1.0 + 32.0 * p * p);
         self.rate(1.0 / (rounds + waits))
@@ -146,6 +169,17 @@ mod tests {
         // segments/s = 565.235 kbit/s.
         let rate = flow(0.01).approximate().as_f64();
         assert!((rate - 565_235.0).abs() < 10.0, "{rate}");
+    }
+
+    #[test]
+    fn cubic_by_hand() {
+        // RFC 9438, Table 1, T = 0.1 s: 187 segments at p = 1e-4 (Reno has 120), here 187 per 0.1 s. Timeouts: T_0 = 1 s,
+        // 3 sqrt(0.75e-4) x 1e-4 = 2.6e-6 s beside 0.1 / 187 = 5.3e-4 s, 0.5 %.
+        let rate = flow(1e-4).cubic().as_f64() / 8e3 * 0.1;
+        assert!((rate / 187.0 - 0.995).abs() < 0.003, "{rate}");
+        // At p = 1e-2 CUBIC alone would have 5.9 segments and Reno, an ACK for each, 12: Reno's rate.
+        let reno = flow(1e-2).with_segments_per_ack(1).unwrap();
+        assert_eq!(reno.cubic(), reno.approximate());
     }
 
     #[test]

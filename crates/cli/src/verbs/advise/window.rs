@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use sweetspot_advise::window::{CrossShare, WindowAdvice, WindowQuestion, advise};
+use sweetspot_advise::window::{Congestion, CrossShare, WindowAdvice, WindowQuestion, advise};
 use sweetspot_advise::{AdviceError, Kernel};
 use sweetspot_experiment::Workers;
 use sweetspot_experiment::window::{cost, runs, try_windows};
@@ -17,6 +17,7 @@ use sweetspot_program::scenario_file::Parallel;
 use sweetspot_program::usage_error::{self, UsageError};
 
 #[derive(Debug, clap::Args)]
+use sweetspot_program::values;
 #[command(after_help = "\
 Examples:
   sweetspot advise window --rate 10Gbit/s --rtt 80ms
@@ -45,6 +46,10 @@ pub struct Arguments {
     loss: Option<Probability>,
     /// MTU of the path [default: 1500B]
     #[arg(long, allow_hyphen_values = true, value_name = "1500B")]
+    /// Congestion control of the sender, which decides what loss allows: cubic or reno
+    #[arg(long, value_name = "NAME", default_value_t, hide_possible_values = true)]
+    #[arg(value_parser = values::words::<Congestion>(&["cubic", "reno"]))]
+    congestion: Congestion,
     mtu: Option<Bytes>,
     /// Kernel version of the receiver, if it differs from this one
     #[arg(long, value_name = "6.18")]
@@ -102,6 +107,7 @@ pub fn run(a: Arguments) -> Ending {
         loss: a.loss.or(loss),
         mtu,
         kernel: super::kernel(a.kernel)?,
+        congestion: a.congestion,
     };
     let advice = match advise(&question) {
         // An answer, not a failure.

@@ -2,7 +2,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sweetspot_advise::window::{CrossKind, CrossShare, TriedWindow, WindowQuestion, advise};
+use sweetspot_advise::window::{
+    Congestion, CrossKind, CrossShare, TriedWindow, WindowQuestion, advise,
+};
 use sweetspot_comparison::machine;
 use sweetspot_experiment::Workers;
 use sweetspot_experiment::window::try_windows;
@@ -82,6 +84,7 @@ fn drawn(random: &mut Random) -> Result<WindowQuestion, Box<dyn std::error::Erro
         buffer: Some(buffer),
         cross: Some(CrossShare { kind, share }),
         loss: None,
+        congestion: Congestion::Cubic,
         mtu: Bytes::new(1500),
         kernel: "6.18".parse()?,
     })
