@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+pub mod budget;
 pub mod build;
 mod bundled;
 pub mod engine;

@@ -7,17 +7,19 @@ use sweetspot_experiment::Workers;
 use sweetspot_experiment::window::{cost, runs, try_windows};
 use sweetspot_path::{DirectionSpec, PathError, PathSpec};
 use sweetspot_sim::Simulator;
+use sweetspot_system::clock;
 use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
 use super::{OutputOptions, Verify};
 use crate::verbs::Ending;
+use sweetspot_program::budget::{Budget, BudgetedEngine};
 use sweetspot_program::print;
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::scenario_file::Parallel;
 use sweetspot_program::usage_error::{self, UsageError};
+use sweetspot_program::values;
 
 #[derive(Debug, clap::Args)]
-use sweetspot_program::values;
 #[command(after_help = "\
 Examples:
   sweetspot advise window --rate 10Gbit/s --rtt 80ms
@@ -44,12 +46,12 @@ pub struct Arguments {
     /// Random loss, or the loss of an already congested path
     #[arg(long, allow_hyphen_values = true, value_name = "1e-5")]
     loss: Option<Probability>,
-    /// MTU of the path [default: 1500B]
-    #[arg(long, allow_hyphen_values = true, value_name = "1500B")]
     /// Congestion control of the sender, which decides what loss allows: cubic or reno
     #[arg(long, value_name = "NAME", default_value_t, hide_possible_values = true)]
     #[arg(value_parser = values::words::<Congestion>(&["cubic", "reno"]))]
     congestion: Congestion,
+    /// MTU of the path [default: 1500B]
+    #[arg(long, allow_hyphen_values = true, value_name = "1500B")]
     mtu: Option<Bytes>,
     /// Kernel version of the receiver, if it differs from this one
     #[arg(long, value_name = "6.18")]
@@ -105,16 +107,20 @@ pub fn run(a: Arguments) -> Ending {
         buffer: buffer.map(|buffer| buffer.in_bytes(mtu)),
         cross: a.cross,
         loss: a.loss.or(loss),
+        congestion: a.congestion,
         mtu,
         kernel: super::kernel(a.kernel)?,
-        congestion: a.congestion,
     };
     let advice = match advise(&question) {
         // An answer, not a failure.
         Err(error @ AdviceError::NoWindowHelps { .. }) => return leave_it(a.output, &error),
-        other => verified(other?, a.verify, a.parallel.workers())?,
+        other => verified(other?, a.verify, a.parallel.workers(), a.output)?,
     };
-    a.output.show(|explain, width| advice.text(explain, width), || advice.json())
+    show(&advice, a.output)
+}
+
+fn show(advice: &WindowAdvice, output: OutputOptions) -> Ending {
+    output.show(|explain, width| advice.text(explain, width), || advice.json())
 }
 
 /// The answer for a path on which no window helps.
@@ -133,6 +139,7 @@ fn verified(
     advice: WindowAdvice,
     verify: Option<Verify>,
     workers: Workers,
+    output: OutputOptions,
 ) -> Result<WindowAdvice, Box<dyn std::error::Error>> {
     let question = advice.question;
     let Some(windows) = advice.windows_to_try().filter(|_| verify != Some(Verify::None)) else {
@@ -140,17 +147,37 @@ fn verified(
     };
     let takes = cost(&question, windows.len()) / workers.count() as u64;
     if verify.is_none() && takes > MAX_UNASKED_TIME {
-        note!(
-            "sweetspot: closed forms alone, which may promise too much: a little less than this window is safer. The \
-             simulation would take about {takes} (--verify sim)"
-        );
+        say_closed_forms_alone(takes);
         return Ok(advice);
     }
-    let engine = CountingEngine::new(&Simulator);
+    if let (Some(window), Some(rate)) = (advice.recommended.window, advice.recommended.rate) {
+        note!("sweetspot: by closed form {window}, {rate}; trying windows in the simulator");
+    }
+    let counting = CountingEngine::new(&Simulator);
     let total = runs(windows.len());
-    let interrupted =
-        || err!("sweetspot: interrupted after {} of {total} simulations", engine.done());
+    let budget = Budget::new(clock::now(), MAX_UNASKED_TIME, total, workers.count() * SAMPLE);
+    let engine = BudgetedEngine::new(&counting, verify.is_none().then_some(budget));
+    let interrupted = || {
+        let _ = show(&advice, output);
+        let done = counting.done();
+        err!("sweetspot: interrupted after {done} of {total} simulations; this is the closed form");
+    };
     let work = || try_windows(&engine, &question, &windows, workers);
-    let tried = progress::while_it_runs(work, || engine.done(), total, interrupted)?;
-    Ok(advice.decided_by(tried)?)
+    let tried = progress::while_it_runs(work, || counting.done(), total, interrupted);
+    if let Some(takes) = engine.needed() {
+        say_closed_forms_alone(takes);
+        return Ok(advice);
+    }
+    Ok(advice.decided_by(tried?)?)
+}
+
+/// Runs per worker after which their speed is known.
+const SAMPLE: usize = 2;
+
+fn say_closed_forms_alone(takes: Duration) {
+    note!(
+        "sweetspot: closed forms alone, which may promise too much: a little less than this window is safer. The \
+         simulation would take about {:.0} s (--verify sim)",
+        takes.as_secs_f64()
+    );
 }

@@ -1,0 +1,38 @@
+//! Advice that the simulator checks.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+type Tested = Result<(), Box<dyn std::error::Error>>;
+
+fn sweetspot(line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    command.args(line.split(' ')).stdin(Stdio::null());
+    command
+}
+
+/// 40 Gbit/s for 20 s and more, 96 times, takes an hour; the closed form takes no time.
+#[test]
+fn the_closed_form_comes_at_once_and_an_interruption_leaves_it() -> Tested {
+    let question =
+        "advise window --rate 40Gbit/s --rtt 40ms --buffer 20MB --cross udp:30% --kernel 6.18";
+    let closed = sweetspot(&format!("{question} --verify none")).output()?;
+    let mut asked = sweetspot(&format!("{question} --verify sim"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut notes = BufReader::new(asked.stderr.take().ok_or("no standard error")?);
+    let mut note = String::new();
+    notes.read_line(&mut note)?;
+    // (40 - 12) Gbit/s x 40 ms = 140 MB, and 5 % more.
+    assert!(note.contains("by closed form 147 MB, 28 Gbit/s"), "{note}");
+    let interrupt = format!("kill -s INT {}", asked.id());
+    assert!(Command::new("sh").args(["-c", &interrupt]).status()?.success());
+    let mut rest = String::new();
+    notes.read_to_string(&mut rest)?;
+    let output = asked.wait_with_output()?;
+    assert_eq!(output.status.code(), Some(130), "{rest}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&closed.stdout));
+    assert!(rest.contains("of 96 simulations; this is the closed form"), "{rest}");
+    Ok(())
+}
