@@ -5,7 +5,7 @@ use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::print::is_quiet;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
 use sweetspot_system::{Interruption, clock};
 use sweetspot_units::{Duration, Time};
@@ -149,6 +149,12 @@ fn supervise<T: Send>(
     })
 }
 
+/// The seconds until `total` runs are done; `None` before the first one is.
+fn time_left(passed: Duration, done: usize, total: usize) -> Option<f64> {
+    let each = passed.as_secs_f64() / done as f64;
+    (done > 0).then(|| each * total.saturating_sub(done) as f64)
+}
+
 /// A bar on a terminal, else a plain line every few seconds.
 enum ProgressDisplay {
     Bar(ProgressBar),
@@ -176,22 +182,30 @@ impl ProgressDisplay {
             return ProgressDisplay::Bar(bar);
         };
         let bar = ProgressBar::new(total as u64);
-        let style = ProgressStyle::with_template("[{bar:24}] {pos}/{len} runs, {eta} to go");
+        // The time to go is the message: none until a run is done.
+        let style = ProgressStyle::with_template("[{bar:24}] {pos}/{len} runs{msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
         ProgressDisplay::Bar(bar)
     }
 
     fn show(&mut self, done: usize) {
         match self {
-            ProgressDisplay::Bar(bar) => bar.set_position(done as u64),
+            ProgressDisplay::Bar(bar) => {
+                bar.set_position(done as u64);
+                if done > 0 {
+                    bar.set_message(format!(", {:#} to go", HumanDuration(bar.eta())));
+                }
+            }
             ProgressDisplay::Lines { total, began, next } => {
                 let now = clock::now();
                 if now >= *next {
                     *next = now + LINE_INTERVAL;
                     let Some(total) = total else { return note!("{done} runs") };
-                    let each = now.since(*began).as_secs_f64() / done.max(1) as f64;
-                    let left = each * total.saturating_sub(done) as f64;
-                    note!("{done}/{total} runs, {left:.0} s to go");
+                    let left = match time_left(now.since(*began), done, *total) {
+                        Some(left) => format!(", {left:.0} s to go"),
+                        None => String::new(),
+                    };
+                    note!("{done}/{total} runs{left}");
                 }
             }
         }
@@ -201,5 +215,17 @@ impl ProgressDisplay {
         if let ProgressDisplay::Bar(bar) = self {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_not_known_before_a_run_is_done() {
+        assert_eq!(time_left(Duration::from_secs(10), 0, 4), None);
+        // 10 s for one: 30 s for three.
+        assert_eq!(time_left(Duration::from_secs(10), 1, 4), Some(30.0));
     }
 }
