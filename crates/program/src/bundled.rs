@@ -1,5 +1,7 @@
 //! The scenarios that come with the program, by the names of their files below `scenarios`.
 
+use sweetspot_scenario::nearest;
+
 include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
 /// The text of the scenario `name`: its path without `.toml`, or the last part of that.
@@ -7,16 +9,25 @@ pub fn scenario(name: &str) -> Result<String, String> {
     let whole = SCENARIOS.iter().find(|(path, _)| *path == name);
     let last = |path: &str| path.rsplit_once('/').map(|(_, last)| last) == Some(name);
     let found = whole.or_else(|| SCENARIOS.iter().find(|(path, _)| last(path)));
-    found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| {
-        let names: Vec<String> = SCENARIOS.iter().map(|(path, _)| format!("@{path}")).collect();
-        let names = names.join(", ");
-        match name {
-            "" => format!("the program comes with {names}; name one of them"),
-            _ => format!(
-                "@{name}: no scenario of that name comes with the program; there are {names}"
-            ),
-        }
-    })
+    found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| unknown(name))
+}
+
+/// The answer to a `name` that no scenario has: all names if it is empty, else the most similar one.
+fn unknown(name: &str) -> String {
+    let paths = || SCENARIOS.iter().map(|(path, _)| *path);
+    if name.is_empty() {
+        let names: String = paths().map(|path| format!("\n  @{path}")).collect();
+        return format!("the program comes with these scenarios; name one of them:{names}");
+    }
+    let last = paths().filter_map(|path| path.rsplit_once('/')).map(|(_, last)| last);
+    let nearest = nearest(name, paths().chain(last)).map_or_else(
+        || ", such as @elephants".to_owned(),
+        |path| format!("; did you mean @{path}?"),
+    );
+    format!(
+        "@{name}: no scenario of that name comes with the program; `sweetspot run @` lists \
+         them{nearest}"
+    )
 }
 
 #[cfg(test)]
@@ -36,7 +47,18 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_lists_the_known_ones() {
-        assert!(scenario("elephant").unwrap_err().contains("@elephants"));
+    fn an_unknown_name_gets_the_nearest_and_the_command_that_lists_them() {
+        let error = scenario("elephnats").unwrap_err();
+        assert!(
+            error.ends_with("`sweetspot run @` lists them; did you mean @elephants?"),
+            "{error}"
+        );
+        let error = scenario("nosuch").unwrap_err();
+        assert!(error.contains("`sweetspot run @` lists them"), "{error}");
+        assert!(error.len() < 160, "{error}");
+        // A line for each, as that command prints them.
+        let all = scenario("").unwrap_err();
+        assert_eq!(all.lines().count(), 1 + SCENARIOS.len());
+        assert!(all.contains("\n  @elephants\n"), "{all}");
     }
 }
