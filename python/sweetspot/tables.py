@@ -243,6 +243,7 @@ class RouterAdvice(TypedDict):
 
     text: str
     gamma: float
+    flows: int
     form: Literal["PL", "EX"]
     form_of_ratio: Optional[Literal["PL", "EX"]]
     basis: str

@@ -212,8 +212,8 @@ fn simulated(bulk: [u64; 3]) -> Simulated {
         bulk: rate(bulk, 50),
     };
     Simulated {
-        rate: Rate::from_mbit_per_second(100),
-        scale: 0.1,
+        rate: Rate::from_mbit_per_second(1000),
+        scale: 1.0,
         users: 200,
         inputs: 20,
         seconds: 30,
@@ -242,6 +242,73 @@ fn bulk_transfers_get_the_rule_unless_another_buffer_is_significantly_better() {
 }
 
 #[test]
+fn a_small_part_of_the_link_is_simulated_and_decides_nothing() {
+    // C T / sqrt(n) of a hundredth of link and flows is a tenth of the whole's, so 10 times its share of the link.
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let part = Simulated { scale: 0.01, ..simulated([2, 4, 6]) };
+    let shown = advice.clone().decided_by(part);
+    assert_eq!((&shown.recommended, shown.basis), (&advice.recommended, advice.basis));
+    assert_eq!(shown.json()["simulation"]["decides"], false);
+    let text = shown.text(false, 80).replace("\n  ", " ").replace('\n', " ");
+    assert!(text.contains("up to 10.0 times the share of buffer"), "{text}");
+    assert!(text.contains("only 1.00 % of the link could be simulated"), "{text}");
+    assert!(!text.contains("in the simulator"), "{text}");
+    // 1 / sqrt(0.5) is 1.4, less than a step of the buffers tried.
+    assert!(Simulated { scale: 0.5, ..simulated([2, 4, 6]) }.decides());
+}
+
+#[test]
+fn the_range_is_that_of_the_table_shown() {
+    let q = RouterQuestion { favour: Favour::Latency, ..question("10Gbit/s") };
+    let advice = advise(&q).unwrap();
+    let mut table = simulated([2, 4, 6]);
+    // 100 packets give half of what 800, nearest to the advice, do, and 5000 give 95 %.
+    for (buffer, kbit) in table.buffers.iter_mut().zip([500, 1000, 950]) {
+        buffer.short.rate = Rate::from_bits_per_second(kbit * 1000);
+    }
+    table.buffers[1].buffer = advice.recommended.buffer;
+    table.buffers[0].buffer = Packets::new(2.0).unwrap();
+    let found = advice.clone().decided_by(table.clone()).text(false, 80).replace('\n', " ");
+    let from = advice.recommended.buffer.get();
+    let words = format!("From {from:.0} packets on it keeps 90 % of its rate in the simulator.");
+    assert!(found.contains(&words), "{found}");
+    assert!(found.contains("keeps 90 % of its best rate or more"), "{found}");
+    // Half of the best: the claim of the formula is dropped.
+    table.buffers[2].short.rate = Rate::from_bits_per_second(2_000_000);
+    let found = advice.decided_by(table).text(false, 80).replace('\n', " ");
+    assert!(!found.contains("best rate or more"), "{found}");
+}
+
+#[test]
+fn a_link_on_which_flows_have_less_than_four_packets_is_named_overloaded() {
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let said = |loss: f64| {
+        let mut table = simulated([2, 4, 6]);
+        table.buffers[2].loss = loss;
+        advice.clone().decided_by(table).text(false, 80).contains("the link is overloaded")
+    };
+    // sqrt(1.5 / p) = 4 at p = 9.375 %.
+    assert!(said(0.0938) && !said(0.0937));
+}
+
+#[test]
+fn the_rules_of_the_square_root_are_there_for_the_flows_assumed() {
+    let q = question("10Gbit/s");
+    let advice = advise(&q).unwrap();
+    let text = advice.text(false, 80).replace("\n  ", " ");
+    // 80 kB: 54 segments in 6 rounds of slow start; 2 x 6 x 5000 / 54 = 1111. 7.5 MB / sqrt(1111) = 225 kB.
+    assert!(text.contains("n: 1111 flows, assumed. Cubic: 3/7"), "{text}");
+    let bytes = advice.json()["rules"]["BDP/sqrt(n)"]["bytes"].as_f64().unwrap();
+    assert!((bytes / 225_011.0 - 1.0).abs() < 1e-3, "{bytes}");
+    assert_eq!(advice.json()["flows"], 1111);
+    // The legend explains no row that is not there.
+    assert!(!text.contains("paper:"), "{text}");
+    let few = advise(&RouterQuestion { flows: Some(100), ..question("100Mbit/s") }).unwrap();
+    let text = few.text(false, 80).replace("\n  ", " ");
+    assert!(text.contains("n: 100 flows. Cubic") && text.contains("paper: its buffer"), "{text}");
+}
+
+#[test]
 fn each_table_has_one_basis() {
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
     // The rule wins, and the formulas say the same of it in both rows.
@@ -250,6 +317,9 @@ fn each_table_has_one_basis() {
     let own = &decided.by_formula;
     assert_eq!((own.buffer, own.loss, own.bulk), (rule.buffer, rule.loss, rule.bulk));
     assert_ne!(own.bulk, decided.recommended.bulk);
+    // So no row of the formulas' table is called recommended.
+    assert!(!decided.text(false, 80).contains("  recommended "));
+    assert!(advice.text(false, 80).contains("  recommended "));
     // The formula's own buffer stays in the table as it was.
     assert_eq!(advice.clone().decided_by(simulated([2, 6, 4])).by_formula, advice.recommended);
     let text = decided.text(false, 80);

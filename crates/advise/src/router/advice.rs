@@ -69,6 +69,8 @@ pub struct RouterAdvice {
     pub question: RouterQuestion,
     /// C_out / C_in.
     pub gamma: f64,
+    /// Flows that are active at a time: given, or as many as fill the link.
+    pub flows: u64,
     /// The loss form that is reckoned with.
     pub form: Form,
     /// The form that the capacity ratio and the tail call for; `None` where neither is good.
@@ -103,9 +105,27 @@ impl RouterAdvice {
         self.basis != Basis::NothingQueues
     }
 
-    /// This advice checked by `simulated`: its buffer if that is another, and its numbers instead of the formulas'.
+    /// The simulation, if it decided the recommendation.
+    pub fn decided(&self) -> Option<&Simulated> {
+        self.simulated.as_ref().filter(|simulated| simulated.decides())
+    }
+
+    /// The buffers that keep 90 % of throughput: by the simulation that decided, or by formula.
+    pub(super) fn kept(&self) -> Option<BufferRange> {
+        match self.decided() {
+            Some(simulated) => simulated.range(self.question.favour, self.recommended.buffer),
+            None => self.range,
+        }
+    }
+
+    /// This advice checked by `simulated`: its buffer if that is another, and its numbers instead of the formulas'. A simulation of
+    /// a small part of the link is shown and decides nothing.
     #[must_use]
     pub fn decided_by(mut self, simulated: Simulated) -> RouterAdvice {
+        if !simulated.decides() {
+            self.simulated = Some(simulated);
+            return self;
+        }
         // Latency wants less than the best, not more.
         let movable = self.question.favour != Favour::Latency;
         let chosen = simulated.chosen(self.question.favour).filter(|_| movable);

@@ -95,6 +95,11 @@ impl LinkModel {
         })
     }
 
+    /// Flows that are active at a time: given, or as many as fill the link.
+    pub(super) fn flows(&self) -> u64 {
+        (self.traffic.flows.round() as u64).max(1)
+    }
+
     /// The loss with `buffer`, where the form reaches so far.
     pub(super) fn loss_at(&self, buffer: Packets) -> Option<f64> {
         self.loss.loss(buffer).ok().map(|p| p.get())

@@ -60,6 +60,7 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
         by_formula: recommended.clone(),
         recommended,
         gamma: model.ratio.gamma(),
+        flows: model.flows(),
         form: model.form,
         expected: model.expected,
         basis,
@@ -182,13 +183,10 @@ fn other_rules(
     let bdp = rules::bandwidth_delay(q.rate, q.rtt)?;
     all.push(judge.option("2 BDP", bdp * 2)?);
     all.push(judge.option("BDP", bdp)?);
-    if let Some(n) = q.flows {
-        all.push(judge.option("BDP/sqrt(n)", rules::square_root(q.rate, q.rtt, n)?)?);
-        all.push(
-            judge.option("Cubic", rules::updated(q.rate, q.rtt, n, CongestionResponse::Cubic)?)?,
-        );
-        all.push(judge.option("BBR", rules::updated(q.rate, q.rtt, n, CongestionResponse::Bbr)?)?);
-    }
+    let n = model.flows();
+    all.push(judge.option("BDP/sqrt(n)", rules::square_root(q.rate, q.rtt, n)?)?);
+    all.push(judge.option("Cubic", rules::updated(q.rate, q.rtt, n, CongestionResponse::Cubic)?)?);
+    all.push(judge.option("BBR", rules::updated(q.rate, q.rtt, n, CongestionResponse::Bbr)?)?);
     all.push(judge.packets("tiny", Packets::new(rules::TINY as f64)?)?);
     if q.rate > q.input_rate {
         // With inputs slower than the output (section VI-A, Table II).

@@ -14,6 +14,9 @@ const SOURCES: &str = "Sources: Prasad, Dovrolis, Thottan, \"Router Buffer Sizin
     and the Role of the Output/Input Capacity Ratio\"; Villamizar and Song 1994; Appenzeller, \
     Keslassy, McKeown 2004; Enachescu et al. 2005; Spang, Arslan, McKeown 2021.";
 
+/// From this loss on Reno's mean window, sqrt(3 / 2p), is below the four packets that three duplicate ACKs need.
+const OVERLOAD_LOSS: f64 = 3.0 / 32.0;
+
 impl RouterAdvice {
     /// The advice as text, prose in at most `width` columns; `explain` adds the formulas with their numbers.
     pub fn text(&self, explain: bool, width: usize) -> String {
@@ -92,11 +95,17 @@ impl RouterAdvice {
         };
         match self.basis {
             Basis::NothingQueues => String::new(),
+            Basis::Optimum if self.decided().is_none() => {
+                format!("By formula the rate of {whom} is highest with {buffer}.")
+            }
             Basis::Optimum => format!("The rate of {whom} is highest with {buffer}."),
-            Basis::RangeLow => format!(
+            Basis::RangeLow if self.is_near_best() => format!(
                 "For latency take {buffer}: {whom} keeps 90 % of its best rate or more, and the bursts of \
                  single flows fit."
             ),
+            Basis::RangeLow => {
+                format!("For latency take {buffer}: the bursts of single flows fit.")
+            }
             Basis::Simulation => format!(
                 "By the exponential that was measured no buffer is best for {whom}; the bursts of single \
                  flows, which it neglects, ask for {buffer}, as in the paper's simulations."
@@ -116,6 +125,12 @@ impl RouterAdvice {
                 )
             }
         }
+    }
+
+    /// Whether the simulation, if it decided, confirms the formula's range.
+    fn is_near_best(&self) -> bool {
+        let favour = self.question.favour;
+        self.decided().is_none_or(|found| found.is_near_best(favour, self.recommended.buffer))
     }
 
     /// The predicted effect.
@@ -138,7 +153,7 @@ impl RouterAdvice {
     }
 
     fn verdict_words(&self) -> String {
-        match &self.simulated {
+        match self.decided() {
             Some(simulated) if self.question.favour != Favour::Latency => {
                 let is_said = self.basis == Basis::Simulator;
                 simulated.verdict(self.recommended.buffer, self.question.favour, is_said)
@@ -165,6 +180,14 @@ impl RouterAdvice {
                 )
             })
             .collect();
+        all.extend(self.overload());
+        if let Some(part) = self.simulated.as_ref().filter(|simulated| !simulated.decides()) {
+            all.push(format!(
+                "Warning: only {:.2} % of the link could be simulated, with too few flows to stand for all. \
+                 The recommendation is by closed forms.",
+                part.scale * 100.0
+            ));
+        }
         if self.expected.is_none() && self.question.measurement.is_none() {
             all.push(
                 "Warning: with sizes that are hardly heavy-tailed and a ratio of one or less the paper found \
@@ -175,24 +198,36 @@ impl RouterAdvice {
         all
     }
 
+    /// The remark that flows have too few packets in flight whatever the buffer.
+    fn overload(&self) -> Option<String> {
+        let loss = match self.decided() {
+            Some(simulated) => simulated.loss_with_rule(),
+            None => self.rules.iter().find(|rule| rule.name == "BDP").and_then(|rule| rule.loss),
+        };
+        let loss = loss.filter(|loss| *loss > OVERLOAD_LOSS)?;
+        Some(format!(
+            "Warning: the link is overloaded. Even a buffer of C x T loses {} of the packets, so flows have fewer than \
+             four in flight and wait for timeouts. No buffer helps; fewer flows or a faster link do.",
+            percent(Some(loss))
+        ))
+    }
+
     fn range_words(&self) -> Option<String> {
-        // The formulas' range does not hold where the simulator chose.
-        let range = self.range.filter(|_| self.basis != Basis::Simulator)?;
+        let range = self.kept()?;
+        let by = if self.decided().is_some() { " in the simulator" } else { "" };
+        let low = range.low.get();
         Some(match range.high {
-            Some(high) => {
-                format!(
-                    "Between {:.0} and {:.0} packets it keeps 90 % of its rate.",
-                    range.low.get(),
-                    high.get()
-                )
-            }
-            None => format!("From {:.0} packets on it keeps 90 % of its rate.", range.low.get()),
+            Some(high) => format!(
+                "Between {low:.0} and {:.0} packets it keeps 90 % of its rate{by}.",
+                high.get()
+            ),
+            None => format!("From {low:.0} packets on it keeps 90 % of its rate{by}."),
         })
     }
 
     fn available_words(&self) -> String {
         let Some(a) = &self.available else { return String::new() };
-        let verdict = match self.range {
+        let verdict = match self.kept() {
             Some(range) if a.buffer < range.low => "too small: the rate is below 90 % of its best",
             Some(range) if range.high.is_some_and(|h| a.buffer > h) => {
                 "more than is good: the rate is below 90 % of its best; configure less"
@@ -214,9 +249,10 @@ impl RouterAdvice {
         let ms = |delay: sweetspot_units::Duration| {
             Significant::<3>(delay.as_secs_f64() * 1e3).to_string()
         };
+        let own = if self.decided().is_some() { "by formula" } else { self.by_formula.name };
         rows.extend(all.map(|c: &BufferChoice| {
             row([
-                &c.name,
+                if c.name == self.by_formula.name { &own } else { &c.name },
                 &format!("{:.0}", c.buffer.get()),
                 &c.bytes,
                 &ms(c.worst_delay),
@@ -227,13 +263,34 @@ impl RouterAdvice {
                 &mbit(c.bulk),
             ])
         }));
+        format!("{}{}", table(1, &rows), wrap(&format!("  {}", self.legend()), width, 2))
+    }
+
+    /// The rows and columns that are shown, explained.
+    fn legend(&self) -> String {
         let [small, large] = self.transfers;
-        let legend = format!(
-            "By formula. full, mean: queueing delay, ms. used: share of the link. short, bulk: Mbit/s of a transfer of \
-             {small} and of {large}, with the RTT, the queueing and the loss (S-model, eq. 2). L-model: eq. \
-             (11). Cubic: 3/7 of BDP/sqrt(n), BBR: 1/4. tiny: 20 packets."
-        );
-        format!("{}{}", table(1, &rows), wrap(&format!("  {legend}"), width, 2))
+        let columns = match self.by_formula.used {
+            Some(_) => format!(
+                "By formula. full, mean: queueing delay, ms. used: share of the link. short, bulk: Mbit/s of a \
+                 transfer of {small} and of {large}, with the RTT, the queueing and the loss (S-model, eq. 2)."
+            ),
+            None => "By formula. full: delay of a full buffer, ms. -: no formula predicts it."
+                .to_owned(),
+        };
+        let mut all = vec![columns];
+        if self.decided().is_some() {
+            all.push("by formula: the recommended buffer, simulated below.".to_owned());
+        }
+        let assumed = if self.question.flows.is_none() { " flows, assumed" } else { " flows" };
+        all.extend(self.rules.iter().filter_map(|rule| match rule.name {
+            "L-model" => Some("L-model: eq. (11).".to_owned()),
+            "BDP/sqrt(n)" => Some(format!("n: {}{assumed}.", self.flows)),
+            "Cubic" => Some("Cubic: 3/7 of BDP/sqrt(n), BBR: 1/4.".to_owned()),
+            "tiny" => Some("tiny: 20 packets.".to_owned()),
+            "paper" => Some("paper: its buffer for inputs slower than the output.".to_owned()),
+            _ => None,
+        }));
+        all.join(" ")
     }
 
     /// The advice as JSON.
@@ -274,6 +331,7 @@ impl RouterAdvice {
         let formulas: Vec<Value> = self.formulas.iter().map(Formula::json).collect();
         json!({
             "gamma": self.gamma,
+            "flows": self.flows,
             "form": form(self.form),
             "form_of_ratio": self.expected.map(form),
             "basis": basis,

@@ -5,7 +5,7 @@ use sweetspot_statistics::student_t;
 use sweetspot_theory::Packets;
 use sweetspot_units::{Duration, Rate};
 
-use super::Favour;
+use super::{BufferRange, Favour};
 use crate::text::{row, table, wrap};
 
 /// The performance of buffers in the simulator.
@@ -66,6 +66,12 @@ const BETTER: f64 = 1.05;
 /// The level of a difference between two buffers (Student's t over the seeds).
 const SIGNIFICANCE: f64 = 0.05;
 
+/// A simulation decides if its link is this share of the real one or more. By C T / sqrt(n) a part `scale` of link and flows needs
+/// 1 / sqrt(scale) times the whole's share of buffer: here at most half as much again, less than a step of the buffers tried.
+const DECISIVE_SCALE: f64 = 0.5;
+/// The share of the recommended buffer's rate that the range keeps.
+const SHARE: f64 = 0.9;
+
 impl SimulatedBuffer {
     fn of(&self, favour: Favour) -> SimulatedRate {
         if favour == Favour::Throughput { self.bulk } else { self.short }
@@ -88,6 +94,37 @@ impl Simulated {
         }
         let enough = (self.rate(best, favour) / BETTER).max(self.rate(first, favour));
         all().find(|i| self.rate(*i, favour) >= enough)
+    }
+
+    /// Whether the simulated link has enough of the real one's flows to stand for it.
+    pub fn decides(&self) -> bool {
+        self.scale >= DECISIVE_SCALE
+    }
+
+    /// The loss with the rule's buffer, C T.
+    pub(super) fn loss_with_rule(&self) -> Option<f64> {
+        self.buffers.get(self.rule).map(|buffer| buffer.loss)
+    }
+
+    /// The buffers around `recommended` that keep 90 % of its rate; `None` if too few transfers finished to tell.
+    pub(super) fn range(&self, favour: Favour, recommended: Packets) -> Option<BufferRange> {
+        let chosen = self.nearest(recommended).filter(|chosen| self.counts(*chosen, favour))?;
+        let enough = SHARE * self.rate(chosen, favour);
+        let keeps = |i: &usize| self.counts(*i, favour) && self.rate(*i, favour) >= enough;
+        let low = (0..=chosen).rev().take_while(keeps).last()?;
+        let high = (chosen..self.buffers.len()).take_while(keeps).last()?;
+        let is_last = high + 1 == self.buffers.len();
+        Some(BufferRange {
+            low: self.buffers[low].buffer,
+            high: (!is_last).then(|| self.buffers[high].buffer),
+        })
+    }
+
+    /// Whether `recommended` gives 90 % of the best simulated rate.
+    pub(super) fn is_near_best(&self, favour: Favour, recommended: Packets) -> bool {
+        let all = (0..self.buffers.len()).filter(|i| self.counts(*i, favour));
+        let best = all.map(|i| self.rate(i, favour)).fold(0.0, f64::max);
+        self.nearest(recommended).is_some_and(|i| self.rate(i, favour) >= SHARE * best)
     }
 
     /// The best buffer above C T, if it is significantly better than `chosen`.
@@ -154,8 +191,12 @@ impl Simulated {
             "By simulation: {scaled}; closed loop of {} users behind {} inputs, RTTs from a half to 1.8 of \
              the one given; {} s after 10 s of warm-up for each buffer and each of {} seeds. short, bulk: the \
              Mbit/s that half of the transfers exceed; short ones have the median size, bulk ones more than eight times the \
-             mean. +-: the uncertainty (standard error); the true number is most likely within twice that.",
-            self.users, self.inputs, self.seconds, self.seeds
+             mean. +-: the uncertainty (standard error); the true number is most likely within twice that.{}",
+            self.users,
+            self.inputs,
+            self.seconds,
+            self.seeds,
+            self.caution()
         );
         let head = ["packets", "full ms", "mean ms", "loss %", "used %", "short", "bulk"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -184,6 +225,18 @@ impl Simulated {
         )
     }
 
+    /// The reason why a simulation of a part does not decide.
+    fn caution(&self) -> String {
+        if self.decides() {
+            return String::new();
+        }
+        format!(
+            " Fewer flows smooth each other less: this part needs up to {:.1} times the share of buffer that the whole \
+             does (C T / sqrt(n)). The table decides nothing.",
+            1.0 / libm::sqrt(self.scale)
+        )
+    }
+
     pub(super) fn json(&self) -> Value {
         let rate = |r: &SimulatedRate| json!({ "median_bps": r.rate.bits_per_second(), "error_bps": r.error.bits_per_second(), "flows": r.flows });
         let buffers = self.buffers.iter().map(|b| {
@@ -199,6 +252,7 @@ impl Simulated {
         json!({
             "rate_bps": self.rate.bits_per_second(),
             "scaled_by": self.scale,
+            "decides": self.decides(),
             "users": self.users,
             "inputs": self.inputs,
             "seconds": self.seconds,
