@@ -182,6 +182,7 @@ fn files_that_are_no_results_are_named_with_what_they_are() -> Tested {
         ("empty.json", "", "it is empty"),
         ("other.json", "{\"name\": 1}", "no result of sweetspot"),
         ("words.txt", "nothing\nat all\n", "neither JSON"),
+        ("tune.jsonl", "{\"t_s\": 1.5, \"event\": \"taken\", \"pid\": 63}\n", "ui --watch FILE"),
         (
             "new.json",
             "{\"sweetspot_sweep\": 9, \"version\": \"7.0.0\"}",

@@ -84,6 +84,15 @@ const ROWS: &str = concat!(
 );
 
 #[test]
+fn events_without_samples_are_refused_with_the_verb_that_draws_them() {
+    let tuned = "{\"t_s\":1795955577.6,\"event\":\"taken\",\"why\":\"a bulk transfer\",\"pid\":63,\"goodput_bps\":1e6}\n";
+    for log in [tuned.to_owned(), tuned.repeat(2)] {
+        let error = read(&log, "1").unwrap_err().to_string();
+        assert!(error.contains("no samples") && error.contains("ui --watch FILE"), "{error}");
+    }
+}
+
+#[test]
 fn a_time_series_whose_writer_was_killed_is_shown_up_to_its_last_whole_line() {
     let Ok(ResultFile::Series(series)) = read(ROWS, "1") else { panic!("it is a time series") };
     assert_eq!(series.rows.len(), 3);

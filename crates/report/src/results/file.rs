@@ -64,6 +64,12 @@ pub enum ReadError {
         "it is a table, but no result of sweetspot; give a time series or the results of a sweep"
     )]
     AlienColumns,
+    /// A log of events without samples, as `tune --events` writes it.
+    #[error(
+        "it has events and no samples, so there is nothing to draw over time; follow events of tune with \
+         sweetspot ui --watch FILE, and record samples with --series"
+    )]
+    OnlyEvents,
     /// An empty file.
     #[error("it is empty: the command that writes it has not finished; run that again")]
     Empty,
@@ -90,9 +96,15 @@ pub fn read(text: &str, ours: &str) -> Result<ResultFile, ReadError> {
     if text.trim().is_empty() {
         return Err(ReadError::Empty);
     }
-    match serde_json::from_str::<Value>(text) {
+    let found = match serde_json::from_str::<Value>(text) {
         Ok(value) => one(value, ours),
         Err(error) => lines(text, ours).unwrap_or(Err(ReadError::NoJson(error.to_string()))),
+    }?;
+    match &found {
+        ResultFile::Series(series) if series.rows.iter().all(|row| row.event.is_some()) => {
+            Err(ReadError::OnlyEvents)
+        }
+        _ => Ok(found),
     }
 }
 
