@@ -29,8 +29,25 @@ fn keys_by_position(columns: &Columns) -> Option<Vec<String>> {
     columns.named("path_rate_bps")?;
     let mut names = columns.columns().iter().map(|(name, _)| name);
     let seed = names.position(|name| name == "seed")?;
-    Some(columns.columns()[..seed].iter().map(|(name, _)| name.clone()).collect())
+    Some(columns.columns()[..seed].iter().map(|(name, _)| key_of(name)).collect())
 }
+
+/// The key of a column's name, which has underscores for dots: a dot follows a table of the scenario and the number of an entry.
+fn key_of(column: &str) -> String {
+    let is_table = |key: &str| {
+        let last = key.rsplit('.').next().unwrap_or_default();
+        TABLES.contains(&key) || last.parse::<u64>().is_ok()
+    };
+    let join = |key: String, part: &str| match is_table(&key) {
+        true => format!("{key}.{part}"),
+        false => format!("{key}_{part}"),
+    };
+    column.split('_').map(str::to_owned).reduce(|key, part| join(key, &part)).unwrap_or_default()
+}
+
+/// The tables of a scenario in which a key may stand.
+const TABLES: [&str; 8] =
+    ["path", "path.hop", "path.backward", "path.change", "path.trace", "tcp", "cross", "transfer"];
 
 /// The sweep, read as its notes describe.
 fn sweep(columns: &Columns, ours: &str) -> Result<SweepFile, ReadError> {
@@ -173,5 +190,27 @@ impl OutcomeRows<'_> {
             packets_forwarded: 0,
             wall_s: 0.0,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_column_is_that_of_the_scenario() {
+        for key in [
+            "path.buffer",
+            "path.access_rate",
+            "path.hop.0.buffer",
+            "path.backward.rate",
+            "transfer.sizing",
+            "transfer.0.start",
+            "cross.1.think_mean",
+            "tcp.min_rto",
+            "duration",
+        ] {
+            assert_eq!(key_of(&column_of(key)), key);
+        }
     }
 }
