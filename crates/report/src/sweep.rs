@@ -163,41 +163,39 @@ fn rate_unit(points: &[SweepPoint]) -> (&'static str, f64) {
 
 /// The text table: one row per variant and transfer, mean and 95 % confidence.
 pub fn sweep_table(keys: &[String], points: &[SweepPoint]) -> String {
-    let widths: Vec<usize> = keys
-        .iter()
-        .enumerate()
-        .map(|(k, key)| {
-            let values = points.iter().map(|point| point.values[k].chars().count());
-            values.chain([key.chars().count()]).max().unwrap_or(0)
-        })
-        .collect();
-    let mut text = String::new();
-    for (key, width) in keys.iter().zip(&widths) {
-        text += &format!("{key:>width$}  ");
-    }
     let (unit, per_bit) = rate_unit(points);
-    text += &format!("transfer  {unit:>11}          RTT, ms         loss, %\n");
+    let mut rows = vec![keys.to_vec()];
+    rows[0].extend(["transfer", unit, "RTT, ms", "loss, %"].map(str::to_owned));
     let metric = |name| Metric::ALL.into_iter().find(|metric| metric.name == name);
     let columns = [("goodput_bps", per_bit), ("rtt_mean_s", 1e3), ("loss_rate", 100.0)];
     for point in points {
         let transfers = point.outcomes.first().map_or(0, |outcome| outcome.transfers.len());
         for transfer in 0..transfers {
-            for (value, width) in point.values.iter().zip(&widths) {
-                text += &format!("{value:>width$}  ");
-            }
-            text += &format!("{transfer:>8}");
-            for (name, scale) in columns {
+            let mut row = point.values.clone();
+            row.push(transfer.to_string());
+            row.extend(columns.map(|(name, scale)| {
                 let spread = metric(name).and_then(|metric| point.spread(metric, transfer));
-                let words = spread.map_or(String::new(), |spread| {
-                    let width = spread
-                        .half_width
-                        .map_or(String::new(), |half| format!(" ± {:.2}", half * scale));
-                    format!("{:.2}{width}", spread.mean * scale)
-                });
-                text += &format!("  {words:>14}");
-            }
-            text.push('\n');
+                spread.map_or(String::new(), |spread| {
+                    let half = spread.half_width.map(|half| format!(" ± {:.2}", half * scale));
+                    format!("{:.2}{}", spread.mean * scale, half.unwrap_or_default())
+                })
+            }));
+            rows.push(row);
         }
     }
-    text
+    right_aligned(&rows)
+}
+
+/// The rows with each column as wide as its widest cell.
+fn right_aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
 }

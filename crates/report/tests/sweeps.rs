@@ -1,8 +1,9 @@
 //! The path's description in a sweep's pictures.
 
+use sweetspot_experiment::SweepPoint;
 use sweetspot_report::{
     ResultFile, SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, from_csv, read_columns,
-    sheets, sweep_columns,
+    sheets, sweep_columns, sweep_table,
 };
 use sweetspot_scenario::{Engine, NoRecorder, Scenario};
 use sweetspot_sim::Simulator;
@@ -91,6 +92,39 @@ fn a_sweep_in_csv_has_the_pictures_of_the_same_sweep_in_json() {
         sheets(&[("sweep".to_owned(), ResultFile::Sweep(sweep))])[0].plots.clone()
     };
     assert_eq!(plots(back), plots(sweep));
+}
+
+fn point(values: [&str; 2], seeds: u64) -> SweepPoint {
+    let run = |seed| {
+        let scenario = Scenario { seed, ..scenario(ELEPHANTS, 30) };
+        Simulator.run(&scenario, &mut NoRecorder).unwrap()
+    };
+    let outcomes = (1..=seeds).map(run).collect();
+    SweepPoint { values: values.map(str::to_owned).to_vec(), outcomes }
+}
+
+#[test]
+fn a_table_of_two_keys_and_one_seed_fits_into_80_columns() {
+    let keys = ["path.buffer", "transfer.sizing"].map(str::to_owned);
+    let one = sweep_table(&keys, &[point(["100pkt", "fixed:250pkt"], 1)]);
+    // Each column is as wide as its widest cell: 11 + 15 + 8 + 6 + 7 + 7, and five gaps of two.
+    let heading = "path.buffer  transfer.sizing  transfer  Mbit/s  RTT, ms  loss, %\n";
+    assert!(one.starts_with(heading) && heading.len() == 65, "{one}");
+    assert!(one.lines().all(|line| line.len() == 64), "{one}");
+    assert!(sweep_table(&keys, &[point(["100pkt", "sobas"], 3)]).contains(" ± "));
+}
+
+#[test]
+fn runs_of_one_seed_have_no_interval_in_their_caption() {
+    let caption = |seeds: u64| {
+        let mut sweep = sweep("");
+        sweep.points.truncate(1);
+        sweep.points[0].outcomes = point(["", ""], seeds).outcomes;
+        let sheets = sheets(&[("sweep.json".to_owned(), ResultFile::Sweep(sweep))]);
+        sheets[0].tables[0].title.clone()
+    };
+    assert_eq!(caption(1), "One run of each combination");
+    assert_eq!(caption(2), "Mean over seeds ± half the 95 % confidence interval");
 }
 
 #[test]

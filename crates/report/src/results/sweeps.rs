@@ -289,7 +289,11 @@ fn table(sweep: &SweepFile, points: &[Point]) -> Table {
     heads.push("transfer".to_owned());
     heads.extend(quantities.map(str::to_owned));
     let scales = [1e-6, 1e3, 100.0, 1e3, 100.0];
-    let mut table = Table::new("Mean over seeds ± half the 95 % confidence interval", &heads);
+    let title = match points.iter().any(|point| point.statistics.outcomes.len() > 1) {
+        true => "Mean over seeds ± half the 95 % confidence interval",
+        false => "One run of each combination",
+    };
+    let mut table = Table::new(title, &heads);
     for point in points {
         let transfers = point.statistics.outcomes.first().map_or(0, |o| o.transfers.len());
         for transfer in 0..transfers {
