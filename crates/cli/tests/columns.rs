@@ -38,6 +38,7 @@ fn no_line_is_wider_than_the_terminal() {
         "advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --verify none --explain",
         "emulate --list",
         "run @elephants",
+        "run @elephants --engine theory",
         "sweep @elephants --over path.buffer=100pkt,500pkt --engine theory",
         "diagnose no-such-file-whose-name-is-rather-long.pcap",
     ];
@@ -52,7 +53,16 @@ fn no_line_is_wider_than_the_terminal() {
     }
 }
 
-/// Four rows, 71 columns: the loss follows below, beside both keys.
+#[test]
+fn prose_has_80_columns_where_there_is_no_terminal() {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    let output = run.args(["run", "@elephants", "--engine", "theory"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("assumed:") && text.contains("mean queueing delay"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+/// Four rows, 64 columns: the loss follows below, beside both keys.
 #[test]
 fn a_narrow_table_keeps_each_heading_above_its_column() {
     let call = "sweep scenarios/standing/sweet-spot.toml --over path.buffer=100pkt,200pkt \

@@ -135,10 +135,12 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
     }
     let b = &outcome.bottleneck;
     let bottleneck = format!(
-        "bottleneck: {:.1} % used ({:.1} % before), loss {}, mean queue {:.1} packets (max {})",
+        "bottleneck: {:.1} % used ({:.1} % before), loss {}, mean queueing delay {}, mean queue {:.1} packets of any \
+         size (max {})",
         b.utilisation * 100.0,
         b.utilisation_before * 100.0,
         share(b.loss_rate),
+        Duration::from_secs_f64(b.queue_delay_mean_s),
         b.queue_mean_packets,
         b.queue_max_packets,
     );
@@ -223,12 +225,12 @@ fn by_direction(cross: &CrossOutcome) -> String {
 fn print_derivation(derivation: &Derivation) {
     out!("how:");
     for formula in &derivation.formulas {
-        out!("  {}: {}", formula.what, formula.rule);
-        out!("    {}", formula.numbers);
-        out!("    [{}]", formula.source);
+        wrapped(&format!("{}: {}", formula.what, formula.rule), "  ");
+        wrapped(&formula.numbers, "    ");
+        wrapped(&format!("[{}]", formula.source), "    ");
     }
     out!("assumed:");
     for assumption in &derivation.assumptions {
-        out!("  {assumption}");
+        wrapped(assumption, "  ");
     }
 }
