@@ -1,7 +1,7 @@
 use sweetspot_units::Bytes;
 
 use crate::Evidence;
-use crate::words::in_bytes;
+use crate::quantities::in_bytes;
 
 /// A clamp on the receiver's window (TCP_WINDOW_CLAMP) that its kernel did not set itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use sweetspot_trace::flow::{Connection, Hold, Stream, Vantage};
 use sweetspot_units::Duration;
 
 use crate::limits::MIN_PRINTED_SHARE;
-use crate::{Class, Evidence, words};
+use crate::{Class, Evidence, counted, words};
 
 /// A share of segments out of order that is worth a word.
 const REORDERING: f64 = 0.01;
@@ -39,6 +39,7 @@ pub fn beside(stream: &Stream, cause: Class, e: &Evidence) -> Vec<String> {
 fn retransmitted(segments: u64) -> String {
     match segments {
         0 => String::new(),
+        1 => "; 1 segment that it no longer took was retransmitted".to_owned(),
         n => format!("; {n} segments that it no longer took were retransmitted"),
     }
 }
@@ -81,21 +82,27 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
     let copies = connection.copies + counts.copies;
     let both = connection.handshake.offers.iter().flatten().filter(|o| o.timestamps).count() == 2;
     those_that_hold([
-        (copies > 0, format!("{copies} packets were captured twice; each is counted once")),
+        (
+            copies > 0,
+            format!(
+                "{} counted once",
+                counted(copies, "packet was captured twice; it is", "packets were captured twice; each is")
+            ),
+        ),
         (
             counts.offloaded > 0,
             format!(
-                "{} segments are longer than any packet: the capture was taken where the network card cuts them up, so \
+                "{} longer than any packet: the capture was taken where the network card cuts them up, so \
                  that less is known of the time of each",
-                counts.offloaded
+                counted(counts.offloaded, "segment is", "segments are")
             ),
         ),
         (
             counts.foreign_sacks > 0,
             format!(
-                "{} acknowledgements have SACK blocks far from all data: a device on the path changes sequence numbers \
+                "{} SACK blocks far from all data: a device on the path changes sequence numbers \
                  and not these blocks, so that the sender cannot use them",
-                counts.foreign_sacks
+                counted(counts.foreign_sacks, "acknowledgement has", "acknowledgements have")
             ),
         ),
         (
@@ -107,9 +114,9 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
         (
             counts.shrunk_windows > 0,
             format!(
-                "the receiver took back a part of its window {} times (tcp_shrink_window on Linux; some other systems \
+                "the receiver took back a part of its window {} (tcp_shrink_window on Linux; some other systems \
                  do so){}",
-                counts.shrunk_windows,
+                counted(counts.shrunk_windows, "time", "times"),
                 retransmitted(stream.retransmissions().taken_back)
             ),
         ),
@@ -120,7 +127,10 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
         ),
         (
             counts.unseen > 0,
-            format!("{} bytes were acknowledged that the capture missed", counts.unseen),
+            format!(
+                "{} acknowledged that the capture missed",
+                counted(counts.unseen, "byte was", "bytes were")
+            ),
         ),
         (
             counts.out_of_order as f64 > counts.data_segments as f64 * REORDERING,
@@ -132,8 +142,8 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
         (
             connection.backward > 0,
             format!(
-                "the time of {} packets lies before that of the packet in front of them",
-                connection.backward
+                "the time of {} lies before that of the packet in front",
+                counted(connection.backward, "packet", "packets")
             ),
         ),
     ])

@@ -1,10 +1,11 @@
 //! Verdicts as sentences: the limit, the evidence, the gain, the fix.
 
 use sweetspot_theory::reno::pftk;
-use sweetspot_units::{Bytes, Duration, Probability, Rate, grouped};
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use crate::evidence::{Failure, Nagle, Stall};
 use crate::explained::allowed;
+use crate::quantities::{counted, in_bytes, in_rate, ms, times};
 use crate::recorded::ONE_INTERVAL;
 use crate::{Class, Evidence, WindowClamp, percent};
 
@@ -181,10 +182,13 @@ fn losses(e: &Evidence) -> String {
     match e.retransmitted {
         Some(0) => "none since then".to_owned(),
         Some(retransmitted) => format!(
-            "{retransmitted}{} segments were retransmitted, in {} loss event{}{}",
-            if e.segments < retransmitted { String::new() } else { format!(" of {}", e.segments) },
-            e.loss_events,
-            if e.loss_events == 1 { "" } else { "s" },
+            "{} {} retransmitted, in {}{}",
+            match e.segments {
+                all if all < retransmitted => counted(retransmitted, "segment", "segments"),
+                all => format!("{retransmitted} of {}", counted(all, "segment", "segments")),
+            },
+            if retransmitted == 1 { "was" } else { "were" },
+            counted(e.loss_events, "loss event", "loss events"),
             times(", with timeouts", e.timeouts)
         ),
         None => format!("segments were missing{}", times("", e.loss_events)),
@@ -434,42 +438,19 @@ fn flight(e: &Evidence) -> String {
     }
 }
 
-fn times(what: &str, n: u64) -> String {
-    match n {
-        0 => String::new(),
-        1 => format!("{what} once"),
-        n => format!("{what} {n} times"),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Bytes to the last one, with thousands set off.
-pub(crate) fn in_bytes(bytes: Bytes) -> String {
-    format!("{} bytes", grouped(bytes.get()))
-}
-
-/// A rate as sentences have it.
-pub fn in_rate(rate: Rate) -> String {
-    let mbit = rate.as_f64() / 1e6;
-    match mbit {
-        m if m >= 100.0 => format!("{m:.0} Mbit/s"),
-        m if m >= 1.0 => format!("{m:.1} Mbit/s"),
-        m if m >= 0.001 => format!("{:.0} kbit/s", m * 1000.0),
-        m => format!("{:.0} bit/s", m * 1e6),
-    }
-}
-
-fn ms(time: Duration) -> String {
-    match time.as_secs_f64() * 1e3 {
-        m if m >= 10.0 => format!("{m:.0} ms"),
-        m if m >= 1.0 => format!("{m:.1} ms"),
-        m => format!("{:.0} us", m * 1000.0),
-    }
-}
-
-pub(crate) fn seconds(s: f64) -> String {
-    match s {
-        s if s >= 100.0 => format!("{s:.0} s"),
-        s if s >= 1.0 => format!("{s:.1} s"),
-        s => format!("{:.0} ms", s * 1e3),
+    #[test]
+    fn one_thing_is_not_told_in_the_plural() {
+        let told = |segments, retransmitted| {
+            let retransmitted = Some(retransmitted);
+            losses(&Evidence { segments, retransmitted, loss_events: 1, ..Evidence::default() })
+        };
+        assert_eq!(told(40, 1), "1 of 40 segments was retransmitted, in 1 loss event");
+        assert_eq!(told(40, 2), "2 of 40 segments were retransmitted, in 1 loss event");
+        let packets = |n| counted(n, "packet was", "packets were");
+        assert_eq!([0, 1, 2].map(packets), ["0 packets were", "1 packet was", "2 packets were"]);
     }
 }

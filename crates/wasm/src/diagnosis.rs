@@ -1,6 +1,7 @@
 //! The diagnosis of a file that comes in pieces, for a page in a browser: the verdicts of the first pass, the graphs of a second.
 
 use serde::Serialize;
+use sweetspot_diagnose::counted;
 use sweetspot_diagnose::page::{Drawings, Parts};
 use sweetspot_diagnose::recorded::{self, HEAD_BYTES};
 use sweetspot_diagnose::report::{DiagnosisReport, Reading};
@@ -220,7 +221,8 @@ impl Diagnosis {
             remarks.insert(0, format!("{packets} packets, {segments} of them TCP"));
         }
         if flows_left_out > 0 {
-            remarks.push(format!("{flows_left_out} smaller flows are left out"));
+            let flows = counted(flows_left_out, "smaller flow is", "smaller flows are");
+            remarks.push(format!("{flows} left out"));
         }
         let flows: Vec<_> = flows.into_iter().zip(drawings.end()).collect();
         DiagnosisPage { parts: Parts::new(&self.name, &flows), remarks }

@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Rate};
 
-use crate::words::{in_rate, seconds};
+use crate::quantities::{in_rate, seconds};
 use crate::{Class, Flow, percent};
 
 /// The diagnosis in three sentences for readers that do not know TCP.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use sweetspot_units::{Bytes, Duration};
 
 use super::Replay;
-use crate::words::seconds;
+use crate::quantities::seconds;
 
 /// The simulated transfer with its limit takes as long as the real one to this factor, or the
 /// path is not known well enough.

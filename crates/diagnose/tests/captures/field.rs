@@ -302,3 +302,19 @@ fn a_connection_kept_open_by_keep_alives_is_idle() {
     assert_eq!((flow.verdict.class, flow.verdict.cause), (Class::Application, Class::Idle));
     assert_eq!(flow.retransmitted_segments, 0);
 }
+
+#[test]
+fn one_packet_that_was_captured_twice_is_told_in_the_singular() {
+    let twice = |copies: u64| {
+        let mut flow = AtSender::open(RTT * 1000);
+        for n in 0..=copies {
+            let segment = Segment { seq: 1, payload: MSS, ack: 1, id: Some(7), ..sent() };
+            flow.take(60_000 + n, segment);
+        }
+        flow.ack(110_000, MSS);
+        flow.flow().remarks.join("|")
+    };
+    let [one, two] = [1, 2].map(twice);
+    assert!(one.contains("1 packet was captured twice; it is counted once"), "{one}");
+    assert!(two.contains("2 packets were captured twice; each is counted once"), "{two}");
+}

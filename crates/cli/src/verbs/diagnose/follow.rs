@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use ratatui::crossterm::terminal;
 use serde::Serialize;
 use sweetspot_diagnose::following::{Following, RecentFlow};
-use sweetspot_diagnose::percent;
 use sweetspot_diagnose::report::Reading;
+use sweetspot_diagnose::{counted, percent};
 use sweetspot_linux::clock;
 use sweetspot_linux::namespace::NetworkNamespace;
 use sweetspot_units::{Duration, Time};
@@ -111,10 +111,13 @@ fn table(flows: &[RecentFlow], rows: usize, lost: u64) -> String {
     let mut lines = vec![heading];
     lines.extend(flows.iter().take(rows).map(line));
     if flows.len() > rows {
-        lines.push(format!("{} more connections (--flows N)", flows.len() - rows));
+        let left = (flows.len() - rows) as u64;
+        lines.push(format!("{} (--flows N)", counted(left, "more connection", "more connections")));
     }
     if lost > 0 {
-        lines.push(format!("{lost} packets came too fast and were lost"));
+        let packets =
+            counted(lost, "packet came too fast and was", "packets came too fast and were");
+        lines.push(format!("{packets} lost"));
     }
     lines.join("\n")
 }

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 
 use ratatui::crossterm::terminal;
+use sweetspot_diagnose::counted;
 use sweetspot_diagnose::live::Side;
 use sweetspot_linux::diag::TcpState;
 use sweetspot_units::{Bytes, Duration, Rate};
@@ -142,7 +143,9 @@ pub fn text(rows: &[&ConnectionRow], all: usize, width: u16, order: SortOrder) -
         lines.push("no connections".to_owned());
     }
     if all > rows.len() {
-        lines.push(format!("{} more connections (--rows N, --filter TEXT)", all - rows.len()));
+        let left = (all - rows.len()) as u64;
+        let more = counted(left, "more connection", "more connections");
+        lines.push(format!("{more} (--rows N, --filter TEXT)"));
     }
     lines.join("\n")
 }

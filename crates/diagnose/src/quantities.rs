@@ -1,0 +1,51 @@
+//! Quantities as sentences have them.
+
+use sweetspot_units::{Bytes, Duration, Rate, grouped};
+
+/// `n` and what there is of it, one or more.
+pub fn counted(n: u64, one: &str, more: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { more })
+}
+
+/// How often, after `what`; nothing if never.
+pub(crate) fn times(what: &str, n: u64) -> String {
+    match n {
+        0 => String::new(),
+        1 => format!("{what} once"),
+        n => format!("{what} {n} times"),
+    }
+}
+
+/// Bytes to the last one, with thousands set off.
+pub(crate) fn in_bytes(bytes: Bytes) -> String {
+    format!("{} bytes", grouped(bytes.get()))
+}
+
+/// A rate as sentences have it.
+pub fn in_rate(rate: Rate) -> String {
+    let mbit = rate.as_f64() / 1e6;
+    match mbit {
+        m if m >= 100.0 => format!("{m:.0} Mbit/s"),
+        m if m >= 1.0 => format!("{m:.1} Mbit/s"),
+        m if m >= 0.001 => format!("{:.0} kbit/s", m * 1000.0),
+        m => format!("{:.0} bit/s", m * 1e6),
+    }
+}
+
+/// A time in milliseconds, or microseconds below one.
+pub(crate) fn ms(time: Duration) -> String {
+    match time.as_secs_f64() * 1e3 {
+        m if m >= 10.0 => format!("{m:.0} ms"),
+        m if m >= 1.0 => format!("{m:.1} ms"),
+        m => format!("{:.0} us", m * 1000.0),
+    }
+}
+
+/// A time in seconds, or milliseconds below one.
+pub(crate) fn seconds(s: f64) -> String {
+    match s {
+        s if s >= 100.0 => format!("{s:.0} s"),
+        s if s >= 1.0 => format!("{s:.1} s"),
+        s => format!("{:.0} ms", s * 1e3),
+    }
+}
