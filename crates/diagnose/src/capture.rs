@@ -261,6 +261,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         granted: None,
         nagle,
         passes,
+        is_one_reading: false,
         unknown_because: one_sided(stream),
     }
 }

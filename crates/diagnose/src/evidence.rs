@@ -89,6 +89,8 @@ pub struct Evidence {
     pub nagle: Option<Nagle>,
     /// The largest payload that was acknowledged, if all larger segments vanished.
     pub passes: Option<Bytes>,
+    /// All of it comes from the totals of one reading: the time is that with data in flight, and `goodput` the rate meanwhile.
+    pub is_one_reading: bool,
     /// The reason why the limit is unknown.
     pub unknown_because: Option<&'static str>,
 }

@@ -1,13 +1,13 @@
 use std::net::SocketAddr;
 
 use serde::Serialize;
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Duration, Rate, Time};
 
 use crate::capture::Classifier;
 use crate::joined::Joined;
 use crate::limits::rounded;
 use crate::path::{PathEstimate, Replay, Simulation};
-use crate::{Class, Evidence, Facts, LimitVerdict, Limits};
+use crate::{Class, Evidence, Facts, LimitVerdict, Limits, in_rate};
 
 /// The diagnosis of a flow: the data that one end of a connection sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,8 +26,11 @@ pub struct Flow {
     pub rtt_min_s: Option<f64>,
     /// Median RTT; for a live connection, of the smoothed RTT while data were in flight.
     pub rtt_median_s: Option<f64>,
-    /// Payload per second while it lasted.
+    /// Payload per second while it lasted, or if [one reading](Evidence::is_one_reading) shows no more, while data was in flight.
     pub goodput_bps: f64,
+    /// Whether it is the latter.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub goodput_is_while_sending: bool,
     /// Payload.
     pub bytes: u64,
     /// Segments sent more than once.
@@ -85,6 +88,12 @@ pub struct ApplicationTime {
 }
 
 impl Flow {
+    /// The rate in words.
+    pub fn rate(&self) -> String {
+        let rate = in_rate(Rate::from_f64(self.goodput_bps));
+        if self.goodput_is_while_sending { format!("{rate} while it was sending") } else { rate }
+    }
+
     /// The diagnosis of the data from `source` to `destination`.
     pub fn new(
         source: SocketAddr,
@@ -106,6 +115,7 @@ impl Flow {
             rtt_min_s: evidence.rtt_min.map(Duration::as_secs_f64),
             rtt_median_s: evidence.rtt.map(Duration::as_secs_f64),
             goodput_bps: evidence.goodput.as_f64(),
+            goodput_is_while_sending: evidence.is_one_reading,
             bytes: evidence.bytes.get(),
             retransmitted_segments: evidence.retransmitted.unwrap_or(0),
             expected_gain_bps: verdict.gain.as_f64(),

@@ -14,6 +14,10 @@ const INITIAL_WINDOW: f64 = 10.0;
 
 /// The gain if `class` no longer limits: up to the next limit, and never above the highest rate observed on the path.
 pub fn gain(class: Class, e: &Evidence) -> Rate {
+    if e.is_one_reading {
+        // A mean over all time with data in flight shows neither the rate over time nor a faster one.
+        return Rate::ZERO;
+    }
     let reachable = match class {
         Class::ReceiverWindow => at_this_loss(e),
         Class::WaitingForPeer if e.granted.is_some() => min(at_this_loss(e), windows_limit(e)),

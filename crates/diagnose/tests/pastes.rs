@@ -117,6 +117,22 @@ fn a_paste_without_counters_gets_the_command_that_prints_them() {
 }
 
 #[test]
+fn one_reading_of_a_program_that_seldom_sends_promises_nothing() {
+    // 62.5 MB went in a quarter of a second with data in flight, whoever knows within what time; its 1500 segments would hold more.
+    let paste = "ESTAB 0 0 127.0.0.1:40000 127.0.0.1:7560\n\t cubic wscale:7,7 rto:201 rtt:0.08/0.02 mss:65483 cwnd:10 \
+         bytes_acked:62500001 data_segs_out:1500 app_limited busy:250ms delivered:1500 minrtt:0.02\n";
+    let [flow] = &flows(paste)[..] else { panic!("{paste}") };
+    assert_eq!(flow.verdict.class, Class::Application, "{flow:?}");
+    assert_eq!(flow.rate(), "2000 Mbit/s while it was sending");
+    assert_eq!(flow.expected_gain_bps, 0.0);
+    assert!(!flow.verdict.words.contains("expected"), "{flow:?}");
+    // Two readings with times show the rate over time: 100 Mbit/s.
+    let twice = paste.replace("62500001", "75000001").replace("250ms", "300ms");
+    let [flow] = &flows(&format!("1700000000\n{paste}1700000001\n{twice}"))[..] else { panic!() };
+    assert_eq!(flow.rate(), "100 Mbit/s");
+}
+
+#[test]
 fn retransmissions_without_an_answer_are_a_stall_and_no_loss_of_the_life_before() {
     // Nine timeouts in a row, and nothing acknowledged for 120 s; Linux before 6.7 has no total_rto.
     let reading = |backoff: u64, silent: u64| {

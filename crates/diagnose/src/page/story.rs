@@ -15,6 +15,13 @@ fn what(flow: &Flow) -> String {
     let lasted = flow.seen.map_or(flow.limits.total(), |seen| seen.last.since(seen.begun));
     match flow.bytes {
         0 => format!("{} sent nothing to {}.", flow.source.ip(), flow.destination.ip()),
+        _ if flow.goodput_is_while_sending => {
+            format!(
+                "{} sent {bytes} to {}, {rate} while it was sending.",
+                flow.source.ip(),
+                flow.destination.ip()
+            )
+        }
         _ => format!(
             "{} sent {bytes} to {} within {}: {rate} from the first byte to the last.",
             flow.source.ip(),
@@ -46,7 +53,8 @@ fn why(flow: &Flow) -> String {
         }
         Class::Unknown => return "This capture does not show what limited it.".to_owned(),
     };
-    format!("For {share} % of the time {cause}.")
+    let which = if flow.goodput_is_while_sending { "that" } else { "the" };
+    format!("For {share} % of {which} time {cause}.")
 }
 
 fn next(flow: &Flow) -> String {

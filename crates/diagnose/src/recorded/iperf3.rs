@@ -38,7 +38,7 @@ pub fn read(text: &str) -> Result<Recorded, String> {
             samples.push(sample);
             last = sample;
         }
-        recordings.push(Recording { ends, samples });
+        recordings.push(Recording { ends, samples, is_one_reading: false });
     }
     if recordings.iter().all(|recording| recording.samples.is_empty()) {
         return Err("expected intervals of a sender with snd_cwnd and rtt: run iperf3 --json at the end that sends".to_owned());

@@ -25,6 +25,8 @@ pub struct Recording {
     pub ends: [SocketAddr; 2],
     /// The samples, oldest first.
     pub samples: Vec<Sample>,
+    /// They are nothing and the totals of one reading: the time between them is only that with data in flight.
+    pub is_one_reading: bool,
 }
 
 impl Recording {
@@ -51,6 +53,7 @@ impl Recording {
             live.handle(Sample { at: last, ..bounded(sample) });
         }
         let mut evidence: Evidence = live.evidence();
+        evidence.is_one_reading = self.is_one_reading;
         let mut limits = *live.limits();
         let sends = live.direction() == Side::Sender;
         if let [_, sample] = &self.samples[..]

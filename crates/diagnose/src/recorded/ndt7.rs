@@ -27,7 +27,7 @@ pub fn read(text: &str) -> Result<Vec<Recording>, String> {
         let Some(sample) = measurement(&document) else { continue };
         let ends = connection(&document).unwrap_or(UNKNOWN);
         let known = *index.entry(ends).or_insert_with(|| {
-            recordings.push(Recording { ends, samples: Vec::new() });
+            recordings.push(Recording { ends, samples: Vec::new(), is_one_reading: false });
             recordings.len() - 1
         });
         recordings[known].samples.push(sample);
@@ -66,7 +66,8 @@ fn collect(value: &Value, ends: [SocketAddr; 2], depth: usize, into: &mut Vec<Re
                 items.iter().for_each(|item| collect(item, ends, depth + 1, into));
             } else {
                 let named = items.iter().find_map(connection);
-                into.push(Recording { ends: named.unwrap_or(ends), samples });
+                let ends = named.unwrap_or(ends);
+                into.push(Recording { ends, samples, is_one_reading: false });
             }
         }
         Value::Object(fields) => {

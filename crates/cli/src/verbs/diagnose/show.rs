@@ -1,7 +1,6 @@
 use sweetspot_diagnose::path::Simulation;
 use sweetspot_diagnose::report::DiagnosisReport;
-use sweetspot_diagnose::{Flow, in_rate};
-use sweetspot_units::Rate;
+use sweetspot_diagnose::{Flow, counted};
 
 use super::directory::Entry;
 use sweetspot_program::print::Shown;
@@ -23,7 +22,8 @@ pub fn report(report: &DiagnosisReport) {
     }
     if report.flows_left_out > 0 {
         out!("");
-        out!("{} smaller flows are left out (--flows N tells of more)", report.flows_left_out);
+        let flows = counted(report.flows_left_out, "smaller flow is", "smaller flows are");
+        out!("{flows} left out (--flows N tells of more)");
     }
 }
 
@@ -57,12 +57,8 @@ fn flow(flow: &Flow) {
         }
         _ => String::new(),
     };
-    let goodput = in_rate(Rate::from_f64(flow.goodput_bps));
-    let segments = match flow.retransmitted_segments {
-        1 => "1 segment".to_owned(),
-        n => format!("{n} segments"),
-    };
-    out!("  {goodput}; {round_trips}{segments} retransmitted");
+    let segments = counted(flow.retransmitted_segments, "segment", "segments");
+    out!("  {}; {round_trips}{segments} retransmitted", flow.rate());
     if let Some(joined) = &flow.joined {
         out!("  {}", joined.words());
     }

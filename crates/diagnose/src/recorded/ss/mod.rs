@@ -170,7 +170,7 @@ fn recording(collected: Collected, has_time: bool, shows_windows: bool) -> Optio
         now.window_limited += shut;
         samples.push(now);
     }
-    Some(Recording { ends, samples })
+    Some(Recording { ends, samples, is_one_reading: false })
 }
 
 /// The time since the last acknowledgement of a connection that waits for its peer to open the window.
@@ -182,7 +182,7 @@ fn shut_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
         window_limited: begun.window_limited + only.since_ack,
         ..only.sample
     };
-    Recording { ends, samples: vec![begun, ended] }
+    Recording { ends, samples: vec![begun, ended], is_one_reading: false }
 }
 
 /// Unanswered timeouts from which on the peer counts as silent.
@@ -197,7 +197,7 @@ fn silent_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
         timeouts: only.backoff,
         ..only.sample
     };
-    Recording { ends, samples: vec![begun, ended] }
+    Recording { ends, samples: vec![begun, ended], is_one_reading: false }
 }
 
 /// The totals of one reading as a recording of the connection's life: the time in which it had data under way.
@@ -217,7 +217,8 @@ fn life(ends: [SocketAddr; 2], sample: Sample) -> Option<Recording> {
         ..sample
     };
     let ended = Sample { at: Time::ZERO + sample.busy, ..sample };
-    (sample.busy > Duration::ZERO).then(|| Recording { ends, samples: vec![begun, ended] })
+    let samples = vec![begun, ended];
+    (sample.busy > Duration::ZERO).then_some(Recording { ends, samples, is_one_reading: true })
 }
 
 /// Whether a line has words of an account: names with numbers that every version of ss prints.

@@ -92,10 +92,15 @@ pub fn run_plan(plan: &FlowPlan) -> Result<FinishedFlow, String> {
     let finished = FinishedFlow {
         at_sender: finished(at_sender, PutTogether::BeforeSending)?,
         at_receiver: finished(at_receiver, PutTogether::OnArrival)?,
-        live_at_sender: Recording { ends, samples: live_at_sender.finish()? },
+        live_at_sender: Recording {
+            ends,
+            samples: live_at_sender.finish()?,
+            is_one_reading: false,
+        },
         live_at_receiver: Recording {
             ends: [ends[1], ends[0]],
             samples: live_at_receiver.finish()?,
+            is_one_reading: false,
         },
         trusted: emulation.finish().map_err(|e| e.to_string())?.verdict.trust,
     };
