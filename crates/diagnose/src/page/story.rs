@@ -36,7 +36,7 @@ fn why(flow: &Flow) -> String {
     let share = percent(flow.limits.share(flow.verdict.cause));
     let cause = match flow.verdict.cause {
         Class::Opportunity => "it was too short to become fast: every connection starts slowly",
-        Class::Congestion => "packets were lost on the way, and TCP slows down when they are",
+        Class::Congestion => "TCP kept its window small because packets had been lost before",
         Class::Transport => "TCP was still looking, carefully, for how fast the path is",
         Class::ReceiverWindow => "the receiver allowed no more to be on the way at once",
         Class::ReceiverApplication => "the receiving program did not keep up with reading",
@@ -135,5 +135,12 @@ mod tests {
         let mut limits = Limits::only(Class::WaitingForPeer, Duration::from_secs(6));
         limits.add(Class::Idle, Duration::from_secs(4));
         assert!(told(limits)[1].starts_with("For 60 % of the time the sender waited"));
+    }
+
+    #[test]
+    fn a_window_that_is_small_after_losses_is_no_time_of_losses() {
+        let [_, why, _] = told(Limits::only(Class::Congestion, Duration::from_secs(1)));
+        let expected = "TCP kept its window small because packets had been lost before";
+        assert_eq!(why, format!("For 100 % of the time {expected}."));
     }
 }
