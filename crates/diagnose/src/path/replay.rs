@@ -119,11 +119,7 @@ fn mended(cause: Class, e: &Evidence, path: &PathEstimate) -> Result<Mended, Str
 
 /// Losses of the link, or of a buffer too small for bursts; whichever there are.
 fn lossless(path: &PathEstimate) -> Result<Mended, String> {
-    let (rate, rtt) = path
-        .capacity_bps
-        .value()
-        .zip(path.rtt_s.value())
-        .ok_or("neither capacity nor round trip are known")?;
+    let (rate, rtt) = path.known()?;
     let random = path.loss.value().is_some_and(|loss| loss.get() > 0.0);
     let product = rate * rtt;
     let shallow = path.buffer_bytes.value().is_some_and(|buffer| buffer < product);
@@ -140,5 +136,33 @@ fn lossless(path: &PathEstimate) -> Result<Mended, String> {
     match lifted.is_empty() {
         true => Err("its losses were those of a full queue that is not small".to_owned()),
         false => Ok(Mended { with: Vec::new(), without, lifted: lifted.join(" and ") }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_measure::Finding;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_missing_of_a_path_is_named() {
+        let nothing = PathEstimate {
+            capacity_bps: Finding::unknown("there were pauses"),
+            rtt_s: Finding::unknown("nothing was acknowledged"),
+            buffer_bytes: Finding::unknown("it shows only where the capacity does"),
+            loss: Finding::unknown("no full segment was sent"),
+            segment_bytes: 1448,
+            header_bytes: 52,
+        };
+        let why = |path: &PathEstimate| {
+            Replay::new(Class::Congestion, [1.0, 0.0], &Evidence::default(), path).unwrap_err()
+        };
+        let capacity = "the capacity is not known: there were pauses";
+        let rtt = "the round trip is not known: nothing was acknowledged";
+        assert_eq!(why(&nothing), format!("{capacity}, and {rtt}"));
+        let ms = Duration::from_millis(43);
+        let known = PathEstimate { rtt_s: Finding::known(ms, ms, ms, "the shortest"), ..nothing };
+        assert_eq!(why(&known), capacity);
     }
 }

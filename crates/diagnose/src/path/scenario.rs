@@ -15,9 +15,18 @@ const PACKETS: std::ops::RangeInclusive<u64> = 576..=9000;
 impl PathEstimate {
     /// The path as a scenario called `title`, with a comment on each value; the error names the missing values.
     pub fn scenario(&self, title: &str) -> Result<String, String> {
-        let rate = known("the capacity", &self.capacity_bps)?;
-        let rtt = known("the round trip", &self.rtt_s)?;
+        let (rate, rtt) = self.known()?;
         Ok(self.written(title, rate, rtt))
+    }
+
+    /// The capacity and the round trip; the error says which is missing, and why.
+    pub(super) fn known(&self) -> Result<(Rate, Duration), String> {
+        let rate = known("the capacity", &self.capacity_bps);
+        let rtt = known("the round trip", &self.rtt_s);
+        match (rate, rtt) {
+            (Err(rate), Err(rtt)) => Err(format!("{rate}, and {rtt}")),
+            (rate, rtt) => Ok((rate?, rtt?)),
+        }
     }
 
     /// The depth of the bottleneck's buffer: as seen, or a bandwidth-delay product.
