@@ -104,7 +104,7 @@ impl Following {
             bytes: acked(side),
             retransmitted_segments: stream.retransmissions().segments(),
             limited_by,
-            share_of_time: crate::limits::rounded(shown.family_share(limited_by)),
+            share_of_time: crate::limits::rounded(shown.share(limited_by)),
         }
     }
 }

@@ -15,6 +15,9 @@ pub struct LimitVerdict {
     pub cause: Class,
     /// The family's share of the time, 0 to 1.
     pub share_of_time: f64,
+    /// The cause's own part of it.
+    #[serde(skip)]
+    pub cause_share: f64,
     /// The rate that the named limit allows, in bits per second, if it has one.
     pub allowed_bps: Option<f64>,
     /// The limit, its share and its cause.
@@ -38,16 +41,25 @@ impl LimitVerdict {
         let mut evidence = *evidence;
         let class = name(&mut limits, &mut evidence);
         let cause = limits.leading(class);
-        let share = limits.family_share(class);
+        let [share, own] = [limits.family_share(class), limits.share(cause)];
         let gain = words::gain(cause, &evidence);
         LimitVerdict {
             class,
             cause,
             share_of_time: rounded(share),
+            cause_share: rounded(own),
             allowed_bps: allowed(cause, &evidence).map(Rate::as_f64),
-            words: words::verdict(cause, share, &evidence, gain),
+            words: words::verdict(cause, [share, own], &evidence, gain),
             gain,
             fix: words::fix(cause, &evidence),
+        }
+    }
+
+    /// The limit that had `share_of_time`, after "limited by": the cause, or the family if others of it had a part.
+    pub fn limited_by(&self) -> String {
+        match words::is_shared([self.share_of_time, self.cause_share]) {
+            true => format!("applications, mostly {}", words::part(self.cause)),
+            false => self.cause.to_string(),
         }
     }
 }

@@ -74,9 +74,30 @@ fn at_this_loss(e: &Evidence) -> Option<Rate> {
     Some(if e.loss_events < 5 { capacity } else { at_loss().map_or(capacity, |r| r.min(capacity)) })
 }
 
-/// The verdict as a paragraph.
-pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
-    let percent = percent(share);
+/// Whether a family's share, as printed, is larger than its leading class's.
+pub fn is_shared([family, own]: [f64; 2]) -> bool {
+    percent(family) > percent(own)
+}
+
+/// The part of the applications' time that `cause` is, after "mostly".
+pub fn part(cause: Class) -> &'static str {
+    match cause {
+        Class::WaitingForPeer => "waiting for the peer",
+        Class::Idle => "idle",
+        _ => "the sender's",
+    }
+}
+
+/// The share of the applications together, and of the one that had most of it.
+fn applications(shares: [f64; 2], most: &str) -> String {
+    let [family, own] = shares.map(percent);
+    let own = if is_shared(shares) { format!(" ({own} %)") } else { String::new() };
+    format!("{family} % of the time limited by the applications, mostly {most}{own}")
+}
+
+/// The verdict as a paragraph; the shares are of the family and of its leading class.
+pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Rate) -> String {
+    let [percent, own] = shares.map(percent);
     let mut words = match class {
         Class::Unknown => {
             let why = e.unknown_because.unwrap_or("too little was seen");
@@ -106,18 +127,22 @@ pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
         ),
         Class::Bandwidth => bandwidth(percent, e),
         Class::Application if has_nagle(e) => nagles(e),
+        Class::Application if is_shared(shares) => format!(
+            "{}: it had nothing to send though the network would have taken more.",
+            applications(shares, "by the sender's")
+        ),
         Class::Application => format!(
             "{percent} % of the time limited by the sending application: it had nothing to send \
              though the network would have taken more."
         ),
-        Class::WaitingForPeer if e.granted.is_some() => granted(percent, e),
+        Class::WaitingForPeer if e.granted.is_some() => granted(own, e),
         Class::WaitingForPeer => format!(
-            "{percent} % of the time limited by the applications, mostly by the receiver's: the \
-             sender had nothing to send until the receiver's next request or answer came."
+            "{}: the sender had nothing to send until the receiver's next request or answer came.",
+            applications(shares, "by the receiver's")
         ),
         Class::Idle => format!(
-            "{percent} % of the time limited by the applications, mostly idle: neither side had \
-             anything to send, between transfers or after the last."
+            "{}: neither side had anything to send, between transfers or after the last.",
+            applications(shares, "idle")
         ),
         Class::Pacing => format!(
             "{percent} % of the time limited by a pacing rate that the sender set for itself."

@@ -36,7 +36,7 @@ pub struct DiagnosisPage {
 /// let mut diagnosis = Diagnosis::new("paste");
 /// diagnosis.take(paste.as_bytes());
 /// let page = diagnosis.end().unwrap().expect("a text needs no second pass");
-/// assert_eq!(page.parts.title, "paste: 0.89 Mbit/s, 98 % of the time limited by the receiver's window");
+/// assert_eq!(page.parts.title, "paste: 889 kbit/s while it was sending, 98 % of that time limited by the receiver's window");
 /// ```
 #[derive(Debug)]
 pub struct Diagnosis {

@@ -11,14 +11,14 @@ mod story;
 
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
-use sweetspot_units::{Bytes, Rate};
+use sweetspot_units::Bytes;
 
 pub use drawing::Drawing;
 pub use drawings::Drawings;
 
 use self::story::story;
 use crate::path::Simulation;
-use crate::{Class, Flow, in_rate, percent};
+use crate::{Class, Flow, percent};
 
 /// The style of a page, as CSS.
 pub const STYLE: &str = concat!(include_str!("style.css"), include_str!("stacks.css"));
@@ -56,37 +56,43 @@ impl Parts {
 
 /// A one-line summary of the capture.
 fn message(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
-    let causes: Vec<Class> = flows.iter().map(|(flow, _)| flow.verdict.cause).collect();
-    let times = |cause: &Class| causes.iter().filter(|other| *other == cause).count();
-    let Some(commonest) = causes.iter().max_by_key(|cause| times(cause)) else {
+    let classes: Vec<Class> = flows.iter().map(|(flow, _)| flow.verdict.class).collect();
+    let times = |class: &Class| classes.iter().filter(|other| *other == class).count();
+    let Some(commonest) = classes.iter().max_by_key(|class| times(class)) else {
         return format!("{name} has no connection with data");
     };
     match flows {
         [(flow, _)] => format!(
-            "{name}: {}, {:.0} % of the time {}",
-            in_rate(Rate::from_f64(flow.goodput_bps)),
+            "{name}: {}, {:.0} % of {} time {}",
+            flow.rate(),
             percent(flow.verdict.share_of_time),
-            state(*commonest),
+            if flow.goodput_is_while_sending { "that" } else { "the" },
+            state(flow.verdict.cause, &flow.verdict.limited_by()),
         ),
         _ => format!(
             "{name}: {} of {} connections most of the time {}",
             times(commonest),
             flows.len(),
-            state(*commonest)
+            match commonest {
+                Class::Application => state(Class::Application, "applications"),
+                class => state(*class, class.words()),
+            }
         ),
     }
 }
 
-/// The state of a connection held by `cause`, as the end of a sentence.
-fn state(cause: Class) -> String {
+/// The state of a connection held by `cause`, which is called `limit`, as the end of a sentence.
+fn state(cause: Class, limit: &str) -> String {
     match cause {
         Class::Bandwidth => "at the path's capacity".to_owned(),
         Class::Unknown => "limited by something unknown".to_owned(),
-        Class::Stalled | Class::WaitingForPeer | Class::Idle | Class::NeverEstablished => {
-            cause.to_string()
+        Class::Stalled | Class::WaitingForPeer | Class::Idle | Class::NeverEstablished
+            if limit == cause.words() =>
+        {
+            limit.to_owned()
         }
-        Class::Opportunity | Class::Pacing => format!("limited by {cause}"),
-        _ => format!("limited by the {cause}"),
+        Class::Opportunity | Class::Pacing => format!("limited by {limit}"),
+        _ => format!("limited by the {limit}"),
     }
 }
 
@@ -137,12 +143,17 @@ fn row(n: usize, flow: &Flow) -> Markup {
     let verdict = &flow.verdict;
     let cells = [
         html! { a href={ "#f" (n) } { (ends(flow)) } },
-        html! { (verdict.cause) },
+        html! { (verdict.limited_by()) },
         html! { (format_args!("{:.0} %", percent(verdict.share_of_time))) },
-        html! { (format_args!("{:.2}", flow.goodput_bps / 1e6)) },
+        html! { (mbit(flow)) },
         html! { (Bytes::new(flow.bytes)) },
     ];
     html! { tr { @for (head, cell) in HEADS.iter().zip(cells) { td data-label=(head) { (cell) } } } }
+}
+
+fn mbit(flow: &Flow) -> String {
+    let meanwhile = if flow.goodput_is_while_sending { " while sending" } else { "" };
+    format!("{:.2}{meanwhile}", flow.goodput_bps / 1e6)
 }
 
 fn section(n: usize, flow: &Flow, drawn: bool) -> Markup {
@@ -174,4 +185,60 @@ fn section(n: usize, flow: &Flow, drawn: bool) -> Markup {
 
 fn ends(flow: &Flow) -> Markup {
     html! { (flow.source) (PreEscaped(" &rarr; ")) (flow.destination) }
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_units::{Duration, Rate};
+
+    use super::*;
+    use crate::{Evidence, Limits};
+
+    /// The page on one flow with these times, in seconds.
+    fn page(times: &[(Class, u64)], evidence: Evidence) -> Parts {
+        let mut limits = Limits::default();
+        times.iter().for_each(|(class, s)| limits.add(*class, Duration::from_secs(*s)));
+        let ends = ["192.0.2.1:1000", "192.0.2.2:80"].map(|end| end.parse().expect("an address"));
+        Parts::new("x", &[(Flow::new(ends[0], ends[1], limits, &evidence), None)])
+    }
+
+    fn evidence() -> Evidence {
+        let goodput = Rate::from_mbit_per_second(2);
+        Evidence { bytes: Bytes::new(20_000), goodput, ..Evidence::default() }
+    }
+
+    #[test]
+    fn the_sum_of_a_family_does_not_have_the_name_of_its_largest_part() {
+        let times = [
+            (Class::Idle, 66),
+            (Class::WaitingForPeer, 12),
+            (Class::Application, 4),
+            (Class::Opportunity, 18),
+        ];
+        let Parts { title, body, .. } = page(&times, evidence());
+        let limit = "limited by the applications, mostly idle";
+        assert_eq!(title, format!("x: 2.0 Mbit/s, 82 % of the time {limit}"));
+        assert!(body.contains(">applications, mostly idle</td>"), "{body}");
+        assert!(body.contains("For 66 % of the time neither program"), "{body}");
+        assert!(body.contains(&format!("82 % of the time {limit} (66 %): ")), "{body}");
+        assert!(body.contains("Time: idle 66 %, "), "{body}");
+    }
+
+    #[test]
+    fn a_part_that_is_all_of_its_family_has_its_name() {
+        let Parts { title, body, .. } = page(&[(Class::Idle, 10)], evidence());
+        assert_eq!(title, "x: 2.0 Mbit/s, 100 % of the time idle");
+        assert!(body.contains(">idle</td>"), "{body}");
+    }
+
+    #[test]
+    fn a_rate_while_sending_is_not_given_for_the_rate_over_time() {
+        let evidence = Evidence { is_one_reading: true, ..evidence() };
+        let Parts { title, body, .. } = page(&[(Class::ReceiverWindow, 10)], evidence);
+        let limit = "100 % of that time limited by the receiver's window";
+        assert_eq!(title, format!("x: 2.0 Mbit/s while it was sending, {limit}"));
+        let sentence = "192.0.2.1 sent 20 kB to 192.0.2.2, 2.0 Mbit/s while it was sending.";
+        assert!(body.contains(sentence), "{body}");
+        assert!(body.contains(">2.00 while sending</td>"), "{body}");
+    }
 }
