@@ -328,7 +328,7 @@ mod tests {
                 };
                 // `diagnose slow.pcap`, where there is no such file.
                 let no_file = error.kind() == ErrorKind::ValueValidation
-                    && error.to_string().contains("nor a file");
+                    && error.to_string().contains("there is no file");
                 assert!(no_file, "{example}: {error}");
             }
         });

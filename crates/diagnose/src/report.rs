@@ -7,8 +7,8 @@ use sweetspot_trace::file::{CaptureError, Pieces, Record};
 use sweetspot_trace::flow::{Connection, Table};
 use sweetspot_trace::packet::{Dissector, PacketCounts, Segment};
 
-use crate::Flow;
 use crate::capture::flows;
+use crate::{Flow, counted};
 
 /// Size of the read buffer: large enough for few system calls.
 const READ_BUFFER_BYTES: usize = 2 << 20;
@@ -51,7 +51,7 @@ impl core::fmt::Display for PassFailure {
 impl std::error::Error for PassFailure {}
 
 /// Reads the capture `file`, pcap or pcapng and not compressed, and keeps the `max` flows with the most payload. A truncated
-/// capture is reported as far as it goes.
+/// capture, and one that cannot be read to its end, is reported as far as it goes.
 ///
 /// # Errors
 /// If the bytes cannot be read, or the capture ends before its first packet.
@@ -59,9 +59,7 @@ pub fn read(file: &mut dyn Read, max: usize) -> Result<DiagnosisReport, PassFail
     let mut reading = Reading::new(max);
     match reading.all(file) {
         Ok(()) => Ok(reading.report(None)),
-        Err(PassFailure::Capture(error)) if reading.packets() > 0 => {
-            Ok(reading.report(Some(error)))
-        }
+        Err(failure) if reading.packets() > 0 => Ok(reading.report(Some(failure))),
         Err(failure) => Err(failure),
     }
 }
@@ -140,7 +138,7 @@ impl Reading {
     }
 
     /// The report; `unfinished` says why the capture broke off, if it did.
-    pub fn report(mut self, unfinished: Option<CaptureError>) -> DiagnosisReport {
+    pub fn report(mut self, unfinished: Option<PassFailure>) -> DiagnosisReport {
         while let Some(connection) = self.table.drain() {
             keep(&mut self.kept, &mut self.left_out, self.max, &connection);
         }
@@ -177,28 +175,52 @@ pub fn rank(kept: &mut [(u64, Flow)]) {
     kept.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
 }
 
-fn remarks(counts: &PacketCounts, evicted: u64, unfinished: Option<CaptureError>) -> Vec<String> {
-    let mut remarks: Vec<String> = unfinished.iter().map(ToString::to_string).collect();
-    let mut remark = |n: u64, what: &str| {
+fn remarks(counts: &PacketCounts, evicted: u64, unfinished: Option<PassFailure>) -> Vec<String> {
+    let mut remarks: Vec<String> = unfinished.iter().map(why_unfinished).collect();
+    let mut remark = |n: u64, one: &str, more: &str, rest: &str| {
         if n > 0 {
-            remarks.push(format!("{n} {what}"));
+            remarks.push(format!("{} {rest}", counted(n, one, more)));
         }
     };
     remark(
         counts.unknown_link,
-        "packets have a link layer that is not known here; capture on an Ethernet or \"any\" device",
+        "packet has",
+        "packets have",
+        "a link layer that is not known here; capture on an Ethernet or \"any\" device",
     );
     remark(
         counts.cut_short,
-        "packets were cut within their headers and left out; capture 96 bytes of each or more (tcpdump -s 96)",
+        "packet was cut",
+        "packets were cut",
+        "within the headers and left out; capture 96 bytes of each or more (tcpdump -s 96)",
     );
-    remark(counts.malformed, "packets have headers that contradict themselves and were left out");
+    remark(
+        counts.malformed,
+        "packet has headers that contradict one another and was",
+        "packets have headers that contradict one another and were",
+        "left out",
+    );
     remark(
         evicted,
-        "connections were silent while thousands of others were open; each was told of as if it had ended then",
+        "connection was silent while thousands of others were open; it was",
+        "connections were silent while thousands of others were open; each was",
+        "told of as if it had ended then",
     );
     if counts.segments == 0 && unfinished.is_none() {
         remarks.push("there is no TCP in it; capture with the filter \"tcp\"".to_owned());
     }
     remarks
+}
+
+/// Why a capture that was read in part was not read to its end.
+fn why_unfinished(failure: &PassFailure) -> String {
+    match failure {
+        PassFailure::Capture(error) => error.to_string(),
+        PassFailure::Read(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+            "its compressed content was cut off; all before that was read".to_owned()
+        }
+        PassFailure::Read(error) => {
+            format!("it cannot be read to its end ({error}); all before that was read")
+        }
+    }
 }

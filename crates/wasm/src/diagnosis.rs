@@ -4,7 +4,7 @@ use serde::Serialize;
 use sweetspot_diagnose::counted;
 use sweetspot_diagnose::page::{Drawings, Parts};
 use sweetspot_diagnose::recorded::{self, HEAD_BYTES};
-use sweetspot_diagnose::report::{DiagnosisReport, Reading};
+use sweetspot_diagnose::report::{DiagnosisReport, PassFailure, Reading};
 use sweetspot_trace::file::{CaptureError, Pieces, Record, ZSTD_MAGIC};
 use sweetspot_trace::packet::Dissector;
 
@@ -202,7 +202,7 @@ impl Diagnosis {
                 if let Some(error) = error.as_ref().filter(|_| pass.reading.packets() == 0) {
                     return Err(error.to_string());
                 }
-                let mut report = pass.reading.report(error);
+                let mut report = pass.reading.report(error.map(PassFailure::Capture));
                 simulated::simulate(&mut report.flows);
                 let drawings = Drawings::new(&report.flows);
                 let (pieces, dissector) = (Pieces::default(), Dissector::default());

@@ -73,6 +73,40 @@ fn a_capture_says_the_same_compressed_and_on_standard_input() -> Tested {
 }
 
 #[test]
+fn a_compressed_capture_that_was_cut_off_is_read_up_to_there() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    // Stored and not deflated: a byte of the file is one of the capture.
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::none());
+    gzip.write_all(&capture())?;
+    let compressed = gzip.finish()?;
+    fs::write(at("half.gz"), &compressed[..compressed.len() / 2])?;
+    let output = sweetspot(&["diagnose", "--json", &at("half.gz")])?;
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    // Of 11,424 bytes 5,708 and gzip's 15: a header of 24, four pairs of 1,140, and the fifth segment of 1,070.
+    assert_eq!(report["flows"][0]["bytes"], 5000, "{report}");
+    assert_eq!(
+        report["remarks"][0],
+        "its compressed content was cut off; all before that was read"
+    );
+    fs::write(at("head.gz"), &compressed[..30])?;
+    let output = sweetspot(&["diagnose", &at("head.gz")])?;
+    assert!(!output.status.success() && stderr(&output).contains("cannot read"));
+    Ok(())
+}
+
+#[test]
+fn one_flow_that_is_left_out_is_not_told_in_the_plural() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("a.pcap").display().to_string();
+    fs::write(&file, capture())?;
+    let said = stdout(&sweetspot(&["diagnose", &file, "--flows", "0"])?);
+    assert!(said.contains("1 smaller flow is left out"), "{said}");
+    Ok(())
+}
+
+#[test]
 fn a_directory_is_its_captures_by_name() -> Tested {
     let dir = tempfile::tempdir()?;
     fs::write(dir.path().join("b.pcap"), capture())?;

@@ -26,6 +26,23 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     refused(&[&at("text")], 1, "expected a capture, the output of ss -ti")?;
     fs::write(at("no-connection"), "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n")?;
     refused(&[&at("no-connection")], 1, "ss lists no connection in it; run ss while")?;
+    fs::write(at("capture"), sweetspot_trace::file::file_header(2000))?;
+    refused(
+        &["--tcpinfo", &at("capture")],
+        1,
+        "it is a capture and not text; leave out --tcpinfo",
+    )?;
+    fs::write(at("latin"), b"ESTAB \xe4\n")?;
+    refused(&["--tcpinfo", &at("latin")], 1, "it is not text (UTF-8) 6 bytes from its start")?;
+    refused(
+        &[&at("text"), &at("empty")],
+        2,
+        "name the directory for all its captures, or --file twice",
+    )?;
+    for missing in ["nosuch.pcap", "/no/such", "./none"] {
+        refused(&[missing], 2, &format!("there is no file {missing};"))?;
+    }
+    refused(&["192.0.2.7"], 2, "as HOST:PORT: expected HOST:PORT")?;
     refused(&[], 2, "PID|HOST:PORT|FILE")?;
     // No process has a number beyond the kernel's limit of 2^22.
     refused(&["8388608"], 1, "there is no process 8388608")?;
@@ -37,16 +54,24 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
 
 #[test]
 fn standard_input_is_called_by_its_name() -> Tested {
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_sweetspot"))
-        .args(["diagnose", "-"])
-        .stdin(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()?;
-    let mut input = child.stdin.take().ok_or("a pipe")?;
-    std::io::Write::write_all(&mut input, b"not a capture at all")?;
-    drop(input);
-    let stderr = stderr(&child.wait_with_output()?);
-    assert!(stderr.starts_with("sweetspot: standard input: expected a capture"), "{stderr}");
+    // A file header of pcap, and half of one.
+    let header = sweetspot_trace::file::file_header(2000);
+    for (input, words) in [
+        (&b"not a capture at all"[..], "expected a capture"),
+        (b"", "it is empty"),
+        (&header[..10], "it was cut off"),
+    ] {
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+            .args(["diagnose", "-"])
+            .stdin(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()?;
+        let mut pipe = child.stdin.take().ok_or("a pipe")?;
+        std::io::Write::write_all(&mut pipe, input)?;
+        drop(pipe);
+        let stderr = stderr(&child.wait_with_output()?);
+        assert!(stderr.starts_with(&format!("sweetspot: standard input: {words}")), "{stderr}");
+    }
     Ok(())
 }
 

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use sweetspot_diagnose::report::DiagnosisReport;
 
-use super::{capture, input};
+use super::capture;
+use super::input::Input;
 use sweetspot_program::print::Shown;
 
 /// The diagnosis of one file of a directory.
@@ -41,7 +42,7 @@ pub fn read(directory: &Path, max: usize) -> Result<Vec<Entry>, String> {
 }
 
 fn entry(file: PathBuf, max: usize) -> Entry {
-    match capture::read(&file, max) {
+    match capture::read(&Input::file(&file), max) {
         Ok(report) => Entry { file, report: Some(report), error: None },
         Err(error) => Entry { file, report: None, error: Some(error) },
     }
@@ -50,6 +51,6 @@ fn entry(file: PathBuf, max: usize) -> Entry {
 /// Whether the first four bytes are a capture's.
 fn is_capture(path: &Path) -> bool {
     let mut head = [0; 4];
-    let read = input::open(path).is_ok_and(|mut file| file.read_exact(&mut head).is_ok());
+    let read = Input::file(path).open().is_ok_and(|mut file| file.read_exact(&mut head).is_ok());
     read && sweetspot_trace::file::is_capture(&head)
 }

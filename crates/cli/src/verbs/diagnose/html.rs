@@ -10,15 +10,14 @@ use sweetspot_diagnose::report::{DiagnosisReport, segments};
 use sweetspot_report::html_file;
 use sweetspot_trace::packet::{Dissector, Segment};
 
-use super::input;
+use super::input::Input;
 use sweetspot_program::print::Shown;
 
 /// Writes the page on `report`, which is of `capture`, to `out`.
-pub fn write(capture: &Path, report: &DiagnosisReport, out: &Path) -> Result<(), String> {
+pub fn write(capture: &Input, report: &DiagnosisReport, out: &Path) -> Result<(), String> {
     let drawings = draw(capture, &report.flows)?;
     let flows: Vec<_> = report.flows.iter().cloned().zip(drawings).collect();
-    let name = capture.file_name().unwrap_or(capture.as_os_str()).to_string_lossy();
-    fs::write(out, page(Parts::new(&name, &flows))).map_err(|error| {
+    fs::write(out, page(Parts::new(capture.title(), &flows))).map_err(|error| {
         format!("cannot write {}: {error}; give --html a file that you may write to", out.shown())
     })
 }
@@ -41,9 +40,9 @@ fn page(Parts { title, body, data }: Parts) -> String {
 }
 
 /// The drawings of `flows`, in their order.
-fn draw(capture: &Path, flows: &[Flow]) -> Result<Vec<Option<Drawing>>, String> {
+fn draw(capture: &Input, flows: &[Flow]) -> Result<Vec<Option<Drawing>>, String> {
     let mut drawings = Drawings::new(flows);
-    let mut file = input::open(capture)?;
+    let mut file = capture.open()?;
     // The first pass reported its faults.
     let take = &mut |segment: &Segment| drawings.take(segment);
     let _ = segments(&mut *file, &mut Dissector::default(), take);

@@ -21,42 +21,78 @@ const READABLE: &str = "name a file of measurements that you may read";
 /// The longest text that [`read_text`] keeps: a day of `ss` output for dozens of connections, once a second.
 const MAX_TEXT_BYTES: u64 = 256 << 20;
 
-/// The content of `path`, decompressed where its first bytes say that it is compressed.
-pub fn open(path: &Path) -> Result<Box<dyn Read>, String> {
-    let name = path.shown();
-    let file = File::open(path)
-        .map_err(|error| format!("cannot open {name}: {error}; name a file that is there"))?;
-    let mut file = BufReader::new(file);
-    let head =
-        file.fill_buf().map_err(|error| format!("cannot read {name}: {error}; {READABLE}"))?;
-    if head.starts_with(&GZIP) {
-        Ok(Box::new(MultiGzDecoder::new(file)))
-    } else if head.starts_with(&ZSTD_MAGIC) {
-        Ok(Box::new(ZstdFrames { frame: None, rest: Some(file) }))
-    } else {
-        Ok(Box::new(file))
-    }
+/// A file, and its name in messages and titles.
+#[derive(Debug, Clone)]
+pub struct Input {
+    path: PathBuf,
+    name: String,
+    title: String,
 }
 
-/// Whether `path` holds text rather than a capture.
-pub fn is_text(path: &Path) -> Result<bool, String> {
-    let mut head = Vec::new();
-    let read = open(path)?.take(recorded::HEAD_BYTES as u64).read_to_end(&mut head);
-    read.map_err(|error| format!("cannot read {}: {error}; {READABLE}", path.shown()))?;
-    Ok(recorded::is_text(&head))
-}
-
-/// The whole content of `path`, decompressed, as text.
-pub fn read_text(path: &Path) -> Result<String, String> {
-    let name = path.display();
-    let mut text = String::new();
-    let read = open(path)?.take(MAX_TEXT_BYTES + 1).read_to_string(&mut text);
-    read.map_err(|error| format!("cannot read {name}: {error}; {READABLE}"))?;
-    if text.len() as u64 > MAX_TEXT_BYTES {
-        let max = MAX_TEXT_BYTES >> 20;
-        return Err(format!("{name}: it has more than {max} MiB of text; give a part of it"));
+impl Input {
+    /// The file `path`.
+    pub fn file(path: &Path) -> Input {
+        let title = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        Input { path: path.to_owned(), name: path.shown().to_string(), title }
     }
-    Ok(text)
+
+    /// Its name in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its name without the directory.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// The content, decompressed where the first bytes say that it is compressed.
+    pub fn open(&self) -> Result<Box<dyn Read>, String> {
+        let name = &self.name;
+        let file = File::open(&self.path)
+            .map_err(|error| format!("cannot open {name}: {error}; name a file that is there"))?;
+        let mut file = BufReader::new(file);
+        let head =
+            file.fill_buf().map_err(|error| format!("cannot read {name}: {error}; {READABLE}"))?;
+        if head.starts_with(&GZIP) {
+            Ok(Box::new(MultiGzDecoder::new(file)))
+        } else if head.starts_with(&ZSTD_MAGIC) {
+            Ok(Box::new(ZstdFrames { frame: None, rest: Some(file) }))
+        } else {
+            Ok(Box::new(file))
+        }
+    }
+
+    fn head(&self) -> Result<Vec<u8>, String> {
+        let mut head = Vec::new();
+        let read = self.open()?.take(recorded::HEAD_BYTES as u64).read_to_end(&mut head);
+        read.map_err(|error| format!("cannot read {}: {error}; {READABLE}", self.name))?;
+        Ok(head)
+    }
+
+    /// Whether it holds text rather than a capture.
+    pub fn is_text(&self) -> Result<bool, String> {
+        Ok(recorded::is_text(&self.head()?))
+    }
+
+    /// The whole content, decompressed, as text.
+    pub fn read_text(&self) -> Result<String, String> {
+        let name = &self.name;
+        if self.head()?.first_chunk().is_some_and(sweetspot_trace::file::is_capture) {
+            return Err(format!("{name}: it is a capture and not text; leave out --tcpinfo"));
+        }
+        let mut bytes = Vec::new();
+        let read = self.open()?.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes);
+        read.map_err(|error| format!("cannot read {name}: {error}; {READABLE}"))?;
+        if bytes.len() as u64 > MAX_TEXT_BYTES {
+            let max = MAX_TEXT_BYTES >> 20;
+            return Err(format!("{name}: it has more than {max} MiB of text; give a part of it"));
+        }
+        String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            format!("{name}: it is not text (UTF-8) {at} bytes from its start; {READABLE}")
+        })
+    }
 }
 
 /// Standard input, copied to a file without a name: it vanishes with this process.
@@ -68,13 +104,14 @@ pub struct Spooled(File);
 pub struct Spooled(tempfile::NamedTempFile);
 
 impl Spooled {
-    /// The path by which this process opens it, each time from the beginning.
-    pub fn path(&self) -> PathBuf {
+    /// The file, which this process opens each time from the beginning.
+    pub fn input(&self) -> Input {
         #[cfg(target_os = "linux")]
         let path = format!("/proc/self/fd/{}", self.0.as_raw_fd()).into();
         #[cfg(not(target_os = "linux"))]
         let path = self.0.path().to_owned();
-        path
+        let name = "standard input".to_owned();
+        Input { path, title: name.clone(), name }
     }
 }
 

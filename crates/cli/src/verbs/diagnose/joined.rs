@@ -2,19 +2,18 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::path::Path;
 
 use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::joined::Joining;
 use sweetspot_diagnose::report::{DiagnosisReport, segments};
 use sweetspot_trace::packet::{Dissector, Segment};
 
-use super::{capture, input};
-use sweetspot_program::print::Shown;
+use super::capture;
+use super::input::Input;
 
 /// Reads the captures `first` and `second`. For each flow in both, the capture nearer to the sender gives the verdict: it
 /// shows most.
-pub fn read(first: &Path, second: &Path, max: usize) -> Result<DiagnosisReport, String> {
+pub fn read(first: &Input, second: &Input, max: usize) -> Result<DiagnosisReport, String> {
     let mut report = capture::read(first, max)?;
     let other = capture::read(second, max)?;
     let mut joinings: HashMap<EndPair, Joining> =
@@ -37,8 +36,8 @@ pub fn read(first: &Path, second: &Path, max: usize) -> Result<DiagnosisReport, 
     if report.flows.iter().all(|flow| flow.joined.is_none()) {
         report.remarks.push(format!(
             "no connection is in both {} and {}; does a device on the way change addresses?",
-            first.shown(),
-            second.shown()
+            first.name(),
+            second.name()
         ));
     }
     sweetspot_wasm::simulate_flows(&mut report.flows);
@@ -54,11 +53,11 @@ fn key(flow: &Flow) -> EndPair {
 
 /// Gives the packets of `capture` to the joinings that they belong to.
 fn pass(
-    capture: &Path,
+    capture: &Input,
     joinings: &mut HashMap<EndPair, Joining>,
     take: impl Fn(&mut Joining, &Segment, bool),
 ) -> Result<(), String> {
-    let mut file = input::open(capture)?;
+    let mut file = capture.open()?;
     // The first pass reported its faults.
     let _ = segments(&mut *file, &mut Dissector::default(), &mut |segment| {
         let ends = [segment.source, segment.destination];

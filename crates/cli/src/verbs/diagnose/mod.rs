@@ -14,14 +14,17 @@ mod show;
 mod target;
 mod tcpinfo;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_diagnose::report::DiagnosisReport;
 use sweetspot_units::Duration;
 
+use self::input::Input;
 use self::target::DiagnosisTarget;
 use super::Ending;
+use sweetspot_program::print::Shown;
 use sweetspot_program::usage_error::UsageError;
 
 const EXAMPLES: &str = "\
@@ -73,6 +76,9 @@ pub struct Arguments {
     /// of `ss -ti`; a directory of captures; or `-` for standard input
     #[arg(value_name = "PID|HOST:PORT|FILE", required_unless_present_any = ["file", "tcpinfo", "follow"])]
     target: Option<DiagnosisTarget>,
+    /// More targets, which a pattern such as `*.pcap` gives: one is diagnosed at a time
+    #[arg(hide = true, value_name = "MORE")]
+    more: Vec<OsString>,
     /// A capture to read: pcap, pcapng or snoop, plain or compressed by gzip or zstd, whatever its name; given
     /// twice, captures of the same connections at two places, which are joined
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "watch_for", "netns"])]
@@ -112,25 +118,28 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
 pub fn run(arguments: Arguments) -> Ending {
     let max = arguments.flows;
+    if let Some(second) = arguments.more.first() {
+        let second = Path::new(second).shown();
+        let wrong = format!(
+            "{second}: expected one target; name the directory for all its captures, or --file twice for \
+             two captures of the same connections"
+        );
+        return Err(UsageError::new(wrong).into());
+    }
     if let Some(what) = &arguments.follow {
         return follow::run(what, &arguments);
     }
     let report = match (&arguments.file[..], &arguments.tcpinfo, &arguments.target) {
-        ([], None, Some(DiagnosisTarget::Capture(file))) if input::is_text(file)? => {
-            tcpinfo::read(file, max)?
-        }
-        ([file], ..) | ([], None, Some(DiagnosisTarget::Capture(file))) => told(file, &arguments)?,
-        ([first, second], ..) => both(first, second, &arguments)?,
+        ([], None, Some(DiagnosisTarget::Capture(file))) => found(&Input::file(file), &arguments)?,
+        ([file], ..) => told(&Input::file(file), &arguments)?,
+        ([first, second], ..) => both(&Input::file(first), &Input::file(second), &arguments)?,
         ([_, _, ..], ..) => {
             return Err(UsageError::new("--file: no more than two captures can be joined").into());
         }
-        ([], Some(file), _) => tcpinfo::read(file, max)?,
+        ([], Some(file), _) => tcpinfo::read(&Input::file(file), max)?,
         ([], None, Some(DiagnosisTarget::StandardInput)) => {
             let spooled = input::spool()?;
-            match input::is_text(&spooled.path())? {
-                true => tcpinfo::read_spooled(&spooled.path(), max)?,
-                false => told(&spooled.path(), &arguments)?,
-            }
+            found(&spooled.input(), &arguments)?
         }
         ([], None, Some(DiagnosisTarget::Directory(directory))) => {
             return all(directory, &arguments);
@@ -161,8 +170,16 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The diagnosis of `file`, a recording or a capture.
+fn found(file: &Input, arguments: &Arguments) -> Result<DiagnosisReport, String> {
+    match file.is_text()? {
+        true => tcpinfo::read(file, arguments.flows),
+        false => told(file, arguments),
+    }
+}
+
 /// The diagnosis of the capture `file`; also writes the page, if requested.
-fn told(file: &Path, arguments: &Arguments) -> Result<DiagnosisReport, String> {
+fn told(file: &Input, arguments: &Arguments) -> Result<DiagnosisReport, String> {
     let mut report = capture::read(file, arguments.flows)?;
     sweetspot_wasm::simulate_flows(&mut report.flows);
     if let Some(out) = &arguments.scenario {
@@ -175,7 +192,7 @@ fn told(file: &Path, arguments: &Arguments) -> Result<DiagnosisReport, String> {
 }
 
 /// The joint diagnosis of two captures of the same connections.
-fn both(first: &Path, second: &Path, arguments: &Arguments) -> Result<DiagnosisReport, String> {
+fn both(first: &Input, second: &Input, arguments: &Arguments) -> Result<DiagnosisReport, String> {
     if arguments.html.is_some() || arguments.scenario.is_some() {
         return Err("--html and --scenario are of one capture; name the one near the sender".into());
     }

@@ -5,11 +5,12 @@ use std::path::Path;
 use sweetspot_diagnose::Flow;
 use sweetspot_scenario::Scenario;
 
+use super::input::Input;
 use sweetspot_program::whole_file;
 
 /// Writes the path of the first of `flows` that shows one, the largest first, to `out`.
-pub fn write(capture: &Path, flows: &[Flow], out: &Path) -> Result<(), String> {
-    let name = capture.file_name().unwrap_or(capture.as_os_str()).to_string_lossy();
+pub fn write(capture: &Input, flows: &[Flow], out: &Path) -> Result<(), String> {
+    let name = capture.title();
     let mut why = None;
     for flow in flows {
         let Some(path) = &flow.path else { continue };

@@ -1,3 +1,4 @@
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -51,9 +52,20 @@ impl FromStr for DiagnosisTarget {
         if Path::new(typed).is_dir() {
             return Ok(DiagnosisTarget::Directory(PathBuf::from(typed)));
         }
+        if looks_like_path(typed) {
+            return Err(format!(
+                "there is no file {typed}; name one that is there, or an end of a connection as HOST:PORT"
+            ));
+        }
         let ends: Result<Ends, String> = typed.parse();
         ends.map(|ends| DiagnosisTarget::Live(LiveTarget::End(ends))).map_err(|error| {
             format!("it is neither a process number such as 4711 nor a file or a directory; as HOST:PORT: {error}")
         })
     }
+}
+
+/// Whether `typed` rather names a file than an end of a connection, which has a port.
+fn looks_like_path(typed: &str) -> bool {
+    let has_extension = Path::new(typed).extension().is_some() && typed.parse::<IpAddr>().is_err();
+    !typed.contains(':') && (typed.contains('/') || has_extension)
 }
