@@ -79,8 +79,12 @@ impl Screen {
 
     /// Handles a key; true if it ends the program.
     pub fn obey(&mut self, key: KeyEvent) -> bool {
-        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            return true;
+        let with_others = key.modifiers.intersects(!KeyModifiers::SHIFT);
+        if let KeyCode::Char(letter) = key.code
+            && with_others
+        {
+            // A letter with Ctrl or Alt is not the letter.
+            return letter == 'c' && key.modifiers.contains(KeyModifiers::CONTROL);
         }
         if self.typing {
             self.type_filter(key.code);
@@ -171,5 +175,55 @@ impl Screen {
     fn marked_cookie(&self) -> Option<u64> {
         let rows = select(&self.table, self.order, &self.filter);
         rows.get(self.marked.selected()?).map(|row| row.connection.cookie)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_units::Duration;
+
+    use super::*;
+
+    fn screen() -> Screen {
+        let arguments = Arguments {
+            netns: None,
+            once: false,
+            json: false,
+            interval: Duration::from_secs(1),
+            sort: SortOrder::Traffic,
+            filter: String::new(),
+            record: None,
+            rows: 50,
+        };
+        Screen::new(&arguments, None)
+    }
+
+    fn state(screen: &Screen) -> (SortOrder, [bool; 4], String) {
+        let Screen { order, typing, frozen, help, names, filter, .. } = screen;
+        (*order, [*typing, *frozen, *help, names.is_some()], filter.clone())
+    }
+
+    #[test]
+    fn a_letter_with_ctrl_or_alt_is_not_the_letter() {
+        for letter in "q?hsf/ n".chars() {
+            let mut screen = screen();
+            let before = state(&screen);
+            for modifiers in [KeyModifiers::CONTROL, KeyModifiers::ALT] {
+                assert!(!screen.obey(KeyEvent::new(KeyCode::Char(letter), modifiers)), "{letter}");
+                assert_eq!(state(&screen), before, "{letter}");
+            }
+            // The key alone has its effect.
+            let ends = screen.obey(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE));
+            assert!(ends || state(&screen) != before, "{letter}");
+        }
+        assert!(screen().obey(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)));
+    }
+
+    #[test]
+    fn a_letter_with_ctrl_does_not_go_into_the_filter() {
+        let mut screen = Screen { typing: true, ..screen() };
+        screen.obey(KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL));
+        screen.obey(KeyEvent::new(KeyCode::Char('U'), KeyModifiers::SHIFT));
+        assert_eq!(screen.filter, "U");
     }
 }
