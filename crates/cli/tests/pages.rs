@@ -70,6 +70,53 @@ fn no_table_scrolls_sideways_on_a_phone() -> Tested {
     Ok(())
 }
 
+/// A capture without the packets of the server, port 80.
+fn without_answers(capture: &[u8]) -> Vec<u8> {
+    // A file header of 24 bytes, then records with headers of 16; the source port lies behind Ethernet and IPv4.
+    const PORT: usize = 16 + 14 + 20;
+    let (header, mut rest) = capture.split_at(24);
+    let mut kept = header.to_vec();
+    while let Some(length) = rest.get(8..12).and_then(|bytes| bytes.try_into().ok()) {
+        let (record, next) = rest.split_at(16 + u32::from_le_bytes(length) as usize);
+        if record[PORT..PORT + 2] != [0, 80] {
+            kept.extend(record);
+        }
+        rest = next;
+    }
+    kept
+}
+
+/// A sender that was never answered has no window, no round trip, and no rate.
+#[test]
+fn a_frame_without_values_has_no_scale() -> Tested {
+    let Some(mut browser) = Browser::start()? else {
+        sweetspot_testing::skipped("there is no chromium here (apt-get install chromium)");
+        return Ok(());
+    };
+    let directory = tempfile::tempdir()?;
+    std::fs::write(directory.path().join("silent.pcap"), without_answers(&window_limited(100)))?;
+    sweetspot(directory.path(), "diagnose silent.pcap --html silent.html")?;
+    browser.open_file(&directory.path().join("silent.html"))?;
+    browser.value(
+        "window.drawn = []; const fill = CanvasRenderingContext2D.prototype.fillText;
+         CanvasRenderingContext2D.prototype.fillText = function (t, ...at) { drawn.push(t); fill.call(this, t, ...at); };
+         dispatchEvent(new Event('resize'))",
+    )?;
+    browser.until("window.drawn.length > 0")?;
+    let drawn = browser.value("window.drawn.join('|')")?;
+    let drawn: Vec<&str> = drawn.as_str().ok_or("no text")?.split('|').collect();
+    for scale in ["1 B", "1 us", "0 kbit/s"] {
+        assert!(!drawn.contains(&scale), "{drawn:?}");
+    }
+    assert!(
+        drawn.contains(&"window: no data") && drawn.contains(&"round trip: no data"),
+        "{drawn:?}"
+    );
+    // The data is drawn to scale.
+    assert!(drawn.iter().any(|word| word.ends_with("kB")), "{drawn:?}");
+    Ok(())
+}
+
 /// On a phone a row is a block of names and values; a value with its interval is at most 17 letters.
 #[test]
 fn no_value_of_a_table_breaks_on_a_phone() -> Tested {

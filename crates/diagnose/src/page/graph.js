@@ -62,10 +62,11 @@ function draw(section, graph) {
       if (b[1] !== null) stretch(b[1], b[2]);
       if (b[3] !== null) stretch(b[3], b[3]);
     }
-    if (min === Infinity) { min = 0; max = 1; }
+    const empty = min === Infinity;
+    if (empty) { min = 0; max = 1; }
     const room = Math.max((max - min) * .06, 1); min = Math.max(0, min - room); max += room;
     const y = s => top + mainHeight - (s - min) / (max - min) * mainHeight;
-    frame(top, mainHeight, min, max, size);
+    frame(top, mainHeight, min, max, empty ? null : size);
     clip(top, mainHeight, () => {
       const step = (points, time, value, colour) => {
         context.strokeStyle = colour; context.lineWidth = 1; context.beginPath();
@@ -130,8 +131,10 @@ function draw(section, graph) {
     for (const panel of panels) {
       let high = 0;
       for (const [t, v] of panel.points) if (visible(t) && v > high) high = v;
+      // A frame without values has no scale.
+      const print = high > 0 ? panel.print : null;
       high = high * 1.08 || 1;
-      frame(below, small, 0, high, panel.print);
+      frame(below, small, 0, high, print);
       clip(below, small, () => {
         context.strokeStyle = tone(panel.tone); context.lineWidth = 1.3; context.beginPath();
         panel.points.forEach(([t, v], i) => {
@@ -140,7 +143,7 @@ function draw(section, graph) {
         });
         context.stroke();
       });
-      named(below, panel.name);
+      named(below, panel.points.length ? panel.name : panel.name + ": no data");
       below += small + gap;
     }
     context.fillStyle = tone("muted"); context.textAlign = "center";
@@ -161,6 +164,7 @@ function draw(section, graph) {
     function frame(at, tall, low, high, print) {
       context.strokeStyle = tone("grid"); context.lineWidth = 1;
       context.strokeRect(left, at, right - left, tall);
+      if (!print) return;
       context.fillStyle = tone("muted"); context.textAlign = "right";
       context.fillText(print(high), left - 4, at + 9);
       if (tall > 80) context.fillText(print(low), left - 4, at + tall);
