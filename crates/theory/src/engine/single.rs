@@ -124,7 +124,7 @@ fn lossy(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     let transfer = &terms.transfers[0];
     if !is_reno(transfer.congestion) {
         return Err(not_covered(format!(
-            "the path loses packets at random, and the formula for that is Reno's, not {}'s",
+            "the path loses packets at random, and this engine knows Reno's response to that, not {}'s",
             transfer.congestion.name()
         )));
     }
