@@ -18,7 +18,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// The next step where a file cannot be read.
 const READABLE: &str = "name a file of measurements that you may read";
 
-/// The longest text that [`read_text`] keeps: a day of `ss` output for dozens of connections, once a second.
+/// The longest text that is kept: a day of `ss` output for dozens of connections, once a second.
 const MAX_TEXT_BYTES: u64 = 256 << 20;
 
 /// A file, and its name in messages and titles.
