@@ -184,3 +184,13 @@ fn faults_name_the_file_the_reason_and_what_copy_can_do() {
         assert!(!ended.stderr.contains("the other end"), "both are here: {ended:?}");
     }
 }
+
+#[test]
+fn a_directory_is_copied_whole_with_and_without_scps_r() {
+    for (options, target) in [(&[][..], "plain"), (&["-r"][..], "with-r")] {
+        let scratch = source(&[("f", "1")]);
+        write(&scratch.path().join("src/inner"), &[("g", "2")]);
+        copy(scratch.path(), &[options, &["src", target]].concat()).ends(0, &[]);
+        assert_eq!(read(scratch.path().join(target).join("inner/g")), "2");
+    }
+}

@@ -56,6 +56,9 @@ pub struct Arguments {
     operands: Vec<OsString>,
     #[command(flatten)]
     choice: ChoiceArguments,
+    /// As scp has it, and without an effect: directories are always copied whole
+    #[arg(short = 'r', hide = true)]
+    _recursive: bool,
     /// In the copied directories, delete files that the sources lack, once everything has arrived
     #[arg(long, conflicts_with_all = ["files_from", "keep_existing"])]
     delete: bool,
