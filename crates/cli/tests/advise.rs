@@ -36,3 +36,16 @@ fn the_closed_form_comes_at_once_and_an_interruption_leaves_it() -> Tested {
     assert!(rest.contains("of 96 simulations; this is the closed form"), "{rest}");
     Ok(())
 }
+
+/// @elephants has cross traffic, of which the advice knows only the share that it is given.
+#[test]
+fn a_scenario_with_cross_traffic_is_said_to_be_advised_on_without_it() -> Tested {
+    for (share, is_said) in [("", true), (" --cross udp:30%", false)] {
+        let line = format!("advise window --path @elephants --verify none{share}");
+        let output = sweetspot(&line).output()?;
+        let notes = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{notes}");
+        assert_eq!(notes.contains("cross traffic is left out"), is_said, "{notes}");
+    }
+    Ok(())
+}

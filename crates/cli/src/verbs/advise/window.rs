@@ -75,16 +75,21 @@ struct PathFacts {
     direction: DirectionSpec,
     rtt: Duration,
     mtu: Bytes,
+    /// Whether a scenario has cross traffic, which a path does not.
+    is_shared: bool,
 }
 
 /// The path as written, or the path of a scenario file.
 fn read_path(text: &str) -> Result<PathFacts, Box<dyn std::error::Error>> {
-    if text.ends_with(".toml") {
-        let path = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?.path;
-        return Ok(PathFacts { direction: *path.narrow(), rtt: path.rtt, mtu: path.packet });
+    if text.ends_with(".toml") || text.starts_with('@') {
+        let scenario = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?;
+        let (path, is_shared) = (scenario.path, !scenario.cross.is_empty());
+        let direction = *path.narrow();
+        return Ok(PathFacts { direction, rtt: path.rtt, mtu: path.packet, is_shared });
     }
     let path: PathSpec = text.parse().map_err(|error: PathError| UsageError::new(error))?;
-    Ok(PathFacts { direction: path.up, rtt: path.rtt(), mtu: path.mtu })
+    let (direction, rtt, mtu) = (path.up, path.rtt(), path.mtu);
+    Ok(PathFacts { direction, rtt, mtu, is_shared: false })
 }
 
 /// Longest simulation without --verify. Closed forms alone may recommend a window at the edge of an overflow.
@@ -92,6 +97,9 @@ const MAX_UNASKED_TIME: Duration = Duration::from_secs(30);
 
 pub fn run(a: Arguments) -> Ending {
     let path = a.path.as_deref().map(read_path).transpose()?;
+    if a.cross.is_none() && path.is_some_and(|path| path.is_shared) {
+        note!("the scenario's cross traffic is left out; give its share, such as --cross udp:30%");
+    }
     let mtu = a.mtu.or(path.map(|path| path.mtu)).unwrap_or(COMMON_MTU);
     let rate = a.rate.or(path.map(|path| path.direction.lasting_rate()));
     let rtt = a.rtt.or(path.map(|path| path.rtt));
