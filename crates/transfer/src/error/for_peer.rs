@@ -16,6 +16,7 @@ impl TransferError {
                 because("the sender cannot read a file to send", source)
             }
             E::NothingToSend(_) => "the sender has nothing to send".into(),
+            E::SameName(_) => "several of the sender's files have one name".into(),
             E::NothingMoved(_) => "nothing could be moved; the other end knows why".into(),
             E::Pattern { .. } => "the command line at the other end is wrong".into(),
             E::Directory { source, .. } => because("the receiver cannot use its directory", source),
@@ -123,6 +124,7 @@ mod tests {
         vec![
             E::Unreadable { path: path(), source: source() },
             E::NothingToSend(text()),
+            E::SameName(path()),
             E::Pattern { pattern: text(), reason: text() },
             E::Directory { path: path(), source: source() },
             E::Write { path: path(), source: source(), next: "MARK" },

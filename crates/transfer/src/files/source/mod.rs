@@ -102,6 +102,7 @@ impl SourceList {
         }
         let tops = sources.paths.iter().map(|path| Top::new(path, sources.name.as_deref()));
         let tops: Vec<Top> = tops.collect::<Result<_, _>>()?;
+        distinct(&tops)?;
         let metadata = (!tops[0].standard_input)
             .then(|| std::fs::metadata(first).map_err(|e| unreadable(first, e)))
             .transpose()?;
@@ -143,6 +144,20 @@ impl SourceList {
         let mut walk = Walk::new(self, &mut take);
         self.tops.iter().try_for_each(|top| walk.top(top))
     }
+}
+
+/// Directories of one name are merged; a file would be replaced by the next of its name.
+fn distinct(tops: &[Top]) -> Result<(), TransferError> {
+    let is_directory = |top: &Top| !top.standard_input && top.path.is_dir();
+    for (n, top) in tops.iter().enumerate() {
+        let same = |other: &&Top| other.name.is_some() && other.name == top.name;
+        if let (Some(other), Some(name)) = (tops[..n].iter().find(same), &top.name)
+            && !(is_directory(top) && is_directory(other))
+        {
+            return Err(TransferError::SameName(OsStr::from_bytes(name).into()));
+        }
+    }
+    Ok(())
 }
 
 impl Top {
