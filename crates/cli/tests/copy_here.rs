@@ -194,3 +194,34 @@ fn a_directory_is_copied_whole_with_and_without_scps_r() {
         assert_eq!(read(scratch.path().join(target).join("inner/g")), "2");
     }
 }
+
+#[test]
+fn a_directory_is_neither_copied_into_itself_nor_deleted_by_its_copy() {
+    let scratch = source(&[("f", "1")]);
+    let dir = scratch.path();
+    fs::create_dir(dir.join("src/inner")).unwrap();
+    for arguments in [&["src", "src"][..], &["src/", "src/inner"], &["src", "src/new/er"]] {
+        copy(dir, arguments).ends(2, &["cannot be copied into itself"]);
+    }
+    copy(dir, &["--delete", "src/", "."]).ends(2, &["--delete would remove it"]);
+    assert_eq!(read(dir.join("src/f")), "1");
+    assert!(!dir.join("src/src").exists() && !dir.join("src/new").exists());
+    // An excluded name may lie in the source.
+    copy(dir, &["--exclude", "inner", "src/", "src/inner"]).ends(0, &[]);
+    assert_eq!(read(dir.join("src/inner/f")), "1");
+}
+
+#[test]
+fn files_of_one_name_do_not_take_each_others_place() {
+    let scratch = source(&[("f", "1")]);
+    let dir = scratch.path();
+    write(&dir.join("other"), &[("f", "2")]);
+    copy(dir, &["src/f", "other/f", "there"]).ends(1, &["several sources are named f"]);
+    assert!(!dir.join("there").exists());
+    write(&dir.join("more/src"), &[("g", "3")]);
+    copy(dir, &["src", "more/src", "there"]).ends(0, &[]);
+    assert_eq!(
+        (read(dir.join("there/src/f")), read(dir.join("there/src/g"))),
+        ("1".into(), "3".into())
+    );
+}

@@ -5,6 +5,7 @@ mod far_end;
 mod job;
 mod messages;
 mod operand;
+mod overlap;
 mod route;
 
 use std::ffi::OsString;
@@ -155,6 +156,12 @@ pub fn run(arguments: Arguments) -> Ending {
     };
     if let (Some(delete), None | Some((_, Role::Receiver))) = (&mut job.delete, &far) {
         delete.contents = job.sources.are_contents()?;
+    }
+    let is_here = far.is_none();
+    if let Some(why) =
+        is_here.then(|| overlap::hazard(&job.sources, &job.target, arguments.delete)).flatten()
+    {
+        return Ok(usage_error::said(&why));
     }
     let copied = match &far {
         None => job.copy_here(&reporter),
