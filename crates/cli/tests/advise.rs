@@ -37,7 +37,7 @@ fn the_closed_form_comes_at_once_and_an_interruption_leaves_it() -> Tested {
     Ok(())
 }
 
-/// @elephants has cross traffic, of which the advice knows only the share that it is given.
+/// The advice counts cross traffic by the share in `--cross`; @elephants has some of its own.
 #[test]
 fn a_scenario_with_cross_traffic_is_said_to_be_advised_on_without_it() -> Tested {
     for (share, is_said) in [("", true), (" --cross udp:30%", false)] {
