@@ -158,9 +158,6 @@ fn verified(
         say_closed_forms_alone(takes);
         return Ok(advice);
     }
-    if let (Some(window), Some(rate)) = (advice.recommended.window, advice.recommended.rate) {
-        note!("sweetspot: by closed form {window}, {rate}; trying windows in the simulator");
-    }
     let counting = CountingEngine::new(&Simulator);
     let total = runs(windows.len());
     let budget = Budget::new(clock::now(), MAX_UNASKED_TIME, total, workers.count() * SAMPLE);
@@ -170,7 +167,14 @@ fn verified(
         let done = counting.done();
         err!("sweetspot: interrupted after {done} of {total} simulations; this is the closed form");
     };
-    let work = || try_windows(&engine, &question, &windows, workers);
+    let recommended = (advice.recommended.window, advice.recommended.rate);
+    let work = || {
+        // Whoever interrupts after this line gets the closed form.
+        if let (Some(window), Some(rate)) = recommended {
+            note!("sweetspot: by closed form {window}, {rate}; trying windows in the simulator");
+        }
+        try_windows(&engine, &question, &windows, workers)
+    };
     let tried = progress::while_it_runs(work, || counting.done(), total, interrupted);
     if let Some(takes) = engine.needed() {
         say_closed_forms_alone(takes);
