@@ -61,17 +61,12 @@ impl Observations {
         idle.into_iter().chain(pairs).find(|found| found.value().is_some())
     }
 
-    /// The part of a stream in which it loads the link: a token bucket delays nothing before it is empty.
-    pub fn loading(&self, stream: &StreamRecord) -> StreamRecord {
+    /// The parts of `streams` in which they load the link: a token bucket delays nothing before it is empty.
+    pub fn loading(&self, streams: &[StreamRecord]) -> Vec<StreamRecord> {
         match self.capacity().burst {
-            Some(_) => stream.later_half(),
-            None => stream.clone(),
+            Some(_) => streams.iter().map(StreamRecord::later_half).collect(),
+            None => streams.to_vec(),
         }
-    }
-
-    /// That part of each stream that was sent to find the available bandwidth.
-    pub fn loads(&self) -> Vec<StreamRecord> {
-        self.streams.iter().map(|stream| self.loading(stream)).collect()
     }
 
     pub fn saturating(&self) -> impl Iterator<Item = &StreamRecord> {

@@ -212,7 +212,8 @@ impl Measurement {
         let noise = self.noise();
         let Some(rate) = dispersion(&record).map(|found| found.rate_in) else { return self.skip() };
         let observations = &mut self.observations[d];
-        let trend = trend(&observations.loading(&record), noise);
+        let loading = observations.loading(std::slice::from_ref(&record));
+        let trend = loading.first().and_then(|stream| trend(stream, noise));
         let Some(search) = &mut observations.search else { return self.skip() };
         search.handle(rate, Verdict::from(trend));
         observations.streams.push(record);
@@ -376,9 +377,10 @@ impl Measurement {
         let observations = &self.observations[d];
         let capacity = self.capacity(d)?;
         observations.overloads.last()?;
-        let found = observations
-            .undisturbed(self.plan.packet)
-            .unwrap_or_else(|| available_bandwidth(capacity, &observations.loads(), self.noise()));
+        let found = observations.undisturbed(self.plan.packet).unwrap_or_else(|| {
+            let loading = observations.loading(&observations.streams);
+            available_bandwidth(capacity, &loading, self.noise())
+        });
         Some(found.estimate()?.high + capacity.scaled(SLIGHT_EXCESS))
     }
 

@@ -119,7 +119,9 @@ fn of_direction(
         losses(o.sparse.iter().chain(&o.slow), dropping_queue(direction, o, capacity, base_rtt));
     let mut available = match capacity {
         Some(_) if let Some(found) = o.undisturbed(packet) => found,
-        Some(capacity) if !o.streams.is_empty() => available_bandwidth(capacity, &o.loads(), noise),
+        Some(capacity) if !o.streams.is_empty() => {
+            available_bandwidth(capacity, &o.loading(&o.streams), noise)
+        }
         Some(_) => Finding::unknown("no streams were sent for it"),
         None => Finding::unknown("it takes the capacity, which is not known"),
     };

@@ -1,6 +1,6 @@
 //! The part of a stream that a token bucket lets pass before its rate shows (RFC 3290 §5.1.3; Linux's tbf).
 
-use sweetspot_statistics::median;
+use sweetspot_statistics::{LineSums, median};
 use sweetspot_units::{Bytes, Rate};
 
 use crate::dispersion::{BUSY_RATIO, MIN_PACKETS, late_s, rate_in};
@@ -54,47 +54,6 @@ impl TokenBurst {
     }
 }
 
-/// Sums from which the squared error of a line over a range follows.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    n: f64,
-    x: f64,
-    y: f64,
-    xx: f64,
-    xy: f64,
-    yy: f64,
-}
-
-impl Sums {
-    fn add(mut self, x: f64, y: f64) -> Sums {
-        self.n += 1.0;
-        self.x += x;
-        self.y += y;
-        self.xx += x * x;
-        self.xy += x * y;
-        self.yy += y * y;
-        self
-    }
-
-    fn less(&self, other: &Sums) -> Sums {
-        Sums {
-            n: self.n - other.n,
-            x: self.x - other.x,
-            y: self.y - other.y,
-            xx: self.xx - other.xx,
-            xy: self.xy - other.xy,
-            yy: self.yy - other.yy,
-        }
-    }
-
-    /// The slope of the line of least squares, and the sum of the squares that it leaves.
-    fn line(&self) -> (f64, f64) {
-        let (xx, xy) = (self.xx - self.x * self.x / self.n, self.xy - self.x * self.y / self.n);
-        let slope = xy / xx;
-        (slope, self.yy - self.y * self.y / self.n - slope * xy)
-    }
-}
-
 /// The break in the arrivals of a stream that two lines fit best: the depth of a bucket that would explain it (zero where the
 /// stream is no slower behind it), the rate behind it, and the size of a packet.
 fn one_break(stream: &StreamRecord) -> Option<(f64, f64, f64)> {
@@ -102,15 +61,15 @@ fn one_break(stream: &StreamRecord) -> Option<(f64, f64, f64)> {
     if late.len() < 4 * MIN_PACKETS {
         return None;
     }
-    let mut sums = vec![Sums::default()];
+    let mut sums = vec![LineSums::default()];
     for (n, late) in late.iter().enumerate() {
-        sums.push(sums[n].add(n as f64, *late));
+        sums.push(sums[n].and(n as f64, *late));
     }
     let all = sums.last()?;
-    let error = |at: &usize| sums[*at].line().1 + all.less(&sums[*at]).line().1;
-    let places = MIN_PACKETS..=late.len() - MIN_PACKETS;
-    let at = places.min_by(|a, b| error(a).total_cmp(&error(b)))?;
-    let (before, after) = (sums[at].line().0, all.less(&sums[at]).line().0);
+    let fits = |at: usize| (at, sums[at].fit(), all.without(&sums[at]).fit());
+    let places = (MIN_PACKETS..=late.len() - MIN_PACKETS).map(fits);
+    let left = |(_, before, after): &(usize, (f64, f64), (f64, f64))| before.1 + after.1;
+    let (at, (before, _), (after, _)) = places.min_by(|a, b| left(a).total_cmp(&left(b)))?;
     let packet = stream.size.as_f64();
     let (rate, rate_in) = (packet * 8.0 / after, rate_in(stream)?.as_f64());
     // A stream that the link carries as it comes drains nothing.

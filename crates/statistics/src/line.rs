@@ -35,9 +35,67 @@ impl Line {
     }
 }
 
+/// Sums over points that give their line. Subtract two to get the sums of the points between, so the lines of all parts of a series
+/// cost one pass over it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LineSums {
+    n: f64,
+    x: f64,
+    y: f64,
+    xx: f64,
+    xy: f64,
+    yy: f64,
+}
+
+impl LineSums {
+    /// The sums with one more point.
+    pub fn and(mut self, x: f64, y: f64) -> LineSums {
+        self.n += 1.0;
+        self.x += x;
+        self.y += y;
+        self.xx += x * x;
+        self.xy += x * y;
+        self.yy += y * y;
+        self
+    }
+
+    /// The sums without the points of `other`.
+    pub fn without(&self, other: &LineSums) -> LineSums {
+        LineSums {
+            n: self.n - other.n,
+            x: self.x - other.x,
+            y: self.y - other.y,
+            xx: self.xx - other.xx,
+            xy: self.xy - other.xy,
+            yy: self.yy - other.yy,
+        }
+    }
+
+    /// The slope of the line of least squares, and the sum of its squared residuals; NaN if all points have one x.
+    pub fn fit(&self) -> (f64, f64) {
+        let (xx, xy) = (self.xx - self.x * self.x / self.n, self.xy - self.x * self.y / self.n);
+        let slope = xy / xx;
+        (slope, self.yy - self.y * self.y / self.n - slope * xy)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// y = x^2 at 2 to 5: slope 7, distances 1, -1, -1, 1.
+    #[test]
+    fn sums_of_a_part_give_its_line() {
+        let upto = |end: i32| {
+            let xs = (0..end).map(f64::from);
+            xs.fold(LineSums::default(), |sums, x| sums.and(x, x * x))
+        };
+        let part = upto(6).without(&upto(2));
+        let (slope, left) = part.fit();
+        assert!((slope - 7.0).abs() < 1e-12 && (left - 4.0).abs() < 1e-9, "{slope} {left}");
+        let points: Vec<_> = (2..6).map(f64::from).map(|x| (x, x * x)).collect();
+        assert!((Line::through(&points).unwrap().slope - slope).abs() < 1e-12);
+    }
 
     #[test]
     fn the_line_through_points_of_a_line_is_that_line() {
