@@ -150,8 +150,8 @@ impl<'a> Receiving<'a> {
                     spawn("write", Box::new(move || self.files.work(&taken, &spent)))?;
                 }
                 let count = self.control.streams();
-                let more = || self.channel.say(&Message::Streams { count });
-                let asked = if count > 1 { more() } else { Ok(()) };
+                let streams = Message::Streams { count };
+                let asked = if count > 1 { self.channel.say(&streams) } else { Ok(()) };
                 spawn("plan", Box::new(|| self.plan()))?;
                 spawn("holes", Box::new(|| self.files.hash_holes()))?;
                 spawn("time", Box::new(|| self.control.keep_time()))?;

@@ -157,9 +157,8 @@ pub fn run(arguments: Arguments) -> Ending {
     if let (Some(delete), None | Some((_, Role::Receiver))) = (&mut job.delete, &far) {
         delete.contents = job.sources.are_contents()?;
     }
-    let is_here = far.is_none();
-    if let Some(why) =
-        is_here.then(|| overlap::hazard(&job.sources, &job.target, arguments.delete)).flatten()
+    if far.is_none()
+        && let Some(why) = overlap::hazard(&job.sources, &job.target, arguments.delete)
     {
         return Ok(usage_error::said(&why));
     }

@@ -1,11 +1,10 @@
 //! Copies on one host of a directory into itself, or over itself.
 
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use sweetspot_program::print::Shown;
-use sweetspot_transfer::Sources;
+use sweetspot_transfer::{NamedThings, Sources};
 
 /// The reason against a copy to `target`: a directory would be copied into itself, or `deletes` would remove a source.
 pub fn hazard(sources: &Sources, target: &Path, deletes: bool) -> Option<String> {
@@ -16,23 +15,14 @@ pub fn hazard(sources: &Sources, target: &Path, deletes: bool) -> Option<String>
     let into = real(target);
     sources.paths.iter().find_map(|path| {
         let from = fs::canonicalize(path).ok().filter(|from| from.is_dir())?;
+        let is_contents = NamedThings::stands_for_contents(path);
         let (path, target) = (path.shown(), target.shown());
         if into.starts_with(&from) {
             return Some(format!("{path} cannot be copied into itself: {target} lies in it"));
         }
-        let is_removed = deletes && stands_for_contents(&from, sources) && from.starts_with(&into);
+        let is_removed = deletes && is_contents && from.starts_with(&into);
         is_removed.then(|| format!("{path} lies in {target}, and --delete would remove it there"))
     })
-}
-
-/// Whether one of the sources stands for the contents of this directory.
-fn stands_for_contents(from: &Path, sources: &Sources) -> bool {
-    let is_contents = |path: &&PathBuf| {
-        let bytes = path.as_os_str().as_bytes();
-        bytes == b"." || bytes.ends_with(b"/") || bytes.ends_with(b"/.")
-    };
-    let mut contents = sources.paths.iter().filter(is_contents);
-    contents.any(|path| fs::canonicalize(path).is_ok_and(|full| full == from))
 }
 
 /// The path without links, although its end may not be there yet.

@@ -270,13 +270,17 @@ mod tests {
         }
     }
 
-    #[test]
-    fn without_a_terminal_a_line_comes_every_five_seconds() {
+    /// The progress of a file f of 100 MB, in lines.
+    fn without_terminal() -> TransferProgress {
         let peer = ([127, 0, 0, 1], 1).into();
         let sizing = sweetspot_sizing::Sizing::Sobas;
         let size = Some(Bytes::new(100_000_000));
-        let opened = Agreed { peer, name: "f".into(), size, sizing };
-        let mut progress = TransferProgress::new(&opened, None);
+        TransferProgress::new(&Agreed { peer, name: "f".into(), size, sizing }, None)
+    }
+
+    #[test]
+    fn without_a_terminal_a_line_comes_every_five_seconds() {
+        let mut progress = without_terminal();
         let shown: Vec<bool> =
             (0..240).map(|n| progress.row(&row(f64::from(n) * 0.05)).is_some()).collect();
         assert_eq!(shown.iter().filter(|shown| **shown).count(), 2);
@@ -285,11 +289,7 @@ mod tests {
 
     #[test]
     fn an_outage_is_named_in_place_of_a_rate_and_a_time_left() {
-        let peer = ([127, 0, 0, 1], 1).into();
-        let sizing = sweetspot_sizing::Sizing::Sobas;
-        let size = Some(Bytes::new(100_000_000));
-        let opened = Agreed { peer, name: "f".into(), size, sizing };
-        let mut progress = TransferProgress::new(&opened, None);
+        let mut progress = without_terminal();
         // The same 25 MB from the first second on.
         let lines: Vec<_> =
             (1..21).filter_map(|second| progress.row(&row(f64::from(second)))).collect();
