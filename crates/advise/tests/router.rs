@@ -126,6 +126,59 @@ fn few_flows_on_a_fast_link_get_its_product_over_their_root() {
 }
 
 #[test]
+fn flows_of_unknown_size_get_a_buffer_between_two_rules() {
+    // C T are 5000 packets. 20 for each of 250 flows: ln(20 / 13) / ln(8) = 0.2072 of the way from the best buffer for transfers to
+    // 5000 / sqrt(250) = 316.2 packets. Flows fill the link with M packets each if M / log2(M) = 2 x 20: M = 335.6, or 503.4 kB.
+    let of =
+        |flows| advise(&RouterQuestion { flows: Some(flows), ..question("10Gbit/s") }).unwrap();
+    let advice = of(250);
+    let two = advice.two_rules.clone().unwrap();
+    let (low, high) = (two.persistent.buffer.get(), two.transfers.buffer.get());
+    assert!((low - 316.2).abs() < 0.1 && low < high, "{low} {high}");
+    let way = (high / advice.recommended.buffer.get()).ln() / (high / low).ln();
+    assert!((way - 0.2072).abs() < 1e-4, "{way}");
+    assert!((advice.size_mean.as_f64() / 503.4e3 - 1.0).abs() < 1e-3, "{}", advice.size_mean);
+    assert_eq!(advice.basis, Basis::BetweenRules);
+    let text = advice.answer(80);
+    assert!(text.starts_with("Take ") && text.lines().count() <= 10, "{text}");
+    let words = text.replace('\n', " ");
+    assert!(words.contains("C T / sqrt(n), 316 packets"), "{words}");
+    // Which is the rate of a bulk transfer by formula with 316 packets, over that with the best buffer.
+    let bulk = |choice: &sweetspot_advise::router::BufferChoice| choice.bulk.unwrap().as_f64();
+    let cost = bulk(&two.persistent) / bulk(&two.transfers) * 100.0;
+    assert!(words.contains(&format!("316 packets give them {cost:.0} % of that rate")), "{words}");
+    // 12 packets each: transfers fill the link. 105: the flows persist. A size settles it.
+    let bases = [of(417).basis, of(47).basis].map(|basis| basis == Basis::BetweenRules);
+    assert_eq!((bases, of(47).basis), ([false, false], Basis::SquareRoot));
+    let size_mean = Some(Bytes::new(500_000));
+    let q = RouterQuestion { flows: Some(250), size_mean, ..question("10Gbit/s") };
+    assert_eq!(advise(&q).unwrap().two_rules, None);
+}
+
+#[test]
+fn a_buffer_of_the_square_root_is_not_called_too_small_for_flows_of_unknown_size() {
+    // C T are 100,000 packets, or 5 per flow; 150 MB / sqrt(20,000) = 1.06 MB.
+    let words = |available: u64| {
+        let q = RouterQuestion {
+            rate: "40Gbit/s".parse().unwrap(),
+            rtt: "30ms".parse().unwrap(),
+            flows: Some(20_000),
+            available: Some(Bytes::new(available)),
+            ..question("100Gbit/s")
+        };
+        advise(&q).unwrap().answer(80).replace('\n', " ")
+    };
+    assert!(words(1_000_000).contains("1 MB is too small by both rules"));
+    let between = words(16_000_000);
+    assert!(
+        between.contains("16 MB is between the two rules: enough if all flows persist"),
+        "{between}"
+    );
+    assert!(between.contains("707 packets, keeps the link almost full"), "{between}");
+    assert!(words(160_000_000).contains("more than either rule asks for"));
+}
+
+#[test]
 fn without_enough_inputs_nothing_queues() {
     let basis = |input: &str, inputs| {
         advise(&RouterQuestion { inputs: Some(inputs), ..question(input) }).unwrap().basis
@@ -253,6 +306,7 @@ fn a_small_part_of_the_link_is_simulated_and_decides_nothing() {
     assert!(text.contains("up to 10.0 times the share of buffer"), "{text}");
     assert!(text.contains("only 1.00 % of the link could be simulated"), "{text}");
     assert!(!text.contains("in the simulator"), "{text}");
+    assert!(!text.lines().any(|line| line.ends_with("  take")), "{text}");
     // 1 / sqrt(0.5) is 1.4, less than a step of the buffers tried.
     assert!(Simulated { scale: 0.5, ..simulated([2, 4, 6]) }.decides());
 }
@@ -418,6 +472,43 @@ proptest::proptest! {
         proptest::prop_assert!(advice.recommended.buffer.get() <= 5000.0);
         if bulk_favoured {
             proptest::prop_assert!(advice.recommended.bulk.unwrap() >= Rate::from_mbit_per_second(bulk[2]));
+        }
+    }
+    #[test]
+    fn a_few_flows_more_or_a_slightly_faster_link_never_double_the_buffer(
+        (rate, rtt) in (7.0..11.0, -3.0..-0.3),
+        (inputs, each) in (-1.3..1.3, -1.0..4.0),
+        with_flows: bool,
+        favour in proptest::sample::select(vec![Favour::Throughput, Favour::Short, Favour::Latency]),
+    ) {
+        // Log-uniform: 10 Mbit/s to 100 Gbit/s, 1 to 500 ms, C_out / C_in from 1/20 to 20; C T of 0.1 to 10,000
+        // packets per flow. From there 30 steps of 5 %, a factor of 4.3.
+        let ten = |exponent: f64| 10f64.powf(exponent);
+        let bdp = ten(rate + rtt) / 12_000.0;
+        proptest::prop_assume!(bdp >= 5.0);
+        let buffer = |rate_by: f64, flows: f64| {
+            let q = RouterQuestion {
+                rate: Rate::from_f64(ten(rate) * rate_by),
+                rtt: Duration::from_secs_f64(ten(rtt)),
+                input_rate: Rate::from_f64(ten(rate - inputs)),
+                flows: with_flows.then_some(flows as u64),
+                favour,
+                ..question("1Gbit/s")
+            };
+            advise(&q).unwrap().recommended.buffer.get()
+        };
+        let first = (bdp / ten(each)).max(1.0);
+        let mut flows = first;
+        let mut last = [buffer(1.0, first); 2];
+        for step in 1..=30 {
+            let count = flows.floor();
+            // A flow more, where 5 % are less.
+            flows = (flows * 1.05).max(count + 1.0);
+            let now = [buffer(1.05f64.powi(step), first), buffer(1.0, flows)];
+            for (was, is) in last.into_iter().zip(now) {
+                proptest::prop_assert!((0.5..2.0).contains(&(is / was)), "{:?} {:?}", last, now);
+            }
+            last = now;
         }
     }
 }

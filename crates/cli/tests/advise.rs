@@ -49,3 +49,15 @@ fn a_scenario_with_cross_traffic_is_said_to_be_advised_on_without_it() -> Tested
     }
     Ok(())
 }
+
+#[test]
+fn advice_about_a_router_is_short_with_quiet() {
+    let router = "advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --verify none";
+    for flows in ["", "--flows 20", "--flows 250", "--flows 1000", "--flows 100000"] {
+        let options = format!("{router} {flows} --available 1MB -q");
+        let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+        let output = run.args(options.split_whitespace()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.starts_with("Take ") && text.lines().count() <= 10, "{text}");
+    }
+}

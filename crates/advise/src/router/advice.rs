@@ -7,7 +7,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::plan::by_formula;
 use super::simulated::Simulated;
-use super::{Favour, RouterQuestion};
+use super::{Favour, RouterQuestion, TwoRules};
 use crate::Formula;
 
 /// Where the recommended buffer comes from.
@@ -24,8 +24,10 @@ pub enum Basis {
     /// The formula's optimum is larger than a bandwidth-delay product; beyond that, long transfers gain only at the expense of
     /// short ones.
     BandwidthDelay,
-    /// So few flows fill the link that each is as good as endless: C T / sqrt(n).
+    /// So few flows of unknown size fill the link that they count as persistent: C T / sqrt(n).
     SquareRoot,
+    /// Flows of unknown size, between C T / sqrt(n) and the formula's optimum for transfers.
+    BetweenRules,
     /// A buffer that the simulator found better than the formula's.
     Simulator,
 }
@@ -87,6 +89,10 @@ pub struct RouterAdvice {
     pub range: Option<BufferRange>,
     /// The transfers to report throughputs for: a short one and a bulk one.
     pub transfers: [Bytes; 2],
+    /// The mean size of a transfer: given, typical, or as large as the flows need to fill the link.
+    pub size_mean: Bytes,
+    /// For flows of unknown size the rules for persistent ones and for transfers.
+    pub two_rules: Option<TwoRules>,
     /// The other rules' buffers.
     pub rules: Vec<BufferChoice>,
     /// The device's buffer.
@@ -102,7 +108,8 @@ pub struct RouterAdvice {
 impl RouterAdvice {
     /// Whether there is a choice that a simulation could check.
     pub fn can_be_simulated(&self) -> bool {
-        self.basis != Basis::NothingQueues
+        // The simulated transfers come and go; their sizes decide, and they are not known.
+        !matches!(self.basis, Basis::NothingQueues | Basis::SquareRoot | Basis::BetweenRules)
     }
 
     /// The simulation, if it decided the recommendation.

@@ -6,6 +6,7 @@ use sweetspot_theory::router::per_flow::{Favoured, Router};
 
 use super::RouterQuestion;
 use super::model::LinkModel;
+use super::two_rules;
 use crate::Formula;
 use crate::text::percent;
 use sweetspot_units::Significant;
@@ -52,6 +53,12 @@ pub(super) fn formulas(
         source: "docs/results/router.md",
     });
     all.push(best_buffer(r, bdp, buffer));
+    all.extend(two_rules::persistence(q, bdp).map(|share| Formula {
+        what: "flows of unknown size",
+        rule: "B = (C T / sqrt(n))^w B_best^(1-w), w = ln(C T / 13 n) / ln 8 within 0 and 1",
+        numbers: format!("n = {}, w = {share:.3}; used: {buffer}", model.flows()),
+        source: "docs/advise.md",
+    }));
     all.extend(loss(r, buffer));
     all
 }

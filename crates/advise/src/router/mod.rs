@@ -8,6 +8,7 @@ mod model;
 mod plan;
 mod show;
 mod simulated;
+mod two_rules;
 
 pub use advice::{Basis, BufferChoice, BufferRange, RouterAdvice};
 pub use fit::LinkMeasurement;
@@ -15,6 +16,7 @@ pub use mix::{Favour, Mix};
 pub use model::Parameters;
 pub use plan::advise;
 pub use simulated::{Simulated, SimulatedBuffer, SimulatedRate};
+pub use two_rules::TwoRules;
 
 use sweetspot_units::{Bytes, Duration, Rate};
 

@@ -3,6 +3,7 @@
 use sweetspot_theory::Packets;
 use sweetspot_theory::reno::s_model::ShortFlow;
 use sweetspot_theory::router::capacity_ratio::{CapacityRatio, Form};
+use sweetspot_theory::router::closed_loop::size_to_fill;
 use sweetspot_theory::router::loss_form::LossForm;
 use sweetspot_theory::router::per_flow::RouterLink;
 use sweetspot_theory::router::traffic::{Outside, Prediction, Traffic};
@@ -29,6 +30,8 @@ pub struct Parameters {
 /// Router-buffer §III-A: the tail index and the mean of its transfers, "realistic" beside traces.
 const TYPICAL_TAIL: f64 = 1.5;
 const TYPICAL_SIZE: Bytes = Bytes::new(80_000);
+/// From e packets on, larger transfers need fewer flows.
+const FEWEST_PACKETS: f64 = 3.0;
 /// Heavy load, for which a buffer is made (router-buffer §III-B).
 const HEAVY_LOAD: f64 = 1.0;
 /// Transfers of more than this many mean sizes are called bulk.
@@ -152,9 +155,11 @@ impl LinkModel {
             ));
         }
         if q.parameters.tail_index.is_none() || q.mean_size().is_none() {
+            let size = q.packet.scaled(t.size);
+            let is_derived = q.mean_size().is_none() && q.flows.is_some() && size > TYPICAL_SIZE;
             all.push(format!(
-                "Transfers of {} on average with a Pareto tail of index {}.",
-                q.packet.scaled(t.size),
+                "Transfers of {size} on average{} with a Pareto tail of index {}.",
+                if is_derived { ", as large as so few flows need to fill the link," } else { "" },
                 t.tail_index
             ));
         }
@@ -199,12 +204,17 @@ fn expected_form(ratio: CapacityRatio, tail_index: f64) -> Result<Option<Form>, 
 
 fn traffic(q: &RouterQuestion, ratio: CapacityRatio) -> Result<Traffic, AdviceError> {
     let bdp = RouterLink::new(q.rate, q.rtt, q.packet, 1.0)?.bdp();
+    let load = q.load.unwrap_or(HEAVY_LOAD);
     let mean = q.mean_size().unwrap_or(TYPICAL_SIZE);
-    let size = (mean.as_f64() / q.packet.as_f64()).max(1.0);
+    let mut size = (mean.as_f64() / q.packet.as_f64()).max(1.0);
+    if let (Some(flows), None) = (q.flows, q.mean_size()) {
+        // No simulated link was as busy as this with so few flows of the typical size.
+        size = size_to_fill(flows as f64, load, bdp, size.max(FEWEST_PACKETS));
+    }
     Ok(Traffic {
         gamma: ratio.gamma(),
         tail_index: q.parameters.tail_index.unwrap_or(TYPICAL_TAIL),
-        load: q.load.unwrap_or(HEAVY_LOAD),
+        load,
         flows: q.flows.map_or_else(|| usual_flows(mean, q.packet, bdp), |n| Ok(n as f64))?,
         bdp,
         size,

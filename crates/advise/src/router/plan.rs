@@ -13,7 +13,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use super::advice::{Basis, BufferChoice, BufferRange, RouterAdvice};
 use super::formulas::formulas;
 use super::model::LinkModel;
-use super::{Favour, RouterQuestion};
+use super::{Favour, RouterQuestion, TwoRules, two_rules};
 use crate::AdviceError;
 use crate::error::possible;
 
@@ -51,9 +51,10 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     let input_rate = q.input_rate;
     let mut judge = BufferEvaluation { model: &model, short, bulk, input_rate, predicts: true };
     let router = judge.router(q.favour);
-    let (buffer, basis, range) =
+    let Chosen { buffer, basis, range, two_rules } =
         choose(q, &model, &router).map_err(|e| blame_the_form(e, &model))?;
     judge.predicts = predicts(basis);
+    let two_rules = two_rules.map(|two| judge.two_rules(two)).transpose()?;
     let available = q.available.map(|bytes| judge.option("available", bytes)).transpose()?;
     let recommended = judge.packets("recommended", buffer)?;
     Ok(RouterAdvice {
@@ -67,6 +68,8 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
         simulated: None,
         range,
         transfers: [judge.short.size(), judge.bulk.size()],
+        size_mean: q.packet.scaled(model.traffic.size),
+        two_rules,
         rules: other_rules(q, &model, &judge)?,
         available,
         outside: if basis == Basis::NothingQueues { Vec::new() } else { model.outside() },
@@ -130,25 +133,46 @@ fn bursts(favour: Favour) -> f64 {
     if favour == Favour::Throughput { 30.0 } else { 20.0 }
 }
 
-/// More packets in flight per flow than any simulated link had: it could fill the link alone for long.
-const ENDLESS: f64 = 20.0;
+/// A buffer with its origin.
+struct Chosen {
+    buffer: Packets,
+    basis: Basis,
+    range: Option<BufferRange>,
+    /// C T / sqrt(n) and the best buffer for transfers, if both may hold.
+    two_rules: Option<[Packets; 2]>,
+}
 
-fn choose(
+fn choose(q: &RouterQuestion, model: &LinkModel, router: &Router) -> Result<Chosen, AdviceError> {
+    let alone = |(buffer, basis, range)| Chosen { buffer, basis, range, two_rules: None };
+    if let Some(inputs) = q.inputs.filter(|n| !model.ratio.can_queue(*n)) {
+        // A packet of each may arrive at once.
+        return Ok(alone((Packets::new(inputs as f64)?, Basis::NothingQueues, None)));
+    }
+    let bdp = model.link.bdp();
+    let Some(share) = two_rules::persistence(q, bdp) else {
+        return Ok(alone(for_transfers(q, model, router)?));
+    };
+    let root = Packets::of(rules::square_root(q.rate, q.rtt, model.flows())?, q.packet)?;
+    if share == 1.0 {
+        let two_rules = Some([root, bdp]);
+        return Ok(Chosen { buffer: root, basis: Basis::SquareRoot, range: None, two_rules });
+    }
+    let found = for_transfers(q, model, router)?;
+    let two_rules = Some([root, found.0]);
+    if share == 0.0 {
+        return Ok(Chosen { two_rules, ..alone(found) });
+    }
+    let buffer = two_rules::between(root, found.0, share)?;
+    Ok(Chosen { buffer, basis: Basis::BetweenRules, range: None, two_rules })
+}
+
+/// The best buffer for transfers that come and go, by formula.
+fn for_transfers(
     q: &RouterQuestion,
     model: &LinkModel,
     router: &Router,
 ) -> Result<(Packets, Basis, Option<BufferRange>), AdviceError> {
-    if let Some(inputs) = q.inputs.filter(|n| !model.ratio.can_queue(*n)) {
-        // A packet of each may arrive at once.
-        return Ok((Packets::new(inputs as f64)?, Basis::NothingQueues, None));
-    }
     let bdp = model.link.bdp();
-    // Without a size, the flows are persistent.
-    let endless = q.flows.filter(|n| q.mean_size().is_none() && bdp.get() > ENDLESS * *n as f64);
-    if let (Some(n), Favour::Throughput) = (endless, q.favour) {
-        let buffer = Packets::of(rules::square_root(q.rate, q.rtt, n)?, q.packet)?;
-        return Ok((buffer, Basis::SquareRoot, None));
-    }
     let range = match tolerance(router, SHARE) {
         Ok(t) => Some(BufferRange { low: t.low, high: t.high }),
         Err(TheoryError::NotCovered { .. }) => None,
@@ -210,6 +234,13 @@ impl BufferEvaluation<'_> {
         let flow = if favour == Favour::Throughput { self.bulk } else { self.short };
         let LinkModel { link, loss, .. } = *self.model;
         Router { link, loss, favoured: Favoured::Short(flow) }
+    }
+
+    fn two_rules(&self, [persistent, transfers]: [Packets; 2]) -> Result<TwoRules, AdviceError> {
+        Ok(TwoRules {
+            persistent: self.packets("BDP/sqrt(n)", persistent)?,
+            transfers: self.packets("transfers", transfers)?,
+        })
     }
 
     fn option(&self, name: &'static str, bytes: Bytes) -> Result<BufferChoice, AdviceError> {

@@ -43,6 +43,22 @@ impl RouterAdvice {
         out
     }
 
+    /// The answer alone: the buffer, its effect, and the other rule's buffer.
+    pub fn answer(&self, width: usize) -> String {
+        let words = match self.basis {
+            Basis::NothingQueues => self.why(),
+            _ => format!(
+                "{}{}{}{}",
+                self.why(),
+                self.rules_words(),
+                self.outcome_words(),
+                self.available_words()
+            ),
+        };
+        let warning = self.overload().map(|warning| wrap(&warning, width, 2));
+        wrap(&words, width, 0) + &warning.unwrap_or_default()
+    }
+
     fn words(&self) -> String {
         let q = &self.question;
         let link = format!(
@@ -50,23 +66,17 @@ impl RouterAdvice {
             q.rate, q.input_rate, self.gamma
         );
         if self.basis == Basis::NothingQueues {
-            let n = q.inputs.unwrap_or_default();
-            return format!(
-                "{link} {n} input{} of {} cannot exceed {}, so nothing queues beyond the packets that arrive \
-                 together, {n} at most. Leave the buffer at its smallest that holds them.",
-                if n == 1 { "" } else { "s" },
-                q.input_rate,
-                q.rate
-            );
+            return format!("{} {link}", self.why());
         }
         let range = self.range_words().map_or(String::new(), |range| format!(" {range}"));
         format!(
-            "{link}{} {} {}{range}{}{}",
-            self.input_words(),
+            "{}{}{range}{}{}{} {link}{}",
             self.why(),
+            self.rules_words(),
             self.outcome_words(),
             self.verdict_words(),
-            self.available_words()
+            self.available_words(),
+            self.input_words(),
         )
     }
 
@@ -94,29 +104,41 @@ impl RouterAdvice {
             Favour::Short | Favour::Latency => format!("a short transfer of {short}"),
         };
         match self.basis {
-            Basis::NothingQueues => String::new(),
-            Basis::Optimum if self.decided().is_none() => {
-                format!("By formula the rate of {whom} is highest with {buffer}.")
+            Basis::NothingQueues => {
+                let n = q.inputs.unwrap_or_default();
+                let inputs = if n == 1 { "input" } else { "inputs" };
+                format!(
+                    "Take the smallest buffer that holds {n} packets: {n} {inputs} of {} cannot exceed {}, so nothing \
+                     queues beyond the packets that arrive together.",
+                    q.input_rate, q.rate
+                )
             }
-            Basis::Optimum => format!("The rate of {whom} is highest with {buffer}."),
+            Basis::Optimum if self.decided().is_none() => {
+                format!("Take {buffer}: by formula {whom} is fastest with it.")
+            }
+            Basis::Optimum => format!("Take {buffer}: {whom} is fastest with it."),
             Basis::RangeLow if self.is_near_best() => format!(
-                "For latency take {buffer}: {whom} keeps 90 % of its best rate or more, and the bursts of \
+                "Take {buffer} for latency: {whom} keeps 90 % of its best rate or more, and the bursts of \
                  single flows fit."
             ),
             Basis::RangeLow => {
-                format!("For latency take {buffer}: the bursts of single flows fit.")
+                format!("Take {buffer} for latency: the bursts of single flows fit.")
             }
             Basis::Simulation => format!(
-                "By the exponential that was measured no buffer is best for {whom}; the bursts of single \
-                 flows, which it neglects, ask for {buffer}, as in the paper's simulations."
+                "Take {buffer}: the bursts of single flows need it in the paper's simulations. The exponential \
+                 that was measured neglects them and asks for no buffer for {whom}."
             ),
             Basis::BandwidthDelay => format!(
-                "The rate of {whom} grows with the buffer to a bandwidth-delay product and beyond. Take \
-                 {buffer}: a larger buffer would favour bulk transfers at the cost of short ones."
+                "Take {buffer}, a bandwidth-delay product. The rate of {whom} grows with the buffer up to it and \
+                 beyond, but a larger one would favour bulk transfers at the cost of short ones."
             ),
             Basis::SquareRoot => format!(
-                "So few flows fill the link that each counts as endless: take {buffer}, C T / sqrt(n), with \
-                 which the link is never idle. More only adds delay."
+                "Take {buffer}, C T / sqrt(n): so few flows fill the link only if they persist. It is then almost \
+                 full, and more only adds delay."
+            ),
+            Basis::BetweenRules => format!(
+                "Take {buffer}, between two rules, as the sizes of the {} flows are not known.",
+                self.flows
             ),
             Basis::Simulator => {
                 format!(
@@ -145,7 +167,8 @@ impl RouterAdvice {
             _ => String::new(),
         };
         format!(
-            "Expect {} of loss, {} of queueing on average, {:.1} % of the link used.{rates}",
+            "{} {} of loss, {} of queueing on average, {:.1} % of the link used.{rates}",
+            if self.basis == Basis::BetweenRules { " With transfers, expect" } else { " Expect" },
             percent(r.loss),
             delay,
             used * 100.0
@@ -225,20 +248,6 @@ impl RouterAdvice {
         })
     }
 
-    fn available_words(&self) -> String {
-        let Some(a) = &self.available else { return String::new() };
-        let verdict = match self.kept() {
-            Some(range) if a.buffer < range.low => "too small: the rate is below 90 % of its best",
-            Some(range) if range.high.is_some_and(|h| a.buffer > h) => {
-                "more than is good: the rate is below 90 % of its best; configure less"
-            }
-            Some(_) => "within the range",
-            None if a.buffer > self.recommended.buffer => "more than needed: configure less",
-            None => "not more than recommended",
-        };
-        format!(" The device's {} is {verdict}.", a.bytes)
-    }
-
     fn table(&self, width: usize) -> String {
         let head = ["rule", "packets", "bytes", "full", "mean", "loss", "used", "short", "bulk"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -313,6 +322,7 @@ impl RouterAdvice {
             Basis::Simulation => "simulation",
             Basis::BandwidthDelay => "bandwidth_delay",
             Basis::SquareRoot => "square_root",
+            Basis::BetweenRules => "between_rules",
             Basis::Simulator => "simulator",
         };
         let form = |form: Form| match form {
@@ -345,6 +355,10 @@ impl RouterAdvice {
             "utilisation": self.recommended.used,
             "short_bps": self.recommended.short.map(|r| r.bits_per_second()),
             "bulk_bps": self.recommended.bulk.map(|r| r.bits_per_second()),
+            "size_mean_bytes": self.size_mean.get(),
+            "two_rules": self.two_rules.as_ref().map(|two| {
+                json!({ "persistent": choice(&two.persistent), "transfers": choice(&two.transfers) })
+            }),
             "range_90_percent": range,
             "rules": rules,
             "available": self.available.as_ref().map(choice),

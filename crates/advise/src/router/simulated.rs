@@ -200,7 +200,7 @@ impl Simulated {
         );
         let head = ["packets", "full ms", "mean ms", "loss %", "used %", "short", "bulk"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
-        let taken = self.nearest(recommended);
+        let taken = self.nearest(recommended).filter(|_| self.decides());
         for (i, b) in self.buffers.iter().enumerate() {
             let mark = match (i == self.advised, i == self.rule) {
                 (true, _) => "*",
@@ -215,7 +215,7 @@ impl Simulated {
                 &format!("{:.1}", b.used * 100.0),
                 &b.short,
                 &b.bulk,
-                &if Some(i) == taken { "take" } else { "" },
+                &if taken == Some(i) { "take" } else { "" },
             ]));
         }
         format!(

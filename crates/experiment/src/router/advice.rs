@@ -11,8 +11,7 @@ use super::measure::{BufferMeasured, MedianThroughput, Runner};
 use super::verify::{Effort, FEWEST, too_small, verify};
 use crate::StudyError;
 
-/// The paper's mean transfer and tail (section III-A).
-const SIZE_MEAN: Bytes = Bytes::new(80_000);
+/// The paper's tail (section III-A).
 const TAIL: f64 = 1.5;
 /// Half as many users again as just fill the link: it shall be busy even when they lose packets.
 const CROWD: f64 = 1.5;
@@ -28,7 +27,7 @@ pub fn try_buffers(
     advice: &RouterAdvice,
     effort: Effort,
 ) -> Result<Simulated, StudyError> {
-    let link = link(&advice.question)?;
+    let link = link(&advice.question, advice.size_mean)?;
     // Thinking users are no flows.
     let flows = advice.question.flows.map(|flows| flows as f64 * effort.scale(&link));
     if flows.is_some_and(|flows| flows < FEWEST) {
@@ -51,8 +50,7 @@ pub fn try_buffers(
 }
 
 /// The link in question, with users that keep as many flows active, or fill it.
-fn link(q: &RouterQuestion) -> Result<SimulatedLink, StudyError> {
-    let size_mean = q.mean_size().unwrap_or(SIZE_MEAN);
+fn link(q: &RouterQuestion, size_mean: Bytes) -> Result<SimulatedLink, StudyError> {
     let link = SimulatedLink {
         rate: q.rate,
         rtt: q.rtt,
@@ -110,7 +108,7 @@ mod tests {
             input_rate: Rate::from_mbit_per_second(1000),
             inputs: 20,
             packet: Bytes::new(1500),
-            size_mean: SIZE_MEAN,
+            size_mean: Bytes::new(80_000),
             tail_index: TAIL,
             users: 1,
         };

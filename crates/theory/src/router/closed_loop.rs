@@ -4,6 +4,8 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::TheoryError;
 use crate::error::require;
+use crate::packets::Packets;
+use sweetspot_statistics::roots;
 
 // Router-buffer §III-A: U S / (T_h + T_t).
 /// The load of `users`; each transfers `size` in `transfer` time and then thinks for `think`. Congestion lengthens the
@@ -38,9 +40,34 @@ pub fn users_to_fill(
     Ok((link.as_f64() * seconds / (size.as_f64() * 8.0)).ceil() as u64)
 }
 
+// Little's law: C / s transfers begin per second, and each lasts twice its slow start, 2 D T_o. With eq. (1) without its rounding up,
+// D = 1 + log2(M/2) = log2 M, so n = 2 C T_o log2(M) / M.
+/// The mean size, in packets, of the transfers with which `flows` at a time use `load` of a link of `bdp` packets. At least `min`,
+/// 3 or more: more flows than fill the link with transfers so short are slower instead.
+pub fn size_to_fill(flows: f64, load: f64, bdp: Packets, min: f64) -> f64 {
+    let share = 2.0 * load * bdp.get() / flows;
+    // M / log2(M) grows from e on.
+    if !share.is_finite() || min / libm::log2(min) >= share {
+        return min;
+    }
+    roots::beyond(min, f64::MAX, |m| m / libm::log2(m) < share).unwrap_or(min)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_flows_fill_a_link_with_long_transfers_only() {
+        let size = |flows| size_to_fill(flows, 1.0, Packets::new(5000.0).unwrap(), 54.0);
+        // 2 x 5000 x log2(1024) / 1024 = 97.66 flows; half of the load takes half of them.
+        assert!((size(97.656_25) / 1024.0 - 1.0).abs() < 1e-9);
+        let half = size_to_fill(48.828_125, 0.5, Packets::new(5000.0).unwrap(), 54.0);
+        assert!((half / 1024.0 - 1.0).abs() < 1e-9);
+        // 1066 fill it with 54 packets each.
+        assert_eq!((size(1066.0), size(1e6)), (54.0, 54.0));
+        assert!(size(1065.0) > 54.0 && size(1065.0) < 54.1);
+    }
 
     const SIZE: Bytes = Bytes::new(80_000);
     const THINK: Duration = Duration::from_secs(1);

@@ -13,7 +13,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::{OutputOptions, Verify};
 use crate::verbs::Ending;
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{self, Shown};
 use sweetspot_program::scenario_file::Parallel;
 use sweetspot_program::values;
 
@@ -153,12 +153,24 @@ pub fn run(a: Arguments) -> Ending {
         measurement,
     };
     let advice = verified(advise(&question)?, a.verify, a.parallel.workers());
-    a.output.show(|explain, width| advice.text(explain, width), || advice.json())
+    let words = |explain: bool, width| match print::is_quiet() && !explain {
+        true => advice.answer(width),
+        false => advice.text(explain, width),
+    };
+    a.output.show(words, || advice.json())
 }
 
 /// `advice`, checked by the simulator where that is wanted and can be done.
 fn verified(advice: RouterAdvice, verify: Option<Verify>, workers: Workers) -> RouterAdvice {
-    if verify == Some(Verify::None) || !advice.can_be_simulated() {
+    if verify == Some(Verify::None) {
+        return advice;
+    }
+    if !advice.can_be_simulated() {
+        if verify.is_some() && advice.two_rules.is_some() {
+            note!(
+                "sweetspot: not tried in the simulator: the size of the flows is not known; give --size-mean"
+            );
+        }
         return advice;
     }
     let effort = if verify.is_none() { Effort::Quick } else { Effort::Thorough };
