@@ -292,10 +292,12 @@ fn delete_leaves_what_the_source_has_and_nothing_else_in_its_directories() {
 
 #[test]
 fn nothing_is_deleted_if_something_could_not_be_copied() {
-    let (_scratch, source, target) = mirror();
-    let _socket = std::os::unix::net::UnixListener::bind(source.join("socket")).unwrap();
+    let (scratch, source, target) = mirror();
+    let socket = scratch.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let before = names_below(&target);
-    let output = copy_here(&["--delete", source.to_str().unwrap(), target.to_str().unwrap()]);
+    let [source, socket, to] = [&source, &socket, &target].map(|path| path.to_str().unwrap());
+    let output = copy_here(&["--delete", source, socket, to]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(23), "{said}");
     assert!(

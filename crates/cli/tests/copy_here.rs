@@ -98,11 +98,40 @@ fn neither_a_file_nor_a_link_takes_the_place_of_a_pipe_a_socket_or_a_device() {
 #[test]
 fn a_dry_run_lists_the_rest_where_something_cannot_be_read() {
     let scratch = source(&[("f", "1"), ("g", "22")]);
-    mkfifo(&scratch.path().join("src/p"));
-    let dry = copy(scratch.path(), &["-n", "src", "there"]);
-    dry.ends(23, &["src/p: it is a pipe; it was left out", "dry run, nothing was moved"]);
+    mkfifo(&scratch.path().join("p"));
+    let dry = copy(scratch.path(), &["-n", "src", "p", "there"]);
+    dry.ends(23, &["p: it is a pipe; it was left out", "dry run, nothing was moved"]);
     assert_eq!(dry.stdout, "would copy src/f (1 B)\nwould copy src/g (2 B)\n");
     assert!(!scratch.path().join("there").exists());
+}
+
+/// Their names at the destination stay, whatever they are there, and everything else that the source lacks goes.
+#[test]
+fn pipes_and_sockets_in_a_tree_are_skipped_and_do_not_stop_a_deletion() {
+    let scratch = source(&[("f", "1")]);
+    let (dir, there) = (scratch.path(), scratch.path().join("there/src"));
+    ["a", "b", "c"].iter().for_each(|name| mkfifo(&dir.join("src").join(name)));
+    let socket = UnixListener::bind(dir.join("src/s")).unwrap();
+    write(&there, &[("a", "kept"), ("old", "2")]);
+    write(&there.join("b"), &[("kept", "3")]);
+    let arguments = ["--delete", "src", "there"];
+    let skipped = "skipped pipes, sockets and devices: src/a, src/b, src/c and 1 more";
+    let dry = copy(dir, &[&["-n"][..], &arguments].concat());
+    dry.ends(0, &[skipped]);
+    assert_eq!(dry.stdout, "would copy src/f (1 B)\nwould delete src/old\n");
+    copy(dir, &arguments).ends(0, &[skipped, "1 deleted"]);
+    assert_eq!((read(there.join("a")), read(there.join("b/kept"))), ("kept".into(), "3".into()));
+    assert_eq!(read(there.join("f")), "1");
+    assert!(!there.join("old").exists());
+    copy(dir, &arguments).ends(0, &["unchanged, the receiver already has everything", skipped]);
+    let quiet = copy(dir, &["-q", "src", "there"]);
+    assert!(quiet.code == Some(0) && quiet.stderr.is_empty(), "{quiet:?}");
+    let json: serde_json::Value =
+        serde_json::from_str(&copy(dir, &["--json", "src", "there"]).stdout).unwrap();
+    assert_eq!(json["skipped"], serde_json::json!(["src/a", "src/b", "src/c", "src/s"]));
+    drop(socket);
+    // The user asked for this pipe.
+    copy(dir, &["src/a", "elsewhere"]).ends(1, &["src/a: it is a pipe"]);
 }
 
 /// Two of three files differ, one of them in length: only a comparison finds the other.

@@ -74,6 +74,9 @@ pub struct TransferSummary {
     /// Names that were deleted at the receiver because the sender lacks them; in a dry run, names that would be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<String>,
+    /// Pipes, sockets and devices at the sender, which were not moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -127,6 +130,7 @@ impl TransferSummary {
             dry_run: false,
             would_move: Vec::new(),
             deleted: Vec::new(),
+            skipped: Vec::new(),
         }
     }
 }

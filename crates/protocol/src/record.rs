@@ -158,6 +158,8 @@ pub enum EntryKind {
         /// That file's number.
         to: u32,
     },
+    /// A pipe, a socket or a device, which is not moved: the receiver leaves its name alone.
+    Special,
 }
 
 /// The content that the receiver wants of an entry.

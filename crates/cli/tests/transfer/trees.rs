@@ -219,9 +219,12 @@ fn who_does_the_same_as_the_other_end_is_told_what_to_do() {
 #[test]
 fn what_cannot_be_sent_is_named_and_the_rest_goes() {
     let (_dir, top) = tree();
-    Command::new("mkfifo").arg(top.join("pipe")).status().unwrap();
+    let pipe = top.with_file_name("pipe");
+    Command::new("mkfifo").arg(&pipe).status().unwrap();
     let serve = Serve::start(&[]);
-    let sent = send(&top, &serve.ticket, &["--exclude", "a"]);
+    let mut command = Command::new(SWEETSPOT);
+    command.arg("send").args(["--exclude", "a"]).args([&top, &pipe]).arg(&serve.ticket);
+    let sent = run(command);
     assert_eq!(sent.code, Some(23), "{sent:?}");
     assert!(sent.stderr.contains("it is a pipe"), "{sent:?}");
     let there = names(&serve.directory.join("top"));

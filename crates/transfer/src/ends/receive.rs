@@ -262,6 +262,7 @@ impl<'a> Receiving<'a> {
         summary.dry_run = self.offer.dry_run;
         summary.would_move = would_move;
         summary.deleted = deleted;
+        summary.skipped = self.files.skipped_names();
         Ok(summary)
     }
 

@@ -1,6 +1,7 @@
 //! Shared by the verbs that move files: arguments, tickets, and progress.
 
 mod progress;
+mod words;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,7 +17,7 @@ use sweetspot_control::series::SeriesRecord;
 use sweetspot_protocol::{CodeAddress, MAX_STREAMS, Ticket, TicketError, TicketProof};
 use sweetspot_sizing::KnownPath;
 use sweetspot_transfer::{Agreed, Contact, Progress, TransferError, TransferObserver};
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Duration, Rate};
 
 use super::Ending;
 use crate::option_hints::{self, Asker, with_options};
@@ -25,6 +26,7 @@ use progress::TransferProgress;
 use sweetspot_program::print::{Shown, try_out};
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::values;
+use words::{in_words, skipped};
 
 /// Arguments for a path that is known beforehand.
 #[derive(Debug, clap::Args)]
@@ -227,73 +229,6 @@ pub fn streams(text: &str) -> Result<u32, String> {
     }
 }
 
-/// A number of things: `1 file`, `2 files`.
-fn counted(n: u64, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
-}
-
-/// The outcome of a dry run in words.
-fn dry_in_words(outcome: &TransferSummary) -> &'static str {
-    let files = outcome.files;
-    match (outcome.would_move.is_empty(), outcome.deleted.is_empty()) {
-        (true, true) if files.unchanged > 0 && files.failed == 0 => {
-            "dry run, nothing would be moved"
-        }
-        (_, true) => "dry run, nothing was moved",
-        (_, false) => "dry run, nothing was moved or deleted",
-    }
-}
-
-/// The outcome of a transfer in words. `leaves_existing`: existing files were left alone, whatever they hold.
-fn in_words(outcome: &TransferSummary, leaves_existing: bool) -> String {
-    let rate = Rate::from_f64(outcome.goodput_bps);
-    let mut line = format!("{}: ", outcome.name);
-    if outcome.dry_run {
-        return line + dry_in_words(outcome);
-    }
-    let files = outcome.files;
-    if outcome.hash.is_none() {
-        line += &format!("{}, ", counted(files.written, "file"));
-    }
-    if files.deleted > 0 {
-        line += &format!("{} deleted, ", files.deleted);
-    }
-    if files.written == 0 && files.unchanged > 0 && outcome.bytes == 0 && files.deleted == 0 {
-        return line.clone()
-            + if leaves_existing {
-                "everything exists there and was left alone"
-            } else {
-                "unchanged, the receiver already has everything"
-            };
-    }
-    if files.unchanged > 0 {
-        let how = if leaves_existing { "left alone" } else { "unchanged" };
-        line += &format!("{} {how}, ", files.unchanged);
-    }
-    line += &format!(
-        "{} in {:.2} s, {rate}, sizing {}",
-        Bytes::new(outcome.bytes),
-        outcome.seconds,
-        outcome.sizing
-    );
-    if outcome.saved_bytes > 0 {
-        line += &format!(", {} saved by compression", Bytes::new(outcome.saved_bytes));
-    }
-    if outcome.streams > 1 {
-        line += &format!(", {} connections", outcome.streams);
-    }
-    if outcome.reconnects > 0 {
-        line += &format!(", resumed {}", counted(outcome.reconnects.into(), "time"));
-    }
-    if let (Some(congestion), Some(n)) = (&outcome.congestion, outcome.retransmitted_segments) {
-        line += &format!(", {congestion}, {} retransmitted", counted(n, "segment"));
-    }
-    if let Some(rtt) = outcome.rtt_median_s {
-        line += &format!(", median RTT {}", Duration::from_micros((rtt * 1e6) as u64));
-    }
-    line
-}
-
 /// Reports on transfers: progress and words on standard error, JSON on standard output.
 pub struct TransferReporter {
     /// Whether existing files are left alone, whatever they hold.
@@ -391,6 +326,9 @@ impl TransferReporter {
     }
 
     /// Reports how a transfer ended, as the end of a verb.
+        if let Some(line) = skipped(&outcome.skipped).filter(|_| !self.quiet) {
+            self.print(&line);
+        }
     pub fn finish(&self, result: Result<TransferSummary, Box<dyn std::error::Error>>) -> Ending {
         match result {
             Ok(outcome) => {

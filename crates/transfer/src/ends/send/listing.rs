@@ -26,6 +26,9 @@ impl Sending<'_> {
                     self.files.left_out(reason);
                 }
                 Listed::Entry(entry, file) => {
+                    if entry.kind == EntryKind::Special {
+                        self.files.skipped(&entry.path);
+                    }
                     count += 1;
                     with_content += u32::from(file.is_some());
                     bytes += file.as_ref().and_then(SourceFile::size).unwrap_or(0);

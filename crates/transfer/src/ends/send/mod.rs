@@ -305,6 +305,7 @@ impl Sending<'_> {
         summary.dry_run = self.options.dry_run;
         summary.would_move = self.files.would_move();
         summary.deleted = self.files.deleted_names();
+        summary.skipped = self.files.skipped_names();
         Ok(summary)
     }
 

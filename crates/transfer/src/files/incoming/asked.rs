@@ -144,8 +144,8 @@ impl Expected {
             // A directory may be listed again, with further things in it.
             EntryKind::Directory => {}
             _ if !at_top => {}
-            // Senders follow a link that the receiver named.
-            EntryKind::Symlink { .. } => return refused(),
+            // Senders follow a link that the receiver named, and list nothing special by its own name.
+            EntryKind::Symlink { .. } | EntryKind::Special => return refused(),
             EntryKind::File { .. } | EntryKind::Stream | EntryKind::HardLink { .. } => {
                 match files_left.checked_sub(1) {
                     Some(rest) => *files_left = rest,

@@ -84,6 +84,10 @@ impl IncomingFiles {
         };
         let sent_as = entry.path.clone();
         entry.path = top.place(&sent_as)?;
+        if entry.kind == EntryKind::Special {
+            self.skip(&entry.path, &sent_as);
+            return Ok((Answer::Nothing, None));
+        }
         self.note_listed(&entry.path, &sent_as);
         self.check_dotfile(target, &entry.path, top.is_chosen())?;
         if top.is_chosen() && entry.path.depth() == 0 {
@@ -116,6 +120,7 @@ impl IncomingFiles {
                 Ok((Answer::Nothing, None))
             }
             EntryKind::File { .. } | EntryKind::Stream => self.plan_file(target, number, entry),
+            EntryKind::Special => Ok((Answer::Nothing, None)),
         };
         planned.map_err(|error| self.concealed(&path, error))
     }
@@ -177,7 +182,7 @@ impl IncomingFiles {
             }
             EntryKind::Directory => (None, size_of::<LateDirectory>()),
             EntryKind::HardLink { .. } => (None, size_of::<(u32, u32)>()),
-            EntryKind::Symlink { .. } => return Ok(()),
+            EntryKind::Symlink { .. } | EntryKind::Special => return Ok(()),
         };
         if lock(&self.state).names.push(number, &entry.path, file, extra) || file.is_some() {
             // A file alone needs no list: only further names of it are refused then.

@@ -44,6 +44,8 @@ pub(super) struct Pruning {
     listed: ListedNames,
     /// The name at the sender of the one thing at the top, which has another name here.
     renamed: Option<Vec<u8>>,
+    /// Names here of the sender's pipes, sockets and devices, which stay.
+    skipped: ListedNames,
     /// Things that the sender has and could not list.
     left_out: u32,
     /// Names that were deleted, or would be.
@@ -75,6 +77,20 @@ impl IncomingFiles {
         if path != sent_as && pruning.renamed.is_none() {
             pruning.renamed = sent_as.as_bytes().split(|byte| *byte == b'/').next().map(Into::into);
         }
+    }
+
+    /// Leaves the name of something alone that the sender has and does not move.
+    pub(super) fn skip(&self, path: &RelativePath, sent_as: &RelativePath) {
+        let mut state = lock(&self.state);
+        state.skipped.add(sent_as.to_string());
+        if self.deletion.is_some() {
+            state.pruning.skipped.push(path.as_bytes());
+        }
+    }
+
+    /// The sender's pipes, sockets and devices.
+    pub fn skipped_names(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.state).skipped).into_lines()
     }
 
     /// The list is complete, except for `left_out` things that the sender could not list.
@@ -110,7 +126,7 @@ impl IncomingFiles {
             Some("some files failed")
         } else if pruning.left_out > 0 {
             Some("the sender left some things out, as it says")
-        } else if pruning.listed.overflowed {
+        } else if pruning.listed.overflowed || pruning.skipped.overflowed {
             Some("there are more than four million names; copy in parts")
         } else {
             None
@@ -120,6 +136,7 @@ impl IncomingFiles {
             return;
         }
         pruning.listed.sort();
+        pruning.skipped.sort();
         let renames =
             matches!(&self.destination, Destination::Directory { top, .. } if top.is_chosen());
         let walk = Prune { files: self, target, deletion, pruning: &pruning };
@@ -230,9 +247,10 @@ impl Prune<'_> {
         }
     }
 
-    /// Whether a name stays although the sender lacks it: it is excluded, or an unfinished transfer.
+    /// Whether a name stays although no file of it came: the sender skipped it, it is excluded, or an unfinished transfer.
     fn stays(&self, path: &[u8]) -> bool {
-        if split(path).1.starts_with(TEMP_FILE_PREFIX.as_bytes()) {
+        let unfinished = split(path).1.starts_with(TEMP_FILE_PREFIX.as_bytes());
+        if unfinished || self.pruning.skipped.contains(path) {
             return true;
         }
         let sent_as = match (&self.pruning.renamed, path.iter().position(|byte| *byte == b'/')) {

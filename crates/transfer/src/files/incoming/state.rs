@@ -46,6 +46,8 @@ pub(super) struct IncomingState {
     /// Whether extended attributes came that this end did not ask for.
     pub attributes_left_out: bool,
     pub would_move: BoundedLines,
+    /// Pipes, sockets and devices that the sender has.
+    pub skipped: BoundedLines,
     pub pruning: Pruning,
 }
 

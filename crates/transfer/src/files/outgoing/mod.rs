@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex};
 
-use sweetspot_protocol::FileCounts;
+use sweetspot_protocol::{FileCounts, RelativePath};
 use sweetspot_units::{Bytes, Rate, Time};
 
 use crate::TransferError;
@@ -74,6 +74,8 @@ struct OutgoingState {
     files: u64,
     totals: Option<(u64, Bytes)>,
     failures: Failures,
+    /// Pipes, sockets and devices.
+    skipped: BoundedLines,
     refused: bool,
     would_move: Vec<String>,
     /// Names that the receiver deleted, or would delete.
@@ -167,6 +169,16 @@ impl OutgoingFiles {
     /// Something cannot be sent, for this reason.
     pub fn left_out(&self, reason: String) {
         lock(&self.state).failures.add(reason);
+    }
+
+    /// A pipe, a socket or a device was listed, which is not moved.
+    pub fn skipped(&self, path: &RelativePath) {
+        lock(&self.state).skipped.add(path.to_string());
+    }
+
+    /// The names of pipes, sockets and devices.
+    pub fn skipped_names(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.state).skipped).into_lines()
     }
 
     /// Waits until everything that the receiver wanted was handed to the kernel. Returns false if the transfer ended

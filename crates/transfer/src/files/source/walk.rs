@@ -17,6 +17,7 @@ use sweetspot_protocol::{Printable, RelativePath};
 use super::root::{SourceFile, SourceRoot};
 use super::{Listed, SourceList, Top};
 use crate::TransferError;
+use crate::files::target;
 use crate::limits::{MAX_ATTRIBUTE_BYTES, attribute_bytes};
 
 /// The buffer size for directory entries, as in the C library.
@@ -222,6 +223,9 @@ impl<'a> Walk<'a> {
             Ok(found) => found,
             Err(error) => return self.left_out(&root.shown(&path), &error).map(|()| None),
         };
+        if target::special(&stat).is_some() {
+            return self.emit(self.entry(path, EntryKind::Special, &stat), None).map(|()| None);
+        }
         let Some(path) = self.node(place, path, &stat)? else { return Ok(None) };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(place.directory, name, flags, Mode::empty());
@@ -259,11 +263,11 @@ impl<'a> Walk<'a> {
                 };
                 return self.emit(entry, None).map(|()| None);
             }
-            FileType::Fifo => "a pipe",
-            FileType::Socket => "a socket",
-            _ => "a device",
+            // In a directory it would be skipped; here the user named it.
+            _ => target::special(stat).unwrap_or("device"),
         };
-        let why = format!("{}: it is {what}; it was left out", Printable(&place.root.shown(&path)));
+        let why =
+            format!("{}: it is a {what}; it was left out", Printable(&place.root.shown(&path)));
         (self.take)(Listed::LeftOut(why)).map(|()| None)
     }
 
