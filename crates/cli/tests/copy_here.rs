@@ -134,6 +134,15 @@ fn pipes_and_sockets_in_a_tree_are_skipped_and_do_not_stop_a_deletion() {
     copy(dir, &["src/a", "elsewhere"]).ends(1, &["src/a: it is a pipe"]);
 }
 
+/// Root may write anywhere, so a directory in the way stands for one that is not writable.
+#[test]
+fn a_copy_that_cannot_be_written_names_the_directory() {
+    let scratch = source(&[("f", "1")]);
+    fs::create_dir_all(scratch.path().join("there/f/x")).unwrap();
+    let named = "there/f is a directory and was left unchanged";
+    copy(scratch.path(), &["src/f", "there"]).ends(1, &[named]);
+}
+
 /// Two of three files differ, one of them in length: only a comparison finds the other.
 #[test]
 fn a_dry_run_that_compares_contents_lists_those_that_differ() {

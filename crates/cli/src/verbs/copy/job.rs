@@ -160,16 +160,6 @@ impl Job {
         }
     }
 
-    /// The receiver's error with the whole path of the file: it knows only the path below the target.
-    fn placed(&self, error: TransferError) -> TransferError {
-        match error {
-            TransferError::Write { path, source, next } if self.target.is_dir() => {
-                TransferError::Write { path: self.target.join(path), source, next }
-            }
-            other => other,
-        }
-    }
-
     /// Copies on this host, from one thread to another.
     pub fn copy_here(&self, reporter: &TransferReporter) -> Copied {
         let options = ServeOptions {
@@ -195,7 +185,7 @@ impl Job {
                 (Err(TransferError::Refused(_)), Ok(Err(own)))
                     if !matches!(own, TransferError::Interrupted) =>
                 {
-                    Err(self.placed(own).into())
+                    Err(own.into())
                 }
                 (moved, _) => Ok(moved?),
             }

@@ -173,7 +173,7 @@ impl IncomingFiles {
             }
             Err(failure) => {
                 state.given_up.insert(file.number);
-                state.note_failure(&file.path.to_string(), &failure.here);
+                state.failures.add(self.failure_line(&file.path.to_string(), &failure.here));
             }
         }
         let outcome = outcome

@@ -40,6 +40,7 @@ pub use asked::{Asked, NamedThings, Nameless};
 pub(crate) use entry_queue::EntryQueue;
 use file::Content;
 use holes::HoleWork;
+use kept::shortened;
 pub(crate) use pieces::Job;
 pub use prune::Delete;
 pub(crate) use prune::Deletion;
@@ -243,7 +244,21 @@ impl IncomingFiles {
     }
 
     fn note_failure(&self, path: &str, reason: &str) {
-        lock(&self.state).note_failure(path, reason);
+        let line = self.failure_line(path, reason);
+        lock(&self.state).failures.add(line);
+    }
+
+    /// The line for this end's user: a reason that begins with the name gets the directory before it, another one the name.
+    fn failure_line(&self, path: &str, reason: &str) -> String {
+        let place = match &self.destination {
+            Destination::Directory { target, .. } => target.shown(path),
+            Destination::Output => path.to_owned(),
+        };
+        let rest = reason.strip_prefix(path).filter(|rest| rest.starts_with([' ', ':']));
+        shortened(match rest {
+            Some(rest) => place + rest,
+            None => format!("{place}: {reason}"),
+        })
     }
 
     /// Whether a large file's partial content stays after an interruption.

@@ -8,7 +8,7 @@ use sweetspot_protocol::{FileCounts, RelativePath};
 use sweetspot_units::Bytes;
 
 use super::file::IncomingFile;
-use super::kept::{ComparedFiles, LateDirectory, MadeDirectories, NumberSet, shortened};
+use super::kept::{ComparedFiles, LateDirectory, MadeDirectories, NumberSet};
 use super::name_list::NameList;
 use super::prune::Pruning;
 use crate::TransferError;
@@ -56,12 +56,6 @@ impl IncomingState {
     pub fn count(&mut self, written: bool) {
         let counts = &mut self.counts;
         *(if written { &mut counts.written } else { &mut counts.unchanged }) += 1;
-    }
-
-    pub fn note_failure(&mut self, path: &str, reason: &str) {
-        let named = reason.contains(path);
-        let line = if named { reason.to_owned() } else { format!("{path}: {reason}") };
-        self.failures.add(shortened(line));
     }
 
     /// Whether a file may be taken in.

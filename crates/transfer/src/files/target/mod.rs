@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
-use sweetspot_protocol::RelativePath;
+use sweetspot_protocol::{Printable, RelativePath};
 use sweetspot_units::Bytes;
 
 use crate::TransferError;
@@ -41,6 +41,8 @@ pub enum Target {
 
 /// A directory to write into.
 pub(crate) struct TargetDirectory {
+    /// Its path, for this end's user.
+    path: PathBuf,
     root: Arc<OwnedFd>,
     open: Mutex<HashMap<Vec<u8>, Arc<OwnedFd>>>,
     view: View,
@@ -51,7 +53,16 @@ impl TargetDirectory {
     pub fn open(path: &Path, view: View) -> io::Result<TargetDirectory> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let root = Arc::new(rustix::fs::openat(CWD, path, flags, Mode::empty())?);
-        Ok(TargetDirectory { root, open: Mutex::default(), view })
+        Ok(TargetDirectory { path: path.to_owned(), root, open: Mutex::default(), view })
+    }
+
+    /// A name below it, for this end's user.
+    pub fn shown(&self, below: &str) -> String {
+        if self.path == Path::new(".") {
+            return below.to_owned();
+        }
+        let directory = Printable(&self.path).to_string();
+        format!("{}/{below}", directory.trim_end_matches('/'))
     }
 
     /// The directory that holds `path`.
@@ -233,7 +244,7 @@ pub(crate) fn special(stat: &Stat) -> Option<&'static str> {
     }
 }
 
-/// The error for a failed step on `path`, for the user at either end: the name, not the directory.
+/// The error for a failed step on `path`: [`IncomingFiles::note_failure`](super::incoming) adds the directory for this end's user.
 pub(crate) fn failed(path: &RelativePath, error: io::Error) -> TransferError {
     TransferError::write(PathBuf::from(path.to_string()), error)
 }
