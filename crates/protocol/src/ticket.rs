@@ -178,11 +178,12 @@ impl FromStr for Ticket {
     type Err = TicketError;
 
     fn from_str(text: &str) -> Result<Ticket, TicketError> {
-        let text = text.trim();
+        // A terminal breaks a long line, and a copy of it then has blanks within.
+        let text: String = text.split_ascii_whitespace().collect();
         // In capitals a QR code is smaller, so all of a ticket may be written in them.
         let body = match text.split_at_checked(PREFIX.len()) {
             Some((prefix, body)) if prefix.eq_ignore_ascii_case(PREFIX) => body,
-            _ => return Err(other_prefix(text)),
+            _ => return Err(other_prefix(&text)),
         };
         let bytes = BASE32_NOPAD_NOCASE
             .decode(body.as_bytes())
@@ -285,6 +286,14 @@ mod tests {
             prop_assert_eq!(ticket.to_string().parse(), Ok(ticket.clone()));
             let shouted = ticket.to_string().to_ascii_uppercase();
             prop_assert_eq!(format!(" {shouted}\n").parse(), Ok(ticket));
+        }
+
+        #[test]
+        fn a_broken_line_is_read_as_a_whole_one(ticket in ticket(), width in 1usize..80) {
+            let text = ticket.to_string();
+            let lines: Vec<&str> =
+                text.as_bytes().chunks(width).map(|line| str::from_utf8(line).unwrap()).collect();
+            prop_assert_eq!(lines.join("\r\n  ").parse(), Ok(ticket));
         }
 
         #[test]

@@ -68,6 +68,9 @@ impl Arguments {
 
 pub fn run(arguments: Arguments) -> Ending {
     let (ticket, path) = arguments.operands();
+    if !ticket.is_some_and(is_ticket) && path.is_some_and(is_ticket) {
+        return Ok(usage_error::said("the ticket comes first: sweetspot receive TICKET TARGET"));
+    }
     let path = Path::new(path.unwrap_or(OsStr::new(".")));
     let contact = arguments.contact.contact(ticket)?.ok_or_else(|| {
         UsageError::new("there is no ticket: give the line that `sweetspot send` printed")

@@ -157,6 +157,9 @@ pub fn run(mut arguments: Arguments) -> Ending {
         let wrong = "an argument is empty: expected FILE... and a ticket; is a variable unset?";
         return Ok(usage_error::said(wrong));
     }
+    if arguments.paths.iter().any(|path| is_ticket(path)) {
+        return Ok(usage_error::said("the ticket comes last: sweetspot send SOURCE... TICKET"));
+    }
     if contact.is_none() && arguments.dry_run {
         return Ok(usage_error::said("--dry-run compares with a receiver: give its ticket"));
     }

@@ -236,10 +236,23 @@ fn a_ticket_may_come_from_a_file_or_the_environment() {
     let serve = Serve::start(&["--force"]);
     let (file, _) = file(10);
     let ticket = serve.directory.join("ticket");
-    fs::write(&ticket, format!("{}\n", serve.ticket)).unwrap();
-    let mut by_file = Command::new(SWEETSPOT);
-    by_file.arg("send").arg(file.path()).arg("--ticket-file").arg(&ticket);
-    assert_eq!(run(by_file).code, Some(0));
+    // As a terminal of 80 columns shows it, or with a remark after it.
+    let (head, tail) = serve.ticket.split_at(80);
+    let broken = format!("{head}\n  {tail}\n");
+    for text in
+        [format!("{}\n", serve.ticket), broken.clone(), format!("{}\nfor ann", serve.ticket)]
+    {
+        fs::write(&ticket, text).unwrap();
+        let mut by_file = Command::new(SWEETSPOT);
+        by_file.arg("send").arg(file.path()).arg("--ticket-file").arg(&ticket);
+        assert_eq!(run(by_file).code, Some(0));
+    }
+    assert_eq!(send(file.path(), &broken, &[]).code, Some(0));
+    let mut wrong_order = Command::new(SWEETSPOT);
+    wrong_order.arg("send").arg(&serve.ticket).arg(file.path());
+    let wrong_order = run(wrong_order);
+    assert_eq!(wrong_order.code, Some(2), "{wrong_order:?}");
+    assert!(wrong_order.stderr.contains("the ticket comes last"), "{wrong_order:?}");
     let mut by_environment = Command::new(SWEETSPOT);
     by_environment.arg("send").arg(file.path()).env("SWEETSPOT_TICKET", &serve.ticket);
     assert_eq!(run(by_environment).code, Some(0));

@@ -108,7 +108,7 @@ pub fn ending(outcome: &TransferSummary) -> ExitCode {
 /// Whether an argument looks like a ticket.
 pub fn is_ticket(argument: &OsStr) -> bool {
     let is_prefix = |(word, _): (&str, &str)| word.eq_ignore_ascii_case("sweetspot");
-    argument.to_str().is_some_and(|text| {
+    argument.to_str().map(str::trim_ascii_start).is_some_and(|text| {
         text.contains(':') && text.split_at_checked("sweetspot".len()).is_some_and(is_prefix)
     })
 }
@@ -135,8 +135,9 @@ fn ticket_from(
             Err(_) => return Ok(None),
         },
     };
+    // Other words may follow the line of a ticket, or the line may have been broken into several.
     let line = text.lines().next().unwrap_or_default().trim();
-    match line.parse::<Ticket>() {
+    match line.parse::<Ticket>().or_else(|error| text.parse().map_err(|_| error)) {
         Ok(ticket) => Ok(Some(ticket)),
         Err(_) if line.is_empty() && source.is_empty() => {
             Err("the ticket is empty; is a variable unset?".into())
