@@ -19,6 +19,7 @@ extern crate sweetspot_program;
 #[cfg(target_os = "linux")]
 mod combinations;
 mod ends;
+mod habits;
 mod option_hints;
 mod own_files;
 mod picture;
@@ -241,7 +242,11 @@ fn main() -> ExitCode {
     let typed = match typed {
         Ok((typed, Ok(()))) => typed,
         Ok((_, Err(wrong))) => return usage_error::said(&wrong),
-        Err(error) => return usage_error::answer(&error),
+        Err(error) => {
+            let habit = habits::line(&error, std::env::args_os());
+            return habit
+                .map_or_else(|| usage_error::answer(&error), |line| usage_error::said(&line));
+        }
     };
     // Without it a verb still obeys signals.
     #[cfg(target_os = "linux")]

@@ -71,6 +71,16 @@ fn succeeded(output: &Output) -> String {
 }
 
 #[test]
+fn a_pattern_for_the_far_end_is_refused_with_what_to_do() {
+    let Some(ssh) = Ssh::new() else { return };
+    ssh.tree();
+    let copied = ssh.copy("", &[&ssh.far("tree/*"), "here"]);
+    let stderr = String::from_utf8_lossy(&copied.stderr);
+    assert_eq!(copied.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("patterns are not expanded at the far end"), "{stderr}");
+}
+
+#[test]
 fn a_tree_goes_there_and_comes_back() {
     let Some(ssh) = Ssh::new() else { return };
     let tree = ssh.tree();

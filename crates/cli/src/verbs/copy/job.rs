@@ -23,6 +23,10 @@ use crate::verbs::transfer::TransferReporter;
 const FAR_RETRY: Duration = Duration::from_secs(40);
 /// How long a copy on this host waits for its receiver's error.
 const OWN_WORDS_TIMEOUT: Duration = Duration::from_secs(2);
+/// The next step for `host:dir/*.txt`: no shell at the far end expands it.
+const NO_PATTERNS: &str = "patterns are not expanded at the far end: name the directory, as HOST:DIR/, and leave names out with \
+                           --exclude, or list them with --files-from";
+
 pub type Copied = Result<TransferSummary, Box<dyn std::error::Error>>;
 
 /// One copy, both ends known.
@@ -54,6 +58,10 @@ impl Job {
             Ok(TransferError::Refused(reason)) if role == Role::Receiver => {
                 let reason = format!("{host}:{}: {}", self.target.display(), reason.raw());
                 TransferError::Refused(reason.into()).into()
+            }
+            // The far end names a missing source.
+            Ok(TransferError::Refused(reason)) if reason.raw().contains('*') => {
+                TransferError::Refused(format!("{}; {NO_PATTERNS}", reason.raw()).into()).into()
             }
             Ok(error) => error.into(),
             Err(error) => error,

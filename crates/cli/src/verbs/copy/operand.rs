@@ -16,6 +16,9 @@ pub enum Operand {
     },
 }
 
+/// Beginnings of URLs, which name a protocol and not a host.
+const SCHEMES: [&str; 6] = ["sftp://", "ssh://", "scp://", "rsync://", "http://", "https://"];
+
 impl Operand {
     /// Reads an operand. A colon before the first slash makes it remote.
     ///
@@ -23,6 +26,14 @@ impl Operand {
     pub fn parse(text: &OsStr) -> Result<Operand, String> {
         let bytes = text.as_bytes();
         let shown = || text.to_string_lossy().into_owned();
+        if let Some(scheme) = SCHEMES.iter().find(|scheme| bytes.starts_with(scheme.as_bytes())) {
+            let rest = shown()[scheme.len()..].replacen('/', ":", 1);
+            let colon = if rest.contains(':') { "" } else { ":" };
+            return Err(format!(
+                "{}: expected HOST:PATH, as for scp, and not a URL: {rest}{colon}",
+                shown()
+            ));
+        }
         let (host, rest) = match bytes.iter().position(|byte| *byte == b'[') {
             Some(open) if bytes[..open].ends_with(b"@") || open == 0 => {
                 let close = bytes.windows(2).position(|pair| pair == b"]:");
@@ -82,6 +93,21 @@ mod tests {
         assert_eq!(parse("host:-"), there("host", "./-"));
         assert_eq!(parse("[2001:db8::7]:x"), there("2001:db8::7", "x"));
         assert_eq!(parse("me@[2001:db8::7]:x"), there("me@2001:db8::7", "x"));
+    }
+
+    #[test]
+    fn a_url_is_refused_with_the_operand_that_is_meant() {
+        for (url, meant) in [
+            ("sftp://host", "host:"),
+            ("sftp://me@host/dir/f", "me@host:dir/f"),
+            ("ssh://host/", "host:"),
+        ] {
+            let wrong = Operand::parse(url.as_ref()).unwrap_err();
+            assert!(wrong.starts_with(&format!("{url}: expected HOST:PATH")), "{wrong}");
+            assert!(wrong.ends_with(&format!(": {meant}")), "{wrong}");
+        }
+        // The root's path may begin with two slashes.
+        assert_eq!(Operand::parse("sftp:/x".as_ref()), there("sftp", "/x"));
     }
 
     #[test]
