@@ -236,12 +236,20 @@ fn read_line(line: &[u8]) -> Result<Option<Client>, String> {
     if words.is_empty() { Ok(None) } else { client(&words).map(Some) }
 }
 
+/// Refuses a client's name that could not stand in a line.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'@');
+    if (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(plain) {
+        return Ok(());
+    }
+    Err(format!(
+        "\"{name}\" is not a name: expected 1 to {MAX_NAME_BYTES} letters, digits and . - _ @"
+    ))
+}
+
 fn client(words: &[String]) -> Result<Client, String> {
     let [credential, name, options @ ..] = words else { return Err("it is too short".into()) };
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'@');
-    if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(plain) {
-        return Err(format!("\"{name}\" is no name: letters, digits and . - _ @"));
-    }
+    check_name(name)?;
     let mut directory = None;
     let (mut quota, mut rights, mut expires, mut once) = (None, Rights::WRITE, None, false);
     for option in options {
@@ -326,7 +334,7 @@ mod tests {
         for (text, words) in [
             (format!("\n{key} alice"), "line 2: dir= is missing"),
             (format!("{key}x alice dir=/a"), "line 1: this is not a key"),
-            (format!("{key} al/ice dir=/a"), "is no name"),
+            (format!("{key} al/ice dir=/a"), "\"al/ice\" is not a name"),
             (format!("{key} alice dir=/a rights=all"), "unknown right"),
             (format!("{key} alice dir=/a qouta=1GB"), "unknown option"),
             (format!("{key} alice dir=/a expires=soon"), "is no time"),

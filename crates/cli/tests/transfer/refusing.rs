@@ -6,8 +6,9 @@ use std::net::{Shutdown, TcpListener};
 use std::os::unix::fs::FileTypeExt;
 use std::process::Command;
 
+use sweetspot_linux::clock;
 use sweetspot_protocol::{Secret, TicketProof};
-use sweetspot_units::Time;
+use sweetspot_units::{Duration, Time};
 
 use crate::running::{SWEETSPOT, Serve, file, run, send};
 
@@ -40,8 +41,12 @@ fn another_servers_certificate_is_a_mismatch() {
 
 #[test]
 fn an_expired_ticket_is_turned_away_on_both_sides() {
-    let mut serve = Serve::start(&["--lifetime", "0s"]);
+    let mut serve = Serve::start(&["--lifetime", "1s"]);
     let (file, _) = file(10);
+    let TicketProof::Secret { expires, .. } = serve.ticket().proof else { panic!("a secret") };
+    while clock::wall() <= expires {
+        clock::sleep_until(clock::now() + Duration::from_millis(10));
+    }
     send(file.path(), &serve.ticket, &[]).failed_saying(&["ticket has expired", "new one"]);
     serve.read_until("the ticket has expired");
 }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_linux::{clock, file};
-use sweetspot_protocol::clients::{Client, Clients, Credential, Rights};
+use sweetspot_protocol::clients::{Client, Clients, Credential, Rights, check_name};
 use sweetspot_protocol::{DEFAULT_PORT, Ticket, TicketProof};
 use sweetspot_transfer::{draw_code, draw_secret};
 use sweetspot_units::{Bytes, Duration};
 
-use super::{advertised, code_address, service_identity};
+use super::{advertised, code_address, lifetime, service_identity};
 use crate::verbs::Ending;
 use sweetspot_program::print::Shown;
 
@@ -30,6 +30,7 @@ You can edit or remove the line that it adds to the clients file; a running
 `sweetspot serve --clients` notices within a second.")]
 pub struct Arguments {
     /// Name of the client
+    #[arg(value_parser = client_name)]
     name: String,
     /// File of clients that `sweetspot serve --clients` reads
     #[arg(long, value_name = "FILE")]
@@ -47,7 +48,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZE")]
     quota: Option<Bytes>,
     /// Time for which it is valid
-    #[arg(long, value_name = "DURATION", default_value = "24h")]
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
     lifetime: Duration,
     /// Admit it as often as it comes, not for one transfer only
     #[arg(long, conflicts_with = "spoken_code")]
@@ -113,6 +114,10 @@ pub fn run(arguments: Arguments) -> Ending {
         out!("{invitation}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn client_name(text: &str) -> Result<String, String> {
+    check_name(text).map(|()| text.to_owned())
 }
 
 /// The file of clients and its content; locked, so that no two invitations draw the same number.

@@ -90,7 +90,7 @@ pub struct Arguments {
     #[arg(long)]
     once: bool,
     /// Time for which the ticket is valid
-    #[arg(long, value_name = "DURATION", default_value = "24h")]
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
     lifetime: Duration,
     /// Overwrite existing files
     #[arg(long)]
@@ -315,6 +315,15 @@ fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Err
 /// An address or a name of this host and a port.
 pub fn listening(text: &str) -> Result<SocketAddr, String> {
     const EXAMPLES: &str = "write it like 0.0.0.0:7411, localhost:7411, 192.0.2.7:0 or [::]:7411";
+/// How long a ticket is valid; its end is written in whole seconds.
+fn lifetime(text: &str) -> Result<Duration, String> {
+    match text.parse::<Duration>() {
+        Ok(lifetime) if lifetime >= Duration::from_secs(1) => Ok(lifetime),
+        Ok(_) => Err("expected 1 s or more".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
     let with_port = |(host, port): (&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok();
     if !text.rsplit_once(':').is_some_and(with_port) {
         return Err(format!("expected ADDRESS:PORT; {EXAMPLES}"));
