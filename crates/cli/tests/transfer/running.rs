@@ -53,8 +53,11 @@ impl Serve {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut ticket = String::new();
         stdout.read_line(&mut ticket).unwrap();
-        let directory = directory.to_owned();
-        Serve { directory, child, ticket: ticket.trim().to_owned(), stdout, _scratch: scratch }
+        let ticket = match serde_json::from_str::<serde_json::Value>(&ticket) {
+            Ok(told) => told["ticket"].as_str().expect("a ticket").to_owned(),
+            Err(_) => ticket.trim().to_owned(),
+        };
+        Serve { directory: directory.to_owned(), child, ticket, stdout, _scratch: scratch }
     }
 
     /// The ticket, to be tampered with.

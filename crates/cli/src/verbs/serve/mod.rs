@@ -184,6 +184,9 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
     let invitation = greeting.invitation(server.ticket());
     if to_output {
         err!("{invitation}");
+    } else if reporter.prints_json() {
+        let name = if greeting.code.is_some() { "code" } else { "ticket" };
+        out!("{}", serde_json::json!({ name: invitation }));
     } else {
         out!("{invitation}");
     }
@@ -312,9 +315,6 @@ fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Err
     })
 }
 
-/// An address or a name of this host and a port.
-pub fn listening(text: &str) -> Result<SocketAddr, String> {
-    const EXAMPLES: &str = "write it like 0.0.0.0:7411, localhost:7411, 192.0.2.7:0 or [::]:7411";
 /// How long a ticket is valid; its end is written in whole seconds.
 fn lifetime(text: &str) -> Result<Duration, String> {
     match text.parse::<Duration>() {
@@ -324,6 +324,9 @@ fn lifetime(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// An address or a name of this host and a port.
+pub fn listening(text: &str) -> Result<SocketAddr, String> {
+    const EXAMPLES: &str = "write it like 0.0.0.0:7411, localhost:7411, 192.0.2.7:0 or [::]:7411";
     let with_port = |(host, port): (&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok();
     if !text.rsplit_once(':').is_some_and(with_port) {
         return Err(format!("expected ADDRESS:PORT; {EXAMPLES}"));

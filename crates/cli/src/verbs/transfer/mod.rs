@@ -81,7 +81,7 @@ pub struct TrustArguments {
 /// Arguments for the output about a transfer.
 #[derive(Debug, clap::Args)]
 pub struct OutputArguments {
-    /// Print one JSON object per transfer, at its end
+    /// Print one JSON object per transfer, at its end; the first of a listener is its ticket
     #[arg(long)]
     pub json: bool,
     /// Print nothing but errors
@@ -266,6 +266,11 @@ impl TransferReporter {
         Box::new(Watching { series, screen, verbose, quiet, number, progress: None })
     }
 
+    /// Whether standard output takes JSON.
+    pub fn prints_json(&self) -> bool {
+        self.json
+    }
+
     /// Prints a line.
     pub fn print(&self, line: &str) {
         self.screen.print(line);
@@ -321,15 +326,15 @@ impl TransferReporter {
         if outcome.files.failed > named {
             self.print(&format!("and {} more that were not moved", outcome.files.failed - named));
         }
+        if let Some(line) = skipped(&outcome.skipped).filter(|_| !self.quiet) {
+            self.print(&line);
+        }
         for limit in outcome.limits.iter().filter(|_| !self.quiet) {
             self.print(&limit.to_string());
         }
     }
 
     /// Reports how a transfer ended, as the end of a verb.
-        if let Some(line) = skipped(&outcome.skipped).filter(|_| !self.quiet) {
-            self.print(&line);
-        }
     pub fn finish(&self, result: Result<TransferSummary, Box<dyn std::error::Error>>) -> Ending {
         match result {
             Ok(outcome) => {
