@@ -27,8 +27,8 @@ pub struct TableColumn {
 /// All columns.
 const COLUMNS: [TableColumn; 15] = [
     column("", 1, LEFT, 2, direction),
-    column("program", PROGRAM_WIDTH, LEFT, 0, who),
-    column(PEER_HEADING, PEER_WIDTH, LEFT, 3, |r| peer(r.connection.remote)),
+    column("program", PROGRAM_WIDTH, LEFT, 0, |r| who(r, PROGRAM_WIDTH)),
+    column(PEER_HEADING, PEER_WIDTH, LEFT, 3, |r| peer(r.connection.remote, PEER_WIDTH)),
     column("state", 6, LEFT, 12, |r| state(r.connection.state)),
     column("Mbit/s", 9, RIGHT, 1, |r| mbit(r.rate())),
     past("past rate", 13, |r| sparkline(r.past.iter().map(|(rate, _)| *rate))),
@@ -43,7 +43,15 @@ const COLUMNS: [TableColumn; 15] = [
     column("sweet spot", 11, RIGHT, 5, |r| size(r.live.sweet_spot())),
 ];
 
+/// In place of program and direction, where the peer has no room otherwise: 60 columns show it with the rate.
+const NARROW: [TableColumn; 2] = [
+    column("program", NARROW_PROGRAM, LEFT, 0, |r| who(r, NARROW_PROGRAM)),
+    column(PEER_HEADING, NARROW_PEER, LEFT, 3, |r| peer(r.connection.remote, NARROW_PEER)),
+];
+
 const PROGRAM_WIDTH: u16 = 15;
+const NARROW_PROGRAM: u16 = 10;
+const NARROW_PEER: u16 = 18;
 /// Enough for any IPv4 address and port.
 const PEER_WIDTH: u16 = 21;
 const LEFT: bool = false;
@@ -114,7 +122,11 @@ pub fn fitting(width: u16, on_screen: bool, order: SortOrder) -> Vec<&'static Ta
         let Some(last) = shown.iter().map(rank).max().filter(|rank| *rank > 0) else { break };
         shown.retain(|c| rank(c) != last);
     }
-    shown
+    const NARROW_ALL: &[TableColumn] = &NARROW;
+    let others = shown.iter().copied().filter(|c| !["", "program"].contains(&c.heading));
+    let narrow: Vec<&TableColumn> = NARROW_ALL.iter().chain(others).collect();
+    let lacks_peer = !shown.iter().any(|c| c.heading == PEER_HEADING);
+    if lacks_peer && needed(&narrow) <= width { narrow } else { shown }
 }
 
 /// Columns of text that goes to no terminal, unless `COLUMNS` says otherwise: as many as any reader's screen has.
@@ -127,8 +139,26 @@ pub fn terminal_width() -> u16 {
     terminal.map(|(width, _)| width).or_else(wished).unwrap_or(USUAL_WIDTH)
 }
 
-/// The table as text of that width.
-pub fn text(rows: &[&ConnectionRow], all: usize, width: u16, order: SortOrder) -> String {
+/// The words for a table without rows, of `shown` that match the filter and `all` that there are; `None` if there are rows.
+pub fn nothing(shown: usize, all: usize, filter: &str) -> Option<String> {
+    match (shown, all) {
+        (1.., _) => None,
+        (0, 0) => Some("no connections".to_owned()),
+        (0, _) => {
+            let all = counted(all as u64, "connection", "connections");
+            Some(format!("the filter \"{filter}\" matches none of {all}"))
+        }
+    }
+}
+
+/// The table as text of that width; `none` are the words if it has no rows.
+pub fn text(
+    rows: &[&ConnectionRow],
+    all: usize,
+    width: u16,
+    order: SortOrder,
+    none: Option<String>,
+) -> String {
     let columns = fitting(width, false, order);
     let line = |cells: &dyn Fn(&TableColumn) -> String, limit: &str| {
         let mut line: String = columns.iter().map(|c| fit(c, &cells(c))).collect();
@@ -139,9 +169,7 @@ pub fn text(rows: &[&ConnectionRow], all: usize, width: u16, order: SortOrder) -
     lines.extend(
         rows.iter().map(|row| line(&|column| (column.text)(row), &row.limited_by_briefly())),
     );
-    if all == 0 {
-        lines.push("no connections".to_owned());
-    }
+    lines.extend(none);
     if all > rows.len() {
         let left = (all - rows.len()) as u64;
         let more = counted(left, "more connection", "more connections");
@@ -166,20 +194,20 @@ fn direction(row: &ConnectionRow) -> String {
     .to_owned()
 }
 
-fn who(row: &ConnectionRow) -> String {
+fn who(row: &ConnectionRow, width: u16) -> String {
     row.owner.as_ref().map_or("-".to_owned(), |owner| {
-        shortened(&owner.name, &format!("/{}", owner.pid), PROGRAM_WIDTH.into())
+        shortened(&owner.name, &format!("/{}", owner.pid), width.into())
     })
 }
 
 /// An address and its port; of a long address the beginning.
-pub fn peer(peer: SocketAddr) -> String {
+fn peer(peer: SocketAddr, width: u16) -> String {
     let port = format!(":{}", peer.port());
     match peer.ip() {
-        IpAddr::V4(address) => format!("{address}{port}"),
+        IpAddr::V4(address) => shortened(&address.to_string(), &port, width.into()),
         IpAddr::V6(address) => {
             let end = format!("]{port}");
-            shortened(&format!("[{address}"), &end, PEER_WIDTH.into())
+            shortened(&format!("[{address}"), &end, width.into())
         }
     }
 }
@@ -253,9 +281,12 @@ mod tests {
     #[test]
     fn numbers_are_kept_whole_where_names_and_addresses_are_shortened() {
         assert_eq!(shortened("systemd-resolve", "/4194304", 16), "systemd…/4194304");
-        assert_eq!(peer("192.0.2.7:443".parse().unwrap()), "192.0.2.7:443");
-        assert_eq!(peer("[2001:db8::7]:443".parse().unwrap()), "[2001:db8::7]:443");
-        let long = peer("[2001:db8:aaaa:bbbb:cccc::7]:50123".parse().unwrap());
+        let peer = |text: &str, width| peer(text.parse().unwrap(), width);
+        assert_eq!(peer("192.0.2.7:443", 21), "192.0.2.7:443");
+        assert_eq!(peer("192.168.100.200:50123", 21), "192.168.100.200:50123");
+        assert_eq!(peer("192.168.100.200:50123", 18), "192.168.100…:50123");
+        assert_eq!(peer("[2001:db8::7]:443", 21), "[2001:db8::7]:443");
+        let long = peer("[2001:db8:aaaa:bbbb:cccc::7]:50123", 21);
         assert_eq!(long, "[2001:db8:aaa…]:50123");
         assert_eq!(long.chars().count(), 21);
     }
@@ -284,10 +315,23 @@ mod tests {
         // 1 + 15 + 21 + 9 + 8 and five spaces are 59, the limit 20.
         assert_eq!(headings(80), ["", "program", "peer", "Mbit/s", "RTT ms"]);
         assert_eq!(headings(78), ["", "program", "peer", "Mbit/s"]);
+        // 1 + 15 + 21 + 9 and four spaces are 50. A narrow program and peer, the rate and three spaces are 40.
+        assert_eq!(headings(70), ["", "program", "peer", "Mbit/s"]);
+        assert_eq!(headings(69), ["program", "peer", "Mbit/s"]);
+        assert_eq!(headings(60), ["program", "peer", "Mbit/s"]);
+        assert_eq!(headings(59), ["", "program", "Mbit/s"]);
         // 15 + 9 and two spaces are 26.
         assert_eq!(headings(46), ["program", "Mbit/s"]);
         assert_eq!(headings(45), ["program"]);
         assert_eq!(headings(0), ["program"]);
+    }
+
+    #[test]
+    fn a_filter_without_a_match_is_told_from_a_host_without_connections() {
+        assert_eq!(nothing(1, 2, "x"), None);
+        assert_eq!(nothing(0, 0, "x").unwrap(), "no connections");
+        let words = "the filter \"x\" matches none of 109 connections";
+        assert_eq!(nothing(0, 109, "x").unwrap(), words);
     }
 
     #[test]

@@ -109,7 +109,10 @@ fn print(
         rows.truncate(arguments.rows);
         let text = match arguments.json {
             true => serde_json::to_string(&json::document(&rows, all))?,
-            false => columns::text(&rows, all, width, arguments.sort),
+            false => {
+                let none = columns::nothing(all, table.rows().count(), &arguments.filter);
+                columns::text(&rows, all, width, arguments.sort, none)
+            }
         };
         if !out_while_read(format_args!("{text}"))? || arguments.once {
             return Ok(ExitCode::SUCCESS);

@@ -28,6 +28,8 @@ pub struct Screen {
     pub open: Option<u64>,
     /// Whether the open connection is explained rather than drawn over time.
     pub explained: bool,
+    /// Whether the explanation was opened from the table, where it leads back to.
+    pub from_table: bool,
     /// Names of peers, if they are shown.
     pub names: Option<HostNames>,
     /// The connections that were tuned from here.
@@ -51,6 +53,7 @@ impl Screen {
             marked: TableState::default().with_selected(0),
             open: None,
             explained: false,
+            from_table: false,
             names: None,
             tuned: Vec::new(),
             trouble: None,
@@ -96,24 +99,28 @@ impl Screen {
         match key.code {
             KeyCode::Char('q') => return true,
             KeyCode::Char('?' | 'h') => self.help = true,
-            KeyCode::Esc if self.explained => self.explained = false,
+            KeyCode::Esc | KeyCode::Char('d') if self.explained => self.close_explanation(),
             KeyCode::Esc if self.open.take().is_none() => self.filter.clear(),
             KeyCode::Char('n') => self.toggle_names(),
             KeyCode::Char('d') => {
+                self.from_table = self.open.is_none();
                 self.open = self.chosen();
-                self.explained = self.open.is_some() && !self.explained;
+                self.explained = self.open.is_some();
             }
             KeyCode::Char('t') => self.tune(),
             KeyCode::Char('u') => self.undo(),
-            KeyCode::Char('s') => self.order = self.order.next(),
-            KeyCode::Char('/') => self.typing = true,
+            // Both are about the table.
+            KeyCode::Char('/') => (self.open, self.explained, self.typing) = (None, false, true),
+            KeyCode::Char('s') if self.open.is_none() => self.order = self.order.next(),
             KeyCode::Char(' ' | 'f') => self.frozen = !self.frozen,
+            KeyCode::Enter => self.open = self.chosen(),
+            // The mark is in the table.
+            _ if self.open.is_some() => {}
             KeyCode::Down | KeyCode::Char('j') => self.marked.select_next(),
             KeyCode::Up | KeyCode::Char('k') => self.marked.select_previous(),
             KeyCode::PageDown => self.marked.scroll_down_by(20),
             KeyCode::PageUp => self.marked.scroll_up_by(20),
             KeyCode::Home => self.marked.select_first(),
-            KeyCode::Enter => self.open = self.chosen(),
             _ => {}
         }
         false
@@ -122,6 +129,14 @@ impl Screen {
     /// The connection that is open, or marked.
     fn chosen(&self) -> Option<u64> {
         self.open.or_else(|| self.marked_cookie())
+    }
+
+    /// Back to where the explanation was opened.
+    fn close_explanation(&mut self) {
+        self.explained = false;
+        if self.from_table {
+            self.open = None;
+        }
     }
 
     fn toggle_names(&mut self) {
@@ -217,6 +232,39 @@ mod tests {
             assert!(ends || state(&screen) != before, "{letter}");
         }
         assert!(screen().obey(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)));
+    }
+
+    fn press(screen: &mut Screen, keys: &[KeyCode]) {
+        for key in keys {
+            assert!(!screen.obey(KeyEvent::new(*key, KeyModifiers::NONE)));
+        }
+    }
+
+    #[test]
+    fn an_explanation_leads_back_to_where_it_was_opened() {
+        let explain = KeyCode::Char('d');
+        for back in [KeyCode::Esc, explain] {
+            let mut from_table = Screen { open: None, ..screen() };
+            // There is no connection to mark: this is the state after `d`.
+            (from_table.open, from_table.explained, from_table.from_table) = (Some(1), true, true);
+            press(&mut from_table, &[back]);
+            assert_eq!((from_table.open, from_table.explained), (None, false), "{back:?}");
+            let mut from_connection = Screen { open: Some(1), ..screen() };
+            press(&mut from_connection, &[explain, back]);
+            let Screen { open, explained, .. } = from_connection;
+            assert_eq!((open, explained), (Some(1), false), "{back:?}");
+        }
+    }
+
+    #[test]
+    fn a_filter_is_typed_in_the_table_and_other_keys_leave_a_hidden_table_alone() {
+        let mut screen = Screen { open: Some(1), explained: true, ..screen() };
+        let order = screen.order;
+        press(&mut screen, &[KeyCode::Char('s'), KeyCode::Down]);
+        assert_eq!((screen.order, screen.marked.selected()), (order, Some(0)));
+        press(&mut screen, &[KeyCode::Char('/'), KeyCode::Char('t'), KeyCode::Char('s')]);
+        assert_eq!((screen.open, screen.explained, screen.filter.as_str()), (None, false, "ts"));
+        assert_eq!(screen.order, order);
     }
 
     #[test]

@@ -9,7 +9,9 @@ use sweetspot_diagnose::live::Side;
 use sweetspot_diagnose::{Class, Flow, LimitVerdict, percent};
 use sweetspot_program::print::whole_parts;
 
-use super::columns::{LIMIT_HEADING, LIMIT_WIDTH, PEER_HEADING, TableColumn, fitting, ms, size};
+use super::columns::{
+    LIMIT_HEADING, LIMIT_WIDTH, PEER_HEADING, TableColumn, fitting, ms, nothing, size,
+};
 use super::order::select;
 use super::screen::Screen;
 use sweetspot_watch::{ConnectionRow, locked_buffer};
@@ -187,6 +189,10 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
     let limit = Constraint::Min(LIMIT_WIDTH);
     let widths = columns.iter().map(|c| Constraint::Length(c.width)).chain([limit]);
     frame.render_widget(Grid::new(lines, widths).header(head), area);
+    if let Some(words) = nothing(rows.len(), screen.table.rows().count(), &screen.filter) {
+        let [_, below] = Layout::vertical([Constraint::Length(1), Constraint::Min(1)]).areas(area);
+        frame.render_widget(Paragraph::new(words).wrap(Wrap { trim: false }), below);
+    }
 }
 
 fn cell(text: String, column: &TableColumn) -> Cell<'static> {
@@ -300,6 +306,7 @@ mod tests {
             marked: TableState::default(),
             open: None,
             explained: false,
+            from_table: false,
             names: None,
             tuned: Vec::new(),
             trouble: None,
