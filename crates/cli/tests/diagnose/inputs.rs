@@ -91,8 +91,27 @@ fn a_compressed_capture_that_was_cut_off_is_read_up_to_there() -> Tested {
         "its compressed content was cut off; all before that was read"
     );
     fs::write(at("head.gz"), &compressed[..30])?;
-    let output = sweetspot(&["diagnose", &at("head.gz")])?;
-    assert!(!output.status.success() && stderr(&output).contains("cannot read"));
+    // Two frames of 5,712 bytes, and the second is cut in the middle; its first five segments are whole.
+    let capture = capture();
+    let (first, second) = capture.split_at(capture.len() / 2);
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    let [first, second] =
+        [first, second].map(|part| ruzstd::encoding::compress_to_vec(part, level));
+    fs::write(at("half.zst"), [&first[..], &second[..second.len() / 2]].concat())?;
+    let output = sweetspot(&["diagnose", "--json", &at("half.zst")])?;
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(report["flows"][0]["bytes"], 5000, "{report}");
+    assert_eq!(
+        report["remarks"][0],
+        "its compressed content was cut off; all before that was read"
+    );
+    fs::write(at("head.zst"), &first[..first.len() / 2])?;
+    for name in ["head.gz", "head.zst"] {
+        let output = sweetspot(&["diagnose", &at(name)])?;
+        let cut = "its compressed content was cut off; compress or copy it again";
+        assert!(!output.status.success() && stderr(&output).contains(cut), "{}", stderr(&output));
+    }
     Ok(())
 }
 
@@ -208,8 +227,15 @@ fn the_path_that_a_capture_shows_can_be_run() -> Tested {
     assert!(output.status.success(), "{}", stderr(&output));
     // Ten segments are no path.
     fs::write(at("short.pcap"), capture())?;
-    let output = sweetspot(&["diagnose", &at("short.pcap"), "--scenario", &at("none.toml")])?;
-    assert!(!output.status.success() && stderr(&output).contains("capacity is not known"));
+    let page = ["--html", &at("page.html")];
+    let scenario = ["diagnose", &at("short.pcap"), "--scenario", &at("none.toml")];
+    let output = sweetspot(&[&scenario[..], &page].concat())?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("capacity is not known"), "{}", stderr(&output));
+    // The report and the page are there all the same.
+    assert!(stdout(&output).contains("192.0.2."), "{}", stdout(&output));
+    assert!(fs::read_to_string(at("page.html"))?.contains("short.pcap"));
+    assert!(!fs::exists(at("none.toml"))?);
     Ok(())
 }
 

@@ -48,6 +48,9 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     refused(&["8388608"], 1, "there is no process 8388608")?;
     refused(&["192.0.2.1:9"], 1, "no TCP connection here begins or ends at 192.0.2.1:9")?;
     refused(&["192.0.2.1:9", "--for", "1ms"], 2, "too short")?;
+    refused(&["Cargo.toml", "--for", "30s"], 2, "a recording is read whole")?;
+    refused(&["Cargo.toml", "--netns", "blue"], 2, "--for and --netns go with a live")?;
+    refused(&["Cargo.toml", "--html", "x"], 2, "--html and --scenario need a capture")?;
     refused(&["192.0.2.1:9", "--netns", "no/such"], 1, "cannot open the network namespace")?;
     Ok(())
 }
@@ -59,7 +62,7 @@ fn standard_input_is_called_by_its_name() -> Tested {
     for (input, words) in [
         (&b"not a capture at all"[..], "expected a capture"),
         (b"", "it is empty"),
-        (&header[..10], "it was cut off"),
+        (&header[..10], "it was cut off within its header, before any packet"),
     ] {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_sweetspot"))
             .args(["diagnose", "-"])

@@ -26,6 +26,9 @@ pub enum CaptureError {
         /// The minor version in the header.
         minor: u16,
     },
+    /// It ends within the header before the first record.
+    #[error("it was cut off within its header, before any packet; capture or copy it again")]
+    HeaderCutOff,
     /// It ends within a record.
     #[error(
         "it was cut off in the middle of a packet, {at} bytes from its start; all before that was read"

@@ -92,6 +92,7 @@ impl Decoder {
             Format::Unknown if self.taken == 0 && rest.is_empty() => Err(CaptureError::Empty),
             Format::Unknown => Err(CaptureError::NotACapture { found: "too few bytes" }),
             _ if rest.is_empty() && self.skip == 0 => Ok(()),
+            _ if self.taken == 0 => Err(CaptureError::HeaderCutOff),
             _ => Err(CaptureError::CutOff { at: self.taken }),
         }
     }

@@ -133,13 +133,10 @@ fn a_capture_cut_anywhere_says_so_and_keeps_what_came_before() {
             1..4 => Err(CaptureError::NotACapture { found: "too few bytes" }),
             // Between two records nothing is missing.
             _ if cut == header || cut == header + record => Ok(()),
-            _ => Err(CaptureError::CutOff {
-                at: if cut < header {
-                    0
-                } else {
-                    (header + (cut - header) / record * record) as u64
-                },
-            }),
+            _ if cut < header => Err(CaptureError::HeaderCutOff),
+            _ => {
+                Err(CaptureError::CutOff { at: (header + (cut - header) / record * record) as u64 })
+            }
         };
         assert_eq!(read(&whole[..cut]).map(|_| ()), expected, "cut at {cut}");
     }

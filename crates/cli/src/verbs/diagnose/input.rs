@@ -1,11 +1,14 @@
 //! Captures and recordings, compressed or not, or from standard input. A stranger may have made them: no byte of a file makes
 //! the reader allocate more than a fixed amount.
 
+use std::cell::Cell;
+use std::error::Error;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
@@ -57,7 +60,9 @@ impl Input {
         if head.starts_with(&GZIP) {
             Ok(Box::new(MultiGzDecoder::new(file)))
         } else if head.starts_with(&ZSTD_MAGIC) {
-            Ok(Box::new(ZstdFrames { frame: None, rest: Some(file) }))
+            let ended = Rc::default();
+            let rest = UntilEnd { source: file, ended: Rc::clone(&ended) };
+            Ok(Box::new(ZstdFrames { frame: None, rest: Some(rest), ended }))
         } else {
             Ok(Box::new(file))
         }
@@ -66,8 +71,13 @@ impl Input {
     fn head(&self) -> Result<Vec<u8>, String> {
         let mut head = Vec::new();
         let read = self.open()?.take(recorded::HEAD_BYTES as u64).read_to_end(&mut head);
-        read.map_err(|error| format!("cannot read {}: {error}; {READABLE}", self.name))?;
-        Ok(head)
+        match read {
+            // The beginning is enough to tell a text from a capture.
+            Err(error) if error.kind() != ErrorKind::UnexpectedEof => {
+                Err(format!("cannot read {}: {error}; {READABLE}", self.name))
+            }
+            _ => Ok(head),
+        }
     }
 
     /// Whether it holds text rather than a capture.
@@ -83,7 +93,7 @@ impl Input {
         }
         let mut bytes = Vec::new();
         let read = self.open()?.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes);
-        read.map_err(|error| format!("cannot read {name}: {error}; {READABLE}"))?;
+        read.map_err(|error| format!("cannot read {name}: {}", words(&error)))?;
         if bytes.len() as u64 > MAX_TEXT_BYTES {
             let max = MAX_TEXT_BYTES >> 20;
             return Err(format!("{name}: it has more than {max} MiB of text; give a part of it"));
@@ -93,6 +103,14 @@ impl Input {
             format!("{name}: it is not text (UTF-8) {at} bytes from its start; {READABLE}")
         })
     }
+}
+
+/// Why a file cannot be read, and the next step.
+pub fn words(error: &io::Error) -> String {
+    if error.kind() == ErrorKind::UnexpectedEof {
+        return "its compressed content was cut off; compress or copy it again".to_owned();
+    }
+    format!("{error}; {READABLE}")
 }
 
 /// Standard input, copied to a file without a name: it vanishes with this process.
@@ -130,36 +148,58 @@ pub fn spool() -> Result<Spooled, String> {
 
 /// Frames of zstd, one behind the other, as the program zstd appends them.
 struct ZstdFrames<R: BufRead> {
-    frame: Option<StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>,
-    rest: Option<R>,
+    frame: Option<StreamingDecoder<UntilEnd<R>, ruzstd::decoding::FrameDecoder>>,
+    rest: Option<UntilEnd<R>>,
+    /// Whether more was read than there is.
+    ended: Rc<Cell<bool>>,
 }
 
 impl<R: BufRead> Read for ZstdFrames<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             if let Some(frame) = &mut self.frame {
-                let n = frame.read(into)?;
+                let n = frame.read(into).map_err(|error| self.refused(error))?;
                 if n > 0 || into.is_empty() {
                     return Ok(n);
                 }
                 self.rest = self.frame.take().map(StreamingDecoder::into_inner);
             }
             let Some(mut rest) = self.rest.take() else { return Ok(0) };
-            if rest.fill_buf()?.is_empty() {
+            if rest.source.fill_buf()?.is_empty() {
                 return Ok(0);
             }
             let frame = StreamingDecoder::new_with_max_window_size(rest, MAX_ZSTD_WINDOW);
-            self.frame = Some(frame.map_err(refused)?);
+            self.frame = Some(frame.map_err(|error| self.refused(error))?);
         }
     }
 }
 
-/// Why a frame cannot be decompressed, with the next step for a window that is too large.
-fn refused(error: FrameDecoderError) -> io::Error {
-    match error {
-        FrameDecoderError::WindowSizeTooBig { requested, .. } => {
-            io::Error::other(large_zstd_window(requested))
+impl<R: BufRead> ZstdFrames<R> {
+    /// Why a frame cannot be decompressed. Its decoder names neither the end of a file nor a next step.
+    fn refused(&self, error: impl Into<Box<dyn Error + Send + Sync>>) -> io::Error {
+        let error = error.into();
+        match error.downcast_ref() {
+            Some(FrameDecoderError::WindowSizeTooBig { requested, .. }) => {
+                io::Error::other(large_zstd_window(*requested))
+            }
+            _ if self.ended.get() => ErrorKind::UnexpectedEof.into(),
+            _ => io::Error::other(format!("its zstd frame is damaged: {error}")),
         }
-        other => io::Error::other(other),
+    }
+}
+
+/// A reader that notes when more was wanted than there is.
+struct UntilEnd<R> {
+    source: R,
+    ended: Rc<Cell<bool>>,
+}
+
+impl<R: Read> Read for UntilEnd<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let n = self.source.read(into)?;
+        if n == 0 && !into.is_empty() {
+            self.ended.set(true);
+        }
+        Ok(n)
     }
 }

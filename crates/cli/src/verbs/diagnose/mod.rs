@@ -129,66 +129,99 @@ pub fn run(arguments: Arguments) -> Ending {
     if let Some(what) = &arguments.follow {
         return follow::run(what, &arguments);
     }
-    let report = match (&arguments.file[..], &arguments.tcpinfo, &arguments.target) {
-        ([], None, Some(DiagnosisTarget::Capture(file))) => found(&Input::file(file), &arguments)?,
-        ([file], ..) => told(&Input::file(file), &arguments)?,
-        ([first, second], ..) => both(&Input::file(first), &Input::file(second), &arguments)?,
-        ([_, _, ..], ..) => {
-            return Err(UsageError::new("--file: no more than two captures can be joined").into());
-        }
-        ([], Some(file), _) => tcpinfo::read(&Input::file(file), max)?,
-        ([], None, Some(DiagnosisTarget::StandardInput)) => {
-            let spooled = input::spool()?;
-            found(&spooled.input(), &arguments)?
-        }
-        ([], None, Some(DiagnosisTarget::Directory(directory))) => {
-            return all(directory, &arguments);
-        }
-        ([], None, Some(DiagnosisTarget::Live(_)))
-            if arguments.html.is_some() || arguments.scenario.is_some() =>
-        {
-            return Err(UsageError::new("--html and --scenario need a capture; name one").into());
-        }
-        ([], None, Some(DiagnosisTarget::Live(target))) => {
-            let time = arguments.watch_for.unwrap_or(WATCH_FOR);
-            let min = SAMPLE_INTERVAL * 2;
-            if time < min {
-                let wrong = format!("--for {time} is too short; the minimum is {min}");
-                return Err(UsageError::new(wrong).into());
+    let is_live = matches!(arguments.target, None | Some(DiagnosisTarget::Live(_)));
+    if !is_live && (arguments.watch_for.is_some() || arguments.netns.is_some()) {
+        let wrong = "--for and --netns go with a live connection; a recording is read whole";
+        return Err(UsageError::new(wrong).into());
+    }
+    let Diagnosed { report, not_written } =
+        match (&arguments.file[..], &arguments.tcpinfo, &arguments.target) {
+            ([], None, Some(DiagnosisTarget::Capture(file))) => {
+                found(&Input::file(file), &arguments)?
             }
-            live::watch(target, arguments.netns.as_deref(), time, max)?
-        }
-        ([], None, None) => {
-            return Err(UsageError::new("name a process, an end of a connection, or --file").into());
-        }
-    };
+            ([file], ..) => told(&Input::file(file), &arguments)?,
+            ([first, second], ..) => {
+                both(&Input::file(first), &Input::file(second), &arguments)?.into()
+            }
+            ([_, _, ..], ..) => {
+                return Err(
+                    UsageError::new("--file: no more than two captures can be joined").into()
+                );
+            }
+            ([], Some(file), _) => tcpinfo::read(&Input::file(file), max)?.into(),
+            ([], None, Some(DiagnosisTarget::StandardInput)) => {
+                let spooled = input::spool()?;
+                found(&spooled.input(), &arguments)?
+            }
+            ([], None, Some(DiagnosisTarget::Directory(directory))) => {
+                return all(directory, &arguments);
+            }
+            ([], None, Some(DiagnosisTarget::Live(_)))
+                if arguments.html.is_some() || arguments.scenario.is_some() =>
+            {
+                return Err(
+                    UsageError::new("--html and --scenario need a capture; name one").into()
+                );
+            }
+            ([], None, Some(DiagnosisTarget::Live(target))) => {
+                let time = arguments.watch_for.unwrap_or(WATCH_FOR);
+                let min = SAMPLE_INTERVAL * 2;
+                if time < min {
+                    let wrong = format!("--for {time} is too short; the minimum is {min}");
+                    return Err(UsageError::new(wrong).into());
+                }
+                live::watch(target, arguments.netns.as_deref(), time, max)?.into()
+            }
+            ([], None, None) => {
+                return Err(
+                    UsageError::new("name a process, an end of a connection, or --file").into()
+                );
+            }
+        };
     if arguments.json {
         out!("{}", serde_json::to_string_pretty(&report)?);
     } else {
         show::report(&report);
     }
-    Ok(ExitCode::SUCCESS)
+    match not_written.as_slice() {
+        [] => Ok(ExitCode::SUCCESS),
+        errors => Err(errors.join("; ").into()),
+    }
+}
+
+/// A diagnosis, and why a page or a scenario beside it was not written.
+struct Diagnosed {
+    report: DiagnosisReport,
+    not_written: Vec<String>,
+}
+
+impl From<DiagnosisReport> for Diagnosed {
+    fn from(report: DiagnosisReport) -> Diagnosed {
+        Diagnosed { report, not_written: Vec::new() }
+    }
 }
 
 /// The diagnosis of `file`, a recording or a capture.
-fn found(file: &Input, arguments: &Arguments) -> Result<DiagnosisReport, String> {
-    match file.is_text()? {
-        true => tcpinfo::read(file, arguments.flows),
-        false => told(file, arguments),
+fn found(file: &Input, arguments: &Arguments) -> Result<Diagnosed, Box<dyn std::error::Error>> {
+    if !file.is_text()? {
+        return Ok(told(file, arguments)?);
     }
+    if arguments.html.is_some() || arguments.scenario.is_some() {
+        let name = file.name();
+        let wrong = format!("{name}: it is text; --html and --scenario need a capture");
+        return Err(UsageError::new(wrong).into());
+    }
+    Ok(tcpinfo::read(file, arguments.flows)?.into())
 }
 
-/// The diagnosis of the capture `file`; also writes the page, if requested.
-fn told(file: &Input, arguments: &Arguments) -> Result<DiagnosisReport, String> {
+/// The diagnosis of the capture `file`; also writes the page and the scenario, if requested.
+fn told(file: &Input, arguments: &Arguments) -> Result<Diagnosed, String> {
     let mut report = capture::read(file, arguments.flows)?;
     sweetspot_wasm::simulate_flows(&mut report.flows);
-    if let Some(out) = &arguments.scenario {
-        scenario::write(file, &report.flows, out)?;
-    }
-    if let Some(out) = &arguments.html {
-        html::write(file, &report, out)?;
-    }
-    Ok(report)
+    let page = arguments.html.as_ref().map(|out| html::write(file, &report, out));
+    let scenario = arguments.scenario.as_ref().map(|out| scenario::write(file, &report.flows, out));
+    let not_written = page.into_iter().chain(scenario).filter_map(Result::err).collect();
+    Ok(Diagnosed { report, not_written })
 }
 
 /// The joint diagnosis of two captures of the same connections.
