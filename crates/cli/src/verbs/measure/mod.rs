@@ -25,6 +25,9 @@ use sweetspot_program::whole_file;
 /// A measurement takes longer than this.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Why HOST:PORT gives no rate, also where `serve` listens: its ticket is the right to measure with it.
+const NO_RATE: &str = "handshakes show no rate; give the ticket that `sweetspot serve` prints at that host instead of HOST:PORT";
+
 const MEASURE_EXAMPLES: &str = "\
 Examples:
   At the far end:
@@ -162,8 +165,7 @@ fn watched(arguments: &Arguments, interval: Duration, file: &Path) -> Ending {
     }
     let common = &arguments.common;
     if common.server().is_some() {
-        let why = "it takes a ticket: a host that does not run `sweetspot serve` shows no rate";
-        return Err(format!("--watch: {why}").into());
+        return Err(format!("--watch: {NO_RATE}").into());
     }
     let contact = common.contact()?;
     let directions = arguments.direction.directions();
@@ -221,11 +223,10 @@ impl SharedArguments {
     ) -> Result<(Measured, outlook::Outlook), Box<dyn std::error::Error>> {
         if let Some(server) = self.server() {
             let measured = measure_one_sided(&server)?;
-            let why = "that host does not run `sweetspot serve`: its handshakes show no rate";
             if self.scenario.is_some() {
-                return Err(format!("--scenario: {why}").into());
+                return Err(format!("--scenario: {NO_RATE}").into());
             }
-            return Ok((measured, outlook::Outlook::of(&Err(why.to_owned()))));
+            return Ok((measured, outlook::Outlook::of(&Err(NO_RATE.to_owned()))));
         }
         let contact = self.contact()?;
         let plan = Plan { budget: self.budget, ..plan };

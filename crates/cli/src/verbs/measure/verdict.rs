@@ -1,7 +1,8 @@
 //! The short test's one verdict.
 
+use sweetspot_measure::Finding;
 use sweetspot_transfer::Measured;
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::outlook::Outlook;
 use sweetspot_program::print::wrapped;
@@ -27,7 +28,8 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     for (place, direction) in measured.report.directions.iter().enumerate() {
         let carried = direction.load.as_ref().and_then(|load| load.goodput.value());
         let measured = carried.or(direction.capacity.value());
-        let rate = measured.map_or("rate not known".to_owned(), |rate| mbit(rate.as_f64()));
+        let rate =
+            measured.map_or_else(|| no_rate(&direction.capacity), |rate| mbit(rate.as_f64()));
         let mut line = format!("{}: {rate}", direction.direction.name());
         if let Some(idle) = idle {
             line += &format!("; {} idle", ms(idle.as_secs_f64()));
@@ -97,6 +99,14 @@ impl Verdict {
     }
 }
 
+/// Why a direction has no rate: its capacity's reason, the first that a reader can act on.
+fn no_rate(capacity: &Finding<Rate>) -> String {
+    match capacity {
+        Finding::Unknown(why) => format!("rate not known ({why})"),
+        Finding::Known { .. } => "rate not known".to_owned(),
+    }
+}
+
 fn mbit(bps: f64) -> String {
     let digits = if bps >= 1e7 { 0 } else { 1 };
     format!("{:.digits$} Mbit/s", bps / 1e6)
@@ -106,5 +116,16 @@ fn ms(seconds: f64) -> String {
     match seconds * 1e3 {
         ms if ms < 1.0 => format!("{ms:.2} ms"),
         ms => format!("{ms:.0} ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_is_not_known_comes_with_its_reason() {
+        let why = "too few packets of the trains arrived";
+        assert_eq!(no_rate(&Finding::unknown(why)), format!("rate not known ({why})"));
     }
 }
