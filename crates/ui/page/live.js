@@ -102,24 +102,40 @@ const COLOURS = ["own0", "own1", "own2", "own3"];
 /** So few samples are told apart: they are drawn as dots, too. */
 const FEW = 40;
 
-/** Draws a line, or dots, per connection; `pick` takes its value from a row. */
-function plot(chart, words, connections, pick, name = (key) => key, lined = true) {
+/** The corners of a value that holds until the next one, and at last until `end`. */
+function steps(points, end) {
+  const corners = [];
+  for (const [x, y] of points) {
+    if (corners.length > 0) corners.push([x, corners.at(-1)[1]]);
+    corners.push([x, y]);
+  }
+  if (corners.length > 0) corners.push([end, corners.at(-1)[1]]);
+  return corners;
+}
+
+/**
+ * Draws a line, or dots, per connection; `pick` takes its value from a row: `null` for none, `undefined` for no news of it. All
+ * charts of the same rows have the same axis across.
+ */
+function plot(chart, words, connections, pick, name = (key) => key, { lined = true, stepped = false } = {}) {
+  const times = [...connections.values()].flatMap((rows) => rows.map((row) => row.at));
+  const xs = times.reduce(([min, max], at) => [Math.min(min, at), Math.max(max, at)], [Infinity, -Infinity]);
+  if (xs[0] === xs[1]) xs[1] += 1;
   const groups = [...connections].map(([key, rows], i) => ({
     class: COLOURS[i % COLOURS.length],
     name: name(key),
-    points: rows.map((row) => [row.at, pick(row) ?? null]),
+    points: rows.map((row) => [row.at, pick(row)]).filter(([, y]) => y !== undefined),
   }));
   const known = groups.flatMap((group) => group.points).filter(([, y]) => y !== null);
   if (known.length === 0) return;
-  const reduce = (of, start, i) => known.reduce((best, point) => of(best, point[i]), start);
-  const xs = [reduce(Math.min, Infinity, 0), reduce(Math.max, -Infinity, 0)];
-  if (xs[0] === xs[1]) xs[1] += 1;
+  const highest = known.reduce((best, [, y]) => Math.max(best, y), 0);
+  const line = (group) => (stepped ? { ...group, points: steps(group.points, xs[1]) } : group);
   const dotted = groups.filter(({ points }) => !lined || points.length < FEW);
   chart.draw({
     words,
     xs,
-    ys: [0, reduce(Math.max, 0, 1) * 1.08 || 1],
-    lines: lined ? groups : [],
+    ys: [0, highest * 1.08 || 1],
+    lines: lined ? groups.map(line) : [],
     dots: dotted.map((group) => ({ class: `dot ${group.class}`, points: group.points.filter(([, y]) => y !== null) })),
   });
   const key = (group) => `<span class="key ${group.class}">${escape(String(group.name))}</span>`;
@@ -156,10 +172,11 @@ class Transfers {
 
   draw() {
     const name = (number) => `transfer ${number}`;
+    const kilo = (value) => (value ? value / 1e3 : null);
     plot(this.goodput, "Goodput over time", this.connections, (row) => row.goodput_bps / 1e6, name);
-    plot(this.window, "Window over time", this.connections, (row) => row.window_bytes && row.window_bytes / 1e3, name);
-    plot(this.rtt, "Round-trip time over time", this.connections, (row) => row.rtt_s && row.rtt_s * 1e3, name);
-    plot(this.lost, "Retransmissions over time", this.connections, (row) => row.retransmitted, name);
+    plot(this.window, "Window over time", this.connections, (row) => kilo(row.window_bytes), name);
+    plot(this.rtt, "Round-trip time over time", this.connections, (row) => (row.rtt_s ? row.rtt_s * 1e3 : null), name);
+    plot(this.lost, "Retransmissions over time", this.connections, (row) => row.retransmitted ?? null, name);
     const [number, rows] = [...this.connections].at(-1) ?? [];
     if (!rows) return;
     const last = rows.at(-1);
@@ -199,7 +216,9 @@ class Tune {
       const { program, remote } = this.connections.get(cookie)[0];
       return `${program} ${remote}`;
     };
-    plot(this.limit, "Limits over time", this.connections, (row) => row.to_bytes && row.to_bytes / 1e3, name);
+    // A switch of the congestion control says nothing of the limit, which stays.
+    const limit = ({ event, to_bytes: to }) => (event === "gone" ? null : to && to / 1e3);
+    plot(this.limit, "Limits over time", this.connections, limit, name, { stepped: true });
     plot(this.goodput, "Goodput over time", this.connections, (row) => row.goodput_bps / 1e6, name);
     plot(this.rtt, "Round-trip time over time", this.connections, (row) => (row.rtt_s > 0 ? row.rtt_s * 1e3 : null), name);
     this.file.state.textContent = `Connections tuned so far: ${this.connections.size}; now: ${this.open.size}.`;
@@ -227,8 +246,8 @@ class Sweep {
 
   draw() {
     const name = (sizing) => sizing;
-    plot(this.goodput, "Goodput of each run", this.sizings, (row) => row.goodput / 1e6, name, false);
-    plot(this.loss, "Loss of each run", this.sizings, (row) => row.loss * 100, name, false);
+    plot(this.goodput, "Goodput of each run", this.sizings, (row) => row.goodput / 1e6, name, { lined: false });
+    plot(this.loss, "Loss of each run", this.sizings, (row) => row.loss * 100, name, { lined: false });
     const now = performance.now() / 1e3;
     this.seen.push([now, this.runs]);
     this.seen = this.seen.filter(([at]) => at > now - 10);

@@ -181,6 +181,55 @@ fn a_program_that_runs_is_seen_while_it_writes() -> Tested {
     Ok(())
 }
 
+/// A limit holds until the next event. The last event tells only of goodput, and the charts still end at one time.
+#[test]
+fn the_limits_of_a_tuner_are_steps_on_an_axis_that_all_charts_share() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("tune.jsonl");
+    let server = PageServer::start(0, vec![WatchedFile::new(&path)])?;
+    let event = |t: f64, event: &str, limit: Option<u64>, rtt: f64| {
+        let mut row = json!({ "cookie": 7, "t_s": t, "event": event, "why": "w", "pid": 1, "program": "curl",
+            "remote": "192.0.2.7:443", "goodput_bps": 1e8, "rtt_s": rtt });
+        if let Some(limit) = limit {
+            row["to_bytes"] = limit.into();
+        }
+        format!("{row}\n")
+    };
+    let lines = [
+        event(100.0, "taken", Some(1_313_000), 0.1),
+        event(110.0, "tightened", Some(154_500), 0.1),
+        event(120.0, "switched", None, 0.0),
+    ];
+    std::fs::write(&path, lines.concat())?;
+    browser.open(server.address())?;
+    browser.until("document.querySelectorAll('#watched .line').length === 3")?;
+    let path = browser.value("document.querySelector('#watched .line').getAttribute('d')")?;
+    let points: Vec<(f64, f64)> = path
+        .as_str()
+        .ok_or("no path")?
+        .split(['M', 'L'])
+        .filter_map(|point| point.split_once(' '))
+        .filter_map(|(x, y)| Some((x.parse().ok()?, y.parse().ok()?)))
+        .collect();
+    // Across at the first limit, down to the second one, and across to the end.
+    let turns: Vec<(bool, bool)> =
+        points.windows(2).map(|p| (p[0].0 != p[1].0, p[0].1 != p[1].1)).collect();
+    assert_eq!(turns, [(true, false), (false, true), (true, false)], "{points:?}");
+    let axes = browser.value(
+        "[...document.querySelectorAll('#watched .card')].map((card) => \
+         [...card.querySelectorAll('text.middle, text.end')].filter((t) => t.getAttribute('x') > 50 - 1) \
+         .map((t) => t.textContent).join(' '))",
+    )?;
+    let axes: Vec<&str> =
+        axes.as_array().ok_or("no axes")?.iter().filter_map(Value::as_str).collect();
+    // From the first event on: 0 to 20 s.
+    assert!(axes[0].starts_with("0 10 20 "), "{axes:?}");
+    assert!(axes.iter().all(|axis| *axis == axes[0]) && axes.len() == 3, "{axes:?}");
+    assert_eq!(browser.errors, Vec::<String>::new());
+    Ok(())
+}
+
 #[test]
 fn a_phone_need_not_scroll_sideways() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
