@@ -184,7 +184,7 @@ impl Browser {
     }
 
     /// Faults of a page on a phone and on a wide screen, light and dark: horizontal scrolling, poor contrast, overlapping
-    /// texts.
+    /// texts, and small ones on the phone.
     pub fn faults(&mut self, page: &Path) -> Result<Vec<String>> {
         self.faults_after(page, |_| Ok(()))
     }
@@ -196,7 +196,7 @@ impl Browser {
         act: impl Fn(&mut Browser) -> Result<()>,
     ) -> Result<Vec<String>> {
         let mut all = Vec::new();
-        for width in [390, 1200] {
+        for width in [PHONE, 1200] {
             for dark in [false, true] {
                 self.screen(width, dark)?;
                 self.open_file(page)?;
@@ -205,6 +205,9 @@ impl Browser {
                 let mut found = self.low_contrast()?;
                 found.extend(self.low_graphics()?);
                 found.extend(self.collisions()?);
+                if width == PHONE {
+                    found.extend(self.list(SMALL_TEXTS)?);
+                }
                 if wide > width.into() {
                     found.push(format!("it is {wide} wide"));
                 }
@@ -221,6 +224,16 @@ impl Browser {
         Ok(found.as_array().into_iter().flatten().map(ToString::to_string).collect())
     }
 }
+
+/// Width of a phone's screen, pixels.
+const PHONE: u32 = 390;
+
+/// A picture's texts shrink with it. Subscripts are smaller than their text by design.
+const SMALL_TEXTS: &str = "
+  [...document.querySelectorAll('svg text')].filter(t => t.checkVisibility() && t.textContent.trim()).map(t => {
+    const px = parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a;
+    return px < 10.49 ? `small: ${t.textContent.trim()}: ${px.toFixed(2)} px` : '';
+  }).filter(Boolean)";
 
 /// WCAG 2.2: contrast is (L1 + 0.05) / (L2 + 0.05) of the relative luminances.
 const COLOURS: &str = "
