@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap_mangen::Man;
-use clap_mangen::roff::{Roff, bold, roman};
+use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
 use crate::settings;
 use crate::verbs::Ending;
@@ -52,7 +52,9 @@ fn write_pages(
     let mut text = Vec::new();
     page.render_title(&mut text)?;
     page.render_name_section(&mut text)?;
-    page.render_synopsis_section(&mut text)?;
+    let mut usage = Roff::new();
+    synopsis(&mut usage, command);
+    usage.to_writer(&mut text)?;
     page.render_description_section(&mut text)?;
     page.render_options_section(&mut text)?;
     if command.has_subcommands() {
@@ -69,6 +71,47 @@ fn write_pages(
     rest.text([bold("sweetspot"), roman("(7)")]);
     rest.to_writer(&mut text)?;
     std::fs::File::create(directory.join(page.get_filename()))?.write_all(&text)
+}
+
+/// The verb, its options with their values, and the rest as its usage has it: operands, verbs, required options.
+fn synopsis(page: &mut Roff, command: &clap::Command) {
+    page.control("SH", ["SYNOPSIS"]);
+    let usage = command.clone().render_usage().to_string();
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    for (n, line) in usage.trim_start_matches("Usage:").lines().map(str::trim).enumerate() {
+        if n > 0 {
+            page.control("br", []);
+        }
+        match line.split_once(" [OPTIONS]") {
+            Some((verb, rest)) if verb == name => {
+                let mut parts = vec![bold(verb)];
+                command.get_arguments().for_each(|option| parts.extend(optional(option)));
+                parts.push(roman(rest));
+                page.text(parts);
+            }
+            _ => {
+                page.text([bold(line)]);
+            }
+        }
+    }
+}
+
+/// An option in brackets; nothing for those that the usage names.
+fn optional(option: &clap::Arg) -> Vec<Inline> {
+    if option.is_positional() || option.is_hide_set() || option.is_required_set() {
+        return Vec::new();
+    }
+    let short = option.get_short().map(|short| format!("-{short}"));
+    let long = option.get_long().map(|long| format!("--{long}"));
+    let names: Vec<String> = short.into_iter().chain(long).collect();
+    let mut parts = vec![roman(" ["), bold(names.join("|"))];
+    if option.get_action().takes_values() {
+        let values = option.get_value_names().unwrap_or_default();
+        let values: Vec<&str> = values.iter().map(|value| value.as_str()).collect();
+        parts.extend([roman(" "), italic(values.join(" "))]);
+    }
+    parts.push(roman("]"));
+    parts
 }
 
 /// The text below the options in a verb's help.
@@ -174,4 +217,39 @@ fn literally(page: &mut Roff, section: &str, lines: &[String]) {
         page.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
     }
     page.control("EE", []);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The synopsis of a verb, without fonts.
+    fn of(verbs: &[&str]) -> String {
+        let mut program = crate::program();
+        program.build();
+        let mut command = &program;
+        for verb in verbs {
+            command = command.find_subcommand(verb).expect("a verb");
+        }
+        let mut page = Roff::new();
+        synopsis(&mut page, command);
+        let text = page.to_roff();
+        [r"\fB", r"\fI", r"\fR"]
+            .iter()
+            .fold(text, |text, font| text.replace(font, ""))
+            .replace(r"\-", "-")
+    }
+
+    #[test]
+    fn a_synopsis_names_the_values_of_options_and_the_command_after_dashes() {
+        let window = of(&["advise", "window"]);
+        assert!(window.contains("sweetspot advise window"), "{window}");
+        assert!(window.contains(" [--congestion "), "{window}");
+        let run = of(&["tune", "run"]);
+        assert!(run.contains(" -- <COMMAND>..."), "{run}");
+        let copy = of(&["copy"]);
+        assert!(copy.contains(" [-J|--jump HOST]") && copy.contains(" [--delete]"), "{copy}");
+        assert!(copy.trim_end().ends_with("SOURCE... DESTINATION"), "{copy}");
+        assert!(!copy.contains(" [-r"), "hidden: {copy}");
+    }
 }
