@@ -18,7 +18,7 @@ Examples:
   sweetspot report before.json after.json --out both.html
   sweetspot report run.parquet other-run.parquet
   sweetspot report demo-out/outcome.json --svg pictures
-  sweetspot report sweep.json --theme print --pdf pictures")]
+  sweetspot report sweep.json --theme print --svg pictures")]
 pub struct Arguments {
     /// Files of run --out or --series, sweep --out (JSON, CSV or Parquet), demo (outcome.json), send or
     /// serve --series; two files of runs or sweeps are compared, pair by pair
@@ -33,9 +33,6 @@ pub struct Arguments {
     /// Write every picture as a PNG file into this directory, too
     #[arg(long, value_name = "DIR")]
     png: Option<PathBuf>,
-    /// Write every picture as a PDF file into this directory, too; words become outlines
-    #[arg(long, value_name = "DIR")]
-    pdf: Option<PathBuf>,
     /// Print the files written, and the summary of each part, as one JSON object
     #[arg(long)]
     json: bool,
@@ -97,7 +94,7 @@ struct Written {
 impl Arguments {
     /// Every picture in every format that is asked for.
     fn pictures(&self, sheets: &[Sheet]) -> Result<Vec<Written>, String> {
-        let asked = self.svg.is_some() || self.png.is_some() || self.pdf.is_some();
+        let asked = self.svg.is_some() || self.png.is_some();
         if asked && sheets.iter().all(|sheet| sheet.plots.is_empty()) {
             return Err(
                 "these results have tables and nothing to draw, so that there is no picture to \
@@ -112,17 +109,12 @@ impl Arguments {
                 Ok(svg_file(title, std::slice::from_ref(plot), theme).into_bytes())
             })?);
         }
-        let printed =
-            |title: &str, plot: &Plot| svg_file(title, std::slice::from_ref(plot), Theme::Print);
         if let Some(directory) = &self.png {
-            let converter = Converter::new("--png")?;
-            let draw = |title: &str, plot: &Plot| converter.png(&printed(title, plot));
+            let converter = Converter::new()?;
+            let draw = |title: &str, plot: &Plot| {
+                converter.png(&svg_file(title, std::slice::from_ref(plot), Theme::Print))
+            };
             all.extend(drawn(directory, "--png", sheets, draw)?);
-        }
-        if let Some(directory) = &self.pdf {
-            let converter = Converter::new("--pdf")?;
-            let draw = |title: &str, plot: &Plot| converter.pdf(&printed(title, plot), title);
-            all.extend(drawn(directory, "--pdf", sheets, draw)?);
         }
         Ok(all)
     }
