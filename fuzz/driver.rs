@@ -218,8 +218,8 @@ impl World {
             }
             5 => {
                 let flags = script.byte().unwrap_or(0);
-                self.kernel.rtt = script.micros(SECOND * 10);
-                self.kernel.minimum_rtt = script.micros(SECOND * 10);
+                self.kernel.rtt = script.micros(SECOND * 10).nonzero();
+                self.kernel.minimum_rtt = script.micros(SECOND * 10).nonzero();
                 self.kernel.out_of_order += u64::from(flags);
                 self.kernel.window = (flags & 1 != 0).then(|| Bytes::new(script.number(1 << 40)));
                 self.driver.handle_kernel(self.now, &self.kernel);
@@ -239,8 +239,8 @@ impl World {
         let bytes = Bytes::new(script.number(1 << 22));
         let report = script.report();
         let rounds = script.byte().unwrap_or(0);
-        self.kernel.rtt = rtt + queue;
-        self.kernel.minimum_rtt = rtt;
+        self.kernel.rtt = Some(rtt + queue);
+        self.kernel.minimum_rtt = Some(rtt);
         for _ in 0..rounds {
             self.driver.handle_sender(self.now, &report);
             self.driver.handle_data(self.now, bytes, Bytes::ZERO);
@@ -266,10 +266,8 @@ impl World {
     /// Time passes, and nothing but time.
     fn wait(&mut self, pause: Duration) {
         self.perform();
-        for rtt in [self.kernel.rtt, self.kernel.minimum_rtt] {
-            if rtt > Duration::ZERO {
-                self.min_rtt = self.min_rtt.min(rtt);
-            }
+        for rtt in [self.kernel.rtt, self.kernel.minimum_rtt].into_iter().flatten() {
+            self.min_rtt = self.min_rtt.min(rtt);
         }
         let (until, mut called) = (self.now + pause, 0);
         while self.driver.poll_timeout() <= until {

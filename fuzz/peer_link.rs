@@ -64,8 +64,8 @@ impl RunFigure {
         ConnectionSample {
             received: Bytes::new(self.received),
             unread: Bytes::ZERO,
-            rtt: Duration::from_millis(40),
-            minimum_rtt: Duration::from_millis(40),
+            rtt: Some(Duration::from_millis(40)),
+            minimum_rtt: Some(Duration::from_millis(40)),
             out_of_order: 0,
             advertised: None,
         }

@@ -38,7 +38,7 @@ pub struct ControlLoop {
     congestion: CongestionChoice,
     /// The phase last sent to the sender.
     last_control: Option<SizingPhase>,
-    kernel_rtt: Duration,
+    kernel_rtt: Option<Duration>,
     capacity: Option<Rate>,
     /// Round trips, nanoseconds.
     by_probes: Histogram<7>,
@@ -115,7 +115,7 @@ impl ControlLoop {
             pacing: None,
             congestion: CongestionChoice::Own,
             last_control: None,
-            kernel_rtt: Duration::ZERO,
+            kernel_rtt: None,
             capacity: None,
             by_probes: Histogram::default(),
             by_kernel: Histogram::default(),
@@ -166,8 +166,8 @@ impl ControlLoop {
             self.next_tick = now + CONTROL_INTERVAL;
             self.window = kernel.window.or(self.window);
             self.kernel_rtt = kernel.rtt;
-            if kernel.rtt > Duration::ZERO {
-                self.by_kernel.add(kernel.rtt.as_nanos(), 1);
+            if let Some(rtt) = kernel.rtt {
+                self.by_kernel.add(rtt.as_nanos(), 1);
             }
         }
         self.drain();
@@ -189,15 +189,11 @@ impl ControlLoop {
 
     /// The present round trip: by probes, else as the kernel estimates it.
     pub fn rtt(&self) -> Option<Duration> {
-        self.rtt_by_probes().or(self.rtt_by_kernel())
+        self.rtt_by_probes().or(self.kernel_rtt)
     }
 
     fn rtt_by_probes(&self) -> Option<Duration> {
         self.driver.prober().and_then(Prober::rtt)
-    }
-
-    fn rtt_by_kernel(&self) -> Option<Duration> {
-        Some(self.kernel_rtt).filter(|rtt| *rtt > Duration::ZERO)
     }
 
     /// The path's capacity, IP packets, as it was estimated last; `None` while it is not known.
@@ -300,7 +296,7 @@ impl ControlLoop {
         self.rows_probed += u64::from(probes);
         let rtt = match self.rtt_by_probes() {
             Some(_) if probes => self.row.rtt,
-            _ => self.row.rtt.or(self.rtt_by_kernel()),
+            _ => self.row.rtt.or(self.kernel_rtt),
         };
         let goodput = (self.content - self.row.content) / now.since(self.row.since);
         self.effects.push_back(TransferEffect::Record(SeriesRecord::Row(SeriesRow {

@@ -39,8 +39,8 @@
 //! let sample = |received| ConnectionSample {
 //!     received: Bytes::new(received),
 //!     unread: Bytes::ZERO,
-//!     rtt: Duration::from_millis(40),
-//!     minimum_rtt: Duration::from_millis(40),
+//!     rtt: Some(Duration::from_millis(40)),
+//!     minimum_rtt: Some(Duration::from_millis(40)),
 //!     out_of_order: 0,
 //!     advertised: None,
 //! };

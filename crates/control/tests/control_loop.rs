@@ -18,7 +18,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 /// IPv4 and UDP.
 const HEADERS: Bytes = Bytes::new(28);
 const QUIET: KernelView =
-    KernelView { window: None, rtt: Duration::ZERO, minimum_rtt: Duration::ZERO, out_of_order: 0 };
+    KernelView { window: None, rtt: None, minimum_rtt: None, out_of_order: 0 };
 /// Ten segments: the wire format does not round numbers below 4096, or with few one bits.
 const CWND: Bytes = Bytes::new(10 * 1024);
 const TRAIN: TrainRequest = TrainRequest { packets: 3, size: Bytes::new(1500) };
@@ -264,7 +264,7 @@ fn a_choice_of_congestion_control_goes_to_the_sender_until_another_is_made() {
 fn the_handshakes_round_trip_is_told_before_the_first_data() {
     let mut rig = Rig::new(true);
     let minimum_rtt = Duration::from_micros(400);
-    rig.timeout(ms(0), &KernelView { minimum_rtt, ..QUIET });
+    rig.timeout(ms(0), &KernelView { minimum_rtt: Some(minimum_rtt), ..QUIET });
     assert_eq!(rig.script.with(|s| s.minima.clone()), [minimum_rtt]);
 }
 
@@ -306,7 +306,7 @@ fn without_probes_a_train_is_lost_at_once_and_the_kernel_tells_the_round_trip() 
     let mut rig = Rig::new(false);
     rig.wants(&[Output::Train(TRAIN)]);
     let rtt = Duration::from_millis(37);
-    rig.timeout(ms(0), &KernelView { rtt, ..QUIET });
+    rig.timeout(ms(0), &KernelView { rtt: Some(rtt), ..QUIET });
     assert_eq!(rig.script.with(|s| s.trains.clone())[0].received, 0);
     assert_eq!(rig.script.with(|s| s.kernel_rtts.clone()), [rtt]);
     let measured = rig.control_loop.measured();
@@ -318,7 +318,7 @@ fn without_probes_a_train_is_lost_at_once_and_the_kernel_tells_the_round_trip() 
 fn where_probes_stay_unanswered_the_kernel_stands_in_until_they_come_back() {
     let mut rig = Rig::new(true);
     rig.wants(&[Output::Train(TRAIN)]);
-    let kernel = KernelView { rtt: Duration::from_millis(37), ..QUIET };
+    let kernel = KernelView { rtt: Some(Duration::from_millis(37)), ..QUIET };
     let mut notes = 0;
     for n in 0..=120 {
         let effects = rig.timeout(ms(10 * n), &kernel);
@@ -346,7 +346,7 @@ fn a_row_tells_a_round_trip_only_if_one_was_measured_since_the_row_before() {
     rig.control_loop.handle_reachable(ms(0));
     rig.timeout(ms(0), &QUIET);
     rig.answer(ms(40), 0);
-    let kernel = KernelView { rtt: Duration::from_millis(37), ..QUIET };
+    let kernel = KernelView { rtt: Some(Duration::from_millis(37)), ..QUIET };
     assert_eq!([50, 100].map(|t| rig.row(ms(t), &kernel).rtt_s), [Some(0.04), None]);
     assert_eq!(rig.control_loop.measured().rtt_source, RttSource::Probes);
     // Once nothing is probed any more the kernel's estimate stands in, and for the whole where that was most of it.

@@ -100,8 +100,8 @@ fn simulate(sizing: &str, begins: &[f64], seconds: f64, path_cache: Option<Bytes
                 let sample = ConnectionSample {
                     received: Bytes::from_f64(flow.received),
                     unread: Bytes::ZERO,
-                    rtt: Duration::from_millis(ms),
-                    minimum_rtt: Duration::from_secs_f64(RTT),
+                    rtt: Duration::from_millis(ms).nonzero(),
+                    minimum_rtt: Some(Duration::from_secs_f64(RTT)),
                     out_of_order: 0,
                     advertised: None,
                 };
@@ -198,8 +198,8 @@ fn sample(received: u64) -> ConnectionSample {
     ConnectionSample {
         received: Bytes::new(received),
         unread: Bytes::ZERO,
-        rtt: Duration::from_millis(40),
-        minimum_rtt: Duration::from_millis(40),
+        rtt: Some(Duration::from_millis(40)),
+        minimum_rtt: Some(Duration::from_millis(40)),
         out_of_order: 0,
         advertised: None,
     }
@@ -322,7 +322,7 @@ fn without_a_budget_no_group_keeps_a_ceiling() {
 #[test]
 fn a_new_connection_is_looked_at_before_slow_start_has_passed_the_path() {
     let mut group = group("sobas:live");
-    group.add(at(0), 1, ConnectionSample { rtt: Duration::ZERO, ..sample(0) });
+    group.add(at(0), 1, ConnectionSample { rtt: None, ..sample(0) });
     let cpu_budget = Duration::from_millis(75);
     assert!(group.pause(at(0), cpu_budget) <= Duration::from_millis(10));
     // One over which nothing comes costs as little as any.
@@ -348,8 +348,8 @@ fn a_bulk_transfer_is_looked_at_every_3_ms_for_its_first_three_seconds_unless_it
 #[test]
 fn a_bulk_transfer_over_a_short_path_is_looked_at_no_more_often_than_any_other() {
     let mut group = group("sobas:live");
-    let short =
-        |received| ConnectionSample { minimum_rtt: Duration::from_micros(30), ..sample(received) };
+    let minimum_rtt = Some(Duration::from_micros(30));
+    let short = |received| ConnectionSample { minimum_rtt, ..sample(received) };
     group.add(at(0), 1, short(0));
     for ms in [10, 20] {
         group.handle_sample(at(ms), 1, short(100_000 * ms));

@@ -146,7 +146,7 @@ fn simulate(case: &Case, seconds: usize) -> Run {
             let mut steps: Vec<PaceStep> = samples
                 .drain(..)
                 .filter_map(|(at, bytes, rtt, report)| {
-                    upload.handle_sample(at, bytes, rtt, &report)
+                    upload.handle_sample(at, bytes, Some(rtt), &report)
                 })
                 .collect();
             if upload.poll_timeout() <= now {

@@ -64,12 +64,12 @@ pub struct Record {
     pub acked: Bytes,
     /// Received payload that the application has not read.
     pub unread: Bytes,
-    /// The receiver's estimate of the round-trip time; zero for none.
-    pub receiver_rtt: Duration,
-    /// The min RTT of this end's own segments; zero for none.
-    pub minimum_rtt: Duration,
-    /// The smoothed RTT of this end's own segments; zero for none.
-    pub smoothed_rtt: Duration,
+    /// The receiver's estimate of the round-trip time, if it has one.
+    pub receiver_rtt: Option<Duration>,
+    /// The min RTT of this end's own segments, if it has one.
+    pub minimum_rtt: Option<Duration>,
+    /// The smoothed RTT of this end's own segments, if it has one.
+    pub smoothed_rtt: Option<Duration>,
     /// Segments that arrived out of order.
     pub out_of_order: u64,
     /// The window advertised last.
@@ -90,7 +90,7 @@ pub struct Record {
     pub sacked_out: u64,
     /// Of these, those that count as lost.
     pub lost_out: u64,
-    /// The latest delivery rate; zero for none.
+    /// The latest delivery rate; zero before the first.
     pub delivery_rate: Rate,
     /// Whether it was the application that limited that rate.
     pub app_limited: bool,
@@ -188,21 +188,16 @@ impl Words<'_> {
         Bytes::new(self.number())
     }
 
-    /// A time that the kernel keeps in 32 bits; all ones mean none (tcp_min_rtt).
-    fn micros(&mut self) -> Duration {
-        match self.number() {
-            us if us < u64::from(u32::MAX) => Duration::from_micros(us),
-            _ => Duration::ZERO,
-        }
+    /// A time that the kernel keeps in 32 bits; zero and all ones mean none (tcp_min_rtt).
+    fn micros(&mut self) -> Option<Duration> {
+        let known = Some(self.number()).filter(|us| *us < u64::from(u32::MAX))?;
+        Duration::from_micros(known).nonzero()
     }
 
     /// Segments, and the time in which they were delivered.
     fn delivery_rate(&mut self, mss: u64) -> Rate {
         let delivered = Bytes::new(mss.saturating_mul(self.number()));
-        match self.micros() {
-            Duration::ZERO => Rate::ZERO,
-            interval => delivered / interval,
-        }
+        self.micros().map_or(Rate::ZERO, |interval| delivered / interval)
     }
 
     /// All ones, in 32 or in 64 bits, stand for no limit.
@@ -249,7 +244,7 @@ mod tests {
         assert_eq!((record.kind, record.cookie), (RecordKind::Sample, 1));
         assert_eq!(record.time, Time::from_nanos(2));
         assert_eq!((record.received, record.unread), (Bytes::new(3), Bytes::new(5)));
-        assert_eq!(record.minimum_rtt, Duration::from_micros(7));
+        assert_eq!(record.minimum_rtt, Some(Duration::from_micros(7)));
         assert_eq!((record.clamp, record.delivered), (Bytes::new(11), 14));
         // 13 x 19 bytes in 20 us.
         assert_eq!(record.delivery_rate, Bytes::new(247) / Duration::from_micros(20));
@@ -283,7 +278,7 @@ mod tests {
         (words[7], words[22], words[23]) = (u64::from(u32::MAX), u64::MAX, 0);
         (words[27], words[28], words[29]) = (0, 0, 0);
         let record = Record::decode(&bytes(words)).unwrap();
-        assert_eq!(record.minimum_rtt, Duration::ZERO);
+        assert_eq!(record.minimum_rtt, None);
         assert_eq!((record.max_pacing_rate, record.own_clamp), (None, None));
         assert_eq!((record.inode, record.pid), (None, None));
         assert_eq!(record.congestion, Congestion::OfHost);

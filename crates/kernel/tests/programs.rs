@@ -442,7 +442,8 @@ fn begins_with(remembered: &[(&str, u8, Bytes)], expected: Option<Bytes>) {
         return;
     };
     let record = host.bulk();
-    let same = record.minimum_rtt > minimum_rtt / 2 && record.minimum_rtt <= minimum_rtt * 10;
+    let same =
+        record.minimum_rtt.is_some_and(|rtt| rtt > minimum_rtt / 2 && rtt <= minimum_rtt * 10);
     let expected = expected.filter(|_| same);
     assert_eq!(record.limit, expected);
     if let Some(window) = expected {

@@ -207,7 +207,7 @@ impl Member {
         let (delivered, report) = (readings::delivered(info), readings::sender_report(info));
         let upload = self.upload.get_or_insert_default();
         let PaceStep { kind, before, pace, why } =
-            upload.handle_sample(reading.at, delivered, info.rtt, &report)?;
+            upload.handle_sample(reading.at, delivered, info.rtt.nonzero(), &report)?;
         if pace != before
             && let Ok(Err(error)) = self.pace(pace)
         {

@@ -12,8 +12,8 @@ pub fn download(info: &Info, unread: Bytes) -> ConnectionSample {
     ConnectionSample {
         received: info.bytes_received,
         unread,
-        rtt: info.rcv_rtt,
-        minimum_rtt: info.min_rtt,
+        rtt: info.rcv_rtt.nonzero(),
+        minimum_rtt: info.min_rtt.nonzero(),
         out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
         advertised: info.rcv_wnd,
     }
@@ -47,7 +47,7 @@ pub fn send_buffer(info: &Info) -> SendBufferSample {
         app_limited: info.delivery_rate_app_limited,
         sndbuf_limited: info.sndbuf_limited,
         busy: info.busy_time,
-        minimum_rtt: info.min_rtt,
+        minimum_rtt: info.min_rtt.nonzero(),
     }
 }
 

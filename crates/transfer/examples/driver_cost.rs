@@ -37,7 +37,7 @@ fn run(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
     let mut now = Time::ZERO;
     let mut driver = Driver::new(sizing.controller(&setting)?, now, InputSource::OutOfBand);
     driver.handle_reachable(now);
-    let kernel = KernelView { rtt: RTT, minimum_rtt: RTT, ..KernelView::default() };
+    let kernel = KernelView { rtt: Some(RTT), minimum_rtt: Some(RTT), ..KernelView::default() };
     let (mut answers, mut registrations) = (0, 0);
     let mut next_read = now;
     let began = clock::used();

@@ -34,7 +34,7 @@ pub struct TunedConnection {
     /// Whether its upload is left alone from now on.
     leave_upload: bool,
     /// The latest sample of the upload: the peer's receive rate, the RTT and the min RTT.
-    upload_seen: (Rate, Duration, Duration),
+    upload_seen: (Rate, Option<Duration>, Option<Duration>),
 }
 
 impl TunedConnection {
@@ -244,16 +244,14 @@ impl TunedConnection {
 
     fn upload_event(&self, kind: TuneEventKind, why: &str, change: AppliedChange) -> TuneEvent {
         let (rate, rtt, minimum_rtt) = self.upload_seen;
-        // The kernel has zero for none.
-        let minimum_rtt = Some(minimum_rtt).filter(|rtt| *rtt > Duration::ZERO);
-        self.event(kind, why, change, rate, (rtt, minimum_rtt))
+        self.event(kind, why, change, rate, (rtt.unwrap_or_default(), minimum_rtt))
     }
 }
 
 /// Advice about an upload that is not to be touched.
-fn advice(step: &PaceStep, rtt: Duration) -> String {
+fn advice(step: &PaceStep, minimum_rtt: Option<Duration>) -> String {
     let PaceStep { why, pace, .. } = step;
-    let Some(pace) = *pace else { return why.clone() };
+    let Some((pace, rtt)) = pace.zip(minimum_rtt) else { return why.clone() };
     let buffer = buffer_for(pace, rtt);
     format!(
         "{why}; SO_MAX_PACING_RATE of {pace} would empty it, and SO_SNDBUF of {buffer} hold what is \

@@ -18,8 +18,8 @@ pub struct Seen {
     pub state: u8,
     /// The MSS advertised to the peer.
     pub advertised_mss: Bytes,
-    /// The smoothed round trip of what this end sends; zero for none.
-    pub rtt: Duration,
+    /// The smoothed RTT of this end's own segments, if it has one.
+    pub rtt: Option<Duration>,
     /// The rate at which the peer received lately.
     pub delivery_rate: Rate,
     /// For the path group.
@@ -40,7 +40,7 @@ impl Seen {
             at,
             state: info.state,
             advertised_mss: info.advmss,
-            rtt: info.rtt,
+            rtt: info.rtt.nonzero(),
             delivery_rate: info.delivery_rate,
             sample: readings::download(info, unread),
             delivered: readings::delivered(info),
@@ -71,7 +71,7 @@ impl Seen {
             delivered: record.mss * record.delivered,
             report: SenderReport {
                 in_flight: record.mss * on_its_way,
-                minimum_rtt: record.minimum_rtt,
+                minimum_rtt: record.minimum_rtt.unwrap_or_default(),
                 starved: record.app_limited,
                 ..SenderReport::default()
             },

@@ -257,8 +257,7 @@ impl<S: Scope> Tuner<S> {
         let who = ConnectionOwner { pid, program, local, remote, cookie: record.cookie };
         let seen = Seen::of_record(&record);
         let mut tuned = TunedConnection::new(Handle::InKernel(connection), who, &seen);
-        if let Some(pace) = record.saved_pace {
-            let minimum_rtt = record.minimum_rtt;
+        if let Some((pace, minimum_rtt)) = record.saved_pace.zip(record.minimum_rtt) {
             tuned.resume_upload(now, SavedWindow { window: pace * minimum_rtt, minimum_rtt });
         }
         if let Some(to) = congestion {

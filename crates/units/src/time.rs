@@ -77,6 +77,11 @@ impl Duration {
         self.0 as f64 / 1e9
     }
 
+    /// `None` for zero, by which kernels report a time that they do not know.
+    pub fn nonzero(self) -> Option<Duration> {
+        (self > Duration::ZERO).then_some(self)
+    }
+
     /// This span times a factor, rounded.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Duration {

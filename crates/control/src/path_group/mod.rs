@@ -78,10 +78,10 @@ pub struct ConnectionSample {
     pub received: Bytes,
     /// The part of it that the application has not read.
     pub unread: Bytes,
-    /// The receiver's estimate of the round-trip time; zero for none.
-    pub rtt: Duration,
-    /// The min RTT of this end's own segments; zero for none.
-    pub minimum_rtt: Duration,
+    /// The receiver's estimate of the round-trip time, if it has one.
+    pub rtt: Option<Duration>,
+    /// The min RTT of this end's own segments, if it has one.
+    pub minimum_rtt: Option<Duration>,
     /// Segments that arrived out of order.
     pub out_of_order: u64,
     /// The window advertised last; `None` on kernels before 6.2.
@@ -269,13 +269,10 @@ impl PathGroup {
         let gaps = sample.out_of_order.saturating_sub(member.last.out_of_order);
         self.out_of_order += gaps;
         // An estimate is only as new as the data that it was made from.
-        if arrived > Bytes::ZERO && sample.rtt > Duration::ZERO && member.is_bulk() {
-            self.round.rtts.push(sample.rtt);
+        if arrived > Bytes::ZERO && member.is_bulk() {
+            self.round.rtts.extend(sample.rtt);
         }
-        let minimum = Some(sample.minimum_rtt).filter(|rtt| *rtt > Duration::ZERO);
-        if let Some(minimum) = minimum.filter(|m| self.minimum.is_none_or(|min| *m < min)) {
-            self.minimum = Some(minimum);
-        }
+        self.minimum = [self.minimum, sample.minimum_rtt].into_iter().flatten().min();
         member.last = sample;
         member.arrived = arrived;
         member.is_sampled = true;
@@ -327,14 +324,14 @@ impl PathGroup {
         }
         round.rtts.sort_unstable();
         let mut kernel = KernelView {
-            minimum_rtt: self.minimum.unwrap_or(Duration::ZERO),
+            minimum_rtt: self.minimum,
             out_of_order: self.out_of_order,
             ..KernelView::default()
         };
         if let Some(rtt) = round.rtts.get(round.rtts.len() / 2) {
             self.rtt = *rtt;
             let min = self.minimum.unwrap_or(*rtt);
-            kernel.rtt = rtt.saturating_sub(self.floor_queue()).max(min.min(*rtt));
+            kernel.rtt = Some(rtt.saturating_sub(self.floor_queue()).max(min.min(*rtt)));
         }
         self.driver.handle_kernel(now, &kernel);
         // Where nothing comes, that is the path's doing only while there is a bulk transfer.

@@ -22,8 +22,8 @@ pub struct SendBufferSample {
     pub sndbuf_limited: Duration,
     /// Time in which the connection had data to send.
     pub busy: Duration,
-    /// The minimum round-trip time.
-    pub minimum_rtt: Duration,
+    /// The min RTT, if known.
+    pub minimum_rtt: Option<Duration>,
 }
 
 /// Advises once about a connection with a send buffer that is too small.
@@ -44,6 +44,7 @@ impl BufferAdvice {
             self.fastest = self.fastest.max(sample.delivery_rate);
         }
         let sent = sample.acked.saturating_sub(before);
+        let minimum_rtt = sample.minimum_rtt?;
         if self.said || now.since(since) < OBSERVATION_TIME || sent < MIN_SENT {
             return None;
         }
@@ -51,7 +52,7 @@ impl BufferAdvice {
         let rate = sent / now.since(since);
         let limited = sample.sndbuf_limited.scaled(2.0) > sample.busy;
         limited.then(|| {
-            let buffer = buffer_for(self.fastest, sample.minimum_rtt);
+            let buffer = buffer_for(self.fastest, minimum_rtt);
             format!(
                 "the send buffer holds it back at {rate}; SO_SNDBUF of {buffer} lets {} through",
                 self.fastest
@@ -78,7 +79,7 @@ mod tests {
             app_limited: false,
             sndbuf_limited: Duration::from_secs(seconds).scaled(share),
             busy: Duration::from_secs(seconds),
-            minimum_rtt: Duration::from_millis(40),
+            minimum_rtt: Some(Duration::from_millis(40)),
         };
         (0..10).find_map(|s| advice.handle_sample(Time::from_nanos(s * 1_000_000_000), &sample(s)))
     }

@@ -73,16 +73,17 @@ impl PacedUpload {
     }
 
     /// Takes a sample of the connection: the payload that reached the peer since the connection began, the smoothed
-    /// round trip (zero for none), and the sender's report. Returns the change to apply or report, if any.
+    /// RTT, if known, and the sender's report. Returns the change to apply or report, if any.
     pub fn handle_sample(
         &mut self,
         now: Time,
         delivered: Bytes,
-        rtt: Duration,
+        rtt: Option<Duration>,
         report: &SenderReport,
     ) -> Option<PaceStep> {
         self.now = self.now.max(now);
-        self.kernel = KernelView { rtt, minimum_rtt: report.minimum_rtt, ..KernelView::default() };
+        let minimum_rtt = report.minimum_rtt.nonzero();
+        self.kernel = KernelView { rtt, minimum_rtt, ..KernelView::default() };
         let before = std::mem::replace(&mut self.delivered, delivered);
         self.driver.handle_kernel(self.now, &self.kernel);
         self.driver.handle_sender(self.now, report);
@@ -110,7 +111,8 @@ impl PacedUpload {
     }
 
     fn take_step(&mut self) -> Option<PaceStep> {
-        let queue = self.kernel.rtt.saturating_sub(self.kernel.minimum_rtt);
+        let KernelView { rtt, minimum_rtt, .. } = self.kernel;
+        let queue = rtt.unwrap_or_default().saturating_sub(minimum_rtt.unwrap_or_default());
         let (before, mut told) = (self.pace, None);
         while let Some(effect) = self.driver.poll_effect() {
             match effect {

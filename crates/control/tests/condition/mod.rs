@@ -242,8 +242,8 @@ pub fn simulate(condition: &Condition, tuned: bool, seconds: usize) -> Run {
                 received: Bytes::from_f64(senders[0].delivered),
                 unread: Bytes::from_f64(senders[0].delivered - read),
                 // The kernel's estimate counts in milliseconds and rounds down.
-                rtt: Duration::from_millis((seen * 1e3) as u64),
-                minimum_rtt: Duration::from_secs_f64(rtt),
+                rtt: Duration::from_millis((seen * 1e3) as u64).nonzero(),
+                minimum_rtt: Some(Duration::from_secs_f64(rtt)),
                 out_of_order: senders[0].out_of_order,
                 advertised: Some(Bytes::from_f64(if condition.obeys { window } else { 5e6 })),
             };

@@ -96,11 +96,9 @@ impl ControlLoop {
     /// The receiver timed a round trip.
     #[inline]
     pub(crate) fn handle_round_trip(&mut self, rtt: Duration) {
-        if self.kernel.minimum_rtt == Duration::ZERO {
-            // The handshake's: nothing else is sent from this end.
-            self.kernel.minimum_rtt = rtt;
-        }
-        self.kernel.rtt = rtt;
+        // The handshake's: nothing else is sent from this end.
+        self.kernel.minimum_rtt.get_or_insert(rtt);
+        self.kernel.rtt = Some(rtt);
     }
 
     /// Takes the number of segments that arrived ahead of a missing one since the connection began.

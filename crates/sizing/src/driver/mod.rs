@@ -83,10 +83,10 @@ pub enum Effect {
 pub struct KernelView {
     /// The window advertised last; `None` if unknown.
     pub window: Option<Bytes>,
-    /// Its RTT estimate, see [`Input::KernelRtt`]; zero if it has none.
-    pub rtt: Duration,
-    /// The min RTT of this end's own segments; zero if unknown.
-    pub minimum_rtt: Duration,
+    /// Its RTT estimate, see [`Input::KernelRtt`]; `None` if it has none.
+    pub rtt: Option<Duration>,
+    /// The min RTT of this end's own segments; `None` if unknown.
+    pub minimum_rtt: Option<Duration>,
     /// Segments that arrived ahead of a missing one, since the connection began.
     pub out_of_order: u64,
 }
@@ -214,8 +214,10 @@ impl Driver {
         if let Some(advertised) = kernel.window.filter(|_| needs.window) {
             self.give(now, &Input::Window { advertised });
         }
-        let minimum = kernel.minimum_rtt;
-        if needs.minimum_rtt && minimum > Duration::ZERO && minimum != before.minimum_rtt {
+        if let Some(minimum) = kernel.minimum_rtt
+            && needs.minimum_rtt
+            && before.minimum_rtt != Some(minimum)
+        {
             self.give(now, &Input::MinimumRtt(minimum));
         }
         let segments = kernel.out_of_order.saturating_sub(before.out_of_order);
@@ -224,8 +226,10 @@ impl Driver {
         }
         let blocked = self.notice_block(now, kernel.rtt);
         let stands_in = blocked && needs.probes != Probing::Never;
-        if kernel.rtt > Duration::ZERO && (needs.kernel_rtt || stands_in) {
-            self.give(now, &Input::KernelRtt(kernel.rtt));
+        if let Some(rtt) = kernel.rtt
+            && (needs.kernel_rtt || stands_in)
+        {
+            self.give(now, &Input::KernelRtt(rtt));
         }
     }
 
@@ -251,7 +255,7 @@ impl Driver {
         self.give(now, &Input::End);
         self.ended = true;
         // A new connection's handshake is a new sample, even if it takes equally long.
-        self.kernel.minimum_rtt = Duration::ZERO;
+        self.kernel.minimum_rtt = None;
     }
 
     /// When to call [`Driver::handle_timeout`] next; [`Time::MAX`]: never.
@@ -310,7 +314,7 @@ impl Driver {
     }
 
     /// Whether probes are blocked. If so, trains that wait for probes are given up.
-    fn notice_block(&mut self, now: Time, kernel_rtt: Duration) -> bool {
+    fn notice_block(&mut self, now: Time, kernel_rtt: Option<Duration>) -> bool {
         let Some(out_of_band) = &mut self.out_of_band else { return true };
         if !out_of_band.prober.is_blocked(now, kernel_rtt) {
             return false;

@@ -204,9 +204,8 @@ impl Prober {
     }
 
     /// Whether probes are blocked, so that the kernel's RTT estimate must replace them.
-    /// `kernel_rtt` is that estimate, zero if there is none.
-    pub fn is_blocked(&mut self, now: Time, kernel_rtt: Duration) -> bool {
-        let rtt = self.rtt.unwrap_or(kernel_rtt);
+    pub fn is_blocked(&mut self, now: Time, kernel_rtt: Option<Duration>) -> bool {
+        let rtt = self.rtt.or(kernel_rtt).unwrap_or_default();
         // A transfer that pays for few probes has few answers to miss.
         let patience = match self.probing {
             Probing::Budgeted | Probing::Sparse if self.answered > 0 => SILENCE * 3,
@@ -317,11 +316,11 @@ mod tests {
     #[test]
     fn silence_of_a_second_or_three_round_trips_is_a_block() {
         let mut prober = started(1);
-        assert!(!prober.is_blocked(ms(1000), Duration::ZERO));
-        assert!(prober.is_blocked(ms(1001), Duration::ZERO));
-        assert!(!prober.is_blocked(ms(1500), Duration::from_millis(600)));
+        assert!(!prober.is_blocked(ms(1000), None));
+        assert!(prober.is_blocked(ms(1001), None));
+        assert!(!prober.is_blocked(ms(1500), Some(Duration::from_millis(600))));
         prober.handle_answer(ms(1600), &answer(0, 0)).unwrap();
-        assert!(!prober.is_blocked(ms(2000), Duration::ZERO));
+        assert!(!prober.is_blocked(ms(2000), None));
         assert!(prober.counts().fallback);
     }
 

@@ -375,8 +375,8 @@ impl ReceiverState {
             let info = info.map_err(TransferError::system("TCP_INFO"))?;
             Ok(KernelView {
                 window: info.rcv_wnd,
-                rtt: info.rcv_rtt,
-                minimum_rtt: info.min_rtt,
+                rtt: info.rcv_rtt.nonzero(),
+                minimum_rtt: info.min_rtt.nonzero(),
                 out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
             })
         };
@@ -397,7 +397,7 @@ impl ReceiverState {
     fn update_streams(&mut self, kernel: &KernelView) -> Option<u32> {
         let (now, content) = (clock::now(), self.content);
         let rate = self.recent.update(now, content);
-        let rtt = self.control_loop.rtt().unwrap_or(kernel.minimum_rtt);
+        let rtt = self.control_loop.rtt().or(kernel.minimum_rtt).unwrap_or_default();
         let in_flight = rate * rtt;
         let fills = kernel.window.is_some_and(|window| in_flight >= window.scaled(FULL_SHARE));
         let window_limited = fills && self.is_at_limit();
@@ -434,17 +434,14 @@ impl ReceiveConnection {
 fn plus(mut sum: KernelView, other: &KernelView) -> KernelView {
     sum.window = sum.window.zip(other.window).map(|(a, b)| a + b);
     sum.rtt = mean_known(sum.rtt, other.rtt);
-    sum.minimum_rtt = sum.minimum_rtt.min(other.minimum_rtt);
+    sum.minimum_rtt = [sum.minimum_rtt, other.minimum_rtt].into_iter().flatten().min();
     sum.out_of_order += other.out_of_order;
     sum
 }
 
-/// The mean of two round trips; the other where one is not known yet.
-fn mean_known(a: Duration, b: Duration) -> Duration {
-    match (a, b) {
-        (Duration::ZERO, known) | (known, Duration::ZERO) => known,
-        (a, b) => (a + b) / 2,
-    }
+/// The mean of two RTTs; the other if one is not known yet.
+fn mean_known(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
+    a.zip(b).map(|(a, b)| (a + b) / 2).or(a).or(b)
 }
 
 /// Datagrams to and from one sender.
