@@ -43,7 +43,7 @@ fn duration(question: &WindowQuestion) -> Duration {
     (question.rtt * MEASURED_ROUND_TRIPS).clamp(MIN_MEASURED, MAX_MEASURED)
 }
 
-/// Hosts as Linux has them, CUBIC, a drop-tail buffer in bytes; rates count headers.
+/// Hosts as Linux has them, a drop-tail buffer in bytes; rates count headers.
 fn scenario(question: &WindowQuestion) -> Result<Scenario, StudyError> {
     let path = format!(
         "title = \"windows tried\"\nwarmup = \"{}ms\"\nduration = \"{}ms\"\n\n[path]\nrate = \"{}bit/s\"\n\
@@ -57,7 +57,9 @@ fn scenario(question: &WindowQuestion) -> Result<Scenario, StudyError> {
         question.loss.unwrap_or(Probability::ZERO).get(),
     );
     let cross = question.cross.map_or(String::new(), |cross| cross_traffic(question, cross));
-    let text = format!("{path}{cross}[[transfer]]\ncongestion = \"cubic\"\nsizing = \"max\"\n");
+    let congestion = question.congestion;
+    let text =
+        format!("{path}{cross}[[transfer]]\ncongestion = \"{congestion}\"\nsizing = \"max\"\n");
     Ok(Scenario::parse(&text)?)
 }
 

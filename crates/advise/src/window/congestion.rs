@@ -1,6 +1,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use sweetspot_theory::reno::bounded::LossResponse;
+
 use crate::AdviceError;
 
 /// The sender's congestion control, as far as its response to loss is known in closed form.
@@ -14,6 +16,13 @@ pub enum Congestion {
 }
 
 impl Congestion {
+    pub(super) fn response(self) -> LossResponse {
+        match self {
+            Congestion::Cubic => LossResponse::Cubic,
+            Congestion::Reno => LossResponse::Reno,
+        }
+    }
+
     pub(super) fn standard(self) -> &'static str {
         match self {
             Congestion::Cubic => "RFC 9438",

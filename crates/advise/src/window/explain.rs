@@ -31,17 +31,32 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
             source: "Jain, Prasad, Dovrolis, eqs (3) and (8)",
         });
     }
+    let (rule, source) = match s.question.congestion {
+        Congestion::Reno => (
+            "R = 3A/4 (A T_e + B)^2 / ((A T_e + B)^2 - A T_e B), A if B >= A T_e; B: its share",
+            "Jain, Prasad, Dovrolis, eqs (4), (5), (17)",
+        ),
+        Congestion::Cubic => (
+            "R = mean of min(W/T_e, A) while W = 0.4 (t - K)^3 + W_max grows from 0.7 W_max to W_max = A T_e + B",
+            "RFC 9438, sections 4.2 and 4.3",
+        ),
+    };
     all.push(Formula {
         what: "beyond the sweet spot",
-        rule: "R = 3A/4 (A T_e + B)^2 / ((A T_e + B)^2 - A T_e B), A if B >= A T_e; B: its share",
-        numbers: format!(
-            "A T_e = {}, B = {b}: {}",
-            spot.low,
-            saturation::congestion_limited(&s.left)
-        ),
-        source: "Jain, Prasad, Dovrolis, eqs (4), (5), (17)",
+        rule,
+        numbers: format!("A T_e = {}, B = {b}: {}", spot.low, s.sawtooth()),
+        source,
     });
     all.extend(allowed_by_loss(s)?);
+    if let (Some(rate), Some(p)) = (s.bounded_by_loss(window)?, s.question.loss) {
+        let congestion = s.question.congestion;
+        all.push(Formula {
+            what: "rate with loss and this window",
+            rule: "R = E[packets] / E[seconds] from one random loss to the next, W <= min(S, A T_e + B)",
+            numbers: format!("p = {}, S = {window}, {congestion}: {rate}", p.get()),
+            source: "after Ott, Kemperman, Mathis 1996; windows by RFC 5681 and RFC 9438",
+        });
+    }
     let kernel = s.question.kernel;
     all.push(Formula {
         what: "memory for the window",

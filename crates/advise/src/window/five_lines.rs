@@ -48,6 +48,14 @@ impl WindowAdvice {
         }
     }
 
+    /// The congestion control, where losses make it count.
+    fn by_whom(&self) -> String {
+        match self.question.loss {
+            Some(loss) if loss.get() > 0.0 => format!(" with {}", self.question.congestion),
+            _ => String::new(),
+        }
+    }
+
     fn each(&self) -> &'static str {
         if self.connections > 1 { " each" } else { "" }
     }
@@ -66,9 +74,12 @@ impl WindowAdvice {
                 size(half.window),
                 rate(half.rate)
             ),
-            None => {
-                format!("{full}{}, {queue}; half that gives {}", self.each(), rate(half.rate))
-            }
+            None => format!(
+                "{full}{}{}, {queue}; half that gives {}",
+                self.each(),
+                self.by_whom(),
+                rate(half.rate)
+            ),
         }
     }
 
@@ -78,6 +89,10 @@ impl WindowAdvice {
         }
         let Some(twice) = self.wrong_by_two[1].rate else {
             return "twice that overflows the buffer, and no closed form says how far".to_owned();
+        };
+        let twice = match self.question.loss {
+            None => format!("{twice} with {}", self.question.congestion),
+            Some(_) => twice.to_string(),
         };
         match (self.question.buffer, self.added_delay[1]) {
             (None, _) => format!("twice that gives {twice} if the path has no buffer"),

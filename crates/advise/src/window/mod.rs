@@ -172,7 +172,8 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
         bdps,
         added_delay: [s.added_delay(window), s.added_delay(window.saturating_add(window))],
         loss_limited: s.loss_limited(),
-        settings: WindowSettings::for_window(window, q.kernel)?,
+        settings: WindowSettings::for_window(window, q.kernel)?
+            .allowing(s.allowed(window), q.kernel),
         assumptions: s.assumptions(connections),
         formulas: explain::formulas(s, window)?,
         simulated: None,

@@ -114,9 +114,9 @@ impl WindowAdvice {
         self.added_delay = [hold.delay, double.delay];
         self.settings = WindowSettings::for_window(hold.window, self.question.kernel)?;
         self.assumptions.push(format!(
-            "The windows marked were simulated packet by packet: CUBIC as Linux has it, {} seeds \
+            "The windows marked were simulated packet by packet: {} as Linux has it, {} seeds \
              each that did not choose; the closed forms beside them are the papers'.",
-            simulated.seeds
+            self.question.congestion, simulated.seeds
         ));
         self.simulated = Some(simulated);
         Ok(self)

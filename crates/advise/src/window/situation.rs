@@ -4,20 +4,18 @@ use sweetspot_theory::path::elephants::Elephants;
 use sweetspot_theory::path::saturation::{self, SweetSpot};
 use sweetspot_theory::path::six_bdps::{self, PathState};
 use sweetspot_theory::path::{Path, unresponsive};
+use sweetspot_theory::reno::bounded::{Bounds, LossResponse, overflowing};
 use sweetspot_theory::reno::pftk::Flow;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::{Congestion, CrossKind, CrossShare, WindowQuestion};
 use crate::AdviceError;
-use crate::limit::LARGEST_WINDOW;
+use crate::limit::{LARGEST_WINDOW, with_margin};
 
 /// IPv4, TCP and timestamps (RFC 791, 9293, 7323).
 const HEADER_BYTES: Bytes = Bytes::new(52);
 /// RFC 6298 with Linux's TCP_RTO_MIN: the RTT plus at least 200 ms.
 const SMALLEST_VARIANCE: Duration = Duration::from_millis(200);
-/// The margin above A T_e: the first few percent of queue cost 1/20 of an RTT and cover small errors in the estimates of rate
-/// and RTT.
-const WINDOW_MARGIN: f64 = 1.05;
 
 pub(super) struct Situation {
     pub question: WindowQuestion,
@@ -59,9 +57,14 @@ impl Situation {
 
     /// The expected rate with `window`; `None` where no closed form is known.
     pub(super) fn rate_at(&self, window: Bytes) -> Result<Option<Rate>, AdviceError> {
-        if let Some(max) = self.lossy.filter(|_| self.loss_limited()) {
+        let bounded = self.bounded_by_loss(window)?;
+        if bounded.is_some() && self.loss_limited() {
             // Loss keeps the window below the BDP: no queue, with or without cross traffic.
-            return Ok(Some(max.min(window / self.left.minimum_rtt())));
+            return Ok(bounded);
+        }
+        let is_sawtooth = self.elephants.is_none() && window > self.sweet_spot().high;
+        if is_sawtooth {
+            return Ok(bounded.or_else(|| Some(self.sawtooth())));
         }
         let base = match self.elephants {
             None => Some(saturation::throughput(&self.left, window)?.rate),
@@ -70,7 +73,25 @@ impl Situation {
             }
             .map(|rate| rate.min(window / self.left.minimum_rtt())),
         };
-        Ok(base.map(|rate| self.lossy.map_or(rate, |max| rate.min(max))))
+        Ok(base.map(|rate| bounded.map_or(rate, |bounded| rate.min(bounded))))
+    }
+
+    /// The rate beyond the sweet spot, where the sender's own losses limit it.
+    pub(super) fn sawtooth(&self) -> Rate {
+        match self.question.congestion {
+            Congestion::Reno => saturation::congestion_limited(&self.left),
+            Congestion::Cubic => overflowing(LossResponse::Cubic, &self.left, self.question.mtu),
+        }
+    }
+
+    /// The rate with `window` under random loss, in the room that other traffic leaves; `None` without loss.
+    pub(super) fn bounded_by_loss(&self, window: Bytes) -> Result<Option<Rate>, AdviceError> {
+        let q = &self.question;
+        let Some(loss) = q.loss.filter(|loss| loss.get() > 0.0) else { return Ok(None) };
+        let flow = Flow::new(q.mtu, self.left.minimum_rtt(), first_timeout(q), loss)?;
+        let (capacity, buffer) = (self.left.capacity(), self.left.buffer());
+        let bounds = Bounds { capacity, buffer, window };
+        Ok(Some(flow.with_segments_per_ack(1)?.bounded(q.congestion.response(), &bounds)))
     }
 
     pub(super) fn sweet_spot(&self) -> SweetSpot {
@@ -96,7 +117,15 @@ impl Situation {
         }
         match self.elephants {
             Some(_) => spot.high,
-            None => spot.low.scaled(WINDOW_MARGIN).min(spot.high),
+            None => with_margin(spot.low).min(spot.high),
+        }
+    }
+
+    /// The window that host-wide settings allow for `window`: if the buffer is unknown, the one of `advise host`.
+    pub(super) fn allowed(&self, window: Bytes) -> Bytes {
+        match self.question.buffer {
+            None if !self.loss_limited() => with_margin(window).min(LARGEST_WINDOW.max(window)),
+            _ => window,
         }
     }
 
@@ -117,7 +146,8 @@ impl Situation {
         let mut state = six_bdps::alone(&self.left, self.question.mtu)?;
         state.capacity = self.bare.capacity();
         state.largest_window = self.above_every_window() - self.question.mtu;
-        if let Some(max) = self.lossy.filter(|max| *max < state.bulk_transfer_capacity) {
+        let max = self.bounded_by_loss(self.above_every_window())?;
+        if let Some(max) = max.filter(|max| *max < state.bulk_transfer_capacity) {
             // Too slow to queue.
             state.bulk_transfer_capacity = max;
             state.average_rtt = self.left.minimum_rtt();
@@ -145,11 +175,11 @@ impl Situation {
     }
 
     pub(super) fn assumptions(&self, connections: u64) -> Vec<String> {
-        let mut all = vec![
-            "Rates are those of the bottleneck, headers included, in steady state; beyond the \
-             sweet spot those of one Reno flow, with single losses, recovered without a timeout."
-                .to_owned(),
-        ];
+        let mut all = vec![format!(
+            "Rates are those of the bottleneck, headers included, in steady state; beyond the sweet spot those of one \
+             flow of {}, with single losses, recovered without a timeout.",
+            self.question.congestion
+        )];
         if connections > 1 {
             all.push(format!(
                 "TCP has no window above {LARGEST_WINDOW} (RFC 7323), so {connections} equal \
@@ -185,8 +215,8 @@ impl Situation {
         }
         if self.lossy.is_some() {
             all.push(format!(
-                "Loss by the response of {} ({}), with PFTK's timeouts, the first of {}; the \
-                 window grows by acknowledged segments, as Linux counts them, not by ACKs.",
+                "Random loss, answered as by {} ({}) in a window that path, buffer and hosts bound, with PFTK's \
+                 timeouts, the first of {}; the window grows by acknowledged segments, as Linux counts them, not by ACKs.",
                 self.question.congestion,
                 self.question.congestion.standard(),
                 first_timeout(&self.question)

@@ -1,5 +1,6 @@
 //! TCP's throughput on a path that loses packets.
 
+pub mod bounded;
 pub mod classify;
 pub mod l_model;
 pub mod morris;

@@ -3,21 +3,22 @@
 
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
+use super::bounded::LossResponse;
 use super::require_lossy;
 use crate::TheoryError;
 use crate::error::require;
 
 /// CUBIC's growth in segments per cubic second, and the share of the window that a loss leaves (RFC 9438, section 5).
-const CUBIC_C: f64 = 0.4;
-const CUBIC_BETA: f64 = 0.7;
+pub(super) const CUBIC_C: f64 = 0.4;
+pub(super) const CUBIC_BETA: f64 = 0.7;
 
 /// A flow on a path with given loss and RTT.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flow {
-    mss: Bytes,
-    rtt: Duration,
+    pub(super) mss: Bytes,
+    pub(super) rtt: Duration,
     timeout: Duration,
-    loss: Probability,
+    pub(super) loss: Probability,
     segments_per_ack: f64,
 }
 
@@ -56,17 +57,25 @@ impl Flow {
     // PFTK §2.2, approximation: B(p) = 1 / (RTT sqrt(2bp/3) + T_0 min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2)).
     /// The approximate formula with timeouts.
     pub fn approximate(&self) -> Rate {
-        self.with_mean_window(self.reno_window())
+        self.with_mean_window(self.mean_window(LossResponse::Reno))
     }
 
     // RFC 9438, section 5.1: AVG_W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (T / p)^(3/4), and Reno's where that is larger
     // (section 4.3).
     /// CUBIC's rate, with the timeouts of the approximate formula.
     pub fn cubic(&self) -> Rate {
+        self.with_mean_window(self.mean_window(LossResponse::Cubic))
+    }
+
+    /// The mean window in segments where duplicate ACKs show each loss and nothing else bounds it.
+    pub(super) fn mean_window(&self, response: LossResponse) -> f64 {
+        if response == LossResponse::Reno {
+            return self.reno_window();
+        }
         let factor = CUBIC_C * (3.0 + CUBIC_BETA) / (4.0 * (1.0 - CUBIC_BETA));
         let ratio = self.rtt.as_secs_f64() / self.loss.get();
         let window = libm::pow(factor, 0.25) * libm::pow(ratio, 0.75);
-        self.with_mean_window(window.max(self.reno_window()))
+        window.max(self.reno_window())
     }
 
     /// Reno's mean window in segments, where duplicate ACKs show each loss.
@@ -76,11 +85,14 @@ impl Flow {
 
     /// The rate with a mean window of `segments` between losses, timeouts included.
     fn with_mean_window(&self, segments: f64) -> Rate {
+        self.rate(1.0 / (self.rtt.as_secs_f64() / segments + self.waiting()))
+    }
+
+    /// The seconds that timeouts add to each packet.
+    pub(super) fn waiting(&self) -> f64 {
         let (b, p) = (self.segments_per_ack, self.loss.get());
-        let rounds = self.rtt.as_secs_f64() / segments;
         let share = (3.0 * libm::sqrt(3.0 * b * p / 8.0)).min(1.0);
-        let waits = self.timeout.as_secs_f64() * share * p * (1.0 + 32.0 * p * p);
-        self.rate(1.0 / (rounds + waits))
+        self.timeout.as_secs_f64() * share * p * (1.0 + 32.0 * p * p)
     }
 
     // PFTK §2.2 and §2.3: the full model, without and with the window limit W_m.
@@ -117,7 +129,7 @@ impl Flow {
         (socket_buffer / self.rtt).min(self.approximate())
     }
 
-    fn rate(&self, packets_per_second: f64) -> Rate {
+    pub(super) fn rate(&self, packets_per_second: f64) -> Rate {
         Rate::from_f64(packets_per_second * self.mss.as_f64() * 8.0)
     }
 }

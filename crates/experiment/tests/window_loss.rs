@@ -1,0 +1,69 @@
+//! The rate that `advise window` expects under random loss, beside the simulator's.
+
+use sweetspot_advise::window::{Congestion, WindowQuestion, advise};
+use sweetspot_scenario::{Engine, NoRecorder, Scenario};
+use sweetspot_sim::Simulator;
+use sweetspot_units::Bytes;
+
+/// Paths on which loss alone allows 0.7 to 3 times the capacity. Their buffers take the burst that follows a recovery: it refills
+/// the window that lost packets held.
+const PATHS: [(&str, &str, &str, u64); 8] = [
+    ("35Mbit/s", "40ms", "1e-4", 175_000),
+    ("100Mbit/s", "10ms", "2e-4", 125_000),
+    ("50Mbit/s", "20ms", "2e-4", 125_000),
+    ("20Mbit/s", "30ms", "5e-4", 75_000),
+    ("60Mbit/s", "15ms", "1e-4", 112_500),
+    ("10Mbit/s", "100ms", "3e-4", 125_000),
+    ("40Mbit/s", "60ms", "3e-5", 300_000),
+    ("8Mbit/s", "50ms", "2e-3", 50_000),
+];
+
+/// The mean rate in five runs of 60 s with a fixed window, headers included.
+fn simulated(question: &WindowQuestion, window: Bytes) -> f64 {
+    let text = format!(
+        "warmup = \"10s\"\nduration = \"60s\"\n[path]\nrate = \"{}bit/s\"\nrtt = \"{}us\"\nbuffer = \"{}B\"\npacket = \"1500B\"\nloss = {}\n\
+         [tcp]\nflavour = \"linux\"\nheader = \"0B\"\n[[transfer]]\ncongestion = \"{}\"\nsizing = \"fixed:{}B\"\n",
+        question.rate.bits_per_second(),
+        question.rtt.as_secs_f64() * 1e6,
+        question.buffer.unwrap().get(),
+        question.loss.unwrap().get(),
+        question.congestion,
+        window.get(),
+    );
+    let scenario = Scenario::parse(&text).unwrap();
+    let run = |seed| {
+        let outcome = Simulator.run(&Scenario { seed, ..scenario.clone() }, &mut NoRecorder);
+        outcome.unwrap().transfers[0].goodput_bps
+    };
+    (1..=5).map(run).sum::<f64>() / 5.0
+}
+
+#[test]
+fn near_the_limit_of_loss_the_expected_rate_is_the_simulators() {
+    let mut ratios = Vec::new();
+    for congestion in [Congestion::Cubic, Congestion::Reno] {
+        for (rate, rtt, loss, buffer) in PATHS {
+            let question = WindowQuestion {
+                rate: rate.parse().unwrap(),
+                rtt: rtt.parse().unwrap(),
+                buffer: Some(Bytes::new(buffer)),
+                cross: None,
+                loss: Some(loss.parse().unwrap()),
+                congestion,
+                mtu: Bytes::new(1500),
+                kernel: "6.18".parse().unwrap(),
+            };
+            let advice = advise(&question).unwrap();
+            let half = advice.wrong_by_two[0].clone();
+            for choice in [advice.recommended, half] {
+                let (window, expected) = choice.window.zip(choice.rate).unwrap();
+                let ratio = expected.as_f64() / simulated(&question, window);
+                // Five runs: a standard error of up to 2 %.
+                assert!((ratio - 1.0).abs() < 0.08, "{congestion} {rate} {window}: {ratio}");
+                ratios.push(ratio);
+            }
+        }
+    }
+    let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    assert!((mean - 1.0).abs() < 0.04, "{mean}");
+}
