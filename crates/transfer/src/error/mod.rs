@@ -32,8 +32,8 @@ pub enum TransferError {
     /// There is nothing to send.
     #[error("there is nothing to send: {0}")]
     NothingToSend(String),
-    /// Several things to send have this name, and one of them is no directory.
-    #[error("several sources are named {}; send them one at a time, under another --name", Printable(.0))]
+    /// Several things to send have this name.
+    #[error("several sources are named {}; move them one at a time, or directories as contents, with a slash at the end", Printable(.0))]
     SameName(PathBuf),
     /// A pattern of names to leave out.
     #[error("\"{pattern}\" is not a valid pattern: {reason}")]

@@ -146,18 +146,14 @@ impl SourceList {
     }
 }
 
-/// Directories of one name are merged; a file would be replaced by the next of its name.
+/// Of two files with one name the second would replace the first, at each run anew.
 fn distinct(tops: &[Top]) -> Result<(), TransferError> {
-    let is_directory = |top: &Top| !top.standard_input && top.path.is_dir();
-    for (n, top) in tops.iter().enumerate() {
-        let same = |other: &&Top| other.name.is_some() && other.name == top.name;
-        if let (Some(other), Some(name)) = (tops[..n].iter().find(same), &top.name)
-            && !(is_directory(top) && is_directory(other))
-        {
-            return Err(TransferError::SameName(OsStr::from_bytes(name).into()));
-        }
+    let names: Vec<&[u8]> = tops.iter().filter_map(|top| top.name.as_deref()).collect();
+    let repeated = (1..names.len()).find(|n| names[..*n].contains(&names[*n]));
+    match repeated {
+        Some(n) => Err(TransferError::SameName(OsStr::from_bytes(names[n]).into())),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 impl Top {
@@ -284,6 +280,46 @@ mod tests {
         let list = SourceList::new(&sources(path.clone())).unwrap();
         assert!(list.many);
         assert_eq!(names(sources(path))[..2], ["a", "a/b"]);
+    }
+
+    #[test]
+    fn sources_of_one_name_are_refused_whether_files_or_directories() {
+        let dir = tree();
+        let top = dir.path().join("top");
+        fs::write(top.join("a/one.txt"), "another").unwrap();
+        fs::create_dir_all(top.join("b/a")).unwrap();
+        for (first, second) in [("one.txt", "a/one.txt"), ("a", "b/a"), ("a", "a")] {
+            let paths = vec![top.join(first), top.join(second)];
+            let refused = SourceList::new(&Sources { paths, ..Sources::default() });
+            assert!(matches!(refused, Err(TransferError::SameName(_))), "{first} {second}");
+        }
+    }
+
+    /// The contents of two directories make one; the first has precedence.
+    #[test]
+    fn a_file_of_a_name_that_another_source_has_is_left_out() {
+        let dir = tree();
+        let second = dir.path().join("second");
+        fs::create_dir_all(second.join("a/b")).unwrap();
+        fs::write(second.join("a/b/deep.txt"), "another").unwrap();
+        fs::write(second.join("new"), "new").unwrap();
+        let contents = |name: &str| PathBuf::from(format!("{}/{name}/", dir.path().display()));
+        let paths = vec![contents("top"), contents("second")];
+        let (mut files, mut left_out) = (Vec::new(), Vec::new());
+        let take = |item| {
+            match item {
+                Listed::Entry(entry, Some(_)) => files.push(entry.path.to_string()),
+                Listed::Entry(..) => {}
+                Listed::LeftOut(why) => left_out.push(why),
+            }
+            Ok(())
+        };
+        let sources = Sources { paths, ..Sources::default() };
+        SourceList::new(&sources).unwrap().list(take).unwrap();
+        assert_eq!(files, ["a/b/deep.txt", "one.txt", "two.log", "new"]);
+        let second = second.join("a/b/deep.txt");
+        let why = format!("{}: another source has this name; it was left out", second.display());
+        assert_eq!(left_out, [why]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The walk that lists files: by descriptors, so that a directory swapped for a link leads nowhere else.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -31,6 +32,9 @@ pub(super) struct Walk<'a> {
     list: &'a SourceList,
     /// The first entry of each file that has several names, by device and inode.
     links: HashMap<(u64, u64), u32>,
+    /// The names of files so far, by a hash; `None` where each can come once only.
+    seen: Option<HashSet<u64>>,
+    key: RandomState,
     next: u32,
     roots: usize,
     names: Vec<u8>,
@@ -62,7 +66,9 @@ impl<'a> Walk<'a> {
         take: &'a mut dyn FnMut(Listed) -> Result<(), TransferError>,
     ) -> Walk<'a> {
         let names = Vec::with_capacity(NAMES_BYTES);
-        Walk { list, links: HashMap::new(), next: 0, roots: 0, names, take }
+        let merges = list.tops.len() > 1 && list.tops.iter().any(|top| top.name.is_none());
+        let (seen, key) = (merges.then(HashSet::new), RandomState::new());
+        Walk { list, links: HashMap::new(), seen, key, next: 0, roots: 0, names, take }
     }
 
     /// Lists one of the paths that were named.
@@ -243,7 +249,14 @@ impl<'a> Walk<'a> {
         path: RelativePath,
         stat: &Stat,
     ) -> Result<Option<RelativePath>, TransferError> {
-        let what = match FileType::from_raw_mode(stat.st_mode) {
+        let file_type = FileType::from_raw_mode(stat.st_mode);
+        if file_type != FileType::Directory && self.is_repeated(&path) {
+            let shown = place.root.shown(&path);
+            let why =
+                format!("{}: another source has this name; it was left out", Printable(&shown));
+            return (self.take)(Listed::LeftOut(why)).map(|()| None);
+        }
+        let what = match file_type {
             FileType::RegularFile => return self.file(place, path, stat).map(|()| None),
             FileType::Directory => {
                 self.emit(self.entry(path.clone(), EntryKind::Directory, stat), None)?;
@@ -269,6 +282,12 @@ impl<'a> Walk<'a> {
         let why =
             format!("{}: it is a {what}; it was left out", Printable(&place.root.shown(&path)));
         (self.take)(Listed::LeftOut(why)).map(|()| None)
+    }
+
+    /// Whether a file of this name came before; notes it.
+    fn is_repeated(&mut self, path: &RelativePath) -> bool {
+        let hash = self.key.hash_one(path.as_bytes());
+        self.seen.as_mut().is_some_and(|seen| !seen.insert(hash))
     }
 
     fn file(
