@@ -293,12 +293,13 @@ impl Session {
 
 fn entry(choices: &mut Choices<'_>) -> RawEntry {
     let size = choices.of(&SIZES);
-    let kind = match choices.byte() % 8 {
+    let kind = match choices.byte() % 9 {
         0..=2 => EntryKind::File { size, sparse: false },
         3 => EntryKind::File { size, sparse: true },
         4 => EntryKind::Stream,
         5 => EntryKind::Directory,
         6 => EntryKind::Symlink { target: choices.of(&TARGETS).to_vec() },
+        7 => EntryKind::Special,
         _ => EntryKind::HardLink { to: u32::from(choices.byte() % 4) },
     };
     let attribute = |choices: &mut Choices<'_>| {

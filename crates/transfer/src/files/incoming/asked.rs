@@ -209,11 +209,13 @@ mod tests {
             ("photos", EntryKind::Directory),
             ("photos/a", FILE),
             ("photos/l", link),
+            ("photos/s", EntryKind::Special),
+            ("photos", EntryKind::Special),
             ("photos2/a", FILE),
             ("a", FILE),
         ];
         let taken = taken(&named(&["x/photos"]), &offer("photos", false, false), &entries);
-        assert_eq!(taken, [true, true, true, false, false]);
+        assert_eq!(taken, [true, true, true, true, false, false, false]);
     }
 
     #[test]
