@@ -83,6 +83,11 @@ pub(crate) const LONGEST_STALL: Duration = Duration::from_secs(24 * 3600);
 /// How long the last word to a peer may take to leave: it cannot keep a thread by reading nothing.
 pub(crate) const PARTING_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// How long a new transfer with a ticket for one waits for the one before, which may be about to end.
+pub(crate) const TURN_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often it looks.
+pub(crate) const TURN_INTERVAL: Duration = Duration::from_millis(20);
+
 // Credentials.
 
 /// The wrong tries that end a code: an attacker guesses once, one in 8,600 million (33 bits).

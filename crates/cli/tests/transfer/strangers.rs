@@ -10,7 +10,7 @@ use sweetspot_linux::process;
 use sweetspot_protocol::clients::Credential;
 use sweetspot_protocol::{MeasureMessage, Message, Role, Secret, Ticket};
 
-use crate::running::{SWEETSPOT, Serve, eventually, file, names, signal};
+use crate::running::{Ended, SWEETSPOT, Serve, eventually, file, names, send, signal};
 use crate::service::Service;
 
 /// The number of connections that come at once.
@@ -123,6 +123,38 @@ fn a_ticket_for_one_transfer_admits_one_of_many_connections_at_once() {
         is_welcome(&raw.next())
     });
     assert_eq!(heard.into_iter().filter(|welcome| *welcome).count(), 1);
+}
+
+/// `sweetspot send` of three bytes with this ticket.
+fn send_three(ticket: &str, arguments: &[&str]) -> Ended {
+    let (file, _) = file(3);
+    send(file.path(), ticket, arguments)
+}
+
+#[test]
+fn a_ticket_for_one_transfer_is_good_until_a_transfer_has_completed() {
+    let service = Service::start("");
+    let invited = service.invite(&[]).stdout;
+    let text = invited.trim();
+    let ticket: Ticket = text.parse().unwrap();
+    let rehearsed = send_three(text, &["-n", "--name", "f"]);
+    assert_eq!(rehearsed.code, Some(0), "{rehearsed:?}");
+    let uses = || fs::read_to_string(service.scratch.join("state/uses.json")).unwrap_or_default();
+    let is_unused = || !uses().contains("transfer");
+    eventually("a dry run leaves it unused", is_unused);
+    fs::write(service.scratch.join("guest/f"), "other content").unwrap();
+    send_three(text, &["--name", "f"]).failed_saying(&["f already exists"]);
+    eventually("a refusal leaves it unused", is_unused);
+    // A transfer runs with it, and breaks.
+    let running = Raw::accepted_as(&ticket, &Dial::default());
+    send_three(text, &["--name", "g"]).failed_saying(&["another transfer", "is running"]);
+    drop(running);
+    let sent = send_three(text, &["--name", "g"]);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    assert!(uses().contains(r#""completed":true"#), "on disk before its sender knows: {}", uses());
+    send_three(text, &["--name", "h"]).failed_saying(&["already been used"]);
+    send_three(text, &["-n", "--name", "h"]).failed_saying(&["already been used"]);
+    assert_eq!(names(&service.scratch.join("guest")), ["f", "g"]);
 }
 
 #[test]

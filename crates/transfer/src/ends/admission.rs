@@ -12,6 +12,7 @@ use sweetspot_protocol::{Hello, Message, ProtocolError, Role, Secret, Session, V
 use sweetspot_units::Time;
 
 use crate::TransferError;
+use crate::ends::claim::{Claim, Unavailable};
 use crate::ends::client_table::{ClientTable, CodeTry, has_expired};
 use crate::ends::session_table::{Place, SessionTable};
 use crate::limits::{ADMISSION_TIMEOUT, FIRST_BYTE_TIMEOUT, MAX_EARLY_CONTENT};
@@ -33,14 +34,20 @@ pub(crate) struct Admitted<'a> {
     pub link: Link,
     pub hello: Hello,
     pub client: Arc<Client>,
-    /// Its place, to be held to the end of its session; `None` for a further connection of a transfer.
-    pub place: Option<Place<'a>>,
+    /// To be held to the end of its session; `None` for a further connection of a transfer.
+    pub stay: Option<Stay<'a>>,
+}
+
+/// The place of a session, and the claim of a transfer.
+pub(crate) struct Stay<'a> {
+    pub claim: Option<Claim<'a>>,
+    _place: Place<'a>,
 }
 
 impl Admission {
     /// Admits the peer behind `socket`, or refuses it. The peer and the caller learn why.
     pub fn admit<'a>(
-        &self,
+        &'a self,
         socket: TcpStream,
         sessions: &'a SessionTable,
     ) -> Result<Admitted<'a>, TransferError> {
@@ -56,7 +63,7 @@ impl Admission {
         let channel = Arc::new(Channel::accept(socket, &self.config, deadline)?);
         let mut frames = FrameReader::new(Arc::clone(&channel));
         match self.judge(&channel, &mut frames, deadline, sessions) {
-            Ok((session, hello, client, place)) => {
+            Ok((session, hello, client, stay)) => {
                 // A further connection, or one that measures, lists nothing.
                 let takes = hello.role == Role::Sender && !hello.joins && !hello.measures;
                 let taken = if takes { MAX_EARLY_CONTENT } else { 0 };
@@ -64,7 +71,7 @@ impl Admission {
                 channel.say(&Message::Welcome { proof, early_bytes: taken })?;
                 let early_bytes = if takes { taken } else { hello.early_bytes };
                 let link = Link { channel, session, frames, early_bytes };
-                Ok(Admitted { link, hello, client, place })
+                Ok(Admitted { link, hello, client, stay })
             }
             Err(error) => {
                 let error = match error {
@@ -82,12 +89,12 @@ impl Admission {
     }
 
     fn judge<'a>(
-        &self,
+        &'a self,
         channel: &Channel,
         frames: &mut FrameReader,
         deadline: Time,
         sessions: &'a SessionTable,
-    ) -> Result<(Session, Hello, Arc<Client>, Option<Place<'a>>), TransferError> {
+    ) -> Result<(Session, Hello, Arc<Client>, Option<Stay<'a>>), TransferError> {
         let peer = channel.peer().to_string();
         let mut message = frames.opening_message(deadline)?;
         let mut told = None;
@@ -124,8 +131,8 @@ impl Admission {
             if self.clients.is_used_up(&client) {
                 return Err(TransferError::UsedUp(peer));
             }
-            let place = sessions.place(&client, None).map_err(|no| no.error(peer))?;
-            return Ok((session, hello, client, Some(place)));
+            let _place = sessions.place(&client, None).map_err(|no| no.error(peer))?;
+            return Ok((session, hello, client, Some(Stay { claim: None, _place })));
         }
         if self.role == Some(hello.role) {
             let what = if hello.role == Role::Sender { "send" } else { "receive" };
@@ -142,12 +149,14 @@ impl Admission {
             return Ok((session, hello, client, None));
         }
         let transfer = hello.transfer.raw();
-        let place = sessions.place(&client, Some(transfer)).map_err(|no| no.error(peer.clone()))?;
-        // Last, because this uses up a one-time credential.
-        if !self.clients.begin(&client, transfer)? {
-            return Err(TransferError::UsedUp(peer));
-        }
-        Ok((session, hello, client, Some(place)))
+        let _place =
+            sessions.place(&client, Some(transfer)).map_err(|no| no.error(peer.clone()))?;
+        // Last, because this claims a one-time credential.
+        let claim = self.clients.claim(&client, transfer)?.map_err(|why| match why {
+            Unavailable::Spent => TransferError::UsedUp(peer.clone()),
+            Unavailable::InUse => TransferError::InTurn(peer.clone()),
+        })?;
+        Ok((session, hello, client, Some(Stay { claim: Some(claim), _place })))
     }
 
     /// The client that `hello`'s secret proves; without one, the client of the key that TLS proved.
@@ -208,6 +217,9 @@ fn refusal(error: &TransferError) -> String {
             return format!("you have no right to {what}; ask the operator for it");
         }
         TransferError::UsedUp(_) => "this one-time ticket has already been used; ask for another one",
+        TransferError::InTurn(_) => {
+            "another transfer with this one-time ticket is running; try again when it has ended"
+        }
         TransferError::Clients { .. } | TransferError::State { .. } => {
             "the server cannot use its own files and admits no client; ask its operator to repair them"
         }

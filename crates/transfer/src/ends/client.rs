@@ -62,9 +62,8 @@ pub fn receive(
                 config = Some(preparing.join().unwrap_or(Err(TransferError::Interrupted))?);
             }
             let config = config.as_ref().ok_or(TransferError::Interrupted)?;
-            let mut summary = receive::receive(config, None, link, further, start, observer)?;
-            summary.reconnects = reconnects;
-            Ok(summary)
+            let ended = receive::receive(config, None, link, further, start, None, observer);
+            ended.result.map(|summary| TransferSummary { reconnects, ..summary })
         })
     })
 }

@@ -1,21 +1,19 @@
-//! The clients of a server, and their used quotas.
+//! The clients of a server, and the usage of their credentials.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
-use std::io;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use serde::{Deserialize, Serialize};
-use sweetspot_linux::{clock, file};
+use sweetspot_linux::clock;
 use sweetspot_protocol::clients::{Client, Credential};
 use sweetspot_protocol::{PublicKey, Secret, SpokenCode};
 
 use crate::TransferError;
+use crate::ends::claim::{Claim, Unavailable};
 use crate::ends::clients_file::ClientsFile;
-use crate::limits::{MAX_PEERS_PER_CODE, MAX_WRONG_TRIES};
+use crate::ends::uses::{Use, Uses};
+use crate::limits::{MAX_PEERS_PER_CODE, MAX_WRONG_TRIES, TURN_INTERVAL, TURN_TIMEOUT};
 use crate::lock::lock;
-use crate::wire::identity::OWNER_ONLY;
 
 /// Clients that may connect, and what each has used.
 pub(crate) struct ClientTable {
@@ -30,27 +28,6 @@ enum Source {
     One(Arc<Client>),
     /// The clients that a file lists.
     File(ClientsFile),
-}
-
-/// Used quotas; they survive restarts.
-#[derive(Default)]
-struct Uses {
-    path: Option<PathBuf>,
-    by_credential: BTreeMap<String, Use>,
-    /// Codes that are tried at this moment.
-    tried: HashSet<String>,
-}
-
-/// The usage of one credential.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Use {
-    /// The one transfer that it was for.
-    transfer: Option<String>,
-    /// Whether that has ended well.
-    ended: bool,
-    /// Tries of a code that did not prove right, with the one that is under way.
-    wrong: u32,
 }
 
 /// The one try of a code, taken by one connection.
@@ -88,13 +65,7 @@ impl ClientTable {
 
     /// A table of the clients in the file at `path`; usage is stored in `uses`.
     pub fn of_file(path: &Path, uses: PathBuf) -> Result<ClientTable, TransferError> {
-        let failed = |source| TransferError::State { path: uses.clone(), source };
-        let by_credential = match fs::read(&uses) {
-            Ok(text) => serde_json::from_slice(&text).map_err(|e| failed(io::Error::other(e)))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
-            Err(error) => return Err(failed(error)),
-        };
-        let uses = Uses { path: Some(uses.clone()), by_credential, ..Uses::default() };
+        let uses = Uses::load(uses)?;
         Ok(ClientTable::new(Source::File(ClientsFile::open(path)?), uses))
     }
 
@@ -148,7 +119,7 @@ impl ClientTable {
     pub fn is_over(&self) -> bool {
         let Source::One(client) = &self.source else { return false };
         let (uses, id) = (lock(&self.uses), client.credential.id());
-        uses.by_credential.get(&id).is_some_and(|used| used.wrong >= MAX_WRONG_TRIES)
+        uses.of(&id).wrong >= MAX_WRONG_TRIES
             && !uses.tried.contains(&id)
             && !lock(&self.further).contains_key(&id)
     }
@@ -173,61 +144,39 @@ impl ClientTable {
         })
     }
 
-    /// Notes that `client` is used for `transfer`. False if it is used up, or in use for another transfer: of several
-    /// connections at once, one wins.
-    pub fn begin(&self, client: &Client, transfer: &str) -> Result<bool, TransferError> {
-        if !client.once {
-            return Ok(true);
+    /// Forgets the peers that proved a code: their transfers are over.
+    pub fn forget_peers(&self) {
+        lock(&self.further).clear();
+    }
+
+    /// Claims the credential of `client` for `transfer`. Another transfer with a one-time credential may be about to end: it is
+    /// waited for a moment.
+    pub fn claim(
+        &self,
+        client: &Client,
+        transfer: &str,
+    ) -> Result<Result<Claim<'_>, Unavailable>, TransferError> {
+        let patience = clock::now() + TURN_TIMEOUT;
+        loop {
+            let claimed = Claim::make(&self.uses, client, transfer)?;
+            if !matches!(claimed, Err(Unavailable::InUse)) || clock::now() >= patience {
+                return Ok(claimed);
+            }
+            clock::sleep_until(clock::now() + TURN_INTERVAL);
         }
-        self.change(client, |used| {
-            let first = used.transfer.get_or_insert_with(|| transfer.to_owned());
-            !used.ended && first == transfer
-        })
     }
 
-    /// Notes that the one transfer of `client` has ended well.
-    pub fn end(&self, client: &Client) -> Result<(), TransferError> {
-        if client.once { self.change(client, |used| used.ended = true) } else { Ok(()) }
-    }
-
-    /// Whether the one transfer of `client` has ended well.
+    /// Whether a transfer has completed with the one-time credential of `client`.
     pub fn is_used_up(&self, client: &Client) -> bool {
-        let uses = lock(&self.uses);
-        let used = uses.by_credential.get(&client.credential.id());
-        client.once && used.is_some_and(|used| used.ended)
+        client.once && lock(&self.uses).of(&client.credential.id()).completed
     }
 
-    /// Changes the usage in one step, on disk before it counts.
     fn change<T>(
         &self,
         client: &Client,
         change: impl FnOnce(&mut Use) -> T,
     ) -> Result<T, TransferError> {
-        let (mut uses, id) = (lock(&self.uses), client.credential.id());
-        let before = uses.by_credential.get(&id).cloned();
-        let mut after = before.clone().unwrap_or_default();
-        let changed = change(&mut after);
-        if before.as_ref() == Some(&after) {
-            return Ok(changed);
-        }
-        uses.by_credential.insert(id.clone(), after);
-        if let Err(error) = uses.save() {
-            match before {
-                Some(before) => uses.by_credential.insert(id, before),
-                None => uses.by_credential.remove(&id),
-            };
-            return Err(error);
-        }
-        Ok(changed)
-    }
-}
-
-impl Uses {
-    fn save(&self) -> Result<(), TransferError> {
-        let Some(path) = &self.path else { return Ok(()) };
-        let failed = |source| TransferError::State { path: path.clone(), source };
-        let text = serde_json::to_vec(&self.by_credential).map_err(|e| failed(e.into()))?;
-        file::replace(path, &text, OWNER_ONLY).map_err(failed)
+        lock(&self.uses).change(&client.credential.id(), change)
     }
 }
 
@@ -271,21 +220,81 @@ mod tests {
         })
     }
 
+    /// The claim of the guest for `transfer`, without patience.
+    fn claim<'a>(table: &'a ClientTable, transfer: &str) -> Result<Claim<'a>, Unavailable> {
+        Claim::make(&table.uses, &guest(table), transfer).unwrap()
+    }
+
+    /// The usage of the guest's credential, as a server started anew reads it: the transfer, and whether it has completed.
+    fn stored(scratch: &Scratch) -> (Option<String>, bool) {
+        let table = table(scratch);
+        let used = lock(&table.uses).of(&guest(&table).credential.id());
+        (used.transfer, used.completed)
+    }
+
     #[test]
-    fn what_is_for_one_transfer_stays_used_after_a_restart() {
+    fn a_one_time_credential_that_completed_is_spent_also_after_a_restart() {
         let scratch = Scratch::new(CODE);
         let first = table(&scratch);
-        let guest = guest(&first);
-        assert!(first.begin(&guest, "one").unwrap());
-        // The same transfer goes on; another one is none of it.
-        assert!(first.begin(&guest, "one").unwrap());
-        let again = table(&scratch);
-        assert!(again.begin(&guest, "one").unwrap());
-        assert!(!again.begin(&guest, "two").unwrap());
-        assert!(!again.is_used_up(&guest));
-        again.end(&guest).unwrap();
-        let after = table(&scratch);
-        assert!(after.is_used_up(&guest) && !after.begin(&guest, "one").unwrap());
+        let one = claim(&first, "one").unwrap();
+        one.complete().unwrap();
+        // The process is killed at this moment: neither the claim nor its peer has noticed.
+        let restarted = table(&scratch);
+        assert!(restarted.is_used_up(&guest(&restarted)));
+        for transfer in ["one", "two"] {
+            assert_eq!(claim(&restarted, transfer).err(), Some(Unavailable::Spent));
+        }
+        // Nothing that its session does later takes that back.
+        one.release().unwrap();
+        drop(one);
+        assert_eq!(claim(&first, "one").err(), Some(Unavailable::Spent));
+        assert_eq!(stored(&scratch), (Some("one".into()), true));
+    }
+
+    #[test]
+    fn a_transfer_that_broke_gives_way_to_another_and_one_that_runs_does_not() {
+        let scratch = Scratch::new(CODE);
+        let first = table(&scratch);
+        assert_eq!(stored(&scratch), (None, false), "unused");
+        let running = claim(&first, "one").unwrap();
+        assert_eq!(stored(&scratch), (Some("one".into()), false));
+        assert_eq!(claim(&first, "two").err(), Some(Unavailable::InUse));
+        // Its path broke, and a new connection came before this end noticed.
+        let newer = claim(&first, "one").unwrap();
+        drop(running);
+        assert_eq!(claim(&first, "two").err(), Some(Unavailable::InUse));
+        drop(newer);
+        drop(claim(&first, "two").unwrap());
+        assert_eq!(stored(&scratch), (Some("two".into()), false), "broken");
+        // The server was killed and started again.
+        let restarted = table(&scratch);
+        assert!(claim(&restarted, "three").is_ok());
+        assert!(!restarted.is_used_up(&guest(&restarted)));
+    }
+
+    #[test]
+    fn a_transfer_that_wrote_nothing_leaves_a_credential_as_it_was() {
+        let scratch = Scratch::new(CODE);
+        let table = table(&scratch);
+        let rehearse = |transfer| claim(&table, transfer).unwrap().release().unwrap();
+        rehearse("one");
+        assert_eq!(stored(&scratch), (None, false));
+        drop(claim(&table, "two").unwrap());
+        rehearse("three");
+        assert_eq!(stored(&scratch), (Some("two".into()), false));
+        // An older session does not speak for a newer one of its transfer.
+        let (older, _newer) = (claim(&table, "four").unwrap(), claim(&table, "four").unwrap());
+        older.release().unwrap();
+        assert_eq!(stored(&scratch), (Some("four".into()), false));
+    }
+
+    #[test]
+    fn a_usage_that_an_earlier_version_wrote_still_counts() {
+        let scratch = Scratch::new(CODE);
+        let id = guest(&table(&scratch)).credential.id();
+        let text = format!(r#"{{"{id}":{{"transfer":"one","ended":true,"wrong":0}}}}"#);
+        std::fs::write(scratch.0.path().join("uses.json"), text).unwrap();
+        assert_eq!(stored(&scratch), (Some("one".into()), true));
     }
 
     #[test]
@@ -295,7 +304,14 @@ mod tests {
         // Many rounds: a check before the change lets two through now and then.
         for _ in 0..200 {
             let table = ClientTable::of_one(Client::clone(&guest));
-            assert_eq!(at_once(|i| table.begin(&guest, &i.to_string()).unwrap()), 1);
+            let claims = Mutex::new(Vec::new());
+            let won = at_once(|i| {
+                let claimed = claim(&table, &i.to_string());
+                let won = claimed.is_ok();
+                lock(&claims).extend(claimed);
+                won
+            });
+            assert_eq!(won, 1);
         }
     }
 
@@ -372,7 +388,7 @@ mod tests {
         let table = ClientTable::of_file(&scratch.path(), uses).unwrap();
         let guest = guest(&table);
         for transfer in ["one", "two"] {
-            assert!(table.begin(&guest, transfer).is_err());
+            assert!(table.claim(&guest, transfer).is_err());
             assert!(table.try_code(Arc::clone(&guest)).is_err());
         }
     }

@@ -6,6 +6,7 @@
 
 pub mod accepted;
 pub mod admission;
+pub mod claim;
 pub mod client;
 pub mod client_table;
 pub mod clients_file;
@@ -19,4 +20,5 @@ pub mod receive_config;
 pub mod send;
 pub mod server;
 pub mod session_table;
+pub mod uses;
 pub mod work;

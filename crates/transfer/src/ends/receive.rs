@@ -1,5 +1,6 @@
 //! The receiving end of a transfer, once both ends know each other.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -16,8 +17,10 @@ use crate::TransferError;
 use crate::control::receiver_control::ReceiverControl;
 use crate::control::udp_demux::UdpDemux;
 use crate::ends::accepted::{Accepted, stream_count, wait_for_offer};
+use crate::ends::claim::Claim;
 use crate::ends::link_reader::{Inbox, LinkReader};
 use crate::ends::receive_config::ReceiveConfig;
+use crate::ends::work::Ended;
 use crate::files::incoming::{Deletion, EntryQueue, IncomingFiles, Job};
 use crate::files::target::Target;
 use crate::lock::lock;
@@ -35,16 +38,19 @@ const WRITE_BEHIND_PIECES: usize = 4;
 const ATTRIBUTES_LEFT_OUT: &str =
     "extended attributes were left out: the receiver did not ask for them";
 
-/// Receives the files of the sender at the other end of `link`. The connection was made at `start`.
+/// Receives the files of the sender at the other end of `link`. The connection was made at `start`. A server has a `claim` for
+/// the transfer.
 pub(crate) fn receive(
     config: &ReceiveConfig,
     udp_demux: Option<&UdpDemux>,
     mut link: Link,
     further: &FurtherLinks<'_>,
     start: Time,
+    claim: Option<&Claim<'_>>,
     observer: &mut dyn TransferObserver,
-) -> Result<TransferSummary, TransferError> {
+) -> Ended {
     let channel = Arc::clone(&link.channel);
+    let wrote = Cell::new(false);
     let mut order = ReceiverOrder::taking_early(link.early_bytes);
     let result = wait_for_offer(&mut link.frames, &mut order).and_then(|offer| {
         let expected = config.options.asked.expect(&offer)?;
@@ -88,6 +94,7 @@ pub(crate) fn receive(
         let transfer = Receiving {
             config,
             offer: &offer,
+            claim,
             sizing: plan.sizing,
             start,
             channel: &channel,
@@ -98,18 +105,21 @@ pub(crate) fn receive(
             joined: Mutex::default(),
             failed: Mutex::default(),
         };
-        transfer.run(link.frames, order, further)
+        let received = transfer.run(link.frames, order, further);
+        wrote.set(files.has_written());
+        received
     });
     if let Err(error) = &result {
         channel.part(error);
     }
-    result
+    Ended { result, wrote: wrote.get() }
 }
 
 /// A transfer that runs.
 struct Receiving<'a> {
     config: &'a ReceiveConfig,
     offer: &'a Offer,
+    claim: Option<&'a Claim<'a>>,
     sizing: Sizing,
     /// When the connection was made.
     start: Time,
@@ -226,6 +236,12 @@ impl<'a> Receiving<'a> {
         self.files.complete()?;
         let deleted = self.files.tell_deleted(&**self.channel)?;
         let summary = self.summary();
+        // On disk before the sender hears of it: a crash in between does not renew the credential.
+        if let Some(claim) =
+            self.claim.filter(|_| !self.offer.dry_run && !self.files.moved_nothing())
+        {
+            claim.complete()?;
+        }
         // Nothing is sent after the summary: a sender that leaves something unread would reset the connection, and its
         // summary with it.
         self.control.finish()?;
@@ -241,10 +257,10 @@ impl<'a> Receiving<'a> {
         closing: Option<SenderSummary>,
         cpu: Duration,
     ) -> Result<TransferSummary, TransferError> {
-        let (counts, failures, content, _) = self.files.summary();
+        let (_, failures, content, _) = self.files.summary();
+        let moved_nothing = self.files.moved_nothing();
         let would_move = self.files.would_move();
-        let moves_nothing = counts.written + counts.unchanged == 0 && would_move.is_empty();
-        if let ([reason, ..], true) = (&failures[..], moves_nothing) {
+        if let ([reason, ..], true) = (&failures[..], moved_nothing && would_move.is_empty()) {
             return Err(TransferError::NothingMoved(reason.clone()));
         }
         let end = OwnAccount {

@@ -12,19 +12,20 @@ use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::ClampMethod;
 use sweetspot_linux::{clock, process};
 use sweetspot_protocol::clients::{Client, Credential, Rights};
-use sweetspot_protocol::{Message, Role, Ticket, TicketHost, TicketProof};
+use sweetspot_protocol::{Hello, Message, Role, Ticket, TicketHost, TicketProof};
 use sweetspot_units::{Duration, Time};
 
 use crate::TransferError;
 use crate::control::udp_demux::UdpDemux;
 use crate::ends::admission::{Admission, Admitted};
+use crate::ends::claim::Claim;
 use crate::ends::client_table::ClientTable;
 use crate::ends::connection_table::ConnectionTable;
 use crate::ends::measure;
 use crate::ends::once::OnceState;
 use crate::ends::ports::{bind_both, reachable};
 use crate::ends::session_table::{Refusal, SessionTable};
-use crate::ends::work::{Impossible, Task, Work};
+use crate::ends::work::{Ended, Impossible, Task, Work};
 use crate::ends::{receive, send};
 use crate::limits::Capacity;
 use crate::lock::lock;
@@ -254,7 +255,7 @@ impl Server {
         if hello.measures {
             let _running = self.sessions.measure(client, &link.channel);
             let account = self.measure_accounts.of(client.credential.id());
-            let Admitted { link, hello, place: _place, .. } = peer;
+            let Admitted { link, hello, stay: _stay, .. } = peer;
             let address = link.channel.peer();
             let result = measure::serve(&self.udp_demux, link, hello.joins, &account);
             return reception.measured(address, &result);
@@ -277,7 +278,8 @@ impl Server {
         once: &Mutex<OnceState>,
         reception: &dyn ServerObserver,
     ) {
-        let Admitted { link, hello, client, place: _place } = peer;
+        let Admitted { link, hello, client, stay } = peer;
+        let claim = stay.as_ref().and_then(|stay| stay.claim.as_ref());
         let peer = link.channel.peer();
         let (links, arriving) = crossbeam_channel::unbounded();
         let number =
@@ -286,7 +288,46 @@ impl Server {
             });
         let mut observer = reception.admitted(number, peer);
         let further = FurtherLinks { arriving, dial: None };
-        let task = match &self.work {
+        // The same transfer over an older connection may have ended well meanwhile.
+        let task = self.task(number, peer, &hello, &client, reception);
+        let moved = match task.and_then(|task| self.still_admits(&client, peer).map(|()| task)) {
+            Ok(Task::Receive(config)) => {
+                let demux = Some(&self.udp_demux);
+                receive::receive(&config, demux, link, &further, start, claim, observer.as_mut())
+            }
+            Ok(Task::Send(config)) => {
+                let result = send::send(&config, link, &further, start, 0, observer.as_mut());
+                Ended { result, wrote: true }
+            }
+            Err(impossible) => {
+                link.channel.hang_up(&Message::Refuse { reason: impossible.reason.into() });
+                impossible.into()
+            }
+        };
+        let moved = settle(claim, moved);
+        drop(stay);
+        drop(observer);
+        self.sessions.leave(hello.transfer.raw(), &client, number);
+        // A transfer that ends because the server closes did not fail by itself.
+        let interrupted = moved.result.is_err() && self.connection_table.is_closing();
+        let result = if interrupted { Err(TransferError::Interrupted) } else { moved.result };
+        if self.ends != EndsAfter::Never {
+            self.end_of_one(once, connection, number, result, reception);
+        } else {
+            reception.ended(number, &result);
+        }
+    }
+
+    /// The task of a transfer, with the log of its files.
+    fn task(
+        &self,
+        number: u64,
+        peer: SocketAddr,
+        hello: &Hello,
+        client: &Client,
+        reception: &dyn ServerObserver,
+    ) -> Result<Task, Impossible> {
+        match &self.work {
             Work::One(Task::Receive(config)) => {
                 let log = reception.file_log(number, peer, None, Role::Receiver);
                 Ok(Task::Receive(config.logged_by(log)))
@@ -295,37 +336,8 @@ impl Server {
             Work::Clients(work) => {
                 let role = hello.role.other();
                 let log = reception.file_log(number, peer, Some(&client.name), role);
-                work.task(&client, role, log)
+                work.task(client, role, log)
             }
-        };
-        // The same transfer over an older connection may have ended well meanwhile.
-        let task = task.and_then(|task| self.still_admits(&client, peer).map(|()| task));
-        let moved = match task {
-            Ok(Task::Receive(config)) => {
-                let demux = Some(&self.udp_demux);
-                receive::receive(&config, demux, link, &further, start, observer.as_mut())
-            }
-            Ok(Task::Send(config)) => {
-                send::send(&config, link, &further, start, 0, observer.as_mut())
-            }
-            Err(Impossible { error, reason }) => {
-                link.channel.hang_up(&Message::Refuse { reason: reason.into() });
-                Err(error)
-            }
-        };
-        let moved = moved.and_then(|summary| {
-            self.admission.clients.end(&client)?;
-            Ok(summary)
-        });
-        drop(observer);
-        self.sessions.leave(hello.transfer.raw(), &client, number);
-        // A transfer that ends because the server closes did not fail by itself.
-        let interrupted = moved.is_err() && self.connection_table.is_closing();
-        let result = if interrupted { Err(TransferError::Interrupted) } else { moved };
-        if self.ends != EndsAfter::Never {
-            self.end_of_one(once, connection, number, result, reception);
-        } else {
-            reception.ended(number, &result);
         }
     }
 
@@ -389,6 +401,21 @@ impl Server {
             }
         }
     }
+}
+
+/// Notes on disk how far the transfer used its client's credential.
+fn settle(claim: Option<&Claim<'_>>, ended: Ended) -> Ended {
+    let Some(claim) = claim else { return ended };
+    let Ended { result, wrote } = ended;
+    let result = match result {
+        Ok(summary) if !summary.dry_run => claim.complete().map(|()| summary),
+        result => {
+            // If that cannot be written, the disk names a transfer that broke: the credential is as good.
+            let _ = if wrote && result.is_err() { Ok(()) } else { claim.release() };
+            result
+        }
+    };
+    Ended { result, wrote }
 }
 
 /// Refuses a further connection of a transfer.

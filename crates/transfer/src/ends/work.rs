@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use sweetspot_control::TransferSummary;
 use sweetspot_linux::file;
 use sweetspot_linux::tcp::ClampMethod;
 use sweetspot_protocol::clients::Client;
@@ -39,6 +40,19 @@ pub(crate) enum Task {
 pub(crate) struct Impossible {
     pub error: TransferError,
     pub reason: &'static str,
+}
+
+/// The end of a session that moved files.
+pub(crate) struct Ended {
+    pub result: Result<TransferSummary, TransferError>,
+    /// Whether something was written here; always true of a sender, because the other end may have written.
+    pub wrote: bool,
+}
+
+impl From<Impossible> for Ended {
+    fn from(impossible: Impossible) -> Ended {
+        Ended { result: Err(impossible.error), wrote: false }
+    }
 }
 
 /// The work that this server does for its clients.

@@ -63,6 +63,7 @@ impl TransferError {
             | E::UnknownKey { .. }
             | E::NoRight { .. }
             | E::UsedUp(_)
+            | E::InTurn(_)
             | E::NoCode(_)
             | E::Code(_)
             | E::Expired(_)

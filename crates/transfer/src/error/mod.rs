@@ -169,6 +169,9 @@ pub enum TransferError {
     /// The peer's one-time credential has been used. Holds the peer's address.
     #[error("{0} was turned away: its one-time ticket has already been used")]
     UsedUp(String),
+    /// Another transfer uses the peer's one-time credential at this moment. Holds the peer's address.
+    #[error("{0} was turned away: another transfer with its one-time ticket is running")]
+    InTurn(String),
     /// There is no such code, or it was tried already. Holds the peer's address.
     #[error("{0} was turned away: there is no such code, or a wrong try has ended it")]
     NoCode(String),

@@ -70,7 +70,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let identity = service_identity(arguments.state.as_deref())?;
     let expires = Ticket::expiry(clock::wall(), arguments.lifetime);
     let directory = std::path::absolute(&arguments.dir)?;
-    // The service makes the directory for its client, but not the one above: the ticket would be used up in vain.
+    // The service makes the directory for its client, but not the one above: it would refuse every transfer.
     if let Some(above) = directory.parent().filter(|above| !above.is_dir()) {
         return Err(format!("{} is no directory; make it first", above.shown()).into());
     }

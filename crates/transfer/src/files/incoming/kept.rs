@@ -54,6 +54,10 @@ impl MadeDirectories {
     pub fn contains(&self, path: &[u8]) -> bool {
         self.hashes.contains(&self.key.hash_one(path))
     }
+
+    pub fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
 }
 
 /// Names that the sender has, by a hash with a key unknown to the peer: of two names with one hash the second stays, too.

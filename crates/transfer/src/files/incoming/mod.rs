@@ -300,6 +300,18 @@ impl IncomingFiles {
         (counts, state.failures.lines.clone(), state.content, state.hash)
     }
 
+    /// Whether everything failed.
+    pub fn moved_nothing(&self) -> bool {
+        let state = lock(&self.state);
+        state.failures.count > 0 && state.counts.written + state.counts.unchanged == 0
+    }
+
+    /// Whether anything was written.
+    pub fn has_written(&self) -> bool {
+        let state = lock(&self.state);
+        state.content > Bytes::ZERO || state.counts.written > 0 || !state.made.is_empty()
+    }
+
     /// The content that came so far, and the files that are whole.
     pub fn so_far(&self) -> (Bytes, u64) {
         let state = lock(&self.state);

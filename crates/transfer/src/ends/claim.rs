@@ -1,0 +1,84 @@
+//! The claim of one transfer on its client's credential. Of a one-time credential there is one at a time.
+
+use std::sync::Mutex;
+
+use sweetspot_protocol::clients::Client;
+
+use crate::TransferError;
+use crate::ends::uses::Uses;
+use crate::lock::lock;
+
+/// The claim of a session's transfer. It ends with the session; the disk then says that the transfer broke, unless it has
+/// completed or was released.
+pub(crate) struct Claim<'a> {
+    uses: &'a Mutex<Uses>,
+    /// `None` if the credential is for any number of transfers.
+    credential: Option<String>,
+    /// The transfer that used the credential before.
+    before: Option<String>,
+}
+
+/// Why there is no claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unavailable {
+    /// A transfer has completed with the one-time credential.
+    Spent,
+    /// Another transfer uses it at this moment.
+    InUse,
+}
+
+impl<'a> Claim<'a> {
+    /// Claims the credential of `client` for `transfer`, on disk before it counts: of several transfers at once, one wins. A
+    /// transfer that broke gives way to any other, as its sender may have been started again.
+    pub fn make(
+        uses: &'a Mutex<Uses>,
+        client: &Client,
+        transfer: &str,
+    ) -> Result<Result<Claim<'a>, Unavailable>, TransferError> {
+        if !client.once {
+            return Ok(Ok(Claim { uses, credential: None, before: None }));
+        }
+        let (mut locked, id) = (lock(uses), client.credential.id());
+        if locked.of(&id).completed {
+            return Ok(Err(Unavailable::Spent));
+        }
+        if locked.running.get(&id).is_some_and(|(running, _)| running != transfer) {
+            return Ok(Err(Unavailable::InUse));
+        }
+        let before = locked.change(&id, |used| used.transfer.replace(transfer.to_owned()))?;
+        locked.running.entry(id.clone()).or_insert_with(|| (transfer.to_owned(), 0)).1 += 1;
+        Ok(Ok(Claim { uses, credential: Some(id), before }))
+    }
+
+    /// The transfer has completed, which spends a one-time credential. The peer may learn of it afterwards.
+    pub fn complete(&self) -> Result<(), TransferError> {
+        let Some(id) = &self.credential else { return Ok(()) };
+        lock(self.uses).change(id, |used| used.completed = true)
+    }
+
+    /// The transfer wrote nothing: the credential is as it was before.
+    pub fn release(&self) -> Result<(), TransferError> {
+        let Some(id) = &self.credential else { return Ok(()) };
+        let mut uses = lock(self.uses);
+        // A newer session of the transfer may write.
+        let alone = uses.running.get(id).is_some_and(|(_, sessions)| *sessions == 1);
+        uses.change(id, |used| {
+            if alone && !used.completed {
+                used.transfer.clone_from(&self.before);
+            }
+        })
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let Some(id) = &self.credential else { return };
+        let mut uses = lock(self.uses);
+        if let Some((_, sessions)) = uses.running.get_mut(id) {
+            *sessions -= 1;
+            if *sessions == 0 {
+                uses.running.remove(id);
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The usage of each credential. It survives restarts.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use sweetspot_linux::file;
+
+use crate::TransferError;
+use crate::wire::identity::OWNER_ONLY;
+
+/// The usage of all credentials, on disk, and of this moment.
+#[derive(Default)]
+pub(crate) struct Uses {
+    path: Option<PathBuf>,
+    by_credential: BTreeMap<String, Use>,
+    /// Codes that are tried at this moment.
+    pub tried: HashSet<String>,
+    /// One-time credentials that are used at this moment: the transfer, and the number of its sessions.
+    pub running: HashMap<String, (String, usize)>,
+}
+
+/// The usage of one credential.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Use {
+    /// The transfer that used a one-time credential last: it runs, broke or has completed. `None`: the credential is unused.
+    pub transfer: Option<String>,
+    /// Whether that transfer has completed, which spends the credential.
+    #[serde(alias = "ended")]
+    pub completed: bool,
+    /// Tries of a code that did not prove right, with the one that is under way.
+    pub wrong: u32,
+}
+
+impl Uses {
+    /// The usage stored at `path`.
+    pub fn load(path: PathBuf) -> Result<Uses, TransferError> {
+        let failed = |source| TransferError::State { path: path.clone(), source };
+        let by_credential = match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|e| failed(io::Error::other(e)))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+            Err(error) => return Err(failed(error)),
+        };
+        Ok(Uses { path: Some(path), by_credential, ..Uses::default() })
+    }
+
+    /// The usage of the credential with this id.
+    pub fn of(&self, id: &str) -> Use {
+        self.by_credential.get(id).cloned().unwrap_or_default()
+    }
+
+    /// Changes a usage in one step, on disk before it counts.
+    pub fn change<T>(
+        &mut self,
+        id: &str,
+        change: impl FnOnce(&mut Use) -> T,
+    ) -> Result<T, TransferError> {
+        let before = self.of(id);
+        let mut after = before.clone();
+        let changed = change(&mut after);
+        if before != after {
+            self.set(id, after);
+            if let Err(error) = self.save() {
+                self.set(id, before);
+                return Err(error);
+            }
+        }
+        Ok(changed)
+    }
+
+    fn set(&mut self, id: &str, used: Use) {
+        if used == Use::default() {
+            self.by_credential.remove(id);
+        } else {
+            self.by_credential.insert(id.to_owned(), used);
+        }
+    }
+
+    fn save(&self) -> Result<(), TransferError> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let failed = |source| TransferError::State { path: path.clone(), source };
+        let text = serde_json::to_vec(&self.by_credential).map_err(|e| failed(e.into()))?;
+        file::replace(path, &text, OWNER_ONLY).map_err(failed)
+    }
+}
