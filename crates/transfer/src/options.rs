@@ -183,8 +183,9 @@ pub enum EndsAfter {
     Never,
     /// After one admitted transfer, however it ends.
     First,
-    /// As after the first, but a transfer that the peer refuses, or in which it fails, does not count: its ticket can be used
-    /// again.
+    /// As after the first, but the ticket can be used again after a try that does not count: a dry run; a transfer that the peer
+    /// refuses, or in which it fails; one that this end refuses before it has written anything; for an end that sends, also one
+    /// in which some files were refused.
     FirstNotRefused,
 }
 

@@ -197,8 +197,8 @@ pub fn run(mut arguments: Arguments) -> Ending {
     match contact {
         Some(contact) => send_to(&contact, &options, &reporter),
         None => {
-            // A code is for one try, and a pipe can be read once.
-            let once = arguments.spoken_code || arguments.paths.iter().any(|path| path == "-");
+            // A pipe can be read once.
+            let once = arguments.paths.iter().any(|path| path == "-");
             let ends = if once { EndsAfter::First } else { EndsAfter::FirstNotRefused };
             let offer = ServeOptions {
                 listen: arguments.listen.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into()),

@@ -113,7 +113,7 @@ fn a_sender_cannot_write_to_the_receivers_terminal() {
             raw.hear_welcome();
             step(&mut raw);
             leave(&mut raw);
-            let ended = serve.wait();
+            let ended = serve.wait_for_try();
             let output = ended.stdout + &ended.stderr;
             is_harmless(case, output.as_bytes());
             assert!(output.contains(MARK), "{case} is not shown: {output}");

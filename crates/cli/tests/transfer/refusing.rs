@@ -1,16 +1,20 @@
 //! Refusals: each prints one line that names the thing and the next step.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::fs::FileTypeExt;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
 
+use sweetspot_hostile_peer::Raw;
 use sweetspot_linux::clock;
+use sweetspot_protocol::hash_tree::PIECE_BYTES;
 use sweetspot_protocol::{Secret, TicketProof};
 use sweetspot_units::{Duration, Time};
 
-use crate::running::{SWEETSPOT, Serve, file, run, send};
+use crate::running::{Ended, SWEETSPOT, Serve, file, run, send, wait};
 
 #[test]
 fn a_wrong_secret_is_turned_away_and_the_server_goes_on() {
@@ -220,7 +224,7 @@ fn a_full_disk_is_said_and_nothing_stays() {
     let (file, _) = file(2_000_000);
     send(file.path(), &serve.ticket, &[])
         .failed_saying(&["No space left on device", "free some space there"]);
-    serve.wait().failed_saying(&["No space left on device", "free some space"]);
+    serve.wait_for_try().failed_saying(&["No space left on device", "free some space"]);
 }
 
 #[test]
@@ -234,7 +238,7 @@ fn a_limit_on_file_sizes_is_said_and_nothing_stays() {
     let (file, _) = file(2_000_000);
     send(file.path(), &serve.ticket, &[]).failed_saying(&["File too large"]);
     assert!(serve.names().is_empty());
-    serve.wait().failed_saying(&["File too large", "ulimit"]);
+    serve.wait_for_try().failed_saying(&["File too large", "ulimit"]);
 }
 
 #[test]
@@ -271,11 +275,76 @@ fn a_dry_run_lists_what_would_be_sent_and_moves_nothing() {
     assert_eq!((sent.code, serve.names()), (Some(0), vec!["rehearsed".into()]), "{sent:?}");
 }
 
+/// `sweetspot send` with the ticket or the code that `serve` printed.
+fn sending(file: &Path, serve: &Serve, arguments: &[&str]) -> Ended {
+    let mut command = Command::new(SWEETSPOT);
+    command.arg("send").arg(file).args(arguments);
+    match serve.ticket.contains('/') {
+        true => command.args(["--code", &serve.ticket]),
+        false => command.arg(&serve.ticket),
+    };
+    run(command)
+}
+
+/// A dry run, and a refusal before anything was written, cost nothing.
+#[test]
+fn a_server_of_one_transfer_outlives_a_dry_run_and_a_refusal() {
+    let (file, content) = file(1000);
+    for argument in ["--once", "--spoken-code"] {
+        let mut serve = Serve::start(&[argument]);
+        fs::write(serve.directory.join("f"), "old").unwrap();
+        let rehearsed = sending(file.path(), &serve, &["-n", "--name", "g"]);
+        assert_eq!(rehearsed.code, Some(0), "{rehearsed:?}");
+        serve.read_until("waiting for another try");
+        sending(file.path(), &serve, &["--name", "f"]).failed_saying(&["already exists", "--name"]);
+        serve.read_until("f already exists");
+        let sent = sending(file.path(), &serve, &["--name", "g"]);
+        assert_eq!(sent.code, Some(0), "{argument}: {sent:?}");
+        assert_eq!(fs::read(serve.directory.join("g")).unwrap(), content);
+        assert_eq!(serve.wait().code, Some(0));
+    }
+}
+
+/// `sweetspot serve --stdout`, and its ticket.
+fn serve_to_output() -> (Child, String) {
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["serve", "--stdout", "--listen", "127.0.0.1:0"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut ticket = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut ticket).unwrap();
+    (child, ticket.trim().to_owned())
+}
+
+#[test]
+fn standard_output_is_there_for_another_try_until_something_was_written_to_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, content) = file(1000);
+    let (serve, ticket) = serve_to_output();
+    send(directory.path(), &ticket, &["--name", "d"]).failed_saying(&["standard output takes one"]);
+    let sent = send(file.path(), &ticket, &[]);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    let output = serve.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stdout), (Some(0), content));
+
+    let (mut serve, ticket) = serve_to_output();
+    let mut raw = Raw::accepted(&ticket.parse().unwrap());
+    raw.list("f", 2 * PIECE_BYTES);
+    raw.answered();
+    raw.content(0, &vec![1; 2 * PIECE_BYTES as usize]).unwrap();
+    let mut output = serve.stdout.take().unwrap();
+    output.read_exact(&mut [0]).unwrap();
+    // A new transfer would begin anew.
+    drop(raw);
+    thread::spawn(move || output.read_to_end(&mut Vec::new()));
+    assert_eq!(wait(&mut serve), Some(1));
+}
+
 #[test]
 fn a_server_of_another_protocol_is_named_as_one() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let code = format!("{}/42-crisp-lemon-orbit", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
+    thread::spawn(move || {
         // A receiver tries more than once.
         for client in listener.incoming() {
             let mut client = client.unwrap();

@@ -83,6 +83,22 @@ impl Serve {
         }
     }
 
+    /// Waits until it ends by itself, or interrupts it where it waits for another try.
+    pub fn wait_for_try(mut self) -> Ended {
+        let mut stderr = String::new();
+        let mut lines = BufReader::new(self.child.stderr.take().unwrap());
+        let mut last = 0;
+        while lines.read_line(&mut stderr).unwrap() > 0 {
+            if stderr[last..].contains("waiting for another try") {
+                signal(&self.child, "INT");
+            }
+            last = stderr.len();
+        }
+        let mut ended = Ended { code: wait(&mut self.child), stdout: String::new(), stderr };
+        self.stdout.read_to_string(&mut ended.stdout).unwrap();
+        ended
+    }
+
     /// Ends it as a person would, with a signal.
     pub fn interrupt(self) -> Ended {
         signal(&self.child, "INT");

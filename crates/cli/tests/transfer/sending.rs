@@ -73,6 +73,31 @@ fn an_offer_that_the_receiver_refuses_can_be_received_still() {
     assert!(ended.stderr.contains("waiting for another try with this ticket"), "{ended:?}");
 }
 
+/// Of a tree one file exists: the receiver overwrites it afterwards, as the message advises.
+#[test]
+fn an_offer_of_which_some_files_were_refused_can_be_received_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    fs::create_dir(path("tree")).unwrap();
+    for name in ["new", "taken"] {
+        fs::write(path("tree").join(name), "content").unwrap();
+    }
+    fs::create_dir(path("here")).unwrap();
+    fs::write(path("here/taken"), "other content").unwrap();
+    let serve = offering(&path("tree"));
+    let received = receiving(&serve, directory.path(), "here");
+    assert_eq!(received.code, Some(23), "{received:?}");
+    received.failed_saying(&["taken already exists", "overwrite it with --force"]);
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["receive", "--force", &serve.ticket, "here"]).current_dir(directory.path());
+    let forced = run(command);
+    assert_eq!(forced.code, Some(0), "{forced:?}");
+    assert_eq!(fs::read_to_string(path("here/taken")).unwrap(), "content");
+    let ended = serve.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("waiting for another try with this ticket"), "{ended:?}");
+}
+
 /// A receiver is killed and started again: that is another transfer, by the holder of the ticket.
 #[test]
 fn a_receive_that_broke_can_be_started_again() {

@@ -50,7 +50,7 @@ impl OnceState {
         }
     }
 
-    /// The peer refused the transfer: it does not count.
+    /// The try does not count: the transfer was refused, or a dry run.
     pub fn free(&mut self) {
         if let OnceState::Running { .. } = self {
             *self = OnceState::Free;

@@ -27,7 +27,7 @@ use crate::ends::ports::{bind_both, reachable};
 use crate::ends::session_table::{Refusal, SessionTable};
 use crate::ends::work::{Ended, Impossible, Task, Work};
 use crate::ends::{receive, send};
-use crate::limits::Capacity;
+use crate::limits::{Capacity, TURN_INTERVAL, TURN_TIMEOUT};
 use crate::lock::lock;
 use crate::observer::{FileLog, TransferObserver};
 use crate::options::{EndsAfter, Purpose, ServeOptions};
@@ -79,6 +79,10 @@ pub trait ServerObserver: Sync {
     /// Transfer `number` ended with `error`, but the server's one ticket can be used again ([`EndsAfter::FirstNotRefused`]).
     fn refused(&self, number: u64, error: &TransferError) {
         self.interrupted(number, error);
+    }
+    /// Transfer `number` ended with `result`, and did not count: the server's one ticket can be used again.
+    fn tried(&self, number: u64, result: &Result<TransferSummary, TransferError>) {
+        self.ended(number, result);
     }
     /// A peer measured the path, over one of its connections.
     fn measured(&self, peer: SocketAddr, result: &Result<(), TransferError>) {
@@ -260,12 +264,27 @@ impl Server {
             let result = measure::serve(&self.udp_demux, link, hello.joins, &account);
             return reception.measured(address, &result);
         }
-        if self.ends != EndsAfter::Never && !lock(once).takes(hello.transfer.raw(), connection) {
+        if self.ends != EndsAfter::Never && !self.take_turn(once, hello.transfer.raw(), connection)
+        {
             let reason = "another transfer with this ticket, which is for one, has begun; ask for another ticket";
             link.channel.hang_up(&Message::Refuse { reason: reason.into() });
             return reception.turned_away(&TransferError::Taken(link.channel.peer().to_string()));
         }
         self.serve_transfer(connection, peer, start, admitted, once, reception);
+    }
+
+    /// Whether the server of one transfer takes this one. The one before may be about to end: it is waited for a moment.
+    fn take_turn(&self, once: &Mutex<OnceState>, transfer: &str, connection: u64) -> bool {
+        let patience = clock::now() + TURN_TIMEOUT;
+        loop {
+            if lock(once).takes(transfer, connection) {
+                return true;
+            }
+            if self.connection_table.is_closing() || clock::now() >= patience {
+                return false;
+            }
+            clock::sleep_until(clock::now() + TURN_INTERVAL);
+        }
     }
 
     /// Moves the files of a peer that was admitted.
@@ -311,10 +330,11 @@ impl Server {
         // A transfer that ends because the server closes did not fail by itself.
         let interrupted = moved.result.is_err() && self.connection_table.is_closing();
         let result = if interrupted { Err(TransferError::Interrupted) } else { moved.result };
+        let ended = Ended { result, wrote: moved.wrote };
         if self.ends != EndsAfter::Never {
-            self.end_of_one(once, connection, number, result, reception);
+            self.end_of_one(once, connection, number, ended, reception);
         } else {
-            reception.ended(number, &result);
+            reception.ended(number, &ended.result);
         }
     }
 
@@ -371,27 +391,37 @@ impl Server {
         }
     }
 
-    /// The one transfer's connection ended: it is over, or may go on over another.
+    /// The one transfer's connection ended: it is over, may go on over another, or does not count.
     fn end_of_one(
         &self,
         once: &Mutex<OnceState>,
         connection: u64,
         number: u64,
-        result: Result<TransferSummary, TransferError>,
+        ended: Ended,
         reception: &dyn ServerObserver,
     ) {
+        let outlives = self.outlives(&ended);
+        let resumes =
+            self.retry_for > Duration::ZERO && !(ended.wrote && self.work.writes_to_output());
         let mut state = lock(once);
-        match result {
+        match ended.result {
             Err(error) if state.has_left(connection) => reception.interrupted(number, &error),
-            Err(error) if error.is_of_the_path() && self.retry_for > Duration::ZERO => {
+            Err(error) if error.is_of_the_path() && resumes => {
                 reception.interrupted(number, &error);
                 state.wait(number, clock::now() + self.retry_for, error);
                 drop(state);
                 self.wake.signal();
             }
-            Err(error) if error.is_peers_doing() && self.ends == EndsAfter::FirstNotRefused => {
-                reception.refused(number, &error);
+            result if outlives => {
+                match &result {
+                    Err(error) => reception.refused(number, error),
+                    result => reception.tried(number, result),
+                }
                 state.free();
+                drop(state);
+                // The program that proved a code has ended: the next proves it again.
+                self.admission.clients.forget_peers();
+                self.end_if_nobody_can_come(once, reception);
             }
             result => {
                 reception.ended(number, &result);
@@ -400,6 +430,20 @@ impl Server {
                 self.stop();
             }
         }
+    }
+
+    /// Whether the server's one ticket can be used again after a try that ended so.
+    fn outlives(&self, ended: &Ended) -> bool {
+        let sends = self.admission.role == Some(Role::Sender);
+        self.ends == EndsAfter::FirstNotRefused
+            && !self.connection_table.is_closing()
+            && match &ended.result {
+                Ok(summary) => summary.dry_run || sends && summary.files.failed > 0,
+                Err(error) if sends => error.is_peers_doing(),
+                Err(error) if error.is_of_the_path() => false,
+                Err(_) if !ended.wrote => true,
+                Err(error) => error.is_peers_doing() && !self.work.writes_to_output(),
+            }
     }
 }
 

@@ -65,6 +65,12 @@ pub(crate) struct ClientWork {
 }
 
 impl Work {
+    /// Whether it writes to standard output, which nobody can take back.
+    pub fn writes_to_output(&self) -> bool {
+        let Work::One(Task::Receive(config)) = self else { return false };
+        config.options.target == Target::Output
+    }
+
     /// The work for `purpose`, this end's role in it, and how long a transfer may go on after its path broke.
     pub fn prepare(purpose: &Purpose) -> Result<(Work, Option<Role>, Duration), TransferError> {
         match purpose {

@@ -86,7 +86,7 @@ pub struct Arguments {
     /// Host name or address in the ticket, if senders reach this host under another address
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     advertise: Option<String>,
-    /// End after one transfer
+    /// End after one transfer; a dry run, or a refusal before anything was written, does not count
     #[arg(long)]
     once: bool,
     /// Time for which the ticket is valid
@@ -306,7 +306,11 @@ fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Err
     Ok(ServeOptions {
         listen: arguments.listen,
         advertise: advertise(arguments.advertise.as_deref())?,
-        ends: if once && identity.is_none() { EndsAfter::First } else { EndsAfter::Never },
+        ends: if once && identity.is_none() {
+            EndsAfter::FirstNotRefused
+        } else {
+            EndsAfter::Never
+        },
         lifetime: arguments.lifetime,
         identity,
         code: arguments.spoken_code.then(|| draw_code(|_| true)).transpose()?,
@@ -443,6 +447,11 @@ impl ServerObserver for ServerReporter {
     fn refused(&self, number: u64, error: &TransferError) {
         self.log.interrupted(number, error);
         self.print(&format!("{error}; waiting for another try with this ticket"));
+    }
+
+    fn tried(&self, number: u64, result: &Result<TransferSummary, TransferError>) {
+        self.ended(number, result);
+        self.reporter.remark("waiting for another try with this ticket");
     }
 
     fn measured(&self, peer: SocketAddr, result: &Result<(), TransferError>) {
