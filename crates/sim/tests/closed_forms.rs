@@ -136,3 +136,40 @@ fn a_path_that_jitters_adds_its_mean_to_every_round_trip_of_a_single_packet() {
     // R = S / T, eq. (3), and a packet of 1000 bytes.
     assert!((goodput * mean / 8000.0 - 1.0).abs() < 0.01, "{goodput}");
 }
+
+/// The largest congestion window of a run.
+struct LargestWindow(f64);
+
+impl Recorder for LargestWindow {
+    fn interval(&self) -> Option<Duration> {
+        Some(Duration::from_millis(20))
+    }
+
+    fn record(&mut self, sample: &Sample) {
+        self.0 = self.0.max(sample.cwnd_packets);
+    }
+}
+
+/// Linux's `tcp_is_cwnd_limited`, after RFC 7661: while the receiver's 450 packets limit, slow start ends below twice as many, and
+/// nothing grows after it. An ACK may take the window past that by the two packets that it acknowledges. ns-2 has no such rule.
+#[test]
+fn a_kernels_congestion_window_stays_below_twice_the_window_that_limits() {
+    for congestion in ["reno", "cubic", "sack", "vegas", "lp"] {
+        let largest = |flavour: &str| {
+            let overrides = [
+                format!("transfer.0.congestion={congestion}"),
+                format!("transfer.0.flavour={flavour}"),
+                "duration=60s".to_owned(),
+            ];
+            let scenario = Scenario::parse_with(DUMBBELL, &overrides).unwrap();
+            let mut found = LargestWindow(0.0);
+            Simulator.run(&scenario, &mut found).unwrap();
+            found.0
+        };
+        let kernel = largest("linux");
+        assert!(kernel <= 902.0, "{congestion}: {kernel}");
+        if congestion == "reno" {
+            assert!(largest("ns2") > 10_000.0);
+        }
+    }
+}
