@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use sweetspot_experiment::{Mft, SearchBounds, WindowTrial, find_mft};
 use sweetspot_program::print;
 use sweetspot_program::progress::{self, CountingEngine};
+use sweetspot_scenario::{Reverse, Scenario};
 use sweetspot_sim::Simulator;
+use sweetspot_units::Volume;
 
 use super::Arguments;
 use crate::verbs::Ending;
@@ -27,7 +29,7 @@ pub fn run(arguments: &Arguments) -> Ending {
     if arguments.json {
         out!("{}", json(&scenario.title, &found, arguments.seeds));
     } else {
-        print_for_people(&scenario.title, &found, arguments.seeds);
+        print_for_people(&scenario, &found, arguments.seeds);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -93,7 +95,8 @@ fn json(title: &str, found: &Mft, seeds: u64) -> serde_json::Value {
 const NUMBERS: usize = 19;
 const LONGEST_BAR: usize = 50;
 
-fn print_for_people(title: &str, found: &Mft, seeds: u64) {
+fn print_for_people(scenario: &Scenario, found: &Mft, seeds: u64) {
+    let title = &scenario.title;
     out!("{title}: {:.2} Mbit/s with a window of {} packets", found.rate_bps / 1e6, found.window);
     print::wrapped(&level_words(found), "");
     if seeds == 1 {
@@ -108,6 +111,23 @@ fn print_for_people(title: &str, found: &Mft, seeds: u64) {
         out!("{:>7} {:>8.2} {loss} {bar}", trial.window, trial.rate_bps / 1e6);
     }
     out!("!: the bottleneck dropped packets");
+    if let Some(words) = shared_places(scenario) {
+        print::wrapped(&words, "");
+    }
+}
+
+/// The remark that a buffer in packets holds fewer data packets where ACKs of reverse traffic wait in it.
+fn shared_places(scenario: &Scenario) -> Option<String> {
+    let Volume::Packets(places) = scenario.path.narrow().buffer else { return None };
+    let is_shared = scenario.path.reverse == Reverse::Mirror && !scenario.cross.is_empty();
+    let bytes = scenario.path.packet * places;
+    is_shared.then(|| {
+        format!(
+            "The buffer has {places} places for packets of any size, so ACKs of the reverse traffic fill it too. With the \
+             same memory in bytes, path.buffer={}B, larger windows fit.",
+            bytes.get()
+        )
+    })
 }
 
 #[cfg(test)]
@@ -123,6 +143,21 @@ mod tests {
         let trials: Vec<WindowTrial> = trials.iter().map(trial).collect();
         let rate_bps = trials.iter().map(|trial| trial.rate_bps).fold(0.0, f64::max);
         Mft { window, rate_bps, trials, rates: Vec::new() }
+    }
+
+    #[test]
+    fn a_buffer_in_packets_that_acks_share_is_remarked_on() {
+        let words = |overrides: &[&str]| {
+            let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
+            let path = std::path::Path::new("@elephants");
+            let scenario = sweetspot_program::scenario_file::read(path, &overrides, None).unwrap();
+            shared_places(&scenario)
+        };
+        // Packets of 1000 B.
+        let found = words(&["path.buffer=313pkt"]).unwrap();
+        assert!(found.contains("313 places") && found.contains("path.buffer=313000B"), "{found}");
+        assert_eq!(words(&["path.buffer=313kB"]), None);
+        assert_eq!(words(&["path.reverse=clean"]), None);
     }
 
     #[test]
