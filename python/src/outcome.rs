@@ -71,6 +71,8 @@ numbers!(CrossOutcome {
     kind: String,
     /// Payload acknowledged (TCP) or received (UDP), bit/s, in both directions together.
     goodput_bps: f64,
+    /// The part of it in the direction of the measured transfers' data, bit/s.
+    forward_goodput_bps: Option<f64>,
     /// The part of it that goes against the measured transfers' data, bit/s.
     reverse_goodput_bps: Option<f64>,
     /// Packets lost over packets sent.

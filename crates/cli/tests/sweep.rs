@@ -310,6 +310,21 @@ fn a_sweep_ends_with_its_verdict_which_names_ties() -> Tested {
 }
 
 #[test]
+fn a_queue_is_counted_in_a_named_unit() -> Tested {
+    let directory = tempfile::tempdir()?;
+    let said = |engine: &str| -> Result<String, Box<dyn std::error::Error>> {
+        let line = ["run", "@elephants", "--engine", engine, "--set", "duration=5s"];
+        let output = sweetspot(directory.path(), &line).output()?;
+        Ok(String::from_utf8(output.stdout)?.replace("\n  ", " "))
+    };
+    // The closed forms divide bytes by path.packet; the simulator counts ACKs as well.
+    let (theory, sim) = (said("theory")?, said("sim")?);
+    assert!(theory.contains(" packets of 1 kB (max "), "{theory}");
+    assert!(sim.contains(" packets of any size (max "), "{sim}");
+    Ok(())
+}
+
+#[test]
 fn closed_forms_that_do_not_cover_a_sweep_end_it_as_they_end_a_run() -> Tested {
     let directory = tempfile::tempdir()?;
     // A window above the path's and the buffer's overflows the buffer.

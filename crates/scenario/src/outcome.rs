@@ -80,6 +80,10 @@ pub struct CrossOutcome {
     pub kind: String,
     /// Payload acknowledged (TCP) or received (UDP), bit/s, in both directions together.
     pub goodput_bps: f64,
+    /// The part of `goodput_bps` in the direction of the measured transfers' data, bit/s; `None` in outcomes of versions that did
+    /// not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward_goodput_bps: Option<f64>,
     /// The part of `goodput_bps` that goes against the measured transfers' data, bit/s; zero if the
     /// reverse path is clean, `None` in outcomes of versions that did not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -136,6 +136,7 @@ fn cross_outcome<S>(
     CrossOutcome {
         kind: scenario.cross[i - scenario.transfers.len()].kind.name().into(),
         goodput_bps: goodput(totals.delivered),
+        forward_goodput_bps: Some(goodput(totals.delivered - totals.delivered_backward)),
         reverse_goodput_bps: Some(goodput(totals.delivered_backward)),
         loss_rate: ratio(totals.dropped, totals.sent),
         retransmitted_packets: totals.retransmitted,

@@ -138,3 +138,21 @@ fn a_trace_of_one_rate_is_a_path_of_that_rate() {
     (constant.events, traced.events) = (0, 0);
     assert_eq!(constant, traced);
 }
+
+/// Both directions carry half of it: each source sends 1 Mbit/s each way, headers included.
+#[test]
+fn cross_traffic_is_told_by_direction() {
+    let source = "[[cross]]\nkind = \"poisson\"\ncount = 2\nrate = \"1Mbit/s\"";
+    for (reverse, way_back) in [("mirror", 1.0), ("clean", 0.0)] {
+        let outcome = simulate(
+            &format!("{PATH}\n{source}"),
+            &["duration=100s", &format!("path.reverse={reverse}")],
+        );
+        let cross = &outcome.cross[0];
+        let (forward, back) = cross.forward_goodput_bps.zip(cross.reverse_goodput_bps).unwrap();
+        assert_eq!(forward + back, cross.goodput_bps);
+        let sent = 2e6 * 1448.0 / 1500.0;
+        assert!((forward / sent - 1.0).abs() < 0.04, "{cross:?}");
+        assert!((back / sent - way_back).abs() < 0.04, "{cross:?}");
+    }
+}

@@ -134,9 +134,14 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
         wrapped(&format!("cross {i} ({}): {}, loss {loss}", c.kind, by_direction(c)), "");
     }
     let b = &outcome.bottleneck;
+    // The closed forms know bytes; the other engines count data packets and ACKs alike.
+    let counted = match outcome.derivation {
+        Some(_) => scenario.path.packet.to_string(),
+        None => "any size".to_owned(),
+    };
     let bottleneck = format!(
-        "bottleneck: {:.1} % used ({:.1} % before), loss {}, mean queueing delay {}, mean queue {:.1} packets of any \
-         size (max {})",
+        "bottleneck: {:.1} % used ({:.1} % before), loss {}, mean queueing delay {}, mean queue {:.1} packets of \
+         {counted} (max {})",
         b.utilisation * 100.0,
         b.utilisation_before * 100.0,
         share(b.loss_rate),
@@ -215,7 +220,7 @@ fn why_nothing_moved(scenario: &Scenario, i: usize, finished: &TransferOutcome) 
 fn by_direction(cross: &CrossOutcome) -> String {
     match cross.reverse_goodput_bps {
         Some(reverse) if reverse > 0.0 => {
-            let forward = (cross.goodput_bps - reverse).max(0.0);
+            let forward = cross.forward_goodput_bps.unwrap_or(cross.goodput_bps - reverse);
             format!("{} forward, {} reverse", Rate::from_f64(forward), Rate::from_f64(reverse))
         }
         _ => Rate::from_f64(cross.goodput_bps).to_string(),

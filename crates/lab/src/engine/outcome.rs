@@ -88,6 +88,9 @@ pub(super) fn cross(load: &Load, totals: &LoadTotals, measured: Duration) -> Cro
     CrossOutcome {
         kind: load.kind.name().to_owned(),
         goodput_bps: (totals.delivered / measured).as_f64(),
+        forward_goodput_bps: Some(
+            (totals.delivered.saturating_sub(totals.delivered_backward) / measured).as_f64(),
+        ),
         reverse_goodput_bps: Some((totals.delivered_backward / measured).as_f64()),
         loss_rate: ratio(lost, totals.sent),
         retransmitted_packets: totals.retransmitted,

@@ -86,6 +86,7 @@ fn crosses(scenario: &Scenario, before: f64, after: f64) -> Vec<CrossOutcome> {
         CrossOutcome {
             kind: cross.kind.name().into(),
             goodput_bps: alone(&cross.kind, cross.rtt) * (left + reverse) * payload,
+            forward_goodput_bps: Some(alone(&cross.kind, cross.rtt) * left * payload),
             reverse_goodput_bps: Some(alone(&cross.kind, cross.rtt) * reverse * payload),
             loss_rate: 0.0,
             retransmitted_packets: 0,
