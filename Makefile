@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-library bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-stages bench-transfer constants man man-of book dist dist-test install install-of install-library-of library library-examples python-package deny oldest-rust fuzz miri clean tools tools-test test-tools test-kernels other-systems static-check unit-without-tools bare-test
+.PHONY: help bpf bpf-check build research-build demo reproduce test words fmt clippy purity doc unit properties python wasm bench-advice bench-gauntlet bench-lab bench-library bench-limits bench-live bench-matrix bench-population bench-measure bench-router bench-sim bench-stages bench-transfer constants man man-of book dist dist-test install install-of install-library-of library library-examples python-package python-tools deny oldest-rust fuzz miri clean tools tools-test test-tools test-kernels other-systems static-check unit-without-tools bare-test
 
 SWEETSPOT := target/dist/sweetspot
 # Benchmarks measure the program as it is installed.
@@ -181,15 +181,20 @@ test-kernels: build ## Every verb on the kernels of scripts/kernels/list, in QEM
 PYTHON := target/python/bin/python
 # Optimised, but not across crates: tests need no more, and it builds sooner.
 QUICK_BUILD := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
-# Built in place: what is tested is what is in the tree.
-python-package: tools wasm
+python-tools: tools
 	test -x $(PYTHON) || python3 -m venv target/python
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r python/requirements.lock
+
+# Built in place: what is tested is what is in the tree.
+python-package: python-tools wasm
 	$(QUICK_BUILD) VIRTUAL_ENV=target/python target/python/bin/maturin develop --release --locked --quiet
 
-python: tools-test python-package ## The Python package: build, lints, types, tests
+# Its tests share what the workspace's tests compiled.
+python: export CARGO_TARGET_DIR := $(CURDIR)/target
+python: tools-test python-tools wasm ## The Python package: build, lints, types, tests
 	cargo fmt --manifest-path python/Cargo.toml --check
 	cargo clippy --manifest-path python/Cargo.toml --locked -- -D warnings
+	VIRTUAL_ENV=target/python target/python/bin/maturin develop --locked --quiet
 	$(if $(AFTER_UNIT),,cargo build --locked --quiet --bin sweetspot)
 	SWEETSPOT_BIN=target/debug/sweetspot $(PYTHON) -m pytest -q -rs
 
