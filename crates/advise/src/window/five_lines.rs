@@ -18,14 +18,23 @@ impl WindowAdvice {
         let hold = size(self.recommended.window);
         let [window, gain, risk, why] = if self.loss_limited {
             [
-                format!("{hold} or more {}", self.per_connection()),
+                match self.peaks_overflow {
+                    true => format!("{hold} {}", self.per_connection()),
+                    false => format!("{hold} or more {}", self.per_connection()),
+                },
                 format!(
                     "{}{} with {}: loss, not the window, limits it",
                     rate(self.recommended.rate),
                     self.each(),
                     self.question.congestion
                 ),
-                "a smaller window only costs rate".to_owned(),
+                match self.peaks_overflow {
+                    true => format!(
+                        "more overflows the buffer at times; twice that gives {}",
+                        rate(self.wrong_by_two[1].rate)
+                    ),
+                    false => "a smaller window only costs rate".to_owned(),
+                },
                 "look for the loss; bbr or several streams help meanwhile".to_owned(),
             ]
         } else {

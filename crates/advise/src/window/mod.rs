@@ -78,6 +78,8 @@ pub struct WindowAdvice {
     pub added_delay: [Duration; 2],
     /// Whether loss, not the window, limits the transfer.
     pub loss_limited: bool,
+    /// Whether loss limits it, but a larger window than the recommended one would overflow the buffer at its peaks.
+    pub peaks_overflow: bool,
     /// The settings that allow the recommended window and no more.
     pub settings: WindowSettings,
     /// Assumptions.
@@ -172,6 +174,7 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
         bdps,
         added_delay: [s.added_delay(window), s.added_delay(window.saturating_add(window))],
         loss_limited: s.loss_limited(),
+        peaks_overflow: s.loss_limited() && s.peaks_overflow(),
         settings: WindowSettings::for_window(window, q.kernel)?
             .allowing(s.allowed(window), q.kernel),
         assumptions: s.assumptions(connections),

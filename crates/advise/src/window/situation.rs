@@ -8,7 +8,7 @@ use sweetspot_theory::reno::bounded::{Bounds, LossResponse, overflowing};
 use sweetspot_theory::reno::pftk::Flow;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{Congestion, CrossKind, CrossShare, WindowQuestion};
+use super::{Congestion, CrossKind, CrossShare, MOST_HELD, WindowQuestion};
 use crate::AdviceError;
 use crate::limit::{LARGEST_WINDOW, with_margin};
 
@@ -89,7 +89,12 @@ impl Situation {
         let q = &self.question;
         let Some(loss) = q.loss.filter(|loss| loss.get() > 0.0) else { return Ok(None) };
         let flow = Flow::new(q.mtu, self.left.minimum_rtt(), first_timeout(q), loss)?;
-        let (capacity, buffer) = (self.left.capacity(), self.left.buffer());
+        // Where loss is the limit, an unknown buffer counts as one that never overflows: the peaks are rare.
+        let buffer = match q.buffer {
+            None if self.loss_limited() => MOST_HELD,
+            _ => self.left.buffer(),
+        };
+        let capacity = self.left.capacity();
         let bounds = Bounds { capacity, buffer, window };
         Ok(Some(flow.with_segments_per_ack(1)?.bounded(q.congestion.response(), &bounds)))
     }
@@ -112,8 +117,8 @@ impl Situation {
     pub(super) fn recommended(&self) -> Bytes {
         let spot = self.sweet_spot();
         if self.loss_limited() {
-            // SOBAS §VI: on a path that loses anyway, a window can only take.
-            return self.above_every_window();
+            // SOBAS §VI: on a path that loses anyway, a window can only take; unless the peaks overflow a small buffer.
+            return if self.peaks_overflow() { spot.high } else { self.above_every_window() };
         }
         match self.elephants {
             Some(_) => spot.high,
@@ -127,6 +132,15 @@ impl Situation {
             None if !self.loss_limited() => with_margin(window).min(LARGEST_WINDOW.max(window)),
             _ => window,
         }
+    }
+
+    /// Whether a flow that loss limits is faster by a percent if its window never overflows the buffer.
+    pub(super) fn peaks_overflow(&self) -> bool {
+        let rate = |window| self.bounded_by_loss(window).ok().flatten().unwrap_or(Rate::ZERO);
+        let free = rate(self.above_every_window());
+        self.question.buffer.is_some()
+            && self.elephants.is_none()
+            && rate(self.sweet_spot().high) > free.scaled(1.01)
     }
 
     /// The six products in the paper's order; `None` where no closed form is known.
