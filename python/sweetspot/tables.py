@@ -238,12 +238,21 @@ class OutsideRange(TypedDict):
     high: float
 
 
+class TwoRules(TypedDict):
+    """Two rules for flows of unknown size: if they persist, and if they are transfers that come and go."""
+
+    persistent: BufferChoice
+    transfers: BufferChoice
+
+
 class RouterAdvice(TypedDict):
     """What :func:`sweetspot.advise.router` returns."""
 
     text: str
     gamma: float
     flows: int
+    size_mean_bytes: int
+    two_rules: Optional[TwoRules]
     form: Literal["PL", "EX"]
     form_of_ratio: Optional[Literal["PL", "EX"]]
     basis: str

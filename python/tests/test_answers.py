@@ -85,8 +85,10 @@ def test_loss_limits_reno_more_than_cubic() -> None:
         agrees(advice, tables.WindowAdvice)
         assert (advice["loss_limited"], advice["congestion"]) == (True, congestion)
         rates.append(advice["expected_bps"]["recommended"])
-    # RFC 9438, section 5.1: 891 segments of 1448 B per 80 ms; Reno's sqrt(1.5 / p) = 387.
-    assert rates == [pytest.approx(129.05e6, rel=1e-3), pytest.approx(56.07e6, rel=1e-3)]
+    # Random losses give Reno 1.3098 / sqrt(p) packets of 1500 B per 80 ms (Ott, Kemperman, Mathis 1996), less a round trip of recovery
+    # for each of 1 / p packets. RFC 9438, section 5.1, gives CUBIC 129 Mbit/s with periodic losses.
+    assert rates[1] == pytest.approx(62.1e6, rel=0.02)
+    assert rates[0] == pytest.approx(129e6, rel=0.05)
 
 
 def test_beside_others_windows_are_tried() -> None:
@@ -107,6 +109,10 @@ def test_router_advice_has_its_types() -> None:
         )
         agrees(advice, tables.RouterAdvice)
         assert (advice["available"] is None) == (available is None)
+    # C T are 5000 packets, 20 for each flow: too many for transfers that come and go, too few for persistent flows.
+    between = ss.advise.router(rate="1Gbit/s", rtt="60ms", input_rate="10Gbit/s", flows=250)
+    agrees(between, tables.RouterAdvice)
+    assert between["basis"] == "between_rules" and between["two_rules"] is not None
     # One link as fast as the output: nothing queues.
     alone = ss.advise.router(rate="1Gbit/s", rtt="60ms", input_rate="1Gbit/s", inputs=1)
     assert alone["basis"] == "nothing_queues"
