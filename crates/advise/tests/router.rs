@@ -295,6 +295,25 @@ fn bulk_transfers_get_the_rule_unless_another_buffer_is_significantly_better() {
 }
 
 #[test]
+fn the_more_overload_the_nearer_bulk_transfers_buffer_is_the_formulas() {
+    // The formula asks for 823.4 packets; C T are 5000. sqrt(823.4 x 5000) = 2029 at 2^-1/2 of the loss of overload, 9.375 %.
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let decided = |loss: f64| {
+        let mut table = simulated([2, 4, 4]);
+        table.buffers[2].loss = loss;
+        advice.clone().decided_by(table)
+    };
+    for (loss, packets) in [(0.046, 5000.0), (0.066_291, 2029.0), (0.0938, 823.4), (0.3, 823.4)] {
+        let buffer = decided(loss).recommended.buffer.get();
+        assert!((buffer / packets - 1.0).abs() < 1e-3, "{loss}: {buffer}");
+    }
+    // 1 % of loss with 800 packets and 6.6 % with 5000: ln(2029 / 800) / ln(5000 / 800) = 0.508 of the way.
+    let crowd = decided(0.066_291);
+    assert_eq!((crowd.basis, crowd.json()["basis"].as_str()), (Basis::Crowd, Some("crowd")));
+    assert!((crowd.recommended.loss.unwrap() - (0.01 + 0.508 * 0.056_291)).abs() < 1e-4);
+}
+
+#[test]
 fn a_small_part_of_the_link_is_simulated_and_decides_nothing() {
     // C T / sqrt(n) of a hundredth of link and flows is a tenth of the whole's, so 10 times its share of the link.
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();

@@ -7,7 +7,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::plan::by_formula;
 use super::simulated::Simulated;
-use super::{Favour, RouterQuestion, TwoRules};
+use super::{Favour, RouterQuestion, TwoRules, two_rules};
 use crate::Formula;
 
 /// Where the recommended buffer comes from.
@@ -28,6 +28,8 @@ pub enum Basis {
     SquareRoot,
     /// Flows of unknown size, between C T / sqrt(n) and the formula's optimum for transfers.
     BetweenRules,
+    /// Between the formula's optimum and C T, as an overloaded link in the simulator gains little by more.
+    Crowd,
     /// A buffer that the simulator found better than the formula's.
     Simulator,
 }
@@ -125,6 +127,17 @@ impl RouterAdvice {
         }
     }
 
+    /// The buffer for bulk transfers if `chosen` is the rule's and the link is so overloaded that the formula's smaller one counts.
+    fn crowded(&self, simulated: &Simulated, chosen: usize) -> Option<Packets> {
+        let share = simulated.share_of_rule();
+        let is_rule = chosen == simulated.rule && chosen > simulated.advised;
+        if self.question.favour != Favour::Throughput || !is_rule || share == 1.0 {
+            return None;
+        }
+        let rule = simulated.buffers.get(chosen)?.buffer;
+        two_rules::between(rule, self.recommended.buffer, share).ok()
+    }
+
     /// This advice checked by `simulated`: its buffer if that is another, and its numbers instead of the formulas'. A simulation of
     /// a small part of the link is shown and decides nothing.
     #[must_use]
@@ -137,15 +150,19 @@ impl RouterAdvice {
         let movable = self.question.favour != Favour::Latency;
         let chosen = simulated.chosen(self.question.favour).filter(|_| movable);
         let chosen = chosen.unwrap_or(simulated.advised);
-        if let Some(found) = simulated.buffers.get(chosen) {
+        let (found, basis) = match self.crowded(&simulated, chosen) {
+            Some(buffer) => (simulated.at(buffer), Basis::Crowd),
+            None => (simulated.buffers.get(chosen).cloned(), Basis::Simulator),
+        };
+        if let Some(found) = found {
             // The formula's own buffer was rounded to a whole packet of the simulated link.
-            let buffer = if chosen == simulated.advised {
+            let buffer = if basis == Basis::Simulator && chosen == simulated.advised {
                 self.recommended.buffer
             } else {
                 if let Ok(evaluated) = by_formula(&self.question, self.basis, found.buffer) {
                     self.by_formula = evaluated;
                 }
-                self.basis = Basis::Simulator;
+                self.basis = basis;
                 found.buffer
             };
             let bytes = buffer.in_bytes(self.question.packet);

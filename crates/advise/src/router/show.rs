@@ -5,6 +5,7 @@ use sweetspot_theory::Packets;
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_units::{Percent, Significant};
 
+use super::simulated::OVERLOAD_LOSS;
 use super::{Basis, BufferChoice, Favour, RouterAdvice};
 use crate::Formula;
 use crate::formula::explained;
@@ -13,9 +14,6 @@ use crate::text::{list, percent, row, table, wrap};
 const SOURCES: &str = "Sources: Prasad, Dovrolis, Thottan, \"Router Buffer Sizing for TCP Traffic \
     and the Role of the Output/Input Capacity Ratio\"; Villamizar and Song 1994; Appenzeller, \
     Keslassy, McKeown 2004; Enachescu et al. 2005; Spang, Arslan, McKeown 2021.";
-
-/// From this loss on Reno's mean window, sqrt(3 / 2p), is below the four packets that three duplicate ACKs need.
-const OVERLOAD_LOSS: f64 = 3.0 / 32.0;
 
 impl RouterAdvice {
     /// The advice as text, prose in at most `width` columns; `explain` adds the formulas with their numbers.
@@ -116,7 +114,14 @@ impl RouterAdvice {
             Basis::Optimum if self.decided().is_none() => {
                 format!("Take {buffer}: by formula {whom} is fastest with it.")
             }
+            Basis::Optimum if self.lacks_bulk() => format!(
+                "Take {buffer}: by formula {whom} is fastest with it. Too few finished in the simulator to compare."
+            ),
             Basis::Optimum => format!("Take {buffer}: {whom} is fastest with it."),
+            Basis::Crowd => format!(
+                "Take {buffer}, {}: the nearer a link is to overload, the more of a larger buffer is delay and not rate.",
+                self.ends_words(&whom)
+            ),
             Basis::RangeLow if self.is_near_best() => format!(
                 "Take {buffer} for latency: {whom} keeps 90 % of its best rate or more, and the bursts of \
                  single flows fit."
@@ -149,6 +154,20 @@ impl RouterAdvice {
         }
     }
 
+    /// The formula's buffer and the rule's, between which the recommended one lies.
+    fn ends_words(&self, whom: &str) -> String {
+        let Some(simulated) = self.decided() else { return String::new() };
+        let at = |i: usize| simulated.buffers.get(i).map_or(0.0, |tried| tried.buffer.get());
+        let (formula, rule) = (at(simulated.advised), at(simulated.rule));
+        format!("between {formula:.0}, by formula best for {whom}, and C x T, {rule:.0}")
+    }
+
+    /// Whether bulk transfers are favoured and too few finished in the simulation that decided.
+    fn lacks_bulk(&self) -> bool {
+        let bulk = self.question.favour == Favour::Throughput;
+        bulk && self.decided().is_some_and(|simulated| !simulated.compares_bulk())
+    }
+
     /// Whether the simulation, if it decided, confirms the formula's range.
     fn is_near_best(&self) -> bool {
         let favour = self.question.favour;
@@ -177,6 +196,7 @@ impl RouterAdvice {
 
     fn verdict_words(&self) -> String {
         match self.decided() {
+            Some(_) if self.lacks_bulk() || self.basis == Basis::Crowd => String::new(),
             Some(simulated) if self.question.favour != Favour::Latency => {
                 let is_said = self.basis == Basis::Simulator;
                 simulated.verdict(self.recommended.buffer, self.question.favour, is_said)
@@ -323,6 +343,7 @@ impl RouterAdvice {
             Basis::BandwidthDelay => "bandwidth_delay",
             Basis::SquareRoot => "square_root",
             Basis::BetweenRules => "between_rules",
+            Basis::Crowd => "crowd",
             Basis::Simulator => "simulator",
         };
         let form = |form: Form| match form {

@@ -59,6 +59,8 @@ pub struct SimulatedRate {
     pub flows: u64,
 }
 
+/// From this loss on Reno's mean window, sqrt(3 / 2p), is below the four packets that three duplicate ACKs need.
+pub(super) const OVERLOAD_LOSS: f64 = 3.0 / 32.0;
 /// A median of fewer says nothing.
 const ENOUGH_FLOWS: u64 = 30;
 /// How much better another buffer must be to be recommended in place of the first choice.
@@ -94,6 +96,36 @@ impl Simulated {
         }
         let enough = (self.rate(best, favour) / BETTER).max(self.rate(first, favour));
         all().find(|i| self.rate(*i, favour) >= enough)
+    }
+
+    /// How far bulk transfers go from the formula's buffer, 0, to C T, 1: less far the more of the link is overload. From half of its
+    /// loss on, a larger buffer mostly adds delay, and chance would decide between buffers that do as well.
+    pub(super) fn share_of_rule(&self) -> f64 {
+        let loss = self.loss_with_rule().unwrap_or_default().max(f64::MIN_POSITIVE);
+        libm::log2(OVERLOAD_LOSS / loss).clamp(0.0, 1.0)
+    }
+
+    /// The performance of `buffer`, interpolated between its neighbours.
+    pub(super) fn at(&self, buffer: Packets) -> Option<SimulatedBuffer> {
+        let above = self.buffers.iter().position(|tried| tried.buffer >= buffer)?;
+        let (low, high) = (&self.buffers[above.saturating_sub(1)], &self.buffers[above]);
+        let way = |b: f64| libm::log(b / low.buffer.get());
+        let share = if above == 0 { 1.0 } else { way(buffer.get()) / way(high.buffer.get()) };
+        let mix = |one: f64, other: f64| one + (other - one) * share;
+        let rate = |one: &SimulatedRate, other: &SimulatedRate| SimulatedRate {
+            rate: Rate::from_f64(mix(one.rate.as_f64(), other.rate.as_f64())),
+            error: one.error.max(other.error),
+            flows: one.flows.min(other.flows),
+        };
+        let delays = [low, high].map(|tried| tried.mean_delay.as_secs_f64());
+        Some(SimulatedBuffer {
+            buffer,
+            loss: mix(low.loss, high.loss),
+            mean_delay: Duration::from_secs_f64(mix(delays[0], delays[1])),
+            used: mix(low.used, high.used),
+            short: rate(&low.short, &high.short),
+            bulk: rate(&low.bulk, &high.bulk),
+        })
     }
 
     /// Whether the simulated link has enough of the real one's flows to stand for it.
@@ -136,6 +168,11 @@ impl Simulated {
 
     fn rate(&self, buffer: usize, favour: Favour) -> f64 {
         self.buffers[buffer].of(favour).rate.as_f64()
+    }
+
+    /// Whether enough bulk transfers finished with the rule's buffer to compare others with it.
+    pub(super) fn compares_bulk(&self) -> bool {
+        self.counts(self.rule, Favour::Throughput)
     }
 
     fn counts(&self, buffer: usize, favour: Favour) -> bool {

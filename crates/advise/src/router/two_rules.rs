@@ -28,13 +28,9 @@ pub(super) fn persistence(q: &RouterQuestion, bdp: Packets) -> Option<f64> {
     Some((libm::log(each / COME_AND_GO) / libm::log(PERSIST / COME_AND_GO)).clamp(0.0, 1.0))
 }
 
-/// The buffer at `share` of the way from `transfers` to `persistent`, by ratio.
-pub(super) fn between(
-    persistent: Packets,
-    transfers: Packets,
-    share: f64,
-) -> Result<Packets, TheoryError> {
-    Packets::new(transfers.get() * libm::pow(persistent.get() / transfers.get(), share))
+/// The buffer at `share` of the way from `one` to `other`, by ratio.
+pub(super) fn between(other: Packets, one: Packets, share: f64) -> Result<Packets, TheoryError> {
+    Packets::new(one.get() * libm::pow(other.get() / one.get(), share))
 }
 
 /// A share as whole percents.
