@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-from compiled_tests import ROOT, compiled, environment
+from compiled_tests import ROOT, compiled, failures
 
 HIDE = os.path.join(ROOT, "scripts/without-tools.py")
 CANNOT = 3
@@ -47,16 +47,10 @@ def is_integration(test):
 
 
 def run(tests):
-    """In the namespace: runs each test; fails if one of them fails."""
-    failed = []
-    for directory, source, executable in tests:
-        name = os.path.relpath(source, ROOT)
-        print(f"\n     Running {name} without optional tools", flush=True)
-        ran = subprocess.run([executable], cwd=directory, env=environment(directory), stdin=subprocess.DEVNULL, check=False)
-        if ran.returncode != 0:
-            failed.append(name)
+    """In the namespace: runs the tests; fails if one of them fails."""
+    failed = failures(tests)
     if failed:
-        sys.exit("failed without optional tools: " + " ".join(failed))
+        sys.exit("failed without optional tools: " + ", ".join(failed))
 
 
 def main():
