@@ -109,5 +109,7 @@ fn files_that_may_not_be_on_the_disk_do_not_count_as_there() {
         let sent = run(send);
         assert_eq!(sent.code, Some(1), "a transfer that {transfer} the file: {sent:?}");
         assert!(sent.stderr.contains("writing to disk"), "{sent:?}");
+        // Another try would not help.
+        assert_eq!(serve.wait().code, Some(1));
     }
 }

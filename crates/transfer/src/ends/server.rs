@@ -441,7 +441,7 @@ impl Server {
                 Ok(summary) => summary.dry_run || sends && summary.files.failed > 0,
                 Err(error) if sends => error.is_peers_doing(),
                 Err(error) if error.is_of_the_path() => false,
-                Err(_) if !ended.wrote => true,
+                Err(error) if !ended.wrote => !error.is_fault(),
                 Err(error) => error.is_peers_doing() && !self.work.writes_to_output(),
             }
     }

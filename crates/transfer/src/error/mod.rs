@@ -379,6 +379,17 @@ impl TransferError {
         )
     }
 
+    /// Whether this end failed or the peer broke the protocol: no other name or option would mend that.
+    pub(crate) fn is_fault(&self) -> bool {
+        matches!(
+            self,
+            TransferError::System { .. }
+                | TransferError::State { .. }
+                | TransferError::Protocol { .. }
+                | TransferError::Stalled(_)
+        )
+    }
+
     /// Whether the path or the peer failed, so that the transfer may go on over a new connection.
     pub fn is_of_the_path(&self) -> bool {
         matches!(
