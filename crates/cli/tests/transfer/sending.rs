@@ -1,9 +1,10 @@
 //! A sender's answers to a hostile receiver, and files that change during the transfer.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -14,7 +15,7 @@ use sweetspot_protocol::record::{Answer, Entry, EntryKind, FileResult, Record};
 use sweetspot_protocol::{Message, Role, TEMP_FILE_PREFIX};
 use sweetspot_units::Duration;
 
-use crate::running::{Ended, SWEETSPOT, Serve, run, send};
+use crate::running::{Ended, SWEETSPOT, Serve, run, send, signal, wait};
 
 /// `sweetspot send` of the contents of `directory`, to the holder of the ticket.
 fn offering(directory: &Path) -> Serve {
@@ -71,6 +72,53 @@ fn an_offer_that_the_receiver_refuses_can_be_received_still() {
     let ended = serve.wait();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stderr.contains("waiting for another try with this ticket"), "{ended:?}");
+}
+
+/// The ticket ends with its program: the other end need not try again for fifteen minutes.
+#[test]
+fn a_peer_hears_at_once_that_a_ticket_has_ended_with_its_program() {
+    const WORDS: &[&str] = &["it was stopped, and its ticket with it", "ask for a new ticket"];
+    // A stream that does not end: its transfer runs until it is stopped.
+    let endless = |mut command: Command| {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        // Kept open until the result of the thread is dropped.
+        let held = thread::spawn(move || input.write_all(&[7; 300_000]).map(|()| input));
+        (child, held)
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["send", "-", "--name", "f", "--listen", "127.0.0.1:0"]);
+    let (mut offer, _held) = endless(command);
+    let mut ticket = String::new();
+    BufReader::new(offer.stdout.as_mut().unwrap()).read_line(&mut ticket).unwrap();
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["receive", ticket.trim(), "--retry-for", "5s"]).current_dir(directory.path());
+    let mut receive = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(receive.stderr.take().unwrap());
+    let mut stderr = String::new();
+    while !stderr.contains(", sizing") {
+        assert_ne!(lines.read_line(&mut stderr).unwrap(), 0, "{stderr}");
+    }
+    signal(&offer, "INT");
+    lines.read_to_string(&mut stderr).unwrap();
+    let code = wait(&mut receive);
+    Ended { code, stdout: String::new(), stderr }.failed_saying(WORDS);
+    assert_eq!(wait(&mut offer), Some(130));
+
+    for arguments in [&["--once"][..], &[]] {
+        let mut serve = Serve::start(arguments);
+        let mut command = Command::new(SWEETSPOT);
+        command.args(["send", "-", "--name", "f", &serve.ticket]);
+        let (mut sender, _held) = endless(command);
+        serve.read_until(", sizing");
+        serve.interrupt();
+        let code = wait(&mut sender);
+        let mut stderr = String::new();
+        sender.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        Ended { code, stdout: String::new(), stderr }.failed_saying(WORDS);
+    }
 }
 
 /// Of a tree one file exists: the receiver overwrites it afterwards, as the message advises.

@@ -157,6 +157,16 @@ fn a_ticket_for_one_transfer_is_good_until_a_transfer_has_completed() {
     assert_eq!(names(&service.scratch.join("guest")), ["f", "g"]);
 }
 
+/// The key of a service survives: the client goes on with the next one.
+#[test]
+fn a_service_that_is_stopped_does_not_send_its_clients_away() {
+    let service = Service::start(&line(1, "guest", ""));
+    let mut running = Raw::accepted_as(&service.serve.ticket(), &dial(1));
+    signal(&service.serve.child, "TERM");
+    let heard = running.drain();
+    assert!(heard.iter().all(|heard| heard.reason().is_none()), "{heard:?}");
+}
+
 #[test]
 fn a_busy_server_does_not_use_up_a_ticket() {
     // Of 320 descriptors 64 are reserved, and half of the others are for sessions of 128: there is one.

@@ -84,11 +84,20 @@ impl ConnectionTable {
         lock(&self.present).connections.retain(|connection| connection.number != number);
     }
 
+    /// Accepts no more connections, and closes the unauthenticated ones.
+    pub fn begin_closing(&self) {
+        self.close_if(|connection| !connection.authenticated);
+    }
+
     /// Closes all connections, and accepts no more.
     pub fn close(&self) {
+        self.close_if(|_| true);
+    }
+
+    fn close_if(&self, ends: impl Fn(&Connection) -> bool) {
         let mut present = lock(&self.present);
         present.closing = true;
-        for connection in &present.connections {
+        for connection in present.connections.iter().filter(|connection| ends(connection)) {
             let _ = connection.socket.shutdown(Shutdown::Both);
         }
     }

@@ -23,6 +23,7 @@ use crate::ends::receive_config::ReceiveConfig;
 use crate::ends::work::Ended;
 use crate::files::incoming::{Deletion, EntryQueue, IncomingFiles, Job};
 use crate::files::target::Target;
+use crate::limits::PARTING_TIMEOUT;
 use crate::lock::lock;
 use crate::observer::{Agreed, TransferObserver};
 use crate::wire::channel::Channel;
@@ -339,6 +340,10 @@ impl<'a> Receiving<'a> {
                     let mut reader = LinkReader::new(inbox, link.channel, link.frames);
                     scope.spawn(move || {
                         if let Err(error) = reader.read_further() {
+                            if error.is_of_the_path() {
+                                // The sender's reason may be on its way over the first connection.
+                                self.over.wait(PARTING_TIMEOUT);
+                            }
                             self.fail(error);
                         }
                     });

@@ -27,7 +27,7 @@ use crate::ends::ports::{bind_both, reachable};
 use crate::ends::session_table::{Refusal, SessionTable};
 use crate::ends::work::{Ended, Impossible, Task, Work};
 use crate::ends::{receive, send};
-use crate::limits::{Capacity, TURN_INTERVAL, TURN_TIMEOUT};
+use crate::limits::{Capacity, PARTING_TIMEOUT, TURN_INTERVAL, TURN_TIMEOUT};
 use crate::lock::lock;
 use crate::observer::{FileLog, TransferObserver};
 use crate::options::{EndsAfter, Purpose, ServeOptions};
@@ -214,6 +214,8 @@ impl Server {
                     clock::sleep_until(clock::now() + ACCEPT_PAUSE);
                 }
             }
+            self.sessions.wait_until_idle(PARTING_TIMEOUT);
+            self.connection_table.close();
             self.udp_demux.shut_down();
         });
         match std::mem::take(&mut *lock(&once)) {
@@ -222,9 +224,20 @@ impl Server {
         }
     }
 
-    /// Ends all transfers and makes [`Server::run`] return.
+    /// Ends all transfers at once and makes [`Server::run`] return.
     pub fn stop(&self) {
         self.connection_table.close();
+        self.wake.signal();
+    }
+
+    /// Stops the server. If its ticket ends with it, the peers hear that first, within a second, and do not try again. The key of
+    /// a service survives: its clients go on with the next server.
+    pub fn close(&self) {
+        if let Work::Clients(_) = &self.work {
+            return self.stop();
+        }
+        self.connection_table.begin_closing();
+        self.sessions.stop();
         self.wake.signal();
     }
 

@@ -214,6 +214,19 @@ impl SessionTable {
             .for_each(|one| one.channel.sever());
     }
 
+    /// Stops the transfers: their peers learn that the ticket has ended.
+    pub fn stop(&self) {
+        let sessions = lock(&self.sessions);
+        sessions.transfers.values().for_each(|transfer| transfer.session.channel.stop());
+    }
+
+    /// Waits until no transfer runs, for `patience` at most.
+    pub fn wait_until_idle(&self, patience: Duration) {
+        let sessions = lock(&self.sessions);
+        let runs = |sessions: &mut Sessions| !sessions.transfers.is_empty();
+        let _ = self.ended.wait_timeout_while(sessions, patience.into(), runs);
+    }
+
     /// The transfer of that number ended.
     pub fn leave(&self, transfer: &str, client: &Client, number: u64) {
         let (mut sessions, key) = (lock(&self.sessions), key(client, transfer));

@@ -80,6 +80,7 @@ impl TransferError {
             | E::Protocol { .. }
             | E::WrongHash { .. }
             | E::Sizing(_)
+            | E::Stopped
             | E::Interrupted => self.to_string(),
         }
     }

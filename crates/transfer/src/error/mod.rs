@@ -353,6 +353,11 @@ pub enum TransferError {
         /// The alternative.
         hint: String,
     },
+    /// This end was stopped, and its ticket with it. The peer reads it.
+    #[error(
+        "it was stopped, and its ticket with it; what arrived is kept: ask for a new ticket to resume"
+    )]
+    Stopped,
     /// The transfer was interrupted.
     #[error("interrupted; start the transfer again to resume it")]
     Interrupted,

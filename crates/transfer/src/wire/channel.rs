@@ -1,7 +1,7 @@
 use std::io::{self, BufRead, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use rustls::{ClientConnection, Connection, InvalidMessage, ServerConfig, ServerConnection};
@@ -63,6 +63,8 @@ pub(crate) struct Channel {
     /// The application that reads, if it is slow, and the one that writes.
     reader: OnceLock<Arc<dyn ApplicationPace>>,
     writer: OnceLock<Arc<dyn ApplicationPace>>,
+    /// Whether this end was stopped, and its ticket with it.
+    stopped: AtomicBool,
 }
 
 impl Channel {
@@ -123,7 +125,19 @@ impl Channel {
         let last_heard = Mutex::new(last_heard);
         let (pending, outgoing) = (Mutex::default(), Mutex::default());
         let (reader, writer) = (OnceLock::new(), OnceLock::new());
-        Ok(Channel { socket, peer, tls, last_heard, early, pending, outgoing, reader, writer })
+        let stopped = AtomicBool::new(false);
+        Ok(Channel {
+            socket,
+            peer,
+            tls,
+            last_heard,
+            early,
+            pending,
+            outgoing,
+            reader,
+            writer,
+            stopped,
+        })
     }
 
     /// The peer's identity by its certificate, if it showed one.
@@ -184,14 +198,20 @@ impl Channel {
     }
 
     /// Waits for data, still encrypted; `None` if the peer closed the connection. The error is `Silent` at the `deadline`;
-    /// without one, after [`PEER_TIMEOUT`] without data on any connection of the transfer.
+    /// without one, after [`PEER_TIMEOUT`] without data on any connection of the transfer. It is `Stopped` after
+    /// [`Channel::stop`].
     pub fn read(
         &self,
         raw: &mut [u8],
         deadline: Option<Time>,
     ) -> Result<Option<usize>, TransferError> {
         loop {
-            match self.read_socket(raw) {
+            let read = self.read_socket(raw);
+            // The peer may send all the time.
+            if self.is_stopped() {
+                return Err(TransferError::Stopped);
+            }
+            match read {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => match deadline {
                     Some(deadline) if clock::now() >= deadline => {
@@ -352,12 +372,14 @@ impl Channel {
     /// Sends the last message `parting` if possible, and closes the connection.
     pub fn hang_up(&self, parting: &Message) {
         let _ = self.socket.set_write_timeout(Some(PARTING_TIMEOUT.into()));
-        let deadline = Some(clock::now() + PARTING_TIMEOUT);
-        let _ = self.write_until(lock(&self.outgoing), &[&parting.to_frame()], deadline);
+        let deadline = clock::now() + PARTING_TIMEOUT;
+        let _ = self.write_until(lock(&self.outgoing), &[&parting.to_frame()], Some(deadline));
         let _ = self.socket.shutdown(Shutdown::Write);
         // Closing with unread data would send a reset, which destroys the parting words: it is read and dropped, for a while.
         let _ = self.socket.set_read_timeout(Some(std::time::Duration::from_millis(200)));
-        let until = clock::now() + Duration::from_secs(2);
+        // A process that was stopped has no more time.
+        let until =
+            if self.is_stopped() { deadline } else { clock::now() + Duration::from_secs(2) };
         let mut scratch = [0; 4096];
         while clock::now() < until {
             match (&self.socket).read(&mut scratch) {
@@ -377,6 +399,7 @@ impl Channel {
 
     /// Ends the connection because of `error`, and reports the reason to the peer, unless the peer caused it or is gone.
     pub fn part(&self, error: &TransferError) {
+        let error = if self.is_stopped() { &TransferError::Stopped } else { error };
         if !error.is_peers_doing() {
             self.hang_up(&Message::Failed { reason: error.for_peer().into() });
         }
@@ -386,6 +409,16 @@ impl Channel {
     /// Whether nothing can be written any more: this end shut the connection down, or the peer reset it.
     pub fn is_down(&self) -> bool {
         is_hung_up(self.socket.as_fd())
+    }
+
+    /// This end ends, and its ticket with it: wakes the thread that reads, which parts from the peer.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.stop_reading();
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
     }
 
     /// Reads nothing more: wakes every thread that reads.

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_channel::{Receiver, Sender};
+use sweetspot_units::Duration;
 
 use crate::lock::lock;
 
@@ -32,6 +33,11 @@ impl Over {
     /// Whether it is over.
     pub fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Acquire)
+    }
+
+    /// Waits until it is over, for `patience` at most.
+    pub fn wait(&self, patience: Duration) {
+        let _ = self.ended.recv_timeout(patience.into());
     }
 
     /// Is disconnected when it is over, and never brings anything.

@@ -273,7 +273,7 @@ fn stop_on_signal(server: &Server, mut signals: Supervisor, once: bool, code: &A
                 ending = true;
                 code.store(code_after(signal, once), Ordering::Release);
                 signals::end_within(signals::CLEANING_TIME, signal.exit_code());
-                server.stop();
+                server.close();
             }
         }
     }

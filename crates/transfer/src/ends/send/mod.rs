@@ -356,6 +356,7 @@ impl Sending<'_> {
             (
                 said @ (TransferError::Refused(_)
                 | TransferError::PeerFailed(_)
+                | TransferError::Stopped
                 | TransferError::Protocol { .. }),
                 _,
             ) => said,
