@@ -79,7 +79,8 @@ pub use goal::Goal;
 pub use own_clamp::{BufferState, OwnClamp, UNCLAMPED};
 pub use path_cache::PathCache;
 pub use path_group::{
-    BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, PathGroup, receiver_config,
+    BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, MIN_SHARE_SEGMENTS, PathGroup,
+    receiver_config,
 };
 pub use peer_labels::{MAX_PEER_LABELS, OTHER_PEERS, PeerLabels, network};
 pub use peer_link::{PeerLink, Received, Transmit};

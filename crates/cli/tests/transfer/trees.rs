@@ -295,3 +295,17 @@ fn several_connections_carry_one_transfer() {
     assert!(fs::read(serve.directory.join("f")).unwrap() == content);
     assert_eq!(serve.wait().code, Some(0));
 }
+
+/// A quarter of 100 kB is less than a segment of loopback (64 kB): a sender would probe such a window once in 200 ms, and a
+/// receiver delay its ACKs by 40 ms (TCP_RTO_MIN, TCP_DELACK_MIN).
+#[test]
+fn a_window_too_small_for_its_connections_makes_none_of_them_wait_for_a_timer() {
+    let (file, content) = file(20 << 20);
+    let serve = Serve::start(&["--once", "--sizing", "fixed:100kB"]);
+    let sent =
+        outcome(&send(file.path(), &serve.ticket, &["--name", "f", "--json", "--streams", "4"]));
+    assert_eq!(sent.streams, 4);
+    assert!(sent.rtt_median_s.unwrap() < 0.04, "{sent:?}");
+    assert!(fs::read(serve.directory.join("f")).unwrap() == content);
+    assert_eq!(serve.wait().code, Some(0));
+}

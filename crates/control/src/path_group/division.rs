@@ -6,8 +6,8 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::{LimitChange, PathGroup};
 
-/// The min share, segments: fast retransmit needs this many (RFC 5681).
-const MIN_SHARE_SEGMENTS: u64 = 4;
+/// The min share of a connection in a window, segments: fast retransmit needs this many (RFC 5681).
+pub const MIN_SHARE_SEGMENTS: u64 = 4;
 
 /// Limits that change by less than this share are not set again.
 const MIN_LIMIT_CHANGE: f64 = 0.02;

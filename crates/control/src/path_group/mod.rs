@@ -4,6 +4,8 @@ mod division;
 mod pause;
 mod words;
 
+pub use division::MIN_SHARE_SEGMENTS;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 

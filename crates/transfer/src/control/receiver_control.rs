@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sweetspot_control::series::SeriesRecord;
-use sweetspot_control::{ControlLoop, HeldDown, StreamCount, TransferEffect};
+use sweetspot_control::{ControlLoop, HeldDown, MIN_SHARE_SEGMENTS, StreamCount, TransferEffect};
 use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::sysctl;
@@ -73,6 +73,9 @@ struct ReceiverState {
 struct ReceiveConnection {
     channel: Arc<Channel>,
     actuator: WindowActuator,
+    /// Less would make it wait for a timer in each round trip: for its sender's probes of a window below a segment, and for its
+    /// own delayed ACKs.
+    min_window: Bytes,
 }
 
 /// The rate over the last second or so.
@@ -104,10 +107,7 @@ impl<'a> ReceiverControl<'a> {
         streams: StreamCount,
         observer: &'a mut dyn TransferObserver,
     ) -> Result<ReceiverControl<'a>, TransferError> {
-        let first = ReceiveConnection {
-            channel: Arc::clone(channel),
-            actuator: WindowActuator::new(clamp_method),
-        };
+        let first = ReceiveConnection::new(channel, clamp_method);
         let state = ReceiverState {
             control_loop,
             clamp_method,
@@ -141,8 +141,8 @@ impl<'a> ReceiverControl<'a> {
     /// Another connection carries content, too.
     pub fn join(&self, channel: &Arc<Channel>) {
         let mut state = lock(&self.state);
-        let actuator = WindowActuator::new(state.clamp_method);
-        state.connections.push(ReceiveConnection { channel: Arc::clone(channel), actuator });
+        let connection = ReceiveConnection::new(channel, state.clamp_method);
+        state.connections.push(connection);
         state.share();
     }
 
@@ -359,12 +359,17 @@ impl<'a> ReceiverControl<'a> {
 }
 
 impl ReceiverState {
-    /// Gives each connection its share of the window: together they have no more in flight than one would.
+    /// Gives each connection its share of the window: together they have no more in flight than one would, unless that is too
+    /// little for each.
     fn share(&mut self) {
         let Some(limit) = self.limit else { return };
         let n = self.connections.len() as u64;
         for connection in &mut self.connections {
-            connection.actuator.set(limit.map(|limit| Bytes::new(limit.get() / n)));
+            let share = |limit: Bytes| match n {
+                1 => limit,
+                n => Bytes::new(limit.get() / n).max(connection.min_window),
+            };
+            connection.actuator.set(limit.map(share));
         }
     }
 
@@ -424,6 +429,16 @@ impl ReceiverState {
 }
 
 impl ReceiveConnection {
+    fn new(channel: &Arc<Channel>, method: ClampMethod) -> ReceiveConnection {
+        // A connection that is gone needs no window.
+        let mss = Info::read(channel.socket()).map_or(Bytes::ZERO, |info| info.advmss);
+        ReceiveConnection {
+            channel: Arc::clone(channel),
+            actuator: WindowActuator::new(method),
+            min_window: mss * MIN_SHARE_SEGMENTS,
+        }
+    }
+
     fn hold(&mut self) -> Result<(), TransferError> {
         let held = self.actuator.hold(self.channel.socket());
         held.map_err(TransferError::system("TCP_WINDOW_CLAMP"))
