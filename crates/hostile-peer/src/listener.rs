@@ -48,7 +48,8 @@ impl Listener {
             other => panic!("expected a hello: {other:?}"),
         };
         raw.transfer = hello.transfer.raw().to_owned();
-        raw.say(&Message::Welcome { proof: raw.session.listener_proof(), early_bytes: 0 });
+        let proof = raw.session.listener_proof();
+        raw.say(&Message::Welcome { proof, early_bytes: 0, ends_with_program: false });
         (raw, hello)
     }
 

@@ -32,6 +32,10 @@ pub enum Message {
         /// Content that this end, if it receives, takes before it has answered, bytes. Older peers take none.
         #[serde(default)]
         early_bytes: u32,
+        /// Whether its key ends with its program, so that nobody can connect again once its port refuses connections. Older
+        /// peers do not say.
+        #[serde(default)]
+        ends_with_program: bool,
     },
     /// Sender: its files, and its capabilities.
     Offer(Offer),
@@ -341,7 +345,9 @@ mod tests {
     #[test]
     fn a_peer_that_knows_no_early_content_takes_none() {
         let welcome = Message::read(br#"{"is":"welcome","proof":"00"}"#);
-        assert_eq!(welcome, Ok(Message::Welcome { proof: "00".into(), early_bytes: 0 }));
+        let expected =
+            Message::Welcome { proof: "00".into(), early_bytes: 0, ends_with_program: false };
+        assert_eq!(welcome, Ok(expected));
         let hello = Message::read(br#"{"is":"hello","version":5,"proof":"00","role":"receiver"}"#);
         assert!(matches!(hello, Ok(Message::Hello(Hello { early_bytes: 0, .. }))), "{hello:?}");
         let later = Message::read(br#"{"is":"welcome","proof":"00","later":1}"#);

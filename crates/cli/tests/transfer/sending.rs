@@ -1,12 +1,12 @@
 //! A sender's answers to a hostile receiver, and files that change during the transfer.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use sweetspot_hostile_peer::{Dial, Heard, Raw};
 use sweetspot_linux::clock;
@@ -74,33 +74,65 @@ fn an_offer_that_the_receiver_refuses_can_be_received_still() {
     assert!(ended.stderr.contains("waiting for another try with this ticket"), "{ended:?}");
 }
 
-/// The ticket ends with its program: the other end need not try again for fifteen minutes.
-#[test]
-fn a_peer_hears_at_once_that_a_ticket_has_ended_with_its_program() {
-    const WORDS: &[&str] = &["it was stopped, and its ticket with it", "ask for a new ticket"];
-    // A stream that does not end: its transfer runs until it is stopped.
-    let endless = |mut command: Command| {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut input = child.stdin.take().unwrap();
-        // Kept open until the result of the thread is dropped.
-        let held = thread::spawn(move || input.write_all(&[7; 300_000]).map(|()| input));
-        (child, held)
-    };
-    let directory = tempfile::tempdir().unwrap();
+/// Starts `command` with a stream that does not end until the result of the thread is dropped.
+fn endless(mut command: Command) -> (Child, JoinHandle<io::Result<ChildStdin>>) {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let held = thread::spawn(move || input.write_all(&[7; 300_000]).map(|()| input));
+    (child, held)
+}
+
+/// An endless offer, and the program that receives it.
+struct Endless {
+    offer: Child,
+    receive: Child,
+    /// The rest of the receiver's standard error, and the part read already.
+    lines: BufReader<ChildStderr>,
+    stderr: String,
+    _held: JoinHandle<io::Result<ChildStdin>>,
+}
+
+/// An offer that `receive` in `directory` has begun to take.
+fn endless_offer(directory: &Path) -> Endless {
     let mut command = Command::new(SWEETSPOT);
     command.args(["send", "-", "--name", "f", "--listen", "127.0.0.1:0"]);
     let (mut offer, _held) = endless(command);
     let mut ticket = String::new();
     BufReader::new(offer.stdout.as_mut().unwrap()).read_line(&mut ticket).unwrap();
     let mut command = Command::new(SWEETSPOT);
-    command.args(["receive", ticket.trim(), "--retry-for", "5s"]).current_dir(directory.path());
+    command.args(["receive", ticket.trim()]).current_dir(directory);
     let mut receive = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(receive.stderr.take().unwrap());
     let mut stderr = String::new();
     while !stderr.contains(", sizing") {
         assert_ne!(lines.read_line(&mut stderr).unwrap(), 0, "{stderr}");
     }
+    Endless { offer, receive, lines, stderr, _held }
+}
+
+/// A killed program says nothing, but nobody else listens at its port.
+#[test]
+fn a_peer_of_a_killed_program_gives_up_when_its_port_refuses_two_connections() {
+    let directory = tempfile::tempdir().unwrap();
+    let Endless { mut offer, mut receive, mut lines, mut stderr, _held } =
+        endless_offer(directory.path());
+    signal(&offer, "KILL");
+    wait(&mut offer);
+    lines.read_to_string(&mut stderr).unwrap();
+    let code = wait(&mut receive);
+    assert_eq!(stderr.matches("trying again in").count(), 2, "{stderr}");
+    let ended = Ended { code, stdout: String::new(), stderr };
+    ended.failed_saying(&["has ended; what arrived is kept", "with a new ticket"]);
+}
+
+/// The ticket ends with its program: the other end need not try again for fifteen minutes.
+#[test]
+fn a_peer_hears_at_once_that_a_ticket_has_ended_with_its_program() {
+    const WORDS: &[&str] = &["it was stopped, and its ticket with it", "ask for a new ticket"];
+    let directory = tempfile::tempdir().unwrap();
+    let Endless { mut offer, mut receive, mut lines, mut stderr, _held } =
+        endless_offer(directory.path());
     signal(&offer, "INT");
     lines.read_to_string(&mut stderr).unwrap();
     let code = wait(&mut receive);

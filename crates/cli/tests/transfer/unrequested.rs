@@ -38,7 +38,8 @@ fn attack(listener: &Listener, attack: &Attack<'_>) {
             break raw;
         }
     };
-    raw.say(&Message::Welcome { proof: raw.session.listener_proof(), early_bytes: 0 });
+    let proof = raw.session.listener_proof();
+    raw.say(&Message::Welcome { proof, early_bytes: 0, ends_with_program: false });
     raw.say(&Message::Offer(attack.offer.clone()));
     if matches!(raw.next(), Heard::Message(Message::Accept(_))) {
         raw.bring(&attack.entries);

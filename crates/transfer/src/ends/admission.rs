@@ -27,6 +27,8 @@ pub(crate) struct Admission {
     pub clients: ClientTable,
     /// This end's role; `None`: either, by the client's rights.
     pub role: Option<Role>,
+    /// Whether this end's key ends with its program.
+    pub ends_with_program: bool,
 }
 
 /// An admitted client.
@@ -68,7 +70,8 @@ impl Admission {
                 let takes = hello.role == Role::Sender && !hello.joins && !hello.measures;
                 let taken = if takes { MAX_EARLY_CONTENT } else { 0 };
                 let proof = session.listener_proof();
-                channel.say(&Message::Welcome { proof, early_bytes: taken })?;
+                let ends_with_program = self.ends_with_program;
+                channel.say(&Message::Welcome { proof, early_bytes: taken, ends_with_program })?;
                 let early_bytes = if takes { taken } else { hello.early_bytes };
                 let link = Link { channel, session, frames, early_bytes };
                 Ok(Admitted { link, hello, client, stay })

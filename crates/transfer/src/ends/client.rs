@@ -1,5 +1,7 @@
 //! The end that connects: it may send or receive, and goes on by itself when the path breaks.
 
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
@@ -24,6 +26,8 @@ use crate::wire::link::{self, Contact, FurtherLinks, Link, Reached};
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// Refused connections in a row by which a listener has ended. A firewall that starts anew may refuse one.
+const REFUSALS: u32 = 2;
 
 /// Sends to the receiver at the other end of `contact`, and waits until it has verified everything. When the path breaks it
 /// connects again and sends the missing parts.
@@ -96,6 +100,8 @@ struct Client<'a> {
     early_bytes: u32,
     congestion: Option<&'a str>,
     transfer: String,
+    /// Whether the listener's key ends with its program, by its last welcome.
+    ends_with_program: AtomicBool,
 }
 
 type Attempt<'a> = dyn FnMut(
@@ -115,7 +121,8 @@ impl<'a> Client<'a> {
         congestion: Option<&'a str>,
     ) -> Result<Client<'a>, TransferError> {
         let contact = Mutex::new(contact.clone());
-        Ok(Client { contact, role, early_bytes, congestion, transfer: transfer_id()? })
+        let (transfer, ends_with_program) = (transfer_id()?, AtomicBool::new(false));
+        Ok(Client { contact, role, early_bytes, congestion, transfer, ends_with_program })
     }
 
     /// Runs `attempt` over a connection, and again over new ones while the path fails, for `patience` after each connection.
@@ -140,24 +147,39 @@ impl<'a> Client<'a> {
                 Err(error) if error.is_of_the_path() => error,
                 ended => return ended,
             };
-            let give_up = clock::now() + patience;
-            let mut pause = FIRST_PAUSE;
-            link = loop {
-                if clock::now() + pause >= give_up {
-                    return Err(error);
-                }
-                observer.note(&format!("{}; trying again in {pause}", error.without_restart()));
-                observer.interrupted(&error, pause);
-                clock::sleep_until(clock::now() + pause);
-                match self.dial(false, 0) {
-                    Ok(link) => break link,
-                    Err(error) if error.is_of_the_path() => {}
-                    Err(error) => return Err(error),
-                }
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            };
+            link = self.next_link(error, patience, observer)?;
             reconnects += 1;
         }
+    }
+
+    /// A connection after one that broke by `error`.
+    fn next_link(
+        &self,
+        error: TransferError,
+        patience: Duration,
+        observer: &mut dyn TransferObserver,
+    ) -> Result<Link, TransferError> {
+        let give_up = clock::now() + patience;
+        let (mut pause, mut refusals) = (FIRST_PAUSE, 0);
+        while clock::now() + pause < give_up {
+            observer.note(&format!("{}; trying again in {pause}", error.without_restart()));
+            observer.interrupted(&error, pause);
+            clock::sleep_until(clock::now() + pause);
+            match self.dial(false, 0) {
+                Err(TransferError::Unreachable { address, source })
+                    if source.kind() == io::ErrorKind::ConnectionRefused =>
+                {
+                    refusals += 1;
+                    if refusals >= REFUSALS && self.ends_with_program.load(Ordering::Relaxed) {
+                        return Err(TransferError::Gone(address));
+                    }
+                }
+                Err(error) if error.is_of_the_path() => refusals = 0,
+                ended => return ended,
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        Err(error)
     }
 
     fn over_link(
@@ -194,12 +216,12 @@ impl<'a> Client<'a> {
 
     fn dial(&self, joins: bool, early_bytes: u32) -> Result<Link, TransferError> {
         let (contact, role) = (lock(&self.contact).clone(), self.role);
-        let (link, further) =
-            contact.dial(role, &self.transfer, joins, early_bytes, self.congestion)?;
-        if let Some(ticket) = further {
+        let greeted = contact.dial(role, &self.transfer, joins, early_bytes, self.congestion)?;
+        self.ends_with_program.store(greeted.ends_with_program, Ordering::Relaxed);
+        if let Some(ticket) = greeted.further {
             *lock(&self.contact) = ticket.into();
         }
-        Ok(link)
+        Ok(greeted.link)
     }
 }
 

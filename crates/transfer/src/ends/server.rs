@@ -112,6 +112,7 @@ impl Server {
         .map_err(cannot)?;
         listener.set_nonblocking(true).map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
+        let ends_with_program = options.identity.is_none();
         let identity = options.identity.map_or_else(Identity::fresh, Ok)?;
         let expires = Ticket::expiry(clock::wall(), options.lifetime);
         let (host, port) = match options.advertise {
@@ -145,7 +146,12 @@ impl Server {
             connection_table: ConnectionTable::new(capacity.unauthenticated),
             sessions: SessionTable::new(capacity),
             measure_accounts: measure::MeasureAccounts::default(),
-            admission: Admission { config: identity.listening(ask)?, clients, role },
+            admission: Admission {
+                config: identity.listening(ask)?,
+                clients,
+                role,
+                ends_with_program,
+            },
             work,
             ticket,
             ends: options.ends,

@@ -33,7 +33,7 @@ impl TransferError {
             E::ForeignLink(path) => E::ForeignLink(name(path)).to_string(),
             E::Quota { path, quota } => E::Quota { path: name(path), quota: *quota }.to_string(),
             E::TooMuch { path, reason } => E::TooMuch { path: name(path), reason }.to_string(),
-            E::Listen { .. } | E::Unreachable { .. } | E::NoAnswer { .. } => {
+            E::Listen { .. } | E::Gone(_) | E::Unreachable { .. } | E::NoAnswer { .. } => {
                 "the other end has no connection".into()
             }
             E::Clients { .. } | E::Identity { .. } | E::State { .. } | E::NoCodeFree => {
@@ -141,6 +141,7 @@ mod tests {
             E::ForeignLink(path()),
             E::Listen { address: text(), source: source() },
             E::Unreachable { address: text(), source: source() },
+            E::Gone(text()),
             E::Quota { path: path(), quota },
             E::TooMuch { path: path(), reason: "too long" },
             E::Clients { path: path(), reason: text() },

@@ -353,6 +353,12 @@ pub enum TransferError {
         /// The alternative.
         hint: String,
     },
+    /// The listener at this address refuses connections: it has ended, and its key with it.
+    #[error(
+        "the program that listened at {0} has ended; what arrived is kept: start the transfer again to resume, with a new ticket if it \
+         had one"
+    )]
+    Gone(String),
     /// This end was stopped, and its ticket with it. The peer reads it.
     #[error(
         "it was stopped, and its ticket with it; what arrived is kept: ask for a new ticket to resume"

@@ -119,6 +119,15 @@ impl Reached {
     }
 }
 
+/// A connection that the listener accepted.
+pub(crate) struct Greeted {
+    pub link: Link,
+    /// The ticket for further connections, if this one used up a code.
+    pub further: Option<Ticket>,
+    /// Whether the listener's key ends with its program.
+    pub ends_with_program: bool,
+}
+
 impl fmt::Debug for Reached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Reached").field(&lock(&self.0).is_some()).finish()
@@ -146,8 +155,7 @@ impl Contact {
         }
     }
 
-    /// Connects, for the transfer of this name. Returns the connection, and the ticket for further ones where this one
-    /// used up a code. A receiver takes `early_bytes` of content before it has answered.
+    /// Connects, for the transfer of this name. A receiver takes `early_bytes` of content before it has answered.
     pub(crate) fn dial(
         &self,
         role: Role,
@@ -155,7 +163,7 @@ impl Contact {
         joins: bool,
         early_bytes: u32,
         congestion: Option<&str>,
-    ) -> Result<(Link, Option<Ticket>), TransferError> {
+    ) -> Result<Greeted, TransferError> {
         self.greet(congestion, |proof| Hello {
             version: VERSION,
             proof,
@@ -169,7 +177,7 @@ impl Contact {
 
     /// Connects to measure the path; `joins` if only to fill it.
     pub(crate) fn dial_to_measure(&self, joins: bool) -> Result<Link, TransferError> {
-        let (link, _) = self.greet(None, |proof| Hello {
+        let greeted = self.greet(None, |proof| Hello {
             version: VERSION,
             proof,
             role: Role::Receiver,
@@ -178,7 +186,7 @@ impl Contact {
             measures: true,
             early_bytes: 0,
         })?;
-        Ok(link)
+        Ok(greeted.link)
     }
 
     /// Connects, TLS included.
@@ -204,7 +212,7 @@ impl Contact {
         &self,
         congestion: Option<&str>,
         hello: impl FnOnce(PeerText) -> Hello,
-    ) -> Result<(Link, Option<Ticket>), TransferError> {
+    ) -> Result<Greeted, TransferError> {
         let deadline = clock::now() + HANDSHAKE_TIMEOUT;
         let channel = Arc::new(self.connect(congestion, deadline)?);
         let mut frames = FrameReader::new(Arc::clone(&channel));
@@ -224,13 +232,11 @@ impl Contact {
             }
             _ => error,
         });
-        let early_bytes = match answer? {
-            Message::Welcome { proof, early_bytes } if session.is_listener_proof(&proof) => {
-                if receives {
-                    taken
-                } else {
-                    early_bytes
-                }
+        let (early_bytes, ends_with_program) = match answer? {
+            Message::Welcome { proof, early_bytes, ends_with_program }
+                if session.is_listener_proof(&proof) =>
+            {
+                (if receives { taken } else { early_bytes }, ends_with_program)
             }
             Message::Welcome { .. } => {
                 return Err(TransferError::CertificateMismatch(channel.peer().to_string()));
@@ -253,7 +259,8 @@ impl Contact {
             }),
             _ => None,
         };
-        Ok((Link { channel, session, frames, early_bytes }, further))
+        let link = Link { channel, session, frames, early_bytes };
+        Ok(Greeted { link, further, ends_with_program })
     }
 }
 
