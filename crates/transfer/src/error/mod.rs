@@ -18,6 +18,9 @@ use crate::limits::{LONGEST_STALL, MEASURE_BYTES, MEASURE_INTERVAL, MEASURE_TIME
 const RESUME: &str = "; start the transfer again to resume it";
 
 /// Why a transfer or a server failed. The message is one line that names the thing, the reason and the next step.
+///
+/// Of a file that is transferred, a variant holds the name that both ends know, relative to the receiver's directory and escaped for
+/// printing. It is not a path to open.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TransferError {
