@@ -150,7 +150,9 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Rate) -> Stri
         Class::Stalled => stalled(percent, e),
     };
     if gain > e.goodput.scaled(0.05) {
-        words += &format!(" Without that: {} expected.", in_rate(e.goodput + gain));
+        // The mean over all time: slow start may keep it below the rate that the limit allows.
+        let [mean, now] = [e.goodput + gain, e.goodput].map(in_rate);
+        words += &format!(" Without that: {mean} expected on average, instead of {now}.");
     }
     words
 }
@@ -441,6 +443,9 @@ fn bandwidth_fix(e: &Evidence) -> String {
             "Only a faster path would help. A window of {bytes} on the receiver (sweetspot tune) keeps the rate and empties the \
              queue."
         ),
+        _ if standing(e).is_some() => "Only a faster path would help. An AQM at the bottleneck (fq_codel) would keep its queue \
+                                       short."
+            .to_owned(),
         _ => "Only a faster path would help.".to_owned(),
     }
 }
