@@ -1,7 +1,7 @@
 //! The file of clients. It is read again whenever it changes, and its last valid version stays in force.
 
 use std::fs::{File, Metadata};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -99,7 +99,12 @@ impl ClientsFile {
 }
 
 fn open(path: &Path) -> Result<(File, Version), String> {
-    let in_words = |error| format!("{error}; name a file that can be read");
+    let in_words = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            "it does not exist; invite the first client, which makes it".to_owned()
+        }
+        _ => format!("{error}; name a file that can be read"),
+    };
     let file = File::open(path).map_err(in_words)?;
     let stat = file.metadata().map_err(in_words)?;
     Ok((file, (stat.dev(), stat.ino(), stat.len(), stat.ctime(), stat.ctime_nsec())))
@@ -172,6 +177,13 @@ pub(crate) mod tests {
         fn open(&self) -> ClientsFile {
             ClientsFile::open(&self.path()).unwrap()
         }
+    }
+
+    #[test]
+    fn a_file_that_does_not_exist_yet_is_made_by_the_first_invitation() {
+        let scratch = tempfile::tempdir().unwrap();
+        let error = ClientsFile::open(&scratch.path().join("clients")).err().unwrap();
+        assert!(error.to_string().contains("invite the first client, which makes it"), "{error}");
     }
 
     fn line(key: u8, name: &str) -> String {

@@ -127,7 +127,7 @@ pub enum TransferError {
     },
     /// The receiver did not answer.
     #[error(
-        "cannot reach {address}: {source}; is the other end still running, and does a firewall let TCP through?"
+        "cannot reach {address}: {source}; is the other end still running (a used ticket ends it), and does a firewall let TCP through?"
     )]
     Unreachable {
         /// Address and port.
