@@ -50,6 +50,22 @@ fn a_scenario_with_cross_traffic_is_said_to_be_advised_on_without_it() -> Tested
     Ok(())
 }
 
+/// A path by emulate's name, and one that is faster to the user than from there.
+#[test]
+fn a_path_may_be_named_and_its_direction_is() -> Tested {
+    let both = "up.rate=10Mbit/s down.rate=100Mbit/s rtt=30ms buffer=256kB";
+    for (path, is_said) in [("@lte", false), (both, true)] {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+        let output = run.args(["advise", "window", "--verify", "none", "--path", path]).output()?;
+        let notes = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{notes}");
+        let words =
+            "near to far (10 Mbit/s); for the other direction (100 Mbit/s), swap up and down";
+        assert_eq!(notes.contains(words), is_said, "{notes}");
+    }
+    Ok(())
+}
+
 #[test]
 fn advice_about_a_router_is_short_with_quiet() {
     let router = "advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --verify none";

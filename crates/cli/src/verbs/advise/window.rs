@@ -79,15 +79,22 @@ struct PathFacts {
     is_shared: bool,
 }
 
-/// The path as written, or the path of a scenario file.
+/// The path as written or named, or the path of a scenario.
 fn read_path(text: &str) -> Result<PathFacts, Box<dyn std::error::Error>> {
-    if text.ends_with(".toml") || text.starts_with('@') {
+    let path = text.parse::<PathSpec>();
+    if text.ends_with(".toml") || text.starts_with('@') && path.is_err() {
         let scenario = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?;
         let (path, is_shared) = (scenario.path, !scenario.cross.is_empty());
         let direction = *path.narrow();
         return Ok(PathFacts { direction, rtt: path.rtt, mtu: path.packet, is_shared });
     }
-    let path: PathSpec = text.parse().map_err(|error: PathError| UsageError::new(error))?;
+    let path = path.map_err(|error: PathError| UsageError::new(error))?;
+    let [near, far] = [path.up, path.down].map(|direction| direction.lasting_rate());
+    if near != far {
+        note!(
+            "this is for data from near to far ({near}); for the other direction ({far}), swap up and down"
+        );
+    }
     let (direction, rtt, mtu) = (path.up, path.rtt(), path.mtu);
     Ok(PathFacts { direction, rtt, mtu, is_shared: false })
 }
