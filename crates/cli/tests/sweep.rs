@@ -345,3 +345,16 @@ fn closed_forms_that_do_not_cover_a_sweep_end_it_as_they_end_a_run() -> Tested {
     );
     Ok(())
 }
+
+/// The transfer of @elephants begins after 15 seconds.
+#[test]
+fn a_search_in_runs_without_the_transfer_finds_no_best_window() {
+    let directory = tempfile::tempdir().unwrap();
+    let options =
+        ["--find-best", "--seeds", "1", "--set", "warmup=5s", "--set", "duration=5s", "-q"];
+    let arguments = [&["sweep", "@elephants"][..], &options].concat();
+    let output = sweetspot(directory.path(), &arguments).output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(1), true), "{output:?}");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("no window moved anything"), "{words}");
+}

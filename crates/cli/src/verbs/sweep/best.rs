@@ -26,6 +26,11 @@ pub fn run(arguments: &Arguments) -> Ending {
     let interrupted = || err!("sweetspot: interrupted after {} runs", engine.done());
     let work = || find_mft(&engine, &scenario, bounds, arguments.seeds, workers);
     let found = progress::while_it_counts(work, || engine.done(), interrupted)?;
+    if found.rate_bps == 0.0 {
+        return Err("no window moved anything: do the runs end before the transfer begins? \
+                    'sweetspot run' tells when it does"
+            .into());
+    }
     if arguments.json {
         out!("{}", json(&scenario.title, &found, arguments.seeds));
     } else {
