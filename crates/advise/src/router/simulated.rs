@@ -269,7 +269,7 @@ impl Simulated {
         }
         format!(
             " Fewer flows smooth each other less: this part needs up to {:.1} times the share of buffer that the whole \
-             does (C T / sqrt(n)). The table decides nothing.",
+             does (C T / sqrt(n)). The advice does not rest on this table.",
             1.0 / libm::sqrt(self.scale)
         )
     }

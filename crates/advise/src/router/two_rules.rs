@@ -74,13 +74,13 @@ impl RouterAdvice {
             Basis::BetweenRules => format!(
                 " If all persist, C T / sqrt(n), {few:.0} packets, keeps the link almost full, and {many:.0} packets only \
                  add up to {} of delay. If they come and go, {many:.0} packets are best for bulk transfers of {bulk}{}. \
-                 The mean size of a transfer decides: give it.",
+                 The use of the link at busy times tells which holds.",
                 large.worst_delay,
                 two.cost()
             ),
             Basis::SquareRoot => format!(
                 " If transfers come and go instead, bulk ones want more, up to C T, {many:.0} packets ({} when full); \
-                 no formula covers so few. The mean size of a transfer decides: give it.",
+                 no formula covers so few. The use of the link at busy times tells which holds.",
                 large.worst_delay
             ),
             _ if few < many => format!(

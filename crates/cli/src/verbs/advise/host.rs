@@ -81,7 +81,8 @@ pub fn run(a: Arguments) -> Ending {
         let left = advice.findings.len() - advice.of_sysctl_file().count();
         let left = match left {
             0 => String::new(),
-            n => format!("; {n} of the changes need other commands and are not in it"),
+            1 => "; one change needs another command and is not in it".to_owned(),
+            n => format!("; {n} changes need other commands and are not in it"),
         };
         note!("wrote {}: copy it to /etc/sysctl.d and run `sysctl --system`{left}", file.shown());
     }
