@@ -189,8 +189,9 @@ python-tools: tools
 python-package: python-tools wasm
 	$(QUICK_BUILD) VIRTUAL_ENV=target/python target/python/bin/maturin develop --release --locked --quiet
 
-# Its tests share what the workspace's tests compiled.
+# Its tests share what the workspace's tests compiled. Incremental builds would inline nothing from other crates, and simulate slowly.
 python: export CARGO_TARGET_DIR := $(CURDIR)/target
+python: export CARGO_INCREMENTAL := 0
 python: tools-test python-tools wasm ## The Python package: build, lints, types, tests
 	cargo fmt --manifest-path python/Cargo.toml --check
 	cargo clippy --manifest-path python/Cargo.toml --locked -- -D warnings
