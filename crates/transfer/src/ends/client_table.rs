@@ -11,8 +11,9 @@ use sweetspot_protocol::{PublicKey, Secret, SpokenCode};
 use crate::TransferError;
 use crate::ends::claim::{Claim, Unavailable};
 use crate::ends::clients_file::ClientsFile;
+use crate::ends::turn;
 use crate::ends::uses::{Use, Uses};
-use crate::limits::{MAX_PEERS_PER_CODE, MAX_WRONG_TRIES, TURN_INTERVAL, TURN_TIMEOUT};
+use crate::limits::{MAX_PEERS_PER_CODE, MAX_WRONG_TRIES};
 use crate::lock::lock;
 
 /// Clients that may connect, and what each has used.
@@ -156,14 +157,8 @@ impl ClientTable {
         client: &Client,
         transfer: &str,
     ) -> Result<Result<Claim<'_>, Unavailable>, TransferError> {
-        let patience = clock::now() + TURN_TIMEOUT;
-        loop {
-            let claimed = Claim::make(&self.uses, client, transfer)?;
-            if !matches!(claimed, Err(Unavailable::InUse)) || clock::now() >= patience {
-                return Ok(claimed);
-            }
-            clock::sleep_until(clock::now() + TURN_INTERVAL);
-        }
+        let claim = || Claim::make(&self.uses, client, transfer);
+        turn::ask(claim, |claimed| matches!(claimed, Ok(Err(Unavailable::InUse))))
     }
 
     /// Whether a transfer has completed with the one-time credential of `client`.

@@ -20,5 +20,6 @@ pub mod receive_config;
 pub mod send;
 pub mod server;
 pub mod session_table;
+pub mod turn;
 pub mod uses;
 pub mod work;

@@ -25,9 +25,10 @@ use crate::ends::measure;
 use crate::ends::once::OnceState;
 use crate::ends::ports::{bind_both, reachable};
 use crate::ends::session_table::{Refusal, SessionTable};
+use crate::ends::turn;
 use crate::ends::work::{Ended, Impossible, Task, Work};
 use crate::ends::{receive, send};
-use crate::limits::{Capacity, PARTING_TIMEOUT, TURN_INTERVAL, TURN_TIMEOUT};
+use crate::limits::{Capacity, PARTING_TIMEOUT};
 use crate::lock::lock;
 use crate::observer::{FileLog, TransferObserver};
 use crate::options::{EndsAfter, Purpose, ServeOptions};
@@ -239,7 +240,7 @@ impl Server {
     /// Stops the server. If its ticket ends with it, the peers hear that first, within a second, and do not try again. The key of
     /// a service survives: its clients go on with the next server.
     pub fn close(&self) {
-        if let Work::Clients(_) = &self.work {
+        if !self.admission.ends_with_program {
             return self.stop();
         }
         self.connection_table.begin_closing();
@@ -294,16 +295,8 @@ impl Server {
 
     /// Whether the server of one transfer takes this one. The one before may be about to end: it is waited for a moment.
     fn take_turn(&self, once: &Mutex<OnceState>, transfer: &str, connection: u64) -> bool {
-        let patience = clock::now() + TURN_TIMEOUT;
-        loop {
-            if lock(once).takes(transfer, connection) {
-                return true;
-            }
-            if self.connection_table.is_closing() || clock::now() >= patience {
-                return false;
-            }
-            clock::sleep_until(clock::now() + TURN_INTERVAL);
-        }
+        let take = || lock(once).takes(transfer, connection);
+        turn::ask(take, |taken| !taken && !self.connection_table.is_closing())
     }
 
     /// Moves the files of a peer that was admitted.

@@ -1,0 +1,17 @@
+//! Waiting for the transfer before, which may be about to end.
+
+use sweetspot_linux::clock;
+
+use crate::limits::{TURN_INTERVAL, TURN_TIMEOUT};
+
+/// Asks until an answer is not worth `waiting` for, and for a moment at most. Returns the last answer.
+pub(crate) fn ask<T>(mut ask: impl FnMut() -> T, waiting: impl Fn(&T) -> bool) -> T {
+    let patience = clock::now() + TURN_TIMEOUT;
+    loop {
+        let answer = ask();
+        if !waiting(&answer) || clock::now() >= patience {
+            return answer;
+        }
+        clock::sleep_until(clock::now() + TURN_INTERVAL);
+    }
+}
