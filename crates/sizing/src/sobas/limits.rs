@@ -8,6 +8,10 @@ use crate::{CongestionChoice, ControllerConfig, EventKind, Output, SizingEvent};
 /// Segments that a receiver with delayed ACKs may leave unacknowledged (RFC 5681, section 4.2).
 const UNACKNOWLEDGED_SEGMENTS: u64 = 2;
 
+/// CUBIC's window after a loss over the one before, and its growth in segments per cubic second (RFC 9438, sections 4.6 and 5.1).
+pub(super) const CUBIC_BETA: f64 = 0.7;
+const CUBIC_C: f64 = 0.4;
+
 /// Growth in a round trip that a path with a small buffer tolerates, and the smallest that is reported: the gain of BBR's probes
 /// (draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.4).
 pub(super) const PROBING_GAIN: f64 = 1.25;
@@ -124,11 +128,11 @@ impl TransferLimits {
         1.0 + RESOLUTION.max(segments.as_f64() / rest.as_f64())
     }
 
-    /// Time after a random loss until no more are expected: CUBIC would be back at `window`. K = cbrt(W (1 - 0.7) / 0.4) seconds
+    /// Time after a random loss until no more are expected: CUBIC would be back at `window`. K = cbrt(W (1 - beta) / C) seconds
     /// (RFC 9438, section 4.2).
     pub(super) fn loss_free(&self, window: Bytes) -> Duration {
         let segments = window.as_f64() / self.config.mss.as_f64();
-        Duration::from_secs_f64((segments * 0.75).cbrt())
+        Duration::from_secs_f64((segments * (1.0 - CUBIC_BETA) / CUBIC_C).cbrt())
     }
 
     /// Share of a packet that is payload.

@@ -8,15 +8,12 @@ use sweetspot_units::{Duration, Rate, Time};
 
 use super::climb::cycle_epochs;
 use super::held::{Hold, KEEPS_EPOCHS, in_a_row, is_foreign, others_rate};
-use super::limits::{is_idle, is_used};
+use super::limits::{CUBIC_BETA, is_idle, is_used};
 use super::performance::Traffic;
 use super::state::State;
 use super::{NO_CHANCE, SETTLING_EPOCHS, Sobas, repair_epochs};
 use crate::model::{CHANGE, Epoch, PACE_SHARE, Share};
 use crate::{CongestionChoice, Reason};
-
-/// The pace during a test over the capacity: as if CUBIC had backed off (RFC 9438, section 4.6).
-const EASED: f64 = 0.7;
 
 /// Paced at a capacity.
 #[derive(Debug, Clone, Copy)]
@@ -88,9 +85,9 @@ impl Paced {
         }
     }
 
-    /// The pace over the capacity.
+    /// The pace over the capacity. A test eases it as a loss eases CUBIC.
     pub(super) fn share(&self) -> f64 {
-        if let Test::Eased { .. } = self.test { EASED } else { PACE_SHARE }
+        if let Test::Eased { .. } = self.test { CUBIC_BETA } else { PACE_SHARE }
     }
 }
 
