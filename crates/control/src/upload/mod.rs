@@ -50,7 +50,7 @@ impl Default for PacedUpload {
 
 impl PacedUpload {
     /// The longest time between two samples: a quarter of the shortest epoch.
-    pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(25);
+    pub const SAMPLE_INTERVAL: Duration = sweetspot_sizing::Upload::SAMPLE_INTERVAL;
 
     fn new(now: Time, controller: sweetspot_sizing::Upload) -> PacedUpload {
         // Called at this connection's samples.

@@ -2,16 +2,16 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::Upload;
 use super::held::HeldUpload;
-use super::queue::target_queue;
+use super::queue::{burst, target_queue};
 use super::state::PacingState;
 use super::trial::PaceTrial;
+use super::{MIN_UPLOAD_EPOCH, Upload};
 use crate::Reason;
 use crate::model::PACE_SHARE;
 
 /// Round trips with the longest queue after which one that still stands is judged. At the pace of a
-/// drain a queue L takes T ln(L / q) + L to shrink to the tolerated q on a path of round trip T: with
+/// drain a queue L takes T ln(L / q) + L to shrink to the tolerated q, where T is [`reaction_time`]: with
 /// L = 4 T less than 2 (T + L). The kernel's smoothed RTT shows it later.
 const DRAIN_PATIENCE: u64 = 5;
 
@@ -41,7 +41,19 @@ impl Drain {
     }
 }
 
+/// The shortest time in which to answer a `queue` on a path of round trip `base` and rate C. It takes a round trip to see the effect
+/// of a pace, and the next sample may come later still. At the pace C T / (T + L) a burst B leaves the path idle for up to
+/// B / C x L / T, which is no more than T if T^2 is at least L x B / C.
+fn reaction_time(base: Duration, queue: Duration, capacity: Rate) -> Duration {
+    let burst = burst(base) / capacity;
+    let bursts = Duration::from_secs_f64((queue.as_secs_f64() * burst.as_secs_f64()).sqrt());
+    base.max(Upload::SAMPLE_INTERVAL).max(bursts)
+}
+
 impl Upload {
+    /// The longest time between two samples.
+    pub const SAMPLE_INTERVAL: Duration = Duration::from_nanos(MIN_UPLOAD_EPOCH.as_nanos() / 4);
+
     /// Begins to drain the queue of a path that delivers `rate`.
     pub(super) fn begin_drain(&mut self, now: Time, rate: Rate, base: Duration, reason: Reason) {
         let drain = Drain::new(now, rate, self.queue(base));
@@ -57,18 +69,21 @@ impl Upload {
         drain.longest = drain.longest.max(queue);
         let elapsed = now.since(drain.began);
         // Once the arrivals were sent since; the path has been busy as long as there is a queue.
-        if elapsed >= base && queue > target_queue(base) {
+        let known = drain.since.unwrap_or(drain.before);
+        if elapsed >= base && queue > target_queue(base, known) {
             drain.since = self.delivery_rate.since(drain.began).or(drain.since);
         }
         let capacity = drain.since.unwrap_or(drain.before);
-        if elapsed >= base && queue <= target_queue(base) {
+        if elapsed >= base && queue <= target_queue(base, capacity) {
             let pace = capacity.max(drain.before).scaled(PACE_SHARE);
             let held = HeldUpload::new(PaceTrial::new(now, pace, base));
             self.transition_to(now, PacingState::Held(held), Reason::CapacityKnown);
             self.epochs.restart(now, base, &mut self.round_trip);
             return self.pace(Some(pace));
         }
-        if elapsed > (base + drain.longest) * DRAIN_PATIENCE {
+        let ours = (self.in_flight / capacity).saturating_sub(base);
+        let reaction = reaction_time(base, ours, capacity);
+        if elapsed > (reaction + drain.longest) * DRAIN_PATIENCE {
             if queue * 2 >= drain.longest {
                 // Most of it still stands.
                 return self.open(now, base);
@@ -76,9 +91,9 @@ impl Upload {
             // It shrinks but slowly: the path takes less than it did.
             *drain = Drain::new(now, capacity, queue);
         }
-        // The longer our queue, the lower the pace; it does not empty the buffer within a round trip.
-        let share =
-            (base.as_secs_f64() / (self.in_flight / capacity).as_secs_f64()).min(PACE_SHARE);
-        self.pace(Some(capacity.scaled(share)));
+        // The longer our queue, the lower the pace: C T / (T + L) delivers the queue L in the time T + L, so that the buffer is
+        // not empty before a new pace is in force.
+        let share = reaction.as_secs_f64() / (reaction + ours).as_secs_f64();
+        self.pace(Some(capacity.scaled(share.min(PACE_SHARE))));
     }
 }

@@ -40,7 +40,8 @@ impl Upload {
     pub(super) fn probe(&mut self, now: Time, base: Duration) {
         let queue = self.queue(base);
         let (PacingState::Held(held), Some(pace)) = (&mut self.state, self.pacing) else { return };
-        let surges = !self.starved && queue > base.scaled(SURGE_RTT_SHARE).max(target_queue(base));
+        let surge = base.scaled(SURGE_RTT_SHARE).max(target_queue(base, pace));
+        let surges = !self.starved && queue > surge;
         held.surge = surges.then(|| held.surge.unwrap_or(now));
         if held.surge.is_some_and(|since| now.since(since) >= base)
             && let Some(rate) = self.delivery_rate.over(base)
@@ -76,7 +77,7 @@ impl Upload {
         }
         held.binds = epoch.rate >= pace.scaled(1.0 - AGREEMENT);
         // Longer than a trial of our own leaves.
-        held.has_queue = epoch.rtt > base + target_queue(base) * 2;
+        held.has_queue = epoch.rtt > base + target_queue(base, pace) * 2;
         if held.has_queue {
             // A short queue in one epoch: the path cannot be much slower than the pace.
             let rate = epoch.rate.clamp(pace.scaled(1.0 - AGREEMENT), pace);

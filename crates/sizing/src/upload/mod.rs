@@ -152,7 +152,7 @@ impl Upload {
         let epoch = self.epochs.poll_epoch(now, base, &mut self.round_trip);
         // A path on which a queue stands throughout is busy, whoever waits: a send buffer that is full looks as an application
         // that has nothing to send.
-        let is_busy = |e: &Epoch| !e.stalled || e.rtt > base + target_queue(base);
+        let is_busy = |e: &Epoch| !e.stalled || e.rtt > base + target_queue(base, e.rate);
         let Some(epoch) = epoch.filter(|e| e.rate > Rate::ZERO && is_busy(e)) else { return };
         match self.state {
             PacingState::Measuring { last } => self.measure(now, &epoch, base, last),
@@ -165,7 +165,7 @@ impl Upload {
     /// Waits for a standing queue at a rate that no longer rises: the path is full.
     fn measure(&mut self, now: Time, epoch: &Epoch, base: Duration, last: Rate) {
         let queue = epoch.rtt.saturating_sub(base);
-        if queue > target_queue(base) && epoch.rate <= last {
+        if queue > target_queue(base, epoch.rate) && epoch.rate <= last {
             return self.begin_drain(now, epoch.rate, base, Reason::RateInelastic);
         }
         self.state = PacingState::Measuring { last: epoch.rate };

@@ -54,7 +54,7 @@ pub(super) struct UploadState {
 
 impl UploadState {
     fn no_queue(&self) -> bool {
-        self.queue <= target_queue(self.base)
+        self.queue <= target_queue(self.base, self.pace)
     }
 }
 
