@@ -107,6 +107,7 @@ install-of:
 	@$(MAKE) --no-print-directory man-of PROGRAM=$(PROGRAM)
 	install -D -s -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/sweetspot
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 target/man/*.1
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man5 target/man/*.5
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man7 target/man/sweetspot.7
 	install -D -m 644 target/completions/sweetspot.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sweetspot
 	install -D -m 644 target/completions/sweetspot.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_sweetspot

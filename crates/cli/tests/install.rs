@@ -22,6 +22,7 @@ fn what_is_installed_is_found_where_shells_and_man_look() -> Tested {
     for file in [
         "share/man/man1/sweetspot.1",
         "share/man/man1/sweetspot-run.1",
+        "share/man/man5/sweetspot-scenario.5",
         "share/man/man7/sweetspot.7",
         "share/bash-completion/completions/sweetspot",
         "share/zsh/site-functions/_sweetspot",

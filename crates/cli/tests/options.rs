@@ -188,6 +188,35 @@ fn a_scenario_that_comes_with_the_program_is_found_by_its_name() {
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("@elephants"), "{unknown:?}");
 }
 
+/// The printed file and the name with its options have the same outcome, but for the time taken.
+#[test]
+fn a_printed_scenario_is_the_one_that_runs() {
+    let scratch = tempfile::tempdir().unwrap();
+    let sweetspot = |line: &str| {
+        let mut command = Command::new(SWEETSPOT);
+        let output = command.args(line.split(' ')).current_dir(scratch.path()).output().unwrap();
+        assert!(output.status.success(), "{line}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let outcome = |line: &str| {
+        let mut outcome: serde_json::Value = serde_json::from_str(&sweetspot(line)).unwrap();
+        outcome.as_object_mut().unwrap().remove("wall_s");
+        outcome
+    };
+    for options in ["", " --seed 3 --set path.buffer=1bdp"] {
+        let printed = sweetspot(&format!("run @standing/sweet-spot --print{options}"));
+        fs::write(scratch.path().join("mine.toml"), &printed).unwrap();
+        let here = outcome(&format!("run @standing/sweet-spot --json{options}"));
+        assert_eq!(outcome("run mine.toml --json"), here, "{printed}");
+    }
+    // Without options it is the file's own text.
+    let own = include_str!("../../../scenarios/elephants.toml");
+    assert_eq!(sweetspot("run @elephants --print"), own);
+    // Whatever the width of the terminal, a line stays whole: 1 BDP are 50 Mbit/s x 100 ms = 625 kB.
+    let set = sweetspot("run @elephants --print --set path.buffer=1bdp");
+    assert!(set.contains("buffer = \"625kB\""), "{set}");
+}
+
 #[test]
 fn a_server_with_one_ticket_keeps_an_audit_log_and_counts() {
     let scratch = tempfile::tempdir().unwrap();

@@ -172,6 +172,10 @@ fn the_overview_names_only_verbs_and_every_page_has_its_sections() -> Tested {
     }
     for page in std::fs::read_dir(&directory)? {
         let page = page?.path();
+        // A page on a file has other sections.
+        if page.extension().is_some_and(|section| section == "5") {
+            continue;
+        }
         let text = std::fs::read_to_string(&page)?;
         for section in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
             assert!(

@@ -14,7 +14,7 @@ use crate::usage_error::UsageError;
 /// A scenario file and overrides of its keys.
 #[derive(Debug, clap::Args)]
 pub struct ScenarioFile {
-    /// The scenario, a TOML file (docs/scenario.md), or @NAME of one that comes with the program, such as @elephants
+    /// The scenario, a TOML file (man sweetspot-scenario), or @NAME of one that comes with the program, such as @elephants
     #[arg(value_name = "SCENARIO")]
     path: PathBuf,
     /// A value in place of a key's, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
@@ -66,8 +66,8 @@ pub fn read(
     Ok(scenario)
 }
 
-/// Reads a scenario's text. An unknown @NAME is wrong usage, as any wrong value is; a file that cannot be read is not.
-fn text(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
+/// Reads a scenario's text, with the traces that it names in their place. An unknown @NAME is wrong usage, as any wrong value is; a file that cannot be read is not.
+pub fn text(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
     text_file::scenario(path).map_err(|words| {
         if path.to_str().is_some_and(|name| name.starts_with('@')) {
             return UsageError::new(words).into();

@@ -139,7 +139,7 @@ fn syntax_error(text: &str, lines: &LineIndex, error: &toml::de::Error) -> Scena
     let message = match (error.message(), text.get(span)) {
         ("duplicate key", Some(key)) => format!("{key} stands there twice; once is allowed"),
         (message, _) => {
-            format!("{message}; a scenario is a TOML file (docs/scenario.md); try @elephants")
+            format!("{message}; a scenario is a TOML file (man sweetspot-scenario); try @elephants")
         }
     };
     ScenarioError::Syntax { origin, message }

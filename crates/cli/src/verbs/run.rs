@@ -10,8 +10,8 @@ use sweetspot_units::{Bytes, Duration, Rate, Significant};
 
 use super::Ending;
 use sweetspot_program::engine::EngineName;
-use sweetspot_program::print::{Shown, wrapped};
-use sweetspot_program::scenario_file::{read, seed};
+use sweetspot_program::print::{Shown, out_whole, wrapped};
+use sweetspot_program::scenario_file::{read, seed, text};
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
@@ -25,12 +25,17 @@ Examples:
   sweetspot run @elephants --series run.csv
   sweetspot run @elephants --out run.json
   sweetspot run @elephants --engine lab --set warmup=20s --set duration=20s
+  sweetspot run @elephants --print > mine.toml
+  sweetspot run @
+
+`sweetspot run @` lists the scenarios that come with the program; `man
+sweetspot-scenario` describes the file.
 
 Exit codes: 0 the run is complete; 1 it failed; 2 the command line is wrong; 3
 no closed form covers the scenario (--engine theory).")]
 #[command(group = clap::ArgGroup::new("recorded").args(["series", "out"]).multiple(true))]
 pub struct Arguments {
-    /// The scenario, a TOML file (docs/scenario.md), or @NAME of one that comes with the program, such as @elephants
+    /// The scenario, a TOML file (man sweetspot-scenario), or @NAME of one that comes with the program, such as @elephants
     scenario: PathBuf,
     /// The engine
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
@@ -41,6 +46,9 @@ pub struct Arguments {
     /// A value in place of a key's, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
+    /// Print the scenario instead of running it: the text as it is, or with --set or --seed every key with its value
+    #[arg(long, conflicts_with_all = ["engine", "json", "out", "series", "interval"])]
+    print: bool,
     /// Print the outcome as one JSON object
     #[arg(long)]
     json: bool,
@@ -60,6 +68,9 @@ pub struct Arguments {
 pub const NOT_COVERED: u8 = 3;
 
 pub fn run(arguments: Arguments) -> Ending {
+    if arguments.print {
+        return print_scenario(&arguments);
+    }
     let format = arguments.series.as_deref().map(series_format).transpose()?;
     let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
     let mut series = recorder(&scenario, &arguments)?;
@@ -90,6 +101,18 @@ pub fn run(arguments: Arguments) -> Ending {
             out!("\n{}", certificate.text.trim_end());
         }
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the scenario. Its own text has comments and leaves defaults out; where options change it, there is none.
+fn print_scenario(arguments: &Arguments) -> Ending {
+    let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
+    let text = if arguments.overrides.is_empty() && arguments.seed.is_none() {
+        text(&arguments.scenario)?
+    } else {
+        scenario.to_string()
+    };
+    out_whole(text.trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 

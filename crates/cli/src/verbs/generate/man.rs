@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
+use super::scenario_page;
 use crate::settings;
 use crate::verbs::Ending;
 use sweetspot_program::print::Shown;
@@ -21,14 +22,18 @@ pub struct Arguments {
 /// The overview, with the parts common to all verbs.
 const OVERVIEW: &str = include_str!("sweetspot.7");
 
-/// Writes the overview, one man page for the program and one per verb.
+/// The verbs that read scenarios.
+const TAKES_SCENARIOS: [&str; 4] = ["run", "sweep", "emulate", "window"];
+
+/// Writes the overview, the page on scenarios, one man page for the program and one per verb.
 pub fn run(arguments: Arguments, program: clap::Command) -> Ending {
     let mut program = program.disable_help_subcommand(true);
     program.build();
     let written = std::fs::create_dir_all(&arguments.dir)
         .and_then(|()| write_pages(&program, &mut Vec::new(), &arguments.dir));
-    let overview = arguments.dir.join("sweetspot.7");
-    written.and_then(|()| std::fs::write(overview, OVERVIEW)).map_err(|error| {
+    let others = [("sweetspot.7", OVERVIEW), (scenario_page::FILE, &scenario_page::text())];
+    let write = |(file, text)| std::fs::write(arguments.dir.join(file), text);
+    written.and_then(|()| others.into_iter().try_for_each(write)).map_err(|error| {
         format!(
             "man: cannot write to {}: {error}; name a directory that you may write to",
             arguments.dir.shown()
@@ -68,7 +73,11 @@ fn write_pages(
     literally(&mut rest, "NOTES", &help.notes);
     literally(&mut rest, "EXAMPLES", &help.examples);
     rest.control("SH", ["SEE ALSO"]);
-    rest.text([bold("sweetspot"), roman("(7)")]);
+    let mut others = vec![bold("sweetspot"), roman("(7)")];
+    if TAKES_SCENARIOS.contains(&verb.last().map_or("", String::as_str)) {
+        others.extend([roman(", "), bold("sweetspot-scenario"), roman("(5)")]);
+    }
+    rest.text(others);
     rest.to_writer(&mut text)?;
     std::fs::File::create(directory.join(page.get_filename()))?.write_all(&text)
 }

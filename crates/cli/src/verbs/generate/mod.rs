@@ -2,6 +2,7 @@
 
 mod completions;
 mod man;
+mod scenario_page;
 
 use clap::Subcommand;
 
