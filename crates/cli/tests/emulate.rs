@@ -214,6 +214,19 @@ fn a_trace_that_is_none_is_refused_with_its_line() {
     assert!(!output.status.success());
 }
 
+/// The path of @elephants is 50 Mbit/s with 20 ms on its hop; the certificate repeats the rate.
+#[test]
+fn the_path_of_a_scenario_that_comes_with_the_program_is_found_by_its_name() {
+    if !may_emulate() {
+        return;
+    }
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["emulate", "--json", "--path", "@elephants", "--", "true"]);
+    let said = stderr(&command.output().unwrap());
+    let certificate: serde_json::Value = serde_json::from_str(said.trim()).unwrap();
+    assert_eq!(certificate["up"]["asked_bps"], 50_000_000, "{said}");
+}
+
 #[test]
 fn the_paths_that_have_names_are_listed_with_their_sources() {
     let output = Command::new(SWEETSPOT).args(["emulate", "--list"]).output().unwrap();

@@ -188,6 +188,22 @@ fn a_scenario_that_comes_with_the_program_is_found_by_its_name() {
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("@elephants"), "{unknown:?}");
 }
 
+/// Paths and scenarios both have names. Each of the wrong kind is wrong usage, and says where it works.
+#[test]
+fn a_name_of_the_other_kind_says_what_it_is_and_which_verb_takes_it() {
+    for (line, words) in [
+        ("run @lte", "@lte: a path has this name"),
+        ("sweep @lte --over path.rtt=1ms,2ms", "give it to `sweetspot emulate --path`"),
+        ("demo --path @elephants", "`sweetspot emulate --path @elephants`"),
+        ("advise window --path @nosuch", "`sweetspot run @` lists them"),
+    ] {
+        let output = Command::new(SWEETSPOT).args(line.split(' ')).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains(words) && said.lines().count() == 1, "{line}: {said}");
+    }
+}
+
 /// The printed file and the name with its options have the same outcome, but for the time taken.
 #[test]
 fn a_printed_scenario_is_the_one_that_runs() {

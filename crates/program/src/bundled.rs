@@ -1,19 +1,36 @@
 //! The scenarios that come with the program, by the names of their files below `scenarios`.
 
+use sweetspot_path::named_path;
 use sweetspot_scenario::nearest;
 
 include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
 /// The text of the scenario `name`: its path without `.toml`, or the last part of that.
 pub fn scenario(name: &str) -> Result<String, String> {
+    find(name).map(str::to_owned).ok_or_else(|| unknown(name))
+}
+
+/// Whether a scenario has this name.
+pub fn is_scenario(name: &str) -> bool {
+    find(name).is_some()
+}
+
+fn find(name: &str) -> Option<&'static str> {
     let whole = SCENARIOS.iter().find(|(path, _)| *path == name);
     let last = |path: &str| path.rsplit_once('/').map(|(_, last)| last) == Some(name);
     let found = whole.or_else(|| SCENARIOS.iter().find(|(path, _)| last(path)));
-    found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| unknown(name))
+    found.map(|(_, text)| *text)
 }
 
-/// The answer to a `name` that no scenario has: all names if it is empty, else the most similar one.
+/// The answer to a `name` that no scenario has: all names if it is empty, what it is if a path has it, else the most similar one.
 fn unknown(name: &str) -> String {
+    let first = name.split_whitespace().next().unwrap_or_default();
+    if named_path(first).is_some() {
+        return format!(
+            "@{name}: a path has this name, and no scenario: give it to `sweetspot emulate --path` or \
+             `sweetspot advise window --path`; a scenario has a [path] of its own (man sweetspot-scenario)"
+        );
+    }
     let paths = || SCENARIOS.iter().map(|(path, _)| *path);
     if name.is_empty() {
         let names: String = paths().map(|path| format!("\n  @{path}")).collect();
@@ -44,6 +61,15 @@ mod tests {
             Scenario::parse(text).unwrap_or_else(|error| panic!("{path}: {error}"));
         }
         assert_eq!(scenario("sobas-fig5-mice"), scenario("papers/sobas-fig5-mice"));
+    }
+
+    #[test]
+    fn the_name_of_a_path_is_sent_to_the_verbs_that_take_it() {
+        for name in ["lte", "lte rtt=20ms"] {
+            let error = scenario(name).unwrap_err();
+            assert!(error.starts_with(&format!("@{name}: a path has this name")), "{error}");
+            assert!(error.contains("`sweetspot emulate --path`"), "{error}");
+        }
     }
 
     #[test]

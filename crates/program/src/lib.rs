@@ -13,6 +13,7 @@ pub mod fold_help;
 mod fold_table;
 #[cfg(not(target_os = "linux"))]
 mod lab_elsewhere;
+pub mod path_option;
 #[macro_use]
 pub mod print;
 pub mod progress;

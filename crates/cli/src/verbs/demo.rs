@@ -12,6 +12,7 @@ use super::Ending;
 use sweetspot_comparison::{
     Content, DEMO_PATH, Ticker, Variant, VariantRunner, machine, scratch, usual,
 };
+use sweetspot_program::path_option;
 use sweetspot_program::print::{self, Shown};
 use sweetspot_program::usage_error::{self, UsageError};
 use sweetspot_program::values;
@@ -56,9 +57,10 @@ struct WrittenPath {
 }
 
 impl FromStr for WrittenPath {
-    type Err = PathError;
-    fn from_str(text: &str) -> Result<WrittenPath, PathError> {
-        Ok(WrittenPath { text: text.to_owned(), spec: text.parse()? })
+    type Err = String;
+    fn from_str(text: &str) -> Result<WrittenPath, String> {
+        let wrong = |error: PathError| path_option::wrong_path(&error);
+        Ok(WrittenPath { text: text.to_owned(), spec: text.parse().map_err(wrong)? })
     }
 }
 

@@ -10,6 +10,7 @@ use sweetspot_scenario::{HopChain, Scenario};
 use sweetspot_units::{Duration, Rate};
 
 use super::Ending;
+use sweetspot_program::path_option;
 use sweetspot_program::print::{Shown, wrapped};
 use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
@@ -52,8 +53,8 @@ Examples:
 pub struct Arguments {
     /// The path: rate=, rtt= and buffer= are needed; delay=, queue=, loss=, jitter=, policer= and
     /// others may be given (docs/emulate.md). up.KEY=... and down.KEY=... set one direction only (up:
-    /// near to far). Or a path by its name, such as @lte (--list), or the path of a scenario, FILE.toml,
-    /// without its cross traffic and transfers
+    /// near to far). Or a path by its name, such as @lte (--list), or the path of a scenario, FILE.toml or
+    /// a name such as @elephants (`sweetspot run @`), without its cross traffic and transfers
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml", required_unless_present_any = ["self_test", "list"])]
     path: Option<String>,
 
@@ -129,10 +130,10 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::from(code))
 }
 
-/// The path as written, or the path of a scenario file.
+/// The path as written, or the path of a scenario.
 fn resolve(text: &str, arguments: &Arguments) -> Result<HopChain, Box<dyn std::error::Error>> {
     let traces = (trace(&arguments.trace_up)?, trace(&arguments.trace_down)?);
-    let mut path = if text.ends_with(".toml") {
+    let mut path = if path_option::is_scenario(text) {
         let scenario = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?;
         path_of(&scenario).map_err(|why| format!("{text}: {why}"))?
     } else {
@@ -146,7 +147,8 @@ fn resolve(text: &str, arguments: &Arguments) -> Result<HopChain, Box<dyn std::e
             }
         }
         let steady = || vec![Variation::default()];
-        let hop = text.parse().map_err(|error: PathError| UsageError::new(error))?;
+        let wrong = |error: PathError| UsageError::new(path_option::wrong_path(&error));
+        let hop = text.parse().map_err(wrong)?;
         HopChain { hops: vec![hop], up: steady(), down: steady() }
     };
     // They take the place of a scenario's own, at its narrow hop.

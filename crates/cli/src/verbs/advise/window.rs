@@ -13,6 +13,7 @@ use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 use super::{OutputOptions, Verify};
 use crate::verbs::Ending;
 use sweetspot_program::budget::{Budget, BudgetedEngine};
+use sweetspot_program::path_option;
 use sweetspot_program::print;
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::scenario_file::Parallel;
@@ -33,8 +34,8 @@ pub struct Arguments {
     /// Round-trip time without queues
     #[arg(long, allow_hyphen_values = true, value_name = "80ms")]
     rtt: Option<Duration>,
-    /// Take rate, RTT, buffer and loss from a path, written as for `emulate`, or from a scenario such as `measure
-    /// --scenario` writes. Options beside it take precedence
+    /// Take rate, RTT, buffer and loss from a path, written as for `emulate`, or from a scenario: a file, such as `measure
+    /// --scenario` writes, or a name, such as @elephants. Options beside it take precedence
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml")]
     path: Option<String>,
     /// Buffer of that link, as a size or as a multiple of rate x RTT (0.5bdp)
@@ -81,14 +82,14 @@ struct PathFacts {
 
 /// The path as written or named, or the path of a scenario.
 fn read_path(text: &str) -> Result<PathFacts, Box<dyn std::error::Error>> {
-    let path = text.parse::<PathSpec>();
-    if text.ends_with(".toml") || text.starts_with('@') && path.is_err() {
+    if path_option::is_scenario(text) {
         let scenario = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?;
         let (path, is_shared) = (scenario.path, !scenario.cross.is_empty());
         let direction = *path.narrow();
         return Ok(PathFacts { direction, rtt: path.rtt, mtu: path.packet, is_shared });
     }
-    let path = path.map_err(|error: PathError| UsageError::new(error))?;
+    let wrong = |error: PathError| UsageError::new(path_option::wrong_path(&error));
+    let path: PathSpec = text.parse().map_err(wrong)?;
     let [near, far] = [path.up, path.down].map(|direction| direction.lasting_rate());
     if near != far {
         note!(

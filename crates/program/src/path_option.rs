@@ -1,0 +1,62 @@
+//! The value of `--path`: a path as it is written, a path by its name, or the path of a scenario.
+
+use sweetspot_path::{PathError, named_path};
+
+use crate::bundled;
+
+/// Whether `text` stands for a scenario: a file, or the name of one that comes with the program. Names of paths come first.
+pub fn is_scenario(text: &str) -> bool {
+    let name = text.strip_prefix('@');
+    text.ends_with(".toml")
+        || name.is_some_and(|name| named_path(name).is_none() && bundled::is_scenario(name))
+}
+
+/// `error` with its way out: a name that no path has may be a scenario's.
+pub fn wrong_path(error: &PathError) -> String {
+    let PathError::UnknownName(name) = error else { return error.to_string() };
+    if bundled::is_scenario(name) {
+        return format!(
+            "path: @{name} is a scenario; `sweetspot emulate --path @{name}` and `sweetspot advise window --path \
+             @{name}` take its path as it is; for another path, write rate=, rtt= and buffer="
+        );
+    }
+    format!("{error}; scenarios have names, too: `sweetspot run @` lists them")
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_path::{NAMED_PATHS, PathSpec};
+
+    use super::*;
+
+    #[test]
+    fn a_scenario_is_told_from_a_path_by_its_name() {
+        for scenario in ["@elephants", "@papers/sobas-fig5-mice", "@sobas-fig5-mice", "mine.toml"] {
+            assert!(is_scenario(scenario), "{scenario}");
+        }
+        for path in
+            ["@lte", "@nosuch", "@", "rate=1Mbit/s rtt=1ms buffer=9kB", "@elephants rtt=1ms"]
+        {
+            assert!(!is_scenario(path), "{path}");
+        }
+        // No name is both.
+        assert!(NAMED_PATHS.iter().all(|path| !bundled::is_scenario(path.name)));
+    }
+
+    #[test]
+    fn an_unknown_name_of_a_path_is_sent_to_the_scenarios() {
+        let wrong = |text: &str| wrong_path(&text.parse::<PathSpec>().unwrap_err());
+        let scenario = wrong("@elephants rtt=1ms");
+        assert!(
+            scenario.starts_with(
+                "path: @elephants is a scenario; `sweetspot emulate --path @elephants`"
+            )
+        );
+        let neither = wrong("@nosuch");
+        assert!(
+            neither.contains("known are @fibre")
+                && neither.ends_with("`sweetspot run @` lists them")
+        );
+        assert_eq!(wrong("rtt=1ms,rtt=2ms"), "path: rtt is given twice; keep one");
+    }
+}
