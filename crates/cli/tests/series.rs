@@ -111,6 +111,15 @@ fn a_transfer_that_starts_after_the_end_is_said_to_have_none() {
     let text = String::from_utf8(output.stdout).unwrap();
     let line = "transfer 0: nothing measured, it starts at 3 s and the run ends at 2 s";
     assert!(text.contains(line), "{text}");
+    // Nothing was measured, which is no success; one transfer that moved something is enough.
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("s.toml: no transfer moved anything between 0 s and 2 s"), "{said}");
+    let one = format!("{SCENARIO}[[transfer]]\nstart = \"3s\"\n");
+    std::fs::write(directory.path().join("one.toml"), one).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    let output = command.current_dir(directory.path()).args(["run", "one.toml"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

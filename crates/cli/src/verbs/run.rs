@@ -31,8 +31,9 @@ Examples:
 `sweetspot run @` lists the scenarios that come with the program; `man
 sweetspot-scenario` describes the file.
 
-Exit codes: 0 the run is complete; 1 it failed; 2 the command line is wrong; 3
-no closed form covers the scenario (--engine theory).")]
+Exit codes: 0 the run is complete; 1 it failed, or no transfer moved anything in
+the measured time; 2 the command line is wrong; 3 no closed form covers the
+scenario (--engine theory).")]
 #[command(group = clap::ArgGroup::new("recorded").args(["series", "out"]).multiple(true))]
 pub struct Arguments {
     /// The scenario, a TOML file (man sweetspot-scenario), or @NAME of one that comes with the program, such as @elephants
@@ -101,7 +102,23 @@ pub fn run(arguments: Arguments) -> Ending {
             out!("\n{}", certificate.text.trim_end());
         }
     }
+    if nothing_moved(&finished.outcome) {
+        let (from, to) = (scenario.warmup, scenario.warmup + scenario.duration);
+        let [from, to] = [from, to].map(Duration::as_secs_f64);
+        return Err(format!(
+            "{}: no transfer moved anything between {from} s and {to} s, the measured time; change its start, warmup or \
+             duration",
+            arguments.scenario.shown()
+        )
+        .into());
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether there are transfers and none of them has throughput to show.
+fn nothing_moved(outcome: &Outcome) -> bool {
+    let mut transfers = outcome.transfers.iter().peekable();
+    transfers.peek().is_some() && transfers.all(|transfer| transfer.goodput_bps <= 0.0)
 }
 
 /// Prints the scenario. Its own text has comments and leaves defaults out; where options change it, there is none.
