@@ -1,4 +1,4 @@
-//! UDP as a load: sends filler, and counts and discards arrivals.
+//! UDP as a load: sends filler with or without a mark, and counts and discards arrivals.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -7,10 +7,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use socket2::SockRef;
 use sweetspot_units::Bytes;
 
-use crate::tcp::flow::FILLER;
 use crate::{check, sockopt};
 
-/// A non-blocking UDP socket that ignores the datagrams' content.
+/// The content of unmarked and of marked datagrams.
+static FILLER: [[u8; 1 << 16]; 2] = [[0; 1 << 16], [1; 1 << 16]];
+
+/// A non-blocking UDP socket that ignores the datagrams' content, but for the mark in the first byte.
 #[derive(Debug)]
 pub struct Datagrams(UdpSocket);
 
@@ -21,6 +23,8 @@ pub struct Count {
     pub datagrams: u64,
     /// The sum of their payload.
     pub payload: Bytes,
+    /// The number of marked datagrams.
+    pub marked: u64,
 }
 
 /// The most datagrams counted in one call.
@@ -60,8 +64,14 @@ impl Datagrams {
 
     /// Sends one datagram of `payload` bytes. Returns false if the send buffer was full.
     pub fn send(&self, payload: Bytes) -> io::Result<bool> {
-        let length = (payload.get() as usize).min(FILLER.len());
-        match self.0.send(&FILLER[..length]) {
+        self.send_marked(payload, false)
+    }
+
+    /// As [`Datagrams::send`], with the mark that [`Count::marked`] counts or without.
+    pub fn send_marked(&self, payload: Bytes, is_marked: bool) -> io::Result<bool> {
+        let filler = &FILLER[usize::from(is_marked)];
+        let length = (payload.get() as usize).min(filler.len());
+        match self.0.send(&filler[..length]) {
             Ok(_) => Ok(true),
             // No room, or an answer to an earlier one that nobody was there to take it.
             Err(e)
@@ -88,18 +98,22 @@ impl Datagrams {
     }
 
     fn count_batch(&self, count: &mut Count) -> io::Result<usize> {
-        let mut byte = 0_u8;
-        let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+        let mut marks = [0_u8; RECVMMSG_BATCH];
+        let first = marks.as_mut_ptr();
+        let mut parts: [libc::iovec; RECVMMSG_BATCH] = std::array::from_fn(|i| libc::iovec {
+            iov_base: first.wrapping_add(i).cast(),
+            iov_len: 1,
+        });
         // SAFETY: mmsghdr is plain data for which zeros are a value: no address, no control data.
         let mut headers: [libc::mmsghdr; RECVMMSG_BATCH] = unsafe { std::mem::zeroed() };
-        for header in &mut headers {
-            header.msg_hdr.msg_iov = &raw mut part;
+        for (header, part) in headers.iter_mut().zip(&mut parts) {
+            header.msg_hdr.msg_iov = &raw mut *part;
             header.msg_hdr.msg_iovlen = 1;
         }
         // MSG_TRUNC: the length told is the datagram's, whatever room it had (udp(7)).
         let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
-        // SAFETY: the headers and the one byte that they all share outlive the call, which is
-        // over before either is used again.
+        // SAFETY: the headers, their parts and the byte of each part, within `marks`, outlive the call, which is over
+        // before any is used again.
         let n = unsafe {
             libc::recvmmsg(
                 self.0.as_raw_fd(),
@@ -117,6 +131,7 @@ impl Datagrams {
             other => other? as usize,
         };
         count.datagrams += taken as u64;
+        count.marked += marks[..taken].iter().map(|mark| u64::from(*mark == 1)).sum::<u64>();
         count.payload += headers[..taken].iter().map(|h| Bytes::new(h.msg_len.into())).sum();
         Ok(taken)
     }
@@ -139,10 +154,10 @@ mod tests {
         near.connect(far.0.local_addr().unwrap()).unwrap();
         assert_eq!(far.count().unwrap(), Count::default());
         // More than one batch; loopback delivers before send returns.
-        for _ in 0..100 {
-            assert!(near.send(Bytes::new(972)).unwrap());
+        for i in 0..100 {
+            assert!(near.send_marked(Bytes::new(972), i >= 70).unwrap());
         }
-        let expected = Count { datagrams: 100, payload: Bytes::new(97_200) };
+        let expected = Count { datagrams: 100, payload: Bytes::new(97_200), marked: 30 };
         assert_eq!(far.count().unwrap(), expected);
         assert_eq!(far.count().unwrap(), Count::default());
     }
@@ -156,7 +171,7 @@ mod tests {
         for datagrams in [1, 3, MAX_SEGMENTS] {
             let payload = Bytes::new(1472 * datagrams);
             assert!(near.send(payload).unwrap());
-            assert_eq!(far.count().unwrap(), Count { datagrams, payload });
+            assert_eq!(far.count().unwrap(), Count { datagrams, payload, marked: 0 });
         }
     }
 }

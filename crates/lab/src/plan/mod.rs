@@ -20,6 +20,8 @@ const HEADERS: Bytes = Bytes::new(40);
 const UDP_HEADERS: Bytes = Bytes::new(28);
 /// Largest number of different round trips of one entry.
 const MAX_NODES: u64 = 50;
+/// Time by which the emulator and a thread may be late together.
+const WAKE_UPS: Duration = Duration::from_millis(50);
 /// Linux's initial receive and send buffer.
 const INITIAL_BUFFER: Bytes = Bytes::new(131_072);
 
@@ -144,6 +146,21 @@ impl LabPlan {
             plan.add_load(scenario, cross);
         }
         plan
+    }
+
+    /// The longest time that a packet is under way: every buffer full, and the farthest pair of hosts.
+    pub fn longest_stay(&self) -> Duration {
+        let mtu = self.narrow.mtu;
+        let each = |hop: &PathSpec| {
+            [hop.up, hop.down].map(|way| {
+                let varies = way.jitter + way.reorder_by + way.aggregation;
+                way.delay + way.buffer.in_bytes(mtu) / way.lasting_rate() + varies
+            })
+        };
+        let ways = self.chain.hops.iter().map(each);
+        let sum = ways.fold([Duration::ZERO; 2], |sum, way| [sum[0] + way[0], sum[1] + way[1]]);
+        let extra = self.host_pairs.iter().map(|pair| pair.extra_delay).max();
+        sum[0].max(sum[1]) + extra.unwrap_or(Duration::ZERO) + WAKE_UPS
     }
 
     fn add_leaf(&mut self, path: &Path, hops: (usize, usize), rtt: Duration, tcp: &Tcp) -> usize {

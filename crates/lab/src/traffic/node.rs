@@ -20,6 +20,8 @@ use crate::plan::{LabPlan, Load};
 /// Tasks within this time are run together: a wake-up costs more than a packet, and such delays are
 /// a fraction of a packet's time on the paths studied.
 const COALESCED: Duration = Duration::from_micros(200);
+/// Time between two counts of datagrams after the end: the smallest receive buffer of a host holds more.
+const BETWEEN_LATE_COUNTS: Duration = Duration::from_millis(5);
 /// Epoll tokens of listeners: this plus the load's number. Connections have lower tokens.
 const LISTENER_TOKENS: u64 = 1 << 40;
 /// Epoll tokens of UDP sinks: this plus the load's number.
@@ -41,6 +43,8 @@ pub(crate) struct TrafficNode<'a> {
     free: Vec<usize>,
     tasks: BinaryHeap<Reverse<(Time, Task)>>,
     totals: Vec<LoadTotals>,
+    /// Whether the measured time has begun.
+    measures: bool,
 }
 
 /// A task. At equal times the start of the measurement comes first.
@@ -81,6 +85,7 @@ impl<'a> TrafficNode<'a> {
             free: Vec::new(),
             tasks: BinaryHeap::new(),
             totals: vec![LoadTotals::default(); plan.loads.len()],
+            measures: false,
         };
         for (number, load) in plan.loads.iter().enumerate() {
             node.open_sinks(number, load, close.takes)?;
@@ -145,7 +150,8 @@ impl<'a> TrafficNode<'a> {
             woke = clock::now();
             self.work_off_news()?;
         }
-        self.settle()
+        let late = end + self.plan.longest_stay();
+        self.settle(late)
     }
 
     fn do_what_is_due(&mut self, now: Time) -> io::Result<()> {
@@ -169,7 +175,8 @@ impl<'a> TrafficNode<'a> {
         match source.action(load) {
             Action::Send => {
                 // A datagram for which there is no room at the host never was one.
-                let sent = self.streams[load_number][node].send(load.payload)?;
+                let sent =
+                    self.streams[load_number][node].send_marked(load.payload, self.measures)?;
                 self.totals[load_number].sent += u64::from(sent);
             }
             Action::Open(size) => {
@@ -243,7 +250,7 @@ impl<'a> TrafficNode<'a> {
     fn count_datagrams(&mut self, number: usize) -> io::Result<()> {
         if let Some(well) = &self.udp_sinks[number] {
             let count = well.count()?;
-            self.totals[number].received += count.datagrams;
+            self.totals[number].received += count.marked;
             self.totals[number].delivered += count.payload;
         }
         Ok(())
@@ -303,11 +310,16 @@ impl<'a> TrafficNode<'a> {
             }
         }
         (0..self.udp_sinks.len()).try_for_each(|number| self.count_datagrams(number))?;
-        self.totals.fill(LoadTotals::default());
+        // A datagram that the other side sent in the measured time may be here already.
+        for totals in &mut self.totals {
+            *totals = LoadTotals { received: totals.received, ..LoadTotals::default() };
+        }
+        self.measures = true;
         Ok(())
     }
 
-    fn settle(mut self) -> io::Result<Vec<LoadTotals>> {
+    /// The totals, after the last datagrams of the measured time have arrived, by `late`.
+    fn settle(mut self, late: Time) -> io::Result<Vec<LoadTotals>> {
         (0..self.udp_sinks.len()).try_for_each(|number| self.count_datagrams(number))?;
         for connection in std::mem::take(&mut self.connections).into_iter().flatten() {
             if let ConnectionRole::Source(source) = &connection.end {
@@ -316,7 +328,21 @@ impl<'a> TrafficNode<'a> {
             }
             connection.flow.reset();
         }
+        while self.plan.loads.iter().any(Load::is_udp) && clock::now() < late {
+            clock::sleep_until(clock::now() + BETWEEN_LATE_COUNTS);
+            self.count_late()?;
+        }
         Ok(self.totals)
+    }
+
+    /// Counts datagrams that were sent in the measured time and arrive after it: neither lost nor delivered in it.
+    fn count_late(&mut self) -> io::Result<()> {
+        for (sink, totals) in self.udp_sinks.iter().zip(&mut self.totals) {
+            if let Some(sink) = sink {
+                totals.received += sink.count()?.marked;
+            }
+        }
+        Ok(())
     }
 }
 

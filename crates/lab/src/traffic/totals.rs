@@ -13,7 +13,7 @@ pub(crate) struct LoadTotals {
     pub delivered_backward: Bytes,
     /// Data segments, or datagrams.
     pub sent: u64,
-    /// Datagrams received.
+    /// Of the datagrams sent in the measured time, those that arrived, at whatever time.
     pub received: u64,
     pub retransmitted: u64,
     pub timeouts: u64,

@@ -36,6 +36,10 @@ const LAWS: &[Law] = &[
     ),
     ("every_kind_of_cross_traffic_crosses", scenarios::every_kind_of_cross_traffic_crosses),
     (
+        "a_datagram_that_is_under_way_at_the_end_is_not_lost",
+        scenarios::a_datagram_that_is_under_way_at_the_end_is_not_lost,
+    ),
+    (
         "a_path_that_changes_carries_what_it_has_left",
         scenarios::a_path_that_changes_carries_what_it_has_left,
     ),

@@ -97,6 +97,28 @@ size_mean = "10kB"
     assert!(finished.outcome.transfers.is_empty());
 }
 
+/// 2 Mbit/s on an idle path of 10 Mbit/s, 200 ms each way: a fifth of one second's datagrams arrive after its end. No packet
+/// is lost.
+pub fn a_datagram_that_is_under_way_at_the_end_is_not_lost() {
+    let text = r#"
+duration = "1s"
+[path]
+rate = "10Mbit/s"
+rtt = "400ms"
+buffer = "500pkt"
+[[cross]]
+kind = "poisson"
+count = 4
+rate = "500kbit/s"
+"#;
+    let finished = Lab.run(&Scenario::parse(text).unwrap()).unwrap();
+    let udp = &finished.outcome.cross[0];
+    assert_eq!(udp.loss_rate, 0.0, "{udp:?}");
+    // Late datagrams were not delivered in that second.
+    let forward = udp.forward_goodput_bps.unwrap();
+    assert!(forward > 0.5e6 && forward < 2.4e6, "{udp:?}");
+}
+
 pub fn what_the_machine_lacks_is_refused() {
     let error = run("[[transfer]]\ncount = 65\n").unwrap_err();
     let LabError::Refused(reason) = &error else { panic!("{error}") };
