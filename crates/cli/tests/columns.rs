@@ -5,11 +5,16 @@ use std::process::Command;
 
 /// The output of `sweetspot` on a terminal of that width; `None` without script(1).
 fn on_terminal(columns: usize, arguments: &str) -> Option<String> {
+    on_terminal_called("dumb", columns, arguments)
+}
+
+/// The same on a terminal of that kind: a dumb one shows no bars.
+fn on_terminal_called(kind: &str, columns: usize, arguments: &str) -> Option<String> {
     let program = env!("CARGO_BIN_EXE_sweetspot");
     // A terminal without rows reports no size.
     let command = format!("stty rows 24 cols {columns}; {program} {arguments}");
     let mut script = Command::new("script");
-    script.args(["--quiet", "--command", &command, "/dev/null"]).env("TERM", "dumb");
+    script.args(["--quiet", "--command", &command, "/dev/null"]).env("TERM", kind);
     script.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
     match script.output() {
         Ok(output) => Some(String::from_utf8_lossy(&output.stdout).replace('\r', "")),
@@ -50,6 +55,20 @@ fn no_line_is_wider_than_the_terminal() {
                 assert!(line.chars().count() <= columns, "{call}, {columns} columns: {line}");
             }
         }
+    }
+}
+
+/// The lab runs in real time: two seconds here.
+#[test]
+fn a_run_in_the_lab_shows_how_long_it_has_run() {
+    let run = "run @standing/window-limited --engine lab --set warmup=1s --set duration=1s";
+    for columns in [60, 120] {
+        let Some(text) = on_terminal_called("xterm", columns, run) else { return };
+        if text.contains("no permission for namespaces") {
+            sweetspot_testing::skipped(text.trim());
+            return;
+        }
+        assert!(text.contains("] 1/2 s"), "{text}");
     }
 }
 

@@ -11,6 +11,8 @@ use sweetspot_sim::Simulator;
 use sweetspot_system::clock;
 use sweetspot_theory::engine::Theory;
 
+use crate::progress::RealTimeProgress;
+
 #[cfg(not(target_os = "linux"))]
 use crate::lab_elsewhere::{Certificate, Lab};
 
@@ -69,7 +71,8 @@ impl EngineName {
             EngineName::Sim => (Simulator.run(scenario, recorder)?, None),
             EngineName::Theory => (Theory.run(scenario, recorder)?, None),
             EngineName::Lab => {
-                let finished = Lab.run(scenario)?;
+                let mut progress = RealTimeProgress::new(scenario.warmup + scenario.duration);
+                let finished = Lab.run_watched(scenario, &mut |at| progress.show(at))?;
                 finished.record(scenario, recorder);
                 (finished.outcome, Some(finished.certificate))
             }

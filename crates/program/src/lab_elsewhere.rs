@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
+use sweetspot_units::Duration;
 
 /// The engine.
 #[derive(Debug)]
@@ -29,7 +30,11 @@ impl LabRun {
 
 impl Lab {
     /// Fails.
-    pub fn run(&self, _: &Scenario) -> Result<LabRun, EngineError> {
+    pub fn run_watched(
+        &self,
+        _: &Scenario,
+        _: &mut dyn FnMut(Duration),
+    ) -> Result<LabRun, EngineError> {
         let reason =
             "it runs transfers on Linux's TCP, and this is another system; take --engine sim"
                 .to_owned();
@@ -43,6 +48,6 @@ impl Engine for Lab {
     }
 
     fn run(&self, scenario: &Scenario, _: &mut dyn Recorder) -> Result<Outcome, EngineError> {
-        self.run(scenario).map(|run| run.outcome)
+        self.run_watched(scenario, &mut |_| {}).map(|run| run.outcome)
     }
 }

@@ -60,7 +60,7 @@ pub fn while_it_runs<T: Send>(
     total: usize,
     interrupted: impl FnOnce(),
 ) -> T {
-    with_display(ProgressDisplay::new(Some(total)), work, done, interrupted)
+    with_display(ProgressDisplay::new(Some(total), "runs"), work, done, interrupted)
 }
 
 /// Does `work` of unknown length and shows how many runs are `done`; otherwise as [`while_it_runs`].
@@ -69,7 +69,7 @@ pub fn while_it_counts<T: Send>(
     done: impl Fn() -> usize,
     interrupted: impl FnOnce(),
 ) -> T {
-    with_display(ProgressDisplay::new(None), work, done, interrupted)
+    with_display(ProgressDisplay::new(None, "runs"), work, done, interrupted)
 }
 
 fn with_display<T: Send>(
@@ -161,29 +161,54 @@ enum ProgressDisplay {
     /// The total is unknown for some work.
     Lines {
         total: Option<usize>,
+        unit: &'static str,
         began: Time,
         next: Time,
     },
 }
 
+/// The progress of work that takes a known time.
+pub struct RealTimeProgress {
+    display: ProgressDisplay,
+    total: Duration,
+}
+
+impl RealTimeProgress {
+    /// Work that takes `total`.
+    pub fn new(total: Duration) -> RealTimeProgress {
+        let seconds = total.as_secs_f64().ceil() as usize;
+        RealTimeProgress { display: ProgressDisplay::new(Some(seconds), "s"), total }
+    }
+
+    /// Shows that it has run for `passed`, and removes the display at its end.
+    pub fn show(&mut self, passed: Duration) {
+        if passed >= self.total {
+            return self.display.clear();
+        }
+        self.display.show(passed.as_secs_f64() as usize);
+    }
+}
+
 impl ProgressDisplay {
-    fn new(total: Option<usize>) -> ProgressDisplay {
+    fn new(total: Option<usize>, unit: &'static str) -> ProgressDisplay {
         if is_quiet() {
             return ProgressDisplay::Bar(ProgressBar::hidden());
         }
         if !io::stderr().is_terminal() {
             let now = clock::now();
-            return ProgressDisplay::Lines { total, began: now, next: now + LINE_INTERVAL };
+            return ProgressDisplay::Lines { total, unit, began: now, next: now + LINE_INTERVAL };
         }
         let Some(total) = total else {
             let bar = ProgressBar::new_spinner();
-            let style = ProgressStyle::with_template("{spinner} {pos} runs in {elapsed}");
+            let style =
+                ProgressStyle::with_template(&format!("{{spinner}} {{pos}} {unit} in {{elapsed}}"));
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             return ProgressDisplay::Bar(bar);
         };
         let bar = ProgressBar::new(total as u64);
         // The time to go is the message: none until a run is done.
-        let style = ProgressStyle::with_template("[{bar:24}] {pos}/{len} runs{msg}");
+        let style =
+            ProgressStyle::with_template(&format!("[{{bar:24}}] {{pos}}/{{len}} {unit}{{msg}}"));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
         ProgressDisplay::Bar(bar)
     }
@@ -196,16 +221,16 @@ impl ProgressDisplay {
                     bar.set_message(format!(", {:#} to go", HumanDuration(bar.eta())));
                 }
             }
-            ProgressDisplay::Lines { total, began, next } => {
+            ProgressDisplay::Lines { total, unit, began, next } => {
                 let now = clock::now();
                 if now >= *next {
                     *next = now + LINE_INTERVAL;
-                    let Some(total) = total else { return note!("{done} runs") };
+                    let Some(total) = total else { return note!("{done} {unit}") };
                     let left = match time_left(now.since(*began), done, *total) {
                         Some(left) => format!(", {left:.0} s to go"),
                         None => String::new(),
                     };
-                    note!("{done}/{total} runs{left}");
+                    note!("{done}/{total} {unit}{left}");
                 }
             }
         }

@@ -13,6 +13,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sweetspot_linux::sysctl;
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Sample, Scenario};
+use sweetspot_units::Duration;
 
 use crate::error::Doing;
 use crate::plan::{LabPlan, congestion_controls, refusals};
@@ -68,30 +69,51 @@ impl Lab {
         self.run_in(scenario, &scratch::place())
     }
 
+    /// Runs `scenario` in real time and tells `progress` several times a second how long it has run. The telling process is
+    /// not the caller's: it ends with the run.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub fn run_watched(
+        &self,
+        scenario: &Scenario,
+        progress: &mut dyn FnMut(Duration),
+    ) -> Result<LabRun, LabError> {
+        run_in(scenario, &scratch::place(), progress)
+    }
+
     /// Runs `scenario` with its temporary files in `place`; they are removed when it returns.
     ///
     /// # Errors
     /// As [`Lab::run`].
     pub fn run_in(&self, scenario: &Scenario, place: &Path) -> Result<LabRun, LabError> {
-        // In the first namespace, where the kernel can still load a module.
-        for name in congestion_controls(scenario) {
-            sysctl::offers_congestion_control(name).doing("ask for a congestion control")?;
-        }
-        let controls = sysctl::available_congestion_controls()
-            .doing("read the kernel's congestion controls")?;
-        let reasons = refusals(scenario, &controls);
-        if !reasons.is_empty() {
-            return Err(LabError::Refused(reasons.join("; ")));
-        }
-        let plan = LabPlan::new(scenario);
-        // Made and removed in this process, which survives the isolated one.
-        let scratch =
-            scratch::make(place).doing("make a directory for files; set TMPDIR to another")?;
-        if let Some(reason) = isolated(|| rehearsal::rehearse(&plan))? {
-            return Err(LabError::Refused(reason));
-        }
-        isolated(|| stage::run(scenario, &plan, scratch.path()))
+        run_in(scenario, place, &mut |_| {})
     }
+}
+
+fn run_in(
+    scenario: &Scenario,
+    place: &Path,
+    progress: &mut dyn FnMut(Duration),
+) -> Result<LabRun, LabError> {
+    // In the first namespace, where the kernel can still load a module.
+    for name in congestion_controls(scenario) {
+        sysctl::offers_congestion_control(name).doing("ask for a congestion control")?;
+    }
+    let controls =
+        sysctl::available_congestion_controls().doing("read the kernel's congestion controls")?;
+    let reasons = refusals(scenario, &controls);
+    if !reasons.is_empty() {
+        return Err(LabError::Refused(reasons.join("; ")));
+    }
+    let plan = LabPlan::new(scenario);
+    // Made and removed in this process, which survives the isolated one.
+    let scratch =
+        scratch::make(place).doing("make a directory for files; set TMPDIR to another")?;
+    if let Some(reason) = isolated(|| rehearsal::rehearse(&plan))? {
+        return Err(LabError::Refused(reason));
+    }
+    isolated(|| stage::run(scenario, &plan, scratch.path(), progress))
 }
 
 impl Engine for Lab {

@@ -32,7 +32,12 @@ struct RunTraces {
 }
 
 /// Runs `plan`, which is `scenario`'s, inside the namespaces.
-pub(super) fn run(scenario: &Scenario, plan: &LabPlan, scratch: &Path) -> Result<LabRun, LabError> {
+pub(super) fn run(
+    scenario: &Scenario,
+    plan: &LabPlan,
+    scratch: &Path,
+    progress: &mut dyn FnMut(Duration),
+) -> Result<LabRun, LabError> {
     process::raise_descriptor_limit().doing("raise the limit on open files")?;
     let emulation = Emulation::start_chain(&plan.chain.hops, &plan.host_pairs)?;
     for side in [emulation.near(), emulation.far()] {
@@ -46,7 +51,7 @@ pub(super) fn run(scenario: &Scenario, plan: &LabPlan, scratch: &Path) -> Result
     };
     let targets: Vec<MeasuredTransfer<'_>> =
         plan.targets.iter().enumerate().map(target).collect::<Result<_, _>>()?;
-    let traces = recorded(plan, &emulation, &targets)?;
+    let traces = recorded(plan, &emulation, &targets, progress)?;
     let sizes: Vec<_> = targets.iter().map(MeasuredTransfer::size).collect();
     let certified = emulation.finish()?;
 
@@ -87,6 +92,7 @@ fn recorded(
     plan: &LabPlan,
     emulation: &Emulation,
     targets: &[MeasuredTransfer<'_>],
+    progress: &mut dyn FnMut(Duration),
 ) -> Result<RunTraces, LabError> {
     let (near, far) = (emulation.near(), emulation.far());
     let ends = [((near, far), 0), ((far, near), 1)];
@@ -110,7 +116,7 @@ fn recorded(
             .iter()
             .map(|target| scope.spawn(move || target.send(near, zero, end)))
             .collect();
-        let samples = watch(emulation, &mut memory, zero, end);
+        let samples = watch(emulation, &mut memory, (zero, end), progress);
         targets.iter().for_each(|target| target.stop(far));
         let mut totals = vec![LoadTotals::default(); plan.loads.len()];
         for (side, node) in nodes.into_iter().enumerate() {
@@ -131,12 +137,12 @@ fn recorded(
     })
 }
 
-/// Collects the emulator's samples and the sockets' memory samples until `end`; their times count from `zero`.
+/// Collects the emulator's samples and the sockets' memory samples from `zero` to `end`; their times count from `zero`.
 fn watch(
     emulation: &Emulation,
     memory: &mut MemoryWatch,
-    zero: Time,
-    end: Time,
+    (zero, end): (Time, Time),
+    progress: &mut dyn FnMut(Duration),
 ) -> Result<Vec<(Duration, PathSample)>, LabError> {
     let mut samples = Vec::new();
     while clock::now() < end {
@@ -147,7 +153,9 @@ fn watch(
         });
         samples.extend(new);
         if clock::now() >= zero {
-            memory.sample(clock::now().since(zero)).doing("read sockets' memory")?;
+            let passed = clock::now().since(zero);
+            memory.sample(passed).doing("read sockets' memory")?;
+            progress(passed);
         }
     }
     Ok(samples)
