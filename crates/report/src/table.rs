@@ -45,21 +45,23 @@ fn row(name_width: usize, c: &VariantOutcome) -> String {
         let lines = wrap(&format!("failed: {why}"), 78_usize.saturating_sub(name_width));
         return format!("{name:name_width$}  {}", lines.join(&indent));
     }
-    columns(
-        name_width,
-        &name,
-        [
-            show(c.goodput, |rate| format!("{:.1}", rate.as_f64() / 1e6)),
-            show(c.share_of_capacity, |share| format!("{:.1}", share * 100.0)),
-            show(c.retransmitted_segments, |n| n.to_string()),
-            show(c.retransmitted_share(), |share| format!("{:.3}", share * 100.0)),
-            show(c.bottleneck_drops, |n| n.to_string()),
-            show(c.rtt_median, milliseconds),
-            show(c.rtt_p99, milliseconds),
-            show(c.time_to_90_percent, |t| format!("{:.1}", t.as_secs_f64())),
-            show(c.certificate.as_ref(), |k| if k.trust { "yes" } else { "NO" }.to_owned()),
-        ],
-    )
+    columns(name_width, &name, cells(c))
+}
+
+/// Rate, share of the capacity, retransmissions and their share, drops, median and 99 % of the round trips, time to 90 %
+/// of the capacity, and whether the emulator trusts the row.
+pub fn cells(c: &VariantOutcome) -> [String; 9] {
+    [
+        show(c.goodput, |rate| format!("{:.1}", rate.as_f64() / 1e6)),
+        show(c.share_of_capacity, |share| format!("{:.1}", share * 100.0)),
+        show(c.retransmitted_segments, |n| n.to_string()),
+        show(c.retransmitted_share(), |share| format!("{:.3}", share * 100.0)),
+        show(c.bottleneck_drops, |n| n.to_string()),
+        show(c.rtt_median, milliseconds),
+        show(c.rtt_p99, milliseconds),
+        show(c.time_to_90_percent, |t| format!("{:.1}", t.as_secs_f64())),
+        show(c.certificate.as_ref(), |k| if k.trust { "yes" } else { "NO" }.to_owned()),
+    ]
 }
 
 fn milliseconds(t: Duration) -> String {

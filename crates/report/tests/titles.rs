@@ -71,6 +71,22 @@ fn every_kind() -> Vec<Sheet> {
     kinds.into_iter().flat_map(|files| sheets(&named(files))).collect()
 }
 
+/// The numbers that the demonstration printed are in a table: a row of each variant, and a cell of each column.
+#[test]
+fn a_demonstration_has_a_table_of_its_variants() {
+    let demo = synthetic::outcome();
+    let printed = sweetspot_report::table(&demo);
+    let files = [("outcome.json".to_owned(), ResultFile::Demo(demo.clone()))];
+    let sheets = sheets(&files);
+    let [table] = &sheets[0].tables[..] else { panic!("{:?}", sheets[0].tables) };
+    assert_eq!(table.rows.len(), demo.variants.len());
+    for (row, variant) in table.rows.iter().zip(&demo.variants) {
+        assert_eq!((row.len(), &row[0]), (table.heads.len(), &variant.name()));
+        let line = printed.lines().find(|line| line.starts_with(&row[0])).expect("its line");
+        assert_eq!(line.split_whitespace().collect::<Vec<_>>(), *row);
+    }
+}
+
 #[test]
 fn every_picture_has_a_title_and_named_axes_with_units() {
     let sheets = every_kind();

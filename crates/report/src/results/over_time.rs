@@ -1,12 +1,14 @@
 use std::collections::BTreeMap;
+use std::iter;
 
-use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
+use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
 use sweetspot_units::Duration;
 
 use super::sheet::{DISTRIBUTION, Sheet, distribution, picture_title, spread_out};
 use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::series_row::SeriesRow;
 use crate::sweep::SweepPath;
+use crate::table::cells;
 
 /// Points over time.
 type Points = Vec<(f64, f64)>;
@@ -60,8 +62,35 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
         title: format!("Demonstration: {}, {}, {} of buffer", path.rate, path.rtt, path.buffer),
         about: format!("`{file}`, {} on {}; path `{}`.", demo.date, demo.kernel, path.spec),
         plots: vec![goodput, window, rtt, queue, spread_out(round_trips)],
-        tables: Vec::new(),
+        tables: vec![variants(demo)],
     }]
+}
+
+/// The numbers of every variant, as the demonstration prints them.
+fn variants(demo: &DemoOutcome) -> Table {
+    let heads = [
+        "variant",
+        "rate, Mbit/s",
+        "share, %",
+        "retransmitted",
+        "retransmitted, %",
+        "drops",
+        "RTT, ms",
+        "RTT p99, ms",
+        "90 % at, s",
+        "trust",
+    ];
+    let mut table = Table::new("Every variant", &heads);
+    for variant in &demo.variants {
+        let cells = match &variant.failure {
+            Some(why) => iter::once(format!("failed: {why}"))
+                .chain(iter::repeat_n(String::new(), 8))
+                .collect(),
+            None => cells(variant).to_vec(),
+        };
+        table.rows.push(iter::once(variant.name()).chain(cells).collect());
+    }
+    table
 }
 
 /// A time series, its name, and its path, if known.
