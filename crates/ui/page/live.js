@@ -102,11 +102,14 @@ const COLOURS = ["own0", "own1", "own2", "own3"];
 /** So few samples are told apart: they are drawn as dots, too. */
 const FEW = 40;
 
-/** The corners of a value that holds until the next one, and at last until `end`. */
+/**
+ * The corners of a value that holds until the next one, and at last until `end`. A point that knows the value `before` it tells
+ * that it has changed meanwhile: a slope leads there.
+ */
 function steps(points, end) {
   const corners = [];
-  for (const [x, y] of points) {
-    if (corners.length > 0) corners.push([x, corners.at(-1)[1]]);
+  for (const [x, y, before] of points) {
+    if (corners.length > 0) corners.push([x, before === undefined ? corners.at(-1)[1] : before]);
     corners.push([x, y]);
   }
   if (corners.length > 0) corners.push([end, corners.at(-1)[1]]);
@@ -114,21 +117,23 @@ function steps(points, end) {
 }
 
 /**
- * Draws a line, or dots, per connection; `pick` takes its value from a row: `null` for none, `undefined` for no news of it. All
- * charts of the same rows have the same axis across.
+ * Draws a line, or dots, per connection; `pick` takes its value from a row: `null` for none, `undefined` for no news of it;
+ * `before`, where given, the value until then. All charts of the same rows have the same axis across, which goes on behind the
+ * last row for the share `tail` of it. The lines for whose key `proposed` says so are drawn as what nobody set.
  */
-function plot(chart, words, connections, pick, name = (key) => key, { lined = true, stepped = false } = {}) {
+function plot(chart, words, connections, pick, name = (key) => key, { lined = true, stepped = false, before, tail = 0, proposed } = {}) {
   const times = [...connections.values()].flatMap((rows) => rows.map((row) => row.at));
   const xs = times.reduce(([min, max], at) => [Math.min(min, at), Math.max(max, at)], [Infinity, -Infinity]);
+  xs[1] += tail * (xs[1] - xs[0]);
   if (xs[0] === xs[1]) xs[1] += 1;
   const groups = [...connections].map(([key, rows], i) => ({
-    class: COLOURS[i % COLOURS.length],
+    class: COLOURS[i % COLOURS.length] + (proposed?.(key) ? " proposed" : ""),
     name: name(key),
-    points: rows.map((row) => [row.at, pick(row)]).filter(([, y]) => y !== undefined),
+    points: rows.map((row) => [row.at, pick(row), before?.(row)]).filter(([, y]) => y !== undefined),
   }));
   const known = groups.flatMap((group) => group.points).filter(([, y]) => y !== null);
   if (known.length === 0) return;
-  const highest = known.reduce((best, [, y]) => Math.max(best, y), 0);
+  const highest = known.reduce((best, [, y, until]) => Math.max(best, y, until ?? 0), 0);
   const line = (group) => (stepped ? { ...group, points: steps(group.points, xs[1]) } : group);
   const dotted = groups.filter(({ points }) => !lined || points.length < FEW);
   chart.draw({
@@ -139,7 +144,8 @@ function plot(chart, words, connections, pick, name = (key) => key, { lined = tr
     dots: dotted.map((group) => ({ class: `dot ${group.class}`, points: group.points.filter(([, y]) => y !== null) })),
   });
   const key = (group) => `<span class="key ${group.class}">${escape(String(group.name))}</span>`;
-  chart.legend.innerHTML = groups.length > 1 ? groups.map(key).join("") : "";
+  const telling = groups.length > 1 || groups.some((group) => group.class.includes("proposed"));
+  chart.legend.innerHTML = telling ? groups.map(key).join("") : "";
 }
 
 function keep(connections, key, row) {
@@ -188,6 +194,25 @@ class Transfers {
   }
 }
 
+/** The actions of a tuner as the terminal names them. */
+const ACTIONS = {
+  taken: "limited", held: "held", reopened: "growing again", tightened: "reduced", let_go: "released", lifted: "lifted",
+  refused: "cannot be limited", gone: "closed", advised: "advice", switched: "switched",
+};
+
+/** An event in words; that of a dry run in the conditional. */
+function action({ event, dry_run: dry, to_bytes: to, congestion_to: congestion }) {
+  const would = {
+    taken: "would limit its window to", held: "would hold its window at", tightened: "would reduce its window to",
+    let_go: to ? "would not limit its window below" : "would not limit its window",
+  }[event];
+  if (dry && would) return to ? `${would} ${bytes(to)}` : would;
+  return (ACTIONS[event] ?? event) + (to ? `, window ${bytes(to)}` : "") + (congestion ? `, congestion control ${congestion}` : "");
+}
+
+/** After the last event, as a share of the time until then: what it set still holds. */
+const TAIL = 0.06;
+
 /** `tune --events`. */
 class Tune {
   constructor(file) {
@@ -196,32 +221,44 @@ class Tune {
     this.open = new Set();
     this.start = null;
     this.limit = file.chart("Limit of the window, kB", "time, s");
-    this.goodput = file.chart("Goodput, Mbit/s", "time, s");
-    this.rtt = file.chart("Round-trip time, ms", "time, s");
+    this.goodput = file.chart("Goodput at each event, Mbit/s", "time, s");
+    this.rtt = file.chart("Round-trip time at each event, ms", "time, s");
   }
 
   take(row) {
     this.start ??= row.t_s;
     const at = row.t_s - this.start;
-    keep(this.connections, row.cookie, { ...row, at });
-    if (row.event === "gone" || row.event === "lifted") this.open.delete(row.cookie);
+    // What a dry run proposes is told from what is set, also of one connection.
+    keep(this.connections, `${row.cookie} ${row.dry_run ?? false}`, { ...row, at });
+    if (row.dry_run || row.event === "gone" || row.event === "lifted") this.open.delete(row.cookie);
     else if (row.event !== "advised") this.open.add(row.cookie);
-    const window = row.to_bytes ? `, window ${bytes(row.to_bytes)}` : "";
-    const congestion = row.congestion_to ? `, congestion control ${row.congestion_to}` : "";
-    this.file.event(`${at.toFixed(1)} s`, `${row.program}[${row.pid}] ${row.remote}: ${row.event.replace("_", " ")}${window}${congestion}: ${row.why}`);
+    const dry = row.dry_run ? "dry run: " : "";
+    this.file.event(`${at.toFixed(1)} s`, `${dry}${row.program}[${row.pid}] ${row.remote}: ${action(row)}: ${row.why}`);
   }
 
   draw() {
-    const name = (cookie) => {
-      const { program, remote } = this.connections.get(cookie)[0];
-      return `${program} ${remote}`;
-    };
+    const first = (key) => this.connections.get(key)[0];
+    const name = (key) => `${first(key).program} ${first(key).remote}`;
+    const proposed = (key) => first(key).dry_run;
+    const named = (key) => name(key) + (proposed(key) ? ", proposed by a dry run" : "");
     // A switch of the congestion control says nothing of the limit, which stays.
     const limit = ({ event, to_bytes: to }) => (event === "gone" ? null : to && to / 1e3);
-    plot(this.limit, "Limits over time", this.connections, limit, name, { stepped: true });
-    plot(this.goodput, "Goodput over time", this.connections, (row) => row.goodput_bps / 1e6, name);
-    plot(this.rtt, "Round-trip time over time", this.connections, (row) => (row.rtt_s > 0 ? row.rtt_s * 1e3 : null), name);
-    this.file.state.textContent = `Connections tuned so far: ${this.connections.size}; now: ${this.open.size}.`;
+    // A limit that grows does so without events. A dry run has none that could.
+    const before = ({ dry_run: dry, from_bytes: from }) => (dry ? undefined : from && from / 1e3);
+    const plotted = { tail: TAIL };
+    plot(this.limit, "Limits over time", this.connections, limit, named, { ...plotted, stepped: true, before, proposed });
+    plot(this.goodput, "Goodput at each event", this.connections, (row) => row.goodput_bps / 1e6, name, plotted);
+    plot(this.rtt, "Round-trip time at each event", this.connections, (row) => (row.rtt_s > 0 ? row.rtt_s * 1e3 : null), name, plotted);
+    this.file.state.textContent = this.summary();
+  }
+
+  summary() {
+    const kinds = [...this.connections.values()].map((rows) => rows[0].dry_run ?? false);
+    const dry = kinds.filter((kind) => kind).length;
+    const tuned = `Connections tuned so far: ${kinds.length - dry}; now: ${this.open.size}.`;
+    if (dry === 0) return tuned;
+    const words = `A dry run: no connection is changed, and the limits are those that it proposes. Connections seen so far: ${dry}.`;
+    return dry === kinds.length ? words : `Partly a dry run, whose limits are only proposed. ${tuned}`;
   }
 }
 

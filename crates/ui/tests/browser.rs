@@ -204,14 +204,7 @@ fn the_limits_of_a_tuner_are_steps_on_an_axis_that_all_charts_share() -> Tested 
     std::fs::write(&path, lines.concat())?;
     browser.open(server.address())?;
     browser.until("document.querySelectorAll('#watched .line').length === 3")?;
-    let path = browser.value("document.querySelector('#watched .line').getAttribute('d')")?;
-    let points: Vec<(f64, f64)> = path
-        .as_str()
-        .ok_or("no path")?
-        .split(['M', 'L'])
-        .filter_map(|point| point.split_once(' '))
-        .filter_map(|(x, y)| Some((x.parse().ok()?, y.parse().ok()?)))
-        .collect();
+    let points = corners(&mut browser)?;
     // Across at the first limit, down to the second one, and across to the end.
     let turns: Vec<(bool, bool)> =
         points.windows(2).map(|p| (p[0].0 != p[1].0, p[0].1 != p[1].1)).collect();
@@ -226,6 +219,88 @@ fn the_limits_of_a_tuner_are_steps_on_an_axis_that_all_charts_share() -> Tested 
     // From the first event on: 0 to 20 s.
     assert!(axes[0].starts_with("0 10 20 "), "{axes:?}");
     assert!(axes.iter().all(|axis| *axis == axes[0]) && axes.len() == 3, "{axes:?}");
+    assert_eq!(browser.errors, Vec::<String>::new());
+    Ok(())
+}
+
+/// The corners of the first line of the watched files.
+fn corners(browser: &mut Browser) -> Result<Vec<(f64, f64)>, Box<dyn std::error::Error>> {
+    let path = browser.value("document.querySelector('#watched .line').getAttribute('d')")?;
+    let points = path.as_str().ok_or("no path")?.split(['M', 'L']);
+    let points = points.filter_map(|point| point.split_once(' '));
+    Ok(points.filter_map(|(x, y)| Some((x.parse().ok()?, y.parse().ok()?))).collect())
+}
+
+/// An event of a tuner, as `tune --events` writes it.
+fn tuned(t: f64, event: &str, (from, to): (Option<u64>, u64), dry_run: bool) -> String {
+    let mut row = json!({ "cookie": 7, "t_s": t, "event": event, "why": "w", "pid": 1, "program": "curl",
+        "remote": "192.0.2.7:443", "goodput_bps": 1e8, "rtt_s": 0.1, "from_bytes": from, "to_bytes": to });
+    if dry_run {
+        row["dry_run"] = true.into();
+    }
+    format!("{row}\n")
+}
+
+/// The limit grew from 110 kB to 1313 kB without an event, and was then reduced to 154.5 kB (155 in words): up a slope, down, and across for
+/// a while after the last event.
+#[test]
+fn a_limit_that_grew_before_it_was_reduced_is_drawn_so() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("tune.jsonl");
+    let server = PageServer::start(0, vec![WatchedFile::new(&path)])?;
+    let lines = [
+        tuned(100.0, "taken", (None, 110_000), false),
+        tuned(110.0, "tightened", (Some(1_313_000), 154_500), false),
+    ];
+    std::fs::write(&path, lines.concat())?;
+    browser.open(server.address())?;
+    browser.until("document.querySelectorAll('#watched .line').length === 3")?;
+    let points = corners(&mut browser)?;
+    let [start, grown, reduced, end] = points[..] else { return Err(format!("{points:?}").into()) };
+    assert!(start.0 < grown.0 && start.1 > grown.1, "up a slope: {points:?}");
+    assert!(grown.0 == reduced.0 && grown.1 < reduced.1, "down: {points:?}");
+    assert!(reduced.0 + 5.0 < end.0 && reduced.1 == end.1, "across: {points:?}");
+    // 1313 kB are 1313 / 110 times as high above the axis as 110 kB.
+    let frame = browser.value(
+        "(() => { const d = document.querySelector('#watched .frame').getAttribute('d'); \
+         return +d.match(/V([0-9.]+)H/)[1]; })()",
+    )?;
+    let foot = frame.as_f64().ok_or("no frame")?;
+    let times = (foot - grown.1) / (foot - start.1);
+    assert!((times / (1313.0 / 110.0) - 1.0).abs() < 0.02, "{times}");
+    let shown = text(&mut browser, "watched")?;
+    assert!(shown.contains("reduced, window 155 kB: w"), "{shown}");
+    assert!(!shown.contains("dry run"), "{shown}");
+    assert_eq!(browser.errors, Vec::<String>::new());
+    Ok(())
+}
+
+#[test]
+fn the_limits_of_a_dry_run_are_drawn_as_proposed() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("tune.jsonl");
+    let server = PageServer::start(0, vec![WatchedFile::new(&path)])?;
+    let lines = [
+        tuned(100.0, "taken", (None, 1_313_000), true),
+        tuned(110.0, "tightened", (None, 154_500), true),
+    ];
+    std::fs::write(&path, lines.concat())?;
+    browser.open(server.address())?;
+    browser.until("document.querySelectorAll('#watched .line').length === 3")?;
+    let shown = text(&mut browser, "watched")?;
+    for words in [
+        "A dry run: no connection is changed, and the limits are those that it proposes.",
+        "curl 192.0.2.7:443, proposed by a dry run",
+        "dry run: curl[1] 192.0.2.7:443: would limit its window to 1.31 MB: w",
+        "dry run: curl[1] 192.0.2.7:443: would reduce its window to 155 kB: w",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    // The limit; goodput and round-trip time are measured.
+    let lines = "[...document.querySelectorAll('#watched .line')].map((line) => line.classList.contains('proposed'))";
+    assert_eq!(browser.value(lines)?, json!([true, false, false]));
     assert_eq!(browser.errors, Vec::<String>::new());
     Ok(())
 }
