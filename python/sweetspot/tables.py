@@ -218,6 +218,7 @@ class BufferChoice(TypedDict):
     delay_s: Optional[float]
     loss: Optional[float]
     utilisation: Optional[float]
+    flow_bps: Optional[int]
     short_bps: Optional[int]
     bulk_bps: Optional[int]
 
@@ -239,7 +240,7 @@ class OutsideRange(TypedDict):
 
 
 class TwoRules(TypedDict):
-    """Two rules for flows of unknown size: if they persist, and if they are transfers that come and go."""
+    """Two rules for flows that may persist: if they persist, and if they are transfers that come and go."""
 
     persistent: BufferChoice
     transfers: BufferChoice
@@ -264,6 +265,7 @@ class RouterAdvice(TypedDict):
     delay_s: Optional[float]
     loss: Optional[float]
     utilisation: Optional[float]
+    flow_bps: Optional[int]
     short_bps: Optional[int]
     bulk_bps: Optional[int]
     range_90_percent: Optional[BufferRange]

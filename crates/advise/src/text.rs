@@ -81,6 +81,7 @@ pub(crate) fn list(heading: &str, items: &[String], width: usize) -> String {
 pub(crate) fn percent(p: Option<f64>) -> String {
     match p {
         None => "-".to_owned(),
+        Some(0.0) => "0 %".to_owned(),
         Some(p) if p >= 1e-3 => format!("{:.2}", Percent(p)),
         Some(p) => format!("{:.1e}", p),
     }
@@ -108,6 +109,12 @@ mod tests {
     fn numbers_stand_under_each_other() {
         let rows = [row([&"a", &1]), row([&"bcd", &100])];
         assert_eq!(table(1, &rows), "  a      1\n  bcd  100\n");
+    }
+
+    #[test]
+    fn a_share_of_nothing_is_no_power_of_ten() {
+        let shares = [None, Some(0.0), Some(1e-4), Some(0.0123)].map(percent);
+        assert_eq!(shares, ["-", "0 %", "1.0e-4", "1.23 %"]);
     }
 
     #[test]

@@ -122,7 +122,14 @@ fn few_flows_on_a_fast_link_get_its_product_over_their_root() {
     let r = &thousand.recommended;
     assert_eq!((r.loss, r.used, r.mean_delay, r.bulk), (None, None, None, None));
     let text = thousand.text(false, 80).replace("\n  ", " ");
-    assert!(text.contains("Warning: C x T in packets") && text.contains("16 to 1050"), "{text}");
+    assert!(text.contains(" a C x T of 500000 packets (16 to 1050)"), "{text}");
+    assert!(text.contains("No formula predicts loss or delay"), "{text}");
+    // The answer alone names extrapolation, too.
+    let slow = RouterQuestion { rate: "50Mbit/s".parse().unwrap(), ..question("500Mbit/s") };
+    for (q, is_far) in [(question("10Gbit/s"), true), (slow, false)] {
+        let text = advise(&q).unwrap().answer(80).replace('\n', " ");
+        assert_eq!(text.contains("By extrapolation, expect"), is_far, "{text}");
+    }
 }
 
 #[test]
@@ -153,6 +160,117 @@ fn flows_of_unknown_size_get_a_buffer_between_two_rules() {
     let size_mean = Some(Bytes::new(500_000));
     let q = RouterQuestion { flows: Some(250), size_mean, ..question("10Gbit/s") };
     assert_eq!(advise(&q).unwrap().two_rules, None);
+}
+
+/// C T of 5000 packets and 400 flows. Their mean transfer has 100 times the largest simulated one, 200 packets.
+fn lasting() -> RouterQuestion {
+    let size_mean = Some(Bytes::new(30_000_000));
+    RouterQuestion { flows: Some(400), size_mean, ..question("10Gbit/s") }
+}
+
+#[test]
+fn the_longer_transfers_last_the_nearer_their_buffer_is_to_the_square_roots() {
+    // C T are 250 packets, 12.5 for each of 20 flows: 2 x 12.5 log2(M) packets are less than the 200 from which on sizes count.
+    let of = |size: u64| {
+        let q = RouterQuestion {
+            rate: "50Mbit/s".parse().unwrap(),
+            flows: Some(20),
+            size_mean: Some(Bytes::new(size)),
+            ..question("500Mbit/s")
+        };
+        advise(&q).unwrap()
+    };
+    // Transfers of 100 MB are 333 times as long: 250 / sqrt(20) = 55.9 packets.
+    let long = of(100_000_000);
+    assert_eq!(long.basis, Basis::SquareRoot);
+    assert!((long.recommended.buffer.get() - 55.902).abs() < 0.001);
+    let text = long.text(false, 80).replace('\n', " ");
+    assert!(
+        text.starts_with("Take 56 packets (83.85 kB, 13.42 ms when full), C T / sqrt(n)"),
+        "{text}"
+    );
+    // 300 kB are 200 packets, and sqrt(50) times as many half the way to 50 times as many.
+    assert_eq!(of(300_000).two_rules, None);
+    let half = of(2_121_320);
+    let two = half.two_rules.clone().unwrap();
+    let middle = (two.persistent.buffer.get() * two.transfers.buffer.get()).sqrt();
+    assert!((half.recommended.buffer.get() / middle - 1.0).abs() < 1e-5, "{half:?}");
+    assert_eq!((half.basis, half.recommended.used), (Basis::BetweenRules, None));
+    // A few large flows more or less: 8 of them fill 250 packets with M / log2(M) = 62.5, M = 574.
+    let few = RouterQuestion { flows: Some(8), ..long.question.clone() };
+    let size = |packets: u64| RouterQuestion {
+        size_mean: Some(Bytes::new(1500 * packets)),
+        ..few.clone()
+    };
+    assert_eq!(advise(&size(570)).unwrap().two_rules, None);
+    assert!(advise(&size(580)).unwrap().two_rules.is_some());
+}
+
+#[test]
+fn flows_that_persist_fill_the_link_in_the_simulator() {
+    // 5000 / sqrt(400) = 250 packets.
+    let advice = advise(&lasting()).unwrap();
+    assert!((advice.recommended.buffer.get() - 250.0).abs() < 1e-9 && advice.can_be_simulated());
+    let decided = |used: [f64; 3]| {
+        let mut table = simulated([2, 4, 4]);
+        for (buffer, used) in table.buffers.iter_mut().zip(used) {
+            buffer.used = used;
+        }
+        advice.clone().decided_by(table)
+    };
+    assert!((decided([0.99, 1.0, 1.0]).recommended.buffer.get() - 250.0).abs() < 1e-9);
+    // 98 % are 18 / 19 of the way from 80 to 99 %: 100 x 8^(18/19) = 717.0. With 250 packets it is ln(2.5) / ln(8) of that way.
+    let more = decided([0.8, 0.99, 1.0]);
+    assert!((more.recommended.buffer.get() - 717.0).abs() < 0.1, "{}", more.recommended.buffer);
+    assert!((more.recommended.used.unwrap() - 0.98).abs() < 1e-9);
+    let text = more.text(false, 80).replace('\n', " ");
+    assert!(text.contains("250 packets, would use only 88 % of the link"), "{text}");
+}
+
+#[test]
+fn a_device_for_flows_that_persist_is_judged_by_the_square_root() {
+    let words = |packets: u64| {
+        let available = Some(Bytes::new(1500 * packets));
+        advise(&RouterQuestion { available, ..lasting() }).unwrap().answer(80).replace('\n', " ")
+    };
+    assert!(words(249).contains("too small") && words(251).contains(" is enough"));
+    assert!(words(5001).contains("more than is good"));
+    // 100,000 flows have 0.1 packets each in flight with a full buffer of C T.
+    let crowd = RouterQuestion { flows: Some(100_000), ..lasting() };
+    let crowd = advise(&crowd).unwrap();
+    assert!(crowd.answer(80).contains("the link is overloaded"));
+    assert_eq!(crowd.recommended.buffer.get(), 30.0);
+    // Without the number of flows nothing tells whether they persist.
+    let unknown = advise(&RouterQuestion { flows: None, ..lasting() }).unwrap();
+    assert_eq!(unknown.recommended.used, None);
+    assert!(unknown.answer(80).replace('\n', " ").contains("their number would decide"));
+}
+
+#[test]
+fn flows_that_their_inputs_keep_below_the_link_are_named() {
+    // Ten inputs of 100 Mbit/s are the link's 1 Gbit/s, eleven more.
+    let named = |flows: u64| {
+        let q = RouterQuestion { flows: Some(flows), ..question("100Mbit/s") };
+        advise(&q)
+            .unwrap()
+            .answer(80)
+            .replace("\n  ", " ")
+            .contains(&format!("{flows} flows of 100 Mbit/s or less cannot exceed 1 Gbit/s"))
+    };
+    assert!(named(10) && !named(11));
+}
+
+#[test]
+fn a_single_flow_needs_a_bandwidth_delay_product() {
+    // 7.5 MB.
+    let one = advise(&RouterQuestion { flows: Some(1), ..question("10Gbit/s") }).unwrap();
+    assert_eq!(one.recommended.bytes, Bytes::new(7_500_000));
+    let text = one.text(false, 80).replace('\n', " ").replace("  ", " ");
+    assert!(
+        text.starts_with("Take 5000 packets (7.5 MB, 60 ms when full), C T: a single flow"),
+        "{text}"
+    );
+    assert!(text.contains("n: 1 flow. ") && !text.contains("come and go"), "{text}");
 }
 
 #[test]
@@ -474,6 +592,34 @@ fn no_line_is_longer_than_80_columns() {
 
 proptest::proptest! {
     #[test]
+    fn law_the_flows_together_use_what_the_link_is_used(
+        (rate, rtt) in (7.0..11.0, -3.0..-0.3),
+        (inputs, flows) in (-1.3..1.3, proptest::option::of(1..100_000u64)),
+        size in proptest::option::of(3.0..9.0),
+    ) {
+        let ten = |exponent: f64| 10f64.powf(exponent);
+        proptest::prop_assume!(ten(rate + rtt) / 12_000.0 >= 5.0);
+        let q = RouterQuestion {
+            rate: Rate::from_f64(ten(rate)),
+            rtt: Duration::from_secs_f64(ten(rtt)),
+            input_rate: Rate::from_f64(ten(rate - inputs)),
+            flows,
+            size_mean: size.map(|size| Bytes::from_f64(ten(size))),
+            ..question("1Gbit/s")
+        };
+        let advice = advise(&q).unwrap();
+        let two = advice.two_rules.iter().flat_map(|two| [&two.persistent, &two.transfers]);
+        for choice in advice.rules.iter().chain([&advice.recommended]).chain(two) {
+            let (Some(flow), Some(used)) = (choice.flow, choice.used) else { continue };
+            // Each rate is rounded to a bit per second.
+            let together = (flow.as_f64() - 1.0) * advice.flows as f64;
+            proptest::prop_assert!(together <= q.rate.as_f64() * used, "{choice:?}");
+            let is_between = choice.short.is_none_or(|short| short <= flow)
+                && choice.bulk.is_none_or(|bulk| flow <= bulk);
+            proptest::prop_assert!(is_between, "{choice:?}");
+        }
+    }
+    #[test]
     fn bulk_never_gets_less_than_with_the_rule_and_nobody_more_delay(
         bulk in proptest::array::uniform3(1..100u64),
         errors in proptest::array::uniform3(0..10_000_000u64),
@@ -494,10 +640,11 @@ proptest::proptest! {
         }
     }
     #[test]
-    fn a_few_flows_more_or_a_slightly_faster_link_never_double_the_buffer(
+    fn a_few_flows_more_a_slightly_faster_link_or_larger_transfers_never_double_the_buffer(
         (rate, rtt) in (7.0..11.0, -3.0..-0.3),
         (inputs, each) in (-1.3..1.3, -1.0..4.0),
         with_flows: bool,
+        size in proptest::option::of(4.0..9.0),
         favour in proptest::sample::select(vec![Favour::Throughput, Favour::Short, Favour::Latency]),
     ) {
         // Log-uniform: 10 Mbit/s to 100 Gbit/s, 1 to 500 ms, C_out / C_in from 1/20 to 20; C T of 0.1 to 10,000
@@ -505,12 +652,13 @@ proptest::proptest! {
         let ten = |exponent: f64| 10f64.powf(exponent);
         let bdp = ten(rate + rtt) / 12_000.0;
         proptest::prop_assume!(bdp >= 5.0);
-        let buffer = |rate_by: f64, flows: f64| {
+        let buffer = |rate_by: f64, flows: f64, size_by: f64| {
             let q = RouterQuestion {
                 rate: Rate::from_f64(ten(rate) * rate_by),
                 rtt: Duration::from_secs_f64(ten(rtt)),
                 input_rate: Rate::from_f64(ten(rate - inputs)),
                 flows: with_flows.then_some(flows as u64),
+                size_mean: size.map(|size| Bytes::from_f64(ten(size) * size_by)),
                 favour,
                 ..question("1Gbit/s")
             };
@@ -518,12 +666,13 @@ proptest::proptest! {
         };
         let first = (bdp / ten(each)).max(1.0);
         let mut flows = first;
-        let mut last = [buffer(1.0, first); 2];
+        let mut last = [buffer(1.0, first, 1.0); 3];
         for step in 1..=30 {
             let count = flows.floor();
             // A flow more, where 5 % are less.
             flows = (flows * 1.05).max(count + 1.0);
-            let now = [buffer(1.05f64.powi(step), first), buffer(1.0, flows)];
+            let by = 1.05f64.powi(step);
+            let now = [buffer(by, first, 1.0), buffer(1.0, flows, 1.0), buffer(1.0, first, by)];
             for (was, is) in last.into_iter().zip(now) {
                 proptest::prop_assert!((0.5..2.0).contains(&(is / was)), "{:?} {:?}", last, now);
             }

@@ -5,7 +5,7 @@ use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::traffic::Outside;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::plan::by_formula;
+use super::plan::{by_formula, smallest};
 use super::simulated::Simulated;
 use super::{Favour, RouterQuestion, TwoRules, two_rules};
 use crate::Formula;
@@ -24,9 +24,9 @@ pub enum Basis {
     /// The formula's optimum is larger than a bandwidth-delay product; beyond that, long transfers gain only at the expense of
     /// short ones.
     BandwidthDelay,
-    /// So few flows of unknown size fill the link that they count as persistent: C T / sqrt(n).
+    /// Flows that persist, by the size of their transfers or by their number: C T / sqrt(n).
     SquareRoot,
-    /// Flows of unknown size, between C T / sqrt(n) and the formula's optimum for transfers.
+    /// Flows that may persist, between C T / sqrt(n) and the best buffer for transfers that come and go.
     BetweenRules,
     /// Between the formula's optimum and C T, as an overloaded link in the simulator gains little by more.
     Crowd,
@@ -60,6 +60,8 @@ pub struct BufferChoice {
     pub loss: Option<f64>,
     /// Share of the link that is used, where it is predicted.
     pub used: Option<f64>,
+    /// The mean throughput of the flows that are active at a time, where it is predicted.
+    pub flow: Option<Rate>,
     /// Throughput of a short transfer.
     pub short: Option<Rate>,
     /// Throughput of a bulk transfer.
@@ -93,7 +95,7 @@ pub struct RouterAdvice {
     pub transfers: [Bytes; 2],
     /// The mean size of a transfer: given, typical, or as large as the flows need to fill the link.
     pub size_mean: Bytes,
-    /// For flows of unknown size the rules for persistent ones and for transfers.
+    /// The rules for persistent flows and for transfers, if both may hold.
     pub two_rules: Option<TwoRules>,
     /// The other rules' buffers.
     pub rules: Vec<BufferChoice>,
@@ -110,8 +112,12 @@ pub struct RouterAdvice {
 impl RouterAdvice {
     /// Whether there is a choice that a simulation could check.
     pub fn can_be_simulated(&self) -> bool {
-        // The simulated transfers come and go; their sizes decide, and they are not known.
-        !matches!(self.basis, Basis::NothingQueues | Basis::SquareRoot | Basis::BetweenRules)
+        match self.basis {
+            Basis::NothingQueues => false,
+            // The sizes of the simulated transfers decide.
+            Basis::SquareRoot | Basis::BetweenRules => self.question.mean_size().is_some(),
+            _ => true,
+        }
     }
 
     /// The simulation, if it decided the recommendation.
@@ -135,7 +141,23 @@ impl RouterAdvice {
             return None;
         }
         let rule = simulated.buffers.get(chosen)?.buffer;
-        two_rules::between(rule, self.recommended.buffer, share).ok()
+        let own = self.two_rules.as_ref().map_or(&self.recommended, |two| &two.transfers);
+        two_rules::between(rule, own.buffer, share).ok()
+    }
+
+    /// The buffer for flows that persist, or may: between the simulator's for transfers, `chosen`, and C T / sqrt(n). It uses almost
+    /// as much of the link as `chosen`.
+    fn persistent(&mut self, simulated: &Simulated, chosen: Option<Packets>) -> Option<Packets> {
+        let two = self.two_rules.as_mut().filter(|two| two.persistence > 0.0)?;
+        if let Some(buffer) = chosen {
+            two.transfers = by_formula(&self.question, self.basis, buffer).ok()?;
+        }
+        let rule = simulated.buffers.get(simulated.rule)?.buffer;
+        let smallest = smallest(self.question.favour, rule).ok()?;
+        let lasting = two_rules::larger(two.persistent.buffer, smallest);
+        let transfers = two.transfers.buffer;
+        let between = two_rules::between(lasting, transfers, two.persistence).ok()?;
+        Some(two_rules::larger(between, simulated.filling(transfers)?))
     }
 
     /// This advice checked by `simulated`: its buffer if that is another, and its numbers instead of the formulas'. A simulation of
@@ -148,11 +170,14 @@ impl RouterAdvice {
         }
         // Latency wants less than the best, not more.
         let movable = self.question.favour != Favour::Latency;
-        let chosen = simulated.chosen(self.question.favour).filter(|_| movable);
-        let chosen = chosen.unwrap_or(simulated.advised);
-        let (found, basis) = match self.crowded(&simulated, chosen) {
-            Some(buffer) => (simulated.at(buffer), Basis::Crowd),
-            None => (simulated.buffers.get(chosen).cloned(), Basis::Simulator),
+        let decided = simulated.chosen(self.question.favour).filter(|_| movable);
+        let chosen = decided.unwrap_or(simulated.advised);
+        let crowd = self.crowded(&simulated, chosen);
+        let tried = decided.and_then(|index| simulated.buffers.get(index)).map(|b| b.buffer);
+        let (found, basis) = match (self.persistent(&simulated, crowd.or(tried)), crowd) {
+            (Some(buffer), _) => (simulated.at(buffer), self.basis),
+            (None, Some(buffer)) => (simulated.at(buffer), Basis::Crowd),
+            (None, None) => (simulated.buffers.get(chosen).cloned(), Basis::Simulator),
         };
         if let Some(found) = found {
             // The formula's own buffer was rounded to a whole packet of the simulated link.
@@ -174,6 +199,7 @@ impl RouterAdvice {
                 mean_delay: Some(found.mean_delay),
                 loss: Some(found.loss),
                 used: Some(found.used),
+                flow: None,
                 short: (found.short.flows > 0).then_some(found.short.rate),
                 bulk: (found.bulk.flows > 0).then_some(found.bulk.rate),
             };

@@ -53,9 +53,19 @@ pub(super) fn formulas(
         source: "docs/results/router.md",
     });
     all.push(best_buffer(r, bdp, buffer));
+    let weight = match q.mean_size() {
+        None => (
+            "flows of unknown size",
+            "B = (C T / sqrt(n))^w B_best^(1-w), w = ln(C T / 13 n) / ln 8 within 0 and 1",
+        ),
+        Some(_) => (
+            "flows that may persist",
+            "B = (C T / sqrt(n))^w B_best^(1-w), w = ln(M / M_fill) / ln 50 within 0 and 1",
+        ),
+    };
     all.extend(two_rules::persistence(q, bdp).map(|share| Formula {
-        what: "flows of unknown size",
-        rule: "B = (C T / sqrt(n))^w B_best^(1-w), w = ln(C T / 13 n) / ln 8 within 0 and 1",
+        what: weight.0,
+        rule: weight.1,
         numbers: format!("n = {}, w = {share:.3}; used: {buffer}", model.flows()),
         source: "docs/advise.md",
     }));

@@ -47,6 +47,8 @@ pub(super) struct LinkModel {
     pub loss: LossForm,
     pub traffic: Traffic,
     pub prediction: Prediction,
+    /// The share of the link that the inputs of the flows given can fill.
+    fed: f64,
     origins: [Origin; 3],
 }
 
@@ -94,6 +96,7 @@ impl LinkModel {
             loss: LossForm::new(form, a, b)?,
             traffic,
             prediction,
+            fed: q.flows.map_or(1.0, |flows| flows as f64 / ratio.gamma()),
             origins: [from_a, from_b, from_f],
         })
     }
@@ -106,6 +109,11 @@ impl LinkModel {
     /// The loss with `buffer`, where the form reaches so far.
     pub(super) fn loss_at(&self, buffer: Packets) -> Option<f64> {
         self.loss.loss(buffer).ok().map(|p| p.get())
+    }
+
+    /// The share of the link that is used with `buffer`.
+    pub(super) fn used_at(&self, buffer: Packets) -> f64 {
+        self.prediction.utilisation.at(buffer).min(self.fed)
     }
 
     /// The median bulk transfer: transfers of more than eight mean sizes have their own Pareto tail.

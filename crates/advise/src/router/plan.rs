@@ -20,9 +20,21 @@ use crate::error::possible;
 /// The share of the best throughput that the range keeps.
 const SHARE: f64 = 0.9;
 
-/// Nothing that was simulated is like endless flows, and where nothing queues there is nothing to predict.
-fn predicts(basis: Basis) -> bool {
-    !matches!(basis, Basis::SquareRoot | Basis::NothingQueues)
+/// The regression's links have no flows as long as those that persist, and where nothing queues there is nothing to predict.
+fn predicts(question: &RouterQuestion, basis: Basis) -> bool {
+    match basis {
+        Basis::SquareRoot | Basis::NothingQueues => false,
+        Basis::BetweenRules => question.mean_size().is_none(),
+        _ => {
+            let largest = question.packet.scaled(two_rules::NOT_COVERED);
+            question.mean_size().is_none_or(|size| size <= largest)
+        }
+    }
+}
+
+/// The smallest buffer for `favour`: the bursts of single flows, or C T.
+pub(super) fn smallest(favour: Favour, bdp: Packets) -> Result<Packets, TheoryError> {
+    Packets::new(bursts(favour).min(bdp.get()))
 }
 
 /// The formulas of `question` for `buffer`; `basis` is the advice's own.
@@ -34,8 +46,13 @@ pub(super) fn by_formula(
     let model = LinkModel::new(question)?;
     let (short, bulk) = (model.short_flow(question)?, model.bulk_flow()?);
     let input_rate = question.input_rate;
-    let judge =
-        BufferEvaluation { model: &model, short, bulk, input_rate, predicts: predicts(basis) };
+    let judge = BufferEvaluation {
+        model: &model,
+        short,
+        bulk,
+        input_rate,
+        predicts: predicts(question, basis),
+    };
     judge.packets("recommended", buffer)
 }
 
@@ -53,7 +70,7 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     let router = judge.router(q.favour);
     let Chosen { buffer, basis, range, two_rules } =
         choose(q, &model, &router).map_err(|e| blame_the_form(e, &model))?;
-    judge.predicts = predicts(basis);
+    judge.predicts = predicts(q, basis);
     let two_rules = two_rules.map(|two| judge.two_rules(two)).transpose()?;
     let available = q.available.map(|bytes| judge.option("available", bytes)).transpose()?;
     let recommended = judge.packets("recommended", buffer)?;
@@ -66,7 +83,7 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
         expected: model.expected,
         basis,
         simulated: None,
-        range,
+        range: range.filter(|_| judge.predicts),
         transfers: [judge.short.size(), judge.bulk.size()],
         size_mean: q.packet.scaled(model.traffic.size),
         two_rules,
@@ -138,8 +155,8 @@ struct Chosen {
     buffer: Packets,
     basis: Basis,
     range: Option<BufferRange>,
-    /// C T / sqrt(n) and the best buffer for transfers, if both may hold.
-    two_rules: Option<[Packets; 2]>,
+    /// C T / sqrt(n) and the best buffer for transfers, if both may hold, and how far the first does.
+    two_rules: Option<(f64, [Packets; 2])>,
 }
 
 fn choose(q: &RouterQuestion, model: &LinkModel, router: &Router) -> Result<Chosen, AdviceError> {
@@ -153,16 +170,20 @@ fn choose(q: &RouterQuestion, model: &LinkModel, router: &Router) -> Result<Chos
         return Ok(alone(for_transfers(q, model, router)?));
     };
     let root = Packets::of(rules::square_root(q.rate, q.rtt, model.flows())?, q.packet)?;
+    let lasting = two_rules::larger(root, smallest(q.favour, bdp)?);
     if share == 1.0 {
-        let two_rules = Some([root, bdp]);
-        return Ok(Chosen { buffer: root, basis: Basis::SquareRoot, range: None, two_rules });
+        let two_rules = Some((share, [root, bdp]));
+        return Ok(Chosen { buffer: lasting, basis: Basis::SquareRoot, range: None, two_rules });
     }
     let found = for_transfers(q, model, router)?;
-    let two_rules = Some([root, found.0]);
+    if share == 0.0 && q.mean_size().is_some() {
+        return Ok(alone(found));
+    }
+    let two_rules = Some((share, [root, found.0]));
     if share == 0.0 {
         return Ok(Chosen { two_rules, ..alone(found) });
     }
-    let buffer = two_rules::between(root, found.0, share)?;
+    let buffer = two_rules::between(lasting, found.0, share)?;
     Ok(Chosen { buffer, basis: Basis::BetweenRules, range: None, two_rules })
 }
 
@@ -186,8 +207,8 @@ fn for_transfers(
         }
         (Best::At(buffer), range) if buffer > bdp => (bdp, Basis::BandwidthDelay, range),
         (Best::At(buffer), range) => {
-            let min = bursts(q.favour).min(bdp.get());
-            (Packets::new(buffer.get().max(min))?, Basis::Optimum, range)
+            let buffer = two_rules::larger(buffer, smallest(q.favour, bdp)?);
+            (buffer, Basis::Optimum, range)
         }
         (Best::Zero, range) => (Packets::new(bursts(q.favour))?, Basis::Simulation, range),
         (Best::Unbounded, range) => (bdp, Basis::BandwidthDelay, range),
@@ -236,8 +257,12 @@ impl BufferEvaluation<'_> {
         Router { link, loss, favoured: Favoured::Short(flow) }
     }
 
-    fn two_rules(&self, [persistent, transfers]: [Packets; 2]) -> Result<TwoRules, AdviceError> {
+    fn two_rules(
+        &self,
+        (persistence, [persistent, transfers]): (f64, [Packets; 2]),
+    ) -> Result<TwoRules, AdviceError> {
         Ok(TwoRules {
+            persistence,
             persistent: self.packets("BDP/sqrt(n)", persistent)?,
             transfers: self.packets("transfers", transfers)?,
         })
@@ -249,6 +274,8 @@ impl BufferEvaluation<'_> {
 
     fn packets(&self, name: &'static str, buffer: Packets) -> Result<BufferChoice, AdviceError> {
         let link = &self.model.link;
+        let used = self.predicts.then(|| self.model.used_at(buffer));
+        let flow = used.map(|used| link.capacity().scaled(used / self.model.flows() as f64));
         // No transfer is faster than the links that it crosses.
         let rate = |favour| {
             let rate = self.router(favour).throughput(buffer).ok().filter(|_| self.predicts);
@@ -262,9 +289,12 @@ impl BufferEvaluation<'_> {
             worst_delay,
             mean_delay: self.predicts.then(|| worst_delay.scaled(link.delay_slope())),
             loss: self.model.loss_at(buffer).filter(|_| self.predicts),
-            used: self.predicts.then(|| self.model.prediction.utilisation.at(buffer)),
-            short: rate(Favour::Short),
-            bulk: rate(Favour::Throughput),
+            used,
+            flow: flow.map(|flow| flow.min(self.input_rate)),
+            // By eq. (2) the time of a transfer is concave in its size, so that one of up to the mean size is no faster than the mean
+            // flow (Jensen), and one far above it is no slower.
+            short: rate(Favour::Short).map(|rate| flow.map_or(rate, |flow| rate.min(flow))),
+            bulk: rate(Favour::Throughput).map(|rate| flow.map_or(rate, |flow| rate.max(flow))),
         })
     }
 }

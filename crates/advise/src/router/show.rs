@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::capacity_ratio::Form;
+use sweetspot_theory::router::traffic::Outside;
 use sweetspot_units::{Percent, Significant};
 
-use super::simulated::OVERLOAD_LOSS;
-use super::{Basis, BufferChoice, Favour, RouterAdvice};
+use super::simulated::{OVERLOAD_LOSS, PACKETS_IN_FLIGHT};
+use super::{Basis, BufferChoice, Favour, RouterAdvice, RouterQuestion};
 use crate::Formula;
 use crate::formula::explained;
 use crate::text::{list, percent, row, table, wrap};
@@ -53,8 +54,9 @@ impl RouterAdvice {
                 self.available_words()
             ),
         };
-        let warning = self.overload().map(|warning| wrap(&warning, width, 2));
-        wrap(&words, width, 0) + &warning.unwrap_or_default()
+        let warnings = [self.overload(), self.too_few_flows()];
+        let warnings = warnings.into_iter().flatten().map(|warning| wrap(&warning, width, 2));
+        wrap(&words, width, 0) + &warnings.collect::<String>()
     }
 
     fn words(&self) -> String {
@@ -137,14 +139,7 @@ impl RouterAdvice {
                 "Take {buffer}, a bandwidth-delay product. The rate of {whom} grows with the buffer up to it and \
                  beyond, but a larger one would favour bulk transfers at the cost of short ones."
             ),
-            Basis::SquareRoot => format!(
-                "Take {buffer}, C T / sqrt(n): so few flows fill the link only if they persist. It is then almost \
-                 full, and more only adds delay."
-            ),
-            Basis::BetweenRules => format!(
-                "Take {buffer}, between two rules, as the sizes of the {} flows are not known.",
-                self.flows
-            ),
+            Basis::SquareRoot | Basis::BetweenRules => self.persistent_why(&buffer),
             Basis::Simulator => {
                 format!(
                     "Take {buffer}: in the simulator, no buffer up to C x T makes {whom} faster by more than 5 % and \
@@ -178,25 +173,40 @@ impl RouterAdvice {
     fn outcome_words(&self) -> String {
         let r = &self.recommended;
         let (Some(delay), Some(used)) = (r.mean_delay, r.used) else { return String::new() };
+        let [small, large] = self.transfers;
         let rates = match (r.short, r.bulk) {
             (Some(short), Some(bulk)) => {
-                let [small, large] = self.transfers;
                 format!(" A transfer of {small} then gets {short}, one of {large} {bulk}.")
             }
             _ => String::new(),
         };
+        let flow = match (r.flow, self.flows) {
+            (Some(flow), n) if n > 1 => format!(", {flow} for each of {n} flows"),
+            _ => String::new(),
+        };
+        let is_either = self.basis == Basis::BetweenRules && self.decided().is_none();
+        let is_far = !self.outside.is_empty() && self.decided().is_none();
+        let expect = match (is_either, is_far) {
+            (false, false) => "Expect",
+            (false, true) => "By extrapolation, expect",
+            (true, false) => "Then expect",
+            (true, true) => "Then, by extrapolation, expect",
+        };
         format!(
-            "{} {} of loss, {} of queueing on average, {:.1} % of the link used.{rates}",
-            if self.basis == Basis::BetweenRules { " With transfers, expect" } else { " Expect" },
+            " {expect} {} of loss, {delay} of queueing on average, {:.1} % of the link used{flow}.{rates}",
             percent(r.loss),
-            delay,
             used * 100.0
         )
     }
 
     fn verdict_words(&self) -> String {
         match self.decided() {
-            Some(_) if self.lacks_bulk() || self.basis == Basis::Crowd => String::new(),
+            Some(_)
+                if matches!(self.basis, Basis::SquareRoot | Basis::BetweenRules | Basis::Crowd) =>
+            {
+                String::new()
+            }
+            Some(_) if self.lacks_bulk() => String::new(),
             Some(simulated) if self.question.favour != Favour::Latency => {
                 let is_said = self.basis == Basis::Simulator;
                 simulated.verdict(self.recommended.buffer, self.question.favour, is_said)
@@ -206,24 +216,9 @@ impl RouterAdvice {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let so = match self.basis {
-            Basis::SquareRoot => "nothing is predicted, and only the rule remains",
-            _ => "the prediction is for the nearest link within it",
-        };
-        let mut all: Vec<String> = self
-            .outside
-            .iter()
-            .map(|o| {
-                format!(
-                    "Warning: {} is {}, outside the simulated range of {} to {}; {so}.",
-                    o.quantity,
-                    Significant::<3>(o.given),
-                    Significant::<3>(o.low),
-                    Significant::<3>(o.high)
-                )
-            })
-            .collect();
+        let mut all: Vec<String> = self.outside_words().into_iter().collect();
         all.extend(self.overload());
+        all.extend(self.too_few_flows());
         if let Some(part) = self.simulated.as_ref().filter(|simulated| !simulated.decides()) {
             all.push(format!(
                 "Warning: only {:.2} % of the link could be simulated, with too few flows to stand for all. \
@@ -241,11 +236,33 @@ impl RouterAdvice {
         all
     }
 
+    /// The quantities outside the range of the simulated links.
+    fn outside_words(&self) -> Option<String> {
+        let all: Vec<String> = self.outside.iter().map(outside_words).collect();
+        let so = match self.by_formula.used {
+            Some(_) => "The formulas are those of the nearest link within it",
+            None => "No formula predicts loss or delay",
+        };
+        let all = all.join(", ");
+        (!all.is_empty()).then(|| format!("Warning: outside the simulated range: {all}. {so}."))
+    }
+
     /// The remark that flows have too few packets in flight whatever the buffer.
     fn overload(&self) -> Option<String> {
+        let rule = self.rules.iter().find(|rule| rule.name == "BDP")?;
         let loss = match self.decided() {
             Some(simulated) => simulated.loss_with_rule(),
-            None => self.rules.iter().find(|rule| rule.name == "BDP").and_then(|rule| rule.loss),
+            // Pipe and buffer hold C T each.
+            None if self.basis == Basis::NothingQueues => None,
+            None if self.by_formula.used.is_none() => {
+                let in_flight = 2.0 * rule.buffer.get() / self.flows as f64;
+                return (in_flight < PACKETS_IN_FLIGHT).then(|| {
+                    "Warning: the link is overloaded. Even a buffer of C x T leaves the flows fewer than four packets each in \
+                     flight, so they wait for timeouts. No buffer helps; fewer flows or a faster link do."
+                        .to_owned()
+                });
+            }
+            None => rule.loss,
         };
         let loss = loss.filter(|loss| *loss > OVERLOAD_LOSS)?;
         Some(format!(
@@ -255,7 +272,21 @@ impl RouterAdvice {
         ))
     }
 
+    /// The remark that the flows given cannot fill the link.
+    fn too_few_flows(&self) -> Option<String> {
+        let RouterQuestion { flows, rate, input_rate, .. } = self.question;
+        let n = flows.filter(|n| *n as f64 <= self.gamma && self.basis != Basis::NothingQueues)?;
+        let flows = if n == 1 { "flow" } else { "flows" };
+        Some(format!(
+            "Warning: {n} {flows} of {input_rate} or less cannot exceed {rate}, so nothing queues. The buffer is for \
+             times with more flows."
+        ))
+    }
+
     fn range_words(&self) -> Option<String> {
+        if self.basis == Basis::SquareRoot {
+            return None;
+        }
         let range = self.kept()?;
         let by = if self.decided().is_some() { " in the simulator" } else { "" };
         let low = range.low.get();
@@ -300,8 +331,9 @@ impl RouterAdvice {
         let [small, large] = self.transfers;
         let columns = match self.by_formula.used {
             Some(_) => format!(
-                "By formula. full, mean: queueing delay, ms. used: share of the link. short, bulk: Mbit/s of a \
-                 transfer of {small} and of {large}, with the RTT, the queueing and the loss (S-model, eq. 2)."
+                "By formula. full, mean: queueing delay, ms. used: share of the link, which all flows share. short, bulk: \
+                 Mbit/s of one transfer of {small} and of one of {large} among them, with the RTT, the queueing and the loss \
+                 (S-model, eq. 2)."
             ),
             None => "By formula. full: delay of a full buffer, ms. -: no formula predicts it."
                 .to_owned(),
@@ -310,10 +342,11 @@ impl RouterAdvice {
         if self.decided().is_some() {
             all.push("by formula: the recommended buffer, simulated below.".to_owned());
         }
-        let assumed = if self.question.flows.is_none() { " flows, assumed" } else { " flows" };
+        let flows = if self.flows == 1 { "flow" } else { "flows" };
+        let assumed = if self.question.flows.is_none() { ", assumed" } else { "" };
         all.extend(self.rules.iter().filter_map(|rule| match rule.name {
             "L-model" => Some("L-model: eq. (11).".to_owned()),
-            "BDP/sqrt(n)" => Some(format!("n: {}{assumed}.", self.flows)),
+            "BDP/sqrt(n)" => Some(format!("n: {} {flows}{assumed}.", self.flows)),
             "Cubic" => Some("Cubic: 3/7 of BDP/sqrt(n), BBR: 1/4.".to_owned()),
             "tiny" => Some("tiny: 20 packets.".to_owned()),
             "paper" => Some("paper: its buffer for inputs slower than the output.".to_owned()),
@@ -374,6 +407,7 @@ impl RouterAdvice {
             "delay_s": self.recommended.mean_delay.map(|d| d.as_secs_f64()),
             "loss": self.recommended.loss,
             "utilisation": self.recommended.used,
+            "flow_bps": self.recommended.flow.map(|r| r.bits_per_second()),
             "short_bps": self.recommended.short.map(|r| r.bits_per_second()),
             "bulk_bps": self.recommended.bulk.map(|r| r.bits_per_second()),
             "size_mean_bytes": self.size_mean.get(),
@@ -394,6 +428,18 @@ impl RouterAdvice {
     }
 }
 
+/// A quantity outside the range of the simulated links.
+fn outside_words(o: &Outside) -> String {
+    let [given, low, high] = [o.given, o.low, o.high].map(Significant::<3>);
+    let what = match o.quantity {
+        "packets of a mean transfer" => format!("a mean transfer of {given} packets"),
+        "flows per packet of C x T" => format!("{given} flows per packet of C x T"),
+        "C x T in packets" => format!("a C x T of {given} packets"),
+        other => format!("{other} of {given}"),
+    };
+    format!("{what} ({low} to {high})")
+}
+
 fn choice(c: &BufferChoice) -> Value {
     json!({
         "packets": c.buffer.get(),
@@ -402,6 +448,7 @@ fn choice(c: &BufferChoice) -> Value {
         "delay_s": c.mean_delay.map(|d| d.as_secs_f64()),
         "loss": c.loss,
         "utilisation": c.used,
+        "flow_bps": c.flow.map(|r| r.bits_per_second()),
         "short_bps": c.short.map(|r| r.bits_per_second()),
         "bulk_bps": c.bulk.map(|r| r.bits_per_second()),
     })

@@ -5,7 +5,7 @@ use sweetspot_statistics::student_t;
 use sweetspot_theory::Packets;
 use sweetspot_units::{Duration, Rate};
 
-use super::{BufferRange, Favour};
+use super::{BufferRange, Favour, two_rules};
 use crate::text::{row, table, wrap};
 
 /// The performance of buffers in the simulator.
@@ -59,6 +59,8 @@ pub struct SimulatedRate {
     pub flows: u64,
 }
 
+/// Packets in flight that three duplicate ACKs need.
+pub(super) const PACKETS_IN_FLIGHT: f64 = 4.0;
 /// From this loss on Reno's mean window, sqrt(3 / 2p), is below the four packets that three duplicate ACKs need.
 pub(super) const OVERLOAD_LOSS: f64 = 3.0 / 32.0;
 /// A median of fewer says nothing.
@@ -73,6 +75,8 @@ const SIGNIFICANCE: f64 = 0.05;
 const DECISIVE_SCALE: f64 = 0.5;
 /// The share of the recommended buffer's rate that the range keeps.
 const SHARE: f64 = 0.9;
+/// Appenzeller, Keslassy, McKeown 2004: C T / sqrt(n) is to use 98 % of a link that persistent flows can fill.
+const ALMOST_FULL: f64 = 0.98;
 
 impl SimulatedBuffer {
     fn of(&self, favour: Favour) -> SimulatedRate {
@@ -126,6 +130,15 @@ impl Simulated {
             short: rate(&low.short, &high.short),
             bulk: rate(&low.bulk, &high.bulk),
         })
+    }
+
+    /// The smallest buffer, interpolated, that uses almost as much of the link as `full` does.
+    pub(super) fn filling(&self, full: Packets) -> Option<Packets> {
+        let wanted = ALMOST_FULL * self.at(full)?.used;
+        let above = self.buffers.iter().position(|tried| tried.used >= wanted)?;
+        let (low, high) = (&self.buffers[above.saturating_sub(1)], &self.buffers[above]);
+        let way = if above == 0 { 1.0 } else { (wanted - low.used) / (high.used - low.used) };
+        two_rules::between(high.buffer, low.buffer, way).ok()
     }
 
     /// Whether the simulated link has enough of the real one's flows to stand for it.
@@ -237,11 +250,12 @@ impl Simulated {
         );
         let head = ["packets", "full ms", "mean ms", "loss %", "used %", "short", "bulk"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
-        let taken = self.nearest(recommended).filter(|_| self.decides());
-        for (i, b) in self.buffers.iter().enumerate() {
-            let mark = match (i == self.advised, i == self.rule) {
-                (true, _) => "*",
-                (_, true) => "'",
+        let (all, taken) = self.with_taken(recommended);
+        for (i, b) in all.iter().enumerate() {
+            let mark = match b.buffer {
+                buffer if buffer == self.buffers[self.advised].buffer => "*",
+                buffer if buffer == self.buffers[self.rule].buffer => "'",
+                _ if all.len() > self.buffers.len() && taken == Some(i) => "~",
                 _ => "",
             };
             rows.push(row([
@@ -255,11 +269,30 @@ impl Simulated {
                 &if taken == Some(i) { "take" } else { "" },
             ]));
         }
+        let between = if all.len() > self.buffers.len() { ", ~ interpolated" } else { "" };
         format!(
-            "\n{}{}  * the formula's buffer, ' the rule C T\n",
+            "\n{}{}  * the formula's buffer, ' the rule C T{between}\n",
             wrap(&words, width, 0),
             table(0, &rows)
         )
+    }
+
+    /// The buffers tried and the index of the one to take, if the simulation decides; interpolated if it was not tried.
+    fn with_taken(&self, recommended: Packets) -> (Vec<SimulatedBuffer>, Option<usize>) {
+        let mut all = self.buffers.clone();
+        let nearest = self.nearest(recommended).filter(|_| self.decides());
+        // The simulated link has buffers of whole packets.
+        let is_tried = |i: usize| {
+            libm::fabs(self.buffers[i].buffer.get() - recommended.get()) <= 1.0 / self.scale
+        };
+        match (nearest, self.at(recommended)) {
+            (Some(nearest), Some(between)) if !is_tried(nearest) => {
+                let place = all.partition_point(|tried| tried.buffer < recommended);
+                all.insert(place, between);
+                (all, Some(place))
+            }
+            _ => (all, nearest),
+        }
     }
 
     /// The reason why a simulation of a part does not decide.
