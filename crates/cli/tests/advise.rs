@@ -66,6 +66,23 @@ fn a_path_may_be_named_and_its_direction_is() -> Tested {
     Ok(())
 }
 
+/// Sixty runs, with a line for the whole of them every ten seconds.
+#[test]
+fn a_simulation_of_a_router_shows_one_progress_and_a_small_link_its_own_reason() -> Tested {
+    let router = "advise router --rate 1Mbit/s --rtt 200ms --input-rate 10Mbit/s --verify sim";
+    let asked = |flows: &str| -> Result<(String, String), Box<dyn std::error::Error>> {
+        let output = sweetspot(&format!("{router} --flows {flows} --size-mean 80kB")).output()?;
+        let [notes, text] = [output.stderr, output.stdout].map(String::from_utf8);
+        Ok((notes?, text?))
+    };
+    let (notes, text) = asked("10")?;
+    assert!(text.contains("By simulation: 1 Mbit/s"), "{text}");
+    assert!(!notes.contains("simulated 1 of"), "{notes}");
+    let (notes, _) = asked("5")?;
+    assert!(notes.contains("5 flows are too few for an average; it takes 8 or more"), "{notes}");
+    Ok(())
+}
+
 #[test]
 fn advice_about_a_router_is_short_with_quiet() {
     let router = "advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --verify none";

@@ -49,6 +49,9 @@ pub enum StudyError {
         /// All of them.
         known: String,
     },
+    /// Too little of a link can be run for an average.
+    #[error("{0}")]
+    TooSmall(String),
     /// A table of reference numbers that cannot be read.
     #[error("{table}, line {line}: {reason}")]
     Reference {

@@ -1,7 +1,7 @@
 //! Advice about a router's buffer, tried as it is given.
 
 use sweetspot_advise::router::{Basis, Favour, Mix, Parameters, RouterQuestion, advise};
-use sweetspot_experiment::router::{Effort, Runner, try_buffers};
+use sweetspot_experiment::router::{BufferTrial, Effort, Runner};
 use sweetspot_experiment::{NoStore, Workers};
 use sweetspot_sim::Simulator;
 use sweetspot_units::Bytes;
@@ -33,7 +33,9 @@ fn the_advised_buffer_is_among_those_tried_and_counts_in_the_links_own_packets()
     // 10 Gbit/s is simulated as a slower link; its buffers are reported for the link itself.
     for (rate, input) in [("20Mbit/s", "200Mbit/s"), ("10Gbit/s", "40Gbit/s")] {
         let advice = advise(&question(rate, input)).unwrap();
-        let tried = try_buffers(&runner(), &advice, Effort::Quick).unwrap();
+        let trial = BufferTrial::new(&advice, Effort::Quick).unwrap();
+        let tried = trial.run(&runner()).unwrap();
+        assert_eq!(trial.runs() as u64, tried.buffers.len() as u64 * tried.seeds);
         let advised = tried.buffers[tried.advised].buffer.get();
         let packets = advice.recommended.buffer.get();
         // To a whole packet of the simulated link.
@@ -46,12 +48,19 @@ fn the_advised_buffer_is_among_those_tried_and_counts_in_the_links_own_packets()
 
 #[test]
 fn what_cannot_be_run_in_small_is_said_and_not_tried() {
-    let few = RouterQuestion { flows: Some(100), ..question("100Gbit/s", "400Gbit/s") };
-    let told = try_buffers(&runner(), &advise(&few).unwrap(), Effort::Quick).unwrap_err();
-    assert!(told.to_string().contains("eight flows"), "{told}");
+    // 8e6 packets of 12 kbit in 8 x 4 x 30 s are 100 Mbit/s, 0.1 % of the link; and 0.1 of 100 flows.
+    let refusal = |rate: &str, flows| {
+        let few = RouterQuestion { flows: Some(flows), ..question(rate, "400Gbit/s") };
+        BufferTrial::new(&advise(&few).unwrap(), Effort::Quick).unwrap_err().to_string()
+    };
+    let fast = refusal("100Gbit/s", 100);
+    assert!(fast.contains("0.10 % of so fast a link") && fast.contains("0.1 flows"), "{fast}");
+    // A slow link is run as a whole.
+    let slow = refusal("50Mbit/s", 5);
+    assert_eq!(slow, "5 flows are too few for an average; it takes 8 or more");
     let alone = RouterQuestion { inputs: Some(1), ..question("1Gbit/s", "1Gbit/s") };
     let advice = advise(&alone).unwrap();
     assert_eq!(advice.basis, Basis::NothingQueues);
     assert!(!advice.can_be_simulated());
-    assert!(try_buffers(&runner(), &advice, Effort::Quick).is_err());
+    assert!(BufferTrial::new(&advice, Effort::Quick).is_err());
 }

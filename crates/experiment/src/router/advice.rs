@@ -8,7 +8,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::link::{SimulatedLink, THINK};
 use super::measure::{BufferMeasured, MedianThroughput, Runner};
-use super::verify::{Effort, FEWEST, too_small, verify};
+use super::verify::{Effort, Verification, plan};
 use crate::StudyError;
 
 /// The paper's tail (section III-A).
@@ -18,35 +18,46 @@ const CROWD: f64 = 1.5;
 /// The paper's servers.
 const INPUTS: u64 = 20;
 
-/// Simulates the link of `advice` with the advised buffer and with others.
-///
-/// # Errors
-/// If nothing can queue at the link, or the part of it that can be simulated is too small.
-pub fn try_buffers(
-    runner: &Runner<'_>,
-    advice: &RouterAdvice,
-    effort: Effort,
-) -> Result<Simulated, StudyError> {
-    let link = link(&advice.question, advice.size_mean)?;
-    // Thinking users are no flows.
-    let flows = advice.question.flows.map(|flows| flows as f64 * effort.scale(&link));
-    if flows.is_some_and(|flows| flows < FEWEST) {
-        return Err(too_small());
+/// The simulation of a link with the advised buffer and with others.
+#[derive(Debug)]
+pub struct BufferTrial(Verification);
+
+impl BufferTrial {
+    /// The simulation of the link of `advice`.
+    ///
+    /// # Errors
+    /// If nothing can queue at the link, or the part of it that can be simulated is too small.
+    pub fn new(advice: &RouterAdvice, effort: Effort) -> Result<BufferTrial, StudyError> {
+        let link = link(&advice.question, advice.size_mean)?;
+        let advised = advice.recommended.buffer.get();
+        Ok(BufferTrial(plan(&link, advice.question.flows, advised, effort)?))
     }
-    let advised = advice.recommended.buffer.get();
-    let found = verify(runner, &link, advised, effort)?;
-    let buffers = found.measured.iter().map(|m| simulated(m, found.scale));
-    Ok(Simulated {
-        rate: found.link.rate,
-        scale: found.scale,
-        users: found.link.users,
-        inputs: found.link.inputs,
-        seconds: found.seconds,
-        seeds: found.seeds,
-        buffers: buffers.collect::<Result<Vec<SimulatedBuffer>, StudyError>>()?,
-        advised: found.advised,
-        rule: found.rule,
-    })
+
+    /// How many simulations it takes.
+    pub fn runs(&self) -> usize {
+        self.0.runs()
+    }
+
+    /// The results.
+    ///
+    /// # Errors
+    /// If the engine cannot run the link.
+    pub fn run(&self, runner: &Runner<'_>) -> Result<Simulated, StudyError> {
+        let plan = &self.0;
+        let measured = plan.run(runner)?;
+        let buffers = measured.iter().map(|m| simulated(m, plan.scale));
+        Ok(Simulated {
+            rate: plan.link.rate,
+            scale: plan.scale,
+            users: plan.link.users,
+            inputs: plan.link.inputs,
+            seconds: plan.seconds,
+            seeds: plan.seeds,
+            buffers: buffers.collect::<Result<Vec<SimulatedBuffer>, StudyError>>()?,
+            advised: plan.advised,
+            rule: plan.rule,
+        })
+    }
 }
 
 /// The link in question, with users that keep as many flows active, or fill it.

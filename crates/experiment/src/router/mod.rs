@@ -1,5 +1,5 @@
-//! A router's link in the simulator: [`measure()`] runs it with several buffers, [`try_buffers`] checks advice about one against
-//! others.
+//! A router's link in the simulator: [`measure()`] runs it with several buffers, [`BufferTrial`] checks advice about one
+//! against others.
 
 mod advice;
 mod ladder;
@@ -8,9 +8,9 @@ pub mod measure;
 pub mod run;
 mod verify;
 
-pub use advice::try_buffers;
+pub use advice::BufferTrial;
 pub use ladder::ladder;
 pub use link::SimulatedLink;
 pub use measure::{BufferMeasured, MedianThroughput, Runner, measure};
 pub use run::{Class, Run, SizeBin};
-pub use verify::{Effort, Verified, verify};
+pub use verify::Effort;

@@ -2,6 +2,7 @@
 
 use sweetspot_theory::TheoryError;
 use sweetspot_theory::router::capacity_ratio::CapacityRatio;
+use sweetspot_units::Percent;
 
 use super::ladder::ladder;
 use super::link::SimulatedLink;
@@ -19,7 +20,7 @@ pub enum Effort {
 
 /// The simulation of a [`SimulatedLink`].
 #[derive(Debug)]
-pub struct Verified {
+pub(super) struct Verification {
     /// The simulated link: the real one, or one slow enough for the work allowed, with users in proportion.
     pub link: SimulatedLink,
     /// Its rate divided by the real link's.
@@ -32,8 +33,8 @@ pub struct Verified {
     pub advised: usize,
     /// Index of the rule's buffer, C T.
     pub rule: usize,
-    /// In rising order of the buffer.
-    pub measured: Vec<BufferMeasured>,
+    /// The buffers in rising order, packets.
+    pub buffers: Vec<u64>,
 }
 
 struct Plan {
@@ -51,14 +52,9 @@ const WARMUP: u64 = 10;
 const NEAR: f64 = 0.3;
 /// Least room for a choice of buffers, in packets per round trip, and least crowd for an average.
 const SMALLEST_BDP: f64 = 8.0;
-pub(super) const FEWEST: f64 = 8.0;
+const FEWEST: f64 = 8.0;
 
 impl Effort {
-    /// The share of `link`'s rate that can be simulated.
-    pub(super) fn scale(self, link: &SimulatedLink) -> f64 {
-        self.plan().scale(link)
-    }
-
     fn plan(self) -> Plan {
         match self {
             Effort::Quick => {
@@ -80,16 +76,17 @@ impl Plan {
     }
 }
 
-/// Simulates `link` with buffers from two packets to four times C T_o, including `advised` packets.
+/// Plans to simulate `link` with buffers from two packets to four times C T_o, including `advised` packets. `flows` are active at a
+/// time, if that is known: thinking users are no flows.
 ///
 /// # Errors
 /// If nothing can queue at the link, or the part of it that can be simulated is too small.
-pub fn verify(
-    runner: &Runner<'_>,
+pub(super) fn plan(
     link: &SimulatedLink,
+    flows: Option<u64>,
     advised: f64,
     effort: Effort,
-) -> Result<Verified, StudyError> {
+) -> Result<Verification, StudyError> {
     let ratio = CapacityRatio::new(link.rate, link.input_rate)?;
     if !ratio.can_queue(link.inputs) {
         let because = "the inputs together cannot exceed the output, so nothing queues and there \
@@ -99,10 +96,8 @@ pub fn verify(
     let plan = effort.plan();
     let scale = plan.scale(link);
     let finished = link.scaled(scale);
-    if finished.bdp() < SMALLEST_BDP || (finished.users as f64) < FEWEST {
-        return Err(too_small());
-    }
-    let scenario = finished.scenario(WARMUP, plan.seconds)?;
+    let flows = flows.map_or(finished.users as f64, |flows| flows as f64 * scale);
+    suffices(finished.bdp(), flows, scale)?;
     let own = libm::round(advised * scale).max(2.0) as u64;
     let mut buffers = ladder(((4.0 * finished.bdp()) as u64).max(40), plan.buffers - 1);
     let rule = libm::round(finished.bdp()).max(2.0) as u64;
@@ -114,16 +109,41 @@ pub fn verify(
     buffers.dedup();
     let index = |of: u64| buffers.partition_point(|buffer| *buffer < of);
     let (advised, rule) = (index(own), index(rule));
-    let measured = measure(runner, &scenario, &buffers, plan.seeds)?;
     let (seconds, seeds) = (plan.seconds, plan.seeds);
-    Ok(Verified { link: finished, scale, seconds, seeds, advised, rule, measured })
+    Ok(Verification { link: finished, scale, seconds, seeds, advised, rule, buffers })
 }
 
-/// Why so small a part of a link is not run.
-pub(super) fn too_small() -> StudyError {
-    let because = "what can be run of so fast a link in the time has fewer than eight packets in \
-                   flight or eight flows, too few for an average";
-    TheoryError::NotCovered { because }.into()
+impl Verification {
+    /// How many simulations it takes.
+    pub(super) fn runs(&self) -> usize {
+        self.buffers.len() * self.seeds as usize
+    }
+
+    /// The link with each buffer.
+    pub(super) fn run(&self, runner: &Runner<'_>) -> Result<Vec<BufferMeasured>, StudyError> {
+        let scenario = self.link.scenario(WARMUP, self.seconds)?;
+        measure(runner, &scenario, &self.buffers, self.seeds)
+    }
+}
+
+/// Whether `flows` on a link of `bdp` packets, `scale` of the real one, are enough for an average.
+fn suffices(bdp: f64, flows: f64, scale: f64) -> Result<(), StudyError> {
+    let (given, what, needed) = if flows < FEWEST {
+        (flows, "flows", FEWEST)
+    } else if bdp < SMALLEST_BDP {
+        (bdp, "packets in rate x RTT", SMALLEST_BDP)
+    } else {
+        return Ok(());
+    };
+    let why = format!("are too few for an average; it takes {needed} or more");
+    Err(StudyError::TooSmall(if scale < 1.0 {
+        let share = Percent(scale);
+        format!(
+            "only {share:.2} of so fast a link can be run in the time, and {given:.1} {what} {why}"
+        )
+    } else {
+        format!("{given:.0} {what} {why}")
+    }))
 }
 
 #[cfg(test)]

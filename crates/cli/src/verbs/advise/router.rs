@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use sweetspot_advise::router::{
     Favour, LinkMeasurement, Mix, Parameters, RouterAdvice, RouterQuestion, advise,
 };
-use sweetspot_experiment::router::{Effort, Runner, try_buffers};
+use sweetspot_experiment::router::{BufferTrial, Effort, Runner};
 use sweetspot_experiment::{NoStore, StudyError, Workers};
 use sweetspot_sim::Simulator;
 use sweetspot_theory::TheoryError;
@@ -14,6 +14,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 use super::{OutputOptions, Verify};
 use crate::verbs::Ending;
 use sweetspot_program::print::{self, Shown};
+use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::scenario_file::Parallel;
 use sweetspot_program::values;
 
@@ -152,16 +153,24 @@ pub fn run(a: Arguments) -> Ending {
         },
         measurement,
     };
-    let advice = verified(advise(&question)?, a.verify, a.parallel.workers());
+    show(&verified(advise(&question)?, a.verify, a.parallel.workers(), a.output), a.output)
+}
+
+fn show(advice: &RouterAdvice, output: OutputOptions) -> Ending {
     let words = |explain: bool, width| match print::is_quiet() && !explain {
         true => advice.answer(width),
         false => advice.text(explain, width),
     };
-    a.output.show(words, || advice.json())
+    output.show(words, || advice.json())
 }
 
 /// `advice`, checked by the simulator where that is wanted and can be done.
-fn verified(advice: RouterAdvice, verify: Option<Verify>, workers: Workers) -> RouterAdvice {
+fn verified(
+    advice: RouterAdvice,
+    verify: Option<Verify>,
+    workers: Workers,
+    output: OutputOptions,
+) -> RouterAdvice {
     if verify == Some(Verify::None) {
         return advice;
     }
@@ -174,13 +183,18 @@ fn verified(advice: RouterAdvice, verify: Option<Verify>, workers: Workers) -> R
         return advice;
     }
     let effort = if verify.is_none() { Effort::Quick } else { Effort::Thorough };
-    let watch = |done: usize, all: usize| {
-        if effort == Effort::Thorough {
-            note!("simulated {done} of {all} runs");
-        }
-    };
-    let runner = Runner { engine: &Simulator, store: &NoStore, workers, watch: &watch };
-    match try_buffers(&runner, &advice, effort) {
+    let counting = CountingEngine::new(&Simulator);
+    let runner = Runner { engine: &counting, store: &NoStore, workers, watch: &|_, _| {} };
+    let simulated = BufferTrial::new(&advice, effort).and_then(|trial| {
+        let total = trial.runs();
+        let interrupted = || {
+            let _ = show(&advice, output);
+            let done = counting.done();
+            err!("sweetspot: interrupted after {done} of {total} simulations; this is by formulas alone");
+        };
+        progress::while_it_runs(|| trial.run(&runner), || counting.done(), total, interrupted)
+    });
+    match simulated {
         Ok(simulated) => advice.decided_by(simulated),
         Err(why) => {
             let why = match why {
