@@ -147,6 +147,7 @@ class WindowAdvice(TypedDict):
     congestion: Literal["cubic", "reno"]
     simulated: Optional[TriedWindows]
     settings: WindowSettings
+    warnings: list[str]
     assumptions: list[str]
     formulas: list[Formula]
     sources: str

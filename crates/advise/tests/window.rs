@@ -245,6 +245,31 @@ fn what_was_simulated_decides_window_rate_delay_and_settings() {
 }
 
 #[test]
+fn the_smallest_window_tried_is_not_compared_with_itself() {
+    let q = WindowQuestion {
+        buffer: Some(Bytes::new(10_000)),
+        cross: Some("mice:30%".parse().unwrap()),
+        ..question("10Mbit/s", "100ms")
+    };
+    let tried = |kb: u64| TriedWindow {
+        window: Bytes::new(kb * 1000),
+        rate: Rate::from_bits_per_second(813_900),
+        rate_error: Rate::from_bits_per_second(50_000),
+        delay: Duration::from_micros(10_560),
+        loss: 0.1,
+    };
+    // Half of 44 kB is nearest to 44 kB itself, and twice 44 kB to 80 kB.
+    let windows = vec![tried(44), tried(80), tried(150)];
+    let tried = TriedWindows { windows, hold: 0, rate_given_up: 0.02, seeds: 4 };
+    let advice = advise(&q).unwrap().decided_by(tried).unwrap();
+    let text = advice.text(false, 80);
+    assert!(text.contains("10.56 ms of queue; no smaller window was tried"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let expected = &advice.json()["expected_bps"];
+    assert!(expected["half"].is_null() && expected["double"] == 813_900, "{expected}");
+}
+
+#[test]
 fn windows_that_the_seeds_cannot_tell_apart_do_equally_well() {
     let q = WindowQuestion {
         buffer: Some(Bytes::new(625_000)),
@@ -296,9 +321,31 @@ fn windows_are_compared_with_the_fastest_and_not_with_the_noisy_one_that_is_held
     let text = advise(&q).unwrap().decided_by(tried).unwrap().text(false, 80);
     assert!(text.contains("why       600 kB to 1.2 MB may all be as fast"), "{text}");
     assert!(
-        text.contains("risk      none up to the largest tried: 1.2 MB gives 29 Mbit/s"),
+        text.contains("risk      none up to 1.2 MB, the largest tried: 29 Mbit/s, 20 ms of delay"),
         "{text}"
     );
+}
+
+/// Half of the memory is window from kernel 6.8 on. Of an unknown buffer `advise host` allows 1.05 C T, 1.3125 MB.
+#[test]
+fn the_window_line_says_how_the_settings_follow() {
+    let line = |buffer, kernel: &str| {
+        let kernel = kernel.parse().unwrap();
+        let q = WindowQuestion { buffer, kernel, ..question("100Mbit/s", "100ms") };
+        let text = advise(&q).unwrap().text(false, 80);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        text.lines().next().unwrap().to_owned()
+    };
+    let unknown = line(None, "6.18");
+    assert_eq!(
+        unknown,
+        "window    1.25 MB per connection; settings count memory: twice that plus 5 %"
+    );
+    let known = line(Some(Bytes::new(125_000)), "6.18");
+    assert_eq!(known, "window    1.312 MB per connection; settings count memory: twice that");
+    assert_eq!(line(None, "5.10"), unknown);
+    // 6.6 starts from about a quarter.
+    assert_eq!(line(None, "6.6"), "window    1.25 MB per connection");
 }
 
 /// Host-wide settings equal `advise host`'s, 1.05 C T, unless the buffer is known to take less. A program's own buffer has the

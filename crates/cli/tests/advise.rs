@@ -40,12 +40,37 @@ fn the_closed_form_comes_at_once_and_an_interruption_leaves_it() -> Tested {
 /// The advice counts cross traffic by the share in `--cross`; @elephants has some of its own.
 #[test]
 fn a_scenario_with_cross_traffic_is_said_to_be_advised_on_without_it() -> Tested {
-    for (share, is_said) in [("", true), (" --cross udp:30%", false)] {
-        let line = format!("advise window --path @elephants --verify none{share}");
+    for (options, is_said) in
+        [("", true), (" -q", true), (" --json", true), (" --cross udp:30% --json", false)]
+    {
+        let line = format!("advise window --path @elephants --verify none{options}");
         let output = sweetspot(&line).output()?;
         let notes = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{notes}");
         assert_eq!(notes.contains("cross traffic is left out"), is_said, "{notes}");
+        if options.contains("--json") {
+            let advice: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+            let warnings = advice["warnings"].as_array().ok_or("no warnings")?;
+            assert_eq!(warnings.len(), usize::from(is_said), "{warnings:?}");
+        }
+    }
+    Ok(())
+}
+
+/// 100 Mbit/s x 40 ms are 500 kB, and a hundred packets of 1000 B, whatever the MTU, 100 kB more.
+#[test]
+fn the_buffer_of_a_scenario_counts_its_own_packets() -> Tested {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("packets.toml");
+    let path = "rate = \"100Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"100pkt\"\npacket = \"1000B\"\n";
+    let transfer = "[[transfer]]\ncongestion = \"cubic\"\n";
+    std::fs::write(&file, format!("title = \"x\"\nduration = \"10s\"\n[path]\n{path}{transfer}"))?;
+    for mtu in ["1000B", "9000B"] {
+        let question = ["advise", "window", "--verify", "none", "--json", "--mtu", mtu, "--path"];
+        let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+        let output = run.args(question).arg(&file).output()?;
+        let advice: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        assert_eq!(advice["sweet_spot_high_bytes"], 600_000, "{advice}");
     }
     Ok(())
 }

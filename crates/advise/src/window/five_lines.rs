@@ -1,5 +1,7 @@
 //! The window, the settings, the gain, the risk, why: a line each.
 
+use core::cmp::Ordering;
+
 use sweetspot_units::Duration;
 
 use super::show::{rate, size};
@@ -52,8 +54,22 @@ impl WindowAdvice {
 
     fn per_connection(&self) -> String {
         match self.connections {
-            1 => "per connection".to_owned(),
+            1 => format!("per connection{}", self.memory_words()),
             n => format!("for each of {n} connections: TCP has no window above {LARGEST_WINDOW}"),
+        }
+    }
+
+    /// How the settings follow from the window: tcp_rmem and tcp_wmem count memory.
+    fn memory_words(&self) -> &'static str {
+        let s = &self.settings;
+        let window = self.recommended.window.unwrap_or_default();
+        // Half of an odd number is rounded.
+        let is_twice = s.tcp_rmem_max.get().abs_diff(s.tcp_wmem_max.get()) <= 1;
+        match s.tcp_wmem_max.cmp(&(window * 2)) {
+            _ if !is_twice || !s.autotuning_reaches() => "",
+            Ordering::Greater => "; settings count memory: twice that plus 5 %",
+            Ordering::Equal => "; settings count memory: twice that",
+            Ordering::Less => "",
         }
     }
 
@@ -78,11 +94,14 @@ impl WindowAdvice {
         let half = &self.wrong_by_two[0];
         match &self.simulated {
             // Not half: the nearest window that was tried.
-            Some(_) => format!(
-                "{full} simulated, {queue}; {} gives {}",
-                size(half.window),
-                rate(half.rate)
-            ),
+            Some(_) => match half.window {
+                None => format!("{full} simulated, {queue}; no smaller window was tried"),
+                Some(_) => format!(
+                    "{full} simulated, {queue}; {} gives {}",
+                    size(half.window),
+                    rate(half.rate)
+                ),
+            },
             None => format!(
                 "{full}{}{}, {queue}; half that gives {}",
                 self.each(),
@@ -161,7 +180,10 @@ fn beyond(simulated: &TriedWindows) -> String {
     match (larger.iter().find(is_slower), larger.last()) {
         (Some(tried), _) => format!("{} is too far: it gives {}", tried.window, tried.rate),
         (None, Some(largest)) if largest.window == equal => {
-            format!("none up to the largest tried: {}", gives(largest))
+            format!(
+                "none up to {}, the largest tried: {}, {} of delay",
+                largest.window, largest.rate, largest.delay
+            )
         }
         (None, Some(largest)) => gives(largest),
         (None, None) => "nothing larger was simulated".to_owned(),

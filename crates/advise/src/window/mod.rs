@@ -82,6 +82,8 @@ pub struct WindowAdvice {
     pub peaks_overflow: bool,
     /// The settings that allow the recommended window and no more.
     pub settings: WindowSettings,
+    /// Facts about the path that the answer leaves out.
+    pub warnings: Vec<String>,
     /// Assumptions.
     pub assumptions: Vec<String>,
     /// The formula behind each number.
@@ -177,6 +179,7 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
         peaks_overflow: s.loss_limited() && s.peaks_overflow(),
         settings: WindowSettings::for_window(window, q.kernel)?
             .allowing(s.allowed(window), q.kernel),
+        warnings: Vec::new(),
         assumptions: s.assumptions(connections),
         formulas: explain::formulas(s, window)?,
         simulated: None,

@@ -59,7 +59,8 @@ impl WindowAdvice {
         rows.push(row([&"sender", &"net.ipv4.tcp_wmem[2]", &s.tcp_wmem_max.get()]));
         let scope = match s.autotuning_reaches() {
             true => {
-                "The tcp_rmem and tcp_wmem of a host limit its connections on every path; SO_RCVBUF limits one."
+                "tcp_rmem and tcp_wmem count memory, with packet overhead, and SO_RCVBUF the payload. The tcp_rmem and tcp_wmem of \
+                 a host limit its connections on every path; SO_RCVBUF limits one."
             }
             false => {
                 "tcp_rmem[2] has no effect here: a connection starts with the larger tcp_rmem[1]. The tcp_wmem of a \
@@ -105,6 +106,7 @@ impl WindowAdvice {
             "granularity_bytes": s.granularity.get(),
         });
         out.insert("settings".into(), settings);
+        out.insert("warnings".into(), json!(self.warnings));
         out.insert("assumptions".into(), json!(self.assumptions));
         let formulas: Vec<Value> = self.formulas.iter().map(Formula::json).collect();
         out.insert("formulas".into(), formulas.into());

@@ -100,18 +100,22 @@ impl WindowAdvice {
     /// If TCP cannot have such a large window.
     pub fn decided_by(mut self, simulated: TriedWindows) -> Result<WindowAdvice, AdviceError> {
         let Some(hold) = simulated.windows.get(simulated.hold).copied() else { return Ok(self) };
-        let choice = |name, rule, tried: TriedWindow| WindowChoice {
+        let choice = |name, rule, tried: Option<TriedWindow>| WindowChoice {
             name,
             rule,
-            window: Some(tried.window),
-            rate: Some(tried.rate),
+            window: tried.map(|tried| tried.window),
+            rate: tried.map(|tried| tried.rate),
         };
-        let half = simulated.nearest(hold.window / 2).copied().unwrap_or(hold);
-        let double = simulated.nearest(hold.window * 2).copied().unwrap_or(hold);
-        self.recommended = choice("hold", "recommended", hold);
+        // The smallest and the largest window tried have no neighbour beyond them.
+        let other = |window| {
+            let nearest = simulated.nearest(window).copied();
+            nearest.filter(|tried| tried.window != hold.window)
+        };
+        let (half, double) = (other(hold.window / 2), other(hold.window * 2));
+        self.recommended = choice("hold", "recommended", Some(hold));
         self.wrong_by_two =
             [choice("half", "about half that", half), choice("double", "about twice that", double)];
-        self.added_delay = [hold.delay, double.delay];
+        self.added_delay = [hold.delay, double.unwrap_or(hold).delay];
         self.settings = WindowSettings::for_window(hold.window, self.question.kernel)?;
         self.assumptions.push(format!(
             "The windows marked were simulated packet by packet: {} as Linux has it, {} seeds \

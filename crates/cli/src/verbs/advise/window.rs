@@ -67,6 +67,9 @@ pub struct Arguments {
     output: OutputOptions,
 }
 
+const LEFT_OUT: &str =
+    "the scenario's cross traffic is left out; give its share, such as --cross udp:30%";
+
 /// The MTU of most paths.
 const COMMON_MTU: Bytes = Bytes::new(1500);
 
@@ -105,8 +108,9 @@ const MAX_UNASKED_TIME: Duration = Duration::from_secs(30);
 
 pub fn run(a: Arguments) -> Ending {
     let path = a.path.as_deref().map(read_path).transpose()?;
-    if a.cross.is_none() && path.is_some_and(|path| path.is_shared) {
-        note!("the scenario's cross traffic is left out; give its share, such as --cross udp:30%");
+    let is_left_out = a.cross.is_none() && path.is_some_and(|path| path.is_shared);
+    if is_left_out {
+        err!("sweetspot: {LEFT_OUT}");
     }
     let mtu = a.mtu.or(path.map(|path| path.mtu)).unwrap_or(COMMON_MTU);
     let rate = a.rate.or(path.map(|path| path.direction.lasting_rate()));
@@ -115,12 +119,14 @@ pub fn run(a: Arguments) -> Ending {
         return Ok(usage_error::said("give --rate and --rtt, or --path; try '--help'"));
     };
     let buffer = a.buffer.map(|size| size.on(rate, rtt));
-    let buffer = buffer.or(path.map(|path| path.direction.buffer));
+    let buffer = buffer.map(|buffer| buffer.in_bytes(mtu));
+    // A scenario's buffer counts packets of the scenario.
+    let buffer = buffer.or(path.map(|path| path.direction.buffer.in_bytes(path.mtu)));
     let loss = path.map(|path| path.direction.loss).filter(|loss| *loss > Probability::ZERO);
     let question = WindowQuestion {
         rate,
         rtt,
-        buffer: buffer.map(|buffer| buffer.in_bytes(mtu)),
+        buffer,
         cross: a.cross,
         loss: a.loss.or(loss),
         congestion: a.congestion,
@@ -130,7 +136,11 @@ pub fn run(a: Arguments) -> Ending {
     let advice = match advise(&question) {
         // An answer, not a failure.
         Err(error @ AdviceError::NoWindowHelps { .. }) => return leave_it(a.output, &error),
-        other => verified(other?, a.verify, a.parallel.workers(), a.output)?,
+        other => {
+            let mut advice = other?;
+            advice.warnings.extend(is_left_out.then(|| LEFT_OUT.to_owned()));
+            verified(advice, a.verify, a.parallel.workers(), a.output)?
+        }
     };
     show(&advice, a.output)
 }
