@@ -184,6 +184,17 @@ fn a_scenario_that_comes_with_the_program_is_found_by_its_name() {
         command.output().unwrap()
     };
     assert!(run("@standing/window-limited").status.success());
+    // A line for each file below `scenarios`, with its title.
+    let list = run("@");
+    let lines = String::from_utf8(list.stdout).unwrap();
+    assert!(list.status.success() && list.stderr.is_empty(), "{lines}");
+    let is_elephants = |line: &str| {
+        line.split_once(' ').is_some_and(|(name, title)| {
+            name == "@elephants" && title.trim() == "Elephants at 70 %"
+        })
+    };
+    assert!(lines.lines().any(is_elephants), "{lines}");
+    assert!(lines.lines().count() > 30 && lines.lines().all(|line| line.starts_with('@')));
     let unknown = run("@nonsense");
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("@elephants"), "{unknown:?}");
 }

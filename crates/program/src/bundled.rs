@@ -1,7 +1,7 @@
 //! The scenarios that come with the program, by the names of their files below `scenarios`.
 
 use sweetspot_path::named_path;
-use sweetspot_scenario::nearest;
+use sweetspot_scenario::{Scenario, nearest};
 
 include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
@@ -13,6 +13,12 @@ pub fn scenario(name: &str) -> Result<String, String> {
 /// Whether a scenario has this name.
 pub fn is_scenario(name: &str) -> bool {
     find(name).is_some()
+}
+
+/// Name and title of every scenario.
+pub fn titles() -> Vec<(&'static str, String)> {
+    let title = |text| Scenario::parse(text).map_or(String::new(), |scenario| scenario.title);
+    SCENARIOS.iter().map(|(name, text)| (*name, title(text))).collect()
 }
 
 fn find(name: &str) -> Option<&'static str> {
@@ -49,8 +55,6 @@ fn unknown(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use sweetspot_scenario::Scenario;
-
     use super::*;
 
     #[test]

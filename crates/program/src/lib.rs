@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 pub mod budget;
 pub mod build;
-mod bundled;
+pub mod bundled;
 pub mod engine;
 pub mod eta;
 mod fold;

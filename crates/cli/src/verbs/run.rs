@@ -9,6 +9,7 @@ use sweetspot_scenario::{
 use sweetspot_units::{Bytes, Duration, Rate, Significant};
 
 use super::Ending;
+use sweetspot_program::bundled;
 use sweetspot_program::engine::EngineName;
 use sweetspot_program::print::{Shown, out_whole, wrapped};
 use sweetspot_program::scenario_file::{read, seed, text};
@@ -69,6 +70,10 @@ pub struct Arguments {
 pub const NOT_COVERED: u8 = 3;
 
 pub fn run(arguments: Arguments) -> Ending {
+    if arguments.scenario == Path::new("@") {
+        list();
+        return Ok(ExitCode::SUCCESS);
+    }
     if arguments.print {
         return print_scenario(&arguments);
     }
@@ -113,6 +118,15 @@ pub fn run(arguments: Arguments) -> Ending {
         .into());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lists the scenarios that come with the program.
+fn list() {
+    let titles = bundled::titles();
+    let longest = titles.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, title) in titles {
+        out!("@{name:longest$}  {title}");
+    }
 }
 
 /// Whether there are transfers and none of them has throughput to show.
