@@ -52,7 +52,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// The path: rate=, rtt= and buffer= are needed; delay=, queue=, loss=, jitter=, policer= and
-    /// others may be given (docs/emulate.md). up.KEY=... and down.KEY=... set one direction only (up:
+    /// the other keys of a hop may be given (man sweetspot-scenario). up.KEY=... and down.KEY=... set one direction only (up:
     /// near to far). Or a path by its name, such as @lte (--list), or the path of a scenario, FILE.toml or
     /// a name such as @elephants (`sweetspot run @`), without its cross traffic and transfers
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml", required_unless_present_any = ["self_test", "list"])]
