@@ -131,6 +131,18 @@ fn a_difference_that_chance_explains_is_none() {
     assert!(sheet.title.contains("no difference in goodput beyond chance"), "{}", sheet.title);
 }
 
+/// 0.3 of 20 Mbit/s are 1.5 %, and 0.5 are 2.5 %.
+#[test]
+fn one_pair_within_two_percent_makes_no_file_faster() {
+    let title = |rate| compared(under_seeds(0..1, 20.0), under_seeds(0..1, rate)).title;
+    assert_eq!(
+        title(20.3),
+        "a.json and b.json: goodput within 2 % (+0.30 Mbit/s, mean RTT +0.00 ms in one pair)"
+    );
+    assert!(title(20.5).starts_with("b.json is faster than a.json"), "{}", title(20.5));
+    assert!(title(19.5).starts_with("b.json is slower than a.json"), "{}", title(19.5));
+}
+
 #[test]
 fn runs_of_other_seeds_are_no_pairs() {
     let sheet = compared(under_seeds(0..5, 20.0), under_seeds(5..10, 30.0));
