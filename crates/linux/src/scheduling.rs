@@ -1,9 +1,11 @@
 //! The scheduling of the calling thread.
 
-use std::io;
 use std::num::NonZeroU64;
+use std::{fs, io};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
+
+use sweetspot_units::Duration;
 
 use crate::check;
 
@@ -26,6 +28,31 @@ pub fn set_real_time(priority: u8) -> io::Result<()> {
 pub fn drop_timer_slack() -> io::Result<()> {
     // 1 ns is the least it takes, 0 means the default.
     Ok(set_current_timer_slack(Some(NonZeroU64::MIN))?)
+}
+
+/// Waits for a processor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuWaits {
+    /// All of them together.
+    pub time: Duration,
+    /// Their number.
+    pub count: u64,
+}
+
+impl CpuWaits {
+    /// The mean wait since `before`; `None` if there was none.
+    pub fn mean_since(&self, before: &CpuWaits) -> Option<Duration> {
+        let count = self.count.saturating_sub(before.count);
+        (count > 0).then(|| self.time.saturating_sub(before.time) / count)
+    }
+}
+
+/// The waits of the calling thread (/proc/thread-self/schedstat; needs CONFIG_SCHED_INFO).
+pub fn cpu_waits() -> io::Result<CpuWaits> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat")?;
+    let mut numbers = text.split_whitespace().skip(1).map_while(|number| number.parse().ok());
+    let (time, count) = numbers.next().zip(numbers.next()).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(CpuWaits { time: Duration::from_nanos(time), count })
 }
 
 /// The processors on which the calling thread may run.

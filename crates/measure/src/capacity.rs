@@ -3,7 +3,7 @@
 use sweetspot_statistics::{Line, mean_interval};
 use sweetspot_units::{Bytes, Rate};
 
-use crate::dispersion::{BUSY_RATIO, Dispersion, dispersion_behind, pair_mode};
+use crate::dispersion::{BUSY_RATIO, Dispersion, dispersion_behind, idle_share, pair_mode};
 use crate::finding::Finding;
 use crate::observation::StreamRecord;
 use crate::token_burst::TokenBurst;
@@ -35,16 +35,22 @@ pub fn capacity<'a>(
     streams: impl IntoIterator<Item = &'a StreamRecord> + Clone,
 ) -> CapacityEstimate {
     let burst = TokenBurst::of(streams.clone().into_iter());
-    let shown = |stream| dispersion_behind(stream, burst.map_or(0, |b| b.packets(stream)));
-    let all: Vec<Dispersion> = streams.clone().into_iter().filter_map(shown).collect();
-    let fastest_in = all.iter().map(|d| d.rate_in).max().unwrap_or(Rate::from_f64(0.0));
-    let busy: Vec<Dispersion> = all
-        .iter()
-        .copied()
-        .filter(|d| d.rate_in.as_f64() >= d.rate_out.as_f64() * BUSY_RATIO)
-        .collect();
+    let passed = |stream| burst.map_or(0, |b| b.packets(stream));
+    let shown = |stream| Some((stream, dispersion_behind(stream, passed(stream))?));
+    let all: Vec<(&StreamRecord, Dispersion)> =
+        streams.clone().into_iter().filter_map(shown).collect();
+    let fastest_in = all.iter().map(|(_, d)| d.rate_in).max().unwrap_or(Rate::from_f64(0.0));
+    let is_busy = |d: &Dispersion| d.rate_in.as_f64() >= d.rate_out.as_f64() * BUSY_RATIO;
+    let busy: Vec<_> = all.iter().copied().filter(|(_, d)| is_busy(d)).collect();
+    // Where the sender paused the link was idle: such a stream has the slope of cross traffic, and not the link's rate.
+    let keeps_busy = |stream| idle_share(stream, passed(stream)) <= MIN_HALF_WIDTH;
+    let (whole, paused): (Vec<_>, Vec<_>) =
+        busy.iter().copied().partition(|(stream, _)| keeps_busy(*stream));
+    let used = if whole.is_empty() { &busy } else { &whole };
+    let left_out = if whole.is_empty() { 0 } else { paused.len() };
+    let busy: Vec<Dispersion> = used.iter().map(|(_, found)| *found).collect();
     let coalesced = busy.iter().filter(|d| d.coalesced).count() * 2 > busy.len();
-    let capacity = match (all.iter().map(|d| d.rate_out).max(), busy.is_empty()) {
+    let capacity = match (all.iter().map(|(_, d)| d.rate_out).max(), busy.is_empty()) {
         (None, _) if streams.clone().into_iter().next().is_none() => {
             Finding::unknown("no trains were sent")
         }
@@ -52,13 +58,13 @@ pub fn capacity<'a>(
         (Some(max), true) => Finding::unknown(format!(
             "this host sent no faster than the path carried: it is {max} or more"
         )),
-        _ => fitted(&busy, burst),
+        _ => fitted(&busy, burst, left_out),
     };
     let burst = burst.map(|bucket| bucket.bytes);
     CapacityEstimate { capacity, burst, pair_mode: pair_mode(streams), coalesced, fastest_in }
 }
 
-fn fitted(busy: &[Dispersion], burst: Option<TokenBurst>) -> Finding<Rate> {
+fn fitted(busy: &[Dispersion], burst: Option<TokenBurst>, left_out: usize) -> Finding<Rate> {
     let points: Vec<_> = busy
         .iter()
         .map(|d| (1.0 / d.rate_in.as_f64(), 1.0 / d.rate_out.as_f64(), d.span.as_secs_f64()))
@@ -84,6 +90,9 @@ fn fitted(busy: &[Dispersion], burst: Option<TokenBurst>) -> Finding<Rate> {
     };
     if let Some(burst) = burst {
         how += &format!(", behind the {} that a token bucket lets pass at once", burst.bytes);
+    }
+    if left_out > 0 {
+        how += &format!("; {left_out} more left out, in which a busy host paused");
     }
     let bound = |rate: f64| Rate::from_f64(rate.max(0.0).round());
     Finding::known(bound(rate), bound(rate - half), bound(rate + half), how)
@@ -118,6 +127,28 @@ mod tests {
             let found = super::capacity(&streams).capacity.value().unwrap().as_f64();
             prop_assert!((found / capacity - 1.0).abs() < 0.002, "{found} of {capacity}");
         }
+    }
+
+    /// A train of 10 Gbit/s through 100 Mbit/s, and two with a pause of 30 and 60 ms behind half of their packets. These take
+    /// 10 ms: their rates would fit to more than the link's.
+    #[test]
+    fn trains_of_a_sender_that_paused_do_not_count() {
+        let paused = |pause_us: u64| {
+            let at = |us: u64| Time::ZERO + Duration::from_micros(us);
+            let mut free = 0;
+            let arrivals = (0..200).map(|n| {
+                let sent = n + if n < 100 { 0 } else { pause_us };
+                free = free.max(sent) + 100;
+                Arrival { index: n as u32, sent: at(sent), received: at(1000 + free) }
+            });
+            StreamRecord { sent: 200, size: Bytes::new(1250), arrivals: arrivals.collect() }
+        };
+        let found = capacity(&[paused(0), paused(30_000), paused(60_000)]).capacity;
+        assert_eq!(found.value(), Some(Rate::from_mbit_per_second(100)));
+        let Finding::Known { how, .. } = found else { panic!("{found:?}") };
+        assert!(how.ends_with("2 more left out, in which a busy host paused"), "{how}");
+        // Without any other they are all there is.
+        assert!(capacity(&[paused(30_000)]).capacity.value().is_some());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use sweetspot_units::Rate;
+use sweetspot_units::{Duration, Rate};
 
 use crate::finding::{Estimate, Finding};
 
@@ -10,11 +10,17 @@ const MIN_SHARE: f64 = 0.05;
 pub struct CrossTraffic {
     /// The share, 0 to 1.
     pub share: Estimate<f64>,
+    /// The mean wait of this host's threads for a processor, if it looks like cross traffic.
+    pub cpu_wait: Option<Duration>,
 }
 
 impl CrossTraffic {
     /// The part of `capacity` that is not `available`. Each end of the interval has the errors of both at their worst.
-    pub(crate) fn of(capacity: &Finding<Rate>, available: &Finding<Rate>) -> Option<CrossTraffic> {
+    pub(crate) fn of(
+        capacity: &Finding<Rate>,
+        available: &Finding<Rate>,
+        cpu_wait: Option<Duration>,
+    ) -> Option<CrossTraffic> {
         let (capacity, available) = (capacity.estimate()?, available.estimate()?);
         let share = |available: Rate, capacity: Rate| {
             (1.0 - available.as_f64() / capacity.as_f64().max(1.0)).clamp(0.0, 1.0)
@@ -22,7 +28,7 @@ impl CrossTraffic {
         let value = share(available.value, capacity.value);
         let (low, high) =
             (share(available.high, capacity.low), share(available.low, capacity.high));
-        Some(CrossTraffic { share: Estimate { value, low, high } })
+        Some(CrossTraffic { share: Estimate { value, low, high }, cpu_wait })
     }
 
     /// Whether there is enough of it, if there is any, to matter.
@@ -39,9 +45,12 @@ impl CrossTraffic {
     pub fn words(&self) -> String {
         let [value, low, high] =
             [self.share.value, self.share.low, self.share.high].map(|share| share * 100.0);
-        match self.is_certain() {
-            true => format!("others use {value:.0} % of the link ({low:.0} to {high:.0} %)"),
-            false => {
+        match (self.is_certain(), self.cpu_wait) {
+            (false, Some(wait)) => format!(
+                "this host was busy (its threads waited {wait} for a CPU), so others may use none of the link, or up to {high:.0} %"
+            ),
+            (true, _) => format!("others use {value:.0} % of the link ({low:.0} to {high:.0} %)"),
+            (false, None) => {
                 format!("others may use {value:.0} % of the link, or none of it (0 to {high:.0} %)")
             }
         }
@@ -60,7 +69,7 @@ mod tests {
     /// 1 - 80/100 = 20 %; at worst 1 - 90/96 = 6 % and 1 - 70/104 = 33 %.
     #[test]
     fn cross_traffic_is_certain_where_both_errors_at_their_worst_leave_some() {
-        let others = CrossTraffic::of(&found([96, 100, 104]), &found([70, 80, 90])).unwrap();
+        let others = CrossTraffic::of(&found([96, 100, 104]), &found([70, 80, 90]), None).unwrap();
         assert!(others.is_certain() && others.matters());
         assert_eq!(others.words(), "others use 20 % of the link (6 to 33 %)");
     }
@@ -68,14 +77,22 @@ mod tests {
     /// 98 of 96 are all of it, and 1 - 52/104 = 50 %.
     #[test]
     fn cross_traffic_that_may_be_none_is_reported_as_such() {
-        let others = CrossTraffic::of(&found([96, 100, 104]), &found([52, 80, 98])).unwrap();
+        let others = CrossTraffic::of(&found([96, 100, 104]), &found([52, 80, 98]), None).unwrap();
         assert!(!others.is_certain() && others.matters());
         assert_eq!(others.words(), "others may use 20 % of the link, or none of it (0 to 50 %)");
     }
 
     #[test]
+    fn a_busy_host_is_named_instead_of_others() {
+        let wait = Some(Duration::from_micros(1500));
+        let others = CrossTraffic::of(&found([96, 100, 104]), &found([52, 69, 100]), wait).unwrap();
+        let words = "this host was busy (its threads waited 1.5 ms for a CPU), so others may use none of the link, or up to 50 %";
+        assert_eq!(others.words(), words);
+    }
+
+    #[test]
     fn a_link_that_is_free_within_the_errors_has_none_that_matters() {
-        let others = CrossTraffic::of(&found([99, 100, 101]), &found([95, 96, 100])).unwrap();
+        let others = CrossTraffic::of(&found([99, 100, 101]), &found([95, 96, 100]), None).unwrap();
         assert!(!others.matters());
     }
 }

@@ -4,7 +4,7 @@
 use sweetspot_statistics::{Line, Sorted, mean, median};
 use sweetspot_units::{Duration, Rate};
 
-use crate::observation::StreamRecord;
+use crate::observation::{Arrival, StreamRecord};
 
 /// The fewest packets that show a rate.
 pub(crate) const MIN_PACKETS: usize = 4;
@@ -58,6 +58,26 @@ pub(crate) fn dispersion_behind(stream: &StreamRecord, passed: usize) -> Option<
         span: last.since(first),
         coalesced: is_coalesced(stream),
     })
+}
+
+/// For how much of the time from the first arrival to the last the link stood idle because the sender paused, behind the first
+/// `passed` packets; a share.
+///
+/// A packet enters the link its base delay after it was sent, less its own time on the link: the median gap between arrivals, or
+/// less. If the packet before it has left by then, the link was idle in between.
+pub(crate) fn idle_share(stream: &StreamRecord, passed: usize) -> f64 {
+    let arrivals = stream.arrivals.get(passed..).unwrap_or_default();
+    let delays = || arrivals.iter().map(Arrival::delay_s);
+    let base = delays().fold(f64::INFINITY, f64::min);
+    let gap = |two: &[Arrival]| two[1].received.since(two[0].received).as_secs_f64();
+    let on_link = median(arrivals.windows(2).map(gap)).unwrap_or(0.0);
+    // Sent, and received before, on clocks with the base delay between them.
+    let idle = arrivals.windows(2).map(|two| {
+        let waited = two[1].delay_s() - base;
+        (gap(two) - on_link - waited).max(0.0)
+    });
+    let span: f64 = arrivals.windows(2).map(gap).sum();
+    if span > 0.0 { idle.sum::<f64>() / span } else { 0.0 }
 }
 
 /// How long after the first each packet arrived.
@@ -139,6 +159,27 @@ mod tests {
         let error = found.rate_out.as_f64() / 1e8 - 1.0;
         assert!(error.abs() < 0.01, "{}", found.rate_out);
         assert!(!dispersion(&stream(400, |i| i * 100)).unwrap().coalesced);
+    }
+
+    /// 100 packets leave in 1 ms and take 10 ms on the link, which is idle until the others leave at 31 ms: for 21 of 41 ms.
+    #[test]
+    fn a_link_is_idle_while_the_sender_pauses_for_longer_than_its_packets_take() {
+        let paused = |pause: u64| {
+            let mut stream = stream(200, |_| 0);
+            let mut free = 0;
+            for (n, arrival) in stream.arrivals.iter_mut().enumerate() {
+                let sent = n as u64 * 10 + if n < 100 { 0 } else { pause };
+                free = free.max(sent) + 100;
+                arrival.sent = Time::ZERO + Duration::from_micros(sent);
+                arrival.received = Time::ZERO + Duration::from_micros(1000 + free);
+            }
+            stream
+        };
+        let share = idle_share(&paused(30_000), 0);
+        assert!((share - 21.0 / 41.0).abs() < 0.01, "{share}");
+        // They take until 10 ms, and the others leave at 9.
+        assert!(idle_share(&paused(8000), 0) < 0.001);
+        assert!(idle_share(&stream(400, |i| i * 100), 0) < 0.001);
     }
 
     #[test]

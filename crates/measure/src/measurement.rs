@@ -10,7 +10,7 @@ use crate::plan::{
     ECHO_INTERVAL, FIRST_OVERLOAD, LONGEST_LOSS, LOSS_PACKETS_PER_SECOND, MAX_SLOW_STREAMS,
     OVERLOAD_GROWTH, Plan,
 };
-use crate::report::Report;
+use crate::report::{HostNoise, Report};
 use crate::search::{RateSearch, Verdict};
 use crate::spacing::Spacing;
 use crate::traces::{DirectionTrace, Traces, round_trips};
@@ -71,6 +71,8 @@ pub struct Measurement {
     observations: Vec<Observations>,
     spent: Bytes,
     failures: u32,
+    /// The mean time for which this host's own threads waited for a processor.
+    cpu_wait: Duration,
 }
 
 /// After this many failed steps in a row the rest is skipped.
@@ -81,7 +83,15 @@ impl Measurement {
     pub fn new(plan: Plan) -> Measurement {
         let observations = plan.directions.iter().map(|_| Observations::default()).collect();
         let (idle, spent) = (Vec::new(), Bytes::ZERO);
-        Measurement { plan, stage: Stage::Idle, idle, observations, spent, failures: 0 }
+        Measurement {
+            plan,
+            stage: Stage::Idle,
+            idle,
+            observations,
+            spent,
+            failures: 0,
+            cpu_wait: Duration::ZERO,
+        }
     }
 
     /// The next step; `None` at the end. The same until [`Measurement::handle`] was called.
@@ -203,9 +213,15 @@ impl Measurement {
         Traces { idle, directions: directions.collect() }
     }
 
+    /// The mean time for which the thread that sends and notes the packets waited for a processor.
+    pub fn handle_cpu_wait(&mut self, mean: Duration) {
+        self.cpu_wait = mean;
+    }
+
     /// The results so far.
     pub fn report(&self) -> Report {
-        Report::new(&self.plan, &self.idle, &self.observations, self.spent, self.noise())
+        let noise = HostNoise { delays: self.noise(), cpu_wait: self.cpu_wait };
+        Report::new(&self.plan, &self.idle, &self.observations, self.spent, noise)
     }
 
     fn bounded(&mut self, d: usize, record: StreamRecord) {

@@ -41,6 +41,9 @@ pub struct DirectionReport {
     pub coalesced: bool,
     /// The bandwidth that cross traffic leaves.
     pub available: Finding<Rate>,
+    /// The mean wait of this host's threads for a processor, if that is longer than a packet takes on the link: it looks like
+    /// cross traffic.
+    pub cpu_wait: Option<Duration>,
     /// The bottleneck's buffer.
     pub buffer: BufferDepth,
     /// Its queue discipline, or why it cannot be told.
@@ -60,7 +63,7 @@ pub struct DirectionReport {
 impl DirectionReport {
     /// The share of the capacity that cross traffic uses.
     pub fn cross_traffic(&self) -> Option<CrossTraffic> {
-        CrossTraffic::of(&self.capacity, &self.available)
+        CrossTraffic::of(&self.capacity, &self.available, self.cpu_wait)
     }
 }
 
@@ -73,13 +76,22 @@ pub struct Intrusion {
     pub longest_queue_s: f64,
 }
 
+/// Noise of the host that measures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HostNoise {
+    /// Delays that grow by less do not grow.
+    pub delays: Duration,
+    /// The mean wait of its threads for a processor.
+    pub cpu_wait: Duration,
+}
+
 impl Report {
     pub(crate) fn new(
         plan: &Plan,
         idle: &[EchoRecord],
         observations: &[Observations],
         spent: Bytes,
-        noise: Duration,
+        noise: HostNoise,
     ) -> Report {
         let capacities: Vec<_> =
             observations.iter().map(|o| o.capacity().capacity.estimate()).collect();
@@ -110,7 +122,7 @@ fn of_direction(
     o: &Observations,
     base_rtt: Duration,
     idle: Option<Duration>,
-    noise: Duration,
+    noise: HostNoise,
     packet: Bytes,
 ) -> DirectionReport {
     let found = o.capacity();
@@ -120,13 +132,17 @@ fn of_direction(
     let mut available = match capacity {
         Some(_) if let Some(found) = o.undisturbed(packet) => found,
         Some(capacity) if !o.streams.is_empty() => {
-            available_bandwidth(capacity, &o.loading(&o.streams), noise)
+            available_bandwidth(capacity, &o.loading(&o.streams), noise.delays)
         }
         Some(_) => Finding::unknown("no streams were sent for it"),
         None => Finding::unknown("it takes the capacity, which is not known"),
     };
     carried(&mut available, o, capacity);
-    let others = CrossTraffic::of(&found.capacity, &available);
+    let cpu_wait = Some(noise.cpu_wait).filter(|wait| capacity.is_some_and(|c| *wait > packet / c));
+    if let Some(wait) = cpu_wait {
+        doubt(&mut available, wait, capacity);
+    }
+    let others = CrossTraffic::of(&found.capacity, &available, cpu_wait);
     if let (Finding::Known { how, .. }, Some(others)) = (&mut loss.rate, others)
         && others.matters()
         && loss.lost > 0
@@ -152,6 +168,7 @@ fn of_direction(
         pair_mode: found.pair_mode,
         coalesced: found.coalesced,
         available,
+        cpu_wait,
         buffer,
         discipline,
         loss,
@@ -178,6 +195,18 @@ fn carried(available: &mut Finding<Rate>, o: &Observations, capacity: Option<Rat
         estimate.high = payload;
         *how +=
             &format!("; TCP then carried {payload}: others gave way, or a host was busy before");
+    }
+}
+
+/// Widens the interval of `available` to all of the link: a host that delays its packets for longer than they take on the link makes
+/// a link without cross traffic look busy.
+fn doubt(available: &mut Finding<Rate>, wait: Duration, capacity: Option<Rate>) {
+    let (Finding::Known { estimate, how }, Some(capacity)) = (available, capacity) else { return };
+    if estimate.high < capacity {
+        estimate.high = capacity;
+        *how += &format!(
+            "; all of the link may be, as this host was busy: its threads waited {wait} for a CPU"
+        );
     }
 }
 
@@ -261,4 +290,28 @@ fn longest_queue(o: &Observations) -> f64 {
     };
     let scouts = o.scouts.iter().chain(&o.trains);
     scouts.chain(&o.streams).chain(overloads).map(delays).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 69 of 100 Mbit/s left others at least 25 % of the link. With a busy host they may use none of it.
+    #[test]
+    fn what_a_busy_host_may_have_caused_is_not_certainly_others() {
+        let found = |[low, value, high]: [u64; 3]| {
+            let [low, value, high] = [low, value, high].map(Rate::from_mbit_per_second);
+            Finding::known(value, low, high, "pairs")
+        };
+        let (capacity, mut available) = (found([96, 100, 104]), found([66, 69, 72]));
+        assert!(CrossTraffic::of(&capacity, &available, None).unwrap().is_certain());
+        doubt(&mut available, Duration::from_millis(2), capacity.value());
+        assert_eq!(
+            available.estimate().map(|e| (e.low, e.high)),
+            Some((Rate::from_mbit_per_second(66), Rate::from_mbit_per_second(100)))
+        );
+        assert!(!CrossTraffic::of(&capacity, &available, None).unwrap().is_certain());
+        let Finding::Known { how, .. } = available else { panic!("{available:?}") };
+        assert!(how.ends_with("this host was busy: its threads waited 2 ms for a CPU"), "{how}");
+    }
 }

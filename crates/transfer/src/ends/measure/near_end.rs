@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use sweetspot_linux::udp::Udp;
-use sweetspot_linux::{clock, tcp};
+use sweetspot_linux::{clock, scheduling, tcp};
 use sweetspot_measure::{
     Arrival, Direction, EchoRecord, LoadRecord, Measurement, PAUSE, Plan, Report, Spacing, Step,
     StepResult, StreamRecord, Traces,
@@ -129,7 +129,12 @@ pub fn measure(
         asked: 0,
     };
     let mut measurement = Measurement::new(plan);
+    let waited = scheduling::cpu_waits();
     let done = receiving([&echoes, &streams], || prober.run(&mut measurement, progress));
+    // A kernel that does not count them reports none.
+    if let (Ok(before), Ok(now)) = (waited, scheduling::cpu_waits()) {
+        measurement.handle_cpu_wait(now.mean_since(&before).unwrap_or_default());
+    }
     done.map_err(|error| match error {
         TransferError::PeerGone { peer, .. } | TransferError::Silent { peer, .. } => {
             TransferError::MeasurementCut(peer)
