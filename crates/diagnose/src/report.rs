@@ -186,7 +186,7 @@ fn remarks(counts: &PacketCounts, evicted: u64, unfinished: Option<PassFailure>)
         counts.unknown_link,
         "packet has",
         "packets have",
-        "a link layer that is not known here; capture on an Ethernet or \"any\" device",
+        "a link layer that sweetspot does not know; capture on an Ethernet or \"any\" device",
     );
     remark(
         counts.cut_short,
@@ -204,10 +204,10 @@ fn remarks(counts: &PacketCounts, evicted: u64, unfinished: Option<PassFailure>)
         evicted,
         "connection was silent while thousands of others were open; it was",
         "connections were silent while thousands of others were open; each was",
-        "told of as if it had ended then",
+        "reported as if it had ended then",
     );
     if counts.segments == 0 && unfinished.is_none() {
-        remarks.push("there is no TCP in it; capture with the filter \"tcp\"".to_owned());
+        remarks.push("it has no TCP packets; capture with the filter \"tcp\"".to_owned());
     }
     remarks
 }
@@ -217,10 +217,10 @@ fn why_unfinished(failure: &PassFailure) -> String {
     match failure {
         PassFailure::Capture(error) => error.to_string(),
         PassFailure::Read(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            "its compressed content was cut off; all before that was read".to_owned()
+            "its compressed content was cut off; everything before the cut was read".to_owned()
         }
         PassFailure::Read(error) => {
-            format!("it cannot be read to its end ({error}); all before that was read")
+            format!("it cannot be read to its end ({error}); everything before that was read")
         }
     }
 }

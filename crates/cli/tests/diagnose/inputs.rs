@@ -90,14 +90,20 @@ fn a_compressed_capture_that_was_cut_off_is_read_up_to_there() -> Tested {
     let [first, second] =
         [first, second].map(|part| ruzstd::encoding::compress_to_vec(part, level));
     fs::write(at("half.zst"), [&first[..], &second[..second.len() / 2]].concat())?;
-    for name in ["half.gz", "half.zst"] {
+    // One frame of two blocks, as blocks hold 128 KiB: the first has all ten segments, the second is cut.
+    let packet = noise(200_000);
+    let header = [[0; 4], [0; 4], 200_000_u32.to_le_bytes(), 200_000_u32.to_le_bytes()].concat();
+    let long =
+        ruzstd::encoding::compress_to_vec(&[&capture[..], &header, &packet].concat()[..], level);
+    fs::write(at("long.zst"), &long[..long.len() - 1000])?;
+    for (name, bytes) in [("half.gz", 5000), ("half.zst", 5000), ("long.zst", 10_000)] {
         let output = sweetspot(&["diagnose", "--json", &at(name)])?;
         assert!(output.status.success(), "{name}: {}", stderr(&output));
         let report: Value = serde_json::from_slice(&output.stdout)?;
-        assert_eq!(report["flows"][0]["bytes"], 5000, "{name}: {report}");
+        assert_eq!(report["flows"][0]["bytes"], bytes, "{name}: {report}");
         assert_eq!(
             report["remarks"][0],
-            "its compressed content was cut off; all before that was read"
+            "its compressed content was cut off; everything before the cut was read"
         );
     }
     fs::write(at("head.zst"), &first[..first.len() / 2])?;
@@ -107,6 +113,11 @@ fn a_compressed_capture_that_was_cut_off_is_read_up_to_there() -> Tested {
         assert!(!output.status.success() && stderr(&output).contains(cut), "{}", stderr(&output));
     }
     Ok(())
+}
+
+/// Bytes that do not compress.
+fn noise(length: u64) -> Vec<u8> {
+    (0..length).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn a_capture_without_tcp_and_one_cut_off_say_so_and_are_read() -> Tested {
     fs::write(&file, &capture)?;
     let name = file.display().to_string();
     let whole = stdout(&sweetspot(&["diagnose", "--file", &name])?);
-    assert!(whole.contains("there is no TCP in it"), "{whole}");
+    assert!(whole.contains("it has no TCP packets"), "{whole}");
     capture.extend([0; 9]);
     fs::write(&file, &capture)?;
     let output = sweetspot(&["diagnose", "--file", &name, "--json"])?;

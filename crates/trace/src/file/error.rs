@@ -31,14 +31,14 @@ pub enum CaptureError {
     HeaderCutOff,
     /// It ends within a record.
     #[error(
-        "it was cut off in the middle of a packet, {at} bytes from its start; all before that was read"
+        "it was cut off in the middle of a packet, {at} bytes from its start; everything before that was read"
     )]
     CutOff {
         /// Where the record begins that is not whole.
         at: u64,
     },
     /// The record at this place is invalid.
-    #[error("it is corrupt {at} bytes from its start: {what}; all before that was read")]
+    #[error("it is corrupt {at} bytes from its start: {what}; everything before that was read")]
     Corrupt {
         /// Where.
         at: u64,

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
-use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::FrameDecoderError;
+use ruzstd::decoding::{BlockDecodingStrategy, StreamingDecoder};
 use sweetspot_diagnose::recorded;
 use sweetspot_program::print::Shown;
 use sweetspot_trace::file::{MAX_ZSTD_WINDOW, ZSTD_MAGIC, large_zstd_window};
@@ -62,7 +62,7 @@ impl Input {
         } else if head.starts_with(&ZSTD_MAGIC) {
             let ended = Rc::default();
             let rest = UntilEnd { source: file, ended: Rc::clone(&ended) };
-            Ok(Box::new(ZstdFrames { frame: None, rest: Some(rest), ended }))
+            Ok(Box::new(ZstdFrames { frame: None, rest: Some(rest), ended, broken: None }))
         } else {
             Ok(Box::new(file))
         }
@@ -152,15 +152,31 @@ struct ZstdFrames<R: BufRead> {
     rest: Option<UntilEnd<R>>,
     /// Whether more was read than there is.
     ended: Rc<Cell<bool>>,
+    /// That the frame is cut off. Its whole blocks are read first.
+    broken: Option<io::Error>,
 }
+
+/// An empty last block, and a checksum, which the decoder does not verify (RFC 8878 §3.1.1). The decoder keeps a window of its
+/// output until a frame ends.
+const FRAME_END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 impl<R: BufRead> Read for ZstdFrames<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             if let Some(frame) = &mut self.frame {
-                let n = frame.read(into).map_err(|error| self.refused(error))?;
-                if n > 0 || into.is_empty() {
-                    return Ok(n);
+                match frame.read(into) {
+                    Ok(n) if n > 0 || into.is_empty() => return Ok(n),
+                    Ok(_) if let Some(error) = self.broken.take() => return Err(error),
+                    Ok(_) => {}
+                    Err(error) if !self.ended.get() => return Err(self.refused(error)),
+                    Err(error) => {
+                        let end =
+                            frame.decoder.decode_blocks(&FRAME_END[..], BlockDecodingStrategy::All);
+                        let error = self.refused(error);
+                        end.map_err(|_| ErrorKind::InvalidData)?;
+                        self.broken = Some(error);
+                        continue;
+                    }
                 }
                 self.rest = self.frame.take().map(StreamingDecoder::into_inner);
             }
