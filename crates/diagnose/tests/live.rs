@@ -387,7 +387,7 @@ fn a_window_in_the_way_is_never_answered_by_a_smaller_one() {
     evidence.window_round = Some(Duration::from_millis(45));
     let verdict = LimitVerdict::new(&limits, &evidence);
     assert_eq!(verdict.class, Class::ReceiverWindow);
-    assert!(verdict.fix.contains("allow more than the 81,000 bytes of now"), "{}", verdict.fix);
+    assert!(verdict.fix.contains("allow more than today's 81,000 bytes"), "{}", verdict.fix);
     // At the round trip that the sentence names: 20 Mbit/s x 45 ms = 112.5 kB.
     evidence.capacity = Some(Rate::from_mbit_per_second(20));
     let fix = LimitVerdict::new(&limits, &evidence).fix;
@@ -480,6 +480,69 @@ fn bbr_is_starting_only_if_its_rate_was_seen_to_grow() {
         }
         assert_eq!(live.recent().dominant(), class, "{moved}");
     }
+}
+
+/// Every ten seconds BBR keeps a cwnd of 4 for 200 ms and marks its rates as a program's, until they are delivered. The program has 100
+/// segments waiting.
+#[test]
+fn bbr_that_probes_the_rtt_is_not_limited_by_its_program() {
+    let usual = Sample { model_based: true, ..bulk() };
+    let probing = Sample { congestion_window: 4, under_way: 4, starved: true, ..usual };
+    let after = Sample { congestion_window: 50, under_way: 20, starved: true, ..usual };
+    for (name, second) in [("in the probe", probing), ("behind it", after)] {
+        let mut live = Live::default();
+        let first = if name == "behind it" { probing } else { usual };
+        live.handle(Sample {
+            at: Time::ZERO,
+            acked: Bytes::ZERO,
+            delivered: 0,
+            busy: Duration::ZERO,
+            ..first
+        });
+        live.handle(Sample { at: Time::ZERO + SECOND, ..second });
+        assert_eq!(live.recent().time(Class::Application), Duration::ZERO, "{name}");
+    }
+    // A program with nothing that waits is the limit all the same.
+    let little = Sample { not_sent: Bytes::ZERO, queued: Bytes::new(4000), ..probing };
+    assert_eq!(class(little), Class::Application);
+}
+
+/// 2.9 MB are 201 initial windows of ten segments: 8 round trips of 54 ms, and twice that is 0.9 s. It took 2.5 s, and 54 ms are more than
+/// 40 x 1.1 + 1.
+#[test]
+fn one_reading_of_bbr_with_a_queue_is_no_slow_start() {
+    let reading = Sample {
+        model_based: true,
+        acked: Bytes::new(2_922_473),
+        delivered: 2020,
+        busy: Duration::from_millis(2512),
+        mss: Bytes::new(1448),
+        rtt: Duration::from_millis(54),
+        rtt_min: Duration::from_millis(40),
+        ..bulk()
+    };
+    let mut live = Live::default();
+    live.handle(Sample {
+        at: Time::ZERO,
+        acked: Bytes::ZERO,
+        delivered: 0,
+        busy: Duration::ZERO,
+        ..reading
+    });
+    live.handle(Sample { at: Time::ZERO + reading.busy, ..reading });
+    assert_eq!(live.limits().dominant(), Class::Bandwidth);
+    // In 0.5 s it may be.
+    let early = Sample { busy: Duration::from_millis(500), ..reading };
+    let mut live = Live::default();
+    live.handle(Sample {
+        at: Time::ZERO,
+        acked: Bytes::ZERO,
+        delivered: 0,
+        busy: Duration::ZERO,
+        ..early
+    });
+    live.handle(Sample { at: Time::ZERO + early.busy, ..early });
+    assert_eq!(live.limits().dominant(), Class::Opportunity);
 }
 
 #[test]

@@ -337,6 +337,11 @@ impl Sample {
         self.outstanding.zip(limit).is_some_and(|(outstanding, limit)| outstanding > limit)
     }
 
+    /// Whether BBR may be probing the RTT: its cwnd is then 4 (bbr_cwnd_min_target).
+    fn probes_rtt(&self) -> bool {
+        self.model_based && self.congestion_window <= 4
+    }
+
     /// Whether the sender's round trip stands above its least by `factor`, and a millisecond.
     fn queues(&self, factor: f64) -> bool {
         // With fewer segments delayed acknowledgements add as much.

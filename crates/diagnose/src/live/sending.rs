@@ -19,6 +19,8 @@ const AFTER_LOSS: Duration = Duration::from_secs(30);
 const MUCH_LESS: f64 = 0.5;
 /// The share of the busy time from which a window shapes BBR's model of the path. Less is a few full windows in a long life.
 const SHAPES_MODEL: f64 = 0.1;
+/// The segments of the initial window (RFC 6928).
+const INITIAL_SEGMENTS: u64 = 10;
 /// Unanswered timeouts from which on the peer counts as silent.
 const SILENT: u64 = 2;
 
@@ -61,7 +63,7 @@ fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Cla
 /// The limit behind a full send buffer: if a queue stands on the path, data from a larger buffer would only wait there.
 fn buffer_class(step: &Step, history: &ConnectionHistory) -> Class {
     if step.sample.queues(QUEUE) {
-        congestion_class(&step.sample, history, step.delivery_rate(Side::Sender))
+        congestion_class(step, history, step.delivery_rate(Side::Sender))
     } else {
         Class::SenderWindow
     }
@@ -98,19 +100,32 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
     {
         return Class::Pacing;
     }
+    // BBR marks the low rates of its own probe of the RTT as a program's, until what it has in flight is delivered
+    // (bbr_update_min_rtt).
+    let starved = now.starved && !step.last.probes_rtt() && !now.probes_rtt();
     // A program with more to send keeps a full segment waiting; less is the kernel's own sign of
     // one that has none (tcp_rate_check_app_limited), as Nagle's algorithm holds it.
-    if (now.starved || now.not_sent == Bytes::ZERO || now.not_sent < now.mss) && !now.recovering {
+    if (starved || now.not_sent == Bytes::ZERO || now.not_sent < now.mss) && !now.recovering {
         return Class::Application;
     }
-    congestion_class(now, history, step.delivery_rate(Side::Sender))
+    congestion_class(step, history, step.delivery_rate(Side::Sender))
+}
+
+/// Whether a first interval of all of a connection's time holds more than slow start: a queue stands, and it lasted twice as long as
+/// doubling the initial window (RFC 6928) takes to send as much.
+fn is_past_slow_start(step: &Step) -> bool {
+    let (now, busy) = (&step.sample, step.sample.busy.saturating_sub(step.last.busy));
+    let initial = (now.mss * INITIAL_SEGMENTS).as_f64().max(1.0);
+    let rounds = (now.acked.as_f64() / initial + 1.0).log2().ceil();
+    step.last.acked == Bytes::ZERO && now.queues(QUEUE) && busy > now.rtt.scaled(2.0 * rounds)
 }
 
 /// The cause of the present congestion window. Only losses while it was watched count: of an earlier one, only its threshold is
 /// known.
-fn congestion_class(now: &Sample, history: &ConnectionHistory, rate: Rate) -> Class {
+fn congestion_class(step: &Step, history: &ConnectionHistory, rate: Rate) -> Class {
+    let now = &step.sample;
     let grew = |before: Rate| rate.as_f64() >= STARTING * before.as_f64();
-    let starting = history.rate.is_some_and(grew);
+    let starting = history.rate.is_some_and(grew) && !is_past_slow_start(step);
     let full = history.capacity.is_some_and(|c| rate.as_f64() >= AT_CAPACITY * c.as_f64());
     let repaired = history.has_repaired_within(now, AFTER_LOSS);
     let dropped = history.was_dropped_by_peer();

@@ -145,7 +145,7 @@ impl Stream {
         };
         let waited = heard.since(sent);
         let base = self.round_trips.min().unwrap_or_default();
-        if now.since(heard) <= AT_ONCE && waited >= base + DELAYED && base < DELAYED {
+        if now.since(heard) <= AT_ONCE && waited >= base + DELAYED {
             self.counts.nagle_waits += 1;
             self.counts.nagle_time += waited;
         }
