@@ -92,8 +92,8 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
         (
             counts.offloaded > 0,
             format!(
-                "{} longer than any packet: the capture was taken where the network card cuts them up, so \
-                 that less is known of the time of each",
+                "{} longer than any packet: the capture was taken before the network card divides them, so \
+                 that the times of single packets are not known",
                 counted(counts.offloaded, "segment is", "segments are")
             ),
         ),
@@ -122,7 +122,7 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
         ),
         (
             counts.handshake_was_slow,
-            "the handshake took longer than the path does: data was sent sooner than that allows"
+            "the handshake took longer than a round trip: data followed sooner than that allows"
                 .to_owned(),
         ),
         (
@@ -142,8 +142,8 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
         (
             connection.backward > 0,
             format!(
-                "the time of {} lies before that of the packet in front",
-                counted(connection.backward, "packet", "packets")
+                "{} a timestamp before that of the previous packet",
+                counted(connection.backward, "packet has", "packets have")
             ),
         ),
     ])
@@ -157,18 +157,18 @@ fn round_trips(connection: &Connection, stream: &Stream) -> Vec<String> {
         (
             tick.is_some_and(|tick| tick >= COARSE),
             format!(
-                "the capture's clock has ticks of {}: shorter round trips are not told",
+                "the capture's clock has ticks of {}: shorter round trips cannot be measured",
                 tick.unwrap_or_default()
             ),
         ),
         (
             round_trips.vantage() == Vantage::Unknown && round_trips.samples() > 0,
-            "the round trip is uncertain: how far the capture is from the sender is unknown, and taken as nothing"
+            "the round trip is uncertain: the distance from the capture to the sender is unknown, and assumed to be none"
                 .to_owned(),
         ),
         (
             round_trips.is_guessed(),
-            "the round trip is uncertain: it is taken from how soon a request was answered, and may be shorter"
+            "the round trip is uncertain: it is inferred from the time to a request's answer, and may be shorter"
                 .to_owned(),
         ),
         (

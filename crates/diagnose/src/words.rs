@@ -220,16 +220,24 @@ fn losses(e: &Evidence) -> String {
             },
             if retransmitted == 1 { "was" } else { "were" },
             counted(e.loss_events, "loss event", "loss events"),
-            times(", with timeouts", e.timeouts)
+            timeouts(", with ", e)
         ),
         None => format!("segments were missing{}", times("", e.loss_events)),
     }
 }
 
+/// The retransmission timeouts, after `what`; nothing if there were none.
+fn timeouts(what: &str, e: &Evidence) -> String {
+    match e.timeouts {
+        0 => String::new(),
+        n => format!("{what}{}", counted(n, "retransmission timeout", "retransmission timeouts")),
+    }
+}
+
 /// A silence, beside another verdict.
 fn pause(stall: &Stall) -> String {
-    let end = if stall.ended { "then the receiver answered" } else { "no answer came any more" };
-    format!(" For {} from {} on nothing was acknowledged; {end}.", stall.lasted, stall.after)
+    let end = if stall.ended { "then the receiver answered" } else { "no answer came after that" };
+    format!(" For {}, from {} on, nothing was acknowledged; {end}.", stall.lasted, stall.after)
 }
 
 fn stalled(percent: f64, e: &Evidence) -> String {
@@ -248,11 +256,11 @@ fn stalled(percent: f64, e: &Evidence) -> String {
     }
     if stall.unheard {
         return format!(
-            "{percent} % of the time stalled: no packet of the receiver was captured, and the \
-             sender did as if no answer came: for {} it sent the same again{}{}.",
+            "{percent} % of the time stalled: no packet from the receiver was captured, and the \
+             sender behaved as if none reached it: for {} it retransmitted the same data{}{}.",
             stall.lasted,
             times("", stall.repeats),
-            times(", with timeouts", e.timeouts),
+            timeouts(", with ", e),
         );
     }
     let end = if stall.ended { "before an answer came" } else { "and no answer came" };
@@ -268,11 +276,11 @@ fn stalled(percent: f64, e: &Evidence) -> String {
     }
     format!(
         "{percent} % of the time stalled: the receiver fell silent {} after the beginning. For {} nothing was \
-         acknowledged, though the sender sent again{}{}, {end}.",
+         acknowledged, though the sender retransmitted{}{}, {end}.",
         stall.after,
         stall.lasted,
         times("", stall.repeats),
-        times(", with timeouts", e.timeouts),
+        timeouts(" and had ", e),
     )
 }
 
@@ -362,14 +370,15 @@ pub fn fix(class: Class, e: &Evidence) -> String {
              or sweetspot send). If losses are random, repair the link."
         }
         Class::Transport => {
-            "Wait, or take a congestion control that grows faster (cubic, bbr) on the sender."
+            "Wait, or use a congestion control on the sender that grows faster (cubic, bbr)."
         }
         Class::ReceiverWindow => {
             if let Some(clamp) = WindowClamp::binding(e) {
                 return clamp.fix().to_owned();
             }
             let now = e.window.zip(e.window_round.or(e.rtt));
-            return window_fix("On the receiver: do not set SO_RCVBUF", "tcp_rmem", now, e);
+            let fix = window_fix("On the receiver: do not set SO_RCVBUF", "tcp_rmem", now, e);
+            return fix + slow_reader(e);
         }
         Class::ReceiverApplication => {
             "On the receiver: make the program read faster (check its disk and CPU, or read in a separate thread)."
@@ -391,14 +400,14 @@ pub fn fix(class: Class, e: &Evidence) -> String {
              tune.h2.initial-window-size). SSH: more channels or hpn-ssh. SFTP: more and larger requests (sftp -R, -B)."
         }
         Class::WaitingForPeer => {
-            "Send the next request before the last answer is there (pipelining, several connections), or look for what \
-             the receiver's program waits for."
+            "Send the next request before the last answer has arrived (pipelining, several connections), or find out \
+             what the receiver's program waits for."
         }
         Class::Idle => "Nothing: the connection is kept open and unused.",
         Class::Pacing => "On the sender: raise or lift SO_MAX_PACING_RATE.",
         Class::Stalled => return stalled_fix(e),
         Class::NeverEstablished if e.failure == Some(Failure::Refused) => {
-            "Start the program that should listen there, or mend the address or the filter that sent the reset."
+            "Start the program that should listen there, or correct the address or the filter that sent the reset."
         }
         Class::NeverEstablished => {
             "Look for a filter on the way, or a host that is down; capture at the other end."
@@ -422,7 +431,7 @@ fn window_fix(first: &str, sysctl: &str, now: Option<(Bytes, Duration)>, e: &Evi
     let wanted = e.capacity.zip(now).map(|(capacity, (_, rtt))| capacity * rtt);
     let size = match (wanted, now) {
         (Some(bytes), Some((now, _))) if bytes > now => format!("at least {bytes}"),
-        (_, Some((now, _))) => format!("more than the {} of now", in_bytes(now)),
+        (_, Some((now, _))) => format!("more than today's {}", in_bytes(now)),
         (_, None) => "the bandwidth-delay product".to_owned(),
     };
     format!(
@@ -430,10 +439,19 @@ fn window_fix(first: &str, sysctl: &str, now: Option<(Bytes, Duration)>, e: &Evi
     )
 }
 
+/// The other cause of a window that was never seen larger than the first of an autotuned buffer, 64 KiB, though it is scaled.
+fn slow_reader(e: &Evidence) -> &'static str {
+    let is_small = e.largest_window.is_some_and(|largest| largest < Bytes::new(u16::MAX.into()));
+    match is_small && e.scale.is_some_and(|scale| scale > 0) {
+        true => " If it does not set it, its program reads slowly: sweetspot diagnose there tells.",
+        false => "",
+    }
+}
+
 fn bandwidth_fix(e: &Evidence) -> String {
     if e.even && standing(e).is_none() {
-        return "Only a faster path would help; or a higher rate, if a shaper on the sender's own device (tc qdisc show) or \
-                its program sets it."
+        return "Only a faster path would help. If a shaper on the sender's own device (tc qdisc show) or its program \
+                sets the rate, raise that."
             .to_owned();
     }
     let needed = e.capacity.zip(e.rtt_min.or(e.rtt)).map(|(capacity, rtt)| capacity * rtt);

@@ -278,7 +278,7 @@ fn how_soon_a_whole_request_is_answered_is_a_round_trip() {
             "{rtt} is not {expected}: {server:?}"
         );
         assert_eq!(server.verdict.class, Class::Application, "{server:?}");
-        assert!(server.remarks.iter().any(|remark| remark.contains("a request was answered")));
+        assert!(server.remarks.iter().any(|remark| remark.contains("a request's answer")));
     }
 }
 

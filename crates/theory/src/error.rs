@@ -17,7 +17,7 @@ pub enum TheoryError {
         wanted: &'static str,
     },
     /// A fit from too few points.
-    #[error("{given} points are too few to fit {fitted}: {needed} or more are needed")]
+    #[error("cannot fit {fitted}: it needs {needed} usable points or more, and there {}", counted(*given))]
     TooFewPoints {
         /// The fitted quantity.
         fitted: &'static str,
@@ -32,6 +32,15 @@ pub enum TheoryError {
         /// Why.
         because: &'static str,
     },
+}
+
+/// How many points there are, after "there".
+fn counted(points: usize) -> String {
+    match points {
+        0 => "are none".to_owned(),
+        1 => "is 1".to_owned(),
+        n => format!("are {n}"),
+    }
 }
 
 /// `Ok` if the argument lies in the formula's domain.

@@ -37,7 +37,7 @@ impl WindowAdvice {
                     ),
                     false => "a smaller window only costs rate".to_owned(),
                 },
-                "look for the loss; bbr or several streams help meanwhile".to_owned(),
+                "find where packets are lost; until then bbr or several streams help".to_owned(),
             ]
         } else {
             [format!("{hold} {}", self.per_connection()), self.gain(), self.risk(), self.why()]

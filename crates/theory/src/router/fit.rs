@@ -158,7 +158,10 @@ mod tests {
         assert_eq!(loss(&some, Form::PowerLaw, 0.95).unwrap().points, 5);
         let none: Vec<LossPoint> = points(|_| 0.0);
         let e = loss(&none, Form::PowerLaw, 0.95).unwrap_err();
-        assert_eq!(e.to_string(), "0 points are too few to fit a loss form: 3 or more are needed");
+        assert_eq!(
+            e.to_string(),
+            "cannot fit a loss form: it needs 3 usable points or more, and there are none"
+        );
     }
 
     #[test]

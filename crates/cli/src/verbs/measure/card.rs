@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use sweetspot_measure::{DelayUnderLoad, DirectionReport, Discipline, Finding};
+use sweetspot_measure::{DelayUnderLoad, Direction, DirectionReport, Discipline, Finding};
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
@@ -35,7 +35,7 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     };
     out!("Sent {}; {queue}.", Bytes::new(intrusion.bytes));
     unknown(measured);
-    expected(outlook);
+    expected(outlook, report.directions.first());
 }
 
 /// The results of both directions, side by side.
@@ -44,10 +44,7 @@ fn rates(directions: &[DirectionReport]) {
         row(name, &directions.iter().map(cell).collect::<Vec<_>>())
     };
     let mut rows = vec![
-        each("", &|d| match d.direction {
-            sweetspot_measure::Direction::Down => "from there".to_owned(),
-            sweetspot_measure::Direction::Up => "to there".to_owned(),
-        }),
+        each("", &|d| way(d.direction).to_owned()),
         each("capacity", &|d| of(&d.capacity, true)),
         each("available", &|d| of(&d.available, true)),
         each("buffer", &|d| of(&d.buffer.bytes, false)),
@@ -66,6 +63,14 @@ fn rates(directions: &[DirectionReport]) {
         rows.extend(loads(directions));
     }
     out!("{}", rows.join("\n"));
+}
+
+/// A direction, seen from this host.
+fn way(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Down => "from there",
+        Direction::Up => "to there",
+    }
 }
 
 fn row(name: &str, cells: &[String]) -> String {
@@ -202,11 +207,13 @@ fn why<T>(finding: &Finding<T>) -> Option<&String> {
     }
 }
 
-fn expected(outlook: &Outlook) {
+/// The simulation of the direction that was measured first.
+fn expected(outlook: &Outlook, first: Option<&DirectionReport>) {
     if let Some(why) = &outlook.unknown {
         return wrapped(&format!("The throughput of TCP was not simulated: {why}."), "");
     }
-    out!("Throughput of one TCP transfer, simulated in the first direction:");
+    let way = first.map_or(String::new(), |d| format!(" {}", way(d.direction)));
+    out!("Throughput of one TCP transfer{way}, simulated:");
     let line = |name: &str, e: &super::outlook::Expected| {
         format!(
             "  {name:<NAME$}{:>8.2} Mbit/s  {:>7.1} ms  {:>6.3} % lost",

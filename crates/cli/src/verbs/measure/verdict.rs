@@ -114,6 +114,7 @@ fn mbit(bps: f64) -> String {
 
 fn ms(seconds: f64) -> String {
     match seconds * 1e3 {
+        ms if ms < 0.1 => format!("{:.0} us", ms * 1e3),
         ms if ms < 1.0 => format!("{ms:.2} ms"),
         ms => format!("{ms:.0} ms"),
     }

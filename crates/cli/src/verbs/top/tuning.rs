@@ -97,10 +97,10 @@ impl TunedHere {
         let trouble = self.read("trouble");
         let state = match (running, trouble.lines().last(), last) {
             (_, Some(trouble), _) => format!("Not tuned: {trouble}"),
-            (true, None, Some(event)) if holds => format!("Tuned (u undoes it): {event}"),
-            (true, None, Some(event)) => format!("Watched, not limited (u ends it): {event}"),
-            (true, None, None) => "Watched, nothing to limit so far (u ends it)".to_owned(),
-            (false, None, _) => "Tuning was undone; t tunes again".to_owned(),
+            (true, None, Some(event)) if holds => format!("Tuning (u lifts the limit): {event}"),
+            (true, None, Some(event)) => format!("Tuning, no limit now (u stops it); {event}"),
+            (true, None, None) => "Tuning, nothing to limit so far (u stops it)".to_owned(),
+            (false, None, _) => "Tuning has ended; t tunes again".to_owned(),
         };
         let show = |name: &str, (rate, rtt): (f64, f64)| {
             format!("{name:<7} {:>9.2} Mbit/s   RTT {:>7.1} ms", rate / 1e6, rtt / 1e3)
