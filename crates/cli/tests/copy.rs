@@ -212,6 +212,24 @@ fn what_is_wrong_with_the_far_end_is_said_in_one_line() {
 }
 
 #[test]
+fn an_ssh_that_only_babbles_or_is_silent_is_named() {
+    // It prints its arguments again and again.
+    let output = copy_here(&["--ssh", "yes", "/etc/hostname", "far:x", "--retry-for", "1ms"]);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("far prints other text than that of sweetspot, without end"),
+        "{stderr}"
+    );
+    // Ten seconds, and one more.
+    let mut command = Command::new("timeout");
+    command.args(["11", SWEETSPOT, "copy", "--ssh", "sleep 60 #", "/etc/hostname", "far:x"]);
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("ssh to far has not started sweetspot there after 10 s"), "{stderr}");
+}
+
+#[test]
 fn a_dry_run_writes_nothing() {
     let Some(ssh) = Ssh::new() else { return };
     let tree = ssh.tree();

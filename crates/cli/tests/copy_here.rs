@@ -1,11 +1,15 @@
 //! `sweetspot copy` on one host: dry runs, existing files, and devices in the way.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
+
+use sweetspot_linux::signals::Signal;
 
 /// Runs `sweetspot copy` in `directory`.
 fn copy(directory: &Path, arguments: &[&str]) -> Ended {
@@ -266,4 +270,24 @@ fn files_of_one_name_do_not_take_each_others_place() {
         let there = ["f", "g"].map(|name| read(dir.join("there").join(name)));
         assert_eq!(there, ["1", "3"]);
     }
+}
+
+/// 10 MB at 1 Mbit/s take 80 s.
+#[test]
+fn the_interrupt_key_says_what_becomes_of_a_copy() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (source, target) = (scratch.path().join("source"), scratch.path().join("target"));
+    fs::write(&source, vec![7; 10_000_000]).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    command.arg("copy").args(["--bwlimit", "1Mbit/s", "--no-compress"]).args([&source, &target]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    // The transfer has begun.
+    stderr.read_line(&mut said).unwrap();
+    Signal::INTERRUPT.send(child.id());
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::INTERRUPT.number()), "{said}");
+    let words = "interrupted; what has arrived is kept, and the same command transfers the rest";
+    assert!(said.contains(words), "{said}");
 }

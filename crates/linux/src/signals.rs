@@ -13,6 +13,7 @@ use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::io::Errno;
@@ -101,6 +102,32 @@ pub fn prepare() {
         action.sa_sigaction = handler as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
         libc::sigaction(libc::SIGPIPE, &action, std::ptr::null_mut());
+    }
+}
+
+/// Writes `line` to standard error when SIGINT comes, which then ends this process as ever. Nothing, if it is ignored.
+pub fn tell_when_interrupted(line: String) {
+    static LINE: OnceLock<String> = OnceLock::new();
+    extern "C" fn tell(signal: i32) {
+        if let Some(line) = LINE.get() {
+            // SAFETY: write and raise are async-signal-safe, and the line lives as long as the process.
+            unsafe {
+                libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
+                libc::raise(signal);
+            }
+        }
+    }
+    if is_ignored(libc::SIGINT) || LINE.set(line).is_err() {
+        return;
+    }
+    let handler: extern "C" fn(i32) = tell;
+    // SAFETY: the action is fully set up, and its handler calls async-signal-safe functions only. It is the default again
+    // before the handler raises the signal.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_RESETHAND;
+        libc::sigaction(libc::SIGINT, &action, std::ptr::null_mut());
     }
 }
 

@@ -98,6 +98,9 @@ pub fn run(arguments: Arguments) -> Ending {
         ..ReceiveOptions::at(target)
     };
     let reporter = arguments.output.reporter(Asker::Receive)?;
+    if options.target != Target::Output {
+        reporter.tell_when_interrupted();
+    }
     let mut observer = reporter.observer(1);
     let received = receive(&contact, &options, observer.as_mut());
     drop(observer);

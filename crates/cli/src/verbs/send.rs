@@ -213,6 +213,10 @@ pub fn run(mut arguments: Arguments) -> Ending {
 }
 
 fn send_to(contact: &Contact, options: &SendOptions, reporter: &TransferReporter) -> Ending {
+    let is_repeatable = !options.sources.paths.iter().any(|path| path == Path::new("-"));
+    if is_repeatable && !options.dry_run {
+        reporter.tell_when_interrupted();
+    }
     let mut observer = reporter.observer(1);
     let sent = send(contact, options, observer.as_mut());
     // The bar goes before the result comes.

@@ -19,6 +19,9 @@ const SSH_FAILED: i32 = 255;
 /// clap's code for a command line that it does not know.
 const USAGE: i32 = 2;
 
+/// The most that is read of ssh's configuration for a host.
+const MAX_CONFIGURATION_BYTES: u64 = 1 << 20;
+
 /// `sweetspot endpoint` on another host, behind ssh.
 pub struct FarEnd {
     child: Option<Child>,
@@ -38,19 +41,26 @@ pub struct SshEnded {
     code: Option<i32>,
     /// Whether this host's shell could not start ssh.
     here: bool,
+    /// Whether it printed something else than messages, without end.
+    babbled: bool,
 }
 
 impl SshEnded {
     /// Whether the path may be the reason, so that another attempt may succeed.
     pub fn is_of_the_path(&self) -> bool {
-        !matches!(self.code, Some(NOT_FOUND | USAGE))
+        !self.babbled && !matches!(self.code, Some(NOT_FOUND | USAGE))
     }
 }
 
 impl fmt::Display for SshEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SshEnded { ssh, host, program, code, here } = self;
+        let SshEnded { ssh, host, program, code, here, babbled } = self;
         match code {
+            _ if *babbled => write!(
+                f,
+                "{host} prints other text than that of {program}, without end: look for a startup file of its shell that \
+                 prints it (`{ssh} {host} true` must print little)"
+            ),
             Some(NOT_FOUND) if *here => write!(
                 f,
                 "cannot run \"{ssh}\": install an ssh client (openssh-client), or name one with --ssh"
@@ -117,8 +127,18 @@ impl FarEnd {
         let heard = self.output.as_mut().map(messages::hear);
         match heard {
             Some(Ok(Some(reply))) => Ok(reply),
+            Some(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                // It would not end by itself.
+                self.child.as_mut().map(Child::kill);
+                Err(SshEnded { babbled: true, ..self.ended() })
+            }
             _ => Err(self.ended()),
         }
+    }
+
+    /// The process of ssh; `None` if it has ended.
+    pub fn ssh_id(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
     }
 
     /// Calls `then` when it has ended, however that is. Nothing more can be heard from it.
@@ -146,7 +166,7 @@ impl FarEnd {
         let code = status.and_then(|status| status.code());
         let here = code == Some(NOT_FOUND) && !is_there(&self.ssh);
         let (ssh, host, program) = (self.ssh.clone(), self.host.clone(), self.program.clone());
-        SshEnded { ssh, host, program, code, here }
+        SshEnded { ssh, host, program, code, here, babbled: false }
     }
 }
 
@@ -154,9 +174,15 @@ impl FarEnd {
 pub fn name_of(ssh: &str, jump: Option<&str>, host: &str) -> Option<TicketHost> {
     let mut command = ssh_command(ssh, jump);
     signals::end_with_parent(&mut command);
-    let printed = command.args(["-G", "--", host]).stderr(Stdio::null()).output();
-    let text = printed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let text = text.unwrap_or_default();
+    command.args(["-G", "--", host]).stdin(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
+    let mut printed = Vec::new();
+    let read =
+        child.stdout.take().map(|out| out.take(MAX_CONFIGURATION_BYTES).read_to_end(&mut printed));
+    // It has ended by itself, unless it prints more.
+    let _ = child.kill();
+    let _ = child.wait();
+    let text = read.and_then(Result::ok).map(|_| String::from_utf8_lossy(&printed))?;
     let name = text.lines().find_map(|line| line.strip_prefix("hostname "));
     // Through a jump host the name may mean something else there.
     let jumps =

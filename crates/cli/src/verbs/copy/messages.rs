@@ -13,6 +13,9 @@ use sweetspot_units::Bytes;
 /// The longest line, bytes: many paths.
 const MAX_LINE_BYTES: usize = 4 << 20;
 
+/// The most that a shell may print before the first message: a long greeting.
+const MAX_GREETING_BYTES: usize = 1 << 20;
+
 /// The job of the far end: the first line to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
@@ -144,8 +147,10 @@ pub fn say(mut out: impl Write, line: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
-/// Reads one line; `None` at the end. Lines outside the protocol (a shell's greeting) are skipped.
+/// Reads one line; `None` at the end. Lines outside the protocol (a shell's greeting) are skipped. If they do not end, or a line
+/// does not, the error is [`io::ErrorKind::InvalidData`].
 pub fn hear<T: for<'de> Deserialize<'de>>(mut input: impl BufRead) -> io::Result<Option<T>> {
+    let mut skipped = 0;
     loop {
         let mut line = Vec::new();
         let max = MAX_LINE_BYTES as u64;
@@ -158,6 +163,10 @@ pub fn hear<T: for<'de> Deserialize<'de>>(mut input: impl BufRead) -> io::Result
         }
         if line.len() == MAX_LINE_BYTES && !line.ends_with(b"\n") {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long"));
+        }
+        skipped += line.len();
+        if skipped > MAX_GREETING_BYTES {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the greeting is too long"));
         }
     }
 }
@@ -177,6 +186,16 @@ mod tests {
         assert_eq!(input, b"raw bytes");
         let mut nothing = &b""[..];
         assert_eq!(hear::<Order>(&mut nothing).unwrap(), None);
+    }
+
+    /// A mebibyte of lines of two bytes is no greeting any more.
+    #[test]
+    fn a_shell_that_never_stops_greeting_is_an_error() {
+        let greeting =
+            |bytes: usize| [b"y\n".repeat(bytes / 2), b"{\"do\":\"tunnel\"}\n".to_vec()].concat();
+        assert_eq!(hear::<Order>(&greeting(MAX_GREETING_BYTES)[..]).unwrap(), Some(Order::Tunnel));
+        let error = hear::<Order>(&greeting(MAX_GREETING_BYTES + 2)[..]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
     #[test]

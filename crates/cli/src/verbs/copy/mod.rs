@@ -162,6 +162,10 @@ pub fn run(arguments: Arguments) -> Ending {
     {
         return Ok(usage_error::said(&why));
     }
+    reporter.limits_rate = arguments.bwlimit.is_some();
+    if job.can_be_repeated() && !arguments.dry_run {
+        reporter.tell_when_interrupted();
+    }
     let copied = match &far {
         None => job.copy_here(&reporter),
         Some((host, role)) => copy_with(&job, &arguments, host, *role, &reporter)

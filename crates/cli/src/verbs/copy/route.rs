@@ -3,9 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 
 use sweetspot_control::TransferSummary;
+use sweetspot_linux::signals::Signal;
 use sweetspot_linux::{clock, interfaces};
 use sweetspot_protocol::{Role, Ticket, TicketHost, VERSION};
 use sweetspot_transfer::{
@@ -22,6 +24,12 @@ use crate::verbs::transfer::TransferReporter;
 
 /// How long an attempt to connect directly may take, in either direction.
 pub const DIRECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long ssh may take without a word.
+const SILENCE: Duration = Duration::from_secs(10);
+/// How long a login may take, for somebody may type a password (sshd's LoginGraceTime).
+const LOGIN_TIME: Duration = Duration::from_secs(120);
+/// How much later than ssh its configuration may be read.
+const NAME_TIME: Duration = Duration::from_secs(1);
 /// How long a broken path is waited for before ssh is started anew.
 const INNER_RETRY: Duration = Duration::from_secs(20);
 /// The pause before ssh is started anew; it doubles.
@@ -113,7 +121,8 @@ fn copy_once(
         FarEnd::start(&arguments.ssh, arguments.jump.as_deref(), host, &arguments.remote_program)?;
     far_end.say(&job.request(role, arguments))?;
     let via = arguments.via;
-    let Listening { ticket, hosts, client } = wait_for_far_end(&mut far_end, arguments, host)?;
+    let Listening { ticket, hosts, client } =
+        wait_for_far_end(&mut far_end, arguments, host, reporter)?;
     if via.tries(Route::Direct) {
         let tickets = hosts.into_iter().map(|host| Ticket { host, ..ticket.clone() });
         if let Some(contact) = first_reachable(&tickets.collect::<Vec<_>>(), DIRECT_TIMEOUT) {
@@ -173,16 +182,12 @@ fn wait_for_far_end(
     far_end: &mut FarEnd,
     arguments: &Arguments,
     host: &str,
+    reporter: &TransferReporter,
 ) -> Result<Listening, Failure> {
-    let (ssh, jump) = (&arguments.ssh, arguments.jump.as_deref());
-    // While ssh connects, which takes several round trips.
-    let (heard, name) = thread::scope(|scope| {
-        let is_direct = arguments.via.tries(Route::Direct);
-        let name =
-            scope.spawn(move || is_direct.then(|| far_end::name_of(ssh, jump, host)).flatten());
-        (far_end.hear(), name.join().ok().flatten())
-    });
-    match heard? {
+    let name = arguments.via.tries(Route::Direct).then(|| name_meanwhile(arguments, host));
+    let heard = hear_first(far_end, arguments, host, reporter)?;
+    let name = name.and_then(|name| name.recv_timeout(NAME_TIME.into()).ok()).flatten();
+    match heard {
         Reply::Listening { version, .. } if version != VERSION => {
             Err(TransferError::Version { peer: host.to_owned(), theirs: version }.into())
         }
@@ -193,6 +198,53 @@ fn wait_for_far_end(
         Reply::Failed { reason } => Err(TransferError::Refused(reason).into()),
         Reply::Connected => Err("the far end spoke out of turn".into()),
     }
+}
+
+/// The host's name in ssh's configuration, found while ssh connects, which takes several round trips.
+fn name_meanwhile(arguments: &Arguments, host: &str) -> mpsc::Receiver<Option<TicketHost>> {
+    let (ssh, jump, host) = (arguments.ssh.clone(), arguments.jump.clone(), host.to_owned());
+    let (found, name) = mpsc::channel();
+    thread::spawn(move || found.send(far_end::name_of(&ssh, jump.as_deref(), &host)));
+    name
+}
+
+/// The far end's first message. Reports that ssh is silent, and ends it if it stays so.
+fn hear_first(
+    far_end: &mut FarEnd,
+    arguments: &Arguments,
+    host: &str,
+    reporter: &TransferReporter,
+) -> Result<Reply, Failure> {
+    let (answered, waits) = mpsc::channel::<()>();
+    let (id, ssh) = (far_end.ssh_id(), &arguments.ssh);
+    let patience = arguments.connections.retry_for.max(LOGIN_TIME);
+    let words = format!("ssh to {host} has not started {} there", arguments.remote_program);
+    let (heard, gave_up) = thread::scope(|scope| {
+        let words = &words;
+        let waiting = scope.spawn(move || {
+            let is_silent = |time: Duration| {
+                waits.recv_timeout(time.into()) == Err(RecvTimeoutError::Timeout)
+            };
+            if !is_silent(SILENCE) {
+                return false;
+            }
+            reporter.remark(&format!(
+                "{words} after {SILENCE}; waiting for up to {patience} (`{ssh} {host}` by itself may show why)"
+            ));
+            let gives_up = is_silent(patience.saturating_sub(SILENCE));
+            if let Some(id) = id.filter(|_| gives_up) {
+                Signal::TERMINATE.send(id);
+            }
+            gives_up
+        });
+        let heard = far_end.hear();
+        drop(answered);
+        (heard, waiting.join().unwrap_or(false))
+    });
+    if gave_up {
+        return Err(format!("{words} within {patience}; try `{ssh} {host}` by itself").into());
+    }
+    Ok(heard?)
 }
 
 /// Lets the far end connect to this one; `None` if it cannot.

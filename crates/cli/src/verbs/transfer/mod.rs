@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use indicatif::MultiProgress;
 use sweetspot_control::TransferSummary;
 use sweetspot_control::series::SeriesRecord;
+use sweetspot_linux::signals;
 use sweetspot_protocol::{CodeAddress, MAX_STREAMS, Ticket, TicketError, TicketProof};
 use sweetspot_sizing::KnownPath;
 use sweetspot_transfer::{Agreed, Contact, Progress, TransferError, TransferObserver};
@@ -234,6 +235,8 @@ pub fn streams(text: &str) -> Result<u32, String> {
 pub struct TransferReporter {
     /// Whether existing files are left alone, whatever they hold.
     pub leaves_existing: bool,
+    /// Whether the sender limits its own rate: its packets' wait for their turn is no part of the path's RTT.
+    pub limits_rate: bool,
     series: Option<Arc<Mutex<LineWriter<File>>>>,
     screen: Screen,
     json: bool,
@@ -254,7 +257,15 @@ impl OutputArguments {
         let series = series.as_ref().map(open).transpose()?;
         let bars = (std::io::stderr().is_terminal() && !quiet).then(MultiProgress::new);
         let screen = Screen { bars, asker };
-        Ok(TransferReporter { leaves_existing: false, series, screen, json, verbose, quiet })
+        Ok(TransferReporter {
+            leaves_existing: false,
+            limits_rate: false,
+            series,
+            screen,
+            json,
+            verbose,
+            quiet,
+        })
     }
 }
 
@@ -274,6 +285,16 @@ impl TransferReporter {
     /// Prints a line.
     pub fn print(&self, line: &str) {
         self.screen.print(line);
+    }
+
+    /// Says on Ctrl-C what becomes of the transfer.
+    pub fn tell_when_interrupted(&self) {
+        if !self.quiet {
+            let begin = if self.screen.bars.is_some() { "\n" } else { "" };
+            signals::tell_when_interrupted(format!(
+                "{begin}sweetspot: interrupted; what has arrived is kept, and the same command transfers the rest\n"
+            ));
+        }
     }
 
     /// Prints a line unless nothing but errors is wanted.
@@ -317,7 +338,9 @@ impl TransferReporter {
         if self.json {
             self.json(outcome);
         } else if !self.quiet {
-            self.print(&in_words(outcome, self.leaves_existing));
+            let rtt_median_s = outcome.rtt_median_s.filter(|_| !self.limits_rate);
+            let outcome = TransferSummary { rtt_median_s, ..outcome.clone() };
+            self.print(&in_words(&outcome, self.leaves_existing));
         }
         for failure in &outcome.failures {
             self.print(failure);
