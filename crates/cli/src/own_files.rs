@@ -6,6 +6,8 @@ use std::path::Path;
 use std::path::PathBuf;
 
 #[cfg(target_os = "linux")]
+use sweetspot_program::print::Shown;
+#[cfg(target_os = "linux")]
 use sweetspot_transfer::Identity;
 
 /// The directory of persistent state; systemd passes it in STATE_DIRECTORY.
@@ -22,10 +24,20 @@ pub fn config_directory() -> Result<PathBuf, String> {
     own("XDG_CONFIG_HOME", ".config")
 }
 
-/// The user's identity, from `path` or its usual place. Made if it is missing.
+/// The user's identity, from `path` or its usual place. Made if it is missing; the directory of `path` is not.
 #[cfg(target_os = "linux")]
 pub fn own_identity(path: Option<&Path>) -> Result<Identity, Box<dyn std::error::Error>> {
     let usual = || config_directory().map(|dir| dir.join("identity.pem"));
+    let directory = path.and_then(Path::parent).filter(|dir| !dir.as_os_str().is_empty());
+    if let (Some(path), Some(directory)) = (path, directory)
+        && !directory.exists()
+    {
+        let (path, directory) = (path.shown(), directory.shown());
+        return Err(format!(
+            "--identity {path}: there is no directory {directory}; make it, or correct the path"
+        )
+        .into());
+    }
     let path = path.map_or_else(usual, |path| Ok(path.to_owned()))?;
     Ok(Identity::load_or_make(&path)?)
 }

@@ -322,6 +322,11 @@ fn standard_output_is_there_for_another_try_until_something_was_written_to_it() 
     let (file, content) = file(1000);
     let (serve, ticket) = serve_to_output();
     send(directory.path(), &ticket, &["--name", "d"]).failed_saying(&["standard output takes one"]);
+    // Nothing is written of two files either.
+    let mut both = Command::new(SWEETSPOT);
+    let (other, _) = self::file(10);
+    both.arg("send").args([file.path(), other.path()]).arg(&ticket);
+    run(both).failed_saying(&["standard output takes one"]);
     let sent = send(file.path(), &ticket, &[]);
     assert_eq!(sent.code, Some(0), "{sent:?}");
     let output = serve.wait_with_output().unwrap();

@@ -250,3 +250,13 @@ fn a_service_ends_in_an_orderly_way() {
     signal(&serve.child, "TERM");
     assert_eq!(serve.wait().code, Some(143));
 }
+
+#[test]
+fn a_key_is_not_put_into_a_directory_that_is_not_there() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("no-such/identity.pem");
+    let mut command = Command::new(SWEETSPOT);
+    command.args(["serve", "key", "--identity"]).arg(&path);
+    run(command).failed_saying(&["there is no directory", "no-such", "make it"]);
+    assert!(!scratch.path().join("no-such").exists());
+}

@@ -20,6 +20,8 @@ impl Destination {
         };
         let open = |path: &PathBuf| TargetDirectory::open(path, view.clone()).map_err(wrong(path));
         match target {
+            // Nothing can be taken back from there.
+            Target::Output if !offer.one_file => Err(TransferError::OneOutput),
             Target::Output => Ok(Destination::Output),
             Target::Into(path) => {
                 Ok(Destination::Directory { target: open(path)?, top: Top::Sent })
