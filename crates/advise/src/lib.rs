@@ -5,7 +5,7 @@
 //! [`host::Snapshot`].
 //!
 //! ```
-//! use sweetspot_advise::window::{Congestion, WindowQuestion, advise};
+//! use sweetspot_advise::window::{LossResponse, WindowQuestion, advise};
 //! use sweetspot_units::Bytes;
 //!
 //! let advice = advise(&WindowQuestion {
@@ -14,7 +14,7 @@
 //!     buffer: Some("12MB".parse()?),
 //!     cross: None,
 //!     loss: None,
-//!     congestion: Congestion::Cubic,
+//!     congestion: LossResponse::Cubic,
 //!     mtu: Bytes::new(1500),
 //!     kernel: "6.18".parse()?,
 //! })?;

@@ -3,7 +3,7 @@
 use sweetspot_advise::AdviceError;
 use sweetspot_advise::host::{self, HostQuestion, Snapshot};
 use sweetspot_advise::window::{
-    Congestion, TriedWindow, TriedWindows, WindowAdvice, WindowQuestion, WindowSettings, advise,
+    LossResponse, TriedWindow, TriedWindows, WindowAdvice, WindowQuestion, WindowSettings, advise,
 };
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -14,7 +14,7 @@ fn question(rate: &str, rtt: &str) -> WindowQuestion {
         buffer: None,
         cross: None,
         loss: None,
-        congestion: Congestion::Cubic,
+        congestion: LossResponse::Cubic,
         mtu: Bytes::new(1500),
         kernel: "6.18".parse().unwrap(),
     }
@@ -35,7 +35,7 @@ fn ten_gigabit_over_80_ms_by_hand() {
     assert_eq!(json["expected_bps"]["half"], 5_250_000_000_u64);
     let double = json["expected_bps"]["double"].as_f64().unwrap();
     assert!((double / 9.721e9 - 1.0).abs() < 0.002, "{double}");
-    let reno = advise(&WindowQuestion { congestion: Congestion::Reno, ..q }).unwrap();
+    let reno = advise(&WindowQuestion { congestion: LossResponse::Reno, ..q }).unwrap();
     assert_eq!(reno.json()["expected_bps"]["double"].as_u64().unwrap() / 1_000_000, 8_293);
     assert!(reno.text(false, 80).contains("twice that gives 8.293 Gbit/s with reno"));
     assert_eq!(json["added_delay_s"]["recommended"], 0.004);
@@ -93,7 +93,7 @@ fn loss_limits_cubic_less_than_reno_and_the_gain_names_which() {
     // With room for every peak random losses give more than the formula's periodic ones: Reno 1.3098 / sqrt(p) packets of 1500 B
     // per 80 ms, 62.13 Mbit/s (Ott, Kemperman, Mathis 1996).
     let roomy =
-        WindowQuestion { rate: "100Gbit/s".parse().unwrap(), congestion: Congestion::Reno, ..q };
+        WindowQuestion { rate: "100Gbit/s".parse().unwrap(), congestion: LossResponse::Reno, ..q };
     let rate = advise(&roomy).unwrap().recommended.rate.unwrap().as_f64();
     assert!((rate / 62.13e6 - 1.0).abs() < 0.02, "{rate}");
     assert_eq!(cubic.json()["congestion"], "cubic");
@@ -101,7 +101,7 @@ fn loss_limits_cubic_less_than_reno_and_the_gain_names_which() {
     assert!(text.contains(" Mbit/s with cubic: loss, not the window, limits it"), "{text}");
     // sqrt(1.5 / 1e-5) = 387.3 segments, 56.08 Mbit/s; labelled beside CUBIC's.
     assert!(text.contains("rate that loss allows reno:"), "{text}");
-    let reno = advise(&WindowQuestion { congestion: Congestion::Reno, ..q }).unwrap();
+    let reno = advise(&WindowQuestion { congestion: LossResponse::Reno, ..q }).unwrap();
     assert!(formula(&reno, "rate that loss allows reno").ends_with(": 56.08 Mbit/s"));
     let gain = reno.text(false, 80);
     assert!(gain.contains("Mbit/s with reno: loss, not the window, limits it"), "{gain}");

@@ -1,6 +1,6 @@
 //! Windows tried in the simulator where closed forms are not sure of the best one.
 
-use sweetspot_advise::window::{Congestion, CrossKind, CrossShare, TriedWindows, WindowQuestion};
+use sweetspot_advise::window::{CrossKind, CrossShare, LossResponse, TriedWindows, WindowQuestion};
 use sweetspot_experiment::Workers;
 use sweetspot_experiment::window::try_windows;
 use sweetspot_sim::Simulator;
@@ -17,7 +17,7 @@ fn tried(cross: Option<(CrossKind, f64)>, buffer: u64, workers: Workers) -> Trie
             share: Probability::new(share).expect("a share"),
         }),
         loss: None,
-        congestion: Congestion::Cubic,
+        congestion: LossResponse::Cubic,
         mtu: Bytes::new(1000),
         kernel: "6.18".parse().expect("a kernel"),
     };

@@ -1,6 +1,6 @@
 //! The rate that `advise window` expects under random loss, beside the simulator's.
 
-use sweetspot_advise::window::{Congestion, WindowQuestion, advise};
+use sweetspot_advise::window::{LossResponse, WindowQuestion, advise};
 use sweetspot_scenario::{Engine, NoRecorder, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_units::Bytes;
@@ -41,7 +41,7 @@ fn simulated(question: &WindowQuestion, window: Bytes) -> f64 {
 #[test]
 fn near_the_limit_of_loss_the_expected_rate_is_the_simulators() {
     let mut ratios = Vec::new();
-    for congestion in [Congestion::Cubic, Congestion::Reno] {
+    for congestion in [LossResponse::Cubic, LossResponse::Reno] {
         for (rate, rtt, loss, buffer) in PATHS {
             let question = WindowQuestion {
                 rate: rate.parse().unwrap(),

@@ -3,7 +3,7 @@
 use sweetspot_theory::path::saturation;
 use sweetspot_units::Bytes;
 
-use super::Congestion;
+use super::LossResponse;
 use super::situation::{Situation, first_timeout};
 use crate::{AdviceError, Formula};
 
@@ -32,11 +32,11 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
         });
     }
     let (rule, source) = match s.question.congestion {
-        Congestion::Reno => (
+        LossResponse::Reno => (
             "R = 3A/4 (A T_e + B)^2 / ((A T_e + B)^2 - A T_e B), A if B >= A T_e; B: its share",
             "Jain, Prasad, Dovrolis, eqs (4), (5), (17)",
         ),
-        Congestion::Cubic => (
+        LossResponse::Cubic => (
             "R = mean of min(W/T_e, A) while W = 0.4 (t - K)^3 + W_max grows from 0.7 W_max to W_max = A T_e + B",
             "RFC 9438, sections 4.2 and 4.3",
         ),
@@ -71,13 +71,13 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
 fn allowed_by_loss(s: &Situation) -> Result<Vec<Formula>, AdviceError> {
     let Some(p) = s.question.loss else { return Ok(Vec::new()) };
     let cubic = (
-        Congestion::Cubic,
+        LossResponse::Cubic,
         "rate that loss allows cubic",
         "R = m / (T/W + t), W = max(sqrt(3/2p), 1.054 (T/p)^0.75), t as reno's",
         "RFC 9438, section 5.1",
     );
     let reno = (
-        Congestion::Reno,
+        LossResponse::Reno,
         "rate that loss allows reno",
         "R = m / (T/W + t), W = sqrt(3/2p), t = T_0 min(1, 3 sqrt(3p/8)) p (1 + 32 p^2)",
         "Padhye, Firoiu, Towsley, Kurose 1998, b = 1",

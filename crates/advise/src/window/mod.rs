@@ -1,7 +1,6 @@
 //! Window advice: the sweet spot, the six bandwidth-delay products and the rate of each, the cost
 //! of a wrong window, and the settings that reach the right one.
 
-mod congestion;
 mod cross;
 mod explain;
 mod five_lines;
@@ -10,12 +9,12 @@ mod show;
 mod simulated;
 mod situation;
 
-pub use congestion::Congestion;
 pub use cross::{CrossKind, CrossShare};
 pub use settings::WindowSettings;
 pub use simulated::{TriedWindow, TriedWindows};
 
 use sweetspot_theory::path::saturation::SweetSpot;
+pub use sweetspot_theory::reno::bounded::LossResponse;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use crate::error::possible;
@@ -37,7 +36,7 @@ pub struct WindowQuestion {
     /// Random loss, or the loss of a path that was congested before.
     pub loss: Option<Probability>,
     /// The sender's congestion control, which decides what loss allows.
-    pub congestion: Congestion,
+    pub congestion: LossResponse,
     /// The largest packet.
     pub mtu: Bytes,
     /// The receiver's kernel.

@@ -4,11 +4,11 @@ use sweetspot_theory::path::elephants::Elephants;
 use sweetspot_theory::path::saturation::{self, SweetSpot};
 use sweetspot_theory::path::six_bdps::{self, PathState};
 use sweetspot_theory::path::{Path, unresponsive};
-use sweetspot_theory::reno::bounded::{Bounds, LossResponse, overflowing};
+use sweetspot_theory::reno::bounded::{Bounds, overflowing};
 use sweetspot_theory::reno::pftk::Flow;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{Congestion, CrossKind, CrossShare, MOST_HELD, WindowQuestion};
+use super::{CrossKind, CrossShare, LossResponse, MOST_HELD, WindowQuestion};
 use crate::AdviceError;
 use crate::limit::{LARGEST_WINDOW, with_margin};
 
@@ -50,7 +50,7 @@ impl Situation {
     /// The rate that loss alone allows `congestion`; `None` without loss.
     pub(super) fn allowed_by_loss(
         &self,
-        congestion: Congestion,
+        congestion: LossResponse,
     ) -> Result<Option<Rate>, AdviceError> {
         allowed_by_loss(&self.question, congestion)
     }
@@ -79,8 +79,8 @@ impl Situation {
     /// The rate beyond the sweet spot, where the sender's own losses limit it.
     pub(super) fn sawtooth(&self) -> Rate {
         match self.question.congestion {
-            Congestion::Reno => saturation::congestion_limited(&self.left),
-            Congestion::Cubic => overflowing(LossResponse::Cubic, &self.left, self.question.mtu),
+            LossResponse::Reno => saturation::congestion_limited(&self.left),
+            LossResponse::Cubic => overflowing(LossResponse::Cubic, &self.left, self.question.mtu),
         }
     }
 
@@ -96,7 +96,7 @@ impl Situation {
         };
         let capacity = self.left.capacity();
         let bounds = Bounds { capacity, buffer, window };
-        Ok(Some(flow.with_segments_per_ack(1)?.bounded(q.congestion.response(), &bounds)))
+        Ok(Some(flow.with_segments_per_ack(1)?.bounded(q.congestion, &bounds)))
     }
 
     pub(super) fn sweet_spot(&self) -> SweetSpot {
@@ -242,15 +242,15 @@ impl Situation {
 
 fn allowed_by_loss(
     q: &WindowQuestion,
-    congestion: Congestion,
+    congestion: LossResponse,
 ) -> Result<Option<Rate>, AdviceError> {
     let Some(loss) = q.loss.filter(|loss| loss.get() > 0.0) else { return Ok(None) };
     // Linux counts acknowledged segments (tcp_cong_avoid_ai), so a delayed ACK counts twice.
     let flow =
         Flow::new(q.mtu - HEADER_BYTES, q.rtt, first_timeout(q), loss)?.with_segments_per_ack(1)?;
     Ok(Some(match congestion {
-        Congestion::Cubic => flow.cubic(),
-        Congestion::Reno => flow.approximate(),
+        LossResponse::Cubic => flow.cubic(),
+        LossResponse::Reno => flow.approximate(),
     }))
 }
 

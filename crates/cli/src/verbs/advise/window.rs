@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use sweetspot_advise::window::{Congestion, CrossShare, WindowAdvice, WindowQuestion, advise};
+use sweetspot_advise::window::{CrossShare, LossResponse, WindowAdvice, WindowQuestion, advise};
 use sweetspot_advise::{AdviceError, Kernel};
 use sweetspot_experiment::Workers;
 use sweetspot_experiment::window::{cost, runs, try_windows};
@@ -47,10 +47,10 @@ pub struct Arguments {
     /// Random loss, or the loss of an already congested path
     #[arg(long, allow_hyphen_values = true, value_name = "1e-5")]
     loss: Option<Probability>,
-    /// Congestion control of the sender, which decides what loss allows: cubic or reno
+    /// LossResponse control of the sender, which decides what loss allows: cubic or reno
     #[arg(long, value_name = "NAME", default_value_t, hide_possible_values = true)]
-    #[arg(value_parser = values::words::<Congestion>(&["cubic", "reno"]))]
-    congestion: Congestion,
+    #[arg(value_parser = values::words::<LossResponse>(&["cubic", "reno"]))]
+    congestion: LossResponse,
     /// MTU of the path [default: 1500B]
     #[arg(long, allow_hyphen_values = true, value_name = "1500B")]
     mtu: Option<Bytes>,

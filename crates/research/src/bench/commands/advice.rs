@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sweetspot_advise::window::{
-    Congestion, CrossKind, CrossShare, TriedWindow, WindowQuestion, advise,
+    CrossKind, CrossShare, LossResponse, TriedWindow, WindowQuestion, advise,
 };
 use sweetspot_comparison::machine;
 use sweetspot_experiment::Workers;
@@ -84,7 +84,7 @@ fn drawn(random: &mut Random) -> Result<WindowQuestion, Box<dyn std::error::Erro
         buffer: Some(buffer),
         cross: Some(CrossShare { kind, share }),
         loss: None,
-        congestion: Congestion::Cubic,
+        congestion: LossResponse::Cubic,
         mtu: Bytes::new(1500),
         kernel: "6.18".parse()?,
     })
