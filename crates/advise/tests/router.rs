@@ -224,7 +224,7 @@ fn flows_that_persist_fill_the_link_in_the_simulator() {
     assert!((more.recommended.buffer.get() - 717.0).abs() < 0.1, "{}", more.recommended.buffer);
     assert!((more.recommended.used.unwrap() - 0.98).abs() < 1e-9);
     let text = more.text(false, 80).replace('\n', " ");
-    assert!(text.contains("250 packets, would use only 88 % of the link"), "{text}");
+    assert!(text.contains("250 packets, would use 88.4 % of the link"), "{text}");
 }
 
 #[test]
@@ -240,6 +240,10 @@ fn a_device_for_flows_that_persist_is_judged_by_the_square_root() {
     let crowd = advise(&crowd).unwrap();
     assert!(crowd.answer(80).contains("the link is overloaded"));
     assert_eq!(crowd.recommended.buffer.get(), 30.0);
+    // No row and no formula is of a loss that nothing predicts.
+    let text = crowd.text(true, 80);
+    assert!(!text.contains("L-model") && !text.contains("loss: p ="), "{text}");
+    assert!(!text.contains("  used  "), "{text}");
     // Without the number of flows nothing tells whether they persist.
     let unknown = advise(&RouterQuestion { flows: None, ..lasting() }).unwrap();
     assert_eq!(unknown.recommended.used, None);
@@ -549,6 +553,17 @@ fn links_of_a_few_packets_are_refused_and_nothing_exceeds_the_link() {
     // A packet from each of ten inputs may arrive at once.
     let idle = advise(&RouterQuestion { inputs: Some(10), ..question("100Mbit/s") }).unwrap();
     assert_eq!(idle.recommended.buffer.get(), 10.0);
+}
+
+#[test]
+fn too_few_transfers_for_a_median_have_no_rate_in_the_text_either() {
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let decided = |flows| {
+        let mut table = simulated([2, 4, 4]);
+        table.buffers.iter_mut().for_each(|buffer| buffer.bulk.flows = flows);
+        advice.clone().decided_by(table).recommended
+    };
+    assert_eq!((decided(29).bulk, decided(30).bulk), (None, Some(Rate::from_mbit_per_second(4))));
 }
 
 #[test]

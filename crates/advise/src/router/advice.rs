@@ -200,8 +200,8 @@ impl RouterAdvice {
                 loss: Some(found.loss),
                 used: Some(found.used),
                 flow: None,
-                short: (found.short.flows > 0).then_some(found.short.rate),
-                bulk: (found.bulk.flows > 0).then_some(found.bulk.rate),
+                short: found.short.known(),
+                bulk: found.bulk.known(),
             };
         }
         self.simulated = Some(simulated);

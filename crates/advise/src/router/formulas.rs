@@ -13,11 +13,13 @@ use sweetspot_units::Significant;
 
 const PAPER: &str = "Prasad, Dovrolis, Thottan";
 
+/// The formulas for `buffer`; loss and delay have one only if the model `predicts` them.
 pub(super) fn formulas(
     q: &RouterQuestion,
     model: &LinkModel,
     r: &Router,
     buffer: Packets,
+    predicts: bool,
 ) -> Vec<Formula> {
     let gamma = model.ratio.gamma();
     let bdp = model.link.bdp();
@@ -35,8 +37,37 @@ pub(super) fn formulas(
             source: "Villamizar and Song 1994",
         },
     ];
+    if predicts {
+        all.push(predicted(model, bdp));
+    }
+    let share = two_rules::persistence(q, bdp);
+    if share != Some(1.0) {
+        all.push(best_buffer(r, bdp, buffer));
+    }
+    let weight = match q.mean_size() {
+        None => (
+            "flows of unknown size",
+            "B = (C T / sqrt(n))^w B_best^(1-w), w = ln(C T / 13 n) / ln 8 within 0 and 1",
+        ),
+        Some(_) => (
+            "flows that may persist",
+            "B = (C T / sqrt(n))^w B_best^(1-w), w = ln(M / M_fill) / ln 50 within 0 and 1",
+        ),
+    };
+    all.extend(share.map(|share| Formula {
+        what: weight.0,
+        rule: weight.1,
+        numbers: format!("n = {}, w = {share:.3}; used: {buffer}", model.flows()),
+        source: "docs/advise.md",
+    }));
+    all.extend(loss(r, buffer).filter(|_| predicts));
+    all
+}
+
+fn predicted(model: &LinkModel, bdp: Packets) -> Formula {
     let t = &model.traffic;
-    all.push(Formula {
+    let gamma = model.ratio.gamma();
+    Formula {
         what: "loss and delay",
         rule: "regression of a, b and f over simulated links",
         numbers: format!(
@@ -51,26 +82,7 @@ pub(super) fn formulas(
             model.prediction.delay_slope
         ),
         source: "docs/results/router.md",
-    });
-    all.push(best_buffer(r, bdp, buffer));
-    let weight = match q.mean_size() {
-        None => (
-            "flows of unknown size",
-            "B = (C T / sqrt(n))^w B_best^(1-w), w = ln(C T / 13 n) / ln 8 within 0 and 1",
-        ),
-        Some(_) => (
-            "flows that may persist",
-            "B = (C T / sqrt(n))^w B_best^(1-w), w = ln(M / M_fill) / ln 50 within 0 and 1",
-        ),
-    };
-    all.extend(two_rules::persistence(q, bdp).map(|share| Formula {
-        what: weight.0,
-        rule: weight.1,
-        numbers: format!("n = {}, w = {share:.3}; used: {buffer}", model.flows()),
-        source: "docs/advise.md",
-    }));
-    all.extend(loss(r, buffer));
-    all
+    }
 }
 
 fn best_buffer(r: &Router, bdp: Packets, buffer: Packets) -> Formula {

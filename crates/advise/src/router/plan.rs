@@ -91,7 +91,7 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
         available,
         outside: if basis == Basis::NothingQueues { Vec::new() } else { model.outside() },
         assumptions: model.assumptions(q, judge.predicts),
-        formulas: formulas(q, &model, &router, buffer),
+        formulas: formulas(q, &model, &router, buffer, judge.predicts),
         question: q.clone(),
     })
 }
@@ -222,7 +222,8 @@ fn other_rules(
 ) -> Result<Vec<BufferChoice>, AdviceError> {
     let mut all = Vec::new();
     let long = Router { favoured: Favoured::Long, ..judge.router(Favour::Throughput) };
-    if let (Form::PowerLaw, Ok(Best::At(buffer))) = (model.form, optimum(&long).map(|o| o.best)) {
+    let best = optimum(&long).map(|found| found.best);
+    if let (Form::PowerLaw, true, Ok(Best::At(buffer))) = (model.form, judge.predicts, best) {
         all.push(judge.packets("L-model", buffer)?);
     }
     let bdp = rules::bandwidth_delay(q.rate, q.rtt)?;

@@ -16,6 +16,9 @@ const SOURCES: &str = "Sources: Prasad, Dovrolis, Thottan, \"Router Buffer Sizin
     and the Role of the Output/Input Capacity Ratio\"; Villamizar and Song 1994; Appenzeller, \
     Keslassy, McKeown 2004; Enachescu et al. 2005; Spang, Arslan, McKeown 2021.";
 
+/// The columns of a buffer's name, its size and the delay when it is full.
+const BUFFER_COLUMNS: usize = 4;
+
 impl RouterAdvice {
     /// The advice as text, prose in at most `width` columns; `explain` adds the formulas with their numbers.
     pub fn text(&self, explain: bool, width: usize) -> String {
@@ -181,6 +184,9 @@ impl RouterAdvice {
             _ => String::new(),
         };
         let flow = match (r.flow, self.flows) {
+            (Some(flow), n) if n > 1 && self.question.flows.is_none() => {
+                format!(", {flow} for each of the {n} flows assumed")
+            }
             (Some(flow), n) if n > 1 => format!(", {flow} for each of {n} flows"),
             _ => String::new(),
         };
@@ -323,6 +329,9 @@ impl RouterAdvice {
                 &mbit(c.bulk),
             ])
         }));
+        // Without a prediction only the buffers are left.
+        let columns = if self.by_formula.used.is_some() { head.len() } else { BUFFER_COLUMNS };
+        rows.iter_mut().for_each(|row| row.truncate(columns));
         format!("{}{}", table(1, &rows), wrap(&format!("  {}", self.legend()), width, 2))
     }
 
@@ -335,8 +344,7 @@ impl RouterAdvice {
                  Mbit/s of one transfer of {small} and of one of {large} among them, with the RTT, the queueing and the loss \
                  (S-model, eq. 2)."
             ),
-            None => "By formula. full: delay of a full buffer, ms. -: no formula predicts it."
-                .to_owned(),
+            None => "full: delay of a full buffer, ms.".to_owned(),
         };
         let mut all = vec![columns];
         if self.decided().is_some() {

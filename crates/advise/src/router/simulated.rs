@@ -78,6 +78,13 @@ const SHARE: f64 = 0.9;
 /// Appenzeller, Keslassy, McKeown 2004: C T / sqrt(n) is to use 98 % of a link that persistent flows can fill.
 const ALMOST_FULL: f64 = 0.98;
 
+impl SimulatedRate {
+    /// The median, if enough transfers finished for one.
+    pub(super) fn known(&self) -> Option<Rate> {
+        (self.flows >= ENOUGH_FLOWS).then_some(self.rate)
+    }
+}
+
 impl SimulatedBuffer {
     fn of(&self, favour: Favour) -> SimulatedRate {
         if favour == Favour::Throughput { self.bulk } else { self.short }
@@ -189,7 +196,7 @@ impl Simulated {
     }
 
     fn counts(&self, buffer: usize, favour: Favour) -> bool {
-        self.buffers[buffer].of(favour).flows >= ENOUGH_FLOWS
+        self.buffers[buffer].of(favour).known().is_some()
     }
 
     /// Whether `one` is significantly better than `other`, and by more than 5 %.
@@ -336,10 +343,8 @@ impl Simulated {
 
 impl core::fmt::Display for SimulatedRate {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        if self.flows < ENOUGH_FLOWS {
-            return f.pad("-");
-        }
+        let Some(rate) = self.known() else { return f.pad("-") };
         let mbit = |rate: Rate| rate.as_f64() / 1e6;
-        f.pad(&format!("{:.2} +- {:.2}", mbit(self.rate), mbit(self.error)))
+        f.pad(&format!("{:.2} +- {:.2}", mbit(rate), mbit(self.error)))
     }
 }

@@ -126,8 +126,8 @@ impl RouterAdvice {
         let rule = format!("C T / sqrt(n), {few:.0} packets,");
         match self.decided().and_then(|found| found.at(two.persistent.buffer)) {
             Some(small) => format!(
-                "Take {buffer}: {persist}. In the simulator {rule} would use only {} of the link.",
-                whole(small.used)
+                "Take {buffer}: {persist}. In the simulator {rule} would use {:.1} % of the link.",
+                small.used * 100.0
             ),
             None => format!(
                 "Take {buffer}: {persist}. {rule} would not hold the bursts of single flows."
