@@ -30,6 +30,7 @@ mod class;
 mod evidence;
 mod explained;
 mod facts;
+mod fix;
 mod flow;
 pub mod following;
 pub mod joined;

@@ -2,6 +2,7 @@ use serde::Serialize;
 use sweetspot_units::Rate;
 
 use crate::explained::{allowed, explains};
+use crate::fix::fix;
 use crate::limits::rounded;
 use crate::{Class, Evidence, Limits, words};
 
@@ -51,7 +52,7 @@ impl LimitVerdict {
             allowed_bps: allowed(cause, &evidence).map(Rate::as_f64),
             words: words::verdict(cause, [share, own], &evidence, gain),
             gain,
-            fix: words::fix(cause, &evidence),
+            fix: fix(cause, &evidence),
         }
     }
 
