@@ -46,6 +46,30 @@ fn the_advised_buffer_is_among_those_tried_and_counts_in_the_links_own_packets()
     }
 }
 
+/// The sizes from which flows count as persistent: 50 times the larger of 200 packets and M / log2(M) = 2 C T / n, with C T of 250
+/// packets. For 8 flows M is 574.
+#[test]
+fn law_flows_that_just_persist_use_95_percent_of_a_link_with_the_square_roots_buffer() {
+    for (flows, packets) in [(8, 574), (20, 200), (50, 200)] {
+        let q = RouterQuestion {
+            flows: Some(flows),
+            size_mean: Some(Bytes::new(1500 * 50 * packets)),
+            mix: Mix::Bulk,
+            favour: Favour::Throughput,
+            ..question("50Mbit/s", "500Mbit/s")
+        };
+        let advice = advise(&q).unwrap();
+        assert_eq!(advice.basis, Basis::SquareRoot);
+        let tried = BufferTrial::new(&advice, Effort::Quick).unwrap().run(&runner()).unwrap();
+        let used = tried.buffers[tried.advised].used;
+        assert!(used >= 0.95, "{flows} flows use {used}");
+        // The advice keeps 98 % of the use with C T.
+        let full = tried.buffers[tried.rule].used;
+        let decided = advice.decided_by(tried);
+        assert!(decided.recommended.used.unwrap() >= 0.98 * full - 1e-9, "{decided:?}");
+    }
+}
+
 #[test]
 fn what_cannot_be_run_in_small_is_said_and_not_tried() {
     // 8e6 packets of 12 kbit in 8 x 4 x 30 s are 100 Mbit/s, 0.1 % of the link; and 0.1 of 100 flows.
