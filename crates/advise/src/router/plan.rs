@@ -125,7 +125,7 @@ fn check(q: &RouterQuestion) -> Result<(), AdviceError> {
     possible(tail.is_finite() && tail > 1.0, "tail_index", tail, why)?;
     // Three duplicate ACKs show a loss (RFC 5681).
     let in_flight = q.rate * q.rtt;
-    let why = "the formulas need four packets in flight";
+    let why = "the formulas need four packets in flight; a packet for each input is buffer enough";
     possible(in_flight >= q.packet * 4, "rate x RTT of", in_flight, why)?;
     Ok(())
 }

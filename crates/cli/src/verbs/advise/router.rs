@@ -47,7 +47,8 @@ pub struct Arguments {
     /// Share of the link that is used in its busy times with ample buffer
     #[arg(long, allow_hyphen_values = true, value_name = "100%")]
     load: Option<Probability>,
-    /// Mean size of a transfer, where --mix names no file [default: 80kB]
+    /// Mean size of a transfer, where --mix names no file [default: 80kB, or more if so few --flows need more to fill
+    /// the link]
     #[arg(long, allow_hyphen_values = true, value_name = "80kB")]
     size_mean: Option<Bytes>,
     /// Traffic: short, bulk, or a file with a transfer size per line
