@@ -260,6 +260,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         even: comes_evenly(stream),
         granted: None,
         nagle,
+        holds_small: false,
         passes,
         is_one_reading: false,
         unknown_because: one_sided(stream),

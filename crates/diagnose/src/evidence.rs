@@ -87,6 +87,8 @@ pub struct Evidence {
     pub granted: Option<Bytes>,
     /// Small segments that waited for a delayed acknowledgement.
     pub nagle: Option<Nagle>,
+    /// Less than a segment was mostly found waiting behind one in flight; the waits themselves were not seen.
+    pub holds_small: bool,
     /// The largest payload that was acknowledged, if all larger segments vanished.
     pub passes: Option<Bytes>,
     /// All of it comes from the totals of one reading: the time is that with data in flight, and `goodput` the rate meanwhile.

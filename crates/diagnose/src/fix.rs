@@ -37,7 +37,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             return window_fix("On the sender: do not set SO_SNDBUF", "tcp_wmem", now, e);
         }
         Class::Bandwidth => return bandwidth_fix(e),
-        Class::Application if has_nagle(e) => {
+        Class::Application if has_nagle(e) || e.holds_small => {
             "In the sending program: set TCP_NODELAY, or write each message with one call (writev, MSG_MORE)."
         }
         Class::Application => {

@@ -126,6 +126,10 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Rate) -> Stri
         ),
         Class::Bandwidth => bandwidth(percent, e),
         Class::Application if has_nagle(e) => nagles(e),
+        Class::Application if e.holds_small => format!(
+            "{percent} % of the time limited by the sending application: it writes less than a segment at a time, which waits \
+             until the one before it is acknowledged (Nagle's algorithm)."
+        ),
         Class::Application if is_shared(shares) => format!(
             "{}: it had nothing to send though the network would have taken more.",
             applications(shares, "by the sender's")

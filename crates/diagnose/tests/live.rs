@@ -545,6 +545,33 @@ fn one_reading_of_bbr_with_a_queue_is_no_slow_start() {
     assert_eq!(live.limits().dominant(), Class::Opportunity);
 }
 
+/// 200 bytes wait behind a segment of 200 in four of five samples; in the fifth nothing does.
+#[test]
+fn small_writes_that_nagles_algorithm_holds_are_named() {
+    let verdict = |held: fn(u64) -> bool| {
+        let mut live = Live::default();
+        for n in 0..11 {
+            let not_sent = Bytes::new(if held(n) { 200 } else { 0 });
+            live.handle(Sample {
+                at: Time::ZERO + SECOND * n,
+                acked: Bytes::new(2600 * n),
+                delivered: 13 * n,
+                busy: SECOND * n,
+                under_way: 1,
+                not_sent,
+                queued: Bytes::new(2000),
+                ..bulk()
+            });
+        }
+        LimitVerdict::new(live.limits(), &live.evidence())
+    };
+    let nagle = verdict(|n| n % 5 != 0);
+    assert_eq!(nagle.class, Class::Application);
+    assert!(nagle.words.contains("Nagle's algorithm"), "{}", nagle.words);
+    assert!(nagle.fix.contains("TCP_NODELAY"), "{}", nagle.fix);
+    assert!(!verdict(|n| n % 5 == 0).words.contains("Nagle"));
+}
+
 #[test]
 fn a_window_that_stays_closed_is_full_of_data_that_the_program_does_not_read() {
     let closed = Sample { window_limited: SECOND, peer_window: Some(Bytes::ZERO), ..bulk() };

@@ -15,6 +15,9 @@ const ARRIVAL_ROUNDS: u64 = 4;
 /// when they were acknowledged.
 const READ: f64 = 2.0 / 3.0;
 
+/// As many samples with a small segment that waited are no chance.
+const MANY_HELD: u64 = 5;
+
 /// With this many segments in flight, the receiver's RTT estimate is a real RTT.
 const MUCH: u64 = 8;
 
@@ -104,6 +107,9 @@ pub struct ConnectionHistory {
     /// The last interval was that much better than all before it that its sender is starting.
     pub starts: bool,
     pub capacity: Option<Rate>,
+    /// Samples while this end sent, and those of them in which less than a segment waited behind one in flight.
+    pub sent_samples: u64,
+    pub held_small: u64,
     /// The rate at which the peer's window last became narrow.
     pub narrowed_at: Option<Rate>,
     /// The rate in the latest interval; `None` before the first one of a connection that had moved data already.
@@ -179,6 +185,8 @@ impl ConnectionHistory {
         self.buffer_was_full &= now.send_buffer == last.send_buffer;
         self.buffer_was_full |= full(now) || (full(last) && now.send_buffer == last.send_buffer);
         let rate = step.delivery_rate(side);
+        self.sent_samples += u64::from(side == Side::Sender);
+        self.held_small += u64::from(side == Side::Sender && holds_small(now));
         if let Some(window) = now.peer_window {
             self.held.add(window, now.rtt, now.window_limited.saturating_sub(last.window_limited));
         }
@@ -218,6 +226,11 @@ impl ConnectionHistory {
         self.repaired = if lost { Some((now.at, dropped)) } else { self.repaired };
     }
 
+    /// Whether less than a segment mostly waited for the acknowledgement of the one before it.
+    pub fn mostly_holds_small(&self) -> bool {
+        self.held_small >= MANY_HELD && 2 * self.held_small > self.sent_samples
+    }
+
     /// Whether the peer's window is small because data lie unread there: mostly far below its earlier size. The difference was
     /// acknowledged and is still in the buffer, as no window's edge goes back (RFC 9293, SHLD-14). The max window that its
     /// scale allows shows nothing.
@@ -239,4 +252,9 @@ impl ConnectionHistory {
     pub fn was_dropped_by_peer(&self) -> bool {
         self.repaired.is_some_and(|(_, dropped)| dropped)
     }
+}
+
+/// Whether less than a segment waits behind a single one in flight, as Nagle's algorithm holds it (RFC 1122, section 4.2.3.4).
+fn holds_small(now: &Sample) -> bool {
+    now.under_way == 1 && now.not_sent > Bytes::ZERO && now.not_sent < now.mss
 }

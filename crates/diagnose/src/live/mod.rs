@@ -267,6 +267,7 @@ impl Live {
             loss_events: self.history.loss_events,
             timeouts: last.timeouts.saturating_sub(first.timeouts),
             zero_windows: windows.closed,
+            holds_small: direction == Side::Sender && self.history.mostly_holds_small(),
             lasted,
             bytes,
             unknown_because: Some(match direction {
