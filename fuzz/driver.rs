@@ -6,13 +6,13 @@
 
 use sweetspot_sizing::{
     CongestionChoice, CongestionState, Controller, ControllerConfig, Driver, Effect, Input,
-    InputSource, KernelView, Needs, Output, ProbeAnswer, SavedWindow, SenderReport, Sizing,
-    SizingPhase, TrainPacket, TrainRequest, Upload,
+    InputSource, KernelView, Needs, Output, ProbeAnswer, Rledbat, SavedWindow, SenderReport,
+    Sizing, SizingPhase, TrainPacket, TrainRequest, Upload,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// The controllers that need to be told nothing of the path: the sizings, and the one of uploads.
-pub const SIZINGS: [&str; 19] = [
+/// The controllers that need to be told nothing of the path: the sizings, and those of uploads and background transfers.
+pub const SIZINGS: [&str; 20] = [
     "kernel",
     "fixed",
     "max",
@@ -32,6 +32,7 @@ pub const SIZINGS: [&str; 19] = [
     "drs:maxwnd",
     "wad",
     "nlanr",
+    "background",
 ];
 
 /// How they may get at what they need.
@@ -80,6 +81,7 @@ fn controller(sizing: &str, max_window: u64) -> Box<dyn Controller + Send> {
         path: None,
     };
     let sizing: Sizing = match sizing {
+        "background" => return Box::new(Rledbat::background(&config)),
         "upload" => return Box::new(Upload::default()),
         "upload:resumed" => {
             let window = Bytes::new(max_window);

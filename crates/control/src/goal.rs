@@ -7,7 +7,7 @@ use sweetspot_sizing::{Controller, ControllerConfig, Rledbat, Sobas};
 pub enum Goal {
     /// The path's full rate without a standing queue.
     Throughput,
-    /// Only the capacity that others leave (RFC 9840).
+    /// Only the capacity that others leave (RFC 9840, with a target that a loss lowers).
     LessThanBestEffort,
 }
 
@@ -27,7 +27,7 @@ impl Goal {
     pub fn controller(self, config: &ControllerConfig) -> Box<dyn Controller + Send> {
         match self {
             Goal::Throughput => Box::new(Sobas::live(config)),
-            Goal::LessThanBestEffort => Box::new(Rledbat::new(config)),
+            Goal::LessThanBestEffort => Box::new(Rledbat::background(config)),
         }
     }
 }

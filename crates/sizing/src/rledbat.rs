@@ -11,6 +11,13 @@ use crate::{
 /// runs by default).
 const TARGET_DELAY: Duration = Duration::from_millis(60);
 
+/// The target of a background transfer after a loss, as a share of the queueing delay at the loss: midway between no queue and
+/// a full one. Jitter of 10 ms exceeds 15 % of a short buffer, TCP-LP's threshold (Kuzmanovic and Knightly 2003, section III).
+const TARGET_SHARE: f64 = 0.5;
+
+/// The smallest such target: without a queue, a receiver's RTT varies by about as much.
+const MIN_TARGET: Duration = Duration::from_millis(5);
+
 /// Slow start ends at this share of the target (LEDBAT++ section 4.4).
 const SLOW_START_ENDS: f64 = 0.75;
 
@@ -38,7 +45,13 @@ pub struct Rledbat {
     base: Option<Duration>,
     /// The lowest sample of the round.
     lowest: Option<Duration>,
+    /// The highest sample of the round.
+    highest: Option<Duration>,
     lost: bool,
+    /// Whether losses lower the target.
+    is_background: bool,
+    /// The longest queueing delay of a round with losses, if they do.
+    full: Option<Duration>,
     round_ends: Option<Time>,
     outputs: VecDeque<Output>,
 }
@@ -63,17 +76,33 @@ impl Rledbat {
             state: RledbatState::SlowStart { limit: config.max_window, since: Time::ZERO },
             base: None,
             lowest: None,
+            highest: None,
             lost: false,
+            is_background: false,
+            full: None,
             round_ends: None,
             outputs: VecDeque::new(),
         }
+    }
+
+    /// A controller that also yields on paths where losses come before RFC 9840's target. Such a path has a small buffer, or
+    /// a queue that was never empty since the transfer began. A loss lowers the target.
+    pub fn background(config: &ControllerConfig) -> Rledbat {
+        Rledbat { is_background: true, ..Rledbat::new(config) }
+    }
+
+    /// The queueing delay aimed for.
+    fn target(&self) -> Duration {
+        let below = |full: Duration| full.scaled(TARGET_SHARE).clamp(MIN_TARGET, TARGET_DELAY);
+        self.full.map_or(TARGET_DELAY, below)
     }
 
     /// Starts anew; only the base RTT is kept.
     fn begin_again(&mut self) {
         self.window = self.mss * INITIAL_SEGMENTS;
         self.state = RledbatState::SlowStart { limit: self.max, since: Time::ZERO };
-        (self.lowest, self.lost, self.round_ends) = (None, false, None);
+        (self.lowest, self.highest, self.lost, self.round_ends) = (None, None, false, None);
+        self.full = None;
         self.outputs.push_back(Output::Window(None));
     }
 
@@ -94,9 +123,10 @@ impl Rledbat {
     /// Once per round trip.
     fn round(&mut self, now: Time, delay: Duration, base: Duration) {
         let lost = std::mem::take(&mut self.lost);
+        let target = self.target();
         match self.state {
             RledbatState::SlowStart { limit, since } => {
-                if lost || delay > TARGET_DELAY.scaled(SLOW_START_ENDS) || self.window >= limit {
+                if lost || delay > target.scaled(SLOW_START_ENDS) || self.window >= limit {
                     // A slowdown took as long as it lasted and as the way back took.
                     let pause = if since == Time::ZERO {
                         base * u64::from(SLOWDOWN_ROUNDS)
@@ -122,7 +152,7 @@ impl Rledbat {
                 let steps = (TARGET_DELAY * 2).as_nanos().div_ceil(base.as_nanos().max(1)).min(16);
                 let gain = self.mss.as_f64() / steps as f64;
                 let window = self.window.as_f64();
-                let over = (delay.as_secs_f64() / TARGET_DELAY.as_secs_f64() - 1.0).max(0.0);
+                let over = (delay.as_secs_f64() / target.as_secs_f64() - 1.0).max(0.0);
                 let change = (gain - window * over).max(-window / 2.0);
                 self.set(now, Bytes::from_f64(window + change));
             }
@@ -143,6 +173,10 @@ impl Rledbat {
             return;
         }
         self.round_ends = Some(now + length);
+        let longest = self.highest.take().map(|highest| highest.saturating_sub(base));
+        if self.lost && self.is_background {
+            self.full = self.full.max(longest);
+        }
         if let Some(lowest) = self.lowest.take() {
             self.round(now, lowest.saturating_sub(base), base);
         }
@@ -155,6 +189,7 @@ impl Controller for Rledbat {
             Input::KernelRtt(rtt) => {
                 self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
                 self.lowest = Some(self.lowest.map_or(rtt, |lowest| lowest.min(rtt)));
+                self.highest = self.highest.max(Some(rtt));
             }
             Input::MinimumRtt(rtt) => {
                 self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
@@ -180,5 +215,44 @@ impl Controller for Rledbat {
             RledbatState::SlowStart { .. } => SizingPhase::Ramping,
             RledbatState::Steady { .. } | RledbatState::Slowdown { .. } => SizingPhase::Holding,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1448;
+
+    /// The largest window, in segments, of the last twenty of sixty rounds with that RTT. The path has 40 ms; before them the
+    /// window doubled seven times, to 1280 segments, which lost packets at 80 ms.
+    fn after_a_loss(new: fn(&ControllerConfig) -> Rledbat, rtt: u64) -> u64 {
+        let (mss, max_window) = (Bytes::new(MSS), Bytes::new(6 << 20));
+        let config = ControllerConfig { mss, packet: mss, max_window, size: None, path: None };
+        let mut controller = new(&config);
+        let mut now = Time::ZERO;
+        let mut windows = Vec::new();
+        let rounds = std::iter::repeat_n(40, 8).chain([80]).chain(std::iter::repeat_n(rtt, 60));
+        for rtt in rounds {
+            if rtt == 80 {
+                // Within the round.
+                let early = now + Duration::from_millis(1);
+                controller.handle(early, &Input::OutOfOrder { segments: 1 });
+            }
+            now += Duration::from_millis(rtt);
+            controller.handle(now, &Input::KernelRtt(Duration::from_millis(rtt)));
+            windows.push(controller.window.get() / MSS);
+        }
+        assert_eq!(windows[7..9], [1280, 640], "half of the window that lost packets");
+        windows.into_iter().rev().take(20).max().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_background_transfer_yields_to_more_than_half_of_the_queue_that_lost_packets() {
+        // 30 of 40 ms are more than half and below RFC 9840's 60 ms: two segments, the smallest window, against the standard's.
+        assert_eq!(after_a_loss(Rledbat::background, 70), RLEDBAT_MIN_SEGMENTS);
+        assert!(after_a_loss(Rledbat::new, 70) >= 640);
+        // 10 of 40 ms are less: it may be its own.
+        assert!(after_a_loss(Rledbat::background, 50) >= 640);
     }
 }

@@ -50,6 +50,7 @@ keeps_its_contract! {
     drs_with_its_heuristic_keeps_its_contract: 16,
     wad_keeps_its_contract: 17,
     nlanr_keeps_its_contract: 18,
+    background_keeps_its_contract: 19,
 }
 
 #[test]

@@ -15,7 +15,8 @@ pub enum SocketSizing {
     /// `sobas:live`: the path's full rate without a standing queue. Sockets to the same host share a window.
     #[default]
     Live,
-    /// `less-than-best-effort`: only the capacity that others leave (RFC 9840). Sockets to the same host share a window.
+    /// `less-than-best-effort`: only the capacity that others leave (RFC 9840, with a target that a loss lowers). Sockets to
+    /// the same host share a window.
     LessThanBestEffort,
     /// `drs`: Dynamic Right-Sizing.
     RightSizing,

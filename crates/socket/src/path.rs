@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use sweetspot_control::{PaceStep, PacedUpload, PathGroup, TuneEventKind, receiver_config};
+use sweetspot_control::{Goal, PaceStep, PacedUpload, PathGroup, TuneEventKind, receiver_config};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -89,7 +89,10 @@ impl Path {
     /// The controllers of a path with connections that advertised `mss`.
     pub fn group(sizing: SocketSizing, mss: Bytes, max_window: Bytes) -> Option<PathGroup> {
         let config = receiver_config(mss, max_window);
-        let controller = sizing.sizing().controller(&config).ok()?;
+        let controller = match sizing {
+            SocketSizing::LessThanBestEffort => Goal::LessThanBestEffort.controller(&config),
+            other => other.sizing().controller(&config).ok()?,
+        };
         Some(PathGroup::new(controller, config.mss))
     }
 
