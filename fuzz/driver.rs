@@ -11,7 +11,7 @@ use sweetspot_sizing::{
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// The controllers that need to be told nothing of the path: the sizings, and those of uploads and background transfers.
+/// The controllers that need no facts about the path: the sizings, uploads and background transfers.
 pub const SIZINGS: [&str; 20] = [
     "kernel",
     "fixed",
