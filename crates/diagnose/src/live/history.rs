@@ -107,7 +107,7 @@ pub struct ConnectionHistory {
     /// The last interval was that much better than all before it that its sender is starting.
     pub starts: bool,
     pub capacity: Option<Rate>,
-    /// Samples while this end sent, and those of them in which less than a segment waited behind one in flight.
+    /// Samples while this end sent, and the ones in which less than a segment waited behind a single one in flight.
     pub sent_samples: u64,
     pub held_small: u64,
     /// The rate at which the peer's window last became narrow.
