@@ -61,6 +61,10 @@ fn a_sweep_is_run_by_the_kernel_run_by_run() -> Tested {
     // A line per point.
     let points = String::from_utf8(output.stdout)?;
     assert_eq!(points.lines().count(), 2, "{points}");
+    // Each run takes its time, and is reported when it is over.
+    let said = String::from_utf8(output.stderr)?;
+    let reports: Vec<&str> = said.lines().filter(|line| line.contains('/')).collect();
+    assert_eq!(reports, ["1/2 runs", "2/2 runs"], "{said}");
     Ok(())
 }
 

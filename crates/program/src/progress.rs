@@ -44,6 +44,35 @@ impl Engine for CountingEngine<'_> {
     }
 }
 
+/// An engine that says after each run how many are finished. It needs no thread beside it.
+pub struct AnnouncingEngine<'a> {
+    counting: CountingEngine<'a>,
+    total: usize,
+}
+
+impl<'a> AnnouncingEngine<'a> {
+    /// Announces the `total` runs of `engine`.
+    pub fn new(engine: &'a (dyn Engine + Sync), total: usize) -> AnnouncingEngine<'a> {
+        AnnouncingEngine { counting: CountingEngine::new(engine), total }
+    }
+}
+
+impl Engine for AnnouncingEngine<'_> {
+    fn name(&self) -> &'static str {
+        self.counting.name()
+    }
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Outcome, EngineError> {
+        let outcome = self.counting.run(scenario, recorder)?;
+        note!("{}/{} runs", self.counting.done(), self.total);
+        Ok(outcome)
+    }
+}
+
 /// Interval between two updates of the progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval between two plain lines without a terminal.

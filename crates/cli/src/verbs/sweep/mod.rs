@@ -17,7 +17,7 @@ use super::run::NOT_COVERED;
 use sweetspot_program::build::identity;
 use sweetspot_program::engine::EngineName;
 use sweetspot_program::print::Shown;
-use sweetspot_program::progress::{self, CountingEngine};
+use sweetspot_program::progress::{self, AnnouncingEngine, CountingEngine};
 use sweetspot_program::result_journal::{OnVersionMismatch, ResultJournal};
 use sweetspot_program::scenario_file::{Parallel, ScenarioFile};
 use sweetspot_program::usage_error::{self, UsageError};
@@ -131,8 +131,9 @@ fn run_all(arguments: &Arguments) -> Ending {
     let run = |engine: &(dyn Engine + Sync), journal: Option<&Path>| {
         if arguments.engine == EngineName::Lab {
             // The lab isolates this process, which it can only while that has one thread.
-            note!("{} runs, one after the other, in real time", sweep.runs(variants.len()));
-            return Ok(sweep.run(&variants, engine, workers)?);
+            let total = sweep.runs(variants.len());
+            note!("{total} runs, one after the other, in real time");
+            return Ok(sweep.run(&variants, &AnnouncingEngine::new(engine, total), workers)?);
         }
         run_interruptibly(&sweep, &variants, engine, workers, journal)
     };
