@@ -178,6 +178,16 @@ mod tests {
     }
 
     #[test]
+    fn every_sizing_is_in_the_page() {
+        let page = text().replace("\\-", "-");
+        // `bdp1 to bdp6` stands for a range.
+        for name in sweetspot_sizing::Sizing::NAMES.map(|name| name.split(' ').next()) {
+            let name = name.expect("a name");
+            assert!(page.contains(&format!("\\fB{name}\\fR")), "{name}: {page}");
+        }
+    }
+
+    #[test]
     fn the_page_has_the_words_of_the_chapter_and_none_of_its_marks() {
         let page = text();
         assert!(page.contains(".SH \"TOP LEVEL\"") && page.contains(".SH [path]"), "{page}");
