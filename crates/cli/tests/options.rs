@@ -148,6 +148,54 @@ fn a_wrong_value_is_wrong_usage_in_every_verb() {
     }
 }
 
+/// Command lines with an input as their output, through a link or by another name, each with a part of its message.
+const OVERWRITING: &[(&str, &str)] = &[
+    ("run m.toml --out m.toml", "--out m.toml: this would overwrite the input m.toml"),
+    ("run m.toml --out link.json", "--out link.json: this would overwrite the input m.toml"),
+    ("run m.toml --series ./rates.csv", "the input rates.csv"),
+    ("sweep m.toml --over path.buffer=9kB,99kB --out link.json", "the input m.toml"),
+    ("sweep m.toml --over path.buffer=9kB,99kB --out sweep.json", "--out sweep.json.journal: "),
+    ("report run.json --out run.json", "--out run.json: this would overwrite the input run.json"),
+    ("report run.json slow.json --out ./run.json", "the input run.json"),
+    ("report series-1.svg --svg .", "the input series-1.svg"),
+    ("diagnose slow.pcap --html slow.pcap", "--html slow.pcap: this would overwrite the input"),
+    ("diagnose --file slow.pcap --scenario ./slow.pcap", "the input slow.pcap"),
+    ("emulate --path m.toml --certificate m.toml -- true", "the input m.toml"),
+    ("emulate --path @lte --trace-up rates.csv --certificate rates.csv -- true", "input rates.csv"),
+];
+
+#[cfg(target_os = "linux")]
+#[test]
+fn no_verb_overwrites_what_it_reads() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    let scenario = "duration = \"1s\"\n[path]\nrate = \"9Mbit/s\"\nrtt = \"9ms\"\nbuffer = \"9kB\"\n\
+                    [[path.trace]]\nfile = \"rates.csv\"\n[[transfer]]\nsizing = \"drs\"\n";
+    fs::write(at("m.toml"), scenario).unwrap();
+    fs::write(at("rates.csv"), "0,9000000\n1,8000000\n").unwrap();
+    fs::write(at("slow.pcap"), sweetspot_testing::capture::window_limited(1200)).unwrap();
+    std::os::unix::fs::symlink("m.toml", at("link.json")).unwrap();
+    std::os::unix::fs::symlink("m.toml", at("sweep.json.journal")).unwrap();
+    let sweetspot = |line: &str| {
+        let mut command = Command::new(SWEETSPOT);
+        command.args(line.split(' ')).current_dir(scratch.path()).output().unwrap()
+    };
+    let made = sweetspot("run m.toml --out run.json");
+    assert!(made.status.success(), "{made:?}");
+    fs::copy(at("run.json"), at("slow.json")).unwrap();
+    fs::copy(at("run.json"), at("series-1.svg")).unwrap();
+    let inputs = ["m.toml", "rates.csv", "slow.pcap", "run.json", "series-1.svg"];
+    let contents = || inputs.map(|name| fs::read(at(name)).unwrap());
+    let before = contents();
+    for (line, part) in OVERWRITING {
+        let output = sweetspot(line);
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {words}");
+        assert!(words.contains(part) && words.trim_end().lines().count() == 1, "{line}: {words}");
+        assert!(contents() == before, "{line}");
+    }
+}
+
 /// Files that cannot be used, each with its name and the next step.
 const UNUSABLE: &[(&str, &str)] = &[
     ("serve --clients .", ".: Is a directory (os error 21); name a file"),

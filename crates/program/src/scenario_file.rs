@@ -33,6 +33,11 @@ impl ScenarioFile {
         read(&self.path, &self.overrides, None)
     }
 
+    /// The files that it is read from.
+    pub fn files(&self) -> Vec<PathBuf> {
+        text_file::scenario_files(&self.path)
+    }
+
     /// The file and its overrides, as typed.
     pub fn name(&self) -> String {
         let set: String = self.overrides.iter().map(|set| format!(" --set {set}")).collect();

@@ -1,8 +1,9 @@
 //! Text files that a user names on the command line.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::bundled;
 use crate::print::Shown;
@@ -31,6 +32,23 @@ pub fn scenario(path: &Path) -> Result<String, String> {
     let trace =
         |name: &str| read(&beside.join(name), "a trace in Mahimahi's format or a CSV of rates");
     with_files(&text, trace).map_err(|error| format!("{}: {error}", path.shown()))
+}
+
+/// The files that a scenario is read from: its own and the traces that it names; none for @NAME.
+pub fn scenario_files(path: &Path) -> Vec<PathBuf> {
+    if path.to_str().is_some_and(|path| path.starts_with('@')) {
+        return Vec::new();
+    }
+    let files = RefCell::new(vec![path.to_owned()]);
+    if let Ok(text) = read(path, "a scenario file") {
+        let beside = path.parent().unwrap_or(Path::new(""));
+        // A text that is no scenario names no traces.
+        let _ = with_files(&text, |name| {
+            files.borrow_mut().push(beside.join(name));
+            Ok(String::new())
+        });
+    }
+    files.into_inner()
 }
 
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {

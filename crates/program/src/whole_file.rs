@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::print::Shown;
+use crate::usage_error::UsageError;
 
 /// Writes `content` to a temporary file beside `path` and renames it when it is on the disk. A pipe
 /// or a device is written directly. The error names the file and the next step.
@@ -37,9 +38,83 @@ pub fn has_place(option: &str, path: Option<&Path>) -> Result<(), String> {
     }
 }
 
+/// Fails if `output`, the file of `option`, is one of `inputs`, be it by another name or a link: the result would replace
+/// its own source. Asked before anything is written.
+pub fn spares_inputs(
+    option: &str,
+    output: Option<&Path>,
+    inputs: &[impl AsRef<Path>],
+) -> Result<(), UsageError> {
+    let Some(output) = output else { return Ok(()) };
+    let mut inputs = inputs.iter().map(AsRef::as_ref);
+    match inputs.find(|input| are_one_file(output, input)) {
+        None => Ok(()),
+        Some(input) => Err(UsageError::new(format!(
+            "{option} {}: this would overwrite the input {}; name another file",
+            output.shown(),
+            input.shown()
+        ))),
+    }
+}
+
+/// Whether both paths lead to the same regular file. A pipe or a device loses nothing.
+#[cfg(unix)]
+fn are_one_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path| {
+        let there = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some((there.dev(), there.ino()))
+    };
+    identity(one).is_some_and(|one| identity(other) == Some(one))
+}
+
+#[cfg(not(unix))]
+fn are_one_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| fs::canonicalize(path).ok().filter(|path| path.is_file());
+    identity(one).is_some_and(|one| identity(other) == Some(one))
+}
+
 fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return OpenOptions::new().write(true).open(path)?.write_all(content);
     }
     sweetspot_system::replace(path, content)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn an_output_that_is_an_input_is_refused_by_any_of_its_names() {
+        let directory = std::env::temp_dir().join(format!("spares-inputs-{}", std::process::id()));
+        fs::create_dir(&directory).unwrap();
+        let [input, linked, hard, copy] =
+            ["input", "linked", "hard", "copy"].map(|name| directory.join(name));
+        fs::write(&input, "content").unwrap();
+        fs::write(&copy, "content").unwrap();
+        symlink(&input, &linked).unwrap();
+        fs::hard_link(&input, &hard).unwrap();
+        let refused = |output: &Path| {
+            spares_inputs("--out", Some(output), &[&copy.with_file_name("none"), &input]).err()
+        };
+        let dotted = directory.join("./input");
+        for output in [&input, &linked, &hard, &dotted] {
+            let words = refused(output).unwrap().to_string();
+            let expected = format!(
+                "--out {}: this would overwrite the input {}; name another file",
+                output.display(),
+                input.display()
+            );
+            assert_eq!(words, expected);
+        }
+        assert!(refused(&copy).is_none() && refused(&directory.join("new")).is_none());
+        // A device is no file with content to lose.
+        let device = Path::new("/dev/null");
+        assert!(spares_inputs("--out", Some(device), &[device]).is_ok());
+        assert!(spares_inputs("--out", None, &[&input]).is_ok());
+        fs::remove_dir_all(&directory).unwrap();
+    }
 }

@@ -103,6 +103,14 @@ impl Arguments {
     pub fn prints(&self) -> bool {
         self.self_test || self.list
     }
+
+    /// The files that the path is read from.
+    fn files(&self) -> Vec<PathBuf> {
+        let scenario = self.path.as_deref().filter(|text| path_option::is_scenario(text));
+        let scenario = scenario.map(|text| text_file::scenario_files(Path::new(text)));
+        let traces = [&self.trace_up, &self.trace_down].into_iter().flatten().cloned();
+        scenario.into_iter().flatten().chain(traces).collect()
+    }
 }
 
 pub fn run(arguments: Arguments) -> Ending {
@@ -111,6 +119,11 @@ pub fn run(arguments: Arguments) -> Ending {
         return Ok(ExitCode::SUCCESS);
     }
     whole_file::has_place("--certificate", arguments.certificate.as_deref())?;
+    whole_file::spares_inputs(
+        "--certificate",
+        arguments.certificate.as_deref(),
+        &arguments.files(),
+    )?;
     let path = arguments.path.as_deref().map(|text| resolve(text, &arguments)).transpose()?;
     let story = || match &path {
         Some(path) => run_across(path, &arguments),

@@ -9,6 +9,7 @@ use super::Ending;
 use crate::picture::Converter;
 use sweetspot_program::print::Shown;
 use sweetspot_program::values::ThemeName;
+use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -52,6 +53,9 @@ pub fn run(arguments: Arguments) -> Ending {
     let page = page.into_bytes();
     let mut written = vec![Written { path: arguments.out, option: "--out", content: page }];
     written.extend(pictures);
+    for file in &written {
+        whole_file::spares_inputs(file.option, Some(&file.path), &arguments.results)?;
+    }
     for file in &written {
         write(file, arguments.json)?;
     }

@@ -13,6 +13,7 @@ use sweetspot_program::bundled;
 use sweetspot_program::engine::EngineName;
 use sweetspot_program::print::{Shown, out_whole, wrapped};
 use sweetspot_program::scenario_file::{read, seed, text};
+use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
@@ -79,6 +80,10 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     let format = arguments.series.as_deref().map(series_format).transpose()?;
     let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
+    let inputs = text_file::scenario_files(&arguments.scenario);
+    for (option, path) in [("--out", &arguments.out), ("--series", &arguments.series)] {
+        whole_file::spares_inputs(option, path.as_deref(), &inputs)?;
+    }
     let mut series = recorder(&scenario, &arguments)?;
     let recorder: &mut dyn Recorder = match &mut series {
         Some(series) => series,

@@ -39,6 +39,11 @@ impl Input {
         Input { path: path.to_owned(), name: path.shown().to_string(), title }
     }
 
+    /// Where it is read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Its name in messages.
     pub fn name(&self) -> &str {
         &self.name

@@ -26,6 +26,7 @@ use self::target::DiagnosisTarget;
 use super::Ending;
 use sweetspot_program::print::Shown;
 use sweetspot_program::usage_error::UsageError;
+use sweetspot_program::whole_file;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -204,7 +205,7 @@ impl From<DiagnosisReport> for Diagnosed {
 /// The diagnosis of `file`, a recording or a capture.
 fn found(file: &Input, arguments: &Arguments) -> Result<Diagnosed, Box<dyn std::error::Error>> {
     if !file.is_text()? {
-        return Ok(told(file, arguments)?);
+        return told(file, arguments);
     }
     if arguments.html.is_some() || arguments.scenario.is_some() {
         let name = file.name();
@@ -215,7 +216,10 @@ fn found(file: &Input, arguments: &Arguments) -> Result<Diagnosed, Box<dyn std::
 }
 
 /// The diagnosis of the capture `file`; also writes the page and the scenario, if requested.
-fn told(file: &Input, arguments: &Arguments) -> Result<Diagnosed, String> {
+fn told(file: &Input, arguments: &Arguments) -> Result<Diagnosed, Box<dyn std::error::Error>> {
+    for (option, out) in [("--html", &arguments.html), ("--scenario", &arguments.scenario)] {
+        whole_file::spares_inputs(option, out.as_deref(), &[file.path()])?;
+    }
     let mut report = capture::read(file, arguments.flows)?;
     sweetspot_wasm::simulate_flows(&mut report.flows);
     let page = arguments.html.as_ref().map(|out| html::write(file, &report, out));

@@ -124,6 +124,11 @@ fn run_all(arguments: &Arguments) -> Ending {
         seeds: arguments.seeds,
     };
     let variants = sweep.variants().map_err(|error| blame(arguments, &error))?;
+    if let Some(out) = &arguments.out {
+        for output in [out, &journal_of(out)] {
+            whole_file::spares_inputs("--out", Some(output), &arguments.file.files())?;
+        }
+    }
     let (runner, workers) = match arguments.engine {
         EngineName::Lab => (arguments.engine.engine(), Workers::ONE),
         other => (other.engine(), arguments.parallel.workers()),
