@@ -54,12 +54,6 @@ impl Samples {
     pub(crate) fn falls_below(&self, value: f64) -> bool {
         value - self.mean > SIGNIFICANT * self.squared_error().sqrt()
     }
-
-    /// Whether the mean significantly exceeds the mean of `others`.
-    pub(crate) fn exceed(&self, others: Samples) -> bool {
-        let error = (self.squared_error() + others.squared_error()).sqrt();
-        self.mean - others.mean > SIGNIFICANT * error
-    }
 }
 
 /// Events among trials.
@@ -105,6 +99,18 @@ impl Share {
         (share, share * (1.0 - share) / all)
     }
 
+    /// The smallest share that does not differ significantly from this one.
+    pub(crate) fn min(&self) -> f64 {
+        let (share, error) = self.estimate();
+        (share - SIGNIFICANT * error.sqrt()).max(0.0)
+    }
+
+    /// The largest such share.
+    pub(crate) fn max(&self) -> f64 {
+        let (share, error) = self.estimate();
+        (share + SIGNIFICANT * error.sqrt()).min(1.0)
+    }
+
     /// Whether the share is significantly above `other`.
     pub(crate) fn exceeds(&self, other: Share) -> bool {
         let ((share, error), (before, error_before)) = (self.estimate(), other.estimate());
@@ -128,10 +134,6 @@ mod tests {
         let some = samples(&[1.0, 2.0, 3.0, 4.0, 5.0]);
         assert!(some.exceeds(1.58) && !some.exceeds(1.59));
         assert!(some.falls_below(4.42) && !some.falls_below(4.41));
-        // Of a difference: 1, so that 2 is not more than two of them.
-        let more = samples(&[3.1, 4.1, 5.1, 6.1, 7.1]);
-        assert!(more.exceed(some) && !some.exceed(more));
-        assert!(!samples(&[3.0, 4.0, 5.0, 6.0, 6.9]).exceed(some));
         assert!(!samples(&[9.0]).exceeds(0.0), "one sample has no error");
     }
 
@@ -142,6 +144,15 @@ mod tests {
         let whole = samples(&[1.0, 5.0, 2.0, 9.0, 4.0]);
         assert_eq!((halves.count, halves.mean), (whole.count, whole.mean));
         assert!((halves.squares - whole.squares).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_share_lies_between_two_standard_errors_below_and_above() {
+        // With one more of each, 1 of 40: 0.025 and twice sqrt(0.025 x 0.975 / 40) = 0.0247.
+        let (none, all) = (Share { hits: 0, all: 38 }, Share { hits: 38, all: 38 });
+        assert!((none.max() - 0.0744).abs() < 1e-4 && none.min() == 0.0);
+        assert!((all.min() - 0.9256).abs() < 1e-4 && all.max() == 1.0);
+        assert!(Share::default().min() == 0.0 && Share::default().max() == 1.0, "nothing is known");
     }
 
     #[test]

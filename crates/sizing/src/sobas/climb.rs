@@ -2,16 +2,17 @@
 //!
 //! Random losses and buffers of a few packets keep Reno and CUBIC far below the capacity, and packet trains often cannot measure
 //! it there. A higher pace tells a path that has room from one that is full: the rate follows, and neither losses nor a
-//! queue do. Where the rate follows and they do too, other traffic gives way.
+//! queue do. Where the rate follows and they do too, other traffic gives way. So it does where the rate exceeds the capacity of a path
+//! without others ([`Performance::lone_capacity`]).
 
 use sweetspot_units::{Duration, Rate, Time};
 
 use super::held::{Held, KEEPS_EPOCHS};
-use super::limits::{PROBING_GAIN, is_idle, is_used};
+use super::limits::{PROBING_GAIN, is_used};
 use super::performance::{Performance, Traffic};
 use super::state::State;
 use super::{SETTLING_EPOCHS, Sobas, repair_epochs};
-use crate::model::{CHANGE, Epoch, Share};
+use crate::model::{CHANGE, Epoch};
 use crate::{CongestionChoice, Reason};
 
 /// Epochs of the baseline, and the most of a step: the difference of two means has twice the variance of one mean. As long as
@@ -23,9 +24,7 @@ pub(super) fn cycle_epochs() -> u64 {
 /// The pace is raised in steps.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Climb {
-    /// Probes under the sender's own congestion control that found the path idle.
-    idle: Share,
-    /// The rate under the sender's own congestion control, and RTTs and losses while the path was not full.
+    /// The sender's own congestion control, and losses at every pace at which the path was not full.
     free: Performance,
     step: Option<Step>,
 }
@@ -58,8 +57,10 @@ impl Step {
 impl Climb {
     /// A probe was answered on a path of this base RTT.
     pub(super) fn handle_probe(&mut self, rtt: Duration, base: Duration) {
-        if self.step.is_none() {
-            self.idle.add(u64::from(is_idle(rtt, base)), 1);
+        match &mut self.step {
+            None => self.free.handle_probe(rtt, base),
+            Some(step) if step.settling == 0 => step.seen.handle_probe(rtt, base),
+            Some(_) => {}
         }
     }
 }
@@ -95,12 +96,16 @@ impl Sobas {
             if climb.free.rates.count() < cycle_epochs() {
                 return;
             }
-            if is_used(climb.idle) {
+            let free = climb.free;
+            if is_used(free.idle) {
                 // By others or by ourselves.
                 return self.open(now, Reason::NoMore);
             }
-            let own = climb.free.rate();
-            return self.take_step(now, Step::new(own, own.scaled(PROBING_GAIN)));
+            if self.capacity_above(free.max_lone_capacity()).is_some() {
+                // By the trains the path carries more: others use the rest.
+                return self.open(now, Reason::OthersQueue);
+            }
+            return self.take_step(now, &free, PROBING_GAIN);
         };
         if step.settling > 0 {
             step.settling -= 1;
@@ -113,34 +118,49 @@ impl Sobas {
         if step.seen.rates.count() < u64::from(repair_epochs()) {
             return;
         }
-        let is_full = step.seen.is_worse(&climb.free, base);
+        let free = climb.free;
+        // A lone transfer cannot exceed its capacity: others have given way.
+        let is_taken = step.seen.rate() > free.max_lone_capacity();
+        let is_full = is_taken || step.seen.lost.exceeds(free.lost);
         let Some(is_followed) = step.is_followed(is_full) else { return };
-        let Step { from, pace, seen, .. } = *step;
-        let (rate, own) = (seen.rate(), climb.free.rate());
+        let step = *step;
+        let (rate, own) = (step.seen.rate(), free.rate());
         match (is_followed, is_full) {
             (true, false) => {
-                climb.free.extend(&seen);
-                // Steps and trains agree.
-                if self.capacity_above(from) == Some(pace) {
-                    return self.hold_climbed(now, pace, base);
-                }
-                // Doubled, as in slow start.
-                self.take_step(now, Step::new(rate, rate.scaled(2.0)));
+                climb.free.lost.extend(step.seen.lost);
+                self.follow(now, &step, &free, base);
             }
             // Others give way.
             (true, true) => self.open(now, Reason::OthersQueue),
-            (false, _) if from <= own => {
+            (false, _) if step.from <= own => {
                 self.is_shared = is_full;
                 self.open(now, Reason::NoMore);
             }
             (false, _) => {
-                let capacity = rate.max(from);
+                let capacity = rate.max(step.from);
                 // By the trains the path carries more: others have the rest.
                 if self.capacity_above(capacity).is_some() {
                     return self.open(now, Reason::OthersQueue);
                 }
                 self.hold_climbed(now, capacity, base);
             }
+        }
+    }
+
+    /// Goes on from a step that the rate followed on a path that is not full.
+    fn follow(&mut self, now: Time, step: &Step, free: &Performance, base: Duration) {
+        let rate = step.seen.rate();
+        if self.capacity_above(step.from) == Some(step.pace) {
+            // Steps and trains agree.
+            self.hold_climbed(now, step.pace, base);
+        } else if !is_used(step.seen.idle) {
+            // Doubled at most, as in slow start.
+            self.take_step(now, &step.seen, 2.0);
+        } else if rate < free.min_lone_capacity() {
+            // Others use the rest.
+            self.open(now, Reason::OthersQueue);
+        } else {
+            self.hold_climbed(now, step.seen.lone_capacity(), base);
         }
     }
 
@@ -159,9 +179,13 @@ impl Sobas {
         is_above.then(|| Rate::from_f64(wire.mean() * self.limits.payload()))
     }
 
-    /// Raises the pace, no further than to the capacity by packet trains.
-    fn take_step(&mut self, now: Time, mut step: Step) {
-        step.pace = self.capacity_above(step.from).map_or(step.pace, |max| max.min(step.pace));
+    /// Raises the pace above the rate `seen`, by `gain` at most. It takes only the idle part of the path, and does not exceed the
+    /// capacity by packet trains, so that others keep theirs.
+    fn take_step(&mut self, now: Time, seen: &Performance, gain: f64) {
+        let from = seen.rate();
+        let pace = from.scaled(gain).min(seen.lone_capacity());
+        let pace = self.capacity_above(from).map_or(pace, |max| max.min(pace));
+        let step = Step::new(from, pace);
         let State::Climb(climb) = &mut self.state else { return };
         climb.step = Some(step);
         self.limits.congestion(now, CongestionChoice::Bbr);

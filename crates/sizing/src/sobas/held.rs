@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::limits::target_queue;
 use super::memory::{MIN_ROOM, Memory, opened};
 use super::paced::Paced;
-use super::performance::Traffic;
+use super::performance::{Performance, Traffic};
 use super::state::State;
 use super::streaks::Streaks;
 use super::{NO_CHANCE, SETTLING_EPOCHS, Sensors, Sobas, repair_epochs};
@@ -32,6 +32,8 @@ pub(super) struct Held {
     /// Epochs until the last change takes effect.
     pub(super) settling: u32,
     pub(super) hold: Hold,
+    /// The epochs since the rate was last about the capacity.
+    unused: Performance,
     /// Losses since the beginning, except while a change took effect.
     lost: Share,
     source: Source,
@@ -141,6 +143,7 @@ impl Held {
             queue,
             settling: SETTLING_EPOCHS,
             hold: Hold::Steady(Streaks::default()),
+            unused: Performance::default(),
             lost: Share::default(),
             source: Source::Measured,
             is_shallow: false,
@@ -173,6 +176,7 @@ impl Held {
         {
             paced.handle_probe(rtt, base);
         }
+        self.unused.handle_probe(rtt, base);
     }
 
     /// How it is held.
@@ -342,6 +346,11 @@ impl Sobas {
         if let Hold::Paced(_) = held.hold {
             return self.check_paced(now, epoch, base, traffic);
         }
+        if epoch.rate < others_rate(held.capacity) {
+            held.unused.handle_epoch(epoch, traffic);
+        } else {
+            held.unused = Performance::default();
+        }
         if held.settling > 0 {
             held.settling -= 1;
             // Losses now are of packets sent before the last change, unless that was a step up.
@@ -354,7 +363,7 @@ impl Sobas {
         }
         held.lost.add(traffic.retransmitted, traffic.delivered);
         if epoch.losses > 0 {
-            return self.check_loss(now, base);
+            return self.check_loss(now, epoch.rate, base);
         }
         let Some(window) = self.limits.window() else { return };
         let in_flight = epoch.rate * epoch.highest_rtt;
@@ -383,9 +392,19 @@ impl Sobas {
         let Hold::Steady(streaks) = &mut held.hold else { return };
         streaks.unused = in_a_row(streaks.unused, is_unused);
         if streaks.unused >= NO_CHANCE {
-            held.change(Hold::Paced(Paced::new(now, held.capacity, held.lost)));
-            self.apply_hold(now);
+            self.pace_or_open(now);
         }
+    }
+
+    /// Paces at the capacity, because congestion control leaves a part of it unused. If others use that part, opens the path.
+    fn pace_or_open(&mut self, now: Time) {
+        let State::Held(held) = &mut self.state else { return };
+        if held.unused.max_lone_capacity() < held.capacity {
+            return self.open(now, Reason::OthersQueue);
+        }
+        held.change(Hold::Paced(Paced::new(now, held.capacity, held.lost)));
+        held.settling += repair_epochs();
+        self.apply_hold(now);
     }
 
     /// Evaluates an epoch in which the window was the limit.
@@ -459,8 +478,9 @@ impl Sobas {
         }
     }
 
-    /// A loss under the limit: random where no queue was seen, else an overflow.
-    fn check_loss(&mut self, now: Time, base: Duration) {
+    /// A loss under the limit: random where no queue was seen, else an overflow. A random one that leaves nothing of the path unused
+    /// changes nothing.
+    fn check_loss(&mut self, now: Time, rate: Rate, base: Duration) {
         let queue = self.recent_queue(base);
         let State::Held(held) = &mut self.state else { return };
         let was_probing = matches!(held.hold, Hold::Probing(..));
@@ -476,7 +496,9 @@ impl Sobas {
             if self.sensors == Sensors::Kernel || self.is_shared {
                 return self.open(now, Reason::RandomLoss);
             }
-            held.change(Hold::Paced(Paced::new(now, held.capacity, held.lost)));
+            if rate < others_rate(held.capacity) {
+                return self.pace_or_open(now);
+            }
         } else if !held.shorten_queue() {
             return self.open(now, Reason::Overflow);
         }

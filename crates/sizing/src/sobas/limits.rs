@@ -172,8 +172,8 @@ pub(super) fn is_idle(rtt: Duration, base: Duration) -> bool {
     rtt <= base + CLOCK_ERROR * 2
 }
 
-/// Whether the path is used up, if a share of `idle` of the probes found it idle: as large a share as the part that is unused, since
-/// probes come at random (PASTA; Wolff, Operations Research 30, 1982). Jitter hides an idle path.
+/// Whether the path is used up, if a share of `idle` of the probes found it idle: the rate cannot grow by twice a change. Jitter hides
+/// an idle path.
 pub(super) fn is_used(idle: Share) -> bool {
     idle.share() < 2.0 * CHANGE
 }

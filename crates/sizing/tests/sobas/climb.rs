@@ -90,13 +90,69 @@ fn where_a_queue_grows_while_the_rate_follows_others_give_way_and_the_climb_ends
     assert_eq!(unused.script.entered.len(), tried);
 }
 
+/// Probes that wait for as large a share of the time as a link is used.
+#[derive(Default)]
+struct Probes {
+    due: f64,
+}
+
+impl Probes {
+    /// How long the next one waits, in seconds, on a link that is busy for `used` of the time.
+    fn wait(&mut self, used: f64) -> f64 {
+        self.due += 1.0 - used.min(1.0);
+        let is_idle = self.due >= 1.0;
+        self.due -= f64::from(u8::from(is_idle));
+        if is_idle { 0.0 } else { 1e-3 }
+    }
+}
+
+/// Climbs beside others that use a share of `others(sent)` when we send that share; why it ended, and the largest pace.
+fn climb_beside(own: f64, others: impl Fn(f64) -> f64) -> (Script, f64) {
+    let (mut unused, mut probes) = (Unused::new(own), Probes::default());
+    unused.run(
+        |script| holds(script) || gave_up(script).is_some(),
+        |sent, _| (alone(sent).0, alone(sent).1 + probes.wait(sent + others(sent))),
+    );
+    let largest = unused.paces.iter().copied().fold(0.0, f64::max);
+    (unused.script, largest)
+}
+
+#[test]
+fn a_climb_alone_ends_at_the_capacity_since_no_step_takes_more_than_is_idle() {
+    // 0.3 x 1.25, twice that, and 0.75 / (1 - 0.25); few probes show the 0.25 roughly.
+    let (script, largest) = climb_beside(0.3, |_| 0.0);
+    assert!(holds(&script), "{:?}", script.entered);
+    assert!((0.82..1.05).contains(&largest), "{largest}");
+    let held = script.pacing.map_or(0.0, |pace| pace.as_f64() / 8.0 / C);
+    assert!((held / 0.99 - 1.0).abs() < 0.03, "{held}");
+}
+
+#[test]
+fn a_climb_ends_where_the_rate_exceeds_the_capacity_of_a_lone_path() {
+    // Others give up as much as we take, so that the path stays idle for 0.3 of the time. Alone that is a capacity of 0.3 / 0.7 = 0.43, by
+    // two errors of 40 probes at most 0.3 / (0.7 - 0.15) = 0.55.
+    let (script, largest) = climb_beside(0.3, |sent| 0.7 - sent);
+    assert_eq!(gave_up(&script), Some(Reason::OthersQueue));
+    // The step beyond starts from 0.55 at most, and takes the idle part.
+    assert!((0.55..0.55 / 0.7).contains(&largest), "{largest}");
+}
+
+#[test]
+fn no_climb_begins_where_trains_show_more_than_the_path_could_carry_alone() {
+    // Alone 0.1 / 0.6 = 0.17, at most 0.1 / (0.6 - 0.16); the trains show 0.75, with an error of 0.25.
+    let (script, largest) = climb_beside(0.1, |_| 0.5);
+    assert_eq!(gave_up(&script), Some(Reason::OthersQueue));
+    assert!(largest == 0.0, "{largest}");
+}
+
 #[test]
 fn a_path_that_fewer_than_18_per_cent_of_the_probes_find_idle_is_not_climbed() {
     // A probe waits if it takes more than 100 us longer.
     for (one_in, wait, climbs) in
         [(5, 1e-3, true), (6, 1e-3, false), (6, 0.11e-3, false), (6, 0.09e-3, true)]
     {
-        let mut unused = Unused::new(0.09);
+        // At 0.8 of the capacity, 0.2 of the path is idle.
+        let mut unused = Unused::new(0.8);
         let mut probes = 0;
         unused.run(
             |script| holds(script) || gave_up(script).is_some(),
