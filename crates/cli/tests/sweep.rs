@@ -302,7 +302,9 @@ fn a_sweep_ends_with_its_verdict_which_names_ties() -> Tested {
     let theory = said("theory")?;
     let last = theory.lines().last().unwrap_or_default();
     assert!(last.starts_with("Fastest: transfer.0.sizing=fixed:140pkt, "), "{theory}");
-    assert!(last.ends_with(" Mbit/s; as fast: transfer.0.sizing=fixed:160pkt."), "{theory}");
+    // The RTT is 140 / 125 of 20 ms.
+    let end = " Mbit/s, RTT 22.4 ms; as fast: transfer.0.sizing=fixed:160pkt.";
+    assert!(last.ends_with(end), "{theory}");
     let sim = said("sim")?;
     let last = sim.lines().last().unwrap_or_default();
     assert_eq!(last, "One seed: --seeds 8 separates differences from chance.", "{sim}");
@@ -357,4 +359,33 @@ fn a_search_in_runs_without_the_transfer_finds_no_best_window() {
     assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(1), true), "{output:?}");
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(words.contains("no window moved anything"), "{words}");
+}
+
+/// C T_m is 125 packets of 1000 bytes and the buffer takes 50 more: 130 packets fill the path with an RTT of 130 / 125 of 20 ms,
+/// 20.8 ms, and 170 with 27.2 ms for the same rate.
+#[test]
+fn the_smallest_of_the_windows_that_are_as_fast_is_named_with_its_round_trip() -> Tested {
+    let (directory, _) = scenario()?;
+    let windows = "transfer.0.sizing=fixed:170pkt,fixed:130pkt,fixed:60pkt";
+    let said = |options: &[&str]| -> Result<String, Box<dyn std::error::Error>> {
+        // Slow start is over by then.
+        let options = [&["sweep", "small.toml", "--set", "warmup=30s"][..], options].concat();
+        let output = sweetspot(directory.path(), &options).output()?;
+        assert!(output.status.success(), "{}", stderr(&output));
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let table = said(&["--over", windows])?;
+    let verdict = table.lines().find(|line| line.starts_with("Best: ")).unwrap_or_default();
+    let between = ": the smallest window that is as fast as the fastest, ";
+    let (best, fastest) = verdict.split_once(between).unwrap_or_default();
+    assert!(best.starts_with("Best: transfer.0.sizing=fixed:130pkt, "), "{table}");
+    assert!(best.contains(", RTT 20."), "{table}");
+    assert!(fastest.starts_with("transfer.0.sizing=fixed:170pkt, "), "{table}");
+    assert!(fastest.contains(", RTT 27."), "{table}");
+    // The edge of the plateau is C T_m to the share that counts as equal, 0.5 %, and the tolerance of the search.
+    let search: serde_json::Value = serde_json::from_str(&said(&["--find-best", "--json"])?)?;
+    let smallest = search["smallest_window_packets"].as_u64().unwrap_or(0);
+    assert!((124..=126).contains(&smallest), "{search}");
+    assert!(search["trials"][0]["rtt_mean_s"].as_f64().is_some_and(|rtt| rtt >= 0.02), "{search}");
+    Ok(())
 }

@@ -21,11 +21,13 @@
 
 mod bracket;
 mod contest;
+mod lower_edge;
 mod plan;
 mod race;
 mod trial;
 
 pub use contest::{CANDIDATES, RACE_SEEDS, choose, fresh};
+pub use lower_edge::narrow_lower_edge;
 pub use plan::{Search, SearchBounds};
 pub use race::{Entrant, Race};
 pub use trial::WindowTrial;
@@ -48,6 +50,8 @@ pub struct Mft {
     pub trials: Vec<WindowTrial>,
     /// The goodput of each trial by seed, bit/s.
     pub rates: Vec<Vec<f64>>,
+    /// The mean RTT of each trial over the seeds, seconds.
+    pub rtts: Vec<f64>,
 }
 
 impl Mft {
@@ -89,7 +93,7 @@ pub fn find_mfts<E: Engine + Sync + ?Sized>(
     }
     let seeds = seeds.max(1);
     let mut searches: Vec<Search> = jobs.iter().map(|(_, bounds)| Search::new(*bounds)).collect();
-    let mut rates: Vec<BTreeMap<u64, Vec<f64>>> = vec![BTreeMap::new(); jobs.len()];
+    let mut runs_by_window: Vec<RunsByWindow> = vec![BTreeMap::new(); jobs.len()];
     loop {
         let mut wanted: Vec<(usize, u64)> = Vec::new();
         for (i, search) in searches.iter_mut().enumerate() {
@@ -98,24 +102,38 @@ pub fn find_mfts<E: Engine + Sync + ?Sized>(
         if wanted.is_empty() {
             break;
         }
-        let seeded = |(job, window): &(usize, u64)| {
-            let sized = with_window(&jobs[*job].0, *window);
-            (0..seeds).map(move |i| Scenario { seed: sized.seed + i, ..sized.clone() })
-        };
+        let seeded = |(job, window): &(usize, u64)| seeded(&jobs[*job].0, *window, seeds);
         let runs: Vec<Scenario> = wanted.iter().flat_map(seeded).collect();
         let outcomes = run_all(engine, &runs, workers)?;
         for ((job, window), outcomes) in wanted.iter().zip(outcomes.chunks(seeds as usize)) {
             searches[*job].handle_trial(trial(*window, outcomes));
-            rates[*job].insert(*window, outcomes.iter().map(goodput).collect());
+            let rates = outcomes.iter().map(goodput).collect();
+            runs_by_window[*job].insert(*window, (rates, mean_rtt(outcomes)));
         }
     }
-    Ok(searches.iter().zip(rates).map(|(search, rates)| result(search, rates)).collect())
+    Ok(searches.iter().zip(runs_by_window).map(|(search, runs)| result(search, runs)).collect())
 }
 
-fn result(search: &Search, rates: BTreeMap<u64, Vec<f64>>) -> Mft {
+/// The rates by seed and the mean RTT of each window.
+type RunsByWindow = BTreeMap<u64, (Vec<f64>, f64)>;
+
+/// The runs of one window.
+fn seeded(scenario: &Scenario, window: u64, seeds: u64) -> impl Iterator<Item = Scenario> {
+    let sized = with_window(scenario, window);
+    (0..seeds).map(move |i| Scenario { seed: sized.seed + i, ..sized.clone() })
+}
+
+fn result(search: &Search, runs: RunsByWindow) -> Mft {
     let (window, rate_bps) = search.best().map_or((0, 0.0), |best| (best.window, best.rate_bps));
     let trials = search.trials().copied().collect();
-    Mft { window, rate_bps, trials, rates: rates.into_values().collect() }
+    let (rates, rtts) = runs.into_values().unzip();
+    Mft { window, rate_bps, trials, rates, rtts }
+}
+
+/// The mean RTT of the first transfer, seconds.
+fn mean_rtt(outcomes: &[Outcome]) -> f64 {
+    let rtt = |outcome: &Outcome| outcome.transfers.first().map_or(0.0, |first| first.rtt_mean_s);
+    outcomes.iter().map(rtt).sum::<f64>() / outcomes.len() as f64
 }
 
 fn trial(window: u64, outcomes: &[Outcome]) -> WindowTrial {

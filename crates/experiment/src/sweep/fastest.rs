@@ -3,9 +3,27 @@ use sweetspot_statistics::{mean, mean_interval};
 use sweetspot_units::Rate;
 
 use super::SweepPoint;
+use crate::KeyNumbers;
 
 /// Means closer than this share differ by rounding alone.
 const ROUNDING: f64 = 1e-9;
+/// Rates that differ by less than this share are the same, whatever the seeds.
+const INDIFFERENCE: f64 = 0.005;
+/// A rate that is lower by more than this share is not as fast, even if few seeds cannot tell.
+const MAX_SHORTFALL: f64 = 0.02;
+
+/// Whether `rates` are as fast as `best`, seed by seed: slower by 0.5 % at most, or by 2 % at most and by no more than
+/// chance explains with 95 % confidence.
+pub(crate) fn is_as_fast(rates: &[f64], best: &[f64]) -> bool {
+    let (Some(rate), Some(highest)) = (mean(rates), mean(best)) else { return false };
+    let shortfall = highest - rate;
+    if shortfall <= highest * INDIFFERENCE {
+        return true;
+    }
+    let slower: Vec<f64> = best.iter().zip(rates).map(|(best, rate)| best - rate).collect();
+    shortfall <= highest * MAX_SHORTFALL
+        && mean_interval(&slower).is_some_and(|(_, half)| shortfall <= half)
+}
 
 /// The fastest of several points, by the goodput of the first transfer.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +36,8 @@ pub struct Fastest {
     pub equal: Vec<usize>,
     /// The others that chance may have made slower, with their means in bit/s.
     pub unsure: Vec<(usize, f64)>,
+    /// All that are as fast as it, itself included, with their means in bit/s: within 0.5 %, or within 2 % and chance.
+    pub level: Vec<(usize, f64)>,
     /// Number of seeds.
     pub seeds: usize,
 }
@@ -52,7 +72,30 @@ impl Fastest {
                 && mean_interval(&slower).is_some_and(|(_, half)| highest - mean <= half)
         };
         let unsure = means().filter(is_unsure).collect();
-        Some(Fastest { place, goodput_bps, equal, unsure, seeds: rates[place].len() })
+        let is_level = |(other, _): &(usize, f64)| is_as_fast(&rates[*other], &rates[place]);
+        let level = means().filter(is_level).collect();
+        Some(Fastest { place, goodput_bps, equal, unsure, level, seeds: rates[place].len() })
+    }
+
+    /// The point with the smallest fixed window among those that are as fast and differ from the fastest in that window alone;
+    /// `None` if the fastest has it. `values` has a list for each point.
+    pub fn smallest_window(&self, values: &[&[String]]) -> Option<(usize, f64)> {
+        let fastest = *values.get(self.place)?;
+        (0..fastest.len()).find_map(|key| {
+            let of_key = || values.iter().filter_map(|values| values.get(key));
+            if !of_key().all(|value| value.starts_with("fixed:")) {
+                return None;
+            }
+            let windows = KeyNumbers::of(of_key().map(String::as_str))?.numbers;
+            let is_alike = |other: &[String]| {
+                (0..fastest.len()).all(|k| k == key || other.get(k) == fastest.get(k))
+            };
+            let alike = self.level.iter().filter(|(place, _)| is_alike(values[*place]));
+            let smallest = alike.min_by(|(a, _), (b, _)| {
+                windows[*a].unwrap_or(f64::MAX).total_cmp(&windows[*b].unwrap_or(f64::MAX))
+            });
+            smallest.copied().filter(|(place, _)| *place != self.place)
+        })
     }
 
     /// The end of a sentence that names the others that may be as fast, with the name of each point.
@@ -131,7 +174,8 @@ mod tests {
     fn few_others_are_named_and_many_counted() {
         let words = |equal: &[usize], unsure: &[(usize, f64)]| {
             let (equal, unsure) = (equal.to_vec(), unsure.to_vec());
-            let fastest = Fastest { place: 0, goodput_bps: 9e6, equal, unsure, seeds: 2 };
+            let fastest =
+                Fastest { place: 0, goodput_bps: 9e6, equal, unsure, level: vec![], seeds: 2 };
             fastest.others_in_words(|place| format!("{place}pkt"))
         };
         assert_eq!(words(&[], &[]), "");
@@ -146,5 +190,27 @@ mod tests {
             words(&[], &unsure),
             "; 2 seeds cannot tell it from 4 others (7.5 Mbit/s to 8.25 Mbit/s)"
         );
+    }
+
+    #[test]
+    fn the_smallest_window_as_fast_is_one_of_the_fastest_combination() {
+        let rates: Vec<Vec<f64>> =
+            [90.0, 99.6, 99.8, 100.0, 99.9].iter().map(|rate| vec![*rate]).collect();
+        let fastest = Fastest::by_rates(&rates).unwrap();
+        let smallest = |written: [[&str; 2]; 5]| {
+            let values = written.map(|values| values.map(str::to_owned));
+            let values: Vec<&[String]> = values.iter().map(<[String; 2]>::as_slice).collect();
+            fastest.smallest_window(&values).map(|(place, _)| place)
+        };
+        let buffers = ["1", "1", "1", "1", "2"];
+        let with = |windows: [&'static str; 5]| std::array::from_fn(|i| [buffers[i], windows[i]]);
+        // 20 packets are slower by 10 %, 40 by 0.4 %; 30 have another buffer.
+        let windows = ["fixed:20pkt", "fixed:40pkt", "fixed:60pkt", "fixed:100pkt", "fixed:30pkt"];
+        assert_eq!(smallest(with(windows)), Some(1));
+        // The fastest has the smallest of the windows that are as fast.
+        let windows = ["fixed:20pkt", "fixed:90pkt", "fixed:60pkt", "fixed:50pkt", "fixed:30pkt"];
+        assert_eq!(smallest(with(windows)), None);
+        // No window is swept.
+        assert_eq!(smallest(with(["1", "2", "3", "4", "5"])), None);
     }
 }

@@ -5,9 +5,12 @@ mod fastest;
 mod spread;
 
 pub use fastest::Fastest;
+pub(crate) use fastest::is_as_fast;
 pub use spread::Spread;
 
 use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Scenario};
+use sweetspot_statistics::mean;
+use sweetspot_units::Duration;
 
 use crate::{Over, StudyError, SweepError, Workers};
 
@@ -64,6 +67,13 @@ impl Metric {
 }
 
 impl SweepPoint {
+    /// The mean RTT of the first transfer over the seeds.
+    pub fn rtt(&self) -> Option<Duration> {
+        let first = |outcome: &Outcome| Some(outcome.transfers.first()?.rtt_mean_s);
+        let rtts: Option<Vec<f64>> = self.outcomes.iter().map(first).collect();
+        mean(&rtts?).map(Duration::from_secs_f64)
+    }
+
     /// The spread of a quantity of the transfer of that number over the seeds.
     pub fn spread(&self, metric: Metric, transfer: usize) -> Option<Spread> {
         let values: Option<Vec<f64>> =

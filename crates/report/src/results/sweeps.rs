@@ -43,20 +43,23 @@ fn message(sweep: &SweepFile, points: &[Point]) -> String {
         let values = sweep.keys.iter().zip(&points[place].values);
         values.map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", ")
     };
-    let intro = match points.len() {
-        1 => String::new(),
-        count => format!("Fastest of {count}: "),
+    let show = |place: usize, goodput_bps: f64| {
+        let goodput = metric("goodput_bps");
+        let spread = goodput.and_then(|m| points[place].statistics.spread(m, 0));
+        let half = spread.and_then(|spread| spread.half_width);
+        let half = plus_minus(half.map(|half| half / 1e6), 2);
+        format!("{}, {:.2}{half} Mbit/s", name(place), goodput_bps / 1e6)
     };
-    let goodput = metric("goodput_bps");
-    let spread = goodput.and_then(|m| points[fastest.place].statistics.spread(m, 0));
-    let half = spread.and_then(|spread| spread.half_width);
-    format!(
-        "{intro}{}, {:.2}{} Mbit/s{}",
-        name(fastest.place),
-        fastest.goodput_bps / 1e6,
-        plus_minus(half.map(|half| half / 1e6), 2),
-        fastest.others_in_words(name)
-    )
+    let first = show(fastest.place, fastest.goodput_bps);
+    let values: Vec<&[String]> = points.iter().map(|point| point.values.as_slice()).collect();
+    match (fastest.smallest_window(&values), points.len()) {
+        (Some((place, goodput_bps)), count) => format!(
+            "Best of {count}: {}, the smallest window that is as fast as {first}",
+            show(place, goodput_bps)
+        ),
+        (None, 1) => format!("{first}{}", fastest.others_in_words(name)),
+        (None, count) => format!("Fastest of {count}: {first}{}", fastest.others_in_words(name)),
+    }
 }
 
 /// Metric, the axis' name, the factor to its unit.

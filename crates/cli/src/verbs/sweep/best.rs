@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
-use sweetspot_experiment::{Mft, SearchBounds, WindowTrial, find_mft};
+use sweetspot_experiment::{
+    Mft, SearchBounds, StudyError, WindowTrial, find_mft, narrow_lower_edge,
+};
 use sweetspot_program::print;
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_scenario::{Reverse, Scenario};
 use sweetspot_sim::Simulator;
-use sweetspot_units::Volume;
+use sweetspot_units::{Duration, Volume};
 
 use super::Arguments;
 use crate::verbs::Ending;
@@ -24,7 +26,14 @@ pub fn run(arguments: &Arguments) -> Ending {
     let workers = arguments.parallel.workers();
     let engine = CountingEngine::new(&Simulator);
     let interrupted = || err!("sweetspot: interrupted after {} runs", engine.done());
-    let work = || find_mft(&engine, &scenario, bounds, arguments.seeds, workers);
+    let work = || {
+        let mut found = find_mft(&engine, &scenario, bounds, arguments.seeds, workers)?;
+        if found.rate_bps > 0.0 {
+            let how = (arguments.seeds, workers);
+            narrow_lower_edge(&engine, &scenario, &mut found, bounds.tolerance, how)?;
+        }
+        Ok::<Mft, StudyError>(found)
+    };
     let found = progress::while_it_counts(work, || engine.done(), interrupted)?;
     if found.rate_bps == 0.0 {
         return Err("no window moved anything: do the runs end before the transfer begins? \
@@ -67,29 +76,58 @@ fn level_words(found: &Mft) -> String {
     if let [(from, to)] = runs.as_slice()
         && from == to
     {
-        return format!("no other window tried comes within {percent} % of it");
+        return format!("no other window tried comes within {percent} % of the highest rate");
     }
     let words = |(from, to): &(u64, u64)| match from == to {
         true => from.to_string(),
         false => format!("{from} to {to}"),
     };
     let all: Vec<String> = runs.iter().map(words).collect();
-    format!("windows tried within {percent} % of it, in packets: {}", all.join(", "))
+    format!("windows tried within {percent} % of the highest rate, in packets: {}", all.join(", "))
+}
+
+/// The smallest window as fast as the best, and the best one where that is larger.
+fn headline(found: &Mft, seeds: u64) -> Vec<String> {
+    let show = |place: usize| {
+        let trial = &found.trials[place];
+        let rtt = Duration::from_secs_f64(found.rtts[place]);
+        (trial.window, format!("{:.2} Mbit/s", trial.rate_bps / 1e6), rtt, trial.rate_bps)
+    };
+    let best = found.trials.iter().position(|trial| trial.window == found.window);
+    let Some((best, smallest)) = best.zip(found.smallest_as_fast()) else { return Vec::new() };
+    let (window, rate, rtt, smallest_bps) = show(smallest);
+    let mut lines = vec![format!("{rate} with a window of {window} packets, RTT {rtt}")];
+    if smallest != best {
+        let (window, rate, rtt, best_bps) = show(best);
+        let gain = (best_bps / smallest_bps - 1.0) * 100.0;
+        let chance = match gain > 0.5 {
+            true => format!(", and {seeds} seeds cannot tell that from chance"),
+            false => String::new(),
+        };
+        lines.push(format!(
+            "the smallest that is as fast: the fastest has {window} packets, {rate} and RTT {rtt}; it gains \
+             {gain:.2} %{chance}"
+        ));
+    }
+    lines
 }
 
 fn json(title: &str, found: &Mft, seeds: u64) -> serde_json::Value {
     let (from, to) = plateau(found);
-    let trials = found.trials.iter().map(|trial| {
+    let trials = found.trials.iter().zip(&found.rtts).map(|(trial, rtt)| {
         serde_json::json!({
             "window_packets": trial.window,
             "goodput_bps": trial.rate_bps,
+            "rtt_mean_s": rtt,
             "lossless": trial.lossless,
         })
     });
+    let smallest = found.smallest_as_fast().map(|place| found.trials[place].window);
     serde_json::json!({
         "scenario": title,
         "mft_bps": found.rate_bps,
         "window_packets": found.window,
+        "smallest_window_packets": smallest,
         "plateau_packets": [from, to],
         "seeds": seeds,
         "trials": trials.collect::<Vec<_>>(),
@@ -97,23 +135,27 @@ fn json(title: &str, found: &Mft, seeds: u64) -> serde_json::Value {
 }
 
 /// Columns of a line before its bar.
-const NUMBERS: usize = 19;
+const NUMBERS: usize = 29;
 const LONGEST_BAR: usize = 50;
 
 fn print_for_people(scenario: &Scenario, found: &Mft, seeds: u64) {
     let title = &scenario.title;
-    out!("{title}: {:.2} Mbit/s with a window of {} packets", found.rate_bps / 1e6, found.window);
+    for (i, line) in headline(found, seeds).iter().enumerate() {
+        let title = if i == 0 { format!("{title}: ") } else { String::new() };
+        print::wrapped(&format!("{title}{line}"), "");
+    }
     print::wrapped(&level_words(found), "");
     if seeds == 1 {
         out!("one seed: --seeds 8 shows how much of it is chance");
     }
     // A bar has the rest of the line.
     let longest = print::width().saturating_sub(NUMBERS).min(LONGEST_BAR) as f64;
-    out!("packets   Mbit/s");
-    for trial in &found.trials {
+    out!("packets   Mbit/s   RTT, ms");
+    for (trial, rtt) in found.trials.iter().zip(&found.rtts) {
         let bar = "#".repeat((trial.rate_bps / found.rate_bps * longest) as usize);
         let loss = if trial.lossless { ' ' } else { '!' };
-        out!("{:>7} {:>8.2} {loss} {bar}", trial.window, trial.rate_bps / 1e6);
+        let (mbit, ms) = (trial.rate_bps / 1e6, rtt * 1e3);
+        out!("{:>7} {mbit:>8.2}  {ms:>8.2} {loss} {bar}", trial.window);
     }
     out!("!: the bottleneck dropped packets");
     if let Some(words) = shared_places(scenario) {
@@ -147,7 +189,28 @@ mod tests {
         };
         let trials: Vec<WindowTrial> = trials.iter().map(trial).collect();
         let rate_bps = trials.iter().map(|trial| trial.rate_bps).fold(0.0, f64::max);
-        Mft { window, rate_bps, trials, rates: Vec::new() }
+        let rates = trials.iter().map(|trial| vec![trial.rate_bps]).collect();
+        let rtts = trials.iter().map(|trial| trial.window as f64 / 100.0).collect();
+        Mft { window, rate_bps, trials, rates, rtts }
+    }
+
+    #[test]
+    fn the_smallest_window_that_is_as_fast_heads_the_result() {
+        // 38.55 of 38.56 is 0.03 % less; its RTT of 1.62 s shows the shorter queue.
+        let several = found(&[(115, 30e6), (162, 38.55e6), (483, 38.56e6), (700, 38e6)], 483);
+        let expected = [
+            "38.55 Mbit/s with a window of 162 packets, RTT 1.62 s",
+            "the smallest that is as fast: the fastest has 483 packets, 38.56 Mbit/s and RTT 4.83 s; it gains 0.03 %",
+        ];
+        assert_eq!(headline(&several, 1), expected);
+        let json = json("title", &several, 1);
+        assert_eq!(
+            (&json["smallest_window_packets"], &json["window_packets"]),
+            (&162.into(), &483.into())
+        );
+        assert_eq!(json["trials"][1]["rtt_mean_s"], 1.62);
+        let alone = found(&[(115, 30e6), (162, 38.56e6), (483, 38.55e6)], 162);
+        assert_eq!(headline(&alone, 1), ["38.56 Mbit/s with a window of 162 packets, RTT 1.62 s"]);
     }
 
     #[test]
@@ -171,9 +234,12 @@ mod tests {
         let several =
             found(&[(1, 98.0), (2, 99.0), (3, 97.0), (4, 100.0), (5, 50.0), (6, 98.5)], 4);
         let words = level_words(&several);
-        assert_eq!(words, "windows tried within 2 % of it, in packets: 1 to 2, 4, 6");
+        assert_eq!(words, "windows tried within 2 % of the highest rate, in packets: 1 to 2, 4, 6");
         assert_eq!(plateau(&several), (4, 4));
         let alone = found(&[(1, 50.0), (2, 100.0), (3, 97.0)], 2);
-        assert_eq!(level_words(&alone), "no other window tried comes within 2 % of it");
+        assert_eq!(
+            level_words(&alone),
+            "no other window tried comes within 2 % of the highest rate"
+        );
     }
 }

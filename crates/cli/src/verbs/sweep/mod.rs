@@ -46,7 +46,8 @@ pub struct Arguments {
     /// A key and its values: a list, or ranges like 50pkt..2000pkt:log:12 (or :lin:12)
     #[arg(long, value_name = "KEY=VALUES")]
     over: Vec<String>,
-    /// Search for the window at which the first transfer is fastest, in the simulator, and print every window tried
+    /// Search for the smallest window at which the first transfer is as fast as with any, in the simulator, and print
+    /// every window tried
     #[arg(long, conflicts_with_all = ["over", "engine", "out"])]
     find_best: bool,
     /// Where the search ends: the distance from the best window, as a share of it
@@ -232,7 +233,8 @@ fn print(
     Ok(())
 }
 
-/// The values with the fastest first transfer; `None` if there is no choice or no transfer.
+/// The values with the fastest first transfer, or with the smallest window that is as fast; `None` if there is no choice or no
+/// transfer.
 fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option<String> {
     let mut outcomes = points.iter().flat_map(|point| &point.outcomes);
     if points.len() < 2 || outcomes.all(|outcome| outcome.transfers.is_empty()) {
@@ -252,12 +254,19 @@ fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option
         false if !fastest.unsure.is_empty() => " More --seeds may separate them.",
         false => "",
     };
-    Some(format!(
-        "Fastest: {}, {}{}.{chance}",
-        name(fastest.place),
-        Rate::from_f64(fastest.goodput_bps),
-        fastest.others_in_words(name)
-    ))
+    let show = |place: usize, goodput_bps: f64| {
+        let rtt = points[place].rtt().map_or(String::new(), |rtt| format!(", RTT {rtt}"));
+        format!("{}, {}{rtt}", name(place), Rate::from_f64(goodput_bps))
+    };
+    let values: Vec<&[String]> = points.iter().map(|point| point.values.as_slice()).collect();
+    let first = show(fastest.place, fastest.goodput_bps);
+    Some(match fastest.smallest_window(&values) {
+        Some((place, goodput_bps)) => format!(
+            "Best: {}: the smallest window that is as fast as the fastest, {first}.{chance}",
+            show(place, goodput_bps)
+        ),
+        None => format!("Fastest: {first}{}.{chance}", fastest.others_in_words(name)),
+    })
 }
 
 fn keys(sweep: &Sweep) -> Vec<String> {
