@@ -47,7 +47,7 @@ pub struct Arguments {
     /// Random loss, or the loss of an already congested path
     #[arg(long, allow_hyphen_values = true, value_name = "1e-5")]
     loss: Option<Probability>,
-    /// LossResponse control of the sender, which decides what loss allows: cubic or reno
+    /// Congestion control of the sender, which decides what loss allows: cubic or reno
     #[arg(long, value_name = "NAME", default_value_t, hide_possible_values = true)]
     #[arg(value_parser = values::words::<LossResponse>(&["cubic", "reno"]))]
     congestion: LossResponse,
