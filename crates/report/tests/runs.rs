@@ -150,3 +150,20 @@ fn runs_of_other_seeds_are_no_pairs() {
     assert!(sheet.about.contains("There is none"), "{}", sheet.about);
     assert_eq!(sheet.tables[0].rows[0].last().unwrap(), "–");
 }
+
+/// A mean over several variants or scenarios is the rate of none of them.
+#[test]
+fn files_without_pairs_have_their_means_in_the_title_only_if_each_has_one_variant() {
+    let sheet = compared(under_seeds(0..5, 20.0), under_seeds(5..10, 30.0));
+    assert!(
+        sheet.title.starts_with("a.json 2") && sheet.title.contains(" Mbit/s, b.json 3"),
+        "{}",
+        sheet.title
+    );
+    let ResultFile::Runs(mut runs) = under_seeds(0..4, 20.0) else { panic!("they are runs") };
+    for (i, run) in runs.iter_mut().enumerate() {
+        run.outcome.scenario = format!("scenario {i}");
+    }
+    let sheet = compared(under_seeds(5..10, 30.0), ResultFile::Runs(runs));
+    assert_eq!(sheet.title, "a.json and b.json: no transfers to compare pair by pair");
+}

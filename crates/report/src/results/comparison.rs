@@ -156,6 +156,10 @@ fn message(a: &Side<'_>, b: &Side<'_>, differences: &[Vec<f64>]) -> String {
     let [goodput, rtt] = [0, 1].map(|i| difference(&QUANTITIES[i], &differences[i]));
     let count = differences[0].len();
     let (Some(goodput), Some(rtt)) = (goodput, rtt) else {
+        // A mean over several variants is the rate of none.
+        if ![a, b].iter().all(|side| MAY_DIFFER.iter().all(|part| side.is_constant(*part))) {
+            return format!("{} and {}: no transfers to compare pair by pair", a.name, b.name);
+        }
         let [before, after] = [a, b].map(|side| side.mean(&QUANTITIES[0]));
         return format!("{} {before:.2} Mbit/s, {} {after:.2} Mbit/s", a.name, b.name);
     };
