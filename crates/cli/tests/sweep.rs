@@ -389,3 +389,51 @@ fn the_smallest_of_the_windows_that_are_as_fast_is_named_with_its_round_trip() -
     assert!(search["trials"][0]["rtt_mean_s"].as_f64().is_some_and(|rtt| rtt >= 0.02), "{search}");
     Ok(())
 }
+
+/// A million seconds take the simulator longer than the test waits for its first sign of life.
+#[test]
+fn an_interrupted_run_says_that_there_is_no_result() -> Tested {
+    let (directory, _) = scenario()?;
+    for (options, words) in [
+        (&[][..], "there is no result"),
+        (&["--out", "run.json", "--interval", "1s"][..], "run.json is not written"),
+    ] {
+        let run = ["run", "small.toml", "--set", "duration=1000000s"];
+        let mut command = sweetspot(directory.path(), &[&run[..], options].concat());
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        // Until it holds signals back; before that it ends without a word.
+        let status = format!("/proc/{}/status", child.id());
+        let holds = || {
+            let status = fs::read_to_string(&status).unwrap_or_default();
+            let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+            // SIGINT is the second signal.
+            blocked
+                .and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
+                .is_none_or(|set| set & 2 != 0)
+        };
+        while !holds() {
+            std::thread::yield_now();
+        }
+        let interrupt = format!("kill -s INT {}", child.id());
+        assert!(Command::new("sh").args(["-c", &interrupt]).status()?.success());
+        let output = child.wait_with_output()?;
+        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        let expected =
+            format!("sweetspot: interrupted before the run of 1000000 s was complete; {words}\n");
+        assert_eq!(stderr(&output), expected);
+    }
+    Ok(())
+}
+
+/// It does not need the permissions of the lab, nor its time.
+#[test]
+fn a_lab_whose_transfers_start_after_its_end_is_refused_before_it_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let late = ["--set", "warmup=3s", "--set", "duration=5s"];
+    let arguments = [&["run", "@elephants", "--engine", "lab"][..], &late].concat();
+    let output = sweetspot(directory.path(), &arguments).output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(1), true), "{output:?}");
+    let expected = "sweetspot: @elephants: the first transfer starts at 15 s and the run ends at 8 s; change its start, \
+                    warmup or duration\n";
+    assert_eq!(stderr(&output), expected);
+}

@@ -64,6 +64,9 @@ pub struct SeriesEvent {
     /// Why the controller changed its state, if it did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
+    /// The congestion control that the sender was asked for, if the event is about it; `own` is its own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub congestion_to: Option<String>,
 }
 
 impl SeriesEvent {
@@ -77,6 +80,7 @@ impl SeriesEvent {
             rate_bps: rate.map(|r| r.as_f64()),
             rtt_s: rtt.map(|t| t.as_secs_f64()),
             reason: event.kind.reason().map(|reason| reason.to_string()),
+            congestion_to: event.kind.congestion().map(|choice| choice.to_string()),
         }
     }
 }

@@ -167,6 +167,11 @@ pub fn wrapped(words: &str, indent: &str) {
     out!("{}", fold(&format!("{indent}{}", words.join(" ")), width()));
 }
 
+/// Prints a line with its own spaces, folded as by [`wrapped`].
+pub fn spaced(line: &str) {
+    out!("{}", fold(line, width()));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -159,4 +159,7 @@ pub struct ControllerEvent {
     /// The reason in words, if it changed its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The congestion control that it asked the sender for; `own` is the sender's own. `None` if it asked for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_to: Option<String>,
 }

@@ -119,6 +119,7 @@ fn controller_event(event: &SizingEvent) -> ControllerEvent {
         rate_bps: rate.map(Rate::as_f64),
         rtt_s: rtt.map(Duration::as_secs_f64),
         reason: event.kind.reason().map(|reason| reason.to_string()),
+        congestion_to: event.kind.congestion().map(|choice| choice.to_string()),
     }
 }
 

@@ -358,6 +358,14 @@ impl EventKind {
         }
     }
 
+    /// The congestion control that the sender was asked for, if the event is about it.
+    pub fn congestion(&self) -> Option<CongestionChoice> {
+        match *self {
+            EventKind::Switched { to } => Some(to),
+            _ => None,
+        }
+    }
+
     /// The event's rate, round trip and window, if it has them.
     pub fn quantities(&self) -> (Option<Rate>, Option<Duration>, Option<Bytes>) {
         match *self {

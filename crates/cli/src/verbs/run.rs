@@ -3,15 +3,16 @@ use std::process::ExitCode;
 
 use sweetspot_report::{RunSeries, TableFormat, run_file};
 use sweetspot_scenario::{
-    ControllerEvent, CrossOutcome, Derivation, EngineError, NoRecorder, Outcome, Recorder,
-    Scenario, TransferOutcome,
+    ControllerEvent, CrossOutcome, Derivation, EngineError, NoRecorder, Outcome, Scenario,
+    TransferOutcome,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Significant};
 
 use super::Ending;
 use sweetspot_program::bundled;
-use sweetspot_program::engine::EngineName;
-use sweetspot_program::print::{Shown, out_whole, wrapped};
+use sweetspot_program::engine::{EngineAnswer, EngineName};
+use sweetspot_program::print::{Shown, out_whole, spaced, wrapped};
+use sweetspot_program::progress;
 use sweetspot_program::scenario_file::{read, seed, text};
 use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
@@ -84,12 +85,12 @@ pub fn run(arguments: Arguments) -> Ending {
     for (option, path) in [("--out", &arguments.out), ("--series", &arguments.series)] {
         whole_file::spares_inputs(option, path.as_deref(), &inputs)?;
     }
+    if arguments.engine == EngineName::Lab {
+        // A run takes real time.
+        refuse_late_starts(&arguments, &scenario)?;
+    }
     let mut series = recorder(&scenario, &arguments)?;
-    let recorder: &mut dyn Recorder = match &mut series {
-        Some(series) => series,
-        None => &mut NoRecorder,
-    };
-    let finished = match arguments.engine.run(&scenario, recorder) {
+    let finished = match run_interruptibly(&arguments, &scenario, series.as_mut()) {
         Err(error @ EngineError::NotCovered { .. }) => {
             err!("sweetspot: {}: {error}", arguments.scenario.shown());
             return Ok(ExitCode::from(NOT_COVERED));
@@ -123,6 +124,46 @@ pub fn run(arguments: Arguments) -> Ending {
         .into());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `scenario`. A signal ends the program with a message.
+fn run_interruptibly(
+    arguments: &Arguments,
+    scenario: &Scenario,
+    series: Option<&mut RunSeries>,
+) -> Result<EngineAnswer, EngineError> {
+    let interrupted = || {
+        let seconds = (scenario.warmup + scenario.duration).as_secs_f64();
+        let files = [&arguments.out, &arguments.series].into_iter().flatten();
+        let unwritten: Vec<String> = files.map(|file| file.shown().to_string()).collect();
+        let kept = match unwritten.is_empty() {
+            true => "there is no result".to_owned(),
+            false => format!("{} is not written", unwritten.join(" and ")),
+        };
+        err!("sweetspot: interrupted before the run of {seconds} s was complete; {kept}");
+    };
+    let run = || match series {
+        Some(series) => arguments.engine.run(scenario, series),
+        None => arguments.engine.run(scenario, &mut NoRecorder),
+    };
+    match arguments.engine {
+        // It may have one thread only, and ends on signals by itself.
+        EngineName::Lab => run(),
+        EngineName::Sim | EngineName::Theory => progress::until_interrupted(run, interrupted),
+    }
+}
+
+/// Fails if all transfers start after the end of the run.
+fn refuse_late_starts(arguments: &Arguments, scenario: &Scenario) -> Result<(), String> {
+    let end = scenario.warmup + scenario.duration;
+    let first = scenario.transfers.iter().map(|transfer| transfer.start).min();
+    match first.filter(|start| *start >= end) {
+        None => Ok(()),
+        Some(start) => Err(format!(
+            "{}: the first transfer starts at {start} and the run ends at {end}; change its start, warmup or duration",
+            arguments.scenario.shown()
+        )),
+    }
 }
 
 /// Lists the scenarios that come with the program.
@@ -211,28 +252,50 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
     wrapped(&bottleneck, "");
     match &outcome.derivation {
         Some(derivation) => print_derivation(derivation),
-        None => out!(
-            "{} events, {} packets forwarded, {:.3} s",
-            outcome.events,
-            outcome.packets_forwarded,
-            outcome.wall_s
-        ),
+        None => {
+            // Only the simulator has events of its own.
+            let events = match outcome.events {
+                0 => String::new(),
+                events => format!("{events} events, "),
+            };
+            out!(
+                "{events}{} packets forwarded, {:.3} s",
+                outcome.packets_forwarded,
+                outcome.wall_s
+            );
+        }
     }
 }
 
-/// One line per event; several of one kind in a row are one line, with their number and the last window.
+/// A line for each event.
 fn print_events(events: &[ControllerEvent]) {
-    for same in events.chunk_by(|a, b| a.kind == b.kind) {
-        let [first, ..] = same else { continue };
-        let last = same.last().unwrap_or(first);
+    for line in event_lines(events) {
+        spaced(&line);
+    }
+}
+
+/// One line per event; several alike in a row are one line, with their number and the last window.
+fn event_lines(events: &[ControllerEvent]) -> Vec<String> {
+    let is_alike = |a: &ControllerEvent, b: &ControllerEvent| {
+        a.kind == b.kind && a.reason == b.reason && a.congestion_to == b.congestion_to
+    };
+    let line = |same: &[ControllerEvent]| {
+        let (first, last) = same.first().zip(same.last())?;
+        let congestion = match first.congestion_to.as_deref() {
+            Some("own") => "  to the sender's own congestion control".to_owned(),
+            Some(other) => format!("  to {other}"),
+            None => String::new(),
+        };
         let window =
             last.window_bytes.map_or(String::new(), |window| format!("  {}", Bytes::new(window)));
         let times = match same.len() {
             1 => String::new(),
             count => format!("  {count} times until {:.3} s", last.at_s),
         };
-        out!("  {:8.3} s  {}{window}{times}", first.at_s, first.kind);
-    }
+        let reason = first.reason.as_ref().map_or(String::new(), |reason| format!("  {reason}"));
+        Some(format!("  {:8.3} s  {}{congestion}{window}{times}{reason}", first.at_s, first.kind))
+    };
+    events.chunk_by(is_alike).filter_map(line).collect()
 }
 
 /// A share in per cent, to three digits.
@@ -296,5 +359,41 @@ fn print_derivation(derivation: &Derivation) {
     out!("assumed:");
     for assumption in &derivation.assumptions {
         wrapped(assumption, "  ");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_says_to_what_and_why() {
+        let event = |at_s: f64, kind: &str, congestion: Option<&str>, reason: Option<&str>| {
+            ControllerEvent {
+                at_s,
+                kind: kind.to_owned(),
+                window_bytes: (kind == "limited").then_some(9000),
+                rate_bps: None,
+                rtt_s: None,
+                reason: reason.map(str::to_owned),
+                congestion_to: congestion.map(str::to_owned),
+            }
+        };
+        let lines = event_lines(&[
+            event(1.0, "switched", Some("bbr"), None),
+            event(2.0, "switched", Some("own"), None),
+            event(3.0, "open", None, Some("no packet train arrived")),
+            event(4.0, "open", None, Some("the rate fell")),
+            event(5.0, "limited", None, None),
+            event(6.5, "limited", None, None),
+        ]);
+        let expected = [
+            "     1.000 s  switched  to bbr",
+            "     2.000 s  switched  to the sender's own congestion control",
+            "     3.000 s  open  no packet train arrived",
+            "     4.000 s  open  the rate fell",
+            "     5.000 s  limited  9 kB  2 times until 6.500 s",
+        ];
+        assert_eq!(lines, expected);
     }
 }

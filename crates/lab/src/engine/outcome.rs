@@ -73,6 +73,7 @@ fn event(
         rate_bps: event.rate_bps,
         rtt_s: event.rtt_s,
         reason: event.reason.clone(),
+        congestion_to: event.congestion_to.clone(),
     }
 }
 
