@@ -33,6 +33,8 @@ fn receiver() -> Sample {
     Sample {
         received: Bytes::new(1_250_000),
         receiver_rtt: Duration::from_millis(40),
+        timestamps: true,
+        last_arrival: Some(Duration::ZERO),
         rtt_min: Duration::from_millis(40),
         window: Some(Bytes::new(1_000_000)),
         mss: Bytes::new(1000),
@@ -250,7 +252,8 @@ fn each_circumstance_of_a_receiver_has_its_class() {
         (Class::Unknown, Sample { unread: Bytes::new(62_000), ..receiver() }),
         // 1.25 MB/s x 40 ms = 50 kB.
         (Class::ReceiverWindow, Sample { window: Some(Bytes::new(51_000)), ..receiver() }),
-        (Class::Bandwidth, Sample { receiver_rtt: Duration::from_millis(60), ..receiver() }),
+        // One reading cannot tell a queue from a sender that pauses.
+        (Class::Unknown, Sample { receiver_rtt: Duration::from_millis(60), ..receiver() }),
         (Class::Congestion, Sample { out_of_order: 3, ..receiver() }),
     ];
     for (expected, sample) in cases {
@@ -289,13 +292,87 @@ fn a_path_that_was_full_with_a_queue_is_full_at_the_same_rate_without_one() {
         live.handle(Sample { at, received, receiver_rtt, ..receiver() });
         live.recent().dominant()
     };
-    // 125 kB in 100 ms; 40 ms are the least, and 60 a queue.
+    // 125 kB in 100 ms; 40 ms are the least, and 60 a queue, which twelve readings without a pause prove.
     pass(0, 0, 40);
-    (1..10).for_each(|n| assert_eq!(pass(n, 125_000 * n, 60), Class::Bandwidth, "{n}"));
-    (10..20).for_each(|n| assert_eq!(pass(n, 125_000 * n, 44), Class::Bandwidth, "{n}"));
+    (1..12).for_each(|n| assert_eq!(pass(n, 125_000 * n, 60), Class::Unknown, "{n}"));
+    (12..20).for_each(|n| assert_eq!(pass(n, 125_000 * n, 60), Class::Bandwidth, "{n}"));
+    (20..30).for_each(|n| assert_eq!(pass(n, 125_000 * n, 44), Class::Bandwidth, "{n}"));
     // At half of that it is something else that holds the sender.
-    let after: Vec<_> = (1..30).map(|n| pass(19 + n, 2_375_000 + 62_500 * n, 44)).collect();
+    let after: Vec<_> = (1..30).map(|n| pass(29 + n, 3_625_000 + 62_500 * n, 44)).collect();
     assert_eq!(after.last(), Some(&Class::Unknown));
+}
+
+/// 64 kB each 65 ms over 30 Mbit/s: they arrive within 17 ms, and then nothing does for 48 ms, which is what the kernel takes for a
+/// round trip. The path's is 20 ms.
+#[test]
+fn a_sender_that_pauses_makes_no_queue_at_the_receiver() {
+    let paused = |timestamps: bool, last_arrival: fn(u64) -> Option<u64>| {
+        let mut live = Live::default();
+        for n in 0..60u64 {
+            let (bursts, phase) = (100 * n / 65, 100 * n % 65);
+            live.handle(Sample {
+                at: Time::ZERO + Duration::from_millis(100 * n),
+                received: Bytes::new(64_000 * bursts + 64_000 * phase.min(17) / 17),
+                receiver_rtt: Duration::from_millis(48),
+                rtt_min: Duration::from_millis(20),
+                timestamps,
+                last_arrival: last_arrival(phase.saturating_sub(17)).map(Duration::from_millis),
+                ..receiver()
+            });
+        }
+        live
+    };
+    let live = paused(true, Some);
+    assert_eq!(live.limits().time(Class::Bandwidth), Duration::ZERO);
+    assert_eq!(live.sweet_spot(), None);
+    let verdict = LimitVerdict::new(live.limits(), &live.evidence());
+    assert_eq!(verdict.class, Class::Unknown);
+    assert!(verdict.words.contains("the sender or the path does"), "{}", verdict.words);
+    // Without timestamps it is the time of a window; without the time of the latest arrival, no pause shows.
+    for live in [paused(false, |_| Some(0)), paused(true, |_| None)] {
+        assert_eq!(live.limits().time(Class::Bandwidth), Duration::ZERO);
+    }
+    assert!(paused(true, |_| Some(0)).limits().share(Class::Bandwidth) > 0.7);
+}
+
+/// The program sleeps, and reads all at once: every other reading finds nothing unread, and of the window of 1 MB 300 kB are left.
+#[test]
+fn a_reader_that_sleeps_is_the_limit_in_the_moments_without_unread_data_too() {
+    let judged = |smallest: u64| {
+        let mut live = Live::default();
+        for n in 0..40u64 {
+            let unread = n % 2 == 1;
+            live.handle(Sample {
+                at: Time::ZERO + Duration::from_millis(100) * n,
+                received: Bytes::new(100_000 * n),
+                unread: Bytes::new(if unread { 290_000 } else { 0 }),
+                window: Some(Bytes::new(if n > 0 { smallest } else { 1_000_000 })),
+                ..receiver()
+            });
+        }
+        live.limits().share(Class::ReceiverApplication)
+    };
+    // But for the first four readings of 40.
+    assert!(judged(300_000) > 0.85, "{}", judged(300_000));
+    // A window with room for more than it ever held does not hold the sender.
+    assert_eq!(judged(900_000), 0.0);
+}
+
+#[test]
+fn a_reader_that_is_often_late_is_named_beside_an_unknown_limit() {
+    let mut live = Live::default();
+    // 100 kB are more than a sixteenth of the window, from one reading to the next a quarter of the time.
+    for n in 0..40u64 {
+        live.handle(Sample {
+            at: Time::ZERO + Duration::from_millis(100) * n,
+            received: Bytes::new(100_000 * n),
+            unread: Bytes::new(if n % 4 < 2 { 100_000 } else { 0 }),
+            ..receiver()
+        });
+    }
+    let verdict = LimitVerdict::new(live.limits(), &live.evidence());
+    assert_eq!(verdict.class, Class::Unknown);
+    assert!(verdict.words.contains("the receiving program was often behind"), "{}", verdict.words);
 }
 
 /// 78 kB go in each round trip of 78 ms: of ten looks a tenth of a second apart seven find one more window than the time

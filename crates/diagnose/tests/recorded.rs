@@ -13,12 +13,14 @@ fn measurement(n: u64, window: Option<u64>) -> String {
     let micros = n * 100_000;
     let acked = n * 100_000 + 1;
     let [sent, again] = sent(n);
+    // TCPI_OPT_TIMESTAMPS among others.
+    let (options, ago) = (7, 12);
     format!(
         r#"{{"TCPInfo":{{"ElapsedTime":{micros},"BytesAcked":{acked},"BusyTime":{micros},
         "BytesSent":{sent},"BytesRetrans":{again},
         "RWndLimited":{micros},"SndMSS":1448,"RTT":100000,"MinRTT":100000,"SndCwnd":500,
         "SndSsThresh":2147483647,"Unacked":70,"NotsentBytes":100000,"WScale":136,
-        "MaxPacingRate":-1{window}}}}}"#
+        "Options":{options},"LastDataRecv":{ago},"MaxPacingRate":-1{window}}}}}"#
     )
 }
 
@@ -156,6 +158,8 @@ fn sample() -> impl Strategy<Value = Sample> {
                 retransmitted: c.into(),
                 timeouts: d.into(),
                 receiver_rtt: micros(c),
+                timestamps: words.0,
+                last_arrival: memory.1.map(|_| Duration::from_millis(u64::from(d))),
                 window: windows.1.map(bytes),
                 unread: bytes(memory.2),
                 out_of_order: a.into(),
@@ -395,8 +399,8 @@ fn archived(n: u64, length: usize) -> String {
     let mut info = vec![0_u8; 256];
     let mut put = |at: usize, bytes: &[u8]| info[at..at + bytes.len()].copy_from_slice(bytes);
     let (micros, acked) = (n * 100_000, n * 100_000 + 1);
-    put(6, &[0x88]);
-    let words = [(16, 1448), (24, 70), (68, 100_000), (76, 0x7fff_ffff), (80, 500)];
+    put(5, &[7, 0x88]);
+    let words = [(16, 1448), (24, 70), (52, 12), (68, 100_000), (76, 0x7fff_ffff), (80, 500)];
     words.iter().for_each(|(at, word): &(usize, u32)| put(*at, &word.to_le_bytes()));
     let [sent, again] = sent(n);
     [(112, u64::MAX), (120, acked), (168, micros), (176, micros), (200, sent), (208, again)]

@@ -53,6 +53,8 @@ pub fn send_buffer(info: &Info) -> SendBufferSample {
 
 /// Congestion avoidance states of the kernel: 3 recovery, 4 loss.
 const RECOVERY: u8 = 3;
+/// TCPI_OPT_TIMESTAMPS.
+const TIMESTAMPS: u8 = 1;
 
 /// The state of a connection beside its `TCP_INFO`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +104,8 @@ pub fn diagnosis(info: &Info, surroundings: &Surroundings, at: Time) -> Sample {
         retransmitted: info.total_retrans.into(),
         timeouts: info.total_rto.unwrap_or(0).into(),
         receiver_rtt: info.rcv_rtt,
+        timestamps: info.options & TIMESTAMPS != 0,
+        last_arrival: Some(info.last_data_recv),
         window: info.rcv_wnd,
         unread,
         out_of_order: info.rcv_ooopack.unwrap_or(0).into(),

@@ -18,8 +18,25 @@ const READ: f64 = 2.0 / 3.0;
 /// As many samples with a small segment that waited are no chance.
 const MANY_HELD: u64 = 5;
 
-/// With this many segments in flight, the receiver's RTT estimate is a real RTT.
+/// With fewer segments in flight, delayed acknowledgements and small writes add as much to a receiver's RTT.
 const MUCH: u64 = 8;
+
+/// The kernel's longest tick (CONFIG_HZ=100), in which it tells when data last came.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Segments that may be missing at once from a steady stream: receive offload delivers several together.
+const TOGETHER: u64 = 4;
+
+/// Samples in a row without a pause in the arrivals that rule out a sender which pauses for half of the time: a sample finds a
+/// pause of two visible ones at least every fourth time, so that 0.75^12 = 3 % miss it.
+const STEADY: u32 = 12;
+
+/// A reader that keeps up has read data that came this long ago.
+const LATE: Duration = Duration::from_millis(20);
+/// Less than this share of the window may lie unread without a meaning.
+const LITTLE: f64 = 1.0 / 16.0;
+/// A reader is often late if one sample in this number found it late.
+const OFTEN_LATE: u32 = 4;
 
 /// Windows weighted with the time in which they held the sender, and the round trip meanwhile.
 #[derive(Debug, Clone, Copy, Default)]
@@ -102,6 +119,12 @@ pub struct ConnectionHistory {
     pub free: HeldWindows,
     pub min_receiver_rtt: Option<Duration>,
     pub arrivals: RecentArrivals,
+    /// Samples in a row that found no pause in the arrivals.
+    pub steady: u32,
+    /// Of each of the latest samples at the receiver, the newest in the lowest bit, whether its reader was late; and how many
+    /// they are.
+    pub late: u16,
+    pub receiver_samples: u32,
     /// The best rate between two samples, and the best while a queue stood: the capacity.
     pub fastest: Rate,
     /// The last interval was that much better than all before it that its sender is starting.
@@ -131,14 +154,34 @@ pub struct ConnectionHistory {
 }
 
 impl ConnectionHistory {
-    /// Whether a queue stands on the way, by the receiver's own estimate of the round trip.
+    /// Whether a queue stands on the way, by the receiver's own estimate of the round trip. It is the time from an
+    /// acknowledgement to the data that echoes it (tcp_rcv_rtt_measure_ts), and so contains the sender's pauses. Only arrivals
+    /// without pauses as long as the excess make it a queue.
     pub fn queues_at_receiver(&self, step: &Step) -> bool {
         let rtt = step.sample.receiver_rtt;
         let min = self.min_receiver_rtt.unwrap_or(Duration::ZERO);
         let standing = min.scaled(QUEUE_AFTER_LOSS) + Duration::from_millis(1);
-        // The estimate of a receiver that little comes to is the sender's pauses, not a queue.
         let much = step.rate(Side::Receiver) * rtt >= step.sample.mss * MUCH;
-        min > Duration::ZERO && rtt > standing && much
+        let tells = step.sample.timestamps && self.steady >= STEADY;
+        let shows = rtt.saturating_sub(min) >= visible_pause(step) * 2;
+        min > Duration::ZERO && rtt > standing && much && tells && shows
+    }
+
+    /// Whether the reader is often late and its window shrinks: it holds the sender then, also in a moment when it has read all.
+    pub fn reads_late(&self) -> bool {
+        let shrinks =
+            self.own_windows.shrunk_to.is_some_and(|w| w <= self.own_windows.largest.scaled(READ));
+        let known = self.receiver_samples >= OFTEN_LATE;
+        shrinks && known && OFTEN_LATE * self.late.count_ones() >= self.receiver_samples
+    }
+
+    fn see_arrivals(&mut self, step: &Step) {
+        let now = &step.sample;
+        let arrived = now.received > step.last.received;
+        let steady = arrived && now.last_arrival.is_some_and(|gap| gap <= visible_pause(step));
+        self.steady = if steady { self.steady + 1 } else { 0 };
+        self.late = self.late << 1 | u16::from(leaves_unread(now.unread, step));
+        self.receiver_samples = (self.receiver_samples + 1).min(u16::BITS);
     }
 
     /// The windows that both ends advertise in a sample, the first one, too.
@@ -208,6 +251,7 @@ impl ConnectionHistory {
                 let received = now.received.saturating_sub(last.received);
                 let horizon = now.receiver_rtt.max(min) * ARRIVAL_ROUNDS;
                 self.arrivals.add(received, step.time, horizon);
+                self.see_arrivals(step);
                 if self.queues_at_receiver(step) {
                     self.capacity = self.capacity.max(Some(self.arrivals.rate()));
                 }
@@ -252,6 +296,21 @@ impl ConnectionHistory {
     pub fn was_dropped_by_peer(&self) -> bool {
         self.repaired.is_some_and(|(_, dropped)| dropped)
     }
+}
+
+/// The longest time between two arrivals of a steady stream, as the kernel tells it.
+fn visible_pause(step: &Step) -> Duration {
+    let rate = step.rate(Side::Receiver);
+    let apart = if rate > Rate::ZERO { step.sample.mss * TOGETHER / rate } else { Duration::ZERO };
+    TICK.max(apart)
+}
+
+/// Whether a reader that leaves `unread` is late: one that keeps up leaves next to nothing, and one that does not, more than
+/// there is room.
+pub fn leaves_unread(unread: Bytes, step: &Step) -> bool {
+    let window = step.sample.window.unwrap_or(Bytes::ZERO);
+    step.sample.unread > window
+        || unread > (step.rate(Side::Receiver) * LATE).max(window.scaled(LITTLE))
 }
 
 /// Whether less than a segment waits behind a single one in flight, as Nagle's algorithm holds it (RFC 1122, section 4.2.3.4).

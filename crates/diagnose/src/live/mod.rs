@@ -15,7 +15,7 @@ use sweetspot_trace::Histogram;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use self::history::{ConnectionHistory, WindowsSeen};
-use crate::{Evidence, Limits};
+use crate::{Class, Evidence, Limits};
 
 /// The kernel's statistics of a connection at one time. Counters run from its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,6 +76,10 @@ pub struct Sample {
     pub timeouts: u64,
     /// Round trip as the receiver estimates it; zero for none.
     pub receiver_rtt: Duration,
+    /// Whether the segments carry timestamps. Without them `receiver_rtt` is the time to receive a window (tcp_rcv_rtt_measure).
+    pub timestamps: bool,
+    /// Time since data last came, in ticks of the kernel; `None` if unknown.
+    pub last_arrival: Option<Duration>,
     /// The window advertised.
     pub window: Option<Bytes>,
     /// Bytes received that the application has not read.
@@ -210,9 +214,12 @@ impl Live {
         }
     }
 
-    /// The window at which this connection would be as fast with no queue: its best rate times
-    /// the shortest round trip.
+    /// The window at which this connection would be as fast with no queue: its best rate times the shortest round trip. At the
+    /// receiver it is unknown until a queue showed: the sender's program may set the rate.
     pub fn sweet_spot(&self) -> Option<Bytes> {
+        if self.direction() == Side::Receiver {
+            self.history.capacity?;
+        }
         let spot = self.history.fastest * self.rtt_min()?;
         // Below two segments no window helps.
         let min = self.last?.mss * 2;
@@ -272,6 +279,10 @@ impl Live {
             bytes,
             unknown_because: Some(match direction {
                 Side::Sender => "no data went out while it was watched",
+                Side::Receiver if self.receiving.share(Class::ReceiverApplication) >= OFTEN => {
+                    "the receiving program was often behind with reading, so look at it first; otherwise the sender or the \
+                     path holds it back"
+                }
                 Side::Receiver => {
                     "nothing at this receiving end holds it back; the sender or the path does, \
                      and the sender can tell (sweetspot diagnose there, or a capture)"
@@ -314,6 +325,9 @@ impl Step {
 /// A rate this near to the path's capacity is as good as that: the best of many short intervals
 /// lies a tenth above their mean.
 const AT_CAPACITY: f64 = 0.85;
+
+/// From this share of the time on, the verdict names a slow receiving program even if something else holds the flow longer.
+const OFTEN: f64 = 0.1;
 
 /// The least growth from sample to sample of a flow in slow start.
 const STARTING: f64 = 1.25;

@@ -2,17 +2,12 @@
 
 use sweetspot_units::{Bytes, Duration};
 
-use super::history::ConnectionHistory;
-use super::{AT_CAPACITY, Side, Step};
+use super::history::{ConnectionHistory, leaves_unread};
+use super::{AT_CAPACITY, Step};
 use crate::{Class, Limits};
 
 /// A window this full binds: the arrivals of one RTT, relative to the advertised window.
 const FULL: f64 = 0.8;
-
-/// A reader that keeps up has read data that came this long ago.
-const LATE: Duration = Duration::from_millis(20);
-/// Less than this share of the window may lie unread without a meaning.
-const LITTLE: f64 = 1.0 / 16.0;
 
 /// RTTs for which a hole accounts for the sender's behaviour.
 const ROUNDS: u64 = 4;
@@ -27,10 +22,7 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
 fn class(step: &Step, history: &ConnectionHistory) -> Class {
     let (last, now) = (&step.last, &step.sample);
     let window = now.window.unwrap_or(Bytes::ZERO);
-    // A reader that keeps up leaves next to nothing; one that does not, more than there is room.
-    let rate = step.rate(Side::Receiver);
-    let behind = last.unread.min(now.unread);
-    if now.unread > window || behind > (rate * LATE).max(window.scaled(LITTLE)) {
+    if leaves_unread(last.unread.min(now.unread), step) {
         return Class::ReceiverApplication;
     }
     if now.received == last.received {
@@ -45,11 +37,16 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     let bound = lately * min;
     let filled = bound.saturating_add(now.mss * 2) >= window || bound >= window.scaled(FULL);
     if window > Bytes::ZERO && filled {
-        return Class::ReceiverWindow;
+        // A window that the reader keeps small is its doing.
+        let late = history.reads_late();
+        return if late { Class::ReceiverApplication } else { Class::ReceiverWindow };
     }
     // The path also carries the rate that arrived through a standing queue when there is none.
     if history.capacity.is_some_and(|c| lately.as_f64() >= AT_CAPACITY * c.as_f64()) {
         return Class::Bandwidth;
+    }
+    if history.reads_late() {
+        return Class::ReceiverApplication;
     }
     // A hole limits the sender for an RTT or two; its behaviour then does not show here.
     if history.has_repaired_within(now, min * ROUNDS + step.time) {

@@ -13,6 +13,8 @@ use crate::live::Sample;
 
 /// Arrays within arrays; more is an attack.
 const DEEPEST: usize = 16;
+/// TCPI_OPT_TIMESTAMPS.
+const TIMESTAMPS: u64 = 1;
 
 pub fn read(text: &str) -> Result<Vec<Recording>, String> {
     let mut recordings = Vec::new();
@@ -152,6 +154,9 @@ fn measurement(value: &Value) -> Option<Sample> {
         retransmitted: count("TotalRetrans"),
         timeouts: count("TotalRTO"),
         receiver_rtt: micros("RcvRTT"),
+        timestamps: count("Options") & TIMESTAMPS != 0,
+        // The kernel tells milliseconds here.
+        last_arrival: number("LastDataRecv").map(|ms| super::micros(ms.saturating_mul(1000))),
         window: window("RcvWnd"),
         unread: memory("Unread").unwrap_or(Bytes::ZERO),
         out_of_order: count("RcvOooPack"),
@@ -185,12 +190,16 @@ pub fn written(ends: [SocketAddr; 2], sample: &Sample) -> String {
         "TotalRetrans": s.retransmitted,
         "TotalRTO": s.timeouts,
         "RcvRTT": micros(s.receiver_rtt),
+        "Options": if s.timestamps { TIMESTAMPS } else { 0 },
         "RcvOooPack": s.out_of_order,
     });
     for (name, window) in [("SndWnd", s.peer_window), ("RcvWnd", s.window)] {
         if let Some(window) = window {
             info[name] = window.get().into();
         }
+    }
+    if let Some(ago) = s.last_arrival {
+        info["LastDataRecv"] = (ago.as_micros() / 1000).into();
     }
     let mut measurement = json!({
         "ConnectionInfo": { "Server": ends[0].to_string(), "Client": ends[1].to_string() },

@@ -15,7 +15,7 @@ const AF_INET: u8 = 2;
 
 /// Fields of `struct tcp_info` as NDT7 names them: offset and size in bytes. Kernels append to the structure: a shorter one lacks
 /// the last fields.
-const FIELDS: [(&str, usize, usize); 29] = [
+const FIELDS: [(&str, usize, usize); 31] = [
     ("CAState", 1, 1),
     ("WScale", 6, 1),
     ("SndMSS", 16, 4),
@@ -27,6 +27,8 @@ const FIELDS: [(&str, usize, usize); 29] = [
     ("SndSsThresh", 76, 4),
     ("SndCwnd", 80, 4),
     ("RcvRTT", 92, 4),
+    ("Options", 5, 1),
+    ("LastDataRecv", 52, 4),
     ("TotalRetrans", 100, 4),
     ("MaxPacingRate", 112, 8),
     ("BytesAcked", 120, 8),

@@ -154,6 +154,9 @@ impl<'a> Words<'a> {
             retransmitted: self.retransmitted(1).unwrap_or(0),
             timeouts: self.count("total_rto"),
             receiver_rtt: self.millis("rcv_rtt"),
+            timestamps: self.0.contains(&"ts"),
+            // ss leaves out a time of 0 ms.
+            last_arrival: Some(Duration::from_millis(self.count("lastrcv"))),
             window: self.number("rcv_wnd").map(Bytes::new),
             unread,
             out_of_order: self.count("rcv_ooopack"),
