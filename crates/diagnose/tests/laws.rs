@@ -176,7 +176,12 @@ proptest! {
         let scenario = Scenario::parse(&text).unwrap();
         let hop = &scenario.path.hops[0];
         prop_assert_eq!(Some(hop.rate), path.capacity_bps.value());
-        prop_assert!(text.contains("assumed to be a bandwidth-delay product"));
+        // A product of the round trip and the rate, or the queue of a burst if that is longer; rates and waits are kept to 6 %.
+        let longest = (2 * delay).max(u64::from(segments - 1) * spacing);
+        let held = rate / 8e6 * longest as f64;
+        let buffer = hop.buffer.in_bytes(Bytes::new(1)).as_f64();
+        prop_assert!(buffer > 0.85 * held, "{buffer} is less than {held}: {path:?}");
+        prop_assert!(text.contains("assumed to be "));
     }
 }
 

@@ -42,6 +42,9 @@ pub struct PathEstimate {
     pub rtt_s: Finding<Duration>,
     /// The size of the bottleneck's buffer.
     pub buffer_bytes: Finding<Bytes>,
+    /// The longest queue that was seen: the buffer holds as much or more.
+    #[serde(skip)]
+    pub queued: Bytes,
     /// The share of packets lost for other reasons than a full queue.
     pub loss: Finding<Probability>,
     /// Payload of a full segment.
@@ -60,6 +63,7 @@ impl PathEstimate {
         PathEstimate {
             rtt_s: seen.round_trip(),
             buffer_bytes: seen.buffer(capacity.value()),
+            queued: capacity.value().map_or(Bytes::ZERO, |capacity| capacity * seen.queue),
             loss: seen.loss(),
             capacity_bps: capacity,
             segment_bytes: seen.mss,

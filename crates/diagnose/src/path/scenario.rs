@@ -29,13 +29,18 @@ impl PathEstimate {
         }
     }
 
-    /// The depth of the bottleneck's buffer: as seen, or a bandwidth-delay product.
+    /// The depth of the bottleneck's buffer: as seen, or the longest queue if it exceeds a bandwidth-delay product, or that.
     pub(super) fn depth(&self, rate: Rate, rtt: Duration) -> (Bytes, String) {
         match self.buffer_bytes.value() {
             Some(bytes) => (bytes, how(&self.buffer_bytes)),
             None => {
-                let words = how(&self.buffer_bytes);
-                (rate * rtt, format!("assumed to be a bandwidth-delay product; {words}"))
+                let (words, product) = (how(&self.buffer_bytes), rate * rtt);
+                let assumed = if self.queued > product {
+                    "the longest queue"
+                } else {
+                    "a bandwidth-delay product"
+                };
+                (product.max(self.queued), format!("assumed to be {assumed}; {words}"))
             }
         }
     }
