@@ -92,6 +92,8 @@ struct Whole {
     trains_tell: bool,
     /// Whether data came as a link delivers it, where a queue before it cannot be seen.
     evenly: bool,
+    /// Whether pieces of different sizes came at the rate of all data, so that the time between them is no program's.
+    paced: bool,
     /// The window that flights fill, where its scale is not in the capture but must be this.
     filled: Option<Bytes>,
     /// Whether less is under way than any send buffer holds.
@@ -110,6 +112,7 @@ impl Whole {
             trains_tell: stream.flight().unwrap_or(stream.largest_flight())
                 >= Bytes::new(10 * stream.mss()),
             evenly: comes_evenly(stream),
+            paced: is_paced(stream),
             filled: filled_window(stream),
             // The least of Linux holds two packets (SOCK_MIN_SNDBUF).
             small: stream.flight().is_some_and(|flight| flight < Bytes::new(2 * stream.mss())),
@@ -172,6 +175,11 @@ fn comes_evenly(stream: &Stream) -> bool {
     unseen && rates.total() >= SEGMENTS * stream.mss() && quantile(0.9) <= quantile(0.25) * EVENLY
 }
 
+/// Whether the pieces keep a pace, and no time passes beside it.
+fn is_paced(stream: &Stream) -> bool {
+    stream.pace().is_some_and(|pace| goodput(stream) >= pace.scaled(FULL))
+}
+
 /// The rules: from the sender's limit and its circumstances to a class.
 fn class(account: &Account, whole: &Whole) -> Class {
     let reaches = |share: f64| {
@@ -183,6 +191,7 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::Pausing | Hold::Growing | Hold::Flat if whole.evenly && reaches(FULL) => {
             Class::Bandwidth
         }
+        Hold::Idle | Hold::Pausing | Hold::Growing | Hold::Flat if whole.paced => Class::Bandwidth,
         // A slow bottleneck sets segments apart as pauses do, but behind a queue.
         Hold::Pausing if full && whole.trains_tell => Class::Bandwidth,
         // Seen from afar, a sender that waits for acknowledgements and one that has nothing to send
@@ -258,6 +267,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         stall: stall(stream, begun),
         failure: None,
         even: comes_evenly(stream),
+        paced: is_paced(stream),
         granted: None,
         nagle,
         holds_small: false,

@@ -83,6 +83,8 @@ pub struct Evidence {
     pub failure: Option<Failure>,
     /// Its segments come evenly, as a link, a shaper or a sender that paces itself sets them apart.
     pub even: bool,
+    /// Its pieces, of different sizes, each take the time of their bytes at the rate of all data, as those do too.
+    pub paced: bool,
     /// The largest flight in bursts that small messages of the receiver released: a window above TCP.
     pub granted: Option<Bytes>,
     /// Small segments that waited for a delayed acknowledgement.

@@ -98,7 +98,7 @@ fn slow_reader(e: &Evidence) -> &'static str {
 }
 
 fn bandwidth_fix(e: &Evidence) -> String {
-    if e.even && standing(e).is_none() {
+    if e.paced || (e.even && standing(e).is_none()) {
         return "Only a faster path would help. If a shaper on the sender's own device (tc qdisc show) or its program \
                 sets the rate, raise that."
             .to_owned();

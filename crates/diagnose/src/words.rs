@@ -344,7 +344,10 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
     if let Some(capacity) = e.capacity {
         words += &format!(" of {}", in_rate(capacity));
     }
-    if let Some((min, rtt)) = standing(e) {
+    if e.paced {
+        words += ": each piece of its data takes the time of its bytes at this rate. A link or a shaper before the capture sets that \
+                  pace, or the sender does (bbr, SO_MAX_PACING_RATE); they look the same";
+    } else if let Some((min, rtt)) = standing(e) {
         words += &format!(
             ", behind a standing queue: the round trip is {} where {} would do",
             ms(rtt),

@@ -318,3 +318,26 @@ fn one_packet_that_was_captured_twice_is_told_in_the_singular() {
     assert!(one.contains("1 packet was captured twice; it is counted once"), "{one}");
     assert!(two.contains("2 packets were captured twice; each is counted once"), "{two}");
 }
+
+/// BBR behind its host's shaper, captured before the card divides the pieces: 2, 2, 2, 2, 18 and 18 segments, 200 us for each, and
+/// acknowledged after 40 us.
+#[test]
+fn a_sender_that_paces_pieces_of_many_sizes_is_not_called_idle() {
+    let class = |gap: fn(u32) -> u64| {
+        let mut flow = AtSender::open(40);
+        let (mut at, mut seq) = (1000, 1);
+        for segments in [2, 2, 2, 2, 18, 18].into_iter().cycle().take(400) {
+            let payload = MSS * segments;
+            flow.take(at, Segment { seq, payload, ..sent() });
+            seq += payload;
+            flow.take(at + 40, back(seq, 1));
+            at += gap(segments);
+        }
+        flow.captured.flow().verdict
+    };
+    let paced = class(|segments| 200 * u64::from(segments));
+    assert_eq!(paced.class, Class::Bandwidth, "{paced:?}");
+    assert!(paced.words.contains("they look the same"), "{}", paced.words);
+    // By a clock, whatever the size.
+    assert_eq!(class(|_| 2400).class, Class::Application);
+}

@@ -14,6 +14,9 @@ use crate::flow::silence::Silence;
 /// The usual segment, until larger or smaller ones are known (Ethernet, timestamps).
 const USUAL_MSS: u64 = 1448;
 
+/// Full segments from which on their spacing shows a pace.
+const SPACED: u64 = 100;
+
 impl Stream {
     /// Payload of a full segment.
     pub fn mss(&self) -> u64 {
@@ -125,7 +128,12 @@ impl Stream {
 
     /// Whether full segments, a hundred at least, passed the capture evenly spaced.
     pub fn is_even(&self) -> bool {
-        const SEGMENTS: u64 = 100;
-        self.spacing.is_even(SEGMENTS * self.mss())
+        self.spacing.is_even(SPACED * self.mss())
+    }
+
+    /// The rate at which pieces of different sizes passed the capture, each taking the time of its bytes, if a hundred full
+    /// segments did.
+    pub fn pace(&self) -> Option<Rate> {
+        self.spacing.pace(SPACED * self.mss()).map(Rate::from_f64)
     }
 }
