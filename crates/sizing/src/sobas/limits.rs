@@ -166,10 +166,10 @@ pub(super) fn is_busy(epoch: &Epoch, base: Duration) -> bool {
     epoch.rtt > base + target_queue(base)
 }
 
-/// Whether a probe with this RTT found no packet waiting, on a path of round trip `base`: each of the two ends is late by at most a
-/// clock error.
+/// Whether a probe with this RTT found the path idle, on a path of round trip `base`: a queue of less than half of the kept one, as hosts are
+/// late, too, and each end by a clock error at least.
 pub(super) fn is_idle(rtt: Duration, base: Duration) -> bool {
-    rtt <= base + CLOCK_ERROR * 2
+    rtt <= base + (target_queue(base) / 2).max(CLOCK_ERROR * 2)
 }
 
 /// Whether the path is used up, if a share of `idle` of the probes found it idle: the rate cannot grow by twice a change. Jitter hides

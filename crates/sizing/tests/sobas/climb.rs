@@ -102,7 +102,7 @@ impl Probes {
         self.due += 1.0 - used.min(1.0);
         let is_idle = self.due >= 1.0;
         self.due -= f64::from(u8::from(is_idle));
-        if is_idle { 0.0 } else { 1e-3 }
+        if is_idle { 0.0 } else { 0.9 * Q }
     }
 }
 
@@ -147,9 +147,9 @@ fn no_climb_begins_where_trains_show_more_than_the_path_could_carry_alone() {
 
 #[test]
 fn a_path_that_fewer_than_18_per_cent_of_the_probes_find_idle_is_not_climbed() {
-    // A probe waits if it takes more than 100 us longer.
+    // A probe waits if it takes longer by more than q / 2, 1.5 ms.
     for (one_in, wait, climbs) in
-        [(5, 1e-3, true), (6, 1e-3, false), (6, 0.11e-3, false), (6, 0.09e-3, true)]
+        [(5, 2e-3, true), (6, 2e-3, false), (6, 1.6e-3, false), (6, 1.4e-3, true)]
     {
         // At 0.8 of the capacity, 0.2 of the path is idle.
         let mut unused = Unused::new(0.8);

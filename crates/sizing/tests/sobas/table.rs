@@ -105,10 +105,10 @@ fn a_path_that_congestion_control_leaves_unused_is_paced_unless_probes_find_it_u
     for (one_in, paces) in [(2, true), (3, true), (10, false), (100, false)] {
         let mut script = Script::held();
         let since = script.seconds();
-        script.run(0.02, 0.5, 0.5 * Q, 1);
+        script.run(0.02, 0.5, 0.9 * Q, 1);
         let mut switched = false;
         for probe in 1..40 {
-            let waits = if probe % one_in == 0 { 0.0 } else { 0.5 * Q };
+            let waits = if probe % one_in == 0 { 0.0 } else { 0.9 * Q };
             script.run(0.02, 0.5, waits, 0);
             switched |= script.congestion == CongestionChoice::Bbr;
         }
