@@ -208,7 +208,7 @@ pub fn the_packets_of_a_super_frame_are_packets_of_their_own() {
         near.send(Bytes::new(39 * 972 + 472)).unwrap();
     }
     let payload = Bytes::new(50 * (39 * 972 + 472));
-    assert_eq!(arrived(&far), Count { datagrams: 2000, payload });
+    assert_eq!(arrived(&far), Count { datagrams: 2000, payload, marked: 0 });
     let certificate = emulation.finish().unwrap();
     assert_eq!((certificate.up.packets_in, certificate.up.packets_out), (2000, 2000));
     assert_eq!(certificate.up.bytes_in, Bytes::new(50 * 39_500));
