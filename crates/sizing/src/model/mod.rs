@@ -23,5 +23,5 @@ pub(crate) use resolution::{AGREEMENT, CHANGE, RESOLUTION};
 pub use round_trip::TIMESTAMP_TICK;
 pub(crate) use round_trip::{RoundTrip, SILENCE};
 pub(crate) use samples::{Samples, Share};
-pub(crate) use trains::{Agreement, CLOCK_ERROR, MEASURING_SHARE, Trains};
+pub(crate) use trains::{Agreement, MEASURING_SHARE, Trains};
 pub(crate) use unused::{Queued, UnusedCapacity};

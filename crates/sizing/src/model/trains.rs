@@ -21,7 +21,7 @@ pub(crate) const MEASURING_SHARE: f64 = (1.0 - PACE_SHARE) / 2.0;
 
 /// Error of a time that an end measures, from its clock and scheduler: of a train's dispersion, which is allowed on top of it, or of
 /// a probe.
-pub(crate) const CLOCK_ERROR: Duration = Duration::from_micros(50);
+const CLOCK_ERROR: Duration = Duration::from_micros(50);
 
 /// Time over which trains are spread, at least a round trip: cross traffic is bursty, and trains close together may miss all
 /// of it. At 60 ms goodput over the kernel's falls from 0.877 to 0.848 at the fifth percentile (population `changes`, seed

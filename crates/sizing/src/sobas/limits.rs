@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::model::{AGREEMENT, CHANGE, CLOCK_ERROR, Epoch, RESOLUTION, Share, TIMESTAMP_TICK};
+use crate::model::{AGREEMENT, CHANGE, Epoch, RESOLUTION, Share, TIMESTAMP_TICK};
 use crate::{CongestionChoice, ControllerConfig, EventKind, Output, SizingEvent};
 
 /// Segments that a receiver with delayed ACKs may leave unacknowledged (RFC 5681, section 4.2).
@@ -166,10 +166,10 @@ pub(super) fn is_busy(epoch: &Epoch, base: Duration) -> bool {
     epoch.rtt > base + target_queue(base)
 }
 
-/// Whether a probe with this RTT found the path idle, on a path of round trip `base`: a queue of less than half of the kept one, as hosts are
-/// late, too, and each end by a clock error at least.
+/// Whether a probe with this RTT found the path idle, on a path of round trip `base`: at most half of the kept queue, as hosts are late,
+/// too.
 pub(super) fn is_idle(rtt: Duration, base: Duration) -> bool {
-    rtt <= base + (target_queue(base) / 2).max(CLOCK_ERROR * 2)
+    rtt <= base + target_queue(base) / 2
 }
 
 /// Whether the path is used up, if a share of `idle` of the probes found it idle: the rate cannot grow by twice a change. Jitter hides
