@@ -44,6 +44,11 @@ fn receiver() -> Sample {
 
 /// Where the second between nothing and `sample` went.
 fn after_a_second(sample: Sample) -> Live {
+    after(SECOND, sample)
+}
+
+/// Where the time between nothing and `sample` went.
+fn after(time: Duration, sample: Sample) -> Live {
     let mut live = Live::default();
     live.handle(Sample {
         at: Time::ZERO,
@@ -57,7 +62,7 @@ fn after_a_second(sample: Sample) -> Live {
         out_of_order: 0,
         ..sample
     });
-    live.handle(Sample { at: Time::ZERO + SECOND, ..sample });
+    live.handle(Sample { at: Time::ZERO + time, ..sample });
     live
 }
 
@@ -598,28 +603,10 @@ fn one_reading_of_bbr_with_a_queue_is_no_slow_start() {
         rtt_min: Duration::from_millis(40),
         ..bulk()
     };
-    let mut live = Live::default();
-    live.handle(Sample {
-        at: Time::ZERO,
-        acked: Bytes::ZERO,
-        delivered: 0,
-        busy: Duration::ZERO,
-        ..reading
-    });
-    live.handle(Sample { at: Time::ZERO + reading.busy, ..reading });
-    assert_eq!(live.limits().dominant(), Class::Bandwidth);
+    assert_eq!(after(reading.busy, reading).limits().dominant(), Class::Bandwidth);
     // In 0.5 s it may be.
     let early = Sample { busy: Duration::from_millis(500), ..reading };
-    let mut live = Live::default();
-    live.handle(Sample {
-        at: Time::ZERO,
-        acked: Bytes::ZERO,
-        delivered: 0,
-        busy: Duration::ZERO,
-        ..early
-    });
-    live.handle(Sample { at: Time::ZERO + early.busy, ..early });
-    assert_eq!(live.limits().dominant(), Class::Opportunity);
+    assert_eq!(after(early.busy, early).limits().dominant(), Class::Opportunity);
 }
 
 /// 200 bytes wait behind a segment of 200 in four of five samples; in the fifth nothing does.
