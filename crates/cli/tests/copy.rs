@@ -218,7 +218,7 @@ fn an_ssh_that_only_babbles_or_is_silent_is_named() {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(
-        stderr.contains("far prints other text than that of sweetspot, without end"),
+        stderr.contains("far keeps printing text that does not come from sweetspot"),
         "{stderr}"
     );
     // Ten seconds, and one more.

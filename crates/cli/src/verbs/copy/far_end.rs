@@ -41,7 +41,7 @@ pub struct SshEnded {
     code: Option<i32>,
     /// Whether this host's shell could not start ssh.
     here: bool,
-    /// Whether it printed something else than messages, without end.
+    /// Whether it kept printing text that is no message.
     babbled: bool,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for SshEnded {
         match code {
             _ if *babbled => write!(
                 f,
-                "{host} prints other text than that of {program}, without end: look for a startup file of its shell that \
+                "{host} keeps printing text that does not come from {program}: look for a startup file of its shell that \
                  prints it (`{ssh} {host} true` must print little)"
             ),
             Some(NOT_FOUND) if *here => write!(
