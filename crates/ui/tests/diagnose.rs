@@ -53,6 +53,13 @@ fn answered(browser: &mut Browser) -> Tested {
     browser.until("['yes', 'error'].includes(document.body.dataset.settled)")
 }
 
+/// Chooses a file and waits for its answer, not for one that the page shows already.
+fn choose(browser: &mut Browser, file: &Path) -> Tested {
+    browser.value("delete document.body.dataset.settled")?;
+    browser.choose_file("#file", file)?;
+    answered(browser)
+}
+
 /// The words of the program on the same capture.
 fn natively(capture: &[u8]) -> Tested<[String; 2]> {
     let report = report::read(&mut &capture[..], 20)?;
@@ -69,8 +76,7 @@ fn a_chosen_capture_gets_the_programs_verdict_and_its_graph() -> Tested {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("slow.pcap");
     std::fs::write(&file, &capture)?;
-    browser.choose_file("#file", &file)?;
-    answered(&mut browser)?;
+    choose(&mut browser, &file)?;
     let shown = text(&mut browser, "#result")?;
     for words in natively(&capture)? {
         assert!(shown.contains(&words), "{words}: {shown}");
@@ -96,8 +102,7 @@ fn a_dropped_capture_may_be_compressed() -> Tested {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("slow.pcap");
     std::fs::write(&file, &capture)?;
-    browser.choose_file("#file", &file)?;
-    answered(&mut browser)?;
+    choose(&mut browser, &file)?;
     browser.value(
         "(async () => { const gzip = new CompressionStream('gzip'); \
          const [file] = document.getElementById('file').files; \
@@ -115,8 +120,7 @@ fn a_dropped_capture_may_be_compressed() -> Tested {
     );
     let file = directory.path().join("small.pcap.zst");
     std::fs::write(&file, zstd)?;
-    browser.choose_file("#file", &file)?;
-    answered(&mut browser)?;
+    choose(&mut browser, &file)?;
     assert!(text(&mut browser, "#title")?.starts_with("small.pcap.zst: "));
     assert_eq!(text(&mut browser, "#result")?, shown);
     assert_eq!(browser.errors, Vec::<String>::new());

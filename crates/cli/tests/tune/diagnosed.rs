@@ -17,19 +17,25 @@ fn names_the_tuner(socket: &LiveSocket, scratch: &Path) {
     // The window shrinks as data arrive, 500 kB in 40 ms.
     clock::sleep_until(clock::now() + Duration::from_secs(1));
     let client = socket.process().pid().to_string();
-    let output = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
-        .args(["diagnose", &client, "--for", "2s", "--json"])
-        .env("RUNTIME_DIRECTORY", scratch)
-        .output()
-        .unwrap();
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let flow = &report["flows"][0];
-    assert_eq!(flow["verdict"]["class"], "receiver_window", "{report}");
+    let diagnosed = || {
+        let output = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+            .args(["diagnose", &client, "--for", "2s", "--json"])
+            .env("RUNTIME_DIRECTORY", scratch)
+            .output()
+            .unwrap();
+        let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["flows"][0].take()
+    };
+    // On a busy machine the sender or the emulator pauses now and then, and the window does not limit those two seconds.
+    let flow = wait_for("a download that its window limits", || {
+        let flow = diagnosed();
+        assert!(!flow["fix"].to_string().contains("SO_RCVBUF"), "{flow}");
+        (flow["verdict"]["class"] == "receiver_window").then_some(flow)
+    });
     assert!(
         flow["verdict"]["words"].to_string().contains("sweetspot tune holds the window"),
         "{flow}"
     );
-    assert!(!flow["fix"].to_string().contains("SO_RCVBUF"), "{flow}");
 }
 
 #[test]
