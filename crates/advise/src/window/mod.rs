@@ -14,7 +14,7 @@ pub use settings::WindowSettings;
 pub use simulated::{TriedWindow, TriedWindows};
 
 use sweetspot_theory::path::saturation::SweetSpot;
-pub use sweetspot_theory::reno::bounded::LossResponse;
+pub use sweetspot_theory::reno::response::LossResponse;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use crate::error::possible;

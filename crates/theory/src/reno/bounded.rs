@@ -5,24 +5,11 @@
 //! the growth that follows (RFC 5681; RFC 9438, sections 4.2 and 4.3), and each packet may be the next one lost. The chain's
 //! stationary distribution gives the packets and the seconds of a period, as PFTK's section 2 does with a fixed period.
 
-use core::fmt;
-use core::str::FromStr;
-
 use sweetspot_units::{Bytes, Rate};
 
-use super::pftk::{CUBIC_BETA, CUBIC_C, Flow};
-use crate::TheoryError;
+use super::pftk::Flow;
+use super::response::{CUBIC_C, LossResponse};
 use crate::path::Path;
-
-/// A congestion control, as far as its response to loss is known in closed form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LossResponse {
-    /// RFC 5681.
-    Reno,
-    /// Linux's default: RFC 9438, with fast convergence.
-    #[default]
-    Cubic,
-}
 
 /// The bounds of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,50 +99,6 @@ pub fn overflowing(response: LossResponse, path: &Path, packet: Bytes) -> Rate {
         return path.capacity();
     }
     Rate::from_f64(packets / seconds * packet.as_f64() * 8.0).min(path.capacity())
-}
-
-impl FromStr for LossResponse {
-    type Err = TheoryError;
-
-    fn from_str(text: &str) -> Result<LossResponse, TheoryError> {
-        match text {
-            "cubic" => Ok(LossResponse::Cubic),
-            "reno" => Ok(LossResponse::Reno),
-            _ => Err(TheoryError::OutOfDomain {
-                quantity: "congestion control",
-                given: text.to_owned(),
-                wanted: "cubic or reno",
-            }),
-        }
-    }
-}
-
-impl fmt::Display for LossResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            LossResponse::Cubic => "cubic",
-            LossResponse::Reno => "reno",
-        })
-    }
-}
-
-impl LossResponse {
-    /// The document that defines it.
-    pub const fn standard(self) -> &'static str {
-        match self {
-            LossResponse::Cubic => "RFC 9438",
-            LossResponse::Reno => "RFC 5681",
-        }
-    }
-
-    fn kept(self) -> f64 {
-        if self == LossResponse::Reno { 0.5 } else { CUBIC_BETA }
-    }
-
-    /// Growth in packets per RTT of the linear phase: RFC 9438, section 4.3, gives CUBIC Reno's mean.
-    fn linear(self) -> f64 {
-        3.0 * (1.0 - self.kept()) / (1.0 + self.kept())
-    }
 }
 
 impl Chain {
@@ -295,15 +238,6 @@ mod tests {
             buffer: Bytes::new(buffer),
             window: Bytes::new(window),
         }
-    }
-
-    #[test]
-    fn a_response_is_read_as_it_is_written() {
-        for response in [LossResponse::Reno, LossResponse::Cubic] {
-            assert_eq!(response.to_string().parse(), Ok(response));
-        }
-        let refused = "vegas".parse::<LossResponse>().unwrap_err().to_string();
-        assert!(refused.contains("vegas") && refused.contains("cubic or reno"), "{refused}");
     }
 
     #[test]

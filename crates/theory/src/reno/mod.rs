@@ -5,6 +5,7 @@ pub mod classify;
 pub mod l_model;
 pub mod morris;
 pub mod pftk;
+pub mod response;
 pub mod s_model;
 
 use sweetspot_units::{Bytes, Duration, Probability};

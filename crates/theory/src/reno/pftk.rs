@@ -3,14 +3,10 @@
 
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
-use super::bounded::LossResponse;
 use super::require_lossy;
+use super::response::{CUBIC_BETA, CUBIC_C, LossResponse};
 use crate::TheoryError;
 use crate::error::require;
-
-/// CUBIC's growth in segments per cubic second, and the share of the window that a loss leaves (RFC 9438, section 5).
-pub(super) const CUBIC_C: f64 = 0.4;
-pub(super) const CUBIC_BETA: f64 = 0.7;
 
 /// A flow on a path with given loss and RTT.
 #[derive(Debug, Clone, Copy, PartialEq)]

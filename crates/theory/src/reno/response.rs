@@ -1,0 +1,78 @@
+//! How a congestion control answers a loss.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::TheoryError;
+
+/// CUBIC's growth in segments per cubic second, and the share of the window that a loss leaves (RFC 9438, section 5).
+pub(super) const CUBIC_C: f64 = 0.4;
+pub(super) const CUBIC_BETA: f64 = 0.7;
+
+/// A congestion control, as far as its response to loss is known in closed form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LossResponse {
+    /// RFC 5681.
+    Reno,
+    /// Linux's default: RFC 9438, with fast convergence.
+    #[default]
+    Cubic,
+}
+
+impl FromStr for LossResponse {
+    type Err = TheoryError;
+
+    fn from_str(text: &str) -> Result<LossResponse, TheoryError> {
+        match text {
+            "cubic" => Ok(LossResponse::Cubic),
+            "reno" => Ok(LossResponse::Reno),
+            _ => Err(TheoryError::OutOfDomain {
+                quantity: "congestion control",
+                given: text.to_owned(),
+                wanted: "cubic or reno",
+            }),
+        }
+    }
+}
+
+impl fmt::Display for LossResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            LossResponse::Cubic => "cubic",
+            LossResponse::Reno => "reno",
+        })
+    }
+}
+
+impl LossResponse {
+    /// The document that defines it.
+    pub const fn standard(self) -> &'static str {
+        match self {
+            LossResponse::Cubic => "RFC 9438",
+            LossResponse::Reno => "RFC 5681",
+        }
+    }
+
+    pub(super) fn kept(self) -> f64 {
+        if self == LossResponse::Reno { 0.5 } else { CUBIC_BETA }
+    }
+
+    /// Growth in packets per RTT of the linear phase: RFC 9438, section 4.3, gives CUBIC Reno's mean.
+    pub(super) fn linear(self) -> f64 {
+        3.0 * (1.0 - self.kept()) / (1.0 + self.kept())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_is_read_as_it_is_written() {
+        for response in [LossResponse::Reno, LossResponse::Cubic] {
+            assert_eq!(response.to_string().parse(), Ok(response));
+        }
+        let refused = "vegas".parse::<LossResponse>().unwrap_err().to_string();
+        assert!(refused.contains("vegas") && refused.contains("cubic or reno"), "{refused}");
+    }
+}
