@@ -171,12 +171,12 @@ impl Held {
 
     /// A probe was answered on a path of this base RTT.
     pub(super) fn handle_probe(&mut self, rtt: Duration, base: Duration) {
-        if let Hold::Paced(paced) = &mut self.hold
-            && self.settling == 0
-        {
-            paced.handle_probe(rtt, base);
+        match &mut self.hold {
+            Hold::Paced(paced) if self.settling == 0 => paced.handle_probe(rtt, base),
+            // The pace itself leaves little of the path for others.
+            Hold::Paced(_) => {}
+            _ => self.unused.handle_probe(rtt, base),
         }
-        self.unused.handle_probe(rtt, base);
     }
 
     /// How it is held.
@@ -402,6 +402,7 @@ impl Sobas {
         if held.unused.max_lone_capacity() < held.capacity {
             return self.open(now, Reason::OthersQueue);
         }
+        held.unused = Performance::default();
         held.change(Hold::Paced(Paced::new(now, held.capacity, held.lost)));
         held.settling += repair_epochs();
         self.apply_hold(now);

@@ -126,3 +126,17 @@ fn a_loss_on_a_path_that_others_used_before_starts_no_pace() {
     assert_eq!(script.opened(since).map(|(_, reason)| reason), Some(Reason::RandomLoss));
     assert_eq!(script.congestion, CongestionChoice::Own);
 }
+
+#[test]
+fn probes_that_found_the_path_idle_beside_the_pace_start_no_other_pace_once_others_use_it() {
+    let mut unused = paced();
+    // Random losses end, and the window is the limit again.
+    run(&mut unused, 20.0, |_| (0.0, 0.0));
+    assert_eq!(unused.script.congestion, CongestionChoice::Own);
+    assert!(holds(&unused.script), "{:?}", unused.script.entered);
+    let since = unused.script.seconds();
+    unused.own = 0.75;
+    unused.run(|script| script.opened(since).is_some(), |sent, _| (sent, 0.9 * Q));
+    assert_eq!(unused.script.opened(since).map(|(_, reason)| reason), Some(Reason::OthersQueue));
+    assert_eq!(unused.script.congestion, CongestionChoice::Own);
+}
