@@ -2,6 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use super::climb::cycle_epochs;
 use super::limits::target_queue;
 use super::memory::{MIN_ROOM, Memory, opened};
 use super::paced::Paced;
@@ -32,7 +33,7 @@ pub(super) struct Held {
     /// Epochs until the last change takes effect.
     pub(super) settling: u32,
     pub(super) hold: Hold,
-    /// The epochs since the rate was last about the capacity.
+    /// The epochs after slow start since the rate was last about the capacity.
     unused: Performance,
     /// Losses since the beginning, except while a change took effect.
     lost: Share,
@@ -237,6 +238,11 @@ impl Held {
         }
     }
 
+    /// Whether congestion control has left a part of the capacity unused for a cycle of epochs, and still does at this `rate`.
+    fn leaves_capacity(&self, rate: Rate) -> bool {
+        rate < others_rate(self.capacity) && self.unused.rates.count() >= cycle_epochs()
+    }
+
     /// An epoch at a remembered capacity confirms it, or does not.
     fn confirm(&mut self, confirms: bool) {
         if let Source::Memory { confirmed, .. } = &mut self.source {
@@ -346,7 +352,7 @@ impl Sobas {
         if let Hold::Paced(_) = held.hold {
             return self.check_paced(now, epoch, base, traffic);
         }
-        if epoch.rate < others_rate(held.capacity) {
+        if epoch.rate < others_rate(held.capacity) && !self.in_slow_start {
             held.unused.handle_epoch(epoch, traffic);
         } else {
             held.unused = Performance::default();
@@ -384,14 +390,12 @@ impl Sobas {
 
     /// Evaluates an epoch in which the sender's congestion control was the limit, as for long after losses in slow start.
     fn check_unused(&mut self, now: Time, rate: Rate, queue: Duration) {
-        if self.in_slow_start || self.is_shared || self.sensors == Sensors::Kernel {
+        if self.is_shared || self.sensors == Sensors::Kernel {
             return;
         }
         let State::Held(held) = &mut self.state else { return };
-        let is_unused = rate < others_rate(held.capacity) && queue <= held.queue;
-        let Hold::Steady(streaks) = &mut held.hold else { return };
-        streaks.unused = in_a_row(streaks.unused, is_unused);
-        if streaks.unused >= NO_CHANCE {
+        let is_steady = matches!(held.hold, Hold::Steady(_));
+        if is_steady && held.leaves_capacity(rate) && queue <= held.queue {
             self.pace_or_open(now);
         }
     }
@@ -422,7 +426,6 @@ impl Sobas {
         streaks.below = in_a_row(streaks.below, is_below(1.0 - RESOLUTION) && !is_short);
         streaks.collapsed = in_a_row(streaks.collapsed, is_below(1.0 - CHANGE));
         streaks.others = in_a_row(streaks.others, foreign);
-        streaks.unused = 0;
         if streaks.others >= NO_CHANCE {
             return self.open(now, Reason::OthersQueue);
         }
@@ -497,7 +500,7 @@ impl Sobas {
             if self.sensors == Sensors::Kernel || self.is_shared {
                 return self.open(now, Reason::RandomLoss);
             }
-            if rate < others_rate(held.capacity) {
+            if held.leaves_capacity(rate) {
                 return self.pace_or_open(now);
             }
         } else if !held.shorten_queue() {

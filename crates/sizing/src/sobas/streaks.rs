@@ -11,8 +11,6 @@ pub(super) struct Streaks {
     pub(super) others: u32,
     /// ... without a queue at a rate of the capacity.
     pub(super) idle: u32,
-    /// ... in a row in which the sender's congestion control leaves a part of the path unused.
-    pub(super) unused: u32,
     /// All since the last change, and the sum of their rates.
     pub(super) judged: u32,
     pub(super) rates: Rate,
