@@ -31,7 +31,7 @@ pub enum SweepError {
         reason: String,
     },
     /// A value twice.
-    #[error("{key}: {value} stands there twice; once is enough")]
+    #[error("{key}: {value} is given twice; keep one")]
     Twice {
         /// The key.
         key: String,

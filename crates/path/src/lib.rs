@@ -53,6 +53,7 @@ mod line;
 mod link;
 mod loss;
 mod named;
+mod nearest;
 mod pipe;
 mod propagation;
 mod queue;
@@ -75,6 +76,7 @@ pub use line::Line;
 pub use link::Link;
 pub use loss::RandomLoss;
 pub use named::{NAMED_PATHS, NamedPath, named_path};
+pub use nearest::{did_you_mean, is_slip_of, nearest};
 pub use pipe::Pipe;
 pub use propagation::Propagation;
 pub use queue::{

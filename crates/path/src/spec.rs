@@ -4,6 +4,7 @@ use core::str::FromStr;
 use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate, UnitError};
 use thiserror::Error;
 
+use crate::nearest::did_you_mean;
 use crate::{DirectionSpec, NAMED_PATHS, PolicerSpec, QueueDiscipline, named_path};
 
 /// A path between two hosts as written on the command line:
@@ -39,15 +40,16 @@ pub struct PathSpec {
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PathError {
     /// A word is not `key=value`.
-    #[error("path: \"{0}\" is not key=value; write it like rate=100Mbit/s rtt=100ms buffer=125kB")]
+    #[error("path: \"{0}\" is not key=value{name}; write it like rate=100Mbit/s rtt=100ms buffer=125kB", name = as_name(.0))]
     NotAPair(String),
     /// A key is unknown.
     #[error(
-        "path: unknown key \"{0}\"; known are rtt, mtu, seed, and {keys} (each also as up.KEY and down.KEY)", keys = DirectionSpec::KEYS.join(", ")
+        "path: unknown key \"{0}\"{near}; known are rtt, mtu, seed, and {keys} (each also as up.KEY and down.KEY)",
+        near = near_key(.0), keys = DirectionSpec::KEYS.join(", ")
     )]
     UnknownKey(String),
     /// A name is unknown.
-    #[error("path: no path is named \"@{0}\"; known are {names}", names = names())]
+    #[error("path: no path is named \"@{0}\"{near}; known are {names}", near = near_name(.0), names = names().join(", "))]
     UnknownName(String),
     /// A key is given twice.
     #[error("path: {0} is given twice; keep one")]
@@ -98,8 +100,25 @@ impl PathSpec {
     }
 }
 
-fn names() -> String {
-    NAMED_PATHS.map(|path| format!("@{}", path.name)).join(", ")
+fn names() -> [String; NAMED_PATHS.len()] {
+    NAMED_PATHS.map(|path| format!("@{}", path.name))
+}
+
+/// The name that `word` is without its `@`, as a question.
+fn as_name(word: &str) -> String {
+    let path = named_path(word);
+    path.map_or(String::new(), |path| format!(" (did you mean @{}?)", path.name))
+}
+
+fn near_name(name: &str) -> String {
+    did_you_mean(&format!("@{name}"), names().iter().map(String::as_str))
+}
+
+fn near_key(key: &str) -> String {
+    let sides = ["", "up.", "down."].into_iter();
+    let sided: Vec<String> =
+        sides.flat_map(|side| DirectionSpec::KEYS.map(|key| format!("{side}{key}"))).collect();
+    did_you_mean(key, sided.iter().map(String::as_str).chain(["rtt", "mtu", "seed"]))
 }
 
 /// Whether `c` stands between two keys.
@@ -241,9 +260,11 @@ impl Written<'_> {
         let Some((_, value)) = self.get(key) else { return Ok(None) };
         let chosen = choices.iter().find(|(name, _)| *name == value);
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-        chosen
-            .map(|(_, choice)| Some(*choice))
-            .ok_or_else(|| self.impossible(key, format!("it must be one of {}", names.join(", "))))
+        let wrong = || {
+            let near = did_you_mean(value, names.iter().copied());
+            self.impossible(key, format!("it must be one of {}{near}", names.join(", ")))
+        };
+        chosen.map(|(_, choice)| Some(*choice)).ok_or_else(wrong)
     }
 
     fn policer(&self) -> Result<Option<PolicerSpec>, PathError> {

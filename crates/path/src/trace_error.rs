@@ -30,7 +30,9 @@ pub enum TraceError {
         text: String,
     },
     /// The mean rate of lines with rates is below 1 bit/s, the smallest rate.
-    #[error("the trace's mean rate is below 1 bit/s; write lines such as 0.5,12Mbit/s")]
+    #[error(
+        "the trace has no time with a rate, or its mean rate is below 1 bit/s; write lines such as 0.5,12Mbit/s"
+    )]
     NeverSends,
     /// The mean rate of lines with opportunities is below 1 bit/s. Holds the period.
     #[error(

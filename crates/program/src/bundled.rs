@@ -15,6 +15,13 @@ pub fn is_scenario(name: &str) -> bool {
     find(name).is_some()
 }
 
+/// The name of a scenario that is most similar to `name`.
+pub fn nearest_to(name: &str) -> Option<&'static str> {
+    let paths = SCENARIOS.iter().map(|(path, _)| *path);
+    let last = paths.clone().filter_map(|path| path.rsplit_once('/')).map(|(_, last)| last);
+    nearest(name, paths.chain(last))
+}
+
 /// Name and title of every scenario.
 pub fn titles() -> Vec<(&'static str, String)> {
     let title = |text| Scenario::parse(text).map_or(String::new(), |scenario| scenario.title);
@@ -42,8 +49,7 @@ fn unknown(name: &str) -> String {
         let names: String = paths().map(|path| format!("\n  @{path}")).collect();
         return format!("the program comes with these scenarios; name one of them:{names}");
     }
-    let last = paths().filter_map(|path| path.rsplit_once('/')).map(|(_, last)| last);
-    let nearest = nearest(name, paths().chain(last)).map_or_else(
+    let nearest = nearest_to(name).map_or_else(
         || ", such as @elephants".to_owned(),
         |path| format!("; did you mean @{path}?"),
     );

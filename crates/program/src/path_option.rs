@@ -1,6 +1,6 @@
 //! The value of `--path`: a path as it is written, a path by its name, or the path of a scenario.
 
-use sweetspot_path::{PathError, named_path};
+use sweetspot_path::{NAMED_PATHS, PathError, named_path, nearest};
 
 use crate::bundled;
 
@@ -11,21 +11,32 @@ pub fn is_scenario(text: &str) -> bool {
         || name.is_some_and(|name| named_path(name).is_none() && bundled::is_scenario(name))
 }
 
-/// `error` with its way out: a name that no path has may be a scenario's.
+/// `error` with its way out: a name that no path has may be a scenario's, with or without its `@`.
 pub fn wrong_path(error: &PathError) -> String {
-    let PathError::UnknownName(name) = error else { return error.to_string() };
+    let name = match error {
+        PathError::UnknownName(name) => name,
+        PathError::NotAPair(word) if bundled::is_scenario(word) => {
+            return format!("{error}; @{word} is a scenario");
+        }
+        _ => return error.to_string(),
+    };
     if bundled::is_scenario(name) {
         return format!(
             "path: @{name} is a scenario; `sweetspot emulate --path @{name}` and `sweetspot advise window --path \
              @{name}` take its path as it is; for another path, write rate=, rtt= and buffer="
         );
     }
-    format!("{error}; scenarios have names, too: `sweetspot run @` lists them")
+    let known = format!("{error}; scenarios have names, too: `sweetspot run @` lists them");
+    let is_near_path = NAMED_PATHS.iter().any(|path| nearest(name, [path.name]).is_some());
+    match bundled::nearest_to(name).filter(|_| !is_near_path) {
+        Some(scenario) => format!("{known}; did you mean @{scenario}?"),
+        None => known,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use sweetspot_path::{NAMED_PATHS, PathSpec};
+    use sweetspot_path::PathSpec;
 
     use super::*;
 
@@ -57,6 +68,11 @@ mod tests {
             neither.contains("known are @fibre")
                 && neither.ends_with("`sweetspot run @` lists them")
         );
+        assert!(wrong("@elephnats").ends_with("lists them; did you mean @elephants?"));
+        assert!(wrong("elephants").ends_with("; @elephants is a scenario"));
+        // The nearest path comes before a scenario.
+        assert!(wrong("@lt").contains("\"@lt\" (did you mean @lte?)"));
+        assert!(wrong("@lt").ends_with("lists them"));
         assert_eq!(wrong("rtt=1ms,rtt=2ms"), "path: rtt is given twice; keep one");
     }
 }

@@ -27,11 +27,19 @@ pub fn scenario(path: &Path) -> Result<String, String> {
     if let Some(name) = path.to_str().and_then(|path| path.strip_prefix('@')) {
         return bundled::scenario(name);
     }
-    let text = read(path, "a scenario file, or @NAME of one that comes with the program")?;
+    let text = read(path, "a scenario file, or @NAME of one that comes with the program")
+        .map_err(|words| words + &bundled_name(path))?;
     let beside = path.parent().unwrap_or(Path::new(""));
     let trace =
         |name: &str| read(&beside.join(name), "a trace in Mahimahi's format or a CSV of rates");
     with_files(&text, trace).map_err(|error| format!("{}: {error}", path.shown()))
+}
+
+/// The name of the scenario that comes with the program and was probably meant by the file `path`, as a question.
+fn bundled_name(path: &Path) -> String {
+    let name = path.with_extension("");
+    let meant = name.to_str().filter(|name| !path.exists() && bundled::is_scenario(name));
+    meant.map_or(String::new(), |name| format!("; did you mean @{name}?"))
 }
 
 /// The files that a scenario is read from: its own and the traces that it names; none for @NAME.
@@ -58,4 +66,20 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more than 16 MiB"));
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_file_with_the_name_of_a_scenario_is_answered_with_it() {
+        let wrong = |path: &str| scenario(Path::new(path)).unwrap_err();
+        for path in ["elephants", "elephants.toml"] {
+            assert!(wrong(path).ends_with("; did you mean @elephants?"), "{}", wrong(path));
+        }
+        for path in ["nosuch.toml", "/"] {
+            assert!(!wrong(path).contains("did you mean"), "{}", wrong(path));
+        }
+    }
 }

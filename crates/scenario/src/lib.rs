@@ -28,7 +28,6 @@ mod engine;
 mod error;
 mod files;
 mod hop;
-mod nearest;
 mod outcome;
 mod path;
 mod reader;
@@ -44,7 +43,6 @@ pub use engine::{Engine, EngineError, FinishedFlow, NoRecorder, Recorder, Sample
 pub use error::{ScenarioError, SourceLocation};
 pub use files::with_files;
 pub use hop::{TracedHop, Way};
-pub use nearest::nearest;
 pub use outcome::{
     AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,
     SocketMemoryOutcome, TransferOutcome,
@@ -52,5 +50,6 @@ pub use outcome::{
 pub use path::{Change, HopChain, Path, Reverse};
 pub use scenario::{Scenario, Ties};
 pub use schedule::Schedule;
+pub use sweetspot_path::nearest;
 pub use tcp::{Congestion, Flavour, Tcp};
 pub use traffic::{Cross, Inputs, TrafficKind, Transfer};

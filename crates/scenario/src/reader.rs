@@ -5,8 +5,8 @@ use core::str::FromStr;
 use sweetspot_units::Duration;
 
 use crate::error::{ScenarioError, SourceLocation};
-use crate::nearest::{is_slip_of, nearest};
 use crate::tree::{Node, Value};
+use sweetspot_path::{did_you_mean, is_slip_of, nearest};
 
 /// A table being read.
 pub(crate) struct Reader<'a> {
@@ -313,6 +313,5 @@ fn suggestion(given: &Value, words: &[&str]) -> String {
     if words.iter().any(has_more) {
         return String::new();
     }
-    nearest(text, words.iter().copied())
-        .map_or(String::new(), |word| format!(" (did you mean {word}?)"))
+    did_you_mean(text, words.iter().copied())
 }

@@ -137,7 +137,7 @@ fn syntax_error(text: &str, lines: &LineIndex, error: &toml::de::Error) -> Scena
     let span = error.span().unwrap_or(0..0);
     let origin = SourceLocation::Line(lines.at(span.start));
     let message = match (error.message(), text.get(span)) {
-        ("duplicate key", Some(key)) => format!("{key} stands there twice; once is allowed"),
+        ("duplicate key", Some(key)) => format!("{key} is given twice; keep one"),
         (message, _) => {
             format!("{message}; a scenario is a TOML file (man sweetspot-scenario); try @elephants")
         }

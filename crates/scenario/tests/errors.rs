@@ -183,9 +183,9 @@ fn input_links_need_a_rate_and_tcp() {
 fn a_key_that_stands_twice_is_named() {
     // The second one: GOOD has seed in line 2, buffer in line 8.
     let twice = message("seed = 7\n", "seed = 7\nseed = 8\n");
-    assert_eq!(twice, "line 3: seed stands there twice; once is allowed");
+    assert_eq!(twice, "line 3: seed is given twice; keep one");
     let twice = message("buffer = \"625pkt\"\n", "buffer = \"625pkt\"\nrate = \"1Mbit/s\"\n");
-    assert_eq!(twice, "line 9: rate stands there twice; once is allowed");
+    assert_eq!(twice, "line 9: rate is given twice; keep one");
 }
 
 #[test]

@@ -104,6 +104,26 @@ fn what_is_not_understood_is_named() {
 }
 
 #[test]
+fn a_slip_is_answered_with_the_word_that_is_one_letter_away() {
+    for (slip, meant) in [
+        ("bufer=9kB", "buffer"),
+        ("up.rte=1Mbit/s", "up.rate"),
+        ("pu.rate=1Mbit/s", "up.rate"),
+        ("queue=fqcodel", "fq-codel"),
+        ("lte", "@lte"),
+    ] {
+        let said = complaint(&format!("{DEMO} {slip}"));
+        assert!(said.contains(&format!(" (did you mean {meant}?)")), "{said}");
+    }
+    assert!(complaint("@lt").contains("\"@lt\" (did you mean @lte?)"));
+    // Nothing is near.
+    for strange in ["zyxwvut=1", "zyxwvut", "queue=zyxwvut"] {
+        assert!(!complaint(&format!("{DEMO} {strange}")).contains("did you mean"), "{strange}");
+    }
+    assert!(!complaint("@zyxwvut").contains("did you mean"));
+}
+
+#[test]
 fn what_no_path_can_have_is_refused() {
     let with = |words: &str| complaint(&format!("rate=1Mbit/s buffer=9kB {words}"));
     assert!(with("rtt=1ms loss=1").contains("nothing would pass"));

@@ -14,8 +14,13 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
 }
 
+/// The nearest candidate as a question in brackets, behind a message about `word`; empty if there is none.
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, candidates).map_or(String::new(), |near| format!(" (did you mean {near}?)"))
+}
+
 /// Whether `word` is `meant` but for one letter, or has its letters in another order.
-pub(crate) fn is_slip_of(word: &str, meant: &str) -> bool {
+pub fn is_slip_of(word: &str, meant: &str) -> bool {
     let sorted = |word: &str| {
         let mut letters: Vec<char> = word.to_lowercase().chars().collect();
         letters.sort_unstable();
