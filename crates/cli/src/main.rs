@@ -156,6 +156,13 @@ fn with_quiet(verb: Command) -> Command {
     let names: Vec<String> =
         verb.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
     let verb = names.into_iter().fold(verb, |verb, name| verb.mut_subcommand(name, with_quiet));
+    // `--seed -1` has a wrong value, and no unknown option -1.
+    let verb = verb.mut_args(|option| {
+        match option.get_action().takes_values() && !option.is_positional() {
+            true => option.allow_negative_numbers(true),
+            false => option,
+        }
+    });
     if verb.is_subcommand_required_set() {
         return verb;
     }
@@ -338,6 +345,15 @@ mod tests {
             }
         });
         assert!(read > 50, "{read} examples");
+    }
+
+    #[test]
+    fn a_negative_number_is_a_wrong_value_and_no_option() {
+        for typed in [["run", "@elephants", "--seed"], ["top", "--once", "--interval"]] {
+            let words = ["sweetspot"].into_iter().chain(typed).chain(["-1"]);
+            let error = program().try_get_matches_from(words).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ValueValidation, "{error}");
+        }
     }
 
     #[test]

@@ -105,6 +105,17 @@ fn what_is_wrong_is_said_in_one_line() {
     wrong(&["--path", "rate=1Mb rtt=1ms buffer=9kB", "--", "true"], 2, "unknown unit \"Mb\"");
     wrong(&["--path", "rate=0bit/s rtt=1ms buffer=9kB", "--", "true"], 2, "rate=0bit/s");
     wrong(&["--path", "rate=1Mbit/s rtt=1ms buffer=1B", "--", "true"], 2, "below one packet");
+    wrong(&["--path", "rte=1Mbit/s rtt=1ms buffer=9kB", "--", "true"], 2, "(did you mean rate?)");
+    wrong(&["--path", "@lt", "--", "true"], 2, "(did you mean @lte?)");
+    wrong(&["--path", "lte", "--", "true"], 2, "(did you mean @lte?)");
+    wrong(&["--path", "@elephnats", "--", "true"], 2, "did you mean @elephants?");
+    wrong(&["--path", "elephants", "--", "true"], 2, "@elephants is a scenario");
+    wrong(&["--pth", PATH, "--", "true"], 2, "a similar argument exists: '--path'; try '--help'");
+    wrong(
+        &["--path", PATH, "--certificate", "/", "--", "true"],
+        1,
+        "--certificate /: that is a directory",
+    );
     if may_emulate() {
         wrong(&["--path", PATH, "--", "no-such-program"], 127, "cannot run \"no-such-program\"");
         let nowhere = ["--quiet", "--certificate", "/nowhere/c", "--path", PATH, "--", "true"];

@@ -73,13 +73,20 @@ pub fn in_one_line(rendered: &str) -> String {
             Some(("For more information", help)) => help.trim_end_matches('.').to_owned(),
             _ => words.trim_start_matches("error: ").to_owned(),
         })
-        .filter(|words| !words.starts_with("Usage:"))
+        .map(|words| without_dashes_tip(&words))
+        .filter(|words| !words.is_empty() && !words.starts_with("Usage:"))
         .collect();
     if lacks_dashes(rendered) {
         kept.insert(1.min(kept.len()), "write the command after `--`".to_owned());
     }
     let line = with_range_in_words(&kept.join("; "));
     NUMBERS.iter().fold(line, |line, (library, ours)| line.replace(library, ours))
+}
+
+/// Without clap's tip to put `--` before a misspelt option, which no verb would understand then either.
+fn without_dashes_tip(words: &str) -> String {
+    let before = words.split_once("tip: to pass '").map_or(words, |(before, _)| before);
+    before.trim_end_matches("; ").to_owned()
 }
 
 /// Clap's "0 is not in 1..=100" as "expected a number from 1 to 100".
@@ -134,6 +141,23 @@ mod tests {
         let head = "invalid value '0' for '--paths <N>': expected";
         assert_eq!(wrong("1..=100"), format!("{head} a number from 1 to 100; try '--help'"));
         assert_eq!(wrong("1.."), format!("{head} 1 or more; try '--help'"));
+    }
+
+    #[test]
+    fn a_misspelt_option_is_not_taken_for_a_value() {
+        let wrong = |tips: &str| {
+            in_one_line(&format!(
+                "error: unexpected argument '--pth' found\n\n{tips}\n\n\
+                 For more information, try '--help'.\n"
+            ))
+        };
+        let dashes = "  tip: to pass '--pth' as a value, use '-- --pth'";
+        assert_eq!(wrong(dashes), "unexpected argument '--pth' found; try '--help'");
+        let similar = "  tip: a similar argument exists: '--path'";
+        assert_eq!(
+            wrong(&format!("{similar}\n{dashes}")),
+            "unexpected argument '--pth' found; tip: a similar argument exists: '--path'; try '--help'"
+        );
     }
 
     #[test]

@@ -23,9 +23,13 @@ pub fn write(path: &Path, content: &[u8]) -> Result<(), String> {
     })
 }
 
-/// Whether there is a directory for `path`: asked before work that would be lost without one. `option` names the file.
+/// Whether `path` is no directory and lies in one: asked before long work, so that its result is not lost. `option` names the
+/// file.
 pub fn has_place(option: &str, path: Option<&Path>) -> Result<(), String> {
     let Some(path) = path else { return Ok(()) };
+    if path.is_dir() {
+        return Err(format!("{option} {}: that is a directory; name a file in it", path.shown()));
+    }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     match parent.map(fs::metadata) {
         Some(Err(error)) => {
@@ -86,6 +90,18 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn a_result_has_a_place_in_a_directory_and_not_in_its_stead() {
+        let place = |path: &str| has_place("--out", Some(Path::new(path)));
+        assert_eq!(place("/"), Err("--out /: that is a directory; name a file in it".to_owned()));
+        assert_eq!(place("."), Err("--out .: that is a directory; name a file in it".to_owned()));
+        assert!(place("/nowhere/x").unwrap_err().ends_with("make the directory first"));
+        assert!(place("/dev/null/x").unwrap_err().starts_with("--out /dev/null/x: "));
+        // A device and a new file take a result.
+        assert_eq!((place("/dev/null"), place("new.json")), (Ok(()), Ok(())));
+        assert_eq!(has_place("--out", None), Ok(()));
+    }
 
     #[test]
     fn an_output_that_is_an_input_is_refused_by_any_of_its_names() {

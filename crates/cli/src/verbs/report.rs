@@ -101,8 +101,8 @@ impl Arguments {
         let asked = self.svg.is_some() || self.png.is_some();
         if asked && sheets.iter().all(|sheet| sheet.plots.is_empty()) {
             return Err(
-                "these results have tables and nothing to draw, so that there is no picture to \
-                        write; pictures come of run --out, run --series and of sweeps over numbers"
+                "these results have tables and nothing to draw, so there is no picture to write; \
+                 run --out, run --series and sweeps over numbers have pictures"
                     .into(),
             );
         }
