@@ -105,19 +105,22 @@ pub fn prepare() {
     }
 }
 
-/// Writes `line` to standard error when SIGINT comes, which then ends this process as ever. Nothing, if it is ignored.
+/// Writes `line` to standard error when SIGINT comes, which then ends this process as ever; processes that it forks write none.
+/// Nothing, if it is ignored.
 pub fn tell_when_interrupted(line: String) {
-    static LINE: OnceLock<String> = OnceLock::new();
+    static LINE: OnceLock<(u32, String)> = OnceLock::new();
     extern "C" fn tell(signal: i32) {
-        if let Some(line) = LINE.get() {
-            // SAFETY: write and raise are async-signal-safe, and the line lives as long as the process.
+        if let Some((teller, line)) = LINE.get() {
+            // SAFETY: getpid, write and raise are async-signal-safe, and the line lives as long as the process.
             unsafe {
-                libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
+                if libc::getpid().cast_unsigned() == *teller {
+                    libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
+                }
                 libc::raise(signal);
             }
         }
     }
-    if is_ignored(libc::SIGINT) || LINE.set(line).is_err() {
+    if is_ignored(libc::SIGINT) || LINE.set((std::process::id(), line)).is_err() {
         return;
     }
     let handler: extern "C" fn(i32) = tell;

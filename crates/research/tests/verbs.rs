@@ -1,6 +1,7 @@
 //! The program's verbs end to end. Without permission for namespaces, tests that need the lab skip.
 
 use std::error::Error;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -40,6 +41,43 @@ fn stderr(output: &Output) -> String {
 
 fn usage_error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).trim().to_owned()
+}
+
+/// Each buffer is measured for an hour: the signal comes before the first result.
+#[test]
+fn an_interrupted_experiment_says_that_there_is_no_result() -> Tested {
+    if sweetspot_testing::is_ignored(2) {
+        return Ok(());
+    }
+    let place = tempfile::tempdir()?;
+    let mut command = research(place.path(), &["lab", "blog", "--each", "3600s"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let status = format!("/proc/{}/status", child.id());
+    // Until it catches SIGINT, the second signal, or has ended.
+    let catches = || {
+        let status = std::fs::read_to_string(&status).unwrap_or_default();
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let caught = field("SigCgt:").and_then(|set| u64::from_str_radix(set, 16).ok());
+        caught.is_none_or(|set| set & 2 != 0)
+            || field("State:").is_some_and(|state| state.starts_with('Z'))
+    };
+    while !catches() {
+        std::thread::yield_now();
+    }
+    let interrupt = format!("kill -s INT {}", child.id());
+    Command::new("sh").args(["-c", &interrupt]).status()?;
+    let output = child.wait_with_output()?;
+    if usage_error(&output).contains("no permission for namespaces") {
+        sweetspot_testing::skipped(usage_error(&output));
+        return Ok(());
+    }
+    // A shell shows 130.
+    assert_eq!(output.status.signal(), Some(2), "{}", usage_error(&output));
+    assert_eq!(
+        stderr(&output),
+        "sweetspot-research: interrupted before every buffer was measured; there is no result\n"
+    );
+    Ok(())
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use sweetspot_emulator::isolate;
+use sweetspot_linux::signals::Signal;
 use sweetspot_path::{PathError, PathSpec};
 use sweetspot_report::{DemoOutcome, FileFacts, PathFacts, headline, page, table};
 use sweetspot_units::Bytes;
@@ -17,8 +18,6 @@ use sweetspot_program::print::{self, Shown};
 use sweetspot_program::usage_error::{self, UsageError};
 use sweetspot_program::values;
 use sweetspot_program::whole_file;
-
-/// 100 Mbit/s and 100 ms with a buffer of a tenth of a BDP: long, fat, and unforgiving.
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -89,6 +88,9 @@ pub fn run(arguments: Arguments) -> Ending {
             1
         }
     })?;
+    if i32::from(code) == 128 + Signal::INTERRUPT.number() {
+        err!("sweetspot: interrupted before every variant was measured; there is no result");
+    }
     Ok(ExitCode::from(code))
 }
 

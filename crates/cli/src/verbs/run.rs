@@ -83,6 +83,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
     let inputs = text_file::scenario_files(&arguments.scenario);
     for (option, path) in [("--out", &arguments.out), ("--series", &arguments.series)] {
+        whole_file::has_place(option, path.as_deref())?;
         whole_file::spares_inputs(option, path.as_deref(), &inputs)?;
     }
     if arguments.engine == EngineName::Lab {
@@ -132,7 +133,7 @@ fn run_interruptibly(
     scenario: &Scenario,
     series: Option<&mut RunSeries>,
 ) -> Result<EngineAnswer, EngineError> {
-    let interrupted = || {
+    let interrupted = {
         let seconds = (scenario.warmup + scenario.duration).as_secs_f64();
         let files = [&arguments.out, &arguments.series].into_iter().flatten();
         let unwritten: Vec<String> = files.map(|file| file.shown().to_string()).collect();
@@ -140,7 +141,7 @@ fn run_interruptibly(
             true => "there is no result".to_owned(),
             false => format!("{} is not written", unwritten.join(" and ")),
         };
-        err!("sweetspot: interrupted before the run of {seconds} s was complete; {kept}");
+        format!("sweetspot: interrupted before the run of {seconds} s was complete; {kept}")
     };
     let run = || match series {
         Some(series) => arguments.engine.run(scenario, series),
@@ -148,8 +149,14 @@ fn run_interruptibly(
     };
     match arguments.engine {
         // It may have one thread only, and ends on signals by itself.
-        EngineName::Lab => run(),
-        EngineName::Sim | EngineName::Theory => progress::until_interrupted(run, interrupted),
+        EngineName::Lab => {
+            #[cfg(target_os = "linux")]
+            sweetspot_linux::signals::tell_when_interrupted(interrupted + "\n");
+            run()
+        }
+        EngineName::Sim | EngineName::Theory => {
+            progress::until_interrupted(run, || err!("{interrupted}"))
+        }
     }
 }
 
@@ -274,7 +281,7 @@ fn print_events(events: &[ControllerEvent]) {
     }
 }
 
-/// One line per event; several alike in a row are one line, with their number and the last window.
+/// One line per event; several alike in a row are one line, with their windows and their number.
 fn event_lines(events: &[ControllerEvent]) -> Vec<String> {
     let is_alike = |a: &ControllerEvent, b: &ControllerEvent| {
         a.kind == b.kind && a.reason == b.reason && a.congestion_to == b.congestion_to
@@ -286,8 +293,7 @@ fn event_lines(events: &[ControllerEvent]) -> Vec<String> {
             Some(other) => format!("  to {other}"),
             None => String::new(),
         };
-        let window =
-            last.window_bytes.map_or(String::new(), |window| format!("  {}", Bytes::new(window)));
+        let window = windows(same).map_or(String::new(), |windows| format!("  {windows}"));
         let times = match same.len() {
             1 => String::new(),
             count => format!("  {count} times until {:.3} s", last.at_s),
@@ -296,6 +302,21 @@ fn event_lines(events: &[ControllerEvent]) -> Vec<String> {
         Some(format!("  {:8.3} s  {}{congestion}{window}{times}{reason}", first.at_s, first.kind))
     };
     events.chunk_by(is_alike).filter_map(line).collect()
+}
+
+/// The windows of several events: the only one, or the first and the last, or if others are beyond these, the range and the last.
+fn windows(events: &[ControllerEvent]) -> Option<String> {
+    let set = || events.iter().filter_map(|event| event.window_bytes);
+    let (first, last) = (set().next()?, set().next_back()?);
+    let (low, high) = (set().min()?, set().max()?);
+    let words = |window| Bytes::new(window).to_string();
+    Some(match (first, last) {
+        _ if low == high => words(last),
+        ends if ends == (low, high) || ends == (high, low) => {
+            format!("{} to {}", words(first), words(last))
+        }
+        _ => format!("{} to {}, at last {}", words(low), words(high), words(last)),
+    })
 }
 
 /// A share in per cent, to three digits.
@@ -395,5 +416,30 @@ mod tests {
             "     5.000 s  limited  9 kB  2 times until 6.500 s",
         ];
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_line_for_several_events_has_their_number_and_the_ends_of_their_windows() {
+        let lines = |windows: &[u64]| {
+            let limited = |(i, window): (usize, &u64)| ControllerEvent {
+                at_s: i as f64,
+                kind: "limited".to_owned(),
+                window_bytes: Some(*window),
+                rate_bps: None,
+                rtt_s: None,
+                reason: None,
+                congestion_to: None,
+            };
+            event_lines(&windows.iter().enumerate().map(limited).collect::<Vec<_>>())
+        };
+        for (windows, words) in [
+            (vec![1000], "1 kB"),
+            (vec![1000, 1000], "1 kB  2 times until 1.000 s"),
+            (vec![1000, 3000, 9000], "1 kB to 9 kB  3 times until 2.000 s"),
+            (vec![9000, 1000], "9 kB to 1 kB  2 times until 1.000 s"),
+            (vec![3000, 9000, 1000, 5000], "1 kB to 9 kB, at last 5 kB  4 times until 3.000 s"),
+        ] {
+            assert_eq!(lines(&windows), [format!("     0.000 s  limited  {words}")]);
+        }
     }
 }

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sweetspot_lab::isolated;
+use sweetspot_linux::signals;
 use sweetspot_units::Duration;
 
 use super::Ending;
@@ -48,6 +49,10 @@ pub fn run(experiment: LabExperiment) -> Ending {
         return Err(UsageError::new(why).into());
     }
     whole_file::has_place("--out", arguments.out.as_deref())?;
+    signals::tell_when_interrupted(
+        "sweetspot-research: interrupted before every buffer was measured; there is no result\n"
+            .to_owned(),
+    );
     let result = isolated(|| blog(arguments.each, &mut show))?;
     if let Some(out) = &arguments.out {
         fs::write(out, result.document(&place(&arguments)))
