@@ -167,3 +167,43 @@ fn files_without_pairs_have_their_means_in_the_title_only_if_each_has_one_varian
     let sheet = compared(under_seeds(5..10, 30.0), ResultFile::Runs(runs));
     assert_eq!(sheet.title, "a.json and b.json: no transfers to compare pair by pair");
 }
+
+/// `slow` is 10 Mbit/s in both files and `fast` 30 and 33: a mean over both would be 20, the rate of neither.
+#[test]
+fn the_means_of_two_files_are_taken_within_each_case() {
+    let file = |fast: f64| {
+        let ResultFile::Runs(mut runs) = under_seeds(0..22, 0.0) else { panic!("they are runs") };
+        for (i, run) in runs.iter_mut().enumerate() {
+            let (scenario, base) = if i % 2 == 0 { ("slow", 10.0) } else { ("fast", fast) };
+            run.outcome.scenario = scenario.to_owned();
+            run.outcome.transfers[0].goodput_bps = base * 1e6;
+        }
+        ResultFile::Runs(runs)
+    };
+    let sheet = compared(file(30.0), file(33.0));
+    assert_eq!(sheet.title, "b.json is faster than a.json in 1 of 2 cases, and slower in 0");
+    let table = &sheet.tables[0];
+    assert_eq!(table.heads, ["case", "mean of", "a.json", "b.json", "difference in pairs"]);
+    let goodput: Vec<&[String]> = table.rows.iter().map(Vec::as_slice).step_by(5).collect();
+    assert_eq!(goodput[0], ["slow", "goodput, Mbit/s", "10.00", "10.00", "+0.00 ± 0.00"]);
+    assert_eq!(goodput[1], ["fast", "goodput, Mbit/s", "30.00", "33.00", "+3.00 ± 0.00"]);
+    // An interval of a mean over both would be none of either.
+    assert!(sheet.plots.iter().all(|plot| plot.band.is_none()));
+}
+
+#[test]
+fn a_case_of_one_file_alone_has_no_difference() {
+    let ResultFile::Runs(mut more) = under_seeds(0..4, 20.0) else { panic!("they are runs") };
+    let ResultFile::Runs(mut other) = under_seeds(0..4, 20.0) else { panic!("they are runs") };
+    other.iter_mut().for_each(|run| run.outcome.scenario = "other".to_owned());
+    more.extend(other);
+    let sheet = compared(under_seeds(0..4, 20.0), ResultFile::Runs(more));
+    let alone = sheet.tables[0].rows.iter().find(|row| row[0] == "other").unwrap();
+    assert_eq!((alone[2].as_str(), alone[4].as_str()), ("–", "–"));
+    assert!(sheet.about.ends_with("4 transfers have no partner."), "{}", sheet.about);
+    assert!(
+        sheet.title.ends_with("no difference in goodput beyond chance in 1 case"),
+        "{}",
+        sheet.title
+    );
+}

@@ -45,11 +45,23 @@ const FEWEST_FOR_A_BOX: usize = 5;
 /// Fewer values make no distribution.
 const FEWEST_FOR_A_CURVE: usize = 3;
 
+/// The parts of a transfer's key.
+const VARIANT: usize = 0;
+const SCENARIO: usize = 1;
+const SEED: usize = 2;
+const NUMBER: usize = 3;
+
 /// A transfer of a run, and its identity in its file.
 struct Measured<'a> {
-    key: Vec<String>,
+    key: [String; 4],
     transfer: &'a TransferOutcome,
     outcome: &'a Outcome,
+}
+
+impl ComparedQuantity {
+    fn measured(&self, measured: &Measured<'_>) -> f64 {
+        (self.of)(measured.transfer, measured.outcome)
+    }
 }
 
 /// A file and its transfers.
@@ -76,7 +88,7 @@ impl<'a> Side<'a> {
         for (variant, outcome) in outcomes {
             for (number, transfer) in outcome.transfers.iter().enumerate() {
                 let (scenario, seed) = (outcome.scenario.clone(), outcome.seed.to_string());
-                let key = vec![variant.clone(), scenario, seed, number.to_string()];
+                let key = [variant.clone(), scenario, seed, number.to_string()];
                 measured.push(Measured { key, transfer, outcome });
             }
         }
@@ -89,101 +101,165 @@ impl<'a> Side<'a> {
     }
 
     fn values<'b>(&'b self, quantity: &'b ComparedQuantity) -> impl Iterator<Item = f64> + 'b {
-        self.measured.iter().map(|m| (quantity.of)(m.transfer, m.outcome))
-    }
-
-    fn mean(&self, quantity: &ComparedQuantity) -> f64 {
-        self.values(quantity).sum::<f64>() / self.measured.len() as f64
+        self.measured.iter().map(|measured| quantity.measured(measured))
     }
 }
 
-/// Parts of a key in which two files may differ and still be compared pair by pair, if each has one value:
-/// the variant and the scenario's title. The seed is none of them.
-const MAY_DIFFER: [usize; 2] = [0, 1];
+/// The transfers of both files with the same variant, scenario and number. Files with one variant each, or one scenario, may
+/// differ in it. A mean over several cases would be the value of none.
+struct Case<'a> {
+    /// Its difference from the other cases; empty if it is the only one.
+    name: String,
+    /// The transfers of each file.
+    sides: [Vec<&'a Measured<'a>>; 2],
+}
 
-/// Transfers of both files with the same variant, scenario, seed and number.
-fn pairs<'a>(a: &'a Side<'a>, b: &'a Side<'a>) -> Vec<(&'a Measured<'a>, &'a Measured<'a>)> {
-    let ignored: Vec<usize> = MAY_DIFFER
-        .into_iter()
-        .filter(|part| a.is_constant(*part) && b.is_constant(*part))
-        .collect();
-    let identity = |measured: &Measured<'_>| -> Vec<String> {
-        let parts = measured.key.iter().enumerate();
-        parts.filter(|(part, _)| !ignored.contains(part)).map(|(_, word)| word.clone()).collect()
-    };
-    // Runs of one identity, by several engines for example, are paired in order.
-    let mut waiting: BTreeMap<Vec<String>, Vec<&Measured<'_>>> = BTreeMap::new();
-    for measured in a.measured.iter().rev() {
-        waiting.entry(identity(measured)).or_default().push(measured);
+impl<'a> Case<'a> {
+    /// Every case, in the order in which the files have them.
+    fn all(a: &'a Side<'a>, b: &'a Side<'a>) -> Vec<Case<'a>> {
+        let varies = |part: &usize| !(a.is_constant(*part) && b.is_constant(*part));
+        let parts: Vec<usize> = [VARIANT, SCENARIO, NUMBER].into_iter().filter(varies).collect();
+        let mut cases: Vec<Case<'a>> = Vec::new();
+        for (place, side) in [a, b].into_iter().enumerate() {
+            for measured in &side.measured {
+                let words = parts.iter().map(|part| match *part {
+                    NUMBER => format!("transfer {}", measured.key[NUMBER]),
+                    part => measured.key[part].clone(),
+                });
+                let name = words.collect::<Vec<_>>().join(", ");
+                let at = cases.iter().position(|case| case.name == name).unwrap_or_else(|| {
+                    cases.push(Case { name, sides: [Vec::new(), Vec::new()] });
+                    cases.len() - 1
+                });
+                cases[at].sides[place].push(measured);
+            }
+        }
+        cases
     }
-    let partner =
-        |theirs: &'a Measured<'a>| Some((waiting.get_mut(&identity(theirs))?.pop()?, theirs));
-    b.measured.iter().filter_map(partner).collect()
+
+    /// Its transfers of both files with the same seed.
+    fn pairs(&self) -> Vec<(&'a Measured<'a>, &'a Measured<'a>)> {
+        let [a, b] = &self.sides;
+        // Runs of one seed, by several engines for example, are paired in order.
+        let mut waiting: BTreeMap<&str, Vec<&'a Measured<'a>>> = BTreeMap::new();
+        for measured in a.iter().rev() {
+            waiting.entry(&measured.key[SEED]).or_default().push(measured);
+        }
+        let partner = |theirs: &&'a Measured<'a>| {
+            Some((waiting.get_mut(theirs.key[SEED].as_str())?.pop()?, *theirs))
+        };
+        b.iter().filter_map(partner).collect()
+    }
+
+    /// The differences of its pairs, the second file's less the first's.
+    fn differences(&self, quantity: &ComparedQuantity) -> Vec<f64> {
+        self.pairs().into_iter().map(|(a, b)| quantity.measured(b) - quantity.measured(a)).collect()
+    }
+
+    /// The mean of one file; `None` if the file does not have the case.
+    fn mean(&self, side: usize, quantity: &ComparedQuantity) -> Option<f64> {
+        let values = || self.sides[side].iter().map(|measured| quantity.measured(measured));
+        Spread::of(&values().collect::<Vec<_>>()).map(|spread| spread.mean)
+    }
 }
 
 /// How the second of exactly two files with runs differs from the first.
 pub fn sheets(findings: &[(String, ResultFile)]) -> Option<Sheet> {
     let [first, second] = findings else { return None };
     let (a, b) = (Side::of(first)?, Side::of(second)?);
-    let pairs = pairs(&a, &b);
-    let differences: Vec<Vec<f64>> = QUANTITIES
-        .iter()
-        .map(|quantity| {
-            let of = |m: &Measured<'_>| (quantity.of)(m.transfer, m.outcome);
-            pairs.iter().map(|(a, b)| of(b) - of(a)).collect()
-        })
-        .collect();
+    let cases = Case::all(&a, &b);
     let mut plots = Vec::new();
-    for (quantity, differences) in QUANTITIES.iter().zip(&differences).take(2) {
+    for quantity in QUANTITIES.iter().take(2) {
         plots.extend(boxes(&a, &b, quantity));
         plots.extend(distributions(&a, &b, quantity));
-        plots.extend(paired(&a, &b, quantity, differences));
+        plots.extend(paired(&a, &b, quantity, &cases));
     }
     Some(Sheet {
         name: "comparison".into(),
-        title: message(&a, &b, &differences),
-        about: about(&a, &b, pairs.len()),
+        title: title([a.name, b.name], &cases),
+        about: about(&a, &b, &cases),
         plots,
-        tables: vec![table(&a, &b, &differences)],
+        tables: vec![table([a.name, b.name], &cases)],
     })
 }
 
 /// Rates of a single pair within this share of one another do not tell which file is faster: another seed may reverse them.
 const CLOSE: f64 = 0.02;
 
-/// The second's goodput and RTT relative to the first's.
-fn message(a: &Side<'_>, b: &Side<'_>, differences: &[Vec<f64>]) -> String {
-    let [goodput, rtt] = [0, 1].map(|i| difference(&QUANTITIES[i], &differences[i]));
-    let count = differences[0].len();
-    let (Some(goodput), Some(rtt)) = (goodput, rtt) else {
-        // A mean over several variants is the rate of none.
-        if ![a, b].iter().all(|side| MAY_DIFFER.iter().all(|part| side.is_constant(*part))) {
-            return format!("{} and {}: no transfers to compare pair by pair", a.name, b.name);
+/// The second's goodput relative to the first's.
+fn title([a, b]: [&str; 2], cases: &[Case<'_>]) -> String {
+    if let [case] = cases {
+        return title_of_one([a, b], case);
+    }
+    let verdicts: Vec<Verdict> = cases.iter().filter_map(Verdict::of).collect();
+    let [faster, slower] = [Verdict::Faster, Verdict::Slower]
+        .map(|wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count());
+    match (verdicts.len(), faster, slower) {
+        (0, ..) => format!("{a} and {b}: no transfers to compare pair by pair"),
+        (all, 0, 0) => {
+            let cases = if all == 1 { "case" } else { "cases" };
+            format!("{a} and {b}: no difference in goodput beyond chance in {all} {cases}")
         }
-        let [before, after] = [a, b].map(|side| side.mean(&QUANTITIES[0]));
-        return format!("{} {before:.2} Mbit/s, {} {after:.2} Mbit/s", a.name, b.name);
+        (all, faster, slower) => {
+            format!("{b} is faster than {a} in {faster} of {all} cases, and slower in {slower}")
+        }
+    }
+}
+
+/// Which file is faster in a case.
+#[derive(PartialEq)]
+enum Verdict {
+    /// The second.
+    Faster,
+    /// The first.
+    Slower,
+    /// Neither, beyond chance.
+    Level,
+    /// Neither, by the only pair.
+    Close,
+}
+
+impl Verdict {
+    /// `None` without pairs.
+    fn of(case: &Case<'_>) -> Option<Verdict> {
+        let quantity = &QUANTITIES[0];
+        let differences = case.differences(quantity);
+        let goodput = difference(quantity, &differences)?;
+        // One pair has no interval.
+        let is_close = differences.len() == 1
+            && goodput.mean.abs() < CLOSE * case.mean(0, quantity).unwrap_or(0.0);
+        Some(match goodput.mean > 0.0 {
+            _ if !goodput.beyond_chance => Verdict::Level,
+            _ if is_close => Verdict::Close,
+            true => Verdict::Faster,
+            false => Verdict::Slower,
+        })
+    }
+}
+
+/// The only case: the goodput and RTT of the second file relative to the first's.
+fn title_of_one([a, b]: [&str; 2], case: &Case<'_>) -> String {
+    let [goodput, rtt] =
+        [0, 1].map(|i| difference(&QUANTITIES[i], &case.differences(&QUANTITIES[i])));
+    let (Some(verdict), Some(goodput), Some(rtt)) = (Verdict::of(case), goodput, rtt) else {
+        let [before, after] = [0, 1].map(|side| case.mean(side, &QUANTITIES[0]).unwrap_or(0.0));
+        return format!("{a} {before:.2} Mbit/s, {b} {after:.2} Mbit/s");
     };
-    let pairs = if count == 1 { "one pair".to_owned() } else { format!("{count} pairs") };
+    let pairs = match case.pairs().len() {
+        1 => "one pair".to_owned(),
+        count => format!("{count} pairs"),
+    };
     let [of_goodput, of_rtt] = [0, 1].map(|i| QUANTITIES[i].unit);
     let numbers =
         format!("{} {of_goodput}, mean RTT {} {of_rtt} in {pairs}", goodput.words, rtt.words);
-    if !goodput.beyond_chance {
-        return format!(
-            "{} and {}: no difference in goodput beyond chance ({numbers})",
-            a.name, b.name
-        );
+    match verdict {
+        Verdict::Level => {
+            format!("{a} and {b}: no difference in goodput beyond chance ({numbers})")
+        }
+        Verdict::Close => format!("{a} and {b}: goodput within {} % ({numbers})", CLOSE * 100.0),
+        Verdict::Faster => format!("{b} is faster than {a}: {numbers}"),
+        Verdict::Slower => format!("{b} is slower than {a}: {numbers}"),
     }
-    // One pair has no interval.
-    if count == 1 && goodput.mean.abs() < CLOSE * a.mean(&QUANTITIES[0]) {
-        return format!(
-            "{} and {}: goodput within {} % ({numbers})",
-            a.name,
-            b.name,
-            CLOSE * 100.0
-        );
-    }
-    let faster = if goodput.mean > 0.0 { "faster" } else { "slower" };
-    format!("{} is {faster} than {}: {numbers}", b.name, a.name)
 }
 
 /// The mean of the differences of pairs.
@@ -207,14 +283,20 @@ fn difference(quantity: &ComparedQuantity, differences: &[f64]) -> Option<MeanDi
     })
 }
 
-fn about(a: &Side<'_>, b: &Side<'_>, pairs: usize) -> String {
+fn about(a: &Side<'_>, b: &Side<'_>, cases: &[Case<'_>]) -> String {
+    let pairs: usize = cases.iter().map(|case| case.pairs().len()).sum();
     let left = a.measured.len() + b.measured.len() - 2 * pairs;
-    let how = "A pair is a transfer of each file with the same variant, scenario, seed and number.";
+    let mut how =
+        "A pair is a transfer of each file with the same variant, scenario, seed and number."
+            .to_owned();
+    if cases.len() > 1 {
+        how += " A case is all pairs that differ in their seeds alone.";
+    }
     match (pairs, left) {
         (0, _) => format!(
             "{how} There is none, so that the files are compared as wholes: run both with the same seeds."
         ),
-        (_, 0) => how.to_owned(),
+        (_, 0) => how,
         (_, left) => format!("{how} {left} transfers have no partner."),
     }
 }
@@ -261,13 +343,14 @@ fn distributions(a: &Side<'_>, b: &Side<'_>, quantity: &ComparedQuantity) -> Opt
     Some(spread_out(plot))
 }
 
-/// How the differences of pairs are distributed, with the interval of their mean.
+/// How the differences of pairs are distributed, with the interval of their mean if all are of one case.
 fn paired(
     a: &Side<'_>,
     b: &Side<'_>,
     quantity: &ComparedQuantity,
-    differences: &[f64],
+    cases: &[Case<'_>],
 ) -> Option<Plot> {
+    let differences: Vec<f64> = cases.iter().flat_map(|case| case.differences(quantity)).collect();
     if differences.len() < FEWEST_FOR_A_CURVE {
         return None;
     }
@@ -277,27 +360,34 @@ fn paired(
     let mut plot = Plot::new(title, Axis::new(words), share);
     plot.curve("pairs", Origin::Recorded, 1, distribution(differences.iter().copied()));
     plot.mark("no difference", 6, MarkPosition::Span(0.0, 0.0));
-    let interval = Spread::of(differences).and_then(|s| Some((s.mean, s.half_width?)));
-    plot.band =
-        interval.map(|(mean, half)| ("mean, 95 % interval".to_owned(), mean - half, mean + half));
+    let interval = Spread::of(&differences).and_then(|s| Some((s.mean, s.half_width?)));
+    plot.band = interval
+        .filter(|_| cases.len() == 1)
+        .map(|(mean, half)| ("mean, 95 % interval".to_owned(), mean - half, mean + half));
     Some(plot)
 }
 
-fn table(a: &Side<'_>, b: &Side<'_>, differences: &[Vec<f64>]) -> Table {
-    let heads = ["mean of", a.name, b.name, "difference in pairs"];
+fn table(names: [&str; 2], cases: &[Case<'_>]) -> Table {
+    let [a, b] = names;
+    let heads = ["case", "mean of", a, b, "difference in pairs"];
+    // The only case has no name.
+    let first = usize::from(cases.len() == 1);
     // One pair has no interval.
-    let title = if differences.iter().any(|of| of.len() > 1) {
-        "Differences with the 95 % confidence interval of their mean"
-    } else {
-        "Differences"
+    let title = match cases.iter().any(|case| case.pairs().len() > 1) {
+        true => "Differences with the 95 % confidence interval of their mean",
+        false => "Differences",
     };
-    let mut table = Table::new(title, &heads);
-    for (quantity, differences) in QUANTITIES.iter().zip(differences) {
-        let decimals = quantity.decimals;
-        let difference = difference(quantity, differences)
-            .map_or("–".to_owned(), |difference| difference.words);
-        let mean = |side: &Side<'_>| format!("{:.decimals$}", side.mean(quantity));
-        table.rows.push(vec![named(quantity), mean(a), mean(b), difference]);
+    let mut table = Table::new(title, &heads[first..]);
+    for case in cases {
+        for quantity in &QUANTITIES {
+            let decimals = quantity.decimals;
+            let difference = difference(quantity, &case.differences(quantity));
+            let mean = |side| case.mean(side, quantity).map(|mean| format!("{mean:.decimals$}"));
+            let cells = [mean(0), mean(1), difference.map(|difference| difference.words)];
+            let cells = cells.map(|cell| cell.unwrap_or_else(|| "–".to_owned()));
+            let row = [case.name.clone(), named(quantity)].into_iter().chain(cells);
+            table.rows.push(row.skip(first).collect());
+        }
     }
     table
 }
