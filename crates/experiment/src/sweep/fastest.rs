@@ -1,6 +1,6 @@
 use sweetspot_statistics::{mean, mean_interval};
 
-use sweetspot_units::Rate;
+use sweetspot_units::{Duration, Rate};
 
 use super::SweepPoint;
 use crate::KeyNumbers;
@@ -98,6 +98,16 @@ impl Fastest {
         })
     }
 
+    /// The point with the shortest RTT among those that are as fast; `None` if that of the fastest is as short. `rtts` has an RTT
+    /// for each point.
+    pub fn shortest_rtt(&self, rtts: &[Option<Duration>]) -> Option<(usize, f64)> {
+        let rtt = |place: usize| rtts.get(place).copied().flatten();
+        let level = self.level.iter().filter(|(place, _)| rtt(*place).is_some());
+        let shortest = level.min_by_key(|(place, _)| rtt(*place)).copied()?;
+        let at_least = rtt(self.place)?.as_secs_f64() * (1.0 - INDIFFERENCE);
+        (rtt(shortest.0)?.as_secs_f64() < at_least).then_some(shortest)
+    }
+
     /// The end of a sentence that names the others that may be as fast, with the name of each point.
     pub fn others_in_words(&self, name: impl Fn(usize) -> String) -> String {
         /// More names than this make no sentence.
@@ -190,6 +200,24 @@ mod tests {
             words(&[], &unsure),
             "; 2 seeds cannot tell it from 4 others (7.5 Mbit/s to 8.25 Mbit/s)"
         );
+    }
+
+    #[test]
+    fn the_shortest_rtt_is_sought_among_the_points_that_are_as_fast() {
+        // 90 is slower by 10 %, the others by 0.5 % at most.
+        let rates: Vec<Vec<f64>> =
+            [90.0, 99.6, 99.8, 100.0].iter().map(|rate| vec![*rate]).collect();
+        let fastest = Fastest::by_rates(&rates).unwrap();
+        let shortest = |millis: [u64; 4]| {
+            let rtts = millis.map(|millis| Some(Duration::from_millis(millis)));
+            fastest.shortest_rtt(&rtts).map(|(place, _)| place)
+        };
+        assert_eq!(shortest([10, 30, 40, 280]), Some(1));
+        assert_eq!(shortest([10, 300, 40, 280]), Some(2));
+        // The fastest has the shortest one, or one that is longer by 0.4 % only.
+        assert_eq!(shortest([10, 300, 290, 280]), None);
+        assert_eq!(shortest([10, 300, 279, 280]), None);
+        assert_eq!(fastest.shortest_rtt(&[None; 4]), None);
     }
 
     #[test]

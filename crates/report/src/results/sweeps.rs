@@ -58,7 +58,14 @@ fn message(sweep: &SweepFile, points: &[Point]) -> String {
             show(place, goodput_bps)
         ),
         (None, 1) => format!("{first}{}", fastest.others_in_words(name)),
-        (None, count) => format!("Fastest of {count}: {first}{}", fastest.others_in_words(name)),
+        (None, count) => {
+            let rtts: Vec<_> = points.iter().map(|point| point.statistics.rtt()).collect();
+            let shortest =
+                fastest.shortest_rtt(&rtts).map_or(String::new(), |(place, goodput_bps)| {
+                    format!("; as fast with the shortest RTT: {}", show(place, goodput_bps))
+                });
+            format!("Fastest of {count}: {first}{}{shortest}", fastest.others_in_words(name))
+        }
     }
 }
 

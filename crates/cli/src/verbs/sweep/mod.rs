@@ -10,7 +10,7 @@ use sweetspot_report::{
     SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, TableFormat, sweep_columns, sweep_table,
 };
 use sweetspot_scenario::Engine;
-use sweetspot_units::Rate;
+use sweetspot_units::{Duration, Rate};
 
 use super::Ending;
 use super::run::NOT_COVERED;
@@ -125,6 +125,7 @@ fn run_all(arguments: &Arguments) -> Ending {
         seeds: arguments.seeds,
     };
     let variants = sweep.variants().map_err(|error| blame(arguments, &error))?;
+    whole_file::has_place("--out", arguments.out.as_deref())?;
     if let Some(out) = &arguments.out {
         for output in [out, &journal_of(out)] {
             whole_file::spares_inputs("--out", Some(output), &arguments.file.files())?;
@@ -139,6 +140,11 @@ fn run_all(arguments: &Arguments) -> Ending {
             // The lab isolates this process, which it can only while that has one thread.
             let total = sweep.runs(variants.len());
             note!("{total} runs, one after the other, in real time");
+            #[cfg(target_os = "linux")]
+            sweetspot_linux::signals::tell_when_interrupted(format!(
+                "sweetspot: interrupted before {total} runs were complete; {}\n",
+                kept(journal)
+            ));
             return Ok(sweep.run(&variants, &AnnouncingEngine::new(engine, total), workers)?);
         }
         run_interruptibly(&sweep, &variants, engine, workers, journal)
@@ -187,6 +193,16 @@ fn journal_of(out: &Path) -> PathBuf {
     name.into()
 }
 
+/// Where the finished runs of an interrupted sweep are.
+fn kept(journal: Option<&Path>) -> String {
+    journal.map_or_else(
+        || "nothing is kept without --out FILE".to_owned(),
+        |path| {
+            format!("{} has the finished ones; the same command goes on from there", path.shown())
+        },
+    )
+}
+
 /// Runs the sweep with a progress display until done or interrupted.
 fn run_interruptibly(
     sweep: &Sweep,
@@ -198,13 +214,7 @@ fn run_interruptibly(
     let engine = CountingEngine::new(engine);
     let total = sweep.runs(variants.len());
     let interrupted = || {
-        let kept = match journal {
-            Some(path) => format!(
-                "what was finished is in {}; the same command goes on from there",
-                path.shown()
-            ),
-            None => "nothing is kept without --out FILE".to_owned(),
-        };
+        let kept = kept(journal);
         err!("sweetspot: interrupted after {} of {total} runs; {kept}", engine.done());
     };
     let work = || sweep.run(variants, &engine, workers);
@@ -251,9 +261,9 @@ fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option
     };
     let chance = match fastest.seeds == 1 && engine != EngineName::Theory {
         true => "\nOne seed: --seeds 8 separates differences from chance.",
-        false if !fastest.unsure.is_empty() => " More --seeds may separate them.",
         false => "",
     };
+    let more = if fastest.unsure.is_empty() { "" } else { " More --seeds may separate them." };
     let show = |place: usize, goodput_bps: f64| {
         let rtt = points[place].rtt().map_or(String::new(), |rtt| format!(", RTT {rtt}"));
         format!("{}, {}{rtt}", name(place), Rate::from_f64(goodput_bps))
@@ -262,10 +272,18 @@ fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option
     let first = show(fastest.place, fastest.goodput_bps);
     Some(match fastest.smallest_window(&values) {
         Some((place, goodput_bps)) => format!(
-            "Best: {}: the smallest window that is as fast as the fastest, {first}.{chance}",
+            "Best: {}: the smallest window that is as fast as the fastest, {first}.{more}{chance}",
             show(place, goodput_bps)
         ),
-        None => format!("Fastest: {first}{}.{chance}", fastest.others_in_words(name)),
+        None => {
+            let rtts: Vec<Option<Duration>> = points.iter().map(SweepPoint::rtt).collect();
+            let shortest = fastest.shortest_rtt(&rtts);
+            let shortest = shortest.map_or(String::new(), |(place, goodput_bps)| {
+                format!("\nAs fast with the shortest RTT: {}.", show(place, goodput_bps))
+            });
+            let others = fastest.others_in_words(name);
+            format!("Fastest: {first}{others}.{more}{shortest}{chance}")
+        }
     })
 }
 
