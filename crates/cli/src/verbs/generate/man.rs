@@ -70,8 +70,11 @@ fn write_pages(
     exit_status(&mut rest, &help);
     environment(&mut rest, command, verb);
     files(&mut rest, verb);
-    literally(&mut rest, "NOTES", &help.notes);
-    literally(&mut rest, "EXAMPLES", &help.examples);
+    notes(&mut rest, &help.notes);
+    if !help.examples.is_empty() {
+        rest.control("SH", ["EXAMPLES"]);
+        literally(&mut rest, help.examples.iter().map(String::as_str));
+    }
     rest.control("SH", ["SEE ALSO"]);
     let mut others = vec![bold("sweetspot"), roman("(7)")];
     if TAKES_SCENARIOS.contains(&verb.last().map_or("", String::as_str)) {
@@ -128,7 +131,7 @@ fn optional(option: &clap::Arg) -> Vec<Inline> {
 struct Help {
     examples: Vec<String>,
     exit_codes: Option<String>,
-    /// All else.
+    /// The other paragraphs.
     notes: Vec<String>,
 }
 
@@ -147,8 +150,7 @@ impl Help {
             } else if let Some(codes) = paragraph.strip_prefix("Exit codes: ") {
                 help.exit_codes = Some(codes.split_whitespace().collect::<Vec<_>>().join(" "));
             } else {
-                help.notes.extend(lines());
-                help.notes.push(String::new());
+                help.notes.push(paragraph.to_owned());
             }
         }
         help
@@ -215,12 +217,23 @@ fn files(page: &mut Roff, verb: &[String]) {
     ))]);
 }
 
-/// A section of lines as they are, if there are any.
-fn literally(page: &mut Roff, section: &str, lines: &[String]) {
-    if lines.is_empty() {
+/// The paragraphs, if there are any: prose for the reader's width, lists as they are.
+fn notes(page: &mut Roff, paragraphs: &[String]) {
+    if paragraphs.is_empty() {
         return;
     }
-    page.control("SH", [section]);
+    page.control("SH", ["NOTES"]);
+    for paragraph in paragraphs {
+        page.control("PP", []);
+        if paragraph.lines().any(|line| line.starts_with(' ')) {
+            literally(page, paragraph.lines());
+        } else {
+            page.text([roman(paragraph.replace('\n', " "))]);
+        }
+    }
+}
+
+fn literally<'a>(page: &mut Roff, lines: impl Iterator<Item = &'a str>) {
     page.control("EX", []);
     for line in lines {
         page.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
@@ -247,6 +260,15 @@ mod tests {
             .iter()
             .fold(text, |text, font| text.replace(font, ""))
             .replace(r"\-", "-")
+    }
+
+    #[test]
+    fn prose_has_the_reader_s_width_and_a_list_its_own_lines() {
+        let mut page = Roff::new();
+        notes(&mut page, &["One\ntwo.".to_owned(), "Keys:\n  q  quit".to_owned()]);
+        let text = page.to_roff();
+        let expected = ".SH NOTES\n.PP\nOne two.\n.PP\n.EX\nKeys:\nq  quit\n.EE\n";
+        assert!(text.ends_with(expected), "{text}");
     }
 
     #[test]
