@@ -144,6 +144,15 @@ fn one_pair_within_two_percent_makes_no_file_faster() {
 }
 
 #[test]
+fn a_difference_below_the_digits_shown_has_no_minus() {
+    let words = |rate| {
+        let sheet = compared(under_seeds(0..1, 20.0), under_seeds(0..1, rate));
+        sheet.tables[0].rows[0].last().unwrap().clone()
+    };
+    assert_eq!([words(19.996), words(19.994), words(20.004)], ["+0.00", "-0.01", "+0.00"]);
+}
+
+#[test]
 fn runs_of_other_seeds_are_no_pairs() {
     let sheet = compared(under_seeds(0..5, 20.0), under_seeds(5..10, 30.0));
     assert!(!sheet.title.contains("pairs"), "{}", sheet.title);

@@ -278,7 +278,11 @@ fn difference(quantity: &ComparedQuantity, differences: &[f64]) -> Option<MeanDi
     let seen = 0.5 * 10_f64.powi(-(decimals as i32));
     Some(MeanDifference {
         mean: spread.mean,
-        words: format!("{:+.decimals$}{half}", spread.mean),
+        // Never -0.00.
+        words: format!(
+            "{:+.decimals$}{half}",
+            if spread.mean.abs() < seen { 0.0 } else { spread.mean }
+        ),
         beyond_chance: spread.mean.abs() > spread.half_width.unwrap_or(0.0).max(seen),
     })
 }
