@@ -163,7 +163,12 @@ def _run_all(
     ]
     try:
         for future in as_completed(running):
-            yield future.result()
+            try:
+                finished = future.result()
+            except _core.EngineError as error:
+                # The traceback of the worker adds nothing to the message.
+                raise error.with_traceback(None) from None
+            yield finished
     finally:
         for future in running:
             future.cancel()

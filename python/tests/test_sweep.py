@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -31,6 +32,15 @@ def test_every_combination_and_seed_is_one_row(noisy: ss.Scenario) -> None:
     rows = table.select(["path.buffer", "transfer.0.sizing", "seed"]).to_pylist()
     assert len({tuple(row.values()) for row in rows}) == 12
     assert rows[0] == {"path.buffer": "100pkt", "transfer.0.sizing": "max", "seed": 1}
+
+
+def test_the_error_of_a_run_comes_without_the_traceback_of_its_process(bare: ss.Scenario) -> None:
+    # No closed form covers sobas.
+    with pytest.raises(ss.EngineError, match="because") as raised:
+        ss.sweep(bare, {"transfer.0.sizing": ["sobas"]}, engine="theory")
+    shown = "".join(traceback.format_exception(raised.value))
+    assert "concurrent/futures" not in shown and "direct cause" not in shown
+    assert "EngineError: " in shown.splitlines()[-1]
 
 
 def test_a_sweep_is_the_same_on_every_executor(noisy: ss.Scenario) -> None:
