@@ -98,8 +98,8 @@ impl Fastest {
         })
     }
 
-    /// The point with the shortest RTT among those that are as fast; `None` if that of the fastest is as short. `rtts` has an RTT
-    /// for each point.
+    /// The point with the shortest RTT among those that are as fast; `None` if it is the fastest, or shorter by 0.5 % at most.
+    /// `rtts` has an RTT for each point.
     pub fn shortest_rtt(&self, rtts: &[Option<Duration>]) -> Option<(usize, f64)> {
         let rtt = |place: usize| rtts.get(place).copied().flatten();
         let level = self.level.iter().filter(|(place, _)| rtt(*place).is_some());

@@ -29,7 +29,8 @@ use sweetspot_program::whole_file;
 #[command(after_help = "\
 Every combination of the values runs under the same seeds, on all cores. With
 --out, finished runs are kept in FILE.journal beside it: the same command
-continues after an interruption.
+continues after an interruption. The lines below the table name the fastest
+combination and, of those that are as fast, the one with the shortest RTT.
 
 Examples:
   sweetspot sweep @elephants --over path.buffer=100pkt,313pkt,625pkt
