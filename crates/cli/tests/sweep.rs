@@ -322,7 +322,7 @@ fn a_queue_is_counted_in_a_named_unit() -> Tested {
     // The closed forms divide bytes by path.packet; the simulator counts ACKs as well.
     let (theory, sim) = (said("theory")?, said("sim")?);
     assert!(theory.contains(" packets of 1 kB (max "), "{theory}");
-    assert!(sim.contains(" packets of any size (max "), "{sim}");
+    assert!(sim.contains(" packets, ACKs included (max "), "{sim}");
     Ok(())
 }
 

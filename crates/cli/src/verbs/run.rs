@@ -243,11 +243,11 @@ fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
     let b = &outcome.bottleneck;
     // The closed forms know bytes; the other engines count data packets and ACKs alike.
     let counted = match outcome.derivation {
-        Some(_) => scenario.path.packet.to_string(),
-        None => "any size".to_owned(),
+        Some(_) => format!("packets of {}", scenario.path.packet),
+        None => "packets, ACKs included".to_owned(),
     };
     let bottleneck = format!(
-        "bottleneck: {:.1} % used ({:.1} % before), loss {}, mean queueing delay {}, mean queue {:.1} packets of \
+        "bottleneck: {:.1} % used ({:.1} % before), loss {}, mean queueing delay {}, mean queue {:.1} \
          {counted} (max {})",
         b.utilisation * 100.0,
         b.utilisation_before * 100.0,

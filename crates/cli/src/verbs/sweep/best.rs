@@ -170,8 +170,8 @@ fn shared_places(scenario: &Scenario) -> Option<String> {
     let bytes = scenario.path.packet * places;
     is_shared.then(|| {
         format!(
-            "The buffer has {places} places for packets of any size, so ACKs of the reverse traffic fill it too. With the \
-             same memory in bytes, path.buffer={}B, larger windows fit.",
+            "The buffer takes {places} packets, and each ACK of the reverse traffic counts as one. With the same memory in \
+             bytes, path.buffer={}B, larger windows fit.",
             bytes.get()
         )
     })
