@@ -73,7 +73,7 @@ def window(
         What ``--json`` prints, and as ``text`` what is printed without it.
 
     Raises:
-        ValueError: An argument is no such quantity, or the path is none.
+        ValueError: An argument is no such quantity, the path is none, or no window helps on it.
     """
     if kernel is None:
         kernel = platform.release() if platform.system() == "Linux" else NEWEST
@@ -134,7 +134,7 @@ def host(
         What ``--json`` prints, as ``text`` what is printed without it, and as ``sysctl_file`` what ``--write`` writes.
 
     Raises:
-        ValueError: An argument is no such quantity, or the path is none.
+        ValueError: An argument is no such quantity, the path is none, or no window helps on it.
         OSError: This host has no Linux.
     """
     if (rate is None) != (rtt is None):

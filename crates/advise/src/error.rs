@@ -15,13 +15,18 @@ pub enum AdviceError {
         /// The reason, and the values allowed.
         why: &'static str,
     },
-    /// The path, with its buffer, holds too few packets for any window to matter.
+    /// TCP's initial window already fills or overflows the path, and no window to recommend is smaller.
     #[error(
-        "no window makes this path faster, as with its buffer it holds {held}, fewer than four packets"
+        "no window makes a transfer on this path faster: {room} is {holds}, less than the ten packets ({initial}) with which \
+         TCP begins (RFC 6928)"
     )]
     NoWindowHelps {
-        /// C T + B.
-        held: Bytes,
+        /// C T, or the largest window that overflows nothing.
+        room: &'static str,
+        /// Its size.
+        holds: Bytes,
+        /// The initial window.
+        initial: Bytes,
     },
     /// A text that cannot be parsed.
     #[error("\"{given}\" is not {wanted}; write it like {example}")]

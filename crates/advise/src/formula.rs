@@ -33,5 +33,5 @@ impl Formula {
 /// The section that `--explain` adds.
 pub(crate) fn explained(formulas: &[Formula], width: usize) -> String {
     let lines: String = formulas.iter().map(|formula| formula.text(width)).collect();
-    format!("\nHow:\n{lines}")
+    format!("\nFormulas:\n{lines}")
 }

@@ -115,7 +115,7 @@ const WRONG: &[(&str, &str)] = &[
     ("demo --sizing sobas,sobas", "--sizing sobas+cubic: give it once"),
 ];
 
-/// Paths with an answer, however short: fewer than four packets, and more than any window.
+/// Paths with an answer, however short: fewer than ten packets, and more than any window.
 #[test]
 fn paths_at_either_end_are_answered_in_words_and_as_json() {
     let ask = |rate: &str, rtt: &str, json: &[&str]| {

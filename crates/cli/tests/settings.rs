@@ -118,12 +118,12 @@ fn a_key_at_the_top_counts_for_every_verb_that_has_it() -> Tested {
 #[test]
 fn quiet_leaves_out_what_is_neither_result_nor_error() -> Tested {
     let home = Home::with("")?;
-    // 10 Gbit/s: the simulation exceeds its default time limit, which is worth a note.
+    // 10 Gbit/s: the simulation exceeds its default limit, which is worth a note.
     let question = "advise window --rate 10Gbit --rtt 80ms --buffer 12MB --cross mice:30%";
     let question: Vec<&str> = question.split(' ').collect();
     let loud = home.sweetspot(&question).output()?;
     let quiet = home.sweetspot(&question).env("SWEETSPOT_QUIET", "1").output()?;
-    assert!(words(&loud.stderr).contains("closed forms alone"), "{}", words(&loud.stderr));
+    assert!(words(&loud.stderr).contains("closed form only"), "{}", words(&loud.stderr));
     assert_eq!(words(&quiet.stderr), "");
     assert_eq!(quiet.stdout, loud.stdout);
     Ok(())

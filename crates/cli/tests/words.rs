@@ -113,7 +113,7 @@ fn a_seed_that_a_reader_of_json_would_round_is_refused() -> Tested {
 
 #[test]
 fn advice_beside_others_is_simulated_unless_that_is_refused() -> Tested {
-    let question = ["advise", "window", "--rate", "5Mbit", "--rtt", "20ms", "--buffer", "25kB"];
+    let question = ["advise", "window", "--rate", "5Mbit", "--rtt", "30ms", "--buffer", "25kB"];
     let ask = |more: &[&str]| -> std::io::Result<serde_json::Value> {
         let output = sweetspot(&[&question, more].concat()).arg("--json").output()?;
         Ok(serde_json::from_slice(&output.stdout)?)

@@ -1,20 +1,19 @@
 //! Tries windows in the simulator for paths on which no closed form gives the best one: the rate of
 //! a transfer with each window, beside cross traffic of a known kind and load.
 
+use std::ops::RangeInclusive;
+
 use sweetspot_advise::window::{CrossKind, CrossShare, TriedWindow, TriedWindows, WindowQuestion};
 use sweetspot_scenario::{Engine, Outcome, Scenario, TransferOutcome};
 use sweetspot_sizing::Sizing;
 use sweetspot_statistics::{mean, squared_error};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
-use crate::run::{goodput, run_all};
-use crate::{StudyError, Workers};
+use crate::run::{goodput, run_all, with_sizing};
+use crate::{Fastest, StudyError, Workers};
 
-/// A smaller window is preferred if its rate is lower by at most this share of the best: its queue
-/// is shorter, and it is further from overflow.
-const MAX_RATE_DEFICIT: f64 = 0.02;
-/// Seeds that choose the window; as many others measure it.
-const SEEDS_PER_HALF: u64 = 4;
+/// The seeds of advice.
+pub const SEEDS: RangeInclusive<u64> = 1..=8;
 /// A transfer is measured for this many round trips,
 const MEASURED_ROUND_TRIPS: u64 = 200;
 /// but within these times.
@@ -22,21 +21,17 @@ const MIN_MEASURED: Duration = Duration::from_secs(10);
 const MAX_MEASURED: Duration = Duration::from_secs(40);
 /// Time for cross traffic and slow start to settle.
 const SETTLING_TIME: Duration = Duration::from_secs(10);
-/// Packets, each with its ACK, that the simulator moves in a second on a core
-/// (docs/results/speed.md has 11 to 16 million).
-const PACKETS_PER_SECOND: f64 = 10e6;
 
-/// The number of simulations that `count` windows need.
+/// The number of simulations that `count` windows need under [`SEEDS`].
 pub fn runs(count: usize) -> usize {
-    count * 2 * SEEDS_PER_HALF as usize
+    count * SEEDS.count()
 }
 
-/// Time to try `count` windows on the path of `question` on one core, estimated.
-pub fn cost(question: &WindowQuestion, count: usize) -> Duration {
+/// The data packets of these simulations, of cross traffic too: a measure of their work that is the same on every machine.
+pub fn packets(question: &WindowQuestion, count: usize) -> f64 {
     let seconds = (SETTLING_TIME + duration(question)).as_secs_f64();
     let per_second = question.rate.as_f64() / 8.0 / question.mtu.as_f64();
-    let packets = per_second * seconds * runs(count) as f64;
-    Duration::from_secs_f64(packets / PACKETS_PER_SECOND)
+    per_second * seconds * runs(count) as f64
 }
 
 fn duration(question: &WindowQuestion) -> Duration {
@@ -110,12 +105,13 @@ const MIN_ELEPHANT: f64 = 2.0;
 /// Packets of a mouse, from and to: the first paper's.
 const MOUSE: (u64, u64) = (10, 15);
 
-/// Tries `windows` on the path of `question`, each under the same seeds, and recommends the smallest with a rate within 2 % of
-/// the best.
+/// Tries `windows` on the path of `question`, all under the same `seeds`, and marks those that are as fast as the fastest, by the rule
+/// of a sweep.
 pub fn try_windows<E: Engine + Sync + ?Sized>(
     engine: &E,
     question: &WindowQuestion,
     windows: &[Bytes],
+    seeds: RangeInclusive<u64>,
     workers: Workers,
 ) -> Result<TriedWindows, StudyError> {
     let without_window = scenario(question)?;
@@ -123,47 +119,43 @@ pub fn try_windows<E: Engine + Sync + ?Sized>(
     windows.sort();
     windows.dedup();
     let seeded = |window: &Bytes| {
-        let mut sized = without_window.clone();
-        for transfer in &mut sized.transfers {
-            transfer.sizing = Sizing::Fixed(Volume::Bytes(*window));
-        }
-        (1..=2 * SEEDS_PER_HALF).map(move |seed| Scenario { seed, ..sized.clone() })
+        let sized = with_sizing(&without_window, Sizing::Fixed(Volume::Bytes(*window)));
+        seeds.clone().map(move |seed| Scenario { seed, ..sized.clone() })
     };
     let runs: Vec<Scenario> = windows.iter().flat_map(seeded).collect();
     let outcomes = run_all(engine, &runs, workers)?;
-    let of_windows: Vec<&[Outcome]> = outcomes.chunks(2 * SEEDS_PER_HALF as usize).collect();
-    let chosen_by: Vec<f64> = of_windows
+    let count = seeds.count();
+    let of_windows: Vec<&[Outcome]> = outcomes.chunks(count.max(1)).collect();
+    let rates: Vec<Vec<f64>> =
+        of_windows.iter().map(|outcomes| outcomes.iter().map(goodput).collect()).collect();
+    let level = Fastest::by_rates(&rates).map_or(Vec::new(), |fastest| fastest.level);
+    let mut tried: Vec<TriedWindow> = windows
         .iter()
-        .map(|outcomes| {
-            let rates: Vec<f64> = outcomes[..SEEDS_PER_HALF as usize].iter().map(goodput).collect();
-            mean(&rates).unwrap_or(0.0)
-        })
+        .zip(of_windows.iter().zip(&rates))
+        .map(|(window, (outcomes, rates))| tried(question, *window, outcomes, rates))
         .collect();
-    let best = chosen_by.iter().copied().fold(0.0, f64::max);
-    let hold =
-        chosen_by.iter().position(|rate| *rate >= best * (1.0 - MAX_RATE_DEFICIT)).unwrap_or(0);
-    let measured = of_windows.iter().zip(&windows);
-    Ok(TriedWindows {
-        windows: measured
-            .map(|(o, window)| tried(question, *window, &o[SEEDS_PER_HALF as usize..]))
-            .collect(),
-        hold,
-        rate_given_up: MAX_RATE_DEFICIT,
-        seeds: SEEDS_PER_HALF,
-    })
+    for (place, _) in level {
+        tried[place].as_fast = true;
+    }
+    Ok(TriedWindows { windows: tried, seeds: count as u64 })
 }
 
-fn tried(question: &WindowQuestion, window: Bytes, outcomes: &[Outcome]) -> TriedWindow {
+fn tried(
+    question: &WindowQuestion,
+    window: Bytes,
+    outcomes: &[Outcome],
+    rates: &[f64],
+) -> TriedWindow {
     let transfers = || outcomes.iter().filter_map(|outcome| outcome.transfers.first());
-    let rates: Vec<f64> = outcomes.iter().map(goodput).collect();
     let of_transfers = |of: fn(&TransferOutcome) -> f64| {
         mean(&transfers().map(of).collect::<Vec<f64>>()).unwrap_or(0.0)
     };
     let rtt = Duration::from_secs_f64(of_transfers(|t| t.rtt_mean_s));
     TriedWindow {
         window,
-        rate: Rate::from_f64(mean(&rates).unwrap_or(0.0)),
-        rate_error: Rate::from_f64(squared_error(&rates).map_or(0.0, libm::sqrt)),
+        rate: Rate::from_f64(mean(rates).unwrap_or(0.0)),
+        rate_error: Rate::from_f64(squared_error(rates).map_or(0.0, libm::sqrt)),
+        as_fast: false,
         delay: rtt.saturating_sub(question.rtt),
         loss: of_transfers(|t| t.loss_rate),
     }

@@ -3,7 +3,6 @@
 
 use std::process::ExitCode;
 
-pub mod budget;
 pub mod build;
 pub mod bundled;
 pub mod engine;

@@ -61,7 +61,10 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
     all.push(Formula {
         what: "memory for the window",
         rule: "tcp_rmem[2] x (share that is window) >= S",
-        numbers: format!("{} on kernel {kernel}", kernel.era().memory_for(window, None)),
+        numbers: format!(
+            "S = {window}: {} on kernel {kernel}",
+            kernel.era().memory_for(window, None)
+        ),
         source: "Linux include/net/tcp.h, tcp_win_from_space()",
     });
     Ok(all)

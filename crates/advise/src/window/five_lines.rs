@@ -1,11 +1,11 @@
-//! The window, the settings, the gain, the risk, why: a line each.
+//! The window, the settings, the expected rate, the risk, why: a line each.
 
 use core::cmp::Ordering;
 
 use sweetspot_units::Duration;
 
 use super::show::{rate, size};
-use super::{TriedWindow, TriedWindows, WindowAdvice};
+use super::{TriedWindows, WindowAdvice};
 use crate::limit::LARGEST_WINDOW;
 
 impl WindowAdvice {
@@ -18,7 +18,7 @@ impl WindowAdvice {
         let settings =
             format!("{receiver} (receiver), tcp_wmem[2] {} (sender)", s.tcp_wmem_max.get());
         let hold = size(self.recommended.window);
-        let [window, gain, risk, why] = if self.loss_limited {
+        let [window, expected, risk, why] = if self.loss_limited {
             [
                 match self.peaks_overflow {
                     true => format!("{hold} {}", self.per_connection()),
@@ -32,20 +32,20 @@ impl WindowAdvice {
                 ),
                 match self.peaks_overflow {
                     true => format!(
-                        "more overflows the buffer at times; twice that gives {}",
+                        "peaks above it overflow the buffer; twice as much gives {}",
                         rate(self.wrong_by_two[1].rate)
                     ),
                     false => "a smaller window only costs rate".to_owned(),
                 },
-                "find where packets are lost; until then bbr or several streams help".to_owned(),
+                "find where packets are lost; until then, BBR or more connections help".to_owned(),
             ]
         } else {
-            [format!("{hold} {}", self.per_connection()), self.gain(), self.risk(), self.why()]
+            [format!("{hold} {}", self.per_connection()), self.expected(), self.risk(), self.why()]
         };
         let lines = [
             ("window", window),
             ("settings", settings),
-            ("gain", gain),
+            ("rate", expected),
             ("risk", risk),
             ("why", why),
         ];
@@ -67,8 +67,8 @@ impl WindowAdvice {
         let is_twice = s.tcp_rmem_max.get().abs_diff(s.tcp_wmem_max.get()) <= 1;
         match s.tcp_wmem_max.cmp(&(window * 2)) {
             _ if !is_twice || !s.autotuning_reaches() => "",
-            Ordering::Greater => "; settings count memory: twice that plus 5 %",
-            Ordering::Equal => "; settings count memory: twice that",
+            Ordering::Greater => "; settings count memory, so twice that plus 5 %",
+            Ordering::Equal => "; settings count memory, so twice that",
             Ordering::Less => "",
         }
     }
@@ -85,17 +85,17 @@ impl WindowAdvice {
         if self.connections > 1 { " each" } else { "" }
     }
 
-    fn gain(&self) -> String {
+    fn expected(&self) -> String {
         let full = rate(self.recommended.rate);
         let queue = match self.added_delay[0] {
             Duration::ZERO => "no queue".to_owned(),
-            delay => format!("{delay} of queue"),
+            delay => format!("{delay} queue"),
         };
         let half = &self.wrong_by_two[0];
         match &self.simulated {
             // Not half: the nearest window that was tried.
             Some(_) => match half.window {
-                None => format!("{full} simulated, {queue}; no smaller window was tried"),
+                None => format!("{full} simulated, {queue}; no smaller window was simulated"),
                 Some(_) => format!(
                     "{full} simulated, {queue}; {} gives {}",
                     size(half.window),
@@ -103,7 +103,7 @@ impl WindowAdvice {
                 ),
             },
             None => format!(
-                "{full}{}{}, {queue}; half that gives {}",
+                "{full}{}{}, {queue}; half the window: {}",
                 self.each(),
                 self.by_whom(),
                 rate(half.rate)
@@ -116,16 +116,17 @@ impl WindowAdvice {
             return beyond(simulated);
         }
         let Some(twice) = self.wrong_by_two[1].rate else {
-            return "twice that overflows the buffer, and no closed form says how far".to_owned();
+            return "twice the window overflows the buffer; no closed form gives its rate"
+                .to_owned();
         };
         let twice = match self.question.loss {
             None => format!("{twice} with {}", self.question.congestion),
             Some(_) => twice.to_string(),
         };
         match (self.question.buffer, self.added_delay[1]) {
-            (None, _) => format!("twice that gives {twice} if the path has no buffer"),
-            (Some(_), Duration::ZERO) => format!("twice that gives {twice}"),
-            (Some(_), delay) => format!("twice that gives {twice} and {delay} of delay"),
+            (None, _) => format!("without a buffer, twice the window gives {twice}"),
+            (Some(_), Duration::ZERO) => format!("twice the window gives {twice}"),
+            (Some(_), delay) => format!("twice the window gives {twice}, {delay} queue"),
         }
     }
 
@@ -139,53 +140,41 @@ impl WindowAdvice {
                 format!("{} each (rate x RTT) fills the path", spot.low)
             }
             None => format!("{} (rate x RTT) fills the path", spot.low),
-            Some(_) => format!("{} fills what others leave of the path", spot.low),
+            Some(_) => format!("{} fills what cross traffic leaves", spot.low),
         };
+        if self.recommended.window == Some(self.question.initial_window()) {
+            return "ten packets, TCP's initial window, fill what cross traffic leaves".to_owned();
+        }
         if spot.low == spot.high {
             return format!("{full}; more would queue");
         }
-        format!("{full}, {} its buffer too", spot.high)
+        format!("{full}, {} its buffer as well", spot.high)
     }
 }
 
-/// The windows that the simulations cannot tell apart, or the rule that chose.
 fn simulated_why(simulated: &TriedWindows) -> String {
-    match simulated.equally_good() {
-        [smallest, .., largest] => format!(
-            "{} to {} may all be as fast as the fastest, by {} runs each",
-            smallest.window, largest.window, simulated.seeds
-        ),
+    let as_fast = simulated.windows.iter().filter(|tried| tried.as_fast).count();
+    let (tried, seeds) = (simulated.windows.len(), simulated.seeds);
+    match as_fast {
+        0 | 1 => format!("the fastest of {tried} windows simulated, {seeds} runs each"),
         _ => format!(
-            "the smallest of {} within {:.0} % of the best, in {} runs each",
-            simulated.windows.len(),
-            simulated.rate_given_up * 100.0,
-            simulated.seeds
+            "the smallest of {as_fast} as fast as the best of {tried} simulated, {seeds} runs each"
         ),
     }
 }
 
-/// The effect of a window above those that may be the fastest: the first with a rate at least 3 % lower, or the largest.
+/// The effect of a larger window: the first beyond all that are as fast, or the largest.
 fn beyond(simulated: &TriedWindows) -> String {
-    let Some((hold, larger)) =
-        simulated.windows.get(simulated.hold..).and_then(|from| from.split_first())
-    else {
-        return "not simulated".to_owned();
-    };
-    let gives = |tried: &TriedWindow| {
-        format!("{} gives {} and {} of delay", tried.window, tried.rate, tried.delay)
-    };
-    let equal = simulated.equally_good().last().map_or(hold.window, |largest| largest.window);
-    let is_slower =
-        |tried: &&TriedWindow| tried.window > equal && tried.rate < hold.rate.scaled(0.97);
-    match (larger.iter().find(is_slower), larger.last()) {
-        (Some(tried), _) => format!("{} is too far: it gives {}", tried.window, tried.rate),
-        (None, Some(largest)) if largest.window == equal => {
-            format!(
-                "none up to {}, the largest tried: {}, {} of delay",
-                largest.window, largest.rate, largest.delay
-            )
+    let place = simulated.windows.iter().rposition(|tried| tried.as_fast);
+    let slower = place.and_then(|place| simulated.windows.get(place + 1));
+    let hold = simulated.hold().map(|hold| hold.window);
+    match (slower, simulated.windows.last()) {
+        (Some(tried), _) => {
+            format!("{} gives {}, {} queue", tried.window, tried.rate, tried.delay)
         }
-        (None, Some(largest)) => gives(largest),
-        (None, None) => "nothing larger was simulated".to_owned(),
+        (None, Some(last)) if hold != Some(last.window) => {
+            format!("{}, the largest simulated, is as fast, {} queue", last.window, last.delay)
+        }
+        _ => "no larger window was simulated".to_owned(),
     }
 }

@@ -43,6 +43,17 @@ pub struct WindowQuestion {
     pub kernel: Kernel,
 }
 
+/// Packets of TCP's initial window (RFC 6928, section 2; Linux's TCP_INIT_CWND). A transfer with fewer in flight waits for
+/// delayed ACKs, and often for a timeout after a loss.
+const INITIAL_WINDOW_PACKETS: u64 = 10;
+
+impl WindowQuestion {
+    /// The smallest window to recommend or to simulate.
+    fn initial_window(&self) -> Bytes {
+        self.mtu * INITIAL_WINDOW_PACKETS
+    }
+}
+
 /// A window and its expected rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowChoice {
@@ -81,7 +92,7 @@ pub struct WindowAdvice {
     pub peaks_overflow: bool,
     /// The settings that allow the recommended window and no more.
     pub settings: WindowSettings,
-    /// Facts about the path that the answer leaves out.
+    /// Facts that the answer leaves out.
     pub warnings: Vec<String>,
     /// Assumptions.
     pub assumptions: Vec<String>,
@@ -97,7 +108,7 @@ const MOST_HELD: Bytes = Bytes::new(1 << 42);
 /// Answers `question`.
 ///
 /// # Errors
-/// If a quantity is impossible, or the path holds too few packets for the formulas.
+/// If a quantity is impossible, or TCP's initial window already fills or overflows the path.
 pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
     let q = question;
     possible(q.rate > Rate::ZERO, "rate", q.rate, "a path has a rate above zero")?;
@@ -116,13 +127,16 @@ pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
         possible(buffer <= MOST_HELD, "buffer", buffer, why)?;
     }
 
-    // Three duplicate ACKs show a loss (RFC 5681): the formulas need four packets.
-    let held = product + q.buffer.unwrap_or(Bytes::ZERO);
-    if held < q.mtu * 4 {
-        return Err(AdviceError::NoWindowHelps { held });
+    let initial = q.initial_window();
+    if product < initial {
+        return Err(AdviceError::NoWindowHelps { room: "rate x RTT", holds: product, initial });
     }
-
     let whole = Situation::new(q)?;
+    let largest = whole.largest_to_try();
+    if largest < initial {
+        let room = "the room beside cross traffic, the buffer's included,";
+        return Err(AdviceError::NoWindowHelps { room, holds: largest, initial });
+    }
     let connections = whole.recommended().get().div_ceil(LARGEST_WINDOW.get()).max(1);
     if connections == 1 {
         return advise_one(&whole, 1);
@@ -165,7 +179,7 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
         sweet_spot,
         recommended: at("hold", "recommended", Some(window))?,
         wrong_by_two: [
-            at("half", "half that", Some(Bytes::new((window.get() / 2).max(1))))?,
+            at("half", "half that", Some(window / 2))?,
             at("double", "twice that", Some(window.saturating_add(window)))?,
         ],
         ends: [

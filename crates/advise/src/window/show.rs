@@ -59,16 +59,16 @@ impl WindowAdvice {
         rows.push(row([&"sender", &"net.ipv4.tcp_wmem[2]", &s.tcp_wmem_max.get()]));
         let scope = match s.autotuning_reaches() {
             true => {
-                "tcp_rmem and tcp_wmem count memory, with packet overhead, and SO_RCVBUF the payload. The tcp_rmem and tcp_wmem of \
-                 a host limit its connections on every path; SO_RCVBUF limits one."
+                "tcp_rmem and tcp_wmem count memory, including packet overhead; for SO_RCVBUF, the kernel adds it. tcp_rmem and tcp_wmem \
+                 limit every connection of a host, SO_RCVBUF one."
             }
             false => {
-                "tcp_rmem[2] has no effect here: a connection starts with the larger tcp_rmem[1]. The tcp_wmem of a \
-                 host limits its connections on every path."
+                "tcp_rmem[2] has no effect here, as a connection starts with the larger tcp_rmem[1]. tcp_wmem limits every \
+                 connection of a host."
             }
         };
         format!(
-            "To get it on Linux {kernel}:\n{}{}",
+            "Settings for this window on Linux {kernel}:\n{}{}",
             table(2, &rows),
             wrap(&format!("  {scope}"), width, 2)
         )
@@ -118,33 +118,38 @@ impl WindowAdvice {
 /// The definitions of the six bandwidth-delay products.
 fn products_in_words(width: usize) -> String {
     let products = [
-        ("bdp1", "what the empty path holds: its capacity times the round trip without queues."),
-        ("bdp2", "the same with the round trip before the transfer, others' queues included."),
-        ("bdp3", "what others leave of the capacity times the round trip without queues."),
-        ("bdp4", "what others leave times the round trip before the transfer."),
-        ("bdp5", "the rate that congestion control alone gets times its mean round trip."),
-        ("bdp6", "more than path and buffer hold: congestion control alone decides."),
+        ("bdp1", "capacity times the RTT without queues."),
+        ("bdp2", "capacity times the RTT before the transfer, with the queues of cross traffic."),
+        ("bdp3", "available bandwidth times the RTT without queues."),
+        ("bdp4", "available bandwidth times the RTT before the transfer."),
+        ("bdp5", "the rate of an unlimited window (BTC) times its mean RTT."),
+        ("bdp6", "more than path and buffer hold, so that congestion control alone decides."),
     ];
     products.map(|(name, words)| wrap(&format!("  {name}: {words}"), width, 4)).concat()
 }
 
 fn simulated_text(simulated: &TriedWindows, width: usize) -> String {
-    let mut rows = vec![row([&"window, bytes", &"rate", &"+-", &"queue", &"lost", &""])];
-    for (i, tried) in simulated.windows.iter().enumerate() {
+    let mut rows = vec![row([&"window, bytes", &"rate", &"+-", &"queueing", &"loss", &""])];
+    for tried in &simulated.windows {
         rows.push(row([
             &tried.window.get(),
             &tried.rate,
             &tried.rate_error,
             &tried.delay,
             &format!("{:.3} %", tried.loss * 100.0),
-            &if i == simulated.hold { "hold" } else { "" },
+            &match tried.as_fast {
+                true if Some(tried) == simulated.hold() => "recommended",
+                true => "as fast",
+                false => "",
+            },
         ]));
     }
     let head = format!(
-        "Simulated, means of {} runs each; +- is the standard error, and the true rate most likely within twice that:",
+        "Simulated, means of {} runs each, +- the standard error. As fast as the best: slower by at most 0.5 %, or by at most 2 % and \
+         not significantly (paired t, 95 %):",
         simulated.seeds
     );
-    format!("{}{}", wrap(&head, width, 0), table(2, &rows))
+    format!("{}{}", wrap(&head, width, 0), table(1, &rows))
 }
 
 fn simulated_json(simulated: &TriedWindows) -> Value {
@@ -153,6 +158,7 @@ fn simulated_json(simulated: &TriedWindows) -> Value {
             "window_bytes": tried.window.get(),
             "rate_bps": tried.rate.bits_per_second(),
             "rate_error_bps": tried.rate_error.bits_per_second(),
+            "as_fast": tried.as_fast,
             "delay_s": tried.delay.as_secs_f64(),
             "loss_rate": tried.loss,
         })

@@ -116,13 +116,23 @@ impl Situation {
 
     pub(super) fn recommended(&self) -> Bytes {
         let spot = self.sweet_spot();
-        if self.loss_limited() {
+        let window = match (self.loss_limited(), self.elephants) {
             // SOBAS §VI: on a path that loses anyway, a window can only take; unless the peaks overflow a small buffer.
-            return if self.peaks_overflow() { spot.high } else { self.above_every_window() };
-        }
-        match self.elephants {
-            Some(_) => spot.high,
-            None => with_margin(spot.low).min(spot.high),
+            (true, _) if !self.peaks_overflow() => self.above_every_window(),
+            (true, _) | (false, Some(_)) => spot.high,
+            (false, None) => with_margin(spot.low).min(spot.high),
+        };
+        window.max(self.question.initial_window())
+    }
+
+    /// The largest window that overflows nothing. Mice give way to the transfer, so it may use more than they leave.
+    pub(super) fn largest_to_try(&self) -> Bytes {
+        let high = self.sweet_spot().high;
+        match self.question.cross {
+            Some(CrossShare { kind: CrossKind::Mice, .. }) => {
+                high.max(saturation::sweet_spot(&self.bare).low)
+            }
+            _ => high,
         }
     }
 
@@ -190,47 +200,45 @@ impl Situation {
 
     pub(super) fn assumptions(&self, connections: u64) -> Vec<String> {
         let mut all = vec![format!(
-            "Rates are those of the bottleneck, headers included, in steady state; beyond the sweet spot those of one \
-             flow of {}, with single losses, recovered without a timeout.",
+            "Rates are at the bottleneck, headers included, in steady state. Beyond the sweet spot they are one {} flow's, \
+             with single losses that it recovers without a timeout.",
             self.question.congestion
         )];
         if connections > 1 {
             all.push(format!(
                 "TCP has no window above {LARGEST_WINDOW} (RFC 7323), so {connections} equal \
-                 connections share the path. Every number is of one of them, with its share of \
+                 connections share the path. Every number is for one of them, with its share of \
                  rate and buffer."
             ));
         }
         if self.question.buffer.is_none() {
             all.push(
-                "The bottleneck's buffer is not known, so there is none in the numbers: the worst \
-                 case. A stated buffer gives the sweet spot its upper end."
+                "The bottleneck's buffer is unknown and counts as zero, the worst case. A stated buffer gives the sweet spot its upper end."
                     .to_owned(),
             );
         }
         match self.question.cross.map(|c| c.kind) {
             None => {}
             Some(CrossKind::Udp) => all.push(
-                "Cross traffic as a fluid: T_e = T_m and the whole buffer free. Bursts make the \
-                 best window lie near the low end."
+                "Cross traffic is a fluid: T_e = T_m, and the whole buffer is free. With bursts, the best window lies near the \
+                 low end."
                     .to_owned(),
             ),
             Some(CrossKind::Elephants) => all.push(
-                "Elephants with the same RTT, limited by their windows; beyond the sweet spot no \
-                 closed form is known. Where the buffer counts packets, ACKs of traffic the other \
-                 way take places too, and it is full sooner."
+                "The elephants have the same RTT and are limited by their windows; beyond the sweet spot no closed form is known. \
+                 If the buffer counts packets, ACKs of reverse traffic occupy it as well."
                     .to_owned(),
             ),
             Some(CrossKind::Mice) => all.push(
-                "Mice counted as if they did not react; they do a little, so the true rate lies \
-                 up to a quarter higher (SOBAS Fig. 5). No closed form is known."
+                "Mice count as unresponsive. They give way a little, so the true rate is up to a quarter higher (SOBAS Fig. 5); no \
+                 closed form is known."
                     .to_owned(),
             ),
         }
         if self.lossy.is_some() {
             all.push(format!(
-                "Random loss, answered as by {} ({}) in a window that path, buffer and hosts bound, with PFTK's \
-                 timeouts, the first of {}; the window grows by acknowledged segments, as Linux counts them, not by ACKs.",
+                "Losses are random. The response is that of {} ({}), in a window bounded by path, buffer and hosts, with PFTK's \
+                 timeouts, the first after {}. The window grows per acknowledged segment, as in Linux, not per ACK.",
                 self.question.congestion,
                 self.question.congestion.standard(),
                 first_timeout(&self.question)

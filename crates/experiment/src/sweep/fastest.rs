@@ -55,7 +55,7 @@ impl Fastest {
 
     /// By the rates of each point, one per seed. A point is unsure unless it is surely slower, by the 95 % interval of the
     /// differences seed by seed: all points have the same seeds. One seed shows no chance; then none is unsure.
-    fn by_rates(rates: &[Vec<f64>]) -> Option<Fastest> {
+    pub(crate) fn by_rates(rates: &[Vec<f64>]) -> Option<Fastest> {
         let means = || rates.iter().enumerate().filter_map(|(i, rates)| Some((i, mean(rates)?)));
         let highest = means().map(|(_, mean)| mean).max_by(f64::total_cmp)?;
         if highest <= 0.0 {

@@ -54,7 +54,7 @@ struct OutputOptions {
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
-    /// Show each formula with the numbers put in
+    /// Add tables, assumptions, and each formula with its numbers
     #[arg(long)]
     explain: bool,
 }

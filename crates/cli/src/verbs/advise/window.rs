@@ -1,18 +1,18 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::ValueEnum;
 use sweetspot_advise::window::{CrossShare, LossResponse, WindowAdvice, WindowQuestion, advise};
 use sweetspot_advise::{AdviceError, Kernel};
 use sweetspot_experiment::Workers;
-use sweetspot_experiment::window::{cost, runs, try_windows};
+use sweetspot_experiment::window::{SEEDS, packets, runs, try_windows};
 use sweetspot_path::{DirectionSpec, PathError, PathSpec};
+use sweetspot_scenario::Way;
 use sweetspot_sim::Simulator;
-use sweetspot_system::clock;
 use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
 use super::{OutputOptions, Verify};
 use crate::verbs::Ending;
-use sweetspot_program::budget::{Budget, BudgetedEngine};
 use sweetspot_program::path_option;
 use sweetspot_program::print;
 use sweetspot_program::progress::{self, CountingEngine};
@@ -28,23 +28,32 @@ Examples:
   sweetspot advise window --rate 1Gbit/s --rtt 40ms --buffer 500kB \\
       --cross mice:30% --explain")]
 pub struct Arguments {
-    /// Capacity of the path's narrowest link
+    /// Capacity of the bottleneck link
     #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s")]
     rate: Option<Rate>,
     /// Round-trip time without queues
     #[arg(long, allow_hyphen_values = true, value_name = "80ms")]
     rtt: Option<Duration>,
     /// Take rate, RTT, buffer and loss from a path, written as for `emulate`, or from a scenario: a file, such as `measure
-    /// --scenario` writes, or a name, such as @elephants. Options beside it take precedence
+    /// --scenario` writes, or a name, such as @elephants. Other options override it
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml")]
     path: Option<String>,
-    /// Buffer of that link, as a size or as a multiple of rate x RTT (0.5bdp)
+    /// Direction of the data on --path: up (from near to far) or down [default: up]
+    #[arg(
+        long,
+        value_enum,
+        requires = "path",
+        value_name = "up|down",
+        hide_possible_values = true
+    )]
+    direction: Option<Toward>,
+    /// Buffer of the bottleneck, as a size or as a multiple of rate x RTT (0.5bdp)
     #[arg(long, allow_hyphen_values = true, value_name = "12MB")]
     buffer: Option<BufferSize>,
-    /// Cross traffic and its share: udp, elephants or mice
+    /// Cross traffic and its share of the capacity: udp, elephants (long flows limited by their windows) or mice (short flows)
     #[arg(long, value_name = "udp:30%")]
     cross: Option<CrossShare>,
-    /// Random loss, or the loss of an already congested path
+    /// Loss rate: random loss, or the loss of an already congested path
     #[arg(long, allow_hyphen_values = true, value_name = "1e-5")]
     loss: Option<Probability>,
     /// Congestion control of the sender, which decides what loss allows: cubic or reno
@@ -57,8 +66,8 @@ pub struct Arguments {
     /// Kernel version of the receiver, if it differs from this one
     #[arg(long, value_name = "6.18")]
     kernel: Option<Kernel>,
-    /// Simulate windows if no closed form gives the best one (cross traffic and a known buffer): sim, or none [default: sim
-    /// if it takes less than half a minute]
+    /// Whether to simulate windows if no closed form gives the best one (cross traffic and a known buffer) [default: sim
+    /// up to 300 million packets]
     #[arg(long, value_name = "sim|none")]
     verify: Option<Verify>,
     #[command(flatten)]
@@ -67,13 +76,20 @@ pub struct Arguments {
     output: OutputOptions,
 }
 
+/// A direction of a path: forward or backward in a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Toward {
+    Up,
+    Down,
+}
+
 const LEFT_OUT: &str =
     "the scenario's cross traffic is left out; give its share, such as --cross udp:30%";
 
 /// The MTU of most paths.
 const COMMON_MTU: Bytes = Bytes::new(1500);
 
-/// The narrow link in the direction of the data, and the RTT.
+/// The bottleneck in the direction of the data, and the RTT.
 #[derive(Debug, Clone, Copy)]
 struct PathFacts {
     direction: DirectionSpec,
@@ -83,31 +99,35 @@ struct PathFacts {
     is_shared: bool,
 }
 
-/// The path as written or named, or the path of a scenario.
-fn read_path(text: &str) -> Result<PathFacts, Box<dyn std::error::Error>> {
-    if path_option::is_scenario(text) {
+/// The path as written or named, or the path of a scenario, for data in one direction.
+fn read_path(text: &str, toward: Option<Toward>) -> Result<PathFacts, Box<dyn std::error::Error>> {
+    let ([up, down], rtt, mtu, is_shared) = if path_option::is_scenario(text) {
         let scenario = sweetspot_program::scenario_file::read(Path::new(text), &[], None)?;
         let (path, is_shared) = (scenario.path, !scenario.cross.is_empty());
-        let direction = *path.narrow();
-        return Ok(PathFacts { direction, rtt: path.rtt, mtu: path.packet, is_shared });
-    }
-    let wrong = |error: PathError| UsageError::new(path_option::wrong_path(&error));
-    let path: PathSpec = text.parse().map_err(wrong)?;
-    let [near, far] = [path.up, path.down].map(|direction| direction.lasting_rate());
-    if near != far {
+        let backward = path.hops_of(Way::Backward).iter().min_by_key(|hop| hop.lasting_rate());
+        let ways = [*path.narrow(), backward.copied().unwrap_or(*path.narrow())];
+        (ways, path.rtt, path.packet, is_shared)
+    } else {
+        let wrong = |error: PathError| UsageError::new(path_option::wrong_path(&error));
+        let path: PathSpec = text.parse().map_err(wrong)?;
+        ([path.up, path.down], path.rtt(), path.mtu, false)
+    };
+    let [rate, other] = [up, down].map(|direction| direction.lasting_rate());
+    if toward.is_none() && rate != other {
         note!(
-            "this is for data from near to far ({near}); for the other direction ({far}), swap up and down"
+            "sweetspot: this is for data from near to far ({rate}); for the other direction ({other}), add --direction down"
         );
     }
-    let (direction, rtt, mtu) = (path.up, path.rtt(), path.mtu);
-    Ok(PathFacts { direction, rtt, mtu, is_shared: false })
+    let direction = if toward == Some(Toward::Down) { down } else { up };
+    Ok(PathFacts { direction, rtt, mtu, is_shared })
 }
 
-/// Longest simulation without --verify. Closed forms alone may recommend a window at the edge of an overflow.
-const MAX_UNASKED_TIME: Duration = Duration::from_secs(30);
+/// The largest simulation without --verify: half a minute at 10 million packets a second on one core (docs/results/speed.md).
+/// Packets, not time, so that every machine gives the same answer.
+const MAX_UNASKED_PACKETS: f64 = 300e6;
 
 pub fn run(a: Arguments) -> Ending {
-    let path = a.path.as_deref().map(read_path).transpose()?;
+    let path = a.path.as_deref().map(|path| read_path(path, a.direction)).transpose()?;
     let is_left_out = a.cross.is_none() && path.is_some_and(|path| path.is_shared);
     if is_left_out {
         err!("sweetspot: {LEFT_OUT}");
@@ -162,7 +182,7 @@ fn leave_it(output: OutputOptions, why: &AdviceError) -> Ending {
 
 /// `advice`, decided by the simulator if wanted.
 fn verified(
-    advice: WindowAdvice,
+    mut advice: WindowAdvice,
     verify: Option<Verify>,
     workers: Workers,
     output: OutputOptions,
@@ -171,15 +191,15 @@ fn verified(
     let Some(windows) = advice.windows_to_try().filter(|_| verify != Some(Verify::None)) else {
         return Ok(advice);
     };
-    let takes = cost(&question, windows.len()) / workers.count() as u64;
-    if verify.is_none() && takes > MAX_UNASKED_TIME {
-        say_closed_forms_alone(takes);
+    let work = packets(&question, windows.len());
+    if verify.is_none() && work > MAX_UNASKED_PACKETS {
+        let words = closed_form_alone(work);
+        note!("sweetspot: {words}");
+        advice.warnings.push(words);
         return Ok(advice);
     }
     let counting = CountingEngine::new(&Simulator);
     let total = runs(windows.len());
-    let budget = Budget::new(clock::now(), MAX_UNASKED_TIME, total, workers.count() * SAMPLE);
-    let engine = BudgetedEngine::new(&counting, verify.is_none().then_some(budget));
     let interrupted = || {
         let _ = show(&advice, output);
         let done = counting.done();
@@ -189,25 +209,23 @@ fn verified(
     let work = || {
         // Whoever interrupts after this line gets the closed form.
         if let (Some(window), Some(rate)) = recommended {
-            note!("sweetspot: by closed form {window}, {rate}; trying windows in the simulator");
+            note!(
+                "sweetspot: by closed form {window}, {rate}; simulating {} windows",
+                windows.len()
+            );
         }
-        try_windows(&engine, &question, &windows, workers)
+        try_windows(&counting, &question, &windows, SEEDS, workers)
     };
     let tried = progress::while_it_runs(work, || counting.done(), total, interrupted);
-    if let Some(takes) = engine.needed() {
-        say_closed_forms_alone(takes);
-        return Ok(advice);
-    }
     Ok(advice.decided_by(tried?)?)
 }
 
-/// Runs per worker after which their speed is known.
-const SAMPLE: usize = 2;
-
-fn say_closed_forms_alone(takes: Duration) {
-    note!(
-        "sweetspot: closed forms alone, which may promise too much: a little less than this window is safer. The \
-         simulation would take about {:.0} s (--verify sim)",
-        takes.as_secs_f64()
-    );
+/// The warning about a closed form that may recommend a window at the edge of an overflow.
+fn closed_form_alone(work: f64) -> String {
+    format!(
+        "closed form only, as a simulation would take {:.0} million packets, more than the limit of {:.0} million (--verify sim \
+         lifts it); the rate may be too high, and a slightly smaller window is safer",
+        work / 1e6,
+        MAX_UNASKED_PACKETS / 1e6
+    )
 }
