@@ -5,9 +5,10 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::evidence::Nagle;
 use crate::explained::explains;
+use crate::limits::OFTEN;
 use crate::path::{PathEstimate, Replay};
 use crate::remarks::{beside, remarks};
-use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Seen, Stall};
+use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Reader, Seen, Stall};
 
 /// The share of the capacity at which a path counts as full.
 const FULL: f64 = 0.9;
@@ -36,7 +37,7 @@ impl Classifier {
 /// How the time of `stream` divides, the evidence, and the class of each piece of its time. The connection began at `begun`.
 pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidence, Classifier) {
     let mut evidence = evidence(stream, begun, lasted);
-    let whole = Whole::new(stream, evidence.capacity);
+    let whole = Whole::new(stream, &evidence);
     if let Some(window) = whole.filled {
         (evidence.window, evidence.window_round) = (Some(window), evidence.flight_round);
     }
@@ -44,6 +45,7 @@ pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidenc
     for (account, time) in stream.accounts().iter() {
         limits.add(class(&account, &whole), time);
     }
+    evidence.reader = reader(stream, &limits);
     let held = |hold: Hold| stream.accounts().held(&[hold]);
     if held(Hold::Granted) > held(Hold::Waiting) {
         let granted = Evidence { granted: Some(stream.granted_flight()), ..evidence };
@@ -68,6 +70,20 @@ pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidenc
         evidence.unknown_because = evidence.unknown_because.or(MISSING);
     }
     (limits, evidence, Classifier { whole, known })
+}
+
+/// Whether the receiving program reads in time. Windows tell of that if they are known from the beginning, and were once larger than
+/// the first one of an autotuned buffer, 64 KiB, which unread data keep from growing.
+fn reader(stream: &Stream, limits: &Limits) -> Reader {
+    let counts = stream.counts();
+    let late = limits.share(Class::ReceiverApplication);
+    if late >= OFTEN {
+        Reader::Late
+    } else if late == 0.0 && counts.window_known && counts.largest_window > u16::MAX.into() {
+        Reader::Prompt
+    } else {
+        Reader::Unknown
+    }
 }
 
 /// Why a pause says nothing.
@@ -103,16 +119,16 @@ struct Whole {
 }
 
 impl Whole {
-    fn new(stream: &Stream, capacity: Option<Rate>) -> Whole {
+    fn new(stream: &Stream, evidence: &Evidence) -> Whole {
         Whole {
-            capacity,
+            capacity: evidence.capacity,
             window_known: stream.counts().window_known,
             blind: stream.is_blind(),
             // In a smaller flight every train of acknowledgements reaches over a pause.
             trains_tell: stream.flight().unwrap_or(stream.largest_flight())
                 >= Bytes::new(10 * stream.mss()),
-            evenly: comes_evenly(stream),
-            paced: is_paced(stream),
+            evenly: evidence.even,
+            paced: evidence.paced,
             filled: filled_window(stream),
             // The least of Linux holds two packets (SOCK_MIN_SNDBUF).
             small: stream.flight().is_some_and(|flight| flight < Bytes::new(2 * stream.mss())),
@@ -176,8 +192,8 @@ fn comes_evenly(stream: &Stream) -> bool {
 }
 
 /// Whether the pieces keep a pace, and no time passes beside it.
-fn is_paced(stream: &Stream) -> bool {
-    stream.pace().is_some_and(|pace| goodput(stream) >= pace.scaled(FULL))
+fn is_paced(stream: &Stream, goodput: Rate) -> bool {
+    stream.pace().is_some_and(|pace| goodput >= pace.scaled(FULL))
 }
 
 /// The rules: from the sender's limit and its circumstances to a class.
@@ -230,7 +246,7 @@ fn class(account: &Account, whole: &Whole) -> Class {
 fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
     let counts = stream.counts();
     let retransmissions = stream.retransmissions();
-    let goodput = goodput(stream);
+    let goodput = goodput(stream, lasted);
     // A round begins behind data already in flight; a flight turns over once an RTT at most.
     let min = stream.round_trips().min().unwrap_or_default();
     let mean = |held: &Held| held.mean().map(|(bytes, round)| (bytes, round.max(min)));
@@ -254,6 +270,8 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         largest_window: counts.windows.largest().map(Bytes::new),
         clamp: None,
         scale: None,
+        unscaled: false,
+        reader: Reader::Unknown,
         flight: free.map(|(flight, _)| flight),
         flight_round: free.map(|(_, round)| round),
         mss: Bytes::new(stream.mss()),
@@ -267,7 +285,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         stall: stall(stream, begun),
         failure: None,
         even: comes_evenly(stream),
-        paced: is_paced(stream),
+        paced: is_paced(stream, goodput),
         granted: None,
         nagle,
         holds_small: false,
@@ -277,12 +295,14 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
     }
 }
 
-/// Payload per second from the first data to the last sign of it.
-fn goodput(stream: &Stream) -> Rate {
+/// Payload per second from the first data to the last sign of it. Data seen at one moment alone took as long as the connection
+/// `lasted`.
+fn goodput(stream: &Stream, lasted: Duration) -> Rate {
     let counts = stream.counts();
     let first = [counts.first_data, counts.first_unseen].into_iter().flatten().min();
     let active = first.zip(counts.last_ack.max(counts.last_data));
     let active = active.map_or(Duration::ZERO, |(first, last)| last.since(first));
+    let active = if active > Duration::ZERO { active } else { lasted };
     // Without acknowledgements the sent bytes must do.
     let bytes = if counts.acked == 0 { counts.bytes } else { counts.acked };
     if active > Duration::ZERO { Bytes::new(bytes) / active } else { Rate::ZERO }
@@ -354,6 +374,8 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     let (limits, mut evidence, classifier) = judge(stream, connection.begun, connection.lasted());
     evidence.scale = connection.handshake.scale(1 - side);
     let offers = connection.handshake.offers;
+    let agreed = offers.iter().flatten().all(|offer| offer.scale.is_some());
+    evidence.unscaled = evidence.scale.is_some() && !agreed;
     let sack = offers[0].zip(offers[1]).map(|(opener, opened)| opener.sack && opened.sack);
     let mut flow = Flow::new(connection.ends[side], connection.ends[1 - side], limits, &evidence);
     flow.facts = Some(Facts::new(stream, evidence.scale, sack));

@@ -31,6 +31,19 @@ pub enum Failure {
     Unconfirmed,
 }
 
+/// Whether the receiving program reads data as it arrives. A sender sees only windows, which a small buffer makes as small as
+/// unread data in a large one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reader {
+    /// It cannot be told.
+    #[default]
+    Unknown,
+    /// It reads in time: the window never shrank from its beginning on, or next to nothing lay unread.
+    Prompt,
+    /// It was late for a part of the time.
+    Late,
+}
+
 /// The evidence for a verdict, from whichever source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -57,6 +70,10 @@ pub struct Evidence {
     pub clamp: Option<WindowClamp>,
     /// Its scale, where known.
     pub scale: Option<u8>,
+    /// The ends did not agree on window scaling, so that no window exceeds 65,535 bytes (RFC 7323, section 2.2).
+    pub unscaled: bool,
+    /// Whether the receiving program reads in time.
+    pub reader: Reader,
     /// The mean flight while no window of the receiver bounded it.
     pub flight: Option<Bytes>,
     /// How long those rounds lasted, in the mean.

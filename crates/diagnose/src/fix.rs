@@ -6,7 +6,7 @@ use crate::evidence::Failure;
 use crate::quantities::in_bytes;
 use crate::recorded::ONE_INTERVAL;
 use crate::words::{has_nagle, standing};
-use crate::{Class, Evidence, WindowClamp};
+use crate::{Class, Evidence, Reader, WindowClamp};
 
 /// The remedy, as a sentence.
 pub fn fix(class: Class, e: &Evidence) -> String {
@@ -25,16 +25,14 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             if let Some(clamp) = WindowClamp::binding(e) {
                 return clamp.fix().to_owned();
             }
-            let now = e.window.zip(e.window_round.or(e.rtt));
-            let fix = window_fix("On the receiver: do not set SO_RCVBUF", "tcp_rmem", now, e);
-            return fix + slow_reader(e);
+            return receiver_window_fix(e);
         }
         Class::ReceiverApplication => {
             "On the receiver: make the program read faster (check its disk and CPU, or read in a separate thread)."
         }
         Class::SenderWindow => {
             let now = e.flight.zip(e.flight_round.or(e.rtt));
-            return window_fix("On the sender: do not set SO_SNDBUF", "tcp_wmem", now, e);
+            return format!("On the sender: {}", window_fix("SO_SNDBUF", "tcp_wmem", now, e));
         }
         Class::Bandwidth => return bandwidth_fix(e),
         Class::Application if has_nagle(e) || e.holds_small => {
@@ -49,10 +47,10 @@ pub fn fix(class: Class, e: &Evidence) -> String {
              tune.h2.initial-window-size). SSH: more channels or hpn-ssh. SFTP: more and larger requests (sftp -R, -B)."
         }
         Class::WaitingForPeer => {
-            "Send the next request before the last answer has arrived (pipelining, several connections), or find out \
-             what the receiver's program waits for."
+            "In the receiving program: send the next request before the last answer has arrived (pipelining, several \
+             connections), or find out what it waits for."
         }
-        Class::Idle => "Nothing: the connection is kept open and unused.",
+        Class::Idle => "Nothing to mend: the connection was kept open without data to send.",
         Class::Pacing => "On the sender: raise or lift SO_MAX_PACING_RATE.",
         Class::Stalled => return stalled_fix(e),
         Class::NeverEstablished if e.failure == Some(Failure::Refused) => {
@@ -63,7 +61,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
         }
         // For a live connection's receiver: a capture knows the retransmissions.
         Class::Unknown if e.retransmitted.is_none() => {
-            "Diagnose it at the sending end: sweetspot diagnose there, or of a capture from there (tcpdump -s 96)."
+            "Diagnose it at the sending end: run sweetspot diagnose there, or on a capture from there (tcpdump -s 96)."
         }
         Class::Unknown if e.unknown_because == Some(ONE_INTERVAL) => {
             "Log readings while it runs: while sleep 0.1; do date +%s.%N; ss -tin; done"
@@ -76,24 +74,46 @@ pub fn fix(class: Class, e: &Evidence) -> String {
 }
 
 /// A window that suffices at the RTT in the verdict, and exceeds the one of `now`, which was too small.
-fn window_fix(first: &str, sysctl: &str, now: Option<(Bytes, Duration)>, e: &Evidence) -> String {
-    let wanted = e.capacity.zip(now).map(|(capacity, (_, rtt))| capacity * rtt);
+fn window_fix(option: &str, sysctl: &str, now: Option<(Bytes, Duration)>, e: &Evidence) -> String {
+    let wanted = wanted(now, e);
     let size = match (wanted, now) {
         (Some(bytes), Some((now, _))) if bytes > now => format!("at least {bytes}"),
         (_, Some((now, _))) => format!("more than today's {}", in_bytes(now)),
         (_, None) => "the bandwidth-delay product".to_owned(),
     };
     format!(
-        "{first}, and let net.ipv4.{sysctl} allow {size} in its third value (twice that in buffer)."
+        "do not set {option}, and let net.ipv4.{sysctl} allow {size} in its third value (twice that in buffer)."
     )
 }
 
-/// The other cause of a window that was never seen larger than the first of an autotuned buffer, 64 KiB, though it is scaled.
-fn slow_reader(e: &Evidence) -> &'static str {
-    let is_small = e.largest_window.is_some_and(|largest| largest < Bytes::new(u16::MAX.into()));
-    match is_small && e.scale.is_some_and(|scale| scale > 0) {
-        true => " If it does not set it, its program reads slowly: sweetspot diagnose there tells.",
-        false => "",
+/// The window that the path's capacity takes at the RTT of `now`.
+fn wanted(now: Option<(Bytes, Duration)>, e: &Evidence) -> Option<Bytes> {
+    e.capacity.zip(now).map(|(capacity, (_, rtt))| capacity * rtt)
+}
+
+/// A small buffer and a slow reader both make a window small, and a larger buffer helps one of them only.
+fn receiver_window_fix(e: &Evidence) -> String {
+    let now = e.window.zip(e.window_round.or(e.rtt));
+    // The largest window without a scale (RFC 9293, section 3.1).
+    let most = Bytes::new(u16::MAX.into());
+    let buffer = match now {
+        Some((window, _)) if e.unscaled && window.saturating_add(e.mss * 2) > most => {
+            "let it and the sender agree on window scaling (net.ipv4.tcp_window_scaling=1 at both, and no device on the way that \
+             removes the option): no buffer makes a larger window without it."
+                .to_owned()
+        }
+        _ => window_fix("SO_RCVBUF", "tcp_rmem", now, e),
+    };
+    match e.reader {
+        Reader::Prompt => format!("On the receiver: {buffer}"),
+        Reader::Unknown => format!(
+            "On the receiver, look at Recv-Q (ss -t). If it stays near 0, {buffer} If data wait there, the program reads too slowly: \
+             make it read faster, as a larger buffer would only fill up."
+        ),
+        Reader::Late => format!(
+            "On the receiver: first make the program read faster, as unread data also filled the buffer. If Recv-Q (ss -t) then stays \
+             near 0, {buffer}"
+        ),
     }
 }
 

@@ -3,6 +3,9 @@ use sweetspot_units::Duration;
 
 use crate::Class;
 
+/// From this share of the time on, the verdict names a slow receiving program even if something else holds the flow longer.
+pub const OFTEN: f64 = 0.1;
+
 /// Smallest share that is printed.
 pub const MIN_PRINTED_SHARE: f64 = 0.005;
 

@@ -12,6 +12,7 @@ pub(crate) fn times(what: &str, n: u64) -> String {
     match n {
         0 => String::new(),
         1 => format!("{what} once"),
+        2 => format!("{what} twice"),
         n => format!("{what} {n} times"),
     }
 }

@@ -1,9 +1,10 @@
 //! Remarks beside a verdict.
 
 use sweetspot_trace::flow::{Connection, Hold, Stream, Vantage};
-use sweetspot_units::Duration;
+use sweetspot_units::{Bytes, Duration};
 
 use crate::limits::MIN_PRINTED_SHARE;
+use crate::quantities::in_bytes;
 use crate::{Class, Evidence, counted, words};
 
 /// A share of segments out of order that is worth a word.
@@ -129,7 +130,10 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
             counts.unseen > 0,
             format!(
                 "{} acknowledged that the capture missed",
-                counted(counts.unseen, "byte was", "bytes were")
+                match counts.unseen {
+                    1 => "1 byte was".to_owned(),
+                    n => format!("{} were", in_bytes(Bytes::new(n))),
+                }
             ),
         ),
         (

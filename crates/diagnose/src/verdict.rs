@@ -43,7 +43,7 @@ impl LimitVerdict {
         let class = name(&mut limits, &mut evidence);
         let cause = limits.leading(class);
         let [share, own] = [limits.family_share(class), limits.share(cause)];
-        let gain = words::gain(cause, &evidence);
+        let gain = words::gain(cause, own, &evidence);
         LimitVerdict {
             class,
             cause,

@@ -11,8 +11,9 @@ use crate::{Class, Evidence, WindowClamp, percent};
 /// The window with which a connection starts, in segments (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;
 
-/// The gain if `class` no longer limits: up to the next limit, and never above the highest rate observed on the path.
-pub fn gain(class: Class, e: &Evidence) -> Rate {
+/// The gain if `class`, which limited for `share` of the time, no longer does: up to the next limit, and never above the highest
+/// rate observed on the path.
+pub fn gain(class: Class, share: f64, e: &Evidence) -> Rate {
     if e.is_one_reading {
         // A mean over all time with data in flight shows neither the rate over time nor a faster one.
         return Rate::ZERO;
@@ -29,7 +30,7 @@ pub fn gain(class: Class, e: &Evidence) -> Rate {
         }
         _ => None,
     };
-    min(reachable, starting_limit(e))
+    min(min(reachable, starting_limit(e)), remaining_limit(share, e))
         .filter(|_| reachable.is_some())
         .map_or(Rate::ZERO, |rate| rate.saturating_sub(e.goodput))
 }
@@ -50,6 +51,12 @@ fn windows_limit(e: &Evidence) -> Option<Rate> {
 /// The RTT to expect. The shortest one may be of an empty path that does not come back, and would promise too much.
 fn usual_rtt(e: &Evidence) -> Option<Duration> {
     e.rtt.or(e.rtt_min).filter(|rtt| *rtt > Duration::ZERO)
+}
+
+/// The mean rate if a limit's `share` of the time took no time at all: the rest of the time still passes (G. Amdahl, "Validity of
+/// the single processor approach", AFIPS 1967).
+fn remaining_limit(share: f64, e: &Evidence) -> Option<Rate> {
+    (share < 1.0).then(|| e.goodput.scaled(1.0 / (1.0 - share)))
 }
 
 /// The rate that slow start allows a transfer of this size: the window doubles each round trip.
@@ -104,7 +111,7 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Rate) -> Stri
         }
         Class::NeverEstablished => return never_established(e),
         Class::Opportunity => format!(
-            "{percent} % of the time in the handshake and slow start: {} in {} are too little to \
+            "{percent} % of the time in the handshake and slow start: {} in {} is too little to \
              find the path's capacity.",
             e.bytes, e.lasted
         ),
@@ -260,10 +267,10 @@ fn stalled(percent: f64, e: &Evidence) -> String {
     if stall.unheard {
         return format!(
             "{percent} % of the time stalled: no packet from the receiver was captured, and the \
-             sender behaved as if none reached it: for {} it retransmitted the same data{}{}.",
+             sender behaved as if none reached it: for {} it retransmitted the same data{}.{}",
             stall.lasted,
             times("", stall.repeats),
-            timeouts(", with ", e),
+            all_timeouts(e),
         );
     }
     let end = if stall.ended { "before an answer came" } else { "and no answer came" };
@@ -277,14 +284,32 @@ fn stalled(percent: f64, e: &Evidence) -> String {
             stall.lasted
         );
     }
+    // Shorter silences have a part of the time, too.
+    let is_only = stall.lasted.as_secs_f64() >= ONLY * percent / 100.0 * e.lasted.as_secs_f64();
+    let silence = if is_only {
+        "the receiver fell silent"
+    } else {
+        "the longest silence of the receiver began"
+    };
     format!(
-        "{percent} % of the time stalled: the receiver fell silent {} after the beginning. For {} nothing was \
-         acknowledged, though the sender retransmitted{}{}, {end}.",
+        "{percent} % of the time stalled: {silence} {} after the beginning. For {} nothing was \
+         acknowledged, though the sender retransmitted{}, {end}.{}",
         stall.after,
         stall.lasted,
         times("", stall.repeats),
-        timeouts(" and had ", e),
+        all_timeouts(e),
     )
+}
+
+/// The share of the stalled time from which on the longest silence is as good as all of it.
+const ONLY: f64 = 0.9;
+
+/// The retransmission timeouts of the whole connection as a sentence after others; nothing if there were none.
+fn all_timeouts(e: &Evidence) -> String {
+    match timeouts(" In all it had ", e) {
+        none if none.is_empty() => none,
+        words => words + ".",
+    }
 }
 
 fn never_established(e: &Evidence) -> String {
@@ -315,7 +340,7 @@ fn receiver_window(percent: f64, e: &Evidence) -> String {
     words += ".";
     if let Some(clamp) = WindowClamp::binding(e) {
         words += &clamp.words();
-    } else if e.scale == Some(0) {
+    } else if e.scale == Some(0) && !e.unscaled {
         words += " The window scale was 0: the program set a small SO_RCVBUF before connect or \
                   listen, or a device on the way removed the option.";
     }

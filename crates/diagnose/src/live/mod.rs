@@ -15,7 +15,8 @@ use sweetspot_trace::Histogram;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use self::history::{ConnectionHistory, WindowsSeen};
-use crate::{Class, Evidence, Limits};
+use crate::limits::OFTEN;
+use crate::{Class, Evidence, Limits, Reader};
 
 /// The kernel's statistics of a connection at one time. Counters run from its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -234,6 +235,15 @@ impl Live {
         }
     }
 
+    /// Whether the receiving program reads in time. Its own kernel knows the unread data.
+    fn reader(&self) -> Reader {
+        match self.direction() {
+            _ if self.limits().share(Class::ReceiverApplication) >= OFTEN => Reader::Late,
+            Side::Receiver => Reader::Prompt,
+            Side::Sender => Reader::Unknown,
+        }
+    }
+
     /// The evidence for a verdict on the whole time.
     pub fn evidence(&self) -> Evidence {
         let (Some(first), Some(last)) = (self.first, self.last) else {
@@ -265,6 +275,7 @@ impl Live {
             min_window: windows.shrunk_to,
             largest_window: Some(windows.largest).filter(|largest| *largest > Bytes::ZERO),
             scale: Some(scale),
+            reader: self.reader(),
             flight: self.history.free.mean().map(|(flight, _)| flight),
             flight_round: self.history.free.mean().map(|(_, rtt)| rtt),
             mss: last.mss,
@@ -279,7 +290,7 @@ impl Live {
             bytes,
             unknown_because: Some(match direction {
                 Side::Sender => "no data went out while it was watched",
-                Side::Receiver if self.receiving.share(Class::ReceiverApplication) >= OFTEN => {
+                Side::Receiver if self.reader() == Reader::Late => {
                     "the receiving program was often behind with reading, so look at it first; otherwise the sender or the \
                      path holds it back"
                 }
@@ -325,9 +336,6 @@ impl Step {
 /// A rate this near to the path's capacity is as good as that: the best of many short intervals
 /// lies a tenth above their mean.
 const AT_CAPACITY: f64 = 0.85;
-
-/// From this share of the time on, the verdict names a slow receiving program even if something else holds the flow longer.
-const OFTEN: f64 = 0.1;
 
 /// The least growth from sample to sample of a flow in slow start.
 const STARTING: f64 = 1.25;

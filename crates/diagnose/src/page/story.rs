@@ -68,7 +68,9 @@ fn next(flow: &Flow) -> String {
         }
         Class::Congestion => "Whoever runs the network can find where the packets are lost.",
         Class::Transport => "Nothing is wrong; it becomes faster the longer it lasts.",
-        Class::ReceiverWindow => "A larger buffer at the receiver allows more.",
+        Class::ReceiverWindow => {
+            "A larger buffer at the receiver allows more, if its program reads in time."
+        }
         Class::SenderWindow => "A larger buffer at the sender allows more.",
         Class::ReceiverApplication => "The receiving program, or its disk, is the place to look.",
         Class::Bandwidth => "Only a faster path makes it faster.",

@@ -2,4 +2,5 @@
 
 mod captured;
 mod field;
+mod reader;
 mod receiver;

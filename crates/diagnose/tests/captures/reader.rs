@@ -1,0 +1,102 @@
+//! Windows that a small buffer makes small, and windows that unread data make small, captured at the sender.
+
+use sweetspot_diagnose::{Class, Flow};
+use sweetspot_trace::packet::{Flags, Segment};
+
+use crate::captured::{Captured, offer, sent, syn};
+
+const MSS: u32 = 1000;
+const RTT: u64 = 50_000;
+/// Segments that the window takes.
+const FLIGHT: u32 = 128;
+const ROUNDS: u32 = 60;
+
+/// The receiver is seven hops away.
+fn back(ack: u32, seq: u32) -> Segment {
+    Segment { ttl: 57, ..crate::captured::back(ack, seq) }
+}
+
+/// A sender that fills a window of 128,000 bytes in each of 60 round trips. The receiving program reads at once, but leaves the data
+/// of `late` rounds unread for 400 ms.
+fn filled(has_handshake: bool, late: impl Fn(u32) -> bool) -> Flow {
+    let mut captured = Captured::default();
+    let options = offer(MSS);
+    if has_handshake {
+        captured.take(0, Segment { options, flags: syn(), ..sent() });
+        let answer = Segment { options, flags: Flags { ack: true, ..syn() }, ..back(1, 0) };
+        captured.take(RTT, answer);
+        captured.take(RTT, Segment { seq: 1, ..sent() });
+    }
+    // Scaled by 7.
+    let window = |segments: u32| (segments * MSS >> 7) as u16;
+    let mut at = RTT;
+    for round in 0..ROUNDS {
+        let first = round * FLIGHT;
+        for n in 0..FLIGHT {
+            let seq = 1 + (first + n) * MSS;
+            captured.take(at + u64::from(n), Segment { seq, payload: MSS, ..sent() });
+        }
+        at += RTT;
+        let is_late = late(round);
+        for n in 1..=FLIGHT {
+            let open = if is_late { FLIGHT - n } else { FLIGHT };
+            let ack = Segment { window: window(open), ..back(1 + (first + n) * MSS, 1) };
+            captured.take(at + u64::from(n), ack);
+        }
+        at += u64::from(FLIGHT) + 1;
+        if is_late {
+            at += 400_000;
+            let opened = back(1 + (first + FLIGHT) * MSS, 1);
+            captured.take(at, Segment { window: window(FLIGHT), ..opened });
+            at += 1;
+        }
+    }
+    captured.flow()
+}
+
+#[test]
+fn a_window_that_never_shrank_is_answered_by_a_larger_buffer_alone() {
+    let Flow { verdict, fix, .. } = filled(true, |_| false);
+    assert_eq!(verdict.class, Class::ReceiverWindow, "{}", verdict.words);
+    assert!(fix.contains("SO_RCVBUF") && !fix.contains("Recv-Q"), "{fix}");
+}
+
+/// Six late rounds of 450 ms are 47 % of the time; 54 others of 50 ms are the rest.
+#[test]
+fn a_reader_that_was_late_for_a_part_of_the_time_is_mended_before_the_buffer() {
+    let Flow { verdict, fix, .. } = filled(true, |round| round % 10 == 9);
+    assert_eq!(verdict.class, Class::ReceiverWindow, "{}", verdict.words);
+    let [reads, buffer] = ["read faster", "SO_RCVBUF"].map(|words| fix.find(words));
+    assert!(reads.is_some() && reads < buffer, "{fix}");
+}
+
+/// Each round trip of 50 ms is followed by 400 ms with a closed window.
+#[test]
+fn a_window_that_unread_data_close_is_not_answered_by_a_buffer() {
+    let Flow { verdict, fix, .. } = filled(true, |_| true);
+    assert_eq!(verdict.class, Class::ReceiverApplication, "{}", verdict.words);
+    assert!(!fix.contains("SO_RCVBUF") && !fix.contains("rmem"), "{fix}");
+}
+
+/// Without the beginning, the window may have been larger before.
+#[test]
+fn without_the_beginning_both_causes_of_a_small_window_are_named() {
+    let Flow { verdict, fix, .. } = filled(false, |_| false);
+    assert_eq!(verdict.class, Class::ReceiverWindow, "{}", verdict.words);
+    assert!(
+        fix.contains("Recv-Q") && fix.contains("SO_RCVBUF") && fix.contains("read faster"),
+        "{fix}"
+    );
+}
+
+/// One segment of 1000 bytes at 100 ms, the last packet: 8000 bits in 100 ms are 80 kbit/s.
+#[test]
+fn data_seen_at_one_moment_alone_took_the_time_of_its_connection() {
+    let mut captured = Captured::default();
+    let options = offer(MSS);
+    captured.take(0, Segment { options, flags: syn(), ..sent() });
+    let answer = Segment { options, flags: Flags { ack: true, ..syn() }, ..back(1, 0) };
+    captured.take(RTT, answer);
+    captured.take(2 * RTT, Segment { seq: 1, payload: MSS, ..sent() });
+    assert_eq!(captured.flow().goodput_bps, 80e3);
+}
