@@ -18,17 +18,16 @@ function ticks(min, max, about) {
 const label = (value) =>
   Math.abs(value) >= 1e4 ? `${Number((value / 1e3).toPrecision(6))}k` : `${Number(value.toPrecision(6))}`;
 
-/** As many points as can be told apart: of those in one pixel's width the first, least, greatest, last. */
+/** As many points as can be told apart: of those in one pixel's width the first, least, greatest, last, and a gap. */
 function thin(points, width) {
   if (points.length <= 2 * width) return points;
   const kept = [];
   const bin = Math.ceil(points.length / width);
   for (let start = 0; start < points.length; start += bin) {
-    const some = points.slice(start, start + bin).filter((p) => p[1] !== null);
-    if (some.length === 0) continue;
-    const ordered = [...some].sort((a, b) => a[1] - b[1]);
-    const four = [some[0], ordered[0], ordered.at(-1), some.at(-1)];
-    kept.push(...[...new Set(four)].sort((a, b) => a[0] - b[0]));
+    const all = points.slice(start, start + bin);
+    const ordered = all.filter((p) => p[1] !== null).sort((a, b) => a[1] - b[1]);
+    const told = [all[0], ordered[0], ordered.at(-1), all.find((p) => p[1] === null), all.at(-1)];
+    kept.push(...all.filter((p) => told.includes(p)));
   }
   return kept;
 }

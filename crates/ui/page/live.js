@@ -103,17 +103,18 @@ const COLOURS = ["own0", "own1", "own2", "own3"];
 const FEW = 40;
 
 /**
- * The corners of a value that holds until the next one, and at last until `end`. A point that knows the value `before` it tells
- * that it has changed meanwhile: a slope leads there.
+ * The corners of a value that holds until the next one, and at last until `end`; `null` stands for none. A point may know a value
+ * `before` it that no point told: the step leads over that.
  */
 function steps(points, end) {
   const corners = [];
   for (const [x, y, before] of points) {
-    if (corners.length > 0) corners.push([x, before === undefined ? corners.at(-1)[1] : before]);
+    if (corners.length > 0) corners.push([x, corners.at(-1)[1]]);
+    if (before != null) corners.push([x, before]);
     corners.push([x, y]);
   }
   if (corners.length > 0) corners.push([end, corners.at(-1)[1]]);
-  return corners;
+  return corners.filter(([x, y], n) => n === 0 || x !== corners[n - 1][0] || y !== corners[n - 1][1]);
 }
 
 /**
@@ -243,12 +244,15 @@ class Tune {
     const named = (key) => name(key) + (proposed(key) ? ", proposed by a dry run" : "");
     // A switch of the congestion control says nothing of the limit, which stays.
     const limit = ({ event, to_bytes: to }) => (event === "gone" ? null : to && to / 1e3);
-    // A limit that grows does so without events. A dry run has none that could.
+    // A limit that grows does so without events; the next one tells how far. A dry run has none that could.
     const before = ({ dry_run: dry, from_bytes: from }) => (dry ? undefined : from && from / 1e3);
     const plotted = { tail: TAIL };
     plot(this.limit, "Limits over time", this.connections, limit, named, { ...plotted, stepped: true, before, proposed });
-    plot(this.goodput, "Goodput at each event", this.connections, (row) => row.goodput_bps / 1e6, name, plotted);
-    plot(this.rtt, "Round-trip time at each event", this.connections, (row) => (row.rtt_s > 0 ? row.rtt_s * 1e3 : null), name, plotted);
+    // The end of a connection tells nothing of its path.
+    const alive = (pick) => (row) => (row.event === "gone" ? undefined : pick(row));
+    const trip = ({ rtt_s: rtt }) => (rtt > 0 ? rtt * 1e3 : null);
+    plot(this.goodput, "Goodput at each event", this.connections, alive((row) => row.goodput_bps / 1e6), name, plotted);
+    plot(this.rtt, "Round-trip time at each event", this.connections, alive(trip), name, plotted);
     this.file.state.textContent = this.summary();
   }
 

@@ -204,7 +204,7 @@ fn the_limits_of_a_tuner_are_steps_on_an_axis_that_all_charts_share() -> Tested 
     std::fs::write(&path, lines.concat())?;
     browser.open(server.address())?;
     browser.until("document.querySelectorAll('#watched .line').length === 3")?;
-    let points = corners(&mut browser)?;
+    let points = corners(&mut browser, 0)?;
     // Across at the first limit, down to the second one, and across to the end.
     let turns: Vec<(bool, bool)> =
         points.windows(2).map(|p| (p[0].0 != p[1].0, p[0].1 != p[1].1)).collect();
@@ -223,16 +223,17 @@ fn the_limits_of_a_tuner_are_steps_on_an_axis_that_all_charts_share() -> Tested 
     Ok(())
 }
 
-/// The corners of the first line of the watched files.
-fn corners(browser: &mut Browser) -> Result<Vec<(f64, f64)>, Box<dyn std::error::Error>> {
-    let path = browser.value("document.querySelector('#watched .line').getAttribute('d')")?;
+/// The corners of line `n` of the watched files.
+fn corners(browser: &mut Browser, n: usize) -> Result<Vec<(f64, f64)>, Box<dyn std::error::Error>> {
+    let path = format!("document.querySelectorAll('#watched .line')[{n}].getAttribute('d')");
+    let path = browser.value(&path)?;
     let points = path.as_str().ok_or("no path")?.split(['M', 'L']);
     let points = points.filter_map(|point| point.split_once(' '));
     Ok(points.filter_map(|(x, y)| Some((x.parse().ok()?, y.parse().ok()?))).collect())
 }
 
 /// An event of a tuner, as `tune --events` writes it.
-fn tuned(t: f64, event: &str, (from, to): (Option<u64>, u64), dry_run: bool) -> String {
+fn tuned(t: f64, event: &str, (from, to): (Option<u64>, Option<u64>), dry_run: bool) -> String {
     let mut row = json!({ "cookie": 7, "t_s": t, "event": event, "why": "w", "pid": 1, "program": "curl",
         "remote": "192.0.2.7:443", "goodput_bps": 1e8, "rtt_s": 0.1, "from_bytes": from, "to_bytes": to });
     if dry_run {
@@ -241,55 +242,96 @@ fn tuned(t: f64, event: &str, (from, to): (Option<u64>, u64), dry_run: bool) -> 
     format!("{row}\n")
 }
 
-/// The limit grew from 110 kB to 1313 kB without an event, and was then reduced to 154.5 kB (155 in words): up a slope, down, and across for
-/// a while after the last event.
+/// The limit grew from 110 kB to 1313 kB without an event, and was then reduced to 154.5 kB (155 in words): across, up, down, and
+/// across for a while after the last event.
 #[test]
 fn a_limit_that_grew_before_it_was_reduced_is_drawn_so() -> Tested {
-    let Some(mut browser) = browser()? else { return Ok(()) };
-    let directory = tempfile::tempdir()?;
-    let path = directory.path().join("tune.jsonl");
-    let server = PageServer::start(0, vec![WatchedFile::new(&path)])?;
     let lines = [
-        tuned(100.0, "taken", (None, 110_000), false),
-        tuned(110.0, "tightened", (Some(1_313_000), 154_500), false),
+        tuned(100.0, "taken", (None, Some(110_000)), false),
+        tuned(110.0, "tightened", (Some(1_313_000), Some(154_500)), false),
     ];
-    std::fs::write(&path, lines.concat())?;
-    browser.open(server.address())?;
-    browser.until("document.querySelectorAll('#watched .line').length === 3")?;
-    let points = corners(&mut browser)?;
-    let [start, grown, reduced, end] = points[..] else { return Err(format!("{points:?}").into()) };
-    assert!(start.0 < grown.0 && start.1 > grown.1, "up a slope: {points:?}");
+    let Some(mut page) = WatchedPage::open(&lines)? else { return Ok(()) };
+    let points = corners(&mut page.browser, 0)?;
+    let [start, held, grown, reduced, end] = points[..] else {
+        return Err(format!("{points:?}").into());
+    };
+    assert!(start.0 < held.0 && start.1 == held.1, "across: {points:?}");
+    assert!(held.0 == grown.0 && held.1 > grown.1, "up: {points:?}");
     assert!(grown.0 == reduced.0 && grown.1 < reduced.1, "down: {points:?}");
     assert!(reduced.0 + 5.0 < end.0 && reduced.1 == end.1, "across: {points:?}");
     // 1313 kB are 1313 / 110 times as high above the axis as 110 kB.
+    let foot = foot(&mut page.browser)?;
+    let times = (foot - grown.1) / (foot - start.1);
+    assert!((times / (1313.0 / 110.0) - 1.0).abs() < 0.02, "{times}");
+    let shown = text(&mut page.browser, "watched")?;
+    assert!(shown.contains("reduced, window 155 kB: w"), "{shown}");
+    assert!(!shown.contains("dry run"), "{shown}");
+    assert_eq!(page.browser.errors, Vec::<String>::new());
+    Ok(())
+}
+
+/// The last limit holds until the connection ends. The path then carries nothing, which is no goodput of the connection.
+#[test]
+fn a_limit_holds_until_its_connection_ends_and_goodput_does_not_fall_then() -> Tested {
+    let ended = tuned(120.0, "gone", (None, None), false).replace("100000000.0", "0.0");
+    assert!(ended.contains("\"goodput_bps\":0.0"), "{ended}");
+    let lines = [
+        tuned(100.0, "taken", (None, Some(110_000)), false),
+        tuned(110.0, "held", (Some(110_000), Some(154_500)), false),
+        ended,
+    ];
+    let Some(mut page) = WatchedPage::open(&lines)? else { return Ok(()) };
+    let limit = corners(&mut page.browser, 0)?;
+    let [taken, before, held, over] = limit[..] else { return Err(format!("{limit:?}").into()) };
+    assert!(taken.1 == before.1 && before.0 == held.0 && held.1 == over.1, "{limit:?}");
+    // Twice as far across as the second event.
+    assert!((over.0 - taken.0 - 2.0 * (held.0 - taken.0)).abs() < 0.2, "{limit:?}");
+    let goodput = corners(&mut page.browser, 1)?;
+    assert_eq!(goodput.len(), 2, "{goodput:?}");
+    assert!(goodput[0].1 == goodput[1].1 && goodput[1].1 < foot(&mut page.browser)?, "{goodput:?}");
+    assert_eq!(page.browser.errors, Vec::<String>::new());
+    Ok(())
+}
+
+/// A browser at the page that follows the events of a tuner.
+struct WatchedPage {
+    browser: Browser,
+    _server: PageServer,
+    _directory: tempfile::TempDir,
+}
+
+impl WatchedPage {
+    /// The page once it shows the three charts of `lines`.
+    fn open(lines: &[String]) -> Result<Option<WatchedPage>, Box<dyn std::error::Error>> {
+        let Some(mut browser) = browser()? else { return Ok(None) };
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("tune.jsonl");
+        let server = PageServer::start(0, vec![WatchedFile::new(&path)])?;
+        std::fs::write(&path, lines.concat())?;
+        browser.open(server.address())?;
+        browser.until("document.querySelectorAll('#watched .line').length === 3")?;
+        Ok(Some(WatchedPage { browser, _server: server, _directory: directory }))
+    }
+}
+
+/// The height of the axis across the charts.
+fn foot(browser: &mut Browser) -> Result<f64, Box<dyn std::error::Error>> {
     let frame = browser.value(
         "(() => { const d = document.querySelector('#watched .frame').getAttribute('d'); \
          return +d.match(/V([0-9.]+)H/)[1]; })()",
     )?;
-    let foot = frame.as_f64().ok_or("no frame")?;
-    let times = (foot - grown.1) / (foot - start.1);
-    assert!((times / (1313.0 / 110.0) - 1.0).abs() < 0.02, "{times}");
-    let shown = text(&mut browser, "watched")?;
-    assert!(shown.contains("reduced, window 155 kB: w"), "{shown}");
-    assert!(!shown.contains("dry run"), "{shown}");
-    assert_eq!(browser.errors, Vec::<String>::new());
-    Ok(())
+    Ok(frame.as_f64().ok_or("no frame")?)
 }
 
 #[test]
 fn the_limits_of_a_dry_run_are_drawn_as_proposed() -> Tested {
-    let Some(mut browser) = browser()? else { return Ok(()) };
-    let directory = tempfile::tempdir()?;
-    let path = directory.path().join("tune.jsonl");
-    let server = PageServer::start(0, vec![WatchedFile::new(&path)])?;
     let lines = [
-        tuned(100.0, "taken", (None, 1_313_000), true),
-        tuned(110.0, "tightened", (None, 154_500), true),
+        tuned(100.0, "taken", (None, Some(1_313_000)), true),
+        tuned(110.0, "tightened", (None, Some(154_500)), true),
     ];
-    std::fs::write(&path, lines.concat())?;
-    browser.open(server.address())?;
-    browser.until("document.querySelectorAll('#watched .line').length === 3")?;
-    let shown = text(&mut browser, "watched")?;
+    let Some(mut page) = WatchedPage::open(&lines)? else { return Ok(()) };
+    let browser = &mut page.browser;
+    let shown = text(browser, "watched")?;
     for words in [
         "A dry run: no connection is changed, and the limits are those that it proposes.",
         "curl 192.0.2.7:443, proposed by a dry run",
