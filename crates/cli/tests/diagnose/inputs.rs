@@ -147,6 +147,28 @@ fn a_directory_is_its_captures_by_name() -> Tested {
     Ok(())
 }
 
+/// Neither content is a capture's, and only one name is.
+#[test]
+fn a_file_of_a_directory_that_cannot_be_read_as_a_capture_is_named() -> Tested {
+    let dir = tempfile::tempdir()?;
+    fs::write(dir.path().join("a.pcap"), capture())?;
+    fs::write(dir.path().join("empty.pcap"), "")?;
+    fs::write(dir.path().join("damaged.pcap.gz"), [0x1f, 0x8b, 8, 0, 0])?;
+    fs::write(dir.path().join("readme"), "not a capture")?;
+    let name = dir.path().display().to_string();
+    let json: Value = serde_json::from_str(&stdout(&sweetspot(&["diagnose", "--json", &name])?))?;
+    let captures = json["captures"].as_array().ok_or("no captures")?;
+    let named = captures.iter().map(|entry| {
+        let file = entry["file"].as_str().unwrap_or_default().rsplit('/').next();
+        (file.unwrap_or_default(), entry["error"].is_string())
+    });
+    let expected = [("a.pcap", false), ("damaged.pcap.gz", true), ("empty.pcap", true)];
+    assert_eq!(named.collect::<Vec<_>>(), expected);
+    let text = stdout(&sweetspot(&["diagnose", &name])?);
+    assert!(text.contains("== ") && text.contains("empty.pcap\nnote: "), "{text}");
+    Ok(())
+}
+
 #[test]
 fn a_page_needs_nothing_beside_it() -> Tested {
     let dir = tempfile::tempdir()?;

@@ -23,14 +23,14 @@ pub struct Entry {
     pub error: Option<String>,
 }
 
-/// Reads the captures in `directory`, by name; other files are left out.
+/// Reads the captures in `directory`, by name. Other files are left out, but not one that cannot be read or is named like a capture.
 pub fn read(directory: &Path, max: usize) -> Result<Vec<Entry>, String> {
     let name = directory.shown();
     let listing =
         fs::read_dir(directory).map_err(|error| format!("cannot list {name}: {error}"))?;
     let mut files: Vec<PathBuf> = listing
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_file() && is_capture(path))
+        .filter(|path| path.is_file() && may_be_capture(path))
         .collect();
     files.sort();
     if files.is_empty() {
@@ -48,9 +48,25 @@ fn entry(file: PathBuf, max: usize) -> Entry {
     }
 }
 
-/// Whether the first four bytes are a capture's.
-fn is_capture(path: &Path) -> bool {
+/// Whether a file begins as a capture, or is meant as one, or cannot be read, so that nobody knows.
+fn may_be_capture(path: &Path) -> bool {
+    has_name_of_capture(path)
+        || match head(path) {
+            Ok(head) => head.is_some_and(|head| sweetspot_trace::file::is_capture(&head)),
+            Err(_) => true,
+        }
+}
+
+/// The first four bytes; `None` if there are fewer, or what compresses them is damaged.
+fn head(path: &Path) -> Result<Option<[u8; 4]>, String> {
     let mut head = [0; 4];
-    let read = Input::file(path).open().is_ok_and(|mut file| file.read_exact(&mut head).is_ok());
-    read && sweetspot_trace::file::is_capture(&head)
+    let read = Input::file(path).open()?.read_exact(&mut head);
+    Ok(read.is_ok().then_some(head))
+}
+
+/// Whether the name ends as tcpdump, Wireshark and snoop name their files, compressed or not.
+fn has_name_of_capture(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let plain = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    [".pcap", ".pcapng", ".cap", ".snoop"].iter().any(|end| plain.ends_with(end))
 }
