@@ -107,7 +107,7 @@ pub const VERBS: &[Verb] = &[
     Verb { needs_terminal: true, ..holding(product("top", &["top"])) },
     product("top --json", &["top", "--json"]),
     product("top --json, seldom", &["top", "--json", "--interval", "10min"]),
-    product("diagnose --follow", &["diagnose", "--follow", "any"]),
+    holding(product("diagnose --follow", &["diagnose", "--follow", "any"])),
     product("diagnose -", &["diagnose", "-"]),
     product("run", &["run", ELEPHANTS, LONG]),
     holding(product("run --engine lab", &["run", ELEPHANTS, "--engine", "lab"])),

@@ -49,10 +49,13 @@ pub fn run(experiment: LabExperiment) -> Ending {
         return Err(UsageError::new(why).into());
     }
     whole_file::has_place("--out", arguments.out.as_deref())?;
-    signals::tell_when_interrupted(
-        "sweetspot-research: interrupted before every buffer was measured; there is no result\n"
-            .to_owned(),
-    );
+    let left = match &arguments.out {
+        Some(out) => format!("{} is not written", out.shown()),
+        None => "there is no result".to_owned(),
+    };
+    signals::tell_when_interrupted(format!(
+        "sweetspot-research: interrupted before the experiment was complete; {left}\n"
+    ));
     let result = isolated(|| blog(arguments.each, &mut show))?;
     if let Some(out) = &arguments.out {
         fs::write(out, result.document(&place(&arguments)))

@@ -11,9 +11,10 @@ use sweetspot_diagnose::report::Reading;
 use sweetspot_diagnose::{counted, percent};
 use sweetspot_linux::clock;
 use sweetspot_linux::namespace::NetworkNamespace;
+use sweetspot_system::Interruption;
 use sweetspot_units::{Duration, Time};
 
-use super::followed::Followed;
+use super::followed::{Followed, PATIENCE};
 use super::{Arguments, show};
 use crate::verbs::Ending;
 use sweetspot_program::print::{clear_screen, out_while_read};
@@ -40,18 +41,24 @@ fn enter(name: &str) -> Result<(), String> {
     })
 }
 
-/// Follows `what` until --for is over, and then reports on all of it, as on a capture.
+/// Follows `what` until --for is over or a signal comes, and then reports on all of it, as on a capture.
 pub fn run(what: &Path, arguments: &Arguments) -> Ending {
     arguments.netns.as_deref().map_or(Ok(()), enter)?;
     let mut followed = Followed::open(what)?;
     let mut reading = Reading::new(arguments.flows);
     let mut following = Following::default();
+    let mut interruption = Interruption::hold()?;
+    let mut code;
     let begun = clock::now();
     let end = arguments.watch_for.map(|time| begun + time);
     let mut due = begun + INTERVAL;
     let mut last = Time::ZERO;
     loop {
         let now = clock::now();
+        code = interruption.wait_until(now)?;
+        if code.is_some() {
+            break;
+        }
         if now >= end.map_or(due, |end| end.min(due)) {
             let flows = following.sample(reading.table(), last);
             if !print(&flows, last, followed.lost(), arguments)? {
@@ -62,7 +69,8 @@ pub fn run(what: &Path, arguments: &Arguments) -> Ending {
                 break;
             }
         }
-        followed.receive(end.map_or(due, |end| end.min(due)), &mut |record| {
+        let until = end.map_or(due, |end| end.min(due)).min(now + PATIENCE);
+        followed.receive(until, &mut |record| {
             last = last.max(record.time);
             reading.take(record);
         })?;
@@ -73,7 +81,7 @@ pub fn run(what: &Path, arguments: &Arguments) -> Ending {
     } else {
         show::report(&report);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code.map_or(ExitCode::SUCCESS, ExitCode::from))
 }
 
 /// Prints a table; false if nobody reads it any more.

@@ -14,8 +14,8 @@ use sweetspot_trace::file::{Decoder, LARGEST_RECORD, Record};
 use sweetspot_trace::packet::Link;
 use sweetspot_units::{Duration, Time};
 
-/// How long to wait for a file to grow.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How long to wait for a file to grow, or for packets between two looks at signals.
+pub const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The name of all devices together, as tcpdump has it.
 const ALL_DEVICES: &str = "any";

@@ -6,6 +6,7 @@ use sweetspot_diagnose::report::{DiagnosisReport, rank};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::{Detail, DiagConnection};
 use sweetspot_linux::processes;
+use sweetspot_system::Interruption;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::SAMPLE_INTERVAL;
@@ -15,13 +16,14 @@ use sweetspot_watch::{NamespaceConnections, Owners, locked_buffer, sample, windo
 /// Largest number of connections watched at once: the kernel is queried for each separately.
 const MAX_WATCHED: usize = 1000;
 
-/// Samples the connections of `target` and diagnoses the `max` with the most payload.
+/// Samples the connections of `target` for `time`, or until a signal comes, whose exit code is returned, too. Diagnoses the `max`
+/// with the most payload.
 pub fn watch(
     target: &LiveTarget,
     netns: Option<&str>,
     time: Duration,
     max: usize,
-) -> Result<DiagnosisReport, String> {
+) -> Result<(DiagnosisReport, Option<u8>), Box<dyn std::error::Error>> {
     let mut host = match (netns, target) {
         (Some(name), _) => NamespaceConnections::named(name)?,
         (None, LiveTarget::Process(pid)) => NamespaceConnections::of_process(*pid)?,
@@ -37,8 +39,10 @@ pub fn watch(
     }
     let mut watched: Vec<WatchedConnection> =
         meant.into_iter().take(MAX_WATCHED).map(WatchedConnection::new).collect();
-    let end = clock::now() + time;
-    let mut due = clock::now();
+    let mut interruption = Interruption::hold()?;
+    let mut interrupted = None;
+    let begun = clock::now();
+    let (end, mut due) = (begun + time, begun);
     loop {
         let now = clock::now();
         for each in watched.iter_mut().filter(|each| !each.over) {
@@ -48,7 +52,12 @@ pub fn watch(
             break;
         }
         due = (due + SAMPLE_INTERVAL).max(now);
-        clock::sleep_until(due.min(end));
+        interrupted = interruption.wait_until(due.min(end))?;
+        if interrupted.is_some() {
+            let seen = clock::now().since(begun).as_secs_f64();
+            remarks.push(format!("interrupted after {seen:.1} s of {time}"));
+            break;
+        }
     }
     let over = watched.iter().filter(|each| each.over).count();
     if over > 0 {
@@ -61,13 +70,14 @@ pub fn watch(
     rank(&mut flows);
     let left_out = flows.len().saturating_sub(max);
     flows.truncate(max);
-    Ok(DiagnosisReport {
+    let report = DiagnosisReport {
         flows: flows.into_iter().map(|(_, flow)| flow).collect(),
         flows_left_out: left_out as u64,
         packets: None,
         tcp_segments: None,
         remarks,
-    })
+    };
+    Ok((report, interrupted))
 }
 
 /// One socket per connection. If both ends are on this host, the sender's, which knows more; if

@@ -135,7 +135,10 @@ pub fn run(arguments: Arguments) -> Ending {
         let wrong = "--for and --netns go with a live connection; a recording is read whole";
         return Err(UsageError::new(wrong).into());
     }
-    let Diagnosed { report, not_written } =
+    if !is_live {
+        tell_when_interrupted();
+    }
+    let Diagnosed { report, not_written, interrupted } =
         match (&arguments.file[..], &arguments.tcpinfo, &arguments.target) {
             ([], None, Some(DiagnosisTarget::Capture(file))) => {
                 found(&Input::file(file), &arguments)?
@@ -171,7 +174,9 @@ pub fn run(arguments: Arguments) -> Ending {
                     let wrong = format!("--for {time} is too short; the minimum is {min}");
                     return Err(UsageError::new(wrong).into());
                 }
-                live::watch(target, arguments.netns.as_deref(), time, max)?.into()
+                let netns = arguments.netns.as_deref();
+                let (report, interrupted) = live::watch(target, netns, time, max)?;
+                Diagnosed { interrupted, ..report.into() }
             }
             ([], None, None) => {
                 return Err(
@@ -185,20 +190,30 @@ pub fn run(arguments: Arguments) -> Ending {
         show::report(&report);
     }
     match not_written.as_slice() {
-        [] => Ok(ExitCode::SUCCESS),
+        [] => Ok(interrupted.map_or(ExitCode::SUCCESS, ExitCode::from)),
         errors => Err(errors.join("; ").into()),
     }
+}
+
+/// Says on Ctrl-C that a recording was not read to its end.
+fn tell_when_interrupted() {
+    #[cfg(target_os = "linux")]
+    sweetspot_linux::signals::tell_when_interrupted(
+        "sweetspot: interrupted before everything was read; there is no diagnosis\n".to_owned(),
+    );
 }
 
 /// A diagnosis, and why a page or a scenario beside it was not written.
 struct Diagnosed {
     report: DiagnosisReport,
     not_written: Vec<String>,
+    /// The exit code after a signal that ended it early.
+    interrupted: Option<u8>,
 }
 
 impl From<DiagnosisReport> for Diagnosed {
     fn from(report: DiagnosisReport) -> Diagnosed {
-        Diagnosed { report, not_written: Vec::new() }
+        Diagnosed { report, not_written: Vec::new(), interrupted: None }
     }
 }
 
@@ -225,7 +240,7 @@ fn told(file: &Input, arguments: &Arguments) -> Result<Diagnosed, Box<dyn std::e
     let page = arguments.html.as_ref().map(|out| html::write(file, &report, out));
     let scenario = arguments.scenario.as_ref().map(|out| scenario::write(file, &report.flows, out));
     let not_written = page.into_iter().chain(scenario).filter_map(Result::err).collect();
-    Ok(Diagnosed { report, not_written })
+    Ok(Diagnosed { report, not_written, interrupted: None })
 }
 
 /// The joint diagnosis of two captures of the same connections.

@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use sweetspot_linux::clock;
+use sweetspot_linux::{clock, signals};
 use sweetspot_measure::{Direction, Plan};
 use sweetspot_transfer::{Contact, Measured, measure, measure_one_sided};
 use sweetspot_units::{Bytes, Duration};
 
 use super::Ending;
 use super::transfer::ContactArguments;
+use sweetspot_program::print::Shown;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
@@ -128,6 +129,7 @@ impl Way {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
+    arguments.tell_when_interrupted();
     if let Some((interval, series)) = arguments.watch.zip(arguments.series.as_ref()) {
         return watched(&arguments, interval, series);
     }
@@ -145,6 +147,20 @@ pub fn run(arguments: Arguments) -> Ending {
         card::print(&measured, &outlook);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+impl Arguments {
+    /// Says on Ctrl-C what becomes of the measurement.
+    fn tell_when_interrupted(&self) {
+        if self.common.quiet {
+            return;
+        }
+        let left = match &self.series {
+            Some(file) => format!("the measurements before this one are in {}", file.shown()),
+            None => "a measurement that is not complete has no result".to_owned(),
+        };
+        signals::tell_when_interrupted(format!("sweetspot: interrupted; {left}\n"));
+    }
 }
 
 /// How long a measurement by `plan` takes.

@@ -11,6 +11,6 @@ pub fn watch(
     _: Option<&str>,
     _: Duration,
     _: usize,
-) -> Result<DiagnosisReport, String> {
+) -> Result<(DiagnosisReport, Option<u8>), String> {
     Err(needs_linux(&format!("diagnose {target}")))
 }

@@ -1,0 +1,121 @@
+//! A verb that the interrupt key ends says what becomes of its work.
+
+use std::error::Error;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use sweetspot_linux::clock;
+use sweetspot_linux::signals::Signal;
+use sweetspot_units::Duration;
+
+type Tested = Result<(), Box<dyn Error>>;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_sweetspot");
+
+/// Runs `arguments` with an open standard input, and interrupts it once it catches the signal or holds it back; `None` if this process
+/// ignores the signal, and so does its child.
+fn interrupted(arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
+    let signal = Signal::INTERRUPT;
+    if sweetspot_testing::is_ignored(signal.number()) {
+        sweetspot_testing::skipped("SIGINT is ignored here");
+        return Ok(None);
+    }
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let input = child.stdin.take();
+    let limit = clock::now() + Duration::from_secs(20);
+    while !takes(&child, signal) {
+        if child.try_wait()?.is_some() || clock::now() > limit {
+            break;
+        }
+        clock::sleep_until(clock::now() + Duration::from_millis(10));
+    }
+    signal.send(child.id());
+    let output = child.wait_with_output()?;
+    drop(input);
+    Ok(Some(output))
+}
+
+/// Whether the child has a handler for the signal, or waits for it, or blocks it (proc_pid_status(5)). Signal n is bit n - 1.
+fn takes(child: &Child, signal: Signal) -> bool {
+    let read = |file| fs::read_to_string(format!("/proc/{}/{file}", child.id()));
+    if read("wchan").is_ok_and(|at| at.starts_with("do_sigtimedwait")) {
+        return true;
+    }
+    let status = read("status").unwrap_or_default();
+    let masks = status.lines().filter_map(|line| {
+        let mask = line.strip_prefix("SigCgt:").or_else(|| line.strip_prefix("SigBlk:"))?;
+        u64::from_str_radix(mask.trim(), 16).ok()
+    });
+    masks.fold(0, |all, mask| all | mask) & (1 << (signal.number() - 1)) != 0
+}
+
+/// It said so in one line, and ended by the signal, for which a shell has 130.
+fn says_so(output: &Output, left: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.matches("sweetspot: interrupted").count(), 1, "{said}");
+    assert!(said.contains(left), "{said}");
+    assert_eq!(output.status.signal(), Some(Signal::INTERRUPT.number()), "{}", output.status);
+}
+
+#[test]
+fn an_interrupted_diagnosis_of_a_connection_shows_what_was_seen() -> Tested {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let end = listener.local_addr()?;
+    let _open = TcpStream::connect(end)?;
+    let arguments = ["diagnose", &end.to_string(), "--for", "1h", "--json"];
+    let Some(output) = interrupted(&arguments)? else { return Ok(()) };
+    assert_eq!(output.status.code(), Some(130));
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    let remark = report["remarks"][0].as_str().unwrap_or_default();
+    assert!(remark.starts_with("interrupted after ") && remark.ends_with("of 3600 s"), "{report}");
+    Ok(())
+}
+
+#[test]
+fn an_interrupted_diagnosis_of_a_recording_says_that_there_is_none() -> Tested {
+    let Some(output) = interrupted(&["diagnose", "-"])? else { return Ok(()) };
+    says_so(&output, "there is no diagnosis");
+    Ok(())
+}
+
+#[test]
+fn an_interrupted_measurement_says_where_its_results_are() -> Tested {
+    let scratch = tempfile::tempdir()?;
+    let mut server = Command::new(PROGRAM)
+        .args(["serve", "--listen", "127.0.0.1:0", "--dir"])
+        .arg(scratch.path())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut ticket = String::new();
+    let output = server.stdout.take().ok_or("no output")?;
+    BufReader::new(output).read_line(&mut ticket)?;
+    let series = scratch.path().join("day.jsonl").display().to_string();
+    let once = interrupted(&["measure", ticket.trim()]);
+    let watched = interrupted(&["measure", ticket.trim(), "--watch", "1h", "--series", &series]);
+    server.kill()?;
+    server.wait()?;
+    let Some((once, watched)) = once?.zip(watched?) else { return Ok(()) };
+    says_so(&once, "has no result");
+    says_so(&watched, &series);
+    Ok(())
+}
+
+/// The processes of the lab fork from the program, and say nothing.
+#[test]
+fn an_interrupted_run_of_the_lab_says_so_once() -> Tested {
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/elephants.toml");
+    let arguments = ["run", scenario, "--engine", "lab"];
+    let Some(output) = interrupted(&arguments)? else { return Ok(()) };
+    if String::from_utf8_lossy(&output.stderr).contains("no permission for namespaces") {
+        sweetspot_testing::skipped("no permission for namespaces");
+        return Ok(());
+    }
+    says_so(&output, "there is no result");
+    Ok(())
+}
