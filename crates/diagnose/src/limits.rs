@@ -42,6 +42,14 @@ impl Limits {
         limits
     }
 
+    /// Gives the `times`, which are parts of these, to `class`.
+    pub(crate) fn attribute(&mut self, times: &Limits, class: Class) {
+        for (all, part) in self.times.iter_mut().zip(times.times) {
+            *all = all.saturating_sub(part);
+        }
+        self.add(class, times.total());
+    }
+
     /// Gives the time of `class` to [`Class::Unknown`].
     pub fn disown(&mut self, class: Class) {
         let time = std::mem::take(&mut self.times[class as usize]);

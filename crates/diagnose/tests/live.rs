@@ -1,6 +1,6 @@
 //! The rules for live connections, each with the sample that must meet it.
 
-use sweetspot_diagnose::live::{Live, Sample, Side};
+use sweetspot_diagnose::live::{ENOUGH_INTERVALS, Live, Sample, Side};
 use sweetspot_diagnose::{Class, Evidence, LimitVerdict, Limits};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -305,6 +305,32 @@ fn a_path_that_was_full_with_a_queue_is_full_at_the_same_rate_without_one() {
     // At half of that it is something else that holds the sender.
     let after: Vec<_> = (1..30).map(|n| pass(29 + n, 3_625_000 + 62_500 * n, 44)).collect();
     assert_eq!(after.last(), Some(&Class::Unknown));
+}
+
+/// A queue of 6 ms on a path of 1 ms, and a pause of 6 ms between flights of 1 ms: a kernel with ticks of 1 ms tells them apart, and one
+/// with ticks of 10 ms does not.
+#[test]
+fn a_short_queue_is_seen_if_the_kernel_s_ticks_are_short() {
+    let judged = |tick: u64, gap: u64| {
+        let mut live = Live::default();
+        for n in 0..=ENOUGH_INTERVALS {
+            live.handle(Sample {
+                at: Time::ZERO + Duration::from_millis(77) * n,
+                received: Bytes::new(1_000_000 * n),
+                receiver_rtt: Duration::from_millis(7),
+                rtt_min: Duration::from_millis(1),
+                tick: Duration::from_millis(tick),
+                // A sample finds any part of the pause.
+                last_arrival: Some(Duration::from_millis(n % 7 * gap / 6)),
+                window: Some(Bytes::new(6_000_000)),
+                ..receiver()
+            });
+        }
+        live.limits().share(Class::Bandwidth)
+    };
+    // The time before the queue was proven is the queue's, too.
+    assert_eq!(judged(1, 0), 1.0);
+    assert_eq!([judged(10, 0), judged(1, 6)], [0.0, 0.0]);
 }
 
 /// 64 kB each 65 ms over 30 Mbit/s: they arrive within 17 ms, and then nothing does for 48 ms, which is what the kernel takes for a

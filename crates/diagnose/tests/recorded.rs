@@ -160,6 +160,7 @@ fn sample() -> impl Strategy<Value = Sample> {
                 receiver_rtt: micros(c),
                 timestamps: words.0,
                 last_arrival: memory.1.map(|_| Duration::from_millis(u64::from(d))),
+                tick: micros(c),
                 window: windows.1.map(bytes),
                 unread: bytes(memory.2),
                 out_of_order: a.into(),

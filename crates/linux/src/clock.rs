@@ -1,8 +1,8 @@
 //! The clocks. No other crate reads a clock or sleeps; time is an argument there.
 
 use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec, clock_gettime};
-use sweetspot_units::Time;
+use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
+use sweetspot_units::{Duration, Time};
 
 /// The time on `CLOCK_MONOTONIC`, which starts at boot.
 pub fn now() -> Time {
@@ -17,6 +17,12 @@ pub fn wall() -> Time {
 /// The time of the last tick on the clock of [`wall`]: the kernel stamps changes of files with it.
 pub fn wall_coarse() -> Time {
     read(ClockId::RealtimeCoarse)
+}
+
+/// The kernel's tick, in which `TCP_INFO` counts the time since data last came.
+pub fn tick() -> Duration {
+    let t = clock_getres(ClockId::MonotonicCoarse);
+    Duration::from_nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }
 
 /// The CPU time that the calling thread has used.

@@ -2,6 +2,7 @@
 
 use sweetspot_control::{ConnectionSample, SendBufferSample};
 use sweetspot_diagnose::live::Sample;
+use sweetspot_linux::clock;
 use sweetspot_linux::tcp::Info;
 use sweetspot_linux::tcp::options::SendMemory;
 use sweetspot_sizing::SenderReport;
@@ -106,6 +107,7 @@ pub fn diagnosis(info: &Info, surroundings: &Surroundings, at: Time) -> Sample {
         receiver_rtt: info.rcv_rtt,
         timestamps: info.options & TIMESTAMPS != 0,
         last_arrival: Some(info.last_data_recv),
+        tick: clock::tick(),
         window: info.rcv_wnd,
         unread,
         out_of_order: info.rcv_ooopack.unwrap_or(0).into(),

@@ -17,6 +17,7 @@ pub struct ConnectionList {
     rows: HashMap<u64, ConnectionRow>,
     owners: Owners,
     round: u64,
+    is_one_interval: bool,
 }
 
 /// A connection.
@@ -31,9 +32,15 @@ pub struct ConnectionRow {
     /// Rates, bit/s, and RTTs, microseconds, the newest last.
     pub past: VecDeque<(u64, u64)>,
     round: u64,
+    is_one_interval: bool,
 }
 
 impl ConnectionList {
+    /// A list whose rows tell of all the time since the first reading as of one interval.
+    pub fn of_one_interval() -> ConnectionList {
+        ConnectionList { is_one_interval: true, ..ConnectionList::default() }
+    }
+
     /// Takes a reading of all connections at `now`.
     pub fn handle(&mut self, now: Time, connections: Vec<DiagConnection>) {
         self.round += 1;
@@ -45,6 +52,7 @@ impl ConnectionList {
                 .rows
                 .entry(connection.cookie)
                 .or_insert_with(|| ConnectionRow::new(&connection));
+            row.is_one_interval = self.is_one_interval;
             row.live.handle(sample);
             row.round = self.round;
             row.connection = connection;
@@ -76,6 +84,7 @@ impl ConnectionRow {
             owner: None,
             past: VecDeque::new(),
             round: 0,
+            is_one_interval: false,
         }
     }
 
@@ -93,7 +102,7 @@ impl ConnectionRow {
 
     /// Payload per second.
     pub fn rate(&self) -> Rate {
-        self.live.rate()
+        if self.is_one_interval { self.live.evidence().goodput } else { self.live.rate() }
     }
 
     /// The RTT by this end's kernel.
@@ -126,9 +135,9 @@ impl ConnectionRow {
         self.live.last().map_or(0, |s| s.retransmitted)
     }
 
-    /// Its limit between the last two readings.
+    /// Its limit in the interval before the last reading.
     pub fn limits(&self) -> &Limits {
-        self.live.recent()
+        if self.is_one_interval { self.live.limits() } else { self.live.recent() }
     }
 
     /// Its limit, in words: the share first, so that it is not cut off.

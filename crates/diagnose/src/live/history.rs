@@ -22,14 +22,14 @@ const MANY_HELD: u64 = 5;
 const MUCH: u64 = 8;
 
 /// The kernel's longest tick (CONFIG_HZ=100), in which it tells when data last came.
-const TICK: Duration = Duration::from_millis(10);
+const LONGEST_TICK: Duration = Duration::from_millis(10);
 
 /// Segments that may be missing at once from a steady stream: receive offload delivers several together.
 const TOGETHER: u64 = 4;
 
 /// Samples in a row without a pause in the arrivals that rule out a sender which pauses for half of the time: a sample finds a
 /// pause of two visible ones at least every fourth time, so that 0.75^12 = 3 % miss it.
-const STEADY: u32 = 12;
+pub const STEADY: u32 = 12;
 
 /// A reader that keeps up has read data that came this long ago.
 const LATE: Duration = Duration::from_millis(20);
@@ -119,8 +119,9 @@ pub struct ConnectionHistory {
     pub free: HeldWindows,
     pub min_receiver_rtt: Option<Duration>,
     pub arrivals: RecentArrivals,
-    /// Samples in a row that found no pause in the arrivals.
+    /// Samples in a row that found no pause in the arrivals, and their time.
     pub steady: u32,
+    pub steady_for: Duration,
     /// Of each of the latest samples at the receiver, the newest in the lowest bit, whether its reader was late; and how many
     /// they are.
     pub late: u16,
@@ -158,13 +159,24 @@ impl ConnectionHistory {
     /// acknowledgement to the data that echoes it (tcp_rcv_rtt_measure_ts), and so contains the sender's pauses. Only arrivals
     /// without pauses as long as the excess make it a queue.
     pub fn queues_at_receiver(&self, step: &Step) -> bool {
+        self.seems_to_queue(step) && self.is_steady(step)
+    }
+
+    /// Whether its estimate stands above the least by more than pauses that samples show: by a queue, or by the sender's pauses. Within a host
+    /// there is no path.
+    pub fn seems_to_queue(&self, step: &Step) -> bool {
         let rtt = step.sample.receiver_rtt;
         let min = self.min_receiver_rtt.unwrap_or(Duration::ZERO);
         let standing = min.scaled(QUEUE_AFTER_LOSS) + Duration::from_millis(1);
         let much = step.rate(Side::Receiver) * rtt >= step.sample.mss * MUCH;
-        let tells = step.sample.timestamps && self.steady >= STEADY;
-        let shows = rtt.saturating_sub(min) >= visible_pause(step) * 2;
+        let shows = rtt.saturating_sub(min) >= shortest_pause(step) * 2;
+        let tells = step.sample.timestamps && self.steady > 0 && !self.within_host;
         min > Duration::ZERO && rtt > standing && much && tells && shows
+    }
+
+    /// Whether so many samples without a pause, in a whole round trip or more, rule out a sender that pauses in each.
+    pub fn is_steady(&self, step: &Step) -> bool {
+        self.steady >= STEADY && self.steady_for >= step.sample.receiver_rtt
     }
 
     /// Whether the reader is often late and its window shrinks: it holds the sender then, also in a moment when it has read all.
@@ -175,11 +187,22 @@ impl ConnectionHistory {
         shrinks && known && OFTEN_LATE * self.late.count_ones() >= self.receiver_samples
     }
 
+    /// The longest pause in the arrivals that does not explain the receiver's estimate: half of the excess, which a sample finds
+    /// exceeded in half of such pauses.
+    fn short_pause(&self, step: &Step) -> Duration {
+        let min = self.min_receiver_rtt.unwrap_or(Duration::ZERO);
+        let half = step.sample.receiver_rtt.saturating_sub(min) / 2;
+        half.min(LONGEST_TICK).max(shortest_pause(step))
+    }
+
     fn see_arrivals(&mut self, step: &Step) {
         let now = &step.sample;
         let arrived = now.received > step.last.received;
-        let steady = arrived && now.last_arrival.is_some_and(|gap| gap <= visible_pause(step));
-        self.steady = if steady { self.steady + 1 } else { 0 };
+        let steady = arrived && now.last_arrival.is_some_and(|gap| gap <= self.short_pause(step));
+        (self.steady, self.steady_for) = match steady {
+            true => (self.steady + 1, self.steady_for + step.time),
+            false => (0, Duration::ZERO),
+        };
         self.late = self.late << 1 | u16::from(leaves_unread(now.unread, step));
         self.receiver_samples = (self.receiver_samples + 1).min(u16::BITS);
     }
@@ -298,11 +321,13 @@ impl ConnectionHistory {
     }
 }
 
-/// The longest time between two arrivals of a steady stream, as the kernel tells it.
-fn visible_pause(step: &Step) -> Duration {
+/// The shortest pause in the arrivals that samples show: the kernel tells it in ticks, and a steady stream has short ones.
+fn shortest_pause(step: &Step) -> Duration {
     let rate = step.rate(Side::Receiver);
     let apart = if rate > Rate::ZERO { step.sample.mss * TOGETHER / rate } else { Duration::ZERO };
-    TICK.max(apart)
+    let tick = step.sample.tick;
+    let tick = if tick > Duration::ZERO { tick } else { LONGEST_TICK };
+    tick.max(apart)
 }
 
 /// Whether a reader that leaves `unread` is late: one that keeps up leaves next to nothing, and one that does not, more than

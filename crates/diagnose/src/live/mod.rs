@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use sweetspot_trace::Histogram;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use self::history::{ConnectionHistory, WindowsSeen};
+use self::history::{ConnectionHistory, STEADY, WindowsSeen};
 use crate::limits::OFTEN;
 use crate::{Class, Evidence, Limits, Reader};
 
@@ -81,6 +81,8 @@ pub struct Sample {
     pub timestamps: bool,
     /// Time since data last came, in ticks of the kernel; `None` if unknown.
     pub last_arrival: Option<Duration>,
+    /// The kernel's tick; zero if unknown.
+    pub tick: Duration,
     /// The window advertised.
     pub window: Option<Bytes>,
     /// Bytes received that the application has not read.
@@ -88,6 +90,9 @@ pub struct Sample {
     /// Segments that came out of order: something before them was lost.
     pub out_of_order: u64,
 }
+
+/// Intervals between samples that suffice to prove a queue at the receiver. One pause of this host begins the count anew.
+pub const ENOUGH_INTERVALS: u64 = STEADY as u64 * 3 / 2;
 
 /// Which way most data goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -109,6 +114,8 @@ pub struct Live {
     sending: Limits,
     /// The same if it receives.
     receiving: Limits,
+    /// Of it, the latest time in which a queue seems to stand, as long as too few samples rule out that the sender pauses.
+    unproven: Limits,
     recent: Limits,
     history: ConnectionHistory,
     /// Round trips while data went, in microseconds.
@@ -154,6 +161,21 @@ impl Live {
             }
             self.sending.extend(&sending);
             self.receiving.extend(&receiving);
+            self.prove_queue(&step, &receiving);
+        }
+    }
+
+    /// Attributes the time of a queue at the receiver to the path once enough samples prove it: the time before, too, divided as
+    /// in `latest` and the steps before it. What the queue would not have outweighed keeps its class.
+    fn prove_queue(&mut self, step: &Step, latest: &Limits) {
+        let seems = self.side == Side::Receiver && self.history.seems_to_queue(step);
+        if !seems || receiving::outweighs_queue(latest.dominant()) {
+            self.unproven = Limits::default();
+            return;
+        }
+        self.unproven.extend(latest);
+        if self.history.is_steady(step) {
+            self.receiving.attribute(&std::mem::take(&mut self.unproven), Class::Bandwidth);
         }
     }
 

@@ -19,6 +19,11 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     limits
 }
 
+/// Whether the rules find `class` before they look for a queue.
+pub fn outweighs_queue(class: Class) -> bool {
+    matches!(class, Class::ReceiverApplication | Class::Application)
+}
+
 fn class(step: &Step, history: &ConnectionHistory) -> Class {
     let (last, now) = (&step.last, &step.sample);
     let window = now.window.unwrap_or(Bytes::ZERO);

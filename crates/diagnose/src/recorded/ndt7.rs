@@ -157,6 +157,8 @@ fn measurement(value: &Value) -> Option<Sample> {
         timestamps: count("Options") & TIMESTAMPS != 0,
         // The kernel tells milliseconds here.
         last_arrival: number("LastDataRecv").map(|ms| super::micros(ms.saturating_mul(1000))),
+        // Of our own recordings alone.
+        tick: micros("Tick"),
         window: window("RcvWnd"),
         unread: memory("Unread").unwrap_or(Bytes::ZERO),
         out_of_order: count("RcvOooPack"),
@@ -200,6 +202,9 @@ pub fn written(ends: [SocketAddr; 2], sample: &Sample) -> String {
     }
     if let Some(ago) = s.last_arrival {
         info["LastDataRecv"] = (ago.as_micros() / 1000).into();
+    }
+    if s.tick > Duration::ZERO {
+        info["Tick"] = micros(s.tick).into();
     }
     let mut measurement = json!({
         "ConnectionInfo": { "Server": ends[0].to_string(), "Client": ends[1].to_string() },

@@ -11,6 +11,7 @@ mod view;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use sweetspot_diagnose::live::ENOUGH_INTERVALS;
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::Detail;
 use sweetspot_units::Duration;
@@ -90,7 +91,11 @@ fn print(
     arguments: &Arguments,
     mut recording: Option<Recording>,
 ) -> Ending {
-    let mut table = ConnectionList::default();
+    // One table has no earlier readings to judge by: its interval has as many as the rules need.
+    let (mut table, readings) = match arguments.once {
+        true => (ConnectionList::of_one_interval(), ENOUGH_INTERVALS),
+        false => (ConnectionList::default(), 1),
+    };
     let mut read = |table: &mut ConnectionList| {
         let connections = host.read(Detail::ALL)?;
         let now = clock::now();
@@ -102,8 +107,11 @@ fn print(
     let width = columns::terminal_width();
     loop {
         // A rate needs two readings.
-        clock::sleep_until(clock::now() + arguments.interval);
-        read(&mut table)?;
+        let begun = clock::now();
+        for n in 1..=readings {
+            clock::sleep_until(begun + arguments.interval * n / readings);
+            read(&mut table)?;
+        }
         let mut rows = order::select(&table, arguments.sort, &arguments.filter);
         let all = rows.len();
         rows.truncate(arguments.rows);

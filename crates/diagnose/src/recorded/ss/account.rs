@@ -157,6 +157,8 @@ impl<'a> Words<'a> {
             timestamps: self.0.contains(&"ts"),
             // ss leaves out a time of 0 ms.
             last_arrival: Some(Duration::from_millis(self.count("lastrcv"))),
+            // ss does not print it.
+            tick: Duration::ZERO,
             window: self.number("rcv_wnd").map(Bytes::new),
             unread,
             out_of_order: self.count("rcv_ooopack"),
