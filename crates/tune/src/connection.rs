@@ -23,6 +23,8 @@ pub struct TunedConnection {
     pub claimed: bool,
     /// Whether its window was ever limited.
     pub limited: bool,
+    /// Whether another tuner limited its window when this one began to.
+    pub has_other_tuner: bool,
     pub advertised: Option<Bytes>,
     pub upload: PacedUpload,
     pub buffer: BufferAdvice,
@@ -48,6 +50,7 @@ impl TunedConnection {
             who,
             claimed: false,
             limited: false,
+            has_other_tuner: false,
             advertised: None,
             upload: PacedUpload::default(),
             buffer: BufferAdvice::default(),
@@ -74,6 +77,7 @@ impl TunedConnection {
         self.handle.note_clamp(&mut self.own_clamp);
         let mut planned = self.own_clamp;
         planned.plan(to);
+        self.has_other_tuner |= !self.limited && self.handle.is_held_by_tuner();
         // Without a guardian nothing is done.
         if self.handle.lease(leases, AppliedLimit::Window(planned)).is_err() {
             return Ok(());

@@ -20,6 +20,17 @@ pub enum Untunable {
         /// The number of such processes.
         processes: usize,
     },
+    /// Another tuner limits a connection, too.
+    #[error(
+        "another tuner limits {program}[{pid}], too: each overwrites the other's limits; end one of them, or give them \
+         different connections"
+    )]
+    OtherTuner {
+        /// The connection's process.
+        pid: u32,
+        /// Its name.
+        program: String,
+    },
 }
 
 /// Why tuning cannot begin or go on.

@@ -10,6 +10,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use crate::guard::Leases;
 use crate::kernel::{KernelConnection, Latest};
 use crate::lease::AppliedLimit;
+use crate::leftovers::held_window;
 use crate::sample::{self, Seen};
 
 /// The mechanism that samples and limits a connection.
@@ -37,6 +38,14 @@ impl Handle {
         match self {
             Handle::Borrowed(socket, _) => socket.cookie(),
             Handle::InKernel(connection) => connection.cookie(),
+        }
+    }
+
+    /// Whether a tuner holds its window, as far as this user can find out. Only one at a time is inside the kernel.
+    pub fn is_held_by_tuner(&self) -> bool {
+        match self {
+            Handle::Borrowed(socket, _) => held_window(socket.inode(), socket.cookie()).is_some(),
+            Handle::InKernel(_) => false,
         }
     }
 

@@ -56,6 +56,8 @@ pub struct Tuner<S> {
     /// Parameters learnt by finished path groups.
     path_cache: PathCache<Ends, PathGroup>,
     refused: Vec<Untunable>,
+    /// Whether another tuner was reported.
+    has_told_of_other: bool,
     events: Vec<TuneEvent>,
     counts: BTreeMap<TuneEventKind, u64>,
     labels: PeerLabels,
@@ -76,6 +78,7 @@ impl<S: Scope> Tuner<S> {
             groups: BTreeMap::new(),
             path_cache: PathCache::default(),
             refused: Vec::new(),
+            has_told_of_other: false,
             events: Vec::new(),
             counts: BTreeMap::new(),
             labels: PeerLabels::default(),
@@ -290,6 +293,13 @@ impl<S: Scope> Tuner<S> {
         let Some(path) = self.groups.get_mut(&ends) else { return };
         let (now, began) = (clock::now(), clock::used());
         self.events.extend(path.round(&self.options, &mut self.leases));
+        if !self.has_told_of_other
+            && let Some(shared) = path.connections.values().find(|each| each.has_other_tuner)
+        {
+            self.has_told_of_other = true;
+            let ConnectionOwner { pid, program, .. } = shared.who.clone();
+            self.refused.push(Untunable::OtherTuner { pid, program });
+        }
         // How much others leave changes by the second: that is not worth keeping.
         let is_kept = ends.2 == Goal::Throughput && !self.options.dry_run;
         if let Some(memory) = path.group.poll_memory().filter(|_| is_kept) {

@@ -165,3 +165,22 @@ fn a_policy_that_ends_the_dry_run_ends_its_marks() {
     let events = all_events(scratch.path());
     assert!(events.iter().map(is_applied).is_sorted(), "{events:#?}");
 }
+
+/// A daemon limits a download; a second tuner begins to limit it, too.
+#[test]
+fn a_second_tuner_of_a_connection_says_so_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    write_policy(scratch.path(), false);
+    let line = format!(
+        "cd {}; export RUNTIME_DIRECTORY=$PWD; ln -s \"$(python3 -c 'import sys; print(sys.executable)')\" wanted; \
+         $SWEETSPOT tune daemon --via pidfd --policy policy.toml --events events.jsonl --quiet & \
+         ./wanted -c \"$CLIENT\" {SENDS} & client=$!; \
+         while ! grep -q taken events.jsonl; do sleep 0.1; done; \
+         $SWEETSPOT tune attach --via pidfd $client 2>messages",
+        scratch.path().display(),
+    );
+    let Some(_emulated) = Emulated::start(PATH, &line) else { return };
+    let told = || fs::read_to_string(scratch.path().join("messages")).unwrap_or_default();
+    wait_for("a second limit", || told().contains("limited, window").then_some(()));
+    assert_eq!(told().matches("another tuner limits wanted[").count(), 1, "{}", told());
+}
