@@ -232,6 +232,29 @@ fn a_full_window_that_brings_less_than_itself_per_round_trip_is_not_read() {
     assert_eq!(class(Sample { peer_window: None, ..slow }), Class::ReceiverWindow);
 }
 
+/// The program reads in bursts: every other sample finds a window of 560 kB, and the others a closed one, 280 kB in the mean. At 40 ms
+/// these allow 7 MB/s, and the program reads 3 MB/s or less than half, or as much.
+#[test]
+fn a_window_that_opens_and_closes_is_full_of_unread_data_if_it_brings_less_than_itself() {
+    let judged = |rate: u64| {
+        let mut live = Live::default();
+        for n in 0..40 {
+            let time = Duration::from_millis(100) * n;
+            live.handle(Sample {
+                at: Time::ZERO + time,
+                busy: time,
+                window_limited: time,
+                acked: Bytes::new(rate * n / 10),
+                peer_window: Some(Bytes::new([560_000, 1000][n as usize % 2])),
+                ..bulk()
+            });
+        }
+        live.limits().share(Class::ReceiverApplication)
+    };
+    assert!(judged(3_000_000) > 0.9, "{}", judged(3_000_000));
+    assert!(judged(7_000_000) < 0.1, "{}", judged(7_000_000));
+}
+
 #[test]
 fn losses_before_it_was_watched_are_not_what_limits() {
     // The threshold that they left is there, but nothing was sent again since.

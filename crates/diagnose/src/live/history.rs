@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::{AT_CAPACITY, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step};
+use super::{AT_CAPACITY, FULL, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step};
 
 /// A writer blocks when its queued data reach the buffer's size (sk_stream_memory_free); a sample may already lack data that
 /// were acknowledged since.
@@ -44,9 +44,17 @@ pub struct HeldWindows {
     byte_seconds: f64,
     round_trip_seconds: f64,
     seconds: f64,
+    /// The bytes acknowledged meanwhile, where the windows held throughout.
+    acked: f64,
 }
 
 impl HeldWindows {
+    /// The rate while the windows held, relative to one window per round trip.
+    pub fn rate_ratio(&self) -> Option<f64> {
+        let (window, rtt) = self.mean()?;
+        Some(self.acked / self.seconds * rtt.as_secs_f64() / window.as_f64().max(1.0))
+    }
+
     pub fn add(&mut self, window: Bytes, rtt: Duration, time: Duration) {
         let seconds = time.as_secs_f64();
         self.byte_seconds += window.as_f64() * seconds;
@@ -117,6 +125,8 @@ pub struct ConnectionHistory {
     /// The peer's windows while they held the sender, and the flights while nothing of it did.
     pub held: HeldWindows,
     pub free: HeldWindows,
+    /// The windows at both ends of intervals in which the peer's window held the sender throughout.
+    pub full: HeldWindows,
     pub min_receiver_rtt: Option<Duration>,
     pub arrivals: RecentArrivals,
     /// Samples in a row that found no pause in the arrivals, and their time.
@@ -221,6 +231,18 @@ impl ConnectionHistory {
         self.windows = (self.windows + 1).min(u16::BITS);
     }
 
+    /// Notes an interval in which the peer's window held the sender for the time `bound`, if that was throughout.
+    fn see_full(&mut self, step: &Step, bound: Duration) {
+        let (last, now) = (&step.last, &step.sample);
+        let Some((before, after)) = last.peer_window.zip(now.peer_window) else { return };
+        if bound < step.time.scaled(FULL) {
+            return;
+        }
+        let rtt = last.rtt.max(now.rtt);
+        self.full.add(before / 2 + after / 2, rtt, step.time);
+        self.full.acked += now.acked.saturating_sub(last.acked).as_f64();
+    }
+
     fn is_narrow(&self, window: Bytes) -> bool {
         window <= self.peer_windows.largest.scaled(READ)
     }
@@ -228,7 +250,10 @@ impl ConnectionHistory {
     /// Whether somebody limited the peer's window: it became narrow, and the flow stayed as fast. If data had filled the peer's
     /// buffer instead, the flow would since be slower by what the buffer no longer takes.
     pub fn is_limited_by_choice(&self, rate: Rate) -> bool {
-        self.narrowed_at.is_some_and(|before| rate.as_f64() >= AT_CAPACITY * before.as_f64())
+        // A limit stays; unread data are read at some time.
+        let stays = self.narrow & 0b11 == 0b11;
+        let is_as_fast = |before: Rate| rate.as_f64() >= AT_CAPACITY * before.as_f64();
+        stays && self.narrowed_at.is_some_and(is_as_fast)
     }
 
     /// Notes the rate while the peer's window became narrow, if its buffer would have taken a part that shows.
@@ -258,6 +283,7 @@ impl ConnectionHistory {
         }
         let busy = now.busy.saturating_sub(last.busy);
         let bound = now.window_limited.saturating_sub(last.window_limited);
+        self.see_full(step, bound);
         let flight = now.mss * u64::from(now.under_way);
         self.free.add(flight, now.rtt, busy.saturating_sub(bound));
         self.see_narrowing(step);

@@ -359,6 +359,10 @@ impl Step {
 /// lies a tenth above their mean.
 const AT_CAPACITY: f64 = 0.85;
 
+/// A congestion window this full binds: the kernel sends in pieces of several segments. A window that holds for this share of an
+/// interval holds throughout.
+const FULL: f64 = 0.8;
+
 /// The least growth from sample to sample of a flow in slow start.
 const STARTING: f64 = 1.25;
 

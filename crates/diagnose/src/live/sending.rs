@@ -3,11 +3,9 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::history::ConnectionHistory;
-use super::{AT_CAPACITY, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step};
+use super::{AT_CAPACITY, FULL, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step};
 use crate::{Class, Limits};
 
-/// A congestion window this full binds: the kernel sends in pieces of several segments.
-const FULL: f64 = 0.8;
 /// A send buffer this full binds: its chronograph counts only while nothing waits to be sent, so
 /// that it shows 45 % of the time with large writes and none with small ones (measured on Linux
 /// 6.18). A writer that was stopped goes on when a third is free (sk_stream_min_wspace), but only
@@ -53,7 +51,10 @@ fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Cla
     let took_back = step.sample.exceeds_window() || (closed(&step.last) && closed(&step.sample));
     let reads_late = took_back || history.waits_at_reader(&step.sample) || reopens_late(step, full);
     let by_choice = history.is_limited_by_choice(step.rate(Side::Sender));
-    if (history.peer_reads_slowly() && !by_choice) || reads_late {
+    // A window that opens and closes shows in the mean of all intervals that it brings less than itself.
+    let brings_less = history.full.rate_ratio().is_some_and(|ratio| ratio < MUCH_LESS);
+    let unread = history.peer_reads_slowly() || brings_less;
+    if (unread && !by_choice) || reads_late {
         Class::ReceiverApplication
     } else {
         Class::ReceiverWindow
