@@ -47,8 +47,8 @@ pub fn fix(class: Class, e: &Evidence) -> String {
              tune.h2.initial-window-size). SSH: more channels or hpn-ssh. SFTP: more and larger requests (sftp -R, -B)."
         }
         Class::WaitingForPeer => {
-            "In the receiving program: send the next request before the last answer has arrived (pipelining, several \
-             connections), or find out what it waits for."
+            "In the program that asks: send the next request before the last answer has arrived (pipelining, several \
+             connections), or find out what the receiver's program waits for."
         }
         Class::Idle => "Nothing to mend: the connection was kept open without data to send.",
         Class::Pacing => "On the sender: raise or lift SO_MAX_PACING_RATE.",

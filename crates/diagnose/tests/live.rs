@@ -330,8 +330,8 @@ fn a_path_that_was_full_with_a_queue_is_full_at_the_same_rate_without_one() {
     assert_eq!(after.last(), Some(&Class::Unknown));
 }
 
-/// A queue of 6 ms on a path of 1 ms, and a pause of 6 ms between flights of 1 ms: a kernel with ticks of 1 ms tells them apart, and one
-/// with ticks of 10 ms does not.
+/// A queue of 6 ms on a path of 1 ms, and a pause of 6 ms between flights of 1 ms: a kernel with ticks of 1 ms tells them apart,
+/// and one with ticks of 10 ms does not.
 #[test]
 fn a_short_queue_is_seen_if_the_kernel_s_ticks_are_short() {
     let judged = |tick: u64, gap: u64| {

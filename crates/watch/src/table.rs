@@ -36,7 +36,7 @@ pub struct ConnectionRow {
 }
 
 impl ConnectionList {
-    /// A list whose rows tell of all the time since the first reading as of one interval.
+    /// A list with rows that treat all the time since the first reading as one interval.
     pub fn of_one_interval() -> ConnectionList {
         ConnectionList { is_one_interval: true, ..ConnectionList::default() }
     }

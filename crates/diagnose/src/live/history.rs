@@ -172,8 +172,8 @@ impl ConnectionHistory {
         self.seems_to_queue(step) && self.is_steady(step)
     }
 
-    /// Whether its estimate stands above the least by more than pauses that samples show: by a queue, or by the sender's pauses. Within a host
-    /// there is no path.
+    /// Whether its estimate stands above the least by more than pauses that samples show: by a queue, or by the sender's pauses.
+    /// Within a host there is no path.
     pub fn seems_to_queue(&self, step: &Step) -> bool {
         let rtt = step.sample.receiver_rtt;
         let min = self.min_receiver_rtt.unwrap_or(Duration::ZERO);
@@ -184,7 +184,7 @@ impl ConnectionHistory {
         min > Duration::ZERO && rtt > standing && much && tells && shows
     }
 
-    /// Whether so many samples without a pause, in a whole round trip or more, rule out a sender that pauses in each.
+    /// Whether the samples without a pause, over a round trip or more, rule out a sender that pauses in each.
     pub fn is_steady(&self, step: &Step) -> bool {
         self.steady >= STEADY && self.steady_for >= step.sample.receiver_rtt
     }

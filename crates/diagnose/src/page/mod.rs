@@ -69,8 +69,11 @@ fn message(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
             if flow.goodput_is_while_sending { "that" } else { "the" },
             state(flow.verdict.cause, &flow.verdict.limited_by()),
         ),
+        _ if times(commonest) == 1 => {
+            format!("{name}: {} connections, each with another limit", flows.len())
+        }
         _ => format!(
-            "{name}: {} of {} connections most of the time {}",
+            "{name}: {} of {} connections are {} most of the time",
             times(commonest),
             flows.len(),
             match commonest {
@@ -200,6 +203,27 @@ mod tests {
         times.iter().for_each(|(class, s)| limits.add(*class, Duration::from_secs(*s)));
         let ends = ["192.0.2.1:1000", "192.0.2.2:80"].map(|end| end.parse().expect("an address"));
         Parts::new("x", &[(Flow::new(ends[0], ends[1], limits, &evidence), None)])
+    }
+
+    fn title(classes: &[Class]) -> String {
+        let ends = ["192.0.2.1:1000", "192.0.2.2:80"].map(|end| end.parse().expect("an address"));
+        let flow = |class: &Class| {
+            let limits = Limits::only(*class, Duration::from_secs(1));
+            (Flow::new(ends[0], ends[1], limits, &evidence()), None)
+        };
+        Parts::new("x", &classes.iter().map(flow).collect::<Vec<_>>()).title
+    }
+
+    #[test]
+    fn a_title_names_a_limit_that_several_connections_share() {
+        let [stalled, pacing, idle] = [Class::Stalled, Class::Pacing, Class::Idle];
+        let shared = title(&[stalled, pacing, stalled]);
+        assert_eq!(shared, "x: 2 of 3 connections are stalled most of the time");
+        let applications = title(&[idle, Class::Application]);
+        let limit = "are limited by the applications most of the time";
+        assert_eq!(applications, format!("x: 2 of 2 connections {limit}"));
+        let different = title(&[stalled, pacing, idle]);
+        assert_eq!(different, "x: 3 connections, each with another limit");
     }
 
     fn evidence() -> Evidence {

@@ -37,7 +37,7 @@ fn why(flow: &Flow) -> String {
     let cause = match flow.verdict.cause {
         Class::Opportunity => "it was too short to become fast: every connection starts slowly",
         Class::Congestion => "TCP kept its window small because packets had been lost before",
-        Class::Transport => "TCP was still looking, carefully, for how fast the path is",
+        Class::Transport => "TCP was still probing, carefully, how fast the path is",
         Class::ReceiverWindow => "the receiver allowed no more to be on the way at once",
         Class::ReceiverApplication => "the receiving program did not keep up with reading",
         Class::SenderWindow => "the sender's buffer held no more at once",
@@ -45,8 +45,8 @@ fn why(flow: &Flow) -> String {
         Class::Application => "the sending program had nothing to send",
         Class::Pacing => "the sending program had set itself a speed limit",
         Class::Stalled => "no answer came: the other end or the path was down",
-        Class::WaitingForPeer => "the sender waited for the other program's turn",
-        Class::Idle => "neither program had anything to say",
+        Class::WaitingForPeer => "the sender waited for the other program",
+        Class::Idle => "neither program had anything to send",
         Class::NeverEstablished => "the connection was never opened",
         Class::Unknown if flow.seen.is_none() => {
             return "These counters do not show what limited it.".to_owned();
@@ -76,7 +76,7 @@ fn next(flow: &Flow) -> String {
         Class::Bandwidth => "Only a faster path makes it faster.",
         Class::Application => "The sending program, or what it waits for, is the place to look.",
         Class::WaitingForPeer => {
-            "It is done sooner if the other program asks sooner, or for more at once."
+            "It finishes sooner if the other program asks sooner, or for more at once."
         }
         Class::Idle => "Nothing needs to be done.",
         Class::Pacing => "The sending program can lift that limit.",

@@ -113,7 +113,7 @@ fn mended(cause: Class, e: &Evidence, path: &PathEstimate) -> Result<Mended, Str
             "a sending program that always has data".to_owned(),
         )),
         Class::Congestion => lossless(path),
-        _ => Err(format!("{cause} is nothing that could be lifted in a simulation")),
+        _ => Err(format!("a simulation cannot lift this limit ({cause})")),
     }
 }
 

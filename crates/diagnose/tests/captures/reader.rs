@@ -28,7 +28,7 @@ fn filled(has_handshake: bool, late: impl Fn(u32) -> bool) -> Flow {
         captured.take(RTT, Segment { seq: 1, ..sent() });
     }
     // Scaled by 7.
-    let window = |segments: u32| (segments * MSS >> 7) as u16;
+    let window = |segments: u32| ((segments * MSS) >> 7) as u16;
     let mut at = RTT;
     for round in 0..ROUNDS {
         let first = round * FLIGHT;

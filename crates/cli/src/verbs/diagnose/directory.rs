@@ -23,7 +23,7 @@ pub struct Entry {
     pub error: Option<String>,
 }
 
-/// Reads the captures in `directory`, by name. Other files are left out, but not one that cannot be read or is named like a capture.
+/// Reads the captures in `directory`, by name. Leaves out other files that it can read and that do not have a capture's name.
 pub fn read(directory: &Path, max: usize) -> Result<Vec<Entry>, String> {
     let name = directory.shown();
     let listing =

@@ -16,8 +16,8 @@ use sweetspot_watch::{NamespaceConnections, Owners, locked_buffer, sample, windo
 /// Largest number of connections watched at once: the kernel is queried for each separately.
 const MAX_WATCHED: usize = 1000;
 
-/// Samples the connections of `target` for `time`, or until a signal comes, whose exit code is returned, too. Diagnoses the `max`
-/// with the most payload.
+/// Samples the connections of `target` for `time`, or until a signal comes: then the second value is its exit code. Diagnoses the
+/// `max` with the most payload.
 pub fn watch(
     target: &LiveTarget,
     netns: Option<&str>,
