@@ -33,7 +33,7 @@ pub(super) struct Held {
     /// Epochs until the last change takes effect.
     pub(super) settling: u32,
     pub(super) hold: Hold,
-    /// The epochs after slow start since the rate was last about the capacity.
+    /// The epochs of the present cycle, and further ones if their mean rate is below the capacity.
     unused: Performance,
     /// Losses since the beginning, except while a change took effect.
     lost: Share,
@@ -238,9 +238,15 @@ impl Held {
         }
     }
 
-    /// Whether congestion control has left a part of the capacity unused for a cycle of epochs, and still does at this `rate`.
-    fn leaves_capacity(&self, rate: Rate) -> bool {
-        rate < others_rate(self.capacity) && self.unused.rates.count() >= cycle_epochs()
+    /// Slow start is over: its epochs do not show the rate that congestion control will reach.
+    pub(super) fn forget_slow_start(&mut self) {
+        self.unused = Performance::default();
+    }
+
+    /// Whether congestion control has left a part of the capacity unused for a cycle of epochs.
+    fn leaves_capacity(&self) -> bool {
+        self.unused.rates.count() >= cycle_epochs()
+            && self.unused.rate() < others_rate(self.capacity)
     }
 
     /// An epoch at a remembered capacity confirms it, or does not.
@@ -352,9 +358,8 @@ impl Sobas {
         if let Hold::Paced(_) = held.hold {
             return self.check_paced(now, epoch, base, traffic);
         }
-        if epoch.rate < others_rate(held.capacity) && !self.in_slow_start {
-            held.unused.handle_epoch(epoch, traffic);
-        } else {
+        held.unused.handle_epoch(epoch, traffic);
+        if held.unused.rates.count() >= cycle_epochs() && !held.leaves_capacity() {
             held.unused = Performance::default();
         }
         if held.settling > 0 {
@@ -390,12 +395,13 @@ impl Sobas {
 
     /// Evaluates an epoch in which the sender's congestion control was the limit, as for long after losses in slow start.
     fn check_unused(&mut self, now: Time, rate: Rate, queue: Duration) {
-        if self.is_shared || self.sensors == Sensors::Kernel {
+        if self.in_slow_start || self.is_shared || self.sensors == Sensors::Kernel {
             return;
         }
         let State::Held(held) = &mut self.state else { return };
         let is_steady = matches!(held.hold, Hold::Steady(_));
-        if is_steady && held.leaves_capacity(rate) && queue <= held.queue {
+        let is_unused = rate < others_rate(held.capacity) && held.leaves_capacity();
+        if is_steady && is_unused && queue <= held.queue {
             self.pace_or_open(now);
         }
     }
@@ -500,7 +506,9 @@ impl Sobas {
             if self.sensors == Sensors::Kernel || self.is_shared {
                 return self.open(now, Reason::RandomLoss);
             }
-            if held.leaves_capacity(rate) {
+            // Beside a congestion control that ignores losses, the window limits the rate during a repair.
+            let is_unused = self.ignores_losses || held.leaves_capacity();
+            if is_unused && rate < others_rate(held.capacity) {
                 return self.pace_or_open(now);
             }
         } else if !held.shorten_queue() {

@@ -67,6 +67,8 @@ pub struct Sobas {
     highest_sustained: Duration,
     /// Whether the sender was in slow start in its last report.
     in_slow_start: bool,
+    /// Whether its congestion control has no slow start threshold even after a loss, as BBR.
+    ignores_losses: bool,
     /// Payload received, and the bytes counted for payload and retransmissions.
     received: Bytes,
     counted: (u64, Bytes),
@@ -127,6 +129,7 @@ impl Sobas {
             highest_lately: [Duration::ZERO; repair_epochs() as usize],
             highest_sustained: Duration::ZERO,
             in_slow_start: true,
+            ignores_losses: false,
             received: Bytes::ZERO,
             counted: (0, Bytes::ZERO),
             largest_cwnd: Bytes::ZERO,
@@ -289,8 +292,15 @@ impl Controller for Sobas {
                 }
                 let lost = report.retransmitted.saturating_sub(self.retransmitted);
                 // On an open path gaps in the sequence are watched, which are seen at once.
-                self.in_slow_start =
-                    report.ssthresh.is_none_or(|threshold| report.cwnd < threshold);
+                let in_slow_start = report.ssthresh.is_none_or(|threshold| report.cwnd < threshold);
+                if self.in_slow_start
+                    && !in_slow_start
+                    && let State::Held(held) = &mut self.state
+                {
+                    held.forget_slow_start();
+                }
+                self.in_slow_start = in_slow_start;
+                self.ignores_losses = report.retransmitted > 0 && report.ssthresh.is_none();
                 if !matches!(self.state, State::Open(_) | State::Climb(_)) {
                     self.epochs.handle_losses(lost);
                 }

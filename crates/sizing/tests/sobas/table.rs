@@ -1,6 +1,6 @@
 //! The table of ARCHITECTURE.md, a row at a time, on measurements that are scripted: each number there is in force.
 
-use sweetspot_sizing::{CongestionChoice, Input, Reason, Sizing, SizingPhase};
+use sweetspot_sizing::{CongestionChoice, Input, Reason, SenderReport, Sizing, SizingPhase};
 
 use crate::fluid::MSS;
 use crate::script::{BDP, C, Q, Script, T, assert_near, assert_pace};
@@ -209,14 +209,26 @@ fn a_path_that_congestion_control_leaves_unused_for_eight_epochs_is_paced_unless
         if !in_slow_start {
             script.report(0, 0.5 * BDP);
         }
-        script.run(7.5 * T, 0.5, queue, 0);
+        script.run(6.5 * T, 0.5, queue, 0);
         assert_eq!(script.congestion, CongestionChoice::Own, "{in_slow_start} {queue}");
-        script.run(4.0 * T, 0.5, queue, 0);
+        script.run(5.0 * T, 0.5, queue, 0);
         assert_eq!(script.congestion == CongestionChoice::Bbr, paces, "{in_slow_start} {queue}");
         if paces {
             assert_pace(&script, 0.99);
         }
     }
+}
+
+#[test]
+fn losses_of_a_sender_that_ignores_them_bring_the_pace_before_eight_epochs() {
+    let mut script = Script::held();
+    // As BBR, it has no slow start threshold.
+    script.handle(&Input::Sender(SenderReport { retransmitted: 1, ..SenderReport::default() }));
+    for _ in 0..6 {
+        script.run(T, 0.7, 0.0, 1);
+    }
+    assert_eq!(script.congestion, CongestionChoice::Bbr);
+    assert_pace(&script, 0.99);
 }
 
 #[test]
